@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One table of options per command feeds the parser, --help, the man page and shell completion.
+ *
+ * A program declares `static const struct option_spec options[]` (usually from its options.def),
+ * fills a struct with its defaults, calls options_parse() and then reads the struct. Every command
+ * has --help, --version, --help-man (the man page, roff, on stdout) and --help-completion (bash,
+ * on stdout) without declaring them.
+ *
+ * Spelling: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; a flag takes no value, and
+ * `--no-name` clears it where OPTION_NEGATABLE is set. `--` ends the options. Dashes and underscores
+ * are the same in names. There is no prefix matching: an abbreviation that works today would break
+ * when an option is added. The last occurrence wins, except for OPTION_LIST, which collects.
+ */
+#ifndef OPTRACE_BASE_OPTIONS_H
+#define OPTRACE_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/diag.h"
+
+enum option_kind {
+    OPTION_FLAG,   /* bool */
+    OPTION_STRING, /* const char *; points into argv */
+    OPTION_INT,    /* int64_t, decimal, within [min, max] where they differ */
+    OPTION_FLOAT,  /* double */
+    OPTION_LIST,   /* struct option_list: every occurrence, in order */
+    OPTION_CHOICE, /* int: index of the word in `choices` ("table|json|csv") */
+    OPTION_GROUP,  /* no option: a headline for --help and the man page */
+};
+
+enum {
+    OPTION_NEGATABLE = 1 << 0, /* a flag that also exists as --no-NAME */
+    OPTION_HIDDEN    = 1 << 1, /* parsed, but not in --help: names kept for a clear refusal */
+    OPTION_OPTIONAL  = 1 << 2, /* STRING: the value may be left out (--name or --name=VALUE); the
+                                  target is then set to "" */
+};
+
+#define OPTION_LIST_MAX 64
+
+struct option_list {
+    size_t count;
+    const char *items[OPTION_LIST_MAX]; /* point into argv */
+};
+
+struct option_spec {
+    enum option_kind kind;
+    const char *name;         /* without dashes; the headline for OPTION_GROUP */
+    char short_name;          /* 0 for none */
+    const char *value_name;   /* "N", "FILE"; NULL for flags */
+    const char *default_text; /* shown in help; NULL for none */
+    const char *help;         /* one or more sentences, no newline needed: help wraps it */
+    size_t target;            /* offsetof(struct program_options, field) */
+    const char *choices;      /* OPTION_CHOICE: "table|json|csv" */
+    double min, max;          /* OPTION_INT, OPTION_FLOAT; ignored when equal */
+    unsigned flags;
+};
+
+struct option_command {
+    const char *name;      /* "profile_analyze" */
+    const char *version;
+    const char *purpose;   /* one sentence: what it is for */
+    const char *arguments; /* "[FILE]" */
+    const struct option_spec *options;
+    size_t option_count;
+    const char *examples;  /* lines, each "command\n    what it does\n" */
+    const char *exit_text; /* lines "STATUS  meaning" for the man page and --help */
+    const char *see_also;  /* man page: "optraced(1), load_and_run(1)" */
+    int max_arguments;     /* positional words accepted */
+};
+
+enum options_result {
+    OPTIONS_RUN = 0,   /* go on */
+    OPTIONS_SHOWN = 1, /* --help, --version, ... was printed on stdout: exit with EXIT_OK */
+};
+
+/**
+ * Parse argv[1..] into *target.
+ *
+ * target         the program's struct, holding the defaults; fields at each spec's offset
+ * out_arguments  positional words, at most command->max_arguments; point into argv
+ *
+ * Returns OPTIONS_RUN, OPTIONS_SHOWN, or -EINVAL with one sentence in diag: unknown option (with the
+ * nearest name), missing or wrong value, too many words. The program then prints it with
+ * options_complain() and exits with EXIT_USAGE. Values of INT accept a suffix K, M or G (1000-based)
+ * and Ki, Mi, Gi (1024-based).
+ */
+int options_parse(const struct option_command *command, int argc, char **argv, void *target,
+                  const char **out_arguments, int *out_argument_count, struct diag *diag);
+
+/** Print "NAME: TEXT" and "Try 'NAME --help'." on stderr. Returns EXIT_USAGE. */
+int options_complain(const struct option_command *command, const struct diag *diag);
+
+void options_print_help(const struct option_command *command, FILE *out);
+void options_print_man(const struct option_command *command, FILE *out);
+void options_print_completion(const struct option_command *command, FILE *out);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small text helpers without state. */
+#ifndef OPTRACE_BASE_TEXT_H
+#define OPTRACE_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** True when `bytes` is well-formed UTF-8 (no surrogates, no overlong forms, no NUL byte). */
+bool text_is_utf8(const char *bytes, size_t length);
+
+/** Terminal columns of UTF-8 text: combining marks count 0, East Asian wide and emoji count 2;
+ *  a byte that is not UTF-8 counts 1. */
+size_t text_columns(const char *text, size_t length);
+
+/** Levenshtein distance, case-insensitive, for "did you mean". Texts are cut at 63 bytes. */
+size_t text_distance(const char *a, const char *b);
+
+/** The nearest of `words` to `word`, or NULL when none is near enough to be meant. */
+const char *text_nearest(const char *word, const char *const *words, size_t count);
+
+#endif
