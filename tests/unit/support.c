@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The test helpers themselves: children, waiting, temporary directories, places. */
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/temp.h"
+#include "tests/support/wait.h"
+
+static void run_collects_output_and_status(void **state)
+{
+    const char *argv[] = {"sh", "-c", "echo out; echo err >&2; exit 7", NULL};
+    struct child_result result = child_run(argv, NULL);
+
+    assert_int_equal(result.status, 7);
+    assert_string_equal(result.out, "out\n");
+    assert_string_equal(result.err, "err\n");
+    child_result_deinit(&result);
+}
+
+static void run_takes_more_than_a_pipe_holds(void **state)
+{
+    const char *argv[] = {"sh", "-c", "head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2",
+                          NULL};
+    struct child_result result = child_run(argv, NULL);
+
+    assert_int_equal(result.status, 0);
+    CHECK_U64(result.out_bytes, 300000);
+    child_result_deinit(&result);
+}
+
+static void run_sets_environment_and_directory(void **state)
+{
+    const char *environment[] = {"OPTRACE_A=1", "HOME", NULL};
+    const char *argv[] = {"sh", "-c", "echo \"$OPTRACE_A,${HOME-none},$PWD\"", NULL};
+    struct child_options options = {.environment = environment, .directory = "/"};
+    struct child_result result = child_run(argv, &options);
+
+    assert_string_equal(result.out, "1,none,/\n");
+    child_result_deinit(&result);
+}
+
+static void missing_program_is_127(void **state)
+{
+    const char *argv[] = {"/nonexistent/program", NULL};
+    struct child_result result = child_run(argv, NULL);
+
+    assert_int_equal(result.status, 127);
+    CHECK_CONTAINS(result.err, "No such file");
+    child_result_deinit(&result);
+}
+
+static void kill_reports_the_signal(void **state)
+{
+    const char *argv[] = {"sh", "-c", "echo ready; exec sleep 1000", NULL};
+    struct child child;
+
+    child_start(&child, argv, NULL);
+    assert_true(child_wait_text(&child, "ready\n", WAIT_MS));
+    assert_int_equal(child_kill(&child, SIGTERM), 128 + SIGTERM);
+    child_deinit(&child);
+}
+
+static int print_and_return(void *context)
+{
+    printf("%s", (const char *)context);
+    return 3;
+}
+
+static void function_runs_in_a_child(void **state)
+{
+    struct child child;
+
+    child_start_function(&child, print_and_return, "hello");
+    assert_int_equal(child_wait(&child, WAIT_MS), 3);
+    assert_string_equal(child.out, "hello");
+    child_deinit(&child);
+}
+
+static void temp_directory_is_removed_whole(void **state)
+{
+    char *dir = temp_create();
+    char *sub = temp_path(dir, "sub");
+    char *copy = strdup(dir);
+    size_t size;
+    char *path, *bytes;
+
+    assert_int_equal(mkdir(sub, 0700), 0);
+    path = temp_write(sub, "file", "a\0b", 3);
+    bytes = temp_read(path, &size);
+    CHECK_U64(size, 3);
+    assert_memory_equal(bytes, "a\0b", 4);
+    assert_true(wait_for_path(path, WAIT_MS));
+    temp_destroy(&dir);
+    assert_null(dir);
+    assert_int_not_equal(access(copy, F_OK), 0);
+    assert_false(wait_for_path(path, 1));
+    free(bytes);
+    free(path);
+    free(copy);
+    free(sub);
+}
+
+static void places_are_found(void **state)
+{
+    char *source = place_source("meson_options.txt");
+    char *program = place_program("build.ninja");
+
+    assert_int_equal(access(source, R_OK), 0);
+    assert_int_equal(access(program, R_OK), 0);
+    assert_null(place_shared("no/such/thing"));
+    free(source);
+    free(program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_collects_output_and_status),
+        cmocka_unit_test(run_takes_more_than_a_pipe_holds),
+        cmocka_unit_test(run_sets_environment_and_directory),
+        cmocka_unit_test(missing_program_is_127),
+        cmocka_unit_test(kill_reports_the_signal),
+        cmocka_unit_test(function_runs_in_a_child),
+        cmocka_unit_test(temp_directory_is_removed_whole),
+        cmocka_unit_test(places_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
