@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One execution of a graph on one device: everything is chosen, laid out and allocated by
+ * exec_create(); a run then only walks a list of steps.
+ *
+ * Order of calls: exec_create(), exec_add_observer() if wanted, then for each run exec_set_input()
+ * where the input changes, exec_dispatch(), exec_wait(), exec_output(); at last exec_destroy().
+ *
+ * Threads: one thread calls (the dispatching thread). The steps run on a worker thread that belongs
+ * to the execution; it works its queue off in order, and leads the team of options.threads threads
+ * that the kernels use.
+ */
+#ifndef OPTRACE_RUNTIME_EXEC_H
+#define OPTRACE_RUNTIME_EXEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "runtime/graph.h"
+
+struct exec;
+
+struct exec_options {
+    uint32_t threads; /* of the kernels; 0: as many as this process may use CPUs */
+};
+
+/**
+ * A step: one call of one kernel. A node has at least one, unless it is only another view of its
+ * input (Reshape, ...), which costs nothing and has none. Changes of memory layout are steps of
+ * their own, of type "Reorder". Valid until exec_destroy().
+ */
+struct exec_step {
+    const char *name;           /* the node's; of a reorder "NODE:reorder" */
+    const char *type;           /* the node's operator, or "Reorder" */
+    const char *implementation; /* "ref", "avx512", "dnnl:jit:avx512_core", ... */
+    const struct node *node;    /* whose work it is; of a reorder the node that needs it */
+    const struct value *const *inputs;
+    uint32_t input_count;
+    const struct value *const *outputs;
+    uint32_t output_count;
+    size_t workspace_bytes; /* scratch of the kernel while it runs */
+};
+
+enum exec_moment {
+    /* On the dispatching thread, each step in order. */
+    EXEC_HOST_START, /* the step's turn to be issued */
+    EXEC_HOST_KERN,  /* right before it is handed to the queue */
+    EXEC_HOST_END,   /* handed over */
+    /* On the worker, each step in order. */
+    EXEC_DEVICE_START, /* taken from the queue */
+    EXEC_DEVICE_KERN,  /* right before its kernel */
+    EXEC_DEVICE_END,   /* right after it */
+};
+
+struct exec_observer {
+    void *user;
+    /** ticks: ot_clock_ticks() of the moment. Must not block. */
+    void (*moment)(void *user, enum exec_moment moment, uint32_t step, uint64_t ticks);
+    /** The worker's first act; from there a trace can open the worker's lane. NULL: not wanted. */
+    void (*worker_start)(void *user);
+};
+
+enum { EXEC_OBSERVERS_MAX = 4 };
+
+enum exec_memory {
+    EXEC_MEMORY_INPUTS,  /* what exec_set_input() fills */
+    EXEC_MEMORY_ARENA,   /* activations and workspace, shared over time */
+    EXEC_MEMORY_WEIGHTS, /* constants in the layout that a kernel wants; constants that are used
+                            as the graph holds them are not counted */
+};
+
+/** A piece of memory that the execution holds from exec_create() to exec_destroy(). */
+struct exec_chunk {
+    enum exec_memory what;
+    const void *address;
+    size_t bytes;
+    const char *name; /* the constant's name; "arena", the input's name */
+};
+
+/**
+ * graph  with all shapes known; borrowed until exec_destroy(), and not edited until then
+ *
+ * Returns 0; -ENOTSUP when an operator, or what its attributes or dtypes ask for, has no kernel
+ * (diag names the node, its operator and its opset); -EINVAL when a shape is not known; -ENOMEM;
+ * -EAGAIN when no thread could be started.
+ */
+int exec_create(const struct graph *graph, const struct exec_options *options,
+                struct exec **out_exec, struct diag *diag);
+
+/** Waits for what is queued. Accepts NULL; sets *exec to NULL. */
+void exec_destroy(struct exec **exec);
+
+/** Before the first dispatch. Copies *observer. -ENOSPC after EXEC_OBSERVERS_MAX. Without observers
+ *  a run reads no clock. */
+int exec_add_observer(struct exec *exec, const struct exec_observer *observer);
+
+/**
+ * Copy a tensor into graph->inputs[index]. It stays for all later runs until it is set again; an
+ * input that was never set is all zero. Waits until queued runs are done.
+ *
+ * -EINVAL when dtype or shape are not the graph's (diag tells both), or there is no such input.
+ */
+int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *tensor,
+                   struct diag *diag);
+
+/** Queue one run. Never waits for a kernel, except while the queue is full (thousands of steps). */
+void exec_dispatch(struct exec *exec);
+
+/**
+ * Wait until all that was dispatched is done.
+ *
+ * Returns 0, or the first failure of a step since the last call (-EINVAL: an index in the data is
+ * out of range), whose node diag names; the steps after it in that run were left out.
+ */
+int exec_wait(struct exec *exec, struct diag *diag);
+
+/** graph->outputs[index] of the last run, in the execution's memory: valid until the next dispatch.
+ *  Only after exec_wait(). -EINVAL when there is no such output. */
+int exec_output(const struct exec *exec, uint32_t index, struct tensor_view *out_tensor);
+
+uint32_t exec_step_count(const struct exec *exec);
+const struct exec_step *exec_step(const struct exec *exec, uint32_t index);
+
+uint32_t exec_chunk_count(const struct exec *exec);
+const struct exec_chunk *exec_chunk(const struct exec *exec, uint32_t index);
+
+/** Threads of the kernels' team. */
+uint32_t exec_threads(const struct exec *exec);
+
+#endif
