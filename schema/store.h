@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store contract in C: open, check the version, migrate, and put rows. This is the only SQLite
+ * code that the daemon and profile_analyze share. schema/store.sql holds tables and views,
+ * schema/store.md explains them.
+ *
+ * Writing: store_open(STORE_WRITE), then per transaction store_begin(), any number of store_put_*()
+ * and store_add_events() ..., store_commit() or store_rollback(); store_close().
+ * Reading: store_open(STORE_READ), SQL on store_handle(), store_close().
+ *
+ * A handle belongs to one thread at a time. All functions may block on the disk. Errors: negative
+ * errno, translated once from SQLite's codes: -ENOSPC disk full, -EIO, -EACCES no permission,
+ * -EBUSY another writer, -EUCLEAN damaged (not an SQLite file, or a malformed one), -EPROTO a store
+ * of a newer major version, -ENOENT missing, -ENOMEM; the sentence is in the diag.
+ * After an error inside a transaction nothing of it is in the file once store_rollback() was
+ * called.
+ */
+#ifndef OPTRACE_SCHEMA_STORE_H
+#define OPTRACE_SCHEMA_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+#define STORE_VERSION_MAJOR 1
+#define STORE_VERSION_MINOR 0
+
+/* What the integer fields below hold when a value is not known: it becomes NULL. */
+#define STORE_NULL INT64_MIN
+
+struct store;
+struct sqlite3;
+
+enum store_mode {
+    STORE_READ,   /* an existing store, read-only */
+    STORE_WRITE,  /* made when missing (mode 0600), migrated when older; takes the writer's lock */
+    STORE_MEMORY, /* an empty store in memory, for importers; path is ignored */
+};
+
+/**
+ * Open a store.
+ *
+ * path       file name, at most PATH_MAX
+ * out_store  written only on success; give it to store_close()
+ *
+ * STORE_WRITE takes a lock that a second writer is refused with (-EBUSY, with the pid of the holder
+ * in the sentence); it ends with store_close() or the process. A store of an older version is
+ * migrated in one transaction; a newer minor version is opened, a newer major one refused
+ * (-EPROTO).
+ */
+int store_open(const char *path, enum store_mode mode, struct store **out_store, struct diag *diag);
+
+/** Closes, and checkpoints the WAL when the store was open for writing. NULL inside is allowed. */
+void store_close(struct store **store);
+
+/** The SQLite handle, borrowed until store_close(). Do not change schema or data through it. */
+struct sqlite3 *store_handle(struct store *store);
+
+/** $OPTRACE_STORE, else $XDG_STATE_HOME/optrace/optrace.db, else ~/.local/state/optrace/optrace.db,
+ *  for root without HOME /var/lib/optrace/optrace.db. Returns 0 or -ENAMETOOLONG. */
+int store_default_path(char *out_path, size_t path_bytes);
+
+int store_begin(struct store *store, struct diag *diag);
+int store_commit(struct store *store, struct diag *diag);
+void store_rollback(struct store *store);
+
+/** The highest ids in use, so that the only writer can number new rows itself. */
+struct store_ids {
+    int64_t session_id, model_id, op_id, lane_id;
+};
+int store_last_ids(struct store *store, struct store_ids *out_ids, struct diag *diag);
+
+/* Rows. Texts may be NULL (stored as NULL) unless said otherwise and are only borrowed for the
+ * call; integers may be STORE_NULL. Putting a row whose key is there already replaces its other
+ * columns. */
+struct store_session {
+    int64_t session_id;
+    uint8_t uuid[16];
+    int64_t start_ns, end_ns;
+    const char *end_reason, *program, *command, *library, *host;
+    int64_t pid, uid;
+    const char *clock, *source; /* not NULL */
+    const char *note;
+};
+struct store_model {
+    int64_t model_id, session_id, client_model;
+    const char *name, *path, *format, *producer, *digest;
+    int64_t parameter_bytes;
+};
+struct store_op {
+    int64_t op_id, session_id, client_op, model_id;
+    const char *name, *type; /* not NULL */
+    const char *node_id, *device;
+    const char *input_shapes, *input_dtypes, *output_shapes, *output_dtypes; /* JSON */
+    const char *params;                                                      /* JSON object */
+    int64_t computation_flop, memory_bytes, workspace_bytes;
+    const char *source, *origin;
+};
+struct store_lane {
+    int64_t lane_id, session_id, client_lane;
+    const char *kind; /* thread, stream or queue */
+    const char *name, *device;
+    int64_t native_id;
+};
+struct store_run {
+    int64_t session_id, run, model_id, lane_id, start_ns, end_ns;
+    int warmup;
+};
+struct store_gap {
+    int64_t session_id, lane_id;
+    const char *reason;
+    int64_t lost_count, start_ns, end_ns;
+};
+struct store_cursor {
+    int64_t session_id, ring_id, committed;
+    const void *gaps, *clock; /* NULL: none */
+    size_t gaps_bytes, clock_bytes;
+};
+int store_put_session(struct store *store, const struct store_session *row, struct diag *diag);
+int store_put_model(struct store *store, const struct store_model *row, struct diag *diag);
+int store_put_op(struct store *store, const struct store_op *row, struct diag *diag);
+int store_put_lane(struct store *store, const struct store_lane *row, struct diag *diag);
+int store_put_run(struct store *store, const struct store_run *row, struct diag *diag);
+int store_add_gap(struct store *store, const struct store_gap *row, struct diag *diag);
+int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag);
+/** Ends a session: sets end_ns, end_reason, and note where it is not NULL; removes its cursors. */
+int store_end_session(struct store *store, int64_t session_id, int64_t end_ns, const char *reason,
+                      const char *note, struct diag *diag);
+
+/* Rows of the tables that are written a lot. */
+struct store_event {
+    int64_t lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation, bytes;
+};
+struct store_memory_event {
+    int64_t lane_id, op_id, run, time_ns, address, bytes;
+};
+struct store_counter {
+    int64_t lane_id, op_id, run, time_ns;
+    double value;
+};
+
+/**
+ * Append events, in the order given, the fast way: the rows are laid out as table pages of an
+ * in-memory database and copied by SQLite's transfer optimisation (schema/store.md says why).
+ * Adds the event_batch rows and updates op_stat in the same transaction. Lanes and ops must have
+ * been put before. 20,000 to 100,000 rows per call are best.
+ */
+int store_add_events(struct store *store, const struct store_event *rows, size_t count,
+                     struct diag *diag);
+int store_add_memory_events(struct store *store, const struct store_memory_event *rows,
+                            size_t count, struct diag *diag);
+int store_add_counters(struct store *store, const struct store_counter *rows, size_t count,
+                       struct diag *diag);
+
+#endif
