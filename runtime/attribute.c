@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The attributes of a node: set, find, read with a default. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/graph.h"
+#include "runtime/graph_private.h"
+
+void attribute_clear(struct attribute *attribute)
+{
+    if (attribute->strings != NULL) {
+        for (size_t i = 0; i < attribute->count; i++)
+            free(attribute->strings[i]);
+    }
+    free(attribute->strings);
+    free(attribute->name);
+    free(attribute->s);
+    free(attribute->tensor.data);
+    free(attribute->ints);
+    free(attribute->floats);
+    *attribute = (struct attribute){0};
+}
+
+/* Puts *made into the node, over an attribute of the same name; takes ownership, also on failure.
+ */
+static int store(struct node *node, const char *name, struct attribute *made)
+{
+    struct attribute *grown;
+
+    made->name = strdup(name);
+    if (made->name == NULL)
+        goto fail;
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        if (strcmp(node->attributes[i].name, name) == 0) {
+            attribute_clear(&node->attributes[i]);
+            node->attributes[i] = *made;
+            return 0;
+        }
+    }
+    grown = realloc(node->attributes, (node->attribute_count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        goto fail;
+    node->attributes = grown;
+    node->attributes[node->attribute_count++] = *made;
+    return 0;
+fail:
+    attribute_clear(made);
+    return -ENOMEM;
+}
+
+/* A copy that is never NULL for 0 bytes. */
+static void *copy(const void *bytes, size_t count)
+{
+    void *made = malloc(count + 1);
+
+    if (made != NULL && count > 0)
+        memcpy(made, bytes, count);
+    return made;
+}
+
+int node_set_int(struct node *node, const char *name, int64_t i)
+{
+    struct attribute made = {.type = ATTRIBUTE_INT, .i = i};
+
+    return store(node, name, &made);
+}
+
+int node_set_float(struct node *node, const char *name, float f)
+{
+    struct attribute made = {.type = ATTRIBUTE_FLOAT, .f = f};
+
+    return store(node, name, &made);
+}
+
+int node_set_string(struct node *node, const char *name, const char *s, size_t bytes)
+{
+    struct attribute made = {.type = ATTRIBUTE_STRING, .s = copy(s, bytes), .s_bytes = bytes};
+
+    if (made.s == NULL)
+        return -ENOMEM;
+    made.s[bytes] = '\0';
+    return store(node, name, &made);
+}
+
+int node_set_ints(struct node *node, const char *name, const int64_t *ints, size_t count)
+{
+    struct attribute made = {
+        .type = ATTRIBUTE_INTS, .ints = copy(ints, count * sizeof(*ints)), .count = count};
+
+    if (made.ints == NULL)
+        return -ENOMEM;
+    return store(node, name, &made);
+}
+
+int node_set_floats(struct node *node, const char *name, const float *floats, size_t count)
+{
+    struct attribute made = {
+        .type = ATTRIBUTE_FLOATS, .floats = copy(floats, count * sizeof(*floats)), .count = count};
+
+    if (made.floats == NULL)
+        return -ENOMEM;
+    return store(node, name, &made);
+}
+
+int node_set_strings(struct node *node, const char *name, const char *const *strings, size_t count)
+{
+    struct attribute made = {
+        .type = ATTRIBUTE_STRINGS, .strings = calloc(count + 1, sizeof(char *)), .count = count};
+
+    if (made.strings == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        made.strings[i] = strdup(strings[i]);
+        if (made.strings[i] == NULL) {
+            attribute_clear(&made);
+            return -ENOMEM;
+        }
+    }
+    return store(node, name, &made);
+}
+
+int node_set_tensor(struct node *node, const char *name, const struct tensor_view *tensor)
+{
+    struct attribute made = {.type = ATTRIBUTE_TENSOR, .tensor = *tensor};
+
+    return store(node, name, &made);
+}
+
+const struct attribute *node_attribute(const struct node *node, const char *name)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        if (strcmp(node->attributes[i].name, name) == 0)
+            return &node->attributes[i];
+    }
+    return NULL;
+}
+
+int64_t node_int(const struct node *node, const char *name, int64_t fallback)
+{
+    const struct attribute *a = node_attribute(node, name);
+
+    return a != NULL && a->type == ATTRIBUTE_INT ? a->i : fallback;
+}
+
+float node_float(const struct node *node, const char *name, float fallback)
+{
+    const struct attribute *a = node_attribute(node, name);
+
+    return a != NULL && a->type == ATTRIBUTE_FLOAT ? a->f : fallback;
+}
+
+const char *node_string(const struct node *node, const char *name, const char *fallback)
+{
+    const struct attribute *a = node_attribute(node, name);
+
+    return a != NULL && a->type == ATTRIBUTE_STRING ? a->s : fallback;
+}
+
+const int64_t *node_ints(const struct node *node, const char *name, size_t *out_count)
+{
+    const struct attribute *a = node_attribute(node, name);
+
+    *out_count = a != NULL && a->type == ATTRIBUTE_INTS ? a->count : 0;
+    return a != NULL && a->type == ATTRIBUTE_INTS ? a->ints : NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What graph.c, graph_edit.c and attribute.c share; nobody else includes it. */
+#ifndef OPTRACE_RUNTIME_GRAPH_PRIVATE_H
+#define OPTRACE_RUNTIME_GRAPH_PRIVATE_H
+
+#include "runtime/graph.h"
+
+/** Values by name: open addressing, linear probing; a removed entry leaves a tombstone. */
+struct graph_private {
+    struct value **slots;
+    uint32_t slot_count; /* a power of two, or 0 */
+    uint32_t used_count; /* values and tombstones */
+    uint32_t next_value_id;
+    uint32_t next_node_id;
+    uint32_t value_room;
+    uint32_t node_room;
+};
+
+void attribute_clear(struct attribute *attribute);
+
+/** Frees everything the node owns, and the node. Its edges must be gone. */
+void node_free(struct node *node);
+void value_free(struct value *value);
+
+/** Forget the name of a value that is about to be freed. */
+void graph_forget_name(struct graph *graph, const struct value *value);
+
+int value_add_consumer(struct value *value, struct node *node);
+void value_remove_consumer(struct value *value, const struct node *node);
+
+/** Renew every value->index and node->index. */
+void graph_renumber(struct graph *graph);
+
+#endif
