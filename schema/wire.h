@@ -19,8 +19,10 @@
 #define OPTRACE_SCHEMA_WIRE_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/diag.h"
 
@@ -54,7 +56,7 @@ enum ot_frame_type {
 #include "schema/records.def"
 };
 
-#define OT_RECORD(id, name, uses_end, meaning) OT_RECORD_##name = id,
+#define OT_RECORD(id, name, text, uses_end, meaning) OT_RECORD_##name = id,
 enum ot_record_kind {
 #include "schema/records.def"
 };
@@ -143,25 +145,9 @@ struct ot_wire_model {
     uint64_t parameter_bytes; /* weights; UINT64_MAX: not known */
 };
 
-/* Element types, numbered as ONNX does (facts of its schema); 0 is "not known". */
+#define OT_DTYPE(id, name, text, meaning) OT_DTYPE_##name = id,
 enum ot_wire_dtype {
-    OT_DTYPE_UNKNOWN = 0,
-    OT_DTYPE_F32 = 1,
-    OT_DTYPE_U8 = 2,
-    OT_DTYPE_I8 = 3,
-    OT_DTYPE_U16 = 4,
-    OT_DTYPE_I16 = 5,
-    OT_DTYPE_I32 = 6,
-    OT_DTYPE_I64 = 7,
-    OT_DTYPE_STRING = 8,
-    OT_DTYPE_BOOL = 9,
-    OT_DTYPE_F16 = 10,
-    OT_DTYPE_F64 = 11,
-    OT_DTYPE_U32 = 12,
-    OT_DTYPE_U64 = 13,
-    OT_DTYPE_C64 = 14,
-    OT_DTYPE_C128 = 15,
-    OT_DTYPE_BF16 = 16,
+#include "schema/records.def"
 };
 
 /* What is constant for an op. After the struct: `input_count + output_count` times ot_wire_tensor,
@@ -193,10 +179,9 @@ struct ot_wire_tensor {
     uint32_t name; /* string id of the value's name, or 0 */
 };
 
+#define OT_LANE(id, name, text, meaning) OT_LANE_##name = id,
 enum ot_wire_lane_kind {
-    OT_LANE_THREAD = 1, /* a host thread */
-    OT_LANE_STREAM = 2, /* a stream of a device */
-    OT_LANE_QUEUE = 3,  /* a software queue, such as a CPU backend's worker */
+#include "schema/records.def"
 };
 
 struct ot_wire_lane {
@@ -230,14 +215,9 @@ struct ot_wire_events {
     uint32_t reserved; /* then record_count times ot_wire_record */
 };
 
+#define OT_LOSS(id, name, text, meaning) OT_LOSS_##name = id,
 enum ot_wire_loss {
-    OT_LOSS_RING_FULL = 1,    /* the daemon did not keep up */
-    OT_LOSS_TOO_DEEP = 2,     /* more than OT_RING_DEPTH_MAX open spans on one thread */
-    OT_LOSS_UNKNOWN_KIND = 3, /* a record of a newer version */
-    OT_LOSS_BAD_RECORD = 4,   /* op, lane or times make no sense */
-    OT_LOSS_STORE = 5,        /* the store could not be written: disk full, I/O error */
-    OT_LOSS_NO_MEMORY = 6,    /* a ring could not be made in the program */
-    OT_LOSS_PRODUCER = 7,     /* an inline producer says so, without a closer reason */
+#include "schema/records.def"
 };
 
 struct ot_wire_gap {
@@ -391,5 +371,254 @@ static_assert(offsetof(struct ot_ring, open) == OT_RING_OPEN_OFFSET, "ring open 
 static_assert(offsetof(struct ot_ring, records) == OT_RING_RECORDS_OFFSET, "ring records");
 static_assert(sizeof(struct ot_wire_hello) == 96, "hello");
 static_assert(sizeof(struct ot_wire_op) == 72, "op");
+
+/* --- Small pieces --- */
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are copied as bytes");
+
+/** Ticks and nanoseconds stay below this, so that their differences fit an int64_t. */
+#define OT_WIRE_TIME_MAX ((uint64_t)INT64_MAX)
+
+/** Bytes of a text. Not NUL-terminated. A decoder's text points into the frame. */
+struct ot_text {
+    const char *bytes; /* may be NULL when length is 0 */
+    size_t length;
+};
+
+/** The header of a frame. Frames without variable parts need no encoder:
+ *  `struct ot_wire_clock clock = {.header = ot_wire_header(OT_FRAME_CLOCK, sizeof(clock)), ...};`
+ */
+static inline struct ot_wire_header ot_wire_header(enum ot_frame_type type, size_t length)
+{
+    return (struct ot_wire_header){.length = (uint32_t)length, .type = (uint16_t)type};
+}
+
+/** Names for logs and for the store ("HELLO", "span", "ring full", "stream", "f32"); "unknown" for
+ *  a number that is not in schema/records.def. Static texts. */
+const char *ot_wire_frame_name(uint32_t type);
+const char *ot_wire_record_name(uint32_t kind);
+const char *ot_wire_loss_name(uint32_t reason);
+const char *ot_wire_lane_kind_name(uint32_t kind);
+const char *ot_wire_dtype_name(uint32_t dtype);
+
+/** False for a type that is unknown, or that only the other side sends. */
+bool ot_wire_client_sends(uint32_t type);
+bool ot_wire_daemon_sends(uint32_t type);
+
+/**
+ * Make a text that the wire accepts: copy at most `capacity` bytes, cut between two characters, and
+ * put '?' for each NUL and each byte that is not part of well-formed UTF-8.
+ *
+ * out_bytes  may be `bytes` itself; no NUL is added
+ *
+ * Returns the count of bytes written.
+ */
+size_t ot_wire_clean_text(const char *bytes, size_t length, char *out_bytes, size_t capacity);
+
+/* --- Encoders ---
+ *
+ * Each writes one whole frame to `out`, which needs no alignment, and sets its header and the
+ * counts of its variable parts: the caller leaves those 0. They return the length of the frame,
+ * -ENOSPC when it is more than `capacity`, or -EINVAL when a decoder would refuse the frame; what
+ * `out` holds after a failure is not defined. A capacity of OT_WIRE_FRAME_BYTES_MAX always
+ * suffices. */
+
+struct ot_wire_hello_texts {
+    struct ot_text program; /* name of the executable */
+    struct ot_text command; /* arguments, joined by spaces */
+    struct ot_text library;
+    struct ot_text host;
+};
+
+int ot_wire_encode_hello(const struct ot_wire_hello *hello, const struct ot_wire_hello_texts *texts,
+                         void *out, size_t capacity);
+int ot_wire_encode_welcome(const struct ot_wire_welcome *welcome, struct ot_text text, void *out,
+                           size_t capacity);
+int ot_wire_encode_string(uint32_t string_id, struct ot_text text, void *out, size_t capacity);
+int ot_wire_encode_bye(enum ot_wire_bye_reason reason, struct ot_text text, void *out,
+                       size_t capacity);
+
+/** A tensor and its dimensions, `tensor.rank` of them. */
+struct ot_wire_shape {
+    struct ot_wire_tensor tensor;
+    const int64_t *dims; /* may be NULL when the rank is 0 */
+};
+
+/** shapes   op->input_count inputs, then op->output_count outputs
+ *  origins  op->origin_count string ids */
+int ot_wire_encode_op(const struct ot_wire_op *op, const struct ot_wire_shape *shapes,
+                      const uint32_t *origins, void *out, size_t capacity);
+
+/** The records are copied as they are: ot_wire_check_record() is the receiver's business. */
+int ot_wire_encode_events(uint64_t first_sequence, const struct ot_wire_record *records,
+                          uint32_t record_count, void *out, size_t capacity);
+
+/* --- Decoders ---
+ *
+ * They read bytes that a peer sent, which may be anything, but which nobody changes meanwhile. They
+ * never read beyond `length`, need no alignment, and check all that can be checked without knowing
+ * the rest of the session: lengths, counts, limits, padding, UTF-8, ids within their range. That an
+ * id was defined before it is used is for the caller to check.
+ *
+ * frame, length  one whole frame: `length` is what ot_wire_peek() returned
+ * out_...        written only on success; texts and iterators point into the frame
+ *
+ * They return 0, or -EPROTO with the reason and the offset within the frame in diag. */
+
+/**
+ * Look at the start of the next frame.
+ *
+ * have        bytes that are there
+ * out_header  written when have >= 8 and the header is sound
+ *
+ * Returns how many bytes the whole frame takes: when that is more than `have`, read on and ask
+ * again (8 while the header itself is not complete). -EPROTO when the length is impossible; the
+ * stream cannot be followed any further. An unknown type is no error here: skip the frame.
+ */
+int ot_wire_peek(const void *bytes, size_t have, struct ot_wire_header *out_header,
+                 struct diag *diag);
+
+struct ot_wire_hello_view {
+    struct ot_wire_hello fixed;
+    struct ot_wire_hello_texts texts;
+};
+
+/** Returns -EPROTONOSUPPORT when it is a HELLO of another major version: answer with a WELCOME of
+ *  status OT_WELCOME_VERSION. */
+int ot_wire_decode_hello(const void *frame, size_t length, struct ot_wire_hello_view *out_hello,
+                         struct diag *diag);
+
+struct ot_wire_welcome_view {
+    struct ot_wire_welcome fixed;
+    struct ot_text text;
+};
+int ot_wire_decode_welcome(const void *frame, size_t length,
+                           struct ot_wire_welcome_view *out_welcome, struct diag *diag);
+
+struct ot_wire_string_view {
+    struct ot_wire_string fixed;
+    struct ot_text text;
+};
+int ot_wire_decode_string(const void *frame, size_t length, struct ot_wire_string_view *out_string,
+                          struct diag *diag);
+
+struct ot_wire_bye_view {
+    struct ot_wire_bye fixed;
+    struct ot_text text;
+};
+int ot_wire_decode_bye(const void *frame, size_t length, struct ot_wire_bye_view *out_bye,
+                       struct diag *diag);
+
+/** Walks the tensors of an OP: inputs first, then outputs. */
+struct ot_wire_tensor_iter {
+    const uint8_t *at;
+    size_t left;
+};
+
+struct ot_wire_op_view {
+    struct ot_wire_op fixed;
+    struct ot_wire_tensor_iter tensors; /* copy it to walk more than once */
+    const uint8_t *origins;             /* for ot_wire_origin() */
+};
+int ot_wire_decode_op(const void *frame, size_t length, struct ot_wire_op_view *out_op,
+                      struct diag *diag);
+
+/** Takes the next tensor and its dimensions. Returns false at the end. */
+bool ot_wire_next_tensor(struct ot_wire_tensor_iter *iter, struct ot_wire_tensor *out_tensor,
+                         int64_t out_dims[OT_WIRE_RANK_MAX]);
+
+/** String id of origin `index`, which is below op->fixed.origin_count. */
+static inline uint32_t ot_wire_origin(const struct ot_wire_op_view *op, uint32_t index)
+{
+    uint32_t id;
+
+    memcpy(&id, op->origins + (size_t)index * sizeof(id), sizeof(id));
+    return id;
+}
+
+struct ot_wire_events_view {
+    struct ot_wire_events fixed;
+    const uint8_t *records; /* for ot_wire_record_at() */
+};
+/** The records themselves are not checked. */
+int ot_wire_decode_events(const void *frame, size_t length, struct ot_wire_events_view *out_events,
+                          struct diag *diag);
+
+/** Copy of record `index`, which is below events->fixed.record_count. */
+static inline struct ot_wire_record ot_wire_record_at(const struct ot_wire_events_view *events,
+                                                      uint32_t index)
+{
+    struct ot_wire_record record;
+
+    memcpy(&record, events->records + (size_t)index * sizeof(record), sizeof(record));
+    return record;
+}
+
+int ot_wire_decode_clock(const void *frame, size_t length, struct ot_wire_clock *out_clock,
+                         struct diag *diag);
+int ot_wire_decode_model(const void *frame, size_t length, struct ot_wire_model *out_model,
+                         struct diag *diag);
+int ot_wire_decode_lane(const void *frame, size_t length, struct ot_wire_lane *out_lane,
+                        struct diag *diag);
+int ot_wire_decode_ring(const void *frame, size_t length, struct ot_wire_ring *out_ring,
+                        struct diag *diag);
+int ot_wire_decode_doorbell(const void *frame, size_t length, struct ot_wire_doorbell *out_doorbell,
+                            struct diag *diag);
+int ot_wire_decode_gap(const void *frame, size_t length, struct ot_wire_gap *out_gap,
+                       struct diag *diag);
+int ot_wire_decode_flush(const void *frame, size_t length, struct ot_wire_flush *out_flush,
+                         struct diag *diag);
+int ot_wire_decode_flushed(const void *frame, size_t length, struct ot_wire_flushed *out_flushed,
+                           struct diag *diag);
+int ot_wire_decode_control(const void *frame, size_t length, struct ot_wire_control *out_control,
+                           struct diag *diag);
+
+/**
+ * Check what one record says by itself; that its op and lane are defined is for the caller.
+ *
+ * Afterwards: kind and flags are known ones; 1 <= lane_id <= OT_WIRE_LANES_MAX; op_id is within
+ * OT_WIRE_OPS_MAX (a model id within OT_WIRE_MODELS_MAX for RUN) and not 0 where the kind needs
+ * one; the times that the kind uses are in order and at most OT_WIRE_TIME_MAX; bytes have the sign
+ * of their kind; a counter's value is finite. Fields that the kind does not use may hold anything.
+ *
+ * Returns 0, or the reason to count it as lost: OT_LOSS_UNKNOWN_KIND or OT_LOSS_BAD_RECORD.
+ */
+int ot_wire_check_record(const struct ot_wire_record *record);
+
+/** The same for an open span in a ring: its kind has an end (SPAN, RUN, COPY) and end_ticks is not
+ *  looked at. */
+int ot_wire_check_open(const struct ot_wire_record *record);
+
+/** Parts of a ring's `state`. */
+static inline uint64_t ot_ring_head(uint64_t state)
+{
+    return state & OT_RING_HEAD_MASK;
+}
+
+static inline uint32_t ot_ring_depth(uint64_t state)
+{
+    return (uint32_t)(state >> 48);
+}
+
+/** Records between the two counters, which wrap at 2^48. More than the ring holds: one of them is
+ *  wrong. */
+static inline uint64_t ot_ring_used(uint64_t head, uint64_t tail)
+{
+    return (head - tail) & OT_RING_HEAD_MASK;
+}
+
+/**
+ * Check the header of a ring against the RING frame that announced it.
+ *
+ * header        a copy: the client can change the memory at any moment. Never read the ring's own
+ *               header again, use `announced` from here on
+ * announced     as ot_wire_decode_ring() left it
+ * uuid          the session's
+ * memory_bytes  what fstat() says of the memfd
+ *
+ * Returns 0, or -EPROTO with the reason in diag.
+ */
+int ot_ring_check_header(const struct ot_ring_header *header, const struct ot_wire_ring *announced,
+                         const uint8_t uuid[16], uint64_t memory_bytes, struct diag *diag);
 
 #endif
