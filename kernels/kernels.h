@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of each operation that the runtime can compute.
+ *
+ * An operation has one function type. All its versions are declared through that type and agree
+ * within the tolerance that stands here; the first is NAME_ref, plain C and the truth. A version
+ * that needs CPU features is only in a table that kernel_table_init() made for a CPU that has them.
+ *
+ * Common to all: tensors are dense and row-major unless a stride says otherwise; the caller owns
+ * everything; nothing is allocated and nothing is kept. dst and sources do not overlap, except
+ * where "may be" says so. Sizes of zero are allowed and compute nothing. Any thread; a version may
+ * use the calling thread's team (kernel_set_threads()).
+ *
+ * The second half of this header ("Prepared operations") is for kernels that want their tensors in
+ * a memory layout of their own and some work done once, before the first run.
+ */
+#ifndef OPTRACE_KERNELS_KERNELS_H
+#define OPTRACE_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    KERNEL_MAX_RANK = 8,  /* of a tensor */
+    KERNEL_MAX_AXES = 16, /* of a copy: Tile needs two for each of the tensor's */
+    KERNEL_SPATIAL = 3,   /* depth, height, width */
+};
+
+enum kernel_dtype {
+    KERNEL_F32,
+    KERNEL_F64,
+    KERNEL_I32,
+    KERNEL_I64,
+    KERNEL_U8,
+    KERNEL_BOOL, /* one byte, 0 or 1 */
+    KERNEL_DTYPES,
+};
+
+/* Windows: what convolution and pooling share. */
+
+/** Always three axes, the last one innermost; axes that the tensor does not have are 1 (pads 0).
+ *  Element k of output o reads input o * stride - pad_begin + k * dilation, or nothing when that is
+ *  outside of [0, in). */
+struct kernel_window {
+    int64_t in[KERNEL_SPATIAL];
+    int64_t out[KERNEL_SPATIAL];
+    int64_t kernel[KERNEL_SPATIAL];
+    int64_t stride[KERNEL_SPATIAL];
+    int64_t dilation[KERNEL_SPATIAL];
+    int64_t pad_begin[KERNEL_SPATIAL];
+    int64_t pad_end[KERNEL_SPATIAL];
+};
+
+/* Element-wise, one operand. */
+
+enum kernel_unary {
+    KERNEL_IDENTITY,
+    KERNEL_RELU,       /* max(x, 0) */
+    KERNEL_LEAKY_RELU, /* x < 0 ? a * x : x */
+    KERNEL_CLIP,       /* min(max(x, a), b) */
+    KERNEL_SIGMOID,    /* 1 / (1 + exp(-x)) */
+    KERNEL_TANH,
+    KERNEL_UNARY_COUNT,
+};
+
+/** What is applied to each result of another operation. {0} is the identity. */
+struct kernel_activation {
+    enum kernel_unary kind;
+    float a, b;
+};
+
+/** y[i] = f(x[i]); a and b as kernel_unary says. y may be x. NaN stays NaN. Sigmoid and tanh agree
+ *  with ref to 2e-6 absolute, the others exactly. */
+typedef void unary_f32_fn(float *y, const float *x, size_t count, float a, float b);
+unary_f32_fn identity_f32_ref, relu_f32_ref, leaky_relu_f32_ref, clip_f32_ref, sigmoid_f32_ref,
+    tanh_f32_ref;
+
+/* Element-wise, two operands. */
+
+enum kernel_binary {
+    KERNEL_ADD,
+    KERNEL_SUB,
+    KERNEL_MUL,
+    KERNEL_DIV,
+    KERNEL_BINARY_COUNT,
+};
+
+/** y has shape dims, dense. The strides are in elements; 0 where an operand is broadcast. */
+struct kernel_broadcast {
+    int rank;
+    int64_t dims[KERNEL_MAX_RANK];
+    int64_t a_stride[KERNEL_MAX_RANK];
+    int64_t b_stride[KERNEL_MAX_RANK];
+};
+
+/** y = a op b. y may be a or b when that operand is not broadcast. Exact. Integers wrap around;
+ *  x / 0 is 0. */
+typedef void binary_fn(void *y, const void *a, const void *b, const struct kernel_broadcast *shape);
+binary_fn add_f32_ref, sub_f32_ref, mul_f32_ref, div_f32_ref;
+binary_fn add_f64_ref, sub_f64_ref, mul_f64_ref, div_f64_ref;
+binary_fn add_i32_ref, sub_i32_ref, mul_i32_ref, div_i32_ref;
+binary_fn add_i64_ref, sub_i64_ref, mul_i64_ref, div_i64_ref;
+
+/* Convolution */
+
+struct kernel_conv {
+    int64_t batch;
+    int64_t channels; /* of x; a multiple of groups */
+    int64_t filters;  /* channels of y; a multiple of groups */
+    int64_t groups;   /* >= 1 */
+    int rank;         /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
+    struct kernel_window window;
+    struct kernel_activation activation;
+};
+
+/**
+ * y = activation(conv(x, w) + bias + residual).
+ *
+ * y, residual  [batch, filters, out...]; residual may be NULL (none), or y
+ * x            [batch, channels, in...]
+ * w            [filters, channels / groups, kernel...]
+ * bias         [filters], or NULL
+ *
+ * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(K)) * (sum of |x * w| + |bias| + |residual|), K
+ * being the number of products.
+ */
+typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *bias,
+                         const float *residual, const struct kernel_conv *shape);
+conv_f32_fn conv_f32_ref;
+
+/* Matrix product */
+
+struct kernel_gemm {
+    int64_t m, n, k;
+    bool trans_a, trans_b; /* a is stored as [k, m], b as [n, k] */
+    float alpha, beta;
+    int64_t c_row_stride, c_col_stride; /* of c, in elements; 0 where it is broadcast */
+
+    /* Many products of the same size; batch_rank 0 is one. Strides in elements, 0: broadcast. */
+    int batch_rank;
+    int64_t batch_dims[KERNEL_MAX_RANK];
+    int64_t a_batch_stride[KERNEL_MAX_RANK];
+    int64_t b_batch_stride[KERNEL_MAX_RANK];
+};
+
+/**
+ * y = alpha * op(a) * op(b) + beta * c for each matrix of the batch; y [batch..., m, n] is dense.
+ * c may be NULL, is shared by the batch, and is not read when beta is 0.
+ *
+ * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(k)) * (|alpha| * sum of |a * b| + |beta * c|).
+ */
+typedef void gemm_f32_fn(float *y, const float *a, const float *b, const float *c,
+                         const struct kernel_gemm *shape);
+gemm_f32_fn gemm_f32_ref;
+
+/* Pooling */
+
+struct kernel_pool {
+    int64_t batch, channels;
+    int rank; /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
+    struct kernel_window window;
+    bool count_pads; /* average: pads inside of [-pad_begin, in + pad_end) count as zeros */
+};
+
+/** y [batch, channels, out...], x [batch, channels, in...]. An output whose window holds no element
+ *  is the lowest float (max) or 0 (average). Max is exact (NaN wins); average agrees to 2e-6 *
+ *  mean of |x|. */
+typedef void pool_f32_fn(float *y, const float *x, const struct kernel_pool *shape);
+pool_f32_fn max_pool_f32_ref, average_pool_f32_ref;
+
+/* Normalisation */
+
+struct kernel_lrn {
+    int64_t batch, channels, plane; /* plane: elements of one channel */
+    int64_t size;                   /* channels in the window */
+    float alpha, beta, bias;
+};
+
+/** y = x / (bias + alpha / size * (sum of x^2 over the window))^beta; the window holds the channels
+ *  from c - floor((size - 1) / 2) to c + ceil((size - 1) / 2). Agrees to 1e-5 relative. */
+typedef void lrn_f32_fn(float *y, const float *x, const struct kernel_lrn *shape);
+lrn_f32_fn lrn_f32_ref;
+
+/** Softmax along the middle axis of [outer, axis, inner]. y may be x. Agrees to 2e-6 absolute. */
+typedef void softmax_f32_fn(float *y, const float *x, size_t outer, size_t axis, size_t inner);
+softmax_f32_fn softmax_f32_ref;
+
+/** y = (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel of [batch, channels,
+ *  plane]. y may be x. Agrees to 1e-5 * (|x * s| + |mean * s| + |bias|), s = scale / sqrt(...). */
+typedef void batch_norm_f32_fn(float *y, const float *x, const float *scale, const float *bias,
+                               const float *mean, const float *variance, float epsilon,
+                               size_t batch, size_t channels, size_t plane);
+batch_norm_f32_fn batch_norm_f32_ref;
+
+/* Moving elements of any type: exact. */
+
+/** Axes from outermost to innermost; strides in elements, any sign, 0 repeats. */
+struct kernel_copy {
+    size_t element_bytes; /* 1, 2, 4 or 8 */
+    int rank;
+    int64_t dims[KERNEL_MAX_AXES];
+    int64_t y_stride[KERNEL_MAX_AXES];
+    int64_t x_stride[KERNEL_MAX_AXES];
+};
+
+/** Transpose, Slice, Tile, Expand, a part of Concat or Pad: y at its strides = x at its strides.
+ *  y and x point to the element of index 0 on all axes. */
+typedef void copy_fn(void *y, const void *x, const struct kernel_copy *shape);
+copy_fn copy_ref;
+
+/** count times the element at value. */
+typedef void fill_fn(void *y, const void *value, size_t element_bytes, size_t count);
+fill_fn fill_ref;
+
+enum kernel_pad_mode { KERNEL_PAD_CONSTANT, KERNEL_PAD_REFLECT, KERNEL_PAD_EDGE };
+
+/** begin[i] elements before and the rest of y_dims[i] after x on axis i; negative begin cuts off.
+ *  Reflect needs pads below x_dims[i]; edge and reflect need x_dims[i] >= 1. */
+struct kernel_pad {
+    size_t element_bytes;
+    enum kernel_pad_mode mode;
+    int rank;
+    int64_t x_dims[KERNEL_MAX_RANK];
+    int64_t y_dims[KERNEL_MAX_RANK];
+    int64_t begin[KERNEL_MAX_RANK];
+};
+
+/** value: one element; read in constant mode only. */
+typedef void pad_fn(void *y, const void *x, const void *value, const struct kernel_pad *shape);
+pad_fn pad_ref;
+
+struct kernel_gather {
+    size_t outer, axis, inner_bytes; /* x: [outer, axis, inner_bytes] */
+    size_t index_count;              /* y: [outer, index_count, inner_bytes] */
+};
+
+/** y[o, i] = x[o, indices[i]]; a negative index counts from the end. Returns 0, or -1 when an index
+ *  is out of range; what y then holds is not defined. */
+typedef int gather_fn(void *y, const void *x, const int64_t *indices,
+                      const struct kernel_gather *shape);
+gather_fn gather_ref;
+
+/** y[i] = x[i] as C converts; float to integer cuts off, and saturates where C says nothing (NaN
+ *  becomes 0); to bool: x != 0. Exact. */
+typedef void cast_fn(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,
+                     size_t count);
+cast_fn cast_ref;
+
+/* The table */
+
+#define KERNEL_ENTRY(type, name)                                                                   \
+    struct {                                                                                       \
+        type *fn;                                                                                  \
+        const char *version; /* "ref", "avx2", ... */                                              \
+    } name
+
+struct kernel_table {
+    KERNEL_ENTRY(unary_f32_fn, unary_f32[KERNEL_UNARY_COUNT]);
+    KERNEL_ENTRY(binary_fn, binary[KERNEL_BINARY_COUNT][KERNEL_DTYPES]); /* fn NULL: no such */
+    KERNEL_ENTRY(conv_f32_fn, conv_f32);
+    KERNEL_ENTRY(gemm_f32_fn, gemm_f32);
+    KERNEL_ENTRY(pool_f32_fn, max_pool_f32);
+    KERNEL_ENTRY(pool_f32_fn, average_pool_f32);
+    KERNEL_ENTRY(lrn_f32_fn, lrn_f32);
+    KERNEL_ENTRY(softmax_f32_fn, softmax_f32);
+    KERNEL_ENTRY(batch_norm_f32_fn, batch_norm_f32);
+    KERNEL_ENTRY(copy_fn, copy);
+    KERNEL_ENTRY(fill_fn, fill);
+    KERNEL_ENTRY(pad_fn, pad);
+    KERNEL_ENTRY(gather_fn, gather);
+    KERNEL_ENTRY(cast_fn, cast);
+};
+
+/** How much of this CPU a table may use. Each level holds the ones before it. */
+enum kernel_level {
+    KERNEL_LEVEL_REF,
+    KERNEL_LEVEL_PORTABLE, /* faster, but no more than this build's base instruction set */
+    KERNEL_LEVEL_AVX2,     /* and FMA */
+    KERNEL_LEVEL_AVX512,   /* F, BW, DQ, VL */
+    KERNEL_LEVELS,
+};
+
+/** The best level that this CPU has. */
+enum kernel_level kernel_best_level(void);
+
+/** Fill every entry with the best version at or below level, which must not be above
+ *  kernel_best_level(). */
+void kernel_table_init(struct kernel_table *table, enum kernel_level level);
+
+/** Bytes of one element. */
+size_t kernel_dtype_bytes(enum kernel_dtype dtype);
+
+#endif

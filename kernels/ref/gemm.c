@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix product, the truth: one element at a time, summed in f64. */
+#include "kernels/kernels.h"
+
+static void gemm_one(float *y, const float *a, const float *b, const float *c,
+                     const struct kernel_gemm *s)
+{
+    int64_t a_row = s->trans_a ? 1 : s->k, a_col = s->trans_a ? s->m : 1;
+    int64_t b_row = s->trans_b ? 1 : s->n, b_col = s->trans_b ? s->k : 1;
+
+    for (int64_t i = 0; i < s->m; i++) {
+        for (int64_t j = 0; j < s->n; j++) {
+            double sum = 0.0;
+
+            for (int64_t p = 0; p < s->k; p++)
+                sum += (double)a[i * a_row + p * a_col] * b[p * b_row + j * b_col];
+            sum *= s->alpha;
+            if (c && s->beta != 0.0f)
+                sum += (double)s->beta * c[i * s->c_row_stride + j * s->c_col_stride];
+            y[i * s->n + j] = (float)sum;
+        }
+    }
+}
+
+void gemm_f32_ref(float *y, const float *a, const float *b, const float *c,
+                  const struct kernel_gemm *shape)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < shape->batch_rank; i++)
+        count *= shape->batch_dims[i];
+    for (int64_t index = 0; index < count; index++) {
+        int64_t rest = index, a_at = 0, b_at = 0;
+
+        for (int i = shape->batch_rank - 1; i >= 0; i--) {
+            a_at += rest % shape->batch_dims[i] * shape->a_batch_stride[i];
+            b_at += rest % shape->batch_dims[i] * shape->b_batch_stride[i];
+            rest /= shape->batch_dims[i];
+        }
+        gemm_one(y + index * shape->m * shape->n, a + a_at, b + b_at, c, shape);
+    }
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What several reference kernels share. Inside kernels/ref only. */
+#ifndef OPTRACE_KERNELS_REF_REF_H
+#define OPTRACE_KERNELS_REF_REF_H
+
+#include "kernels/kernels.h"
+
+/** The input coordinate that output o's window element k reads on an axis, or -1 outside. */
+static inline int64_t ref_window_at(const struct kernel_window *window, int axis, int64_t o,
+                                    int64_t k)
+{
+    int64_t at = o * window->stride[axis] - window->pad_begin[axis] + k * window->dilation[axis];
+
+    return at >= 0 && at < window->in[axis] ? at : -1;
+}
+
+/** One element through an activation. */
+float ref_activate(float x, const struct kernel_activation *activation);
+
+#endif

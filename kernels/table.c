@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel table: reference first, then the best that this machine runs. */
+#include "kernels/kernels.h"
+
+#define USE(entry, name, v)                                                                        \
+    do {                                                                                           \
+        table->entry.fn = name##_##v;                                                              \
+        table->entry.version = #v;                                                                 \
+    } while (0)
+
+static void init_ref(struct kernel_table *table)
+{
+    USE(unary_f32[KERNEL_IDENTITY], identity_f32, ref);
+    USE(unary_f32[KERNEL_RELU], relu_f32, ref);
+    USE(unary_f32[KERNEL_LEAKY_RELU], leaky_relu_f32, ref);
+    USE(unary_f32[KERNEL_CLIP], clip_f32, ref);
+    USE(unary_f32[KERNEL_SIGMOID], sigmoid_f32, ref);
+    USE(unary_f32[KERNEL_TANH], tanh_f32, ref);
+    USE(binary[KERNEL_ADD][KERNEL_F32], add_f32, ref);
+    USE(binary[KERNEL_SUB][KERNEL_F32], sub_f32, ref);
+    USE(binary[KERNEL_MUL][KERNEL_F32], mul_f32, ref);
+    USE(binary[KERNEL_DIV][KERNEL_F32], div_f32, ref);
+    USE(binary[KERNEL_ADD][KERNEL_F64], add_f64, ref);
+    USE(binary[KERNEL_SUB][KERNEL_F64], sub_f64, ref);
+    USE(binary[KERNEL_MUL][KERNEL_F64], mul_f64, ref);
+    USE(binary[KERNEL_DIV][KERNEL_F64], div_f64, ref);
+    USE(binary[KERNEL_ADD][KERNEL_I32], add_i32, ref);
+    USE(binary[KERNEL_SUB][KERNEL_I32], sub_i32, ref);
+    USE(binary[KERNEL_MUL][KERNEL_I32], mul_i32, ref);
+    USE(binary[KERNEL_DIV][KERNEL_I32], div_i32, ref);
+    USE(binary[KERNEL_ADD][KERNEL_I64], add_i64, ref);
+    USE(binary[KERNEL_SUB][KERNEL_I64], sub_i64, ref);
+    USE(binary[KERNEL_MUL][KERNEL_I64], mul_i64, ref);
+    USE(binary[KERNEL_DIV][KERNEL_I64], div_i64, ref);
+    USE(conv_f32, conv_f32, ref);
+    USE(gemm_f32, gemm_f32, ref);
+    USE(max_pool_f32, max_pool_f32, ref);
+    USE(average_pool_f32, average_pool_f32, ref);
+    USE(lrn_f32, lrn_f32, ref);
+    USE(softmax_f32, softmax_f32, ref);
+    USE(batch_norm_f32, batch_norm_f32, ref);
+    USE(copy, copy, ref);
+    USE(fill, fill, ref);
+    USE(pad, pad, ref);
+    USE(gather, gather, ref);
+    USE(cast, cast, ref);
+}
+
+enum kernel_level kernel_best_level(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return KERNEL_LEVEL_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return KERNEL_LEVEL_AVX2;
+#endif
+    return KERNEL_LEVEL_PORTABLE;
+}
+
+void kernel_table_init(struct kernel_table *table, enum kernel_level level)
+{
+    *table = (struct kernel_table){0};
+    init_ref(table);
+}
+
+size_t kernel_dtype_bytes(enum kernel_dtype dtype)
+{
+    static const size_t bytes[KERNEL_DTYPES] = {
+        [KERNEL_F32] = 4, [KERNEL_F64] = 8, [KERNEL_I32] = 4,
+        [KERNEL_I64] = 8, [KERNEL_U8] = 1,  [KERNEL_BOOL] = 1,
+    };
+
+    return bytes[dtype];
+}
