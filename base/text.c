@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8, terminal columns, nearest words. */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/text_columns.h"
+
+enum { DISTANCE_MAX = 63 };
+
+/* Decode one character. Returns its length in bytes, 0 when it is not well-formed. */
+static size_t decode(const char *bytes, size_t length, uint32_t *out_code)
+{
+    const unsigned char *byte = (const unsigned char *)bytes;
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    uint32_t code;
+    size_t size;
+
+    if (byte[0] < 0x80) {
+        *out_code = byte[0];
+        return 1;
+    }
+    size = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
+    if (byte[0] < 0xc2 || byte[0] > 0xf4 || length < size)
+        return 0;
+    code = byte[0] & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (byte[i] & 0x3f);
+    }
+    if (code < smallest[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    *out_code = code;
+    return size;
+}
+
+bool text_is_utf8(const char *bytes, size_t length)
+{
+    uint32_t code;
+    size_t size;
+
+    for (size_t i = 0; i < length; i += size) {
+        size = decode(bytes + i, length - i, &code);
+        if (size == 0 || code == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_in(const struct text_range *ranges, size_t count, uint32_t code)
+{
+    size_t low = 0;
+
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+
+        if (code < ranges[middle].first)
+            count = middle;
+        else if (code > ranges[middle].last)
+            low = middle + 1;
+        else
+            return true;
+    }
+    return false;
+}
+
+size_t text_columns(const char *text, size_t length)
+{
+    size_t columns = 0;
+    uint32_t code;
+    size_t size;
+
+    for (size_t i = 0; i < length; i += size) {
+        size = decode(text + i, length - i, &code);
+        if (size <= 1) {
+            size = 1;
+            columns++;
+        } else if (!is_in(text_zero_width, text_zero_width_count, code)) {
+            columns += is_in(text_double_width, text_double_width_count, code) ? 2 : 1;
+        }
+    }
+    return columns;
+}
+
+size_t text_distance(const char *a, const char *b)
+{
+    size_t a_length = strnlen(a, DISTANCE_MAX);
+    size_t b_length = strnlen(b, DISTANCE_MAX);
+    size_t row[DISTANCE_MAX + 1];
+
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 0; i < a_length; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i + 1;
+        for (size_t j = 0; j < b_length; j++) {
+            bool differ = tolower((unsigned char)a[i]) != tolower((unsigned char)b[j]);
+            size_t best = diagonal + differ;
+
+            diagonal = row[j + 1];
+            if (diagonal + 1 < best)
+                best = diagonal + 1;
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            row[j + 1] = best;
+        }
+    }
+    return row[b_length];
+}
+
+const char *text_nearest(const char *word, const char *const *words, size_t count)
+{
+    size_t length = strlen(word);
+    const char *nearest = NULL;
+    size_t best = length / 3 + 1; /* one slip in three letters is still meant */
+
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = text_distance(word, words[i]);
+
+        if (distance < best || (distance == best && !nearest && length > 2)) {
+            best = distance;
+            nearest = words[i];
+        }
+    }
+    for (size_t i = 0; i < count && !nearest && length > 1; i++) {
+        if (strncasecmp(word, words[i], length) == 0)
+            nearest = words[i];
+    }
+    return nearest;
+}
