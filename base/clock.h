@@ -11,7 +11,8 @@
 #include <x86intrin.h>
 #endif
 
-/** The CPU's time stamp counter (unserialised rdtsc), in ticks; CLOCK_MONOTONIC ns on other CPUs. */
+/** The CPU's time stamp counter (unserialised rdtsc), in ticks; CLOCK_MONOTONIC ns on other CPUs.
+ */
 static inline uint64_t ot_clock_ticks(void)
 {
 #if defined(__x86_64__)

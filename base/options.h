@@ -4,13 +4,15 @@
  *
  * A program declares `static const struct option_spec options[]` (usually from its options.def),
  * fills a struct with its defaults, calls options_parse() and then reads the struct. Every command
- * has --help, --version, --help-man (the man page, roff, on stdout) and --help-completion (bash,
- * on stdout) without declaring them.
+ * has --help (-h, unless its table uses that letter), --version, --help-man (the man page, roff, on
+ * stdout) and --help-completion (bash, on stdout) without declaring them.
  *
  * Spelling: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; a flag takes no value, and
- * `--no-name` clears it where OPTION_NEGATABLE is set. `--` ends the options. Dashes and underscores
- * are the same in names. There is no prefix matching: an abbreviation that works today would break
- * when an option is added. The last occurrence wins, except for OPTION_LIST, which collects.
+ * `--no-name` clears it where OPTION_NEGATABLE is set; `-ab` is `-a -b` where a is a flag. `--`
+ * ends the options, `-` alone is a word. Dashes and underscores are the same in names. There is no
+ * prefix matching: an abbreviation that works today would break when an option is added. The last
+ * occurrence wins, except for OPTION_LIST, which collects. A value that begins with two dashes must
+ * be written `--name=VALUE`, so that a forgotten value is noticed.
  */
 #ifndef OPTRACE_BASE_OPTIONS_H
 #define OPTRACE_BASE_OPTIONS_H
@@ -23,20 +25,23 @@
 #include "base/diag.h"
 
 enum option_kind {
-    OPTION_FLAG,   /* bool */
-    OPTION_STRING, /* const char *; points into argv */
-    OPTION_INT,    /* int64_t, decimal, within [min, max] where they differ */
-    OPTION_FLOAT,  /* double */
-    OPTION_LIST,   /* struct option_list: every occurrence, in order */
-    OPTION_CHOICE, /* int: index of the word in `choices` ("table|json|csv") */
-    OPTION_GROUP,  /* no option: a headline for --help and the man page */
+    OPTION_FLAG,    /* bool */
+    OPTION_STRING,  /* const char *; points into argv */
+    OPTION_INT,     /* int64_t, decimal, within [min, max] where they differ */
+    OPTION_FLOAT,   /* double */
+    OPTION_LIST,    /* struct option_list: every occurrence, in order */
+    OPTION_CHOICE,  /* int: index of the word in `choices` ("table|json|csv") */
+    OPTION_GROUP,   /* no option: a headline for --help and the man page */
+    OPTION_REFUSED, /* an option that users of another tool know and that is not offered here: using
+                       it is an error; `help` says why, as the rest of "--name is not offered: ...".
+                       Listed in the man page only. Needs no target */
 };
 
 enum {
     OPTION_NEGATABLE = 1 << 0, /* a flag that also exists as --no-NAME */
-    OPTION_HIDDEN    = 1 << 1, /* parsed, but not in --help: names kept for a clear refusal */
-    OPTION_OPTIONAL  = 1 << 2, /* STRING: the value may be left out (--name or --name=VALUE); the
-                                  target is then set to "" */
+    OPTION_HIDDEN = 1 << 1,   /* parsed, but neither in --help nor in completion; in the man page */
+    OPTION_OPTIONAL = 1 << 2, /* STRING: the value may be left out (--name or --name=VALUE); the
+                                 target is then set to "" */
 };
 
 #define OPTION_LIST_MAX 64
@@ -60,16 +65,23 @@ struct option_spec {
 };
 
 struct option_command {
-    const char *name;      /* "profile_analyze" */
+    const char *name; /* "profile_analyze" */
     const char *version;
     const char *purpose;   /* one sentence: what it is for */
     const char *arguments; /* "[FILE]" */
     const struct option_spec *options;
     size_t option_count;
     const char *examples;  /* lines, each "command\n    what it does\n" */
-    const char *exit_text; /* lines "STATUS  meaning" for the man page and --help */
+    const char *exit_text; /* lines "STATUS  meaning"; NULL for those of base/exit_status.h */
     const char *see_also;  /* man page: "optraced(1), load_and_run(1)" */
-    int max_arguments;     /* positional words accepted */
+    int max_arguments;     /* positional words accepted; INT_MAX for any number */
+
+    /* May be left out: */
+    const char *description; /* man page: paragraphs, parted by empty lines */
+    const char *environment; /* man page: lines "NAME  meaning" */
+    bool stop_at_argument;   /* the first positional word ends the options (`run CMD -x`) */
+    const struct option_command *const *commands; /* subcommands, ending in NULL; their names are
+                                                     "optrace run", .... Implies stop_at_argument */
 };
 
 enum options_result {
@@ -80,13 +92,15 @@ enum options_result {
 /**
  * Parse argv[1..] into *target.
  *
- * target         the program's struct, holding the defaults; fields at each spec's offset
- * out_arguments  positional words, at most command->max_arguments; point into argv
+ * target         the program's struct, holding the defaults; fields at each spec's offset. After a
+ *                failure some of them are set
+ * out_arguments  positional words, which point into argv; room for command->max_arguments or for
+ *                argc of them, whichever is less
  *
- * Returns OPTIONS_RUN, OPTIONS_SHOWN, or -EINVAL with one sentence in diag: unknown option (with the
- * nearest name), missing or wrong value, too many words. The program then prints it with
- * options_complain() and exits with EXIT_USAGE. Values of INT accept a suffix K, M or G (1000-based)
- * and Ki, Mi, Gi (1024-based).
+ * Returns OPTIONS_RUN, OPTIONS_SHOWN, or -EINVAL with one sentence in diag: unknown option (with
+ * the nearest name), missing or wrong value, too many words. The program then prints it with
+ * options_complain() and exits with EXIT_USAGE. Values of INT accept a suffix K, M or G
+ * (1000-based) and Ki, Mi, Gi (1024-based).
  */
 int options_parse(const struct option_command *command, int argc, char **argv, void *target,
                   const char **out_arguments, int *out_argument_count, struct diag *diag);
@@ -94,6 +108,12 @@ int options_parse(const struct option_command *command, int argc, char **argv, v
 /** Print "NAME: TEXT" and "Try 'NAME --help'." on stderr. Returns EXIT_USAGE. */
 int options_complain(const struct option_command *command, const struct diag *diag);
 
+/** The subcommand that `word` names, or NULL with a sentence in diag. word NULL: none was given. */
+const struct option_command *options_find_command(const struct option_command *command,
+                                                  const char *word, struct diag *diag);
+
+/* What --help, --help-man and --help-completion print. Help is wrapped at the width of the terminal
+ * that `out` is, at 80 columns when it is none. */
 void options_print_help(const struct option_command *command, FILE *out);
 void options_print_man(const struct option_command *command, FILE *out);
 void options_print_completion(const struct option_command *command, FILE *out);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --help: the table as wrapped text. */
+#include "base/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/options_table.h"
+
+enum {
+    PLAIN_COLUMNS = 80,
+    MIN_COLUMNS = 40,
+    MAX_COLUMNS = 100, /* longer lines are hard to read */
+    HELP_COLUMN = 28,  /* where the help texts begin */
+};
+
+static size_t output_columns(FILE *out)
+{
+    struct winsize size;
+    size_t columns = PLAIN_COLUMNS;
+
+    if (isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    if (columns < MIN_COLUMNS)
+        return MIN_COLUMNS;
+    return columns > MAX_COLUMNS ? MAX_COLUMNS : columns;
+}
+
+/* A text column: where its next word goes, and how its lines are cut. */
+struct flow {
+    FILE *out;
+    size_t columns; /* of the terminal */
+    size_t indent;  /* where each line begins */
+    size_t column;  /* where the last word ended */
+};
+
+/* Append a word, which may hold spaces that are no place to wrap. */
+static void flow_word(struct flow *flow, const char *word, size_t length)
+{
+    bool is_first = flow->column == flow->indent;
+
+    if (length == 0)
+        return;
+    if (!is_first && flow->column + 1 + length > flow->columns) {
+        fprintf(flow->out, "\n%*s", (int)flow->indent, "");
+        flow->column = flow->indent;
+        is_first = true;
+    }
+    fprintf(flow->out, "%s%.*s", is_first ? "" : " ", (int)length, word);
+    flow->column += length + !is_first;
+}
+
+/* Append the words of `text`, wrapping. */
+static void flow_print(struct flow *flow, const char *text, size_t length)
+{
+    const char *end = text + length;
+
+    while (text < end) {
+        size_t word = 0;
+
+        while (text + word < end && text[word] != ' ' && text[word] != '\n')
+            word++;
+        flow_word(flow, text, word);
+        text += word + 1;
+    }
+}
+
+/* What stands left of the help: "  -t, --top N". Longer ones are cut. */
+static void format_label(const struct option_command *command, const struct option_spec *spec,
+                         char *label, size_t size)
+{
+    bool has_value = options_takes_value(spec);
+    bool is_optional = spec->flags & OPTION_OPTIONAL;
+    const char *value = spec->value_name ? spec->value_name : spec->choices;
+    char letter = options_short_name(command, spec);
+    char head[8] = "      ";
+
+    if (letter)
+        snprintf(head, sizeof(head), "  -%c, ", letter);
+    snprintf(label, size, "%s--%s%s%s%s%s", head, spec->flags & OPTION_NEGATABLE ? "[no-]" : "",
+             spec->name, !has_value ? "" : (is_optional ? "[=" : " "), has_value ? value : "",
+             is_optional ? "]" : "");
+}
+
+static void print_option(const struct option_command *command, const struct option_spec *spec,
+                         FILE *out, size_t columns)
+{
+    struct flow flow = {out, columns, HELP_COLUMN, HELP_COLUMN};
+    char label[256], note[256];
+    size_t length;
+
+    format_label(command, spec, label, sizeof(label));
+    length = strlen(label);
+    fputs(label, out);
+    if (length + 2 > HELP_COLUMN) {
+        fputc('\n', out);
+        length = 0;
+    }
+    fprintf(out, "%*s", (int)(HELP_COLUMN - length), "");
+    flow_print(&flow, spec->help, strlen(spec->help));
+    if (spec->kind == OPTION_CHOICE && spec->value_name) {
+        snprintf(note, sizeof(note), "One of %s.", spec->choices);
+        flow_print(&flow, note, strlen(note));
+    }
+    if (spec->default_text) {
+        snprintf(note, sizeof(note), "[default: %s]", spec->default_text);
+        flow_word(&flow, note, strlen(note));
+    }
+    fputc('\n', out);
+}
+
+static void print_options(const struct option_command *command, FILE *out, size_t columns)
+{
+    const struct option_spec *group = NULL;
+    const struct option_spec *spec;
+    bool has_headline = false;
+
+    /* A headline is printed with its first row: a group may hold nothing that is listed. */
+    for (size_t i = 0; (spec = options_row(command, i)); i++) {
+        if (spec->kind == OPTION_GROUP) {
+            group = spec;
+            has_headline = false;
+            continue;
+        }
+        if (!options_is_listed(spec))
+            continue;
+        if (!has_headline)
+            fprintf(out, "\n%s:\n", group ? group->name : "Options");
+        has_headline = true;
+        print_option(command, spec, out, columns);
+    }
+}
+
+static void print_lines(const char *lines, size_t indent, FILE *out, size_t columns)
+{
+    struct options_line line;
+
+    while (options_next_line(&lines, &line)) {
+        struct flow flow = {out, columns, indent, indent};
+
+        fprintf(out, "  %-*.*s", (int)indent - 2, (int)line.key_length, line.key);
+        flow_print(&flow, line.meaning, line.meaning_length);
+        fputc('\n', out);
+    }
+}
+
+static void print_commands(const struct option_command *command, FILE *out, size_t columns)
+{
+    size_t prefix = strlen(command->name) + 1;
+
+    fprintf(out, "\nCommands (each has its own --help):\n");
+    for (size_t i = 0; command->commands[i]; i++) {
+        const struct option_command *sub = command->commands[i];
+        struct flow flow = {out, columns, HELP_COLUMN, HELP_COLUMN};
+
+        fprintf(out, "  %-*s", HELP_COLUMN - 2, sub->name + prefix);
+        flow_print(&flow, sub->purpose, strlen(sub->purpose));
+        fputc('\n', out);
+    }
+}
+
+static void print_examples(const char *examples, FILE *out)
+{
+    fprintf(out, "\nExamples:\n");
+    while (*examples) {
+        size_t length = strcspn(examples, "\n");
+
+        fprintf(out, "  %.*s\n", (int)length, examples);
+        examples += length + (examples[length] == '\n');
+    }
+}
+
+void options_print_help(const struct option_command *command, FILE *out)
+{
+    size_t columns = output_columns(out);
+    struct flow flow = {out, columns, 0, 0};
+
+    flow_print(&flow, command->name, strlen(command->name));
+    fputc(':', out);
+    flow.column++;
+    flow_print(&flow, command->purpose, strlen(command->purpose));
+    fprintf(out, "\n\nUsage: %s [OPTION...]%s%s\n", command->name, command->arguments ? " " : "",
+            command->arguments ? command->arguments : "");
+    if (command->commands)
+        print_commands(command, out, columns);
+    print_options(command, out, columns);
+    fprintf(out, "\nExit status:\n");
+    print_lines(options_exit_text(command), 8, out, columns);
+    if (command->examples)
+        print_examples(command->examples, out);
+}
