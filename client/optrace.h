@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * optrace: record the operators that this program runs, so that a person can see where its time and
+ * its memory went. This header is the whole interface of liboptrace and its manual. C11 and C++.
+ *
+ *     #include <optrace.h>                          cc hello.c $(pkg-config --cflags --libs
+ * optrace)
+ *
+ *     optrace_start(NULL);                          connect to the daemon, if there is one
+ *     uint32_t conv;
+ *     struct optrace_op_info info = OPTRACE_OP_INFO("conv1", "Conv");
+ *     info.computation_flop = 231211008;
+ *     optrace_op_define(&info, &conv);              once per op: what is constant about it
+ *     for (...) {
+ *         struct optrace_run run = optrace_run_begin(0, 0);
+ *         struct optrace_span span = optrace_begin(conv);
+ *         ...                                       the work
+ *         optrace_end(span);
+ *         optrace_run_end(run);
+ *     }
+ *     optrace_stop();                               or just exit
+ *
+ * Order of calls: definitions may come before optrace_start(); all else is a cheap no-op until a
+ * daemon listens. Ids stay valid for the life of the process, over stop and start, and in children
+ * made by fork().
+ *
+ * Cost: with nobody listening, a span is one relaxed load and a branch. Recorded, it is two
+ * readings of the CPU's time stamp counter and one 64-byte store into memory that is shared with
+ * the daemon; no lock, no system call, no allocation, except once per thread and about once a
+ * second per thread for the housekeeping of the connection. Nothing waits for the daemon: when a
+ * thread's ring is full, its newest records are dropped and counted.
+ *
+ * Threads: every function may be called by any thread at any time, unless it says otherwise. Not
+ * from signal handlers. No thread of the library runs in the program. "Blocks" below means: may
+ * wait for the daemon, and says for how long at most.
+ *
+ * Death: what a thread recorded, and which spans it is in, is in shared memory at once. It reaches
+ * the store when the program is killed, and when the daemon is killed and started again.
+ *
+ * fork(): the child gets a session of its own with its first record. Spans and runs that were open
+ * in the parent do not exist in the child. exec() ends the session.
+ *
+ * Errors: negative errno values. A failed call changes nothing. optrace_status() has the sentence.
+ *
+ * Environment, read by optrace_start() (not in setuid programs): OPTRACE_SOCKET, path of the
+ * daemon's socket; OPTRACE_RING_RECORDS, records in each thread's ring; OPTRACE_DISABLE, set to
+ * anything but "" and "0": do not record at all. A field of the config beats its variable.
+ */
+#ifndef OPTRACE_H
+#define OPTRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPTRACE_API     __attribute__((visibility("default")))
+#define OPTRACE_VERSION "0.1.0"
+
+/* --- Start and stop --- */
+
+/** All zero is the default. */
+struct optrace_config {
+    const char *socket_path;     /* NULL: $OPTRACE_SOCKET, else $XDG_RUNTIME_DIR/optrace/
+                                    collector.sock; where that does not exist, or XDG_RUNTIME_DIR
+                                    is not set, /run/optrace/collector.sock (system service) */
+    const char *program;         /* name of this program; NULL: that of its executable */
+    uint32_t ring_records;       /* 64 bytes each, one ring per thread; rounded up to a power of
+                                    two between 64 and 4194304. 0: $OPTRACE_RING_RECORDS, else
+                                    65536 (4 MiB, taken as it is used) */
+    uint32_t connect_timeout_ms; /* 0: 1000. How long optrace_start() waits for an answer */
+    uint32_t exit_timeout_ms;    /* 0: 1000. How long stop or exit tries to save what is not yet
+                                    in the daemon's hands (a daemon that just restarts) */
+    int required;                /* not 0: it is an error when no daemon listens */
+};
+
+/**
+ * Start recording to the daemon.
+ *
+ * config  NULL for the defaults; it and its texts are copied
+ *
+ * Without `required` an absent daemon is no error: the program looks again, at most once a second,
+ * whenever it defines something or begins a run, and recording starts by itself.
+ *
+ * Calls are counted: a program and a library in it may both start and stop. The config of a call
+ * while already started is ignored.
+ *
+ * Returns 0 (also with OPTRACE_DISABLE), or
+ *   -ENOENT, -ECONNREFUSED  nobody listens (with `required` only)
+ *   -EACCES                 the socket belongs to someone else
+ *   -EPROTO                 the daemon speaks another version, or not this language at all
+ *   -EUSERS                 the daemon has too many clients
+ *   -ETIMEDOUT              it did not answer in time (with `required` only)
+ *   -ENAMETOOLONG, -EINVAL, -ENOMEM
+ * After an error it is not started. Blocks for connect_timeout_ms at most.
+ */
+OPTRACE_API int optrace_start(const struct optrace_config *config);
+
+/** Undo one optrace_start(). The last one ends the session: what was recorded is in the daemon's
+ *  hands, open spans are stored as unfinished. Normal exit does the same. Blocks for
+ *  exit_timeout_ms at most. Not started: does nothing. */
+OPTRACE_API void optrace_stop(void);
+
+enum optrace_level {
+    OPTRACE_OFF = 0,    /* nothing is recorded: not started, no daemon yet, or it said so */
+    OPTRACE_ON = 1,     /* ops, runs, memory */
+    OPTRACE_DETAIL = 2, /* and phases inside ops */
+};
+
+/** Read it with optrace_level(). It is a part of the interface only for the inline functions. */
+extern OPTRACE_API uint32_t optrace_level_now;
+
+/** What is recorded now, enum optrace_level. The daemon can change it at any time. */
+static inline uint32_t optrace_level(void)
+{
+    return __atomic_load_n(&optrace_level_now, __ATOMIC_RELAXED);
+}
+
+/**
+ * Wait until all that any thread has recorded so far is committed to the store.
+ *
+ * Tries to reconnect when the daemon is gone. Returns 0; -ETIMEDOUT after timeout_ms without an
+ * answer; -ENOTCONN when there is no daemon; or what made the commit fail (-ENOSPC, -EIO).
+ * Blocks for timeout_ms at most.
+ */
+OPTRACE_API int optrace_flush(uint32_t timeout_ms);
+
+/** Records of this process that were dropped since the first optrace_start(). */
+struct optrace_loss {
+    uint64_t ring_full; /* the daemon did not keep up, or was away for long */
+    uint64_t too_deep;  /* more than 120 spans open at once on a thread */
+    uint64_t no_memory; /* a thread's ring could not be made */
+};
+
+/** Never blocks for long (takes a lock). */
+OPTRACE_API void optrace_lost(struct optrace_loss *out_loss);
+
+/**
+ * One sentence for a person: what is recorded where, or why nothing is, after a failed
+ * optrace_start() too: "recording to /run/optrace/collector.sock as session 12",
+ * "not recording: /run/optrace/collector.sock: Connection refused".
+ *
+ * out_text  gets at most `bytes`, always with a NUL (bytes > 0)
+ *
+ * Returns the length of the whole text, as snprintf() does.
+ */
+OPTRACE_API size_t optrace_status(char *out_text, size_t bytes);
+
+/* --- Definitions: what is constant, said once. They take a lock, allocate, and send; they block
+ * for 200 ms at most, once, when the daemon is stuck and the socket is full. Texts are UTF-8 (other
+ * bytes become '?'), at most 65535 bytes, and are copied. --- */
+
+/** Element types; numbers are those of ONNX. */
+enum optrace_dtype {
+    OPTRACE_DTYPE_UNKNOWN = 0,
+    OPTRACE_DTYPE_F32 = 1,
+    OPTRACE_DTYPE_U8 = 2,
+    OPTRACE_DTYPE_I8 = 3,
+    OPTRACE_DTYPE_U16 = 4,
+    OPTRACE_DTYPE_I16 = 5,
+    OPTRACE_DTYPE_I32 = 6,
+    OPTRACE_DTYPE_I64 = 7,
+    OPTRACE_DTYPE_STRING = 8,
+    OPTRACE_DTYPE_BOOL = 9,
+    OPTRACE_DTYPE_F16 = 10,
+    OPTRACE_DTYPE_F64 = 11,
+    OPTRACE_DTYPE_U32 = 12,
+    OPTRACE_DTYPE_U64 = 13,
+    OPTRACE_DTYPE_C64 = 14,
+    OPTRACE_DTYPE_C128 = 15,
+    OPTRACE_DTYPE_BF16 = 16,
+    OPTRACE_DTYPE_F8E4M3FN = 17,
+    OPTRACE_DTYPE_F8E4M3FNUZ = 18,
+    OPTRACE_DTYPE_F8E5M2 = 19,
+    OPTRACE_DTYPE_F8E5M2FNUZ = 20,
+    OPTRACE_DTYPE_U4 = 21,
+    OPTRACE_DTYPE_I4 = 22,
+};
+
+struct optrace_tensor {
+    const char *name;    /* of the value, or NULL */
+    const int64_t *dims; /* `rank` of them; -1: not known */
+    uint32_t rank;       /* at most 16 */
+    uint32_t dtype;      /* enum optrace_dtype */
+};
+
+/** An op. Start from OPTRACE_OP_INFO(name, type), which says "not known" everywhere else. */
+struct optrace_op_info {
+    const char *name;
+    const char *type;     /* "Conv", "MatMul", ...; see also enum optrace_name_type */
+    const char *node_id;  /* its id in the model, or NULL, here and below */
+    const char *device;   /* "cpu:0", "cuda:0" */
+    const char *params;   /* a JSON object: {"stride": [2, 2]} */
+    const char *source;   /* "file:line" */
+    uint32_t model;       /* from optrace_model_define(), or 0 */
+    uint32_t input_count; /* inputs and outputs: 256 together at most */
+    uint32_t output_count;
+    uint32_t origin_count; /* at most 4096 */
+    const struct optrace_tensor *inputs;
+    const struct optrace_tensor *outputs;
+    const char *const *origins; /* names of the model's nodes that this op came from (fusion) */
+    int64_t computation_flop;   /* -1: not known. A multiply and an add are two */
+    int64_t memory_bytes;       /* -1: not known. Read plus written, weights included */
+    int64_t workspace_bytes;    /* -1: not known. Scratch while it runs */
+};
+
+#define OPTRACE_OP_INFO(op_name, op_type)                                                          \
+    {                                                                                              \
+        op_name, op_type, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, -1, -1, -1         \
+    }
+
+/**
+ * Describe an op.
+ *
+ * info    borrowed for the call; name and type are needed
+ * out_op  written only on success: its id, never 0
+ *
+ * Returns 0; -EINVAL: name or type missing, a count beyond its limit, an unknown model; -E2BIG: a
+ * text is too long; -ENOSPC: more than 2^20 ops or 64 MiB of texts; -ENOMEM. Spans of op 0 are not
+ * recorded, so a program need not look at the error.
+ */
+OPTRACE_API int optrace_op_define(const struct optrace_op_info *info, uint32_t *out_op);
+
+/** Ops that have no more to them than a name. */
+enum optrace_name_type {
+    OPTRACE_LABEL = 0,   /* a named scope that a person opened */
+    OPTRACE_PHASE = 1,   /* a step inside an op: prepare_data, infer_shape, compute */
+    OPTRACE_COPY = 2,    /* a transfer, for optrace_copy_begin(): "host to device" */
+    OPTRACE_COUNTER = 3, /* for optrace_counter() */
+    OPTRACE_MARK = 4,    /* for optrace_mark() */
+    OPTRACE_MEMORY = 5,  /* for optrace_alloc() and optrace_free(): whose memory it is */
+};
+
+/** The op id of a name. The same type and name give the same id each time; keep it where it counts
+ *  (a call takes a lock and hashes the name). Returns 0 when the op cannot be defined. */
+OPTRACE_API uint32_t optrace_name(enum optrace_name_type type, const char *name);
+
+/** The op id of a label: optrace_name(OPTRACE_LABEL, name). */
+static inline uint32_t optrace_label(const char *name)
+{
+    return optrace_name(OPTRACE_LABEL, name);
+}
+
+/** A model. NULL and -1: not known. */
+struct optrace_model_info {
+    const char *name;        /* needed */
+    const char *path;        /* file it was loaded from */
+    const char *format;      /* "onnx" */
+    const char *producer;    /* program that wrote it */
+    const char *digest;      /* "sha256:..." or such */
+    int64_t parameter_bytes; /* weights */
+};
+
+/** Describe a model. Errors as optrace_op_define(); at most 4096 models. */
+OPTRACE_API int optrace_model_define(const struct optrace_model_info *info, uint32_t *out_model);
+
+enum optrace_lane_kind {
+    OPTRACE_LANE_THREAD = 1, /* a host thread; made by itself for each thread that records */
+    OPTRACE_LANE_STREAM = 2, /* a stream of a device */
+    OPTRACE_LANE_QUEUE = 3,  /* a software queue, such as a CPU backend's worker */
+};
+
+/** A lane: a track on which one thing happens after the other. */
+struct optrace_lane_info {
+    const char *name;   /* needed */
+    const char *device; /* "cuda:0"; NULL for the host */
+    uint32_t kind;      /* enum optrace_lane_kind */
+    uint64_t native_id; /* thread id of the system, or the stream's or queue's number */
+};
+
+/** Describe a lane that is not a thread of its own. Errors as optrace_op_define(); at most 4096
+ *  lanes, those of threads included. */
+OPTRACE_API int optrace_lane_define(const struct optrace_lane_info *info, uint32_t *out_lane);
+
+/** The calling thread's lane; made on the first call. 0 when none can be made. */
+OPTRACE_API uint32_t optrace_thread_lane(void);
+
+/** Name the calling thread's lane. Without it, the lane bears the name that the system has for the
+ *  thread when it first records. Returns 0 or an error as optrace_op_define(). */
+OPTRACE_API int optrace_thread_name(const char *name);
+
+/* --- Spans on the calling thread ---
+ *
+ * They nest: end the inner before the outer. Ending an outer one ends those inside it at the same
+ * moment, and marks them as ended implicitly. Ending a span twice, or on another thread than the
+ * one that began it, does nothing. At most 120 are open at once on a thread; more are counted as
+ * lost.
+ */
+
+/** A handle, by value. {0, 0} is "no span": all functions accept it and do nothing. */
+struct optrace_span {
+    uint64_t start;
+    uint64_t id;
+};
+
+OPTRACE_API struct optrace_span optrace_span_begin(uint32_t op);
+OPTRACE_API void optrace_span_kern(struct optrace_span span);
+OPTRACE_API void optrace_span_end(struct optrace_span span);
+
+/** Begin an execution of `op`. Returns no span when off, or when op is 0. */
+static inline struct optrace_span optrace_begin(uint32_t op)
+{
+    struct optrace_span none = {0, 0};
+
+    if (optrace_level() == OPTRACE_OFF || op == 0)
+        return none;
+    return optrace_span_begin(op);
+}
+
+/** The preparation is over, the kernels of this span start now. Once per span; optional. */
+static inline void optrace_kern(struct optrace_span span)
+{
+    if (span.id)
+        optrace_span_kern(span);
+}
+
+/** End it. A span that began is recorded even if recording was turned off meanwhile. */
+static inline void optrace_end(struct optrace_span span)
+{
+    if (span.id)
+        optrace_span_end(span);
+}
+
+/** Begin a phase inside an op: recorded at OPTRACE_DETAIL only. `op` from
+ *  optrace_name(OPTRACE_PHASE, ...). */
+static inline struct optrace_span optrace_phase_begin(uint32_t op)
+{
+    struct optrace_span none = {0, 0};
+
+    if (optrace_level() < OPTRACE_DETAIL || op == 0)
+        return none;
+    return optrace_span_begin(op);
+}
+
+/** Begin a transfer of `bytes` that this thread waits for; `op` from optrace_name(OPTRACE_COPY,
+ *  ...) or of type "copy". End it with optrace_end(). */
+OPTRACE_API struct optrace_span optrace_copy_begin(uint32_t op, uint64_t bytes);
+
+/** Tie an open span to what it launches elsewhere (a device span with the same correlation). */
+OPTRACE_API void optrace_span_correlate(struct optrace_span span, uint64_t correlation);
+
+/** A correlation id that no other call in this process returns. Above 2^40, so that it does not
+ * meet the ids of device runtimes, which count from 1. */
+OPTRACE_API uint64_t optrace_correlation_new(void);
+
+/* --- Scopes: a span from here to the end of the block, left in whatever way ---
+ *
+ *     void step(void)
+ *     {
+ *         OPTRACE_SCOPE("step");
+ *         ...
+ *     }
+ */
+
+/** A place in the source with a name; its op is defined when it is first reached while on. */
+struct optrace_site {
+    const char *name;
+    const char *source;
+    uint32_t type; /* enum optrace_name_type */
+    uint32_t op;
+};
+
+OPTRACE_API uint32_t optrace_site_define(struct optrace_site *site);
+
+static inline struct optrace_span optrace_site_begin(struct optrace_site *site, uint32_t min_level)
+{
+    struct optrace_span none = {0, 0};
+    uint32_t op;
+
+    if (optrace_level() < min_level)
+        return none;
+    op = __atomic_load_n(&site->op, __ATOMIC_RELAXED);
+    if (__builtin_expect(op == 0, 0))
+        op = optrace_site_define(site);
+    return optrace_begin(op);
+}
+
+static inline void optrace_scope_end(struct optrace_span *span)
+{
+    optrace_end(*span);
+}
+
+#define OPTRACE_TEXT_(x)    #x
+#define OPTRACE_TEXT(x)     OPTRACE_TEXT_(x)
+#define OPTRACE_JOIN_(a, b) a##b
+#define OPTRACE_JOIN(a, b)  OPTRACE_JOIN_(a, b)
+#define OPTRACE_SCOPED(variable)                                                                   \
+    struct optrace_span variable __attribute__((cleanup(optrace_scope_end), unused))
+#define OPTRACE_SITE_SCOPE(name, type, min_level)                                                  \
+    static struct optrace_site OPTRACE_JOIN(optrace_site_, __LINE__) = {                           \
+        name, __FILE__ ":" OPTRACE_TEXT(__LINE__), type, 0};                                       \
+    OPTRACE_SCOPED(OPTRACE_JOIN(optrace_scope_, __LINE__)) =                                       \
+        optrace_site_begin(&OPTRACE_JOIN(optrace_site_, __LINE__), min_level)
+
+/** A label for the rest of the block. `name` is a text that stays: a literal. */
+#define OPTRACE_SCOPE(name) OPTRACE_SITE_SCOPE(name, OPTRACE_LABEL, OPTRACE_ON)
+
+/** A phase for the rest of the block, at OPTRACE_DETAIL. */
+#define OPTRACE_PHASE_SCOPE(name) OPTRACE_SITE_SCOPE(name, OPTRACE_PHASE, OPTRACE_DETAIL)
+
+/** A span of `op` for the rest of the block. */
+#define OPTRACE_OP_SCOPE(op)                                                                       \
+    OPTRACE_SCOPED(OPTRACE_JOIN(optrace_scope_, __LINE__)) = optrace_begin(op)
+
+/* --- Runs: one execution of a model, an iteration, a step --- */
+
+enum optrace_run_flag {
+    OPTRACE_WARMUP = 1, /* not to be counted in statistics */
+};
+
+/** A handle, by value. All zero is "no run". */
+struct optrace_run {
+    struct optrace_span span;
+    uint32_t number;   /* from 1; 0 when off */
+    uint32_t previous; /* the thread's current run before */
+};
+
+/**
+ * Begin a run on the calling thread: a span of its own, and what this thread records until
+ * optrace_run_end() belongs to it.
+ *
+ * model  from optrace_model_define(), or 0
+ * flags  enum optrace_run_flag
+ *
+ * May look for a daemon when there is none, once a second at most; blocks for 5 ms at most then.
+ */
+OPTRACE_API struct optrace_run optrace_run_begin(uint32_t model, uint32_t flags);
+
+/** End it, and spans that are still open inside it. */
+OPTRACE_API void optrace_run_end(struct optrace_run run);
+
+/** A new run number, for runs that are recorded with optrace_record(). */
+OPTRACE_API uint32_t optrace_run_new(void);
+
+/** For workers: what this thread records from now on belongs to run `number` (0: to none). Returns
+ *  the number that was set before. */
+OPTRACE_API uint32_t optrace_run_set(uint32_t number);
+
+/* --- Points in time, on the calling thread, now. `op` from optrace_name() or
+ * optrace_op_define(). No-ops when off. --- */
+
+OPTRACE_API void optrace_mark(uint32_t op);
+
+/** A value that holds until the next one. Not finite: nothing is recorded. */
+OPTRACE_API void optrace_counter(uint32_t op, double value);
+
+/** Memory was taken or given back. op may be 0. bytes: 0 for a free of unknown size; an allocation
+ *  of 0 bytes is not recorded. */
+OPTRACE_API void optrace_alloc(uint32_t op, const void *address, uint64_t bytes);
+OPTRACE_API void optrace_free(uint32_t op, const void *address, uint64_t bytes);
+
+/* --- Complete records: what happened elsewhere, or earlier --- */
+
+enum optrace_kind {
+    OPTRACE_KIND_SPAN = 1,    /* start, kern, end */
+    OPTRACE_KIND_RUN = 2,     /* start, end; op is a model id or 0, run its number */
+    OPTRACE_KIND_COPY = 3,    /* start, end, bytes */
+    OPTRACE_KIND_MARK = 4,    /* start */
+    OPTRACE_KIND_COUNTER = 5, /* start, value */
+    OPTRACE_KIND_ALLOC = 6,   /* start, bytes > 0, address */
+    OPTRACE_KIND_FREE = 7,    /* start, bytes >= 0 (0: not known), address */
+};
+
+enum optrace_event_flag {
+    OPTRACE_EVENT_REALTIME = 1, /* times are ns of CLOCK_REALTIME, not ticks */
+    OPTRACE_EVENT_WARMUP = 4,   /* RUN only, as OPTRACE_WARMUP */
+};
+
+/** One record. {0} and then the fields that the kind has. */
+struct optrace_event {
+    uint16_t kind;  /* enum optrace_kind; 0 is SPAN */
+    uint16_t flags; /* enum optrace_event_flag */
+    uint32_t op;
+    uint32_t lane;  /* 0: the calling thread's */
+    uint32_t run;   /* 0: the calling thread's current run, if there is one */
+    uint64_t start; /* from optrace_ticks(), or ns with OPTRACE_EVENT_REALTIME */
+    uint64_t kern;  /* 0: not known; else start <= kern <= end */
+    uint64_t end;
+    uint64_t correlation; /* 0: none */
+    uint64_t bytes;
+    uint64_t address;
+    double value;
+};
+
+/** Record an event with given times. Returns 0, also when off; -EINVAL: times out of order, a field
+ *  that its kind needs is missing (nothing is recorded); -ENOBUFS: dropped, and counted. */
+OPTRACE_API int optrace_record(const struct optrace_event *event);
+
+/** Now, in the unit of optrace_event's times: the CPU's time stamp counter where it is fit for the
+ *  purpose, else ns of CLOCK_MONOTONIC. Works while off. */
+OPTRACE_API uint64_t optrace_ticks(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
