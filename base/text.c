@@ -3,15 +3,13 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/text_columns.h"
 
 enum { DISTANCE_MAX = 63 };
 
-/* Decode one character. Returns its length in bytes, 0 when it is not well-formed. */
-static size_t decode(const char *bytes, size_t length, uint32_t *out_code)
+size_t text_decode(const char *bytes, size_t length, uint32_t *out_code)
 {
     const unsigned char *byte = (const unsigned char *)bytes;
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -43,7 +41,7 @@ bool text_is_utf8(const char *bytes, size_t length)
     size_t size;
 
     for (size_t i = 0; i < length; i += size) {
-        size = decode(bytes + i, length - i, &code);
+        size = text_decode(bytes + i, length - i, &code);
         if (size == 0 || code == 0)
             return false;
     }
@@ -74,7 +72,7 @@ size_t text_columns(const char *text, size_t length)
     size_t size;
 
     for (size_t i = 0; i < length; i += size) {
-        size = decode(text + i, length - i, &code);
+        size = text_decode(text + i, length - i, &code);
         if (size <= 1) {
             size = 1;
             columns++;

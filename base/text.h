@@ -5,6 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/** Decode the first character of UTF-8 text of at least one byte. Returns how many bytes it takes,
+ * or 0 when they are not well-formed. U+0000 is a character here. */
+size_t text_decode(const char *bytes, size_t length, uint32_t *out_code);
 
 /** True when `bytes` is well-formed UTF-8 (no surrogates, no overlong forms, no NUL byte). */
 bool text_is_utf8(const char *bytes, size_t length);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files in memory. */
+#ifndef OPTRACE_BASE_FILE_H
+#define OPTRACE_BASE_FILE_H
+
+#include <stddef.h>
+
+#include "base/diag.h"
+
+/**
+ * Read a file as a whole. Pipes and devices that end are read too.
+ *
+ * limit_bytes  the largest size that is accepted
+ * out_bytes    the contents with a NUL behind them; the caller frees it. Set only on success, like
+ * out_size     the size without that NUL
+ *
+ * Returns 0, or with a sentence that names the path in diag: -ENOENT, -EACCES, -EISDIR, -EFBIG
+ * (over the limit), -ENOMEM, or another errno of open() and read(). Blocks as read() does.
+ */
+int file_read(const char *path, size_t limit_bytes, char **out_bytes, size_t *out_size,
+              struct diag *diag);
+
+#endif
