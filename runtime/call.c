@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which binder serves which operator, and what the binders share. */
+#include "runtime/call.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *op_type;
+    call_bind_fn *bind;
+} binders[] = {
+    {"Add", call_bind_binary},
+    {"AveragePool", call_bind_pool},
+    {"BatchNormalization", call_bind_batch_norm},
+    {"Cast", call_bind_cast},
+    {"Clip", call_bind_unary},
+    {"Concat", call_bind_concat},
+    {"ConstantOfShape", call_bind_constant_of_shape},
+    {"Conv", call_bind_conv},
+    {"Div", call_bind_binary},
+    {"Dropout", call_bind_view},
+    {"Expand", call_bind_expand},
+    {"Flatten", call_bind_view},
+    {"Gather", call_bind_gather},
+    {"Gemm", call_bind_gemm},
+    {"GlobalAveragePool", call_bind_pool},
+    {"GlobalMaxPool", call_bind_pool},
+    {"Identity", call_bind_view},
+    {"LRN", call_bind_lrn},
+    {"LeakyRelu", call_bind_unary},
+    {"MatMul", call_bind_matmul},
+    {"MaxPool", call_bind_pool},
+    {"Mul", call_bind_binary},
+    {"Pad", call_bind_pad},
+    {"Relu", call_bind_unary},
+    {"Reshape", call_bind_view},
+    {"Shape", call_bind_shape},
+    {"Sigmoid", call_bind_unary},
+    {"Slice", call_bind_slice},
+    {"Softmax", call_bind_softmax},
+    {"Squeeze", call_bind_view},
+    {"Sub", call_bind_binary},
+    {"Sum", call_bind_sum},
+    {"Tanh", call_bind_unary},
+    {"Tile", call_bind_tile},
+    {"Transpose", call_bind_transpose},
+    {"Unsqueeze", call_bind_view},
+};
+
+static call_bind_fn *find_binder(const struct node *node)
+{
+    if (node->domain[0] != '\0')
+        return NULL;
+    for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
+        if (strcmp(binders[i].op_type, node->op_type) == 0)
+            return binders[i].bind;
+    return NULL;
+}
+
+bool call_is_view(const struct node *node)
+{
+    return find_binder(node) == call_bind_view;
+}
+
+int call_refuse(const struct call_request *request, int error, const char *format, ...)
+{
+    const struct node *node = request->node;
+    char text[300];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return diag_set(request->diag, error, "node \"%s\" (%s%s%s, opset %" PRId64 "): %s", node->name,
+                    node->domain, node->domain[0] ? "." : "", node->op_type,
+                    graph_opset(request->graph, node->domain), text);
+}
+
+struct kernel_activation call_activation(const struct node *node)
+{
+    static const enum kernel_unary kinds[] = {
+        [ACTIVATION_NONE] = KERNEL_IDENTITY,         [ACTIVATION_RELU] = KERNEL_RELU,
+        [ACTIVATION_LEAKY_RELU] = KERNEL_LEAKY_RELU, [ACTIVATION_CLIP] = KERNEL_CLIP,
+        [ACTIVATION_SIGMOID] = KERNEL_SIGMOID,       [ACTIVATION_TANH] = KERNEL_TANH,
+    };
+
+    return (struct kernel_activation){kinds[node->fused.activation], node->fused.alpha,
+                                      node->fused.beta};
+}
+
+/* Conv applies what is fused itself; for the others the activation is a second pass. */
+static int bind_fused(const struct call_request *request, call_bind_fn *binder, struct call *call)
+{
+    const struct node *node = request->node;
+
+    if (binder == call_bind_conv)
+        return 0;
+    if (node->fused.residual_input >= 0)
+        return call_refuse(request, -ENOTSUP, "no kernel adds a residual to this operator");
+    if (node->fused.activation == ACTIVATION_NONE)
+        return 0;
+    if (request->outputs[0].dtype != DTYPE_F32)
+        return call_refuse(request, -ENOTSUP, "no kernel applies an activation to %s",
+                           dtype_name(request->outputs[0].dtype));
+    call->activation = call_activation(node);
+    call->activate = request->kernels->unary_f32[call->activation.kind].fn;
+    call->activate_count = (size_t)shape_elements(&request->outputs[0].shape);
+    return 0;
+}
+
+int call_bind(const struct call_request *request, struct call *out_call)
+{
+    const struct node *node = request->node;
+    call_bind_fn *binder = find_binder(node);
+    struct call call = {0};
+    int rc;
+
+    if (!binder)
+        return call_refuse(request, -ENOTSUP, "no kernel for this operator");
+    if (node->output_count == 0 || !node->outputs[0])
+        return call_refuse(request, -EINVAL, "it has no output");
+    for (uint32_t i = 1; i < node->output_count; i++)
+        if (node->outputs[i] && (node->outputs[i]->consumer_count || node->outputs[i]->is_output))
+            return call_refuse(request, -ENOTSUP, "no kernel computes its output %" PRIu32, i);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (request->inputs[i].dtype != DTYPE_NONE && !shape_is_known(&request->inputs[i].shape))
+            return call_refuse(request, -EINVAL, "the shape of its input %" PRIu32 " is not known",
+                               i);
+    if (shape_bytes(&request->outputs[0].shape, request->outputs[0].dtype) < 0)
+        return call_refuse(request, -EINVAL, "the shape or dtype of its output is not known");
+
+    rc = binder(request, &call);
+    if (rc == 0)
+        rc = bind_fused(request, binder, &call);
+    if (rc == 0)
+        *out_call = call;
+    else
+        call_deinit(&call);
+    return rc;
+}
+
+void call_deinit(struct call *call)
+{
+    free(call->params);
+    *call = (struct call){0};
+}
+
+const struct tensor_view *call_input(const struct call_request *request, uint32_t index)
+{
+    if (index >= request->node->input_count || request->inputs[index].dtype == DTYPE_NONE)
+        return NULL;
+    return &request->inputs[index];
+}
+
+int call_params(const struct call_request *request, struct call *call, size_t bytes)
+{
+    call->params = calloc(1, bytes);
+    return call->params ? 0 : call_refuse(request, -ENOMEM, "out of memory");
+}
+
+bool call_dtype(enum dtype dtype, enum kernel_dtype *out_dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32:
+        *out_dtype = KERNEL_F32;
+        return true;
+    case DTYPE_F64:
+        *out_dtype = KERNEL_F64;
+        return true;
+    case DTYPE_I32:
+        *out_dtype = KERNEL_I32;
+        return true;
+    case DTYPE_I64:
+        *out_dtype = KERNEL_I64;
+        return true;
+    case DTYPE_U8:
+        *out_dtype = KERNEL_U8;
+        return true;
+    case DTYPE_BOOL:
+        *out_dtype = KERNEL_BOOL;
+        return true;
+    default:
+        return false;
+    }
+}
+
+int call_require_f32(const struct call_request *request, uint32_t first, uint32_t last)
+{
+    for (uint32_t i = first; i <= last; i++) {
+        const struct tensor_view *input = call_input(request, i);
+
+        if (input && input->dtype != DTYPE_F32)
+            return call_refuse(request, -ENOTSUP, "no kernel for %s in input %" PRIu32,
+                               dtype_name(input->dtype), i);
+    }
+    if (request->outputs[0].dtype != DTYPE_F32)
+        return call_refuse(request, -ENOTSUP, "no kernel for a result of %s",
+                           dtype_name(request->outputs[0].dtype));
+    return 0;
+}
+
+static int ints_of_input(const struct call_request *request, uint32_t index, int64_t *out_ints)
+{
+    const struct tensor_view *input = &request->inputs[index];
+    int64_t count = shape_elements(&input->shape);
+
+    if ((input->dtype != DTYPE_I64 && input->dtype != DTYPE_I32) || input->shape.rank > 1 ||
+        count > CALL_MAX_INTS)
+        return call_refuse(request, -EINVAL, "input %" PRIu32 " is not a short list of integers",
+                           index);
+    if (!input->data && count > 0)
+        return call_refuse(request, -ENOTSUP, "input %" PRIu32 " is not known before the run",
+                           index);
+    for (int64_t i = 0; i < count; i++)
+        out_ints[i] = input->dtype == DTYPE_I64 ? ((const int64_t *)input->data)[i]
+                                                : ((const int32_t *)input->data)[i];
+    return (int)count;
+}
+
+int call_ints(const struct call_request *request, uint32_t input, const char *attribute,
+              int64_t out_ints[CALL_MAX_INTS], bool *out_given)
+{
+    const int64_t *ints = NULL;
+    size_t count = 0;
+
+    *out_given = true;
+    if (call_input(request, input))
+        return ints_of_input(request, input, out_ints);
+    if (attribute && node_attribute(request->node, attribute)) {
+        ints = node_ints(request->node, attribute, &count);
+        if (count > CALL_MAX_INTS)
+            return call_refuse(request, -EINVAL, "attribute %s is too long", attribute);
+        if (count)
+            memcpy(out_ints, ints, count * sizeof(*ints));
+        return (int)count;
+    }
+    *out_given = false;
+    return 0;
+}
+
+int call_axis(const struct call_request *request, int64_t axis, int limit)
+{
+    if (axis < -limit || axis >= limit)
+        return call_refuse(request, -EINVAL, "axis %" PRId64 " is not within %d axes", axis, limit);
+    return (int)(axis < 0 ? axis + limit : axis);
+}
+
+void call_dense_strides(const struct shape *shape, int64_t *out_strides)
+{
+    int64_t stride = 1;
+
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        out_strides[i] = stride;
+        stride *= shape->dims[i];
+    }
+}

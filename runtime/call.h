@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a node to a kernel: its attributes, shapes and dtypes become one call of a function in the
+ * kernel table, with everything worked out but the addresses.
+ *
+ * Folding (eval.c) binds, runs once and forgets; execution (bind.c) binds once and runs often.
+ *
+ * Order: call_bind(), then the addresses: call->inputs and call->outputs point to arrays of the
+ * caller, as long as the node's, then call_run() any number of times; call_deinit().
+ */
+#ifndef OPTRACE_RUNTIME_CALL_H
+#define OPTRACE_RUNTIME_CALL_H
+
+#include "base/diag.h"
+#include "kernels/kernels.h"
+#include "runtime/graph.h"
+
+struct call {
+    int (*run)(const struct call *call);
+    const char *version; /* of the kernel */
+    void *params;        /* what run needs; owned */
+    const void *const *inputs;
+    void *const *outputs;
+    size_t workspace_bytes; /* 64-byte aligned scratch that the kernel wants, 0 for none */
+    void *workspace;
+
+    /* An activation that the kernel itself cannot apply: done on output 0 afterwards. */
+    unary_f32_fn *activate;
+    struct kernel_activation activation;
+    size_t activate_count;
+};
+
+/** What call_bind() and the binders of each operator are given. */
+struct call_request {
+    const struct kernel_table *kernels;
+    const struct graph *graph;
+    const struct node *node;
+    /* As many as the node has. data is set where the content is known now (constants): an operator
+     * that needs an input's content to choose its sizes is refused without. */
+    const struct tensor_view *inputs;
+    const struct tensor_view *outputs;
+    struct diag *diag;
+};
+
+/** Returns 0; -ENOTSUP when no kernel does this; -EINVAL when shapes, attributes or dtypes do not
+ * fit together; -ENOMEM. diag names node, operator and opset. */
+int call_bind(const struct call_request *request, struct call *out_call);
+
+void call_deinit(struct call *call);
+
+/** Returns 0 or the kernel's failure: -EINVAL, an index in the data is out of range. Allocates
+ *  nothing. */
+static inline int call_run(const struct call *call)
+{
+    int rc = call->run(call);
+
+    if (rc == 0 && call->activate)
+        call->activate(call->outputs[0], call->outputs[0], call->activate_count, call->activation.a,
+                       call->activation.b);
+    return rc;
+}
+
+/** Whether this operator only shows its first input under another shape (Reshape, Identity, ...).
+ */
+bool call_is_view(const struct node *node);
+
+/* For the binders, call_*.c. */
+
+typedef int call_bind_fn(const struct call_request *request, struct call *call);
+
+call_bind_fn call_bind_conv, call_bind_pool;                         /* call_window.c */
+call_bind_fn call_bind_unary, call_bind_binary, call_bind_sum;       /* call_math.c */
+call_bind_fn call_bind_gemm, call_bind_matmul;                       /* call_math.c */
+call_bind_fn call_bind_lrn, call_bind_softmax, call_bind_batch_norm; /* call_norm.c */
+call_bind_fn call_bind_view, call_bind_concat, call_bind_transpose;  /* call_move.c */
+call_bind_fn call_bind_slice, call_bind_tile, call_bind_expand;      /* call_move.c */
+call_bind_fn call_bind_pad, call_bind_gather, call_bind_cast;        /* call_select.c */
+call_bind_fn call_bind_constant_of_shape, call_bind_shape;           /* call_select.c */
+
+/** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
+int call_refuse(const struct call_request *request, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** An input by position; NULL when it is left out. */
+const struct tensor_view *call_input(const struct call_request *request, uint32_t index);
+
+/** Zeroed memory for call->params. -ENOMEM into diag. */
+int call_params(const struct call_request *request, struct call *call, size_t bytes);
+
+/** The kernels' name of a dtype. Returns false when they have none. */
+bool call_dtype(enum dtype dtype, enum kernel_dtype *out_dtype);
+
+/** -ENOTSUP unless inputs `first` to `last` that are present, and output 0, are float32. */
+int call_require_f32(const struct call_request *request, uint32_t first, uint32_t last);
+
+enum { CALL_MAX_INTS = 2 * SHAPE_MAX_RANK };
+
+/**
+ * A list of integers that newer opsets pass as an input and older ones as an attribute.
+ *
+ * Returns the count; 0 with *out_given false when neither is there; -ENOTSUP when the input's
+ * content is not known at load time; -EINVAL when it is no list of at most CALL_MAX_INTS integers.
+ */
+int call_ints(const struct call_request *request, uint32_t input, const char *attribute,
+              int64_t out_ints[CALL_MAX_INTS], bool *out_given);
+
+/** The axis as 0 to rank - 1, or -EINVAL. `limit` is the number of axes to choose from. */
+int call_axis(const struct call_request *request, int64_t axis, int limit);
+
+/** Strides in elements of a dense tensor. */
+void call_dense_strides(const struct shape *shape, int64_t *out_strides);
+
+/** Geometry of a Conv or a pool, shared with the prepared kernels. */
+int call_conv_shape(const struct call_request *request, struct kernel_conv *out_shape);
+int call_pool_shape(const struct call_request *request, struct kernel_pool *out_shape,
+                    bool *out_is_max);
+
+struct kernel_activation call_activation(const struct node *node);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise operators and matrix products. */
+#include "runtime/call.h"
+
+#include <errno.h>
+#include <float.h>
+#include <string.h>
+
+/* One operand */
+
+struct unary_params {
+    unary_f32_fn *fn;
+    size_t count;
+    float a, b;
+};
+
+static int run_unary(const struct call *call)
+{
+    const struct unary_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], p->count, p->a, p->b);
+    return 0;
+}
+
+/* A bound of Clip: an input since opset 11, an attribute before. */
+static int clip_bound(const struct call_request *request, uint32_t index, const char *attribute,
+                      float fallback, float *out)
+{
+    const struct tensor_view *input = call_input(request, index);
+
+    *out = node_float(request->node, attribute, fallback);
+    if (!input)
+        return 0;
+    if (shape_elements(&input->shape) != 1)
+        return call_refuse(request, -EINVAL, "%s is not a scalar", attribute);
+    if (!input->data)
+        return call_refuse(request, -ENOTSUP, "%s is not known before the run", attribute);
+    *out = *(const float *)input->data;
+    return 0;
+}
+
+static int unary_kind(const struct call_request *request, struct kernel_activation *out)
+{
+    const char *op_type = request->node->op_type;
+    struct kernel_activation kind = {KERNEL_IDENTITY, 0.0f, 0.0f};
+    int rc = 0;
+
+    if (strcmp(op_type, "Relu") == 0) {
+        kind.kind = KERNEL_RELU;
+    } else if (strcmp(op_type, "LeakyRelu") == 0) {
+        kind.kind = KERNEL_LEAKY_RELU;
+        kind.a = node_float(request->node, "alpha", 0.01f);
+    } else if (strcmp(op_type, "Sigmoid") == 0) {
+        kind.kind = KERNEL_SIGMOID;
+    } else if (strcmp(op_type, "Tanh") == 0) {
+        kind.kind = KERNEL_TANH;
+    } else { /* Clip */
+        kind.kind = KERNEL_CLIP;
+        rc = clip_bound(request, 1, "min", -FLT_MAX, &kind.a);
+        if (rc == 0)
+            rc = clip_bound(request, 2, "max", FLT_MAX, &kind.b);
+    }
+    *out = kind;
+    return rc;
+}
+
+int call_bind_unary(const struct call_request *request, struct call *call)
+{
+    struct kernel_activation kind = {0};
+    struct unary_params *p;
+    int rc = call_require_f32(request, 0, 2);
+
+    if (rc == 0)
+        rc = unary_kind(request, &kind);
+    if (rc == 0 && (!call_input(request, 0) ||
+                    !shape_equal(&request->inputs[0].shape, &request->outputs[0].shape)))
+        rc = call_refuse(request, -EINVAL, "input and output differ in shape");
+    if (rc == 0)
+        rc = call_params(request, call, sizeof(*p));
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->fn = request->kernels->unary_f32[kind.kind].fn;
+    p->count = (size_t)shape_elements(&request->outputs[0].shape);
+    p->a = kind.a;
+    p->b = kind.b;
+    call->version = request->kernels->unary_f32[kind.kind].version;
+    call->run = run_unary;
+    return 0;
+}
+
+/* Two operands */
+
+struct binary_params {
+    binary_fn *fn;
+    uint32_t count;                   /* of operands: 2, or more for Sum */
+    struct kernel_broadcast shapes[]; /* operand 0 and 1; then the result so far and operand i */
+};
+
+static int run_binary(const struct call *call)
+{
+    const struct binary_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], call->inputs[1], &p->shapes[0]);
+    for (uint32_t i = 2; i < p->count; i++)
+        p->fn(call->outputs[0], call->outputs[0], call->inputs[i], &p->shapes[i - 1]);
+    return 0;
+}
+
+/* Strides that show `operand` under the result's shape; its axes stand at `first` and after. */
+static int broadcast_strides(const struct call_request *request, const struct shape *operand,
+                             int first, int64_t out_strides[KERNEL_MAX_RANK])
+{
+    const struct shape *y = &request->outputs[0].shape;
+    int64_t dense[SHAPE_MAX_RANK];
+
+    if (first < 0 || first + operand->rank > y->rank)
+        return call_refuse(request, -EINVAL, "an operand has more axes than the result");
+    call_dense_strides(operand, dense);
+    memset(out_strides, 0, KERNEL_MAX_RANK * sizeof(*out_strides));
+    for (int i = 0; i < operand->rank; i++) {
+        if (operand->dims[i] == y->dims[first + i])
+            out_strides[first + i] = operand->dims[i] == 1 ? 0 : dense[i];
+        else if (operand->dims[i] != 1)
+            return call_refuse(request, -EINVAL, "the operands cannot be broadcast to the result");
+    }
+    return 0;
+}
+
+static int make_broadcast(const struct call_request *request, const struct shape *a,
+                          const struct shape *b, int b_first, struct kernel_broadcast *out)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    int rc = broadcast_strides(request, a, y->rank - a->rank, out->a_stride);
+
+    if (rc == 0)
+        rc = broadcast_strides(request, b, b_first, out->b_stride);
+    out->rank = y->rank;
+    memcpy(out->dims, y->dims, sizeof(out->dims));
+    return rc;
+}
+
+static int bind_operands(const struct call_request *request, struct call *call,
+                         enum kernel_binary op, int second_first)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    uint32_t count = request->node->input_count;
+    enum kernel_dtype dtype;
+    struct binary_params *p;
+    int rc;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (!call_input(request, i) || request->inputs[i].dtype != request->outputs[0].dtype)
+            return call_refuse(request, -EINVAL, "operands and result differ in dtype");
+    if (!call_dtype(request->outputs[0].dtype, &dtype) || !request->kernels->binary[op][dtype].fn)
+        return call_refuse(request, -ENOTSUP, "no kernel for %s",
+                           dtype_name(request->outputs[0].dtype));
+    rc = call_params(request, call, sizeof(*p) + (count - 1) * sizeof(p->shapes[0]));
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->fn = request->kernels->binary[op][dtype].fn;
+    p->count = count;
+    for (uint32_t i = 1; rc == 0 && i < count; i++)
+        rc = make_broadcast(
+            request, i == 1 ? &request->inputs[0].shape : y, &request->inputs[i].shape,
+            i == 1 ? second_first : y->rank - request->inputs[i].shape.rank, &p->shapes[i - 1]);
+    call->version = request->kernels->binary[op][dtype].version;
+    call->run = run_binary;
+    return rc;
+}
+
+int call_bind_binary(const struct call_request *request, struct call *call)
+{
+    static const struct {
+        const char *op_type;
+        enum kernel_binary op;
+    } ops[] = {{"Add", KERNEL_ADD}, {"Sub", KERNEL_SUB}, {"Mul", KERNEL_MUL}, {"Div", KERNEL_DIV}};
+    const struct node *node = request->node;
+    size_t op = 0;
+    int rank = request->outputs[0].shape.rank, first;
+
+    if (node->input_count != 2 || !call_input(request, 1))
+        return call_refuse(request, -EINVAL, "it needs two inputs");
+    while (strcmp(ops[op].op_type, node->op_type) != 0)
+        op++;
+    first = rank - request->inputs[1].shape.rank;
+    /* Before opset 7 the second operand was put at an axis of the first one. */
+    if (graph_opset(request->graph, "") < 7 && node_attribute(node, "axis"))
+        first = (int)node_int(node, "axis", 0) + (node_int(node, "axis", 0) < 0 ? rank : 0);
+    return bind_operands(request, call, ops[op].op, first);
+}
+
+int call_bind_sum(const struct call_request *request, struct call *call)
+{
+    if (request->node->input_count == 1)
+        return call_bind_view(request, call);
+    if (request->node->input_count == 0 || !call_input(request, 1))
+        return call_refuse(request, -EINVAL, "it has no inputs");
+    return bind_operands(request, call, KERNEL_ADD,
+                         request->outputs[0].shape.rank - request->inputs[1].shape.rank);
+}
+
+/* Matrix products */
+
+struct gemm_params {
+    gemm_f32_fn *fn;
+    bool has_c;
+    struct kernel_gemm shape;
+};
+
+static int run_gemm(const struct call *call)
+{
+    const struct gemm_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], call->inputs[1], p->has_c ? call->inputs[2] : NULL,
+          &p->shape);
+    return 0;
+}
+
+static int bind_product(const struct call_request *request, struct call *call,
+                        const struct kernel_gemm *shape, bool has_c)
+{
+    struct gemm_params *p;
+    int rc = call_require_f32(request, 0, 2);
+
+    if (rc == 0)
+        rc = call_params(request, call, sizeof(*p));
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->fn = request->kernels->gemm_f32.fn;
+    p->has_c = has_c;
+    p->shape = *shape;
+    call->version = request->kernels->gemm_f32.version;
+    call->run = run_gemm;
+    return 0;
+}
+
+/* C is broadcast to [m, n] from its last axes. */
+static int gemm_bias(const struct call_request *request, struct kernel_gemm *shape)
+{
+    const struct shape *c = &request->inputs[2].shape;
+    int64_t rows = c->rank == 2 ? c->dims[0] : 1, cols = c->rank ? c->dims[c->rank - 1] : 1;
+
+    if (c->rank > 2 || (rows != 1 && rows != shape->m) || (cols != 1 && cols != shape->n))
+        return call_refuse(request, -EINVAL, "C cannot be broadcast to the result");
+    shape->c_row_stride = rows == 1 ? 0 : cols;
+    shape->c_col_stride = cols == 1 ? 0 : 1;
+    return 0;
+}
+
+int call_bind_gemm(const struct call_request *request, struct call *call)
+{
+    const struct tensor_view *a = call_input(request, 0), *b = call_input(request, 1);
+    const struct shape *y = &request->outputs[0].shape;
+    const struct node *node = request->node;
+    struct kernel_gemm shape = {
+        .trans_a = node_int(node, "transA", 0) != 0,
+        .trans_b = node_int(node, "transB", 0) != 0,
+        .alpha = node_float(node, "alpha", 1.0f),
+        .beta = node_float(node, "beta", 1.0f),
+    };
+    bool has_c = call_input(request, 2) != NULL;
+    int rc;
+
+    if (!a || !b || a->shape.rank != 2 || b->shape.rank != 2 || y->rank != 2)
+        return call_refuse(request, -EINVAL, "A and B must be matrices");
+    shape.m = a->shape.dims[shape.trans_a ? 1 : 0];
+    shape.k = a->shape.dims[shape.trans_a ? 0 : 1];
+    shape.n = b->shape.dims[shape.trans_b ? 0 : 1];
+    if (b->shape.dims[shape.trans_b ? 1 : 0] != shape.k || y->dims[0] != shape.m ||
+        y->dims[1] != shape.n)
+        return call_refuse(request, -EINVAL,
+                           "the sizes of A, B and the result do not fit together");
+    rc = has_c ? gemm_bias(request, &shape) : 0;
+    return rc < 0 ? rc : bind_product(request, call, &shape, has_c);
+}
+
+/* Strides of one operand's matrices under the result's batch axes. */
+static int batch_strides(const struct call_request *request, const struct shape *operand,
+                         const struct kernel_gemm *shape, int64_t matrix, int64_t *out_strides)
+{
+    int axes = operand->rank > 2 ? operand->rank - 2 : 0;
+    int64_t stride = matrix;
+
+    if (axes > shape->batch_rank)
+        return call_refuse(request, -EINVAL, "an operand has more axes than the result");
+    for (int i = 1; i <= axes; i++) {
+        int64_t dim = operand->dims[axes - i];
+        int at = shape->batch_rank - i;
+
+        if (dim != 1 && dim != shape->batch_dims[at])
+            return call_refuse(request, -EINVAL, "the batches cannot be broadcast to the result");
+        out_strides[at] = dim == 1 ? 0 : stride;
+        stride *= dim;
+    }
+    return 0;
+}
+
+int call_bind_matmul(const struct call_request *request, struct call *call)
+{
+    const struct tensor_view *a = call_input(request, 0), *b = call_input(request, 1);
+    const struct shape *y = &request->outputs[0].shape;
+    struct kernel_gemm shape = {.alpha = 1.0f};
+    int a_rank, b_rank, rc;
+
+    if (!a || !b || a->shape.rank < 1 || b->shape.rank < 1)
+        return call_refuse(request, -EINVAL, "scalars cannot be multiplied as matrices");
+    a_rank = a->shape.rank;
+    b_rank = b->shape.rank;
+    /* A vector is a matrix of one row (a) or one column (b), which the result then lacks. */
+    shape.m = a_rank == 1 ? 1 : a->shape.dims[a_rank - 2];
+    shape.k = a->shape.dims[a_rank - 1];
+    shape.n = b_rank == 1 ? 1 : b->shape.dims[b_rank - 1];
+    shape.batch_rank = y->rank - (a_rank > 1) - (b_rank > 1);
+    if (b->shape.dims[b_rank == 1 ? 0 : b_rank - 2] != shape.k || shape.batch_rank < 0)
+        return call_refuse(request, -EINVAL, "the inner sizes differ");
+    memcpy(shape.batch_dims, y->dims, (size_t)shape.batch_rank * sizeof(y->dims[0]));
+    rc = batch_strides(request, &a->shape, &shape, shape.m * shape.k, shape.a_batch_stride);
+    if (rc == 0)
+        rc = batch_strides(request, &b->shape, &shape, shape.k * shape.n, shape.b_batch_stride);
+    if (rc == 0) {
+        int64_t count = shape.m * shape.n;
+
+        for (int i = 0; i < shape.batch_rank; i++)
+            count *= shape.batch_dims[i];
+        if (count != shape_elements(y))
+            rc = call_refuse(request, -EINVAL, "the result has the wrong shape");
+    }
+    return rc < 0 ? rc : bind_product(request, call, &shape, false);
+}

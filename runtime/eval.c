@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One node, computed at once with the reference kernels. */
+#include "runtime/eval.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "runtime/call.h"
+
+int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
+              struct tensor_view *outputs, struct diag *diag)
+{
+    struct kernel_table kernels;
+    struct call_request request = {.kernels = &kernels,
+                                   .graph = graph,
+                                   .node = node,
+                                   .inputs = inputs,
+                                   .outputs = outputs,
+                                   .diag = diag};
+    const void **input_data = calloc(node->input_count + 1, sizeof(*input_data));
+    void **output_data = calloc(node->output_count + 1, sizeof(*output_data));
+    struct call call = {0};
+    int rc;
+
+    kernel_table_init(&kernels, KERNEL_LEVEL_REF);
+    rc = call_bind(&request, &call);
+    if (rc == 0 && call.workspace_bytes)
+        call.workspace = graph_alloc_data(call.workspace_bytes);
+    if (rc == 0 && (!input_data || !output_data || (call.workspace_bytes && !call.workspace)))
+        rc = call_refuse(&request, -ENOMEM, "out of memory");
+    if (rc == 0) {
+        for (uint32_t i = 0; i < node->input_count; i++)
+            input_data[i] = inputs[i].data;
+        for (uint32_t i = 0; i < node->output_count; i++)
+            output_data[i] = outputs[i].data;
+        call.inputs = input_data;
+        call.outputs = output_data;
+        rc = call_run(&call);
+        if (rc < 0)
+            call_refuse(&request, rc, "an index is out of range");
+    }
+    free(call.workspace);
+    call_deinit(&call);
+    free(input_data);
+    free(output_data);
+    return rc;
+}
