@@ -379,6 +379,9 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are copied as 
 /** Ticks and nanoseconds stay below this, so that their differences fit an int64_t. */
 #define OT_WIRE_TIME_MAX ((uint64_t)INT64_MAX)
 
+/** No clock is faster: 1 THz. */
+#define OT_WIRE_TICKS_PER_S_MAX UINT64_C(1000000000000)
+
 /** Bytes of a text. Not NUL-terminated. A decoder's text points into the frame. */
 struct ot_text {
     const char *bytes; /* may be NULL when length is 0 */
@@ -588,6 +591,12 @@ int ot_wire_check_record(const struct ot_wire_record *record);
 /** The same for an open span in a ring: its kind has an end (SPAN, RUN, COPY) and end_ticks is not
  *  looked at. */
 int ot_wire_check_open(const struct ot_wire_record *record);
+
+/** Size of a ring's memory. */
+static inline uint64_t ot_ring_bytes(uint64_t record_count)
+{
+    return OT_RING_RECORDS_OFFSET + record_count * sizeof(struct ot_wire_record);
+}
 
 /** Parts of a ring's `state`. */
 static inline uint64_t ot_ring_head(uint64_t state)
