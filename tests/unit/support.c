@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The test helpers themselves: children, waiting, temporary directories, places. */
+#include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/bench.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
@@ -116,6 +118,49 @@ static void places_are_found(void **state)
     free(program);
 }
 
+static int print_figures(void *context)
+{
+    struct bench_figure slow = {.name = "slow_ns", .unit = "ns"};
+    struct bench_figure fast = {.name = "fast_ns", .unit = "ns"};
+    const double slow_ns[] = {20, 24, 90}, fast_ns[] = {10, 8, 30};
+
+    for (int i = 0; i < 3; i++) {
+        bench_add(&slow, slow_ns[i]);
+        bench_add(&fast, fast_ns[i]);
+    }
+    bench_print(&slow);
+    bench_print_ratio("slow_to_fast", &slow, &fast, 2.5);
+    return 0;
+}
+
+static void figures_are_json_lines(void **state)
+{
+    struct child child;
+
+    child_start_function(&child, print_figures, NULL);
+    assert_int_equal(child_wait(&child, WAIT_MS), 0);
+    assert_string_equal(
+        child.out,
+        "{\"figure\": \"slow_ns\", \"value\": 24, \"unit\": \"ns\", \"min\": 20, \"max\": 90, "
+        "\"repeats\": 3}\n"
+        "{\"figure\": \"slow_to_fast\", \"value\": 3, \"unit\": \"ratio\", \"min\": 2, \"max\": 3, "
+        "\"repeats\": 3, \"goal\": 2.5}\n");
+    child_deinit(&child);
+}
+
+static void median_is_the_middle(void **state)
+{
+    struct bench_figure figure = {0};
+
+    assert_true(isnan(bench_median(&figure)));
+    bench_add(&figure, 5);
+    CHECK_NEAR(bench_median(&figure), 5, 0);
+    bench_add(&figure, 1);
+    CHECK_NEAR(bench_median(&figure), 3, 0);
+    bench_add(&figure, 100);
+    CHECK_NEAR(bench_median(&figure), 5, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +172,8 @@ int main(void)
         cmocka_unit_test(function_runs_in_a_child),
         cmocka_unit_test(temp_directory_is_removed_whole),
         cmocka_unit_test(places_are_found),
+        cmocka_unit_test(figures_are_json_lines),
+        cmocka_unit_test(median_is_the_middle),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
