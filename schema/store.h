@@ -57,6 +57,11 @@ void store_close(struct store **store);
 /** The SQLite handle, borrowed until store_close(). Do not change schema or data through it. */
 struct sqlite3 *store_handle(struct store *store);
 
+/** Say what SQLite's result `code` on store_handle() means: fills diag with "cannot DOING PATH:
+ * ..." or a clearer sentence, and returns the negative errno. For callers that run SQL of their
+ * own. */
+int store_fail(struct store *store, int code, const char *doing, struct diag *diag);
+
 /** $OPTRACE_STORE, else $XDG_STATE_HOME/optrace/optrace.db, else ~/.local/state/optrace/optrace.db,
  *  for root without HOME /var/lib/optrace/optrace.db. Returns 0 or -ENAMETOOLONG. */
 int store_default_path(char *out_path, size_t path_bytes);
@@ -67,7 +72,7 @@ void store_rollback(struct store *store);
 
 /** The highest ids in use, so that the only writer can number new rows itself. */
 struct store_ids {
-    int64_t session_id, model_id, op_id, lane_id;
+    int64_t session_id, model_id, op_id, lane_id, mem_chunk_id, variable_id;
 };
 int store_last_ids(struct store *store, struct store_ids *out_ids, struct diag *diag);
 
@@ -117,6 +122,19 @@ struct store_cursor {
     const void *gaps, *clock; /* NULL: none */
     size_t gaps_bytes, clock_bytes;
 };
+struct store_mem_chunk {
+    int64_t mem_chunk_id, session_id;
+    const char *client_chunk; /* not NULL */
+    int64_t size_bytes;
+    const char *owner;
+};
+struct store_variable {
+    int64_t variable_id, session_id;
+    const char *client_var; /* not NULL */
+    const char *name, *dtype;
+    const char *shape; /* JSON */
+    int64_t producer_op, mem_chunk_id, offset_bytes;
+};
 int store_put_session(struct store *store, const struct store_session *row, struct diag *diag);
 int store_put_model(struct store *store, const struct store_model *row, struct diag *diag);
 int store_put_op(struct store *store, const struct store_op *row, struct diag *diag);
@@ -124,6 +142,8 @@ int store_put_lane(struct store *store, const struct store_lane *row, struct dia
 int store_put_run(struct store *store, const struct store_run *row, struct diag *diag);
 int store_add_gap(struct store *store, const struct store_gap *row, struct diag *diag);
 int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag);
+int store_put_mem_chunk(struct store *store, const struct store_mem_chunk *row, struct diag *diag);
+int store_put_variable(struct store *store, const struct store_variable *row, struct diag *diag);
 /** Ends a session: sets end_ns, end_reason, and note where it is not NULL; removes its cursors. */
 int store_end_session(struct store *store, int64_t session_id, int64_t end_ns, const char *reason,
                       const char *note, struct diag *diag);

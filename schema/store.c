@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a store, its transactions, and closing it. */
+#include "schema/store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "schema/store_private.h"
+
+/* How long a write waits for another program's short lock, such as that of a sqlite3 shell. */
+#define BUSY_MS 5000
+
+static int open_database(struct store *store, const char *name, int flags, struct diag *diag)
+{
+    int code;
+
+    sqlite3_close_v2(store->db);
+    store->db = NULL;
+    code = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                           NULL);
+    if (!store->db)
+        return diag_set(diag, -ENOMEM, "no memory to open %s", store->path);
+    if (code != SQLITE_OK)
+        return store_fail(store, code, "open", diag);
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+    return 0;
+}
+
+/* SQLite takes names that begin with "file:" as URIs, and ":memory:" as no file at all. */
+static int open_file(struct store *store, int flags, struct diag *diag)
+{
+    char name[PATH_MAX + 2];
+
+    snprintf(name, sizeof(name), "%s%s", store->path[0] == '/' ? "" : "./", store->path);
+    return open_database(store, name, flags, diag);
+}
+
+/* A file that nobody can be writing to, because its directory or itself is not writable: SQLite
+ * then needs no shared memory beside it. */
+static int open_immutable(struct store *store, struct diag *diag)
+{
+    char name[3 * PATH_MAX + 32] = "file:";
+    size_t used = strlen(name);
+
+    used += (size_t)snprintf(name + used, 3, "%s", store->path[0] == '/' ? "" : "./");
+    for (const unsigned char *at = (const unsigned char *)store->path; *at; at++)
+        used += (size_t)snprintf(name + used, 4, strchr("%?#", *at) ? "%%%02X" : "%c", *at);
+    snprintf(name + used, sizeof(name) - used, "?immutable=1");
+    return open_database(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, diag);
+}
+
+static bool has_wal(const char *path)
+{
+    char wal_path[PATH_MAX];
+    struct stat status;
+
+    snprintf(wal_path, sizeof(wal_path), "%s-wal", path);
+    return stat(wal_path, &status) == 0 && status.st_size > 0;
+}
+
+static int set_up_writing(struct store *store, struct diag *diag)
+{
+    /* The order matters: the page size must be known before the first page is written. */
+    return store_exec(store,
+                      "PRAGMA page_size = 32768;"
+                      "PRAGMA journal_mode = WAL;"
+                      "PRAGMA synchronous = NORMAL;"
+                      "PRAGMA journal_size_limit = 67108864;",
+                      "open", diag);
+}
+
+static int open_for_writing(struct store *store, struct diag *diag)
+{
+    int rc = store_make_file(store->path, diag);
+    int state;
+
+    if (rc == 0)
+        rc = open_file(store, SQLITE_OPEN_READWRITE, diag);
+    if (rc == 0)
+        rc = store_check_schema(store, diag); /* leave no lock beside what is not a store */
+    if (rc < 0)
+        return rc;
+    store->lock_fd = store_lock_take(store->path, diag);
+    if (store->lock_fd < 0)
+        return store->lock_fd;
+    rc = store_check_schema(store, diag); /* again: the last writer may have migrated it */
+    if (rc < 0)
+        return rc;
+    state = rc;
+    rc = set_up_writing(store, diag);
+    if (rc == 0 && state == STORE_STATE_EMPTY)
+        rc = store_create_schema(store, diag);
+    if (rc == 0 && state == STORE_STATE_OLDER)
+        rc = store_migrate(store, diag);
+    return rc;
+}
+
+static int check_for_reading(struct store *store, struct diag *diag)
+{
+    struct diag first = {0};
+    int rc = store_check_schema(store, &first);
+
+    /* Read-only media: without a log there is nothing that a writer has yet to bring in. */
+    if ((rc == -EACCES || rc == -ENOENT || rc == -EROFS || rc == -EBUSY) && !has_wal(store->path)) {
+        rc = open_immutable(store, diag);
+        return rc < 0 ? rc : store_check_schema(store, diag);
+    }
+    return rc < 0 ? diag_set(diag, rc, "%s", first.text) : rc;
+}
+
+static int migrate_for_reading(struct store *store, struct diag *diag)
+{
+    struct store *writer = NULL;
+    int rc = store_open(store->path, STORE_WRITE, &writer, diag);
+
+    store_close(&writer);
+    if (rc < 0)
+        return rc;
+    rc = open_file(store, SQLITE_OPEN_READONLY, diag);
+    return rc < 0 ? rc : store_check_schema(store, diag);
+}
+
+static int open_for_reading(struct store *store, struct diag *diag)
+{
+    int rc;
+
+    if (access(store->path, F_OK) < 0)
+        return diag_set(diag, -errno, "cannot open %s: %s", store->path, strerror(errno));
+    rc = open_file(store, SQLITE_OPEN_READONLY, diag);
+    if (rc < 0)
+        return rc;
+    rc = check_for_reading(store, diag);
+    if (rc == STORE_STATE_OLDER)
+        rc = migrate_for_reading(store, diag);
+    if (rc == STORE_STATE_EMPTY)
+        return diag_set(diag, -ENOENT, "%s is empty: nothing was recorded into it yet",
+                        store->path);
+    if (rc < 0)
+        return rc;
+    /* The file may come from anywhere. */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return store_exec(store, "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;", "open",
+                      diag);
+}
+
+static int open_in_memory(struct store *store, struct diag *diag)
+{
+    int rc = open_database(
+        store, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, diag);
+
+    if (rc < 0)
+        return rc;
+    rc = store_exec(store, "PRAGMA page_size = 32768", "open", diag);
+    return rc < 0 ? rc : store_create_schema(store, diag);
+}
+
+int store_open(const char *path, enum store_mode mode, struct store **out_store, struct diag *diag)
+{
+    struct store *store = calloc(1, sizeof(*store));
+    int rc;
+
+    if (!store)
+        return diag_set(diag, -ENOMEM, "no memory to open a store");
+    store->mode = mode;
+    store->lock_fd = -1;
+    store->path = strdup(mode == STORE_MEMORY ? "the store in memory" : path);
+    if (!store->path)
+        rc = diag_set(diag, -ENOMEM, "no memory to open a store");
+    else if (mode == STORE_MEMORY)
+        rc = open_in_memory(store, diag);
+    else if ((rc = store_check_path(path, diag)) == 0)
+        rc = mode == STORE_WRITE ? open_for_writing(store, diag) : open_for_reading(store, diag);
+    if (rc >= 0) {
+        *out_store = store;
+        store = NULL; /* ownership moved to the caller */
+        rc = 0;
+    }
+    store_close(&store);
+    return rc;
+}
+
+void store_close(struct store **store_slot)
+{
+    struct store *store = *store_slot;
+
+    if (!store)
+        return;
+    *store_slot = NULL;
+    for (int i = 0; i < STORE_STATEMENT_COUNT; i++)
+        sqlite3_finalize(store->statements[i]);
+    if (store->db && store->mode == STORE_WRITE) {
+        /* A reader that keeps the log busy leaves the rest of this to the next writer. */
+        sqlite3_busy_timeout(store->db, 0);
+        store_rollback(store);
+        sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    }
+    sqlite3_close_v2(store->db);
+    store_lock_release(store->lock_fd); /* last: the next writer finds all of it done */
+    free(store->path);
+    free(store);
+}
+
+struct sqlite3 *store_handle(struct store *store)
+{
+    return store->db;
+}
+
+int store_begin(struct store *store, struct diag *diag)
+{
+    return store_exec(store, "BEGIN IMMEDIATE", "write", diag);
+}
+
+int store_commit(struct store *store, struct diag *diag)
+{
+    return store_exec(store, "COMMIT", "write", diag);
+}
+
+void store_rollback(struct store *store)
+{
+    /* SQLite itself has rolled back after some errors. */
+    if (!sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}

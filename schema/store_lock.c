@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files around a store: its path, the directory above it, the lock that one writer holds. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "schema/store_private.h"
+
+static int copy_path(char *out_path, size_t path_bytes, const char *directory, const char *name)
+{
+    int length = snprintf(out_path, path_bytes, "%s%s", directory, name);
+
+    return length < 0 || (size_t)length >= path_bytes ? -ENAMETOOLONG : 0;
+}
+
+int store_default_path(char *out_path, size_t path_bytes)
+{
+    const char *store = getenv("OPTRACE_STORE");
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+
+    if (store && store[0])
+        return copy_path(out_path, path_bytes, store, "");
+    if (state && state[0] == '/') /* the XDG rules: a relative one is to be ignored */
+        return copy_path(out_path, path_bytes, state, "/optrace/optrace.db");
+    if (home && home[0])
+        return copy_path(out_path, path_bytes, home, "/.local/state/optrace/optrace.db");
+    return copy_path(out_path, path_bytes, "/var/lib/optrace/optrace.db", "");
+}
+
+int store_check_path(const char *path, struct diag *diag)
+{
+    struct stat status;
+
+    if (!path[0])
+        return diag_set(diag, -ENOENT, "the path of the store is empty");
+    if (strlen(path) + sizeof("-lock") > PATH_MAX)
+        return diag_set(diag, -ENAMETOOLONG, "the path of the store is too long: %.60s...", path);
+    if (stat(path, &status) < 0)
+        return errno == ENOENT
+                   ? 0
+                   : diag_set(diag, -errno, "cannot open %s: %s", path, strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return diag_set(diag, -EISDIR, "%s is a directory, not a store", path);
+    if (!S_ISREG(status.st_mode))
+        return diag_set(diag, -EINVAL, "%s is not a regular file", path);
+    return 0;
+}
+
+static int make_parents(const char *path, struct diag *diag)
+{
+    char parent[PATH_MAX];
+
+    snprintf(parent, sizeof(parent), "%s", path);
+    for (char *slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(parent, 0700) < 0 && errno != EEXIST)
+            return diag_set(diag, -errno, "cannot make the directory %s: %s", parent,
+                            strerror(errno));
+        *slash = '/';
+    }
+    return 0;
+}
+
+int store_make_file(const char *path, struct diag *diag)
+{
+    int rc = make_parents(path, diag);
+    int fd;
+
+    if (rc < 0)
+        return rc;
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != EEXIST)
+        return diag_set(diag, -errno, "cannot make %s: %s", path, strerror(errno));
+    /* Only a file that was made here is ever closed here: closing any descriptor of a file drops
+     * the locks that SQLite holds on it in this process. */
+    if (fd >= 0)
+        close(fd);
+    return 0;
+}
+
+static int refuse_second_writer(int fd, const char *path, struct diag *diag)
+{
+    char text[32] = {0};
+    ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
+    long pid = length > 0 ? strtol(text, NULL, 10) : 0;
+
+    if (pid > 0)
+        return diag_set(diag, -EBUSY, "process %ld is writing to %s already", pid, path);
+    return diag_set(diag, -EBUSY, "another process is writing to %s already", path);
+}
+
+/* The lock is one of the open file description: it ends with the process however that ends, and it
+ * also keeps out a second writer within this process. It is on a file of its own because SQLite's
+ * own locks would not survive that the store is closed by another descriptor. */
+int store_lock_take(const char *path, struct diag *diag)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char lock_path[PATH_MAX];
+    char text[32];
+    ssize_t written;
+    int fd, length;
+
+    snprintf(lock_path, sizeof(lock_path), "%s-lock", path);
+    fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return diag_set(diag, -errno, "cannot lock %s for writing: %s: %s", path, lock_path,
+                        strerror(errno));
+    if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+        int rc =
+            errno == EAGAIN || errno == EACCES
+                ? refuse_second_writer(fd, path, diag)
+                : diag_set(diag, -errno, "cannot lock %s for writing: %s", path, strerror(errno));
+
+        close(fd);
+        return rc;
+    }
+    /* The pid only serves the sentence above. On a full disk that says "another process". */
+    length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+    written = ftruncate(fd, 0) < 0 ? -1 : pwrite(fd, text, (size_t)length, 0);
+    (void)written;
+    return fd;
+}
+
+void store_lock_release(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}

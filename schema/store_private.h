@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the store share: the handle, its prepared statements, the parts of a write. */
+#ifndef OPTRACE_SCHEMA_STORE_PRIVATE_H
+#define OPTRACE_SCHEMA_STORE_PRIVATE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "schema/store.h"
+
+/* "OTRC": what file(1) and we know a store by. */
+#define STORE_APPLICATION_ID 0x4f545243
+
+/* Texts of store.sql and store_views.sql, made by the build. */
+extern const char store_tables_sql[];
+extern const char store_views_sql[];
+
+/* Prepared on first use, kept until store_close(). */
+enum store_statement {
+    STORE_PUT_SESSION,
+    STORE_PUT_MODEL,
+    STORE_PUT_OP,
+    STORE_PUT_LANE,
+    STORE_PUT_RUN,
+    STORE_PUT_CURSOR,
+    STORE_PUT_MEM_CHUNK,
+    STORE_PUT_VARIABLE,
+    STORE_ADD_GAP,
+    STORE_ADD_EVENT,
+    STORE_ADD_MEMORY_EVENT,
+    STORE_ADD_COUNTER,
+    STORE_END_SESSION,
+    STORE_DROP_CURSORS,
+    STORE_STATEMENT_COUNT,
+};
+
+struct store {
+    sqlite3 *db;
+    enum store_mode mode;
+    char *path;  /* as given; "memory" for STORE_MEMORY */
+    int lock_fd; /* -1: none */
+    sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
+};
+
+/* store_error.c */
+
+/** Run SQL without results. `doing` completes "cannot ... PATH". */
+int store_exec(struct store *store, const char *sql, const char *doing, struct diag *diag);
+
+/** The first column of the first row of a query, as an integer; 0 where it is NULL or no row. */
+int store_query_int(struct store *store, const char *sql, int64_t *out_value, struct diag *diag);
+
+/* store_lock.c */
+
+/** Take the writer's lock of `path`. Returns the fd that holds it, or -EBUSY and so on. */
+int store_lock_take(const char *path, struct diag *diag);
+void store_lock_release(int fd);
+
+/** What cannot be a store: a directory, a socket, ... 0 when missing. */
+int store_check_path(const char *path, struct diag *diag);
+
+/** Make the directories above `path` (0700) and the empty file (0600), where missing. */
+int store_make_file(const char *path, struct diag *diag);
+
+/* store_schema.c */
+
+enum store_state {
+    STORE_STATE_EMPTY = 0,   /* a database without tables */
+    STORE_STATE_OLDER = 1,   /* to be migrated */
+    STORE_STATE_CURRENT = 2, /* this version, or a newer minor one */
+};
+
+/** What the database is. Returns enum store_state, -EUCLEAN when it is not a store, -EPROTO when
+ * its major version is newer. Changes nothing. */
+int store_check_schema(struct store *store, struct diag *diag);
+
+/** Make all tables and views, in one transaction. */
+int store_create_schema(struct store *store, struct diag *diag);
+
+/** Bring an older store to this version, in one transaction. */
+int store_migrate(struct store *store, struct diag *diag);
+
+/* store_put.c */
+
+/** The statement, prepared from `sql` on its first use. */
+int store_statement(struct store *store, enum store_statement which, const char *sql,
+                    sqlite3_stmt **out_statement, struct diag *diag);
+
+/** Step a statement that returns no rows, and reset it. */
+int store_step(struct store *store, sqlite3_stmt *statement, const char *doing, struct diag *diag);
+
+/** Bind a number, or NULL for STORE_NULL. */
+int store_bind_int(sqlite3_stmt *statement, int column, int64_t value);
+
+#endif
