@@ -232,7 +232,7 @@ int ot_ring_check_header(const struct ot_ring_header *header, const struct ot_wi
         const char *what;
         uint64_t got, want;
     } checks[] = {
-        {"size of its memory", memory_bytes, announced->memory_bytes},
+        {"memory size", memory_bytes, announced->memory_bytes},
         {"magic", header->magic, OT_RING_MAGIC},
         {"version", header->version, OT_RING_VERSION},
         {"record size", header->record_bytes, sizeof(struct ot_wire_record)},

@@ -495,6 +495,8 @@ struct ot_wire_welcome_view {
     struct ot_wire_welcome fixed;
     struct ot_text text;
 };
+
+/** Returns -EPROTONOSUPPORT when the daemon speaks another major version. */
 int ot_wire_decode_welcome(const void *frame, size_t length,
                            struct ot_wire_welcome_view *out_welcome, struct diag *diag);
 

@@ -119,6 +119,20 @@ static int take_last_text(struct ot_reader *reader, size_t size, struct ot_text 
     return rc < 0 ? rc : ot_reader_end(reader);
 }
 
+static int check_welcome_version(const void *frame, size_t length, struct diag *diag)
+{
+    const size_t known = offsetof(struct ot_wire_welcome, status);
+    struct ot_wire_welcome welcome;
+
+    if (length < known)
+        return 0;
+    memcpy(&welcome, frame, known);
+    if (welcome.header.type != OT_FRAME_WELCOME || welcome.version_major == OT_WIRE_VERSION_MAJOR)
+        return 0;
+    return refuse_major(welcome.version_major, offsetof(struct ot_wire_welcome, version_major),
+                        "daemon", diag);
+}
+
 int ot_wire_decode_welcome(const void *frame, size_t length,
                            struct ot_wire_welcome_view *out_welcome, struct diag *diag)
 {
@@ -132,13 +146,9 @@ int ot_wire_decode_welcome(const void *frame, size_t length,
     struct ot_reader reader;
     int rc;
 
-    if (length >= sizeof(view.fixed)) {
-        memcpy(&view.fixed, frame, sizeof(view.fixed));
-        if (view.fixed.header.type == OT_FRAME_WELCOME &&
-            view.fixed.version_major != OT_WIRE_VERSION_MAJOR)
-            return refuse_major(view.fixed.version_major,
-                                offsetof(struct ot_wire_welcome, version_major), "daemon", diag);
-    }
+    rc = check_welcome_version(frame, length, diag);
+    if (rc < 0)
+        return rc;
     rc = BEGIN(&reader, OT_FRAME_WELCOME, rules, &view.fixed);
     if (rc == 0)
         rc = take_last_text(&reader, view.fixed.text_bytes, &view.text);
