@@ -259,14 +259,6 @@ static void a_damaged_store_is_refused(void **state)
     free(path);
 }
 
-/* The rest needs to be somebody whom permissions bind. */
-static int as_nobody(void *context)
-{
-    if (geteuid() == 0 && setuid(65534) != 0)
-        return 77;
-    return cmocka_run_group_tests_name("as nobody", (const struct CMUnitTest *)context, NULL, NULL);
-}
-
 static char *shared_dir; /* what the child of the test below looks at */
 
 static void permissions_hold(void **state)
@@ -287,9 +279,18 @@ static void permissions_hold(void **state)
     free(store_path);
 }
 
-static void a_read_only_directory_can_be_read(void **state)
+/* As somebody whom permissions bind. */
+static int as_nobody(void *context)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(permissions_hold)};
+
+    if (geteuid() == 0 && setuid(65534) != 0)
+        return 77;
+    return cmocka_run_group_tests_name("as nobody", tests, NULL, NULL);
+}
+
+static void a_read_only_directory_can_be_read(void **state)
+{
     struct store_session session = {
         .session_id = 1, .start_ns = 1, .end_ns = STORE_NULL, .clock = "tsc", .source = "live"};
     struct diag diag = {0};
@@ -309,7 +310,7 @@ static void a_read_only_directory_can_be_read(void **state)
     chmod(secret, 0000);
     chmod(*state, 0555);
     shared_dir = *state;
-    child_start_function(&child, as_nobody, (void *)tests);
+    child_start_function(&child, as_nobody, NULL);
     status = child_wait(&child, WAIT_MS);
     chmod(*state, 0755);
     if (status != 0)
