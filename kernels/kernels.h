@@ -288,6 +288,11 @@ enum kernel_level kernel_best_level(void);
  *  kernel_best_level(). */
 void kernel_table_init(struct kernel_table *table, enum kernel_level level);
 
+/** How many threads the kernels that the calling thread runs, or prepares, may use: the thread
+ *  itself and threads - 1 helpers that belong to it. At least 1. */
+void kernel_set_threads(uint32_t threads);
+uint32_t kernel_threads(void);
+
 /** Bytes of one element. */
 size_t kernel_dtype_bytes(enum kernel_dtype dtype);
 

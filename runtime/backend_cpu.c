@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU as a device: its memory, and a queue with one worker thread that leads a kernel team. */
+#include "runtime/backend.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+enum {
+    QUEUE_ITEMS = 4096,  /* a power of two */
+    SPINS_WORKER = 2000, /* some ten microseconds: the gap between two dispatches */
+    SPINS_WAITER = 100,  /* short: the waiter may hold the CPU that the team needs */
+};
+
+struct item {
+    backend_item_fn *run;
+    void *argument;
+};
+
+/* One thread pushes, the worker pops. Each counter is written by one side only; a side that finds
+ * nothing to do says so in its `sleeps` flag before it looks at the counter a last time, and the
+ * other side looks at the flag after it has moved the counter: no wake-up can be missed. */
+struct backend_queue {
+    struct item items[QUEUE_ITEMS];
+    _Alignas(64) _Atomic uint64_t pushed;
+    _Alignas(64) _Atomic uint64_t done;
+    _Alignas(64) atomic_bool worker_sleeps;
+    atomic_bool waiter_sleeps;
+    pthread_mutex_t lock;
+    pthread_cond_t work, idle;
+    pthread_t thread;
+    uint32_t threads;
+};
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Until something is pushed. Only the worker calls this. */
+static void wait_for_work(struct backend_queue *queue, uint64_t done)
+{
+    for (int i = 0; i < SPINS_WORKER; i++) {
+        if (atomic_load_explicit(&queue->pushed, memory_order_acquire) != done)
+            return;
+        pause_cpu();
+    }
+    pthread_mutex_lock(&queue->lock);
+    atomic_store(&queue->worker_sleeps, true);
+    while (atomic_load(&queue->pushed) == done)
+        pthread_cond_wait(&queue->work, &queue->lock);
+    atomic_store(&queue->worker_sleeps, false);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static void wait_until_done(struct backend_queue *queue, uint64_t target)
+{
+    for (int i = 0; i < SPINS_WAITER; i++) {
+        if (atomic_load_explicit(&queue->done, memory_order_acquire) >= target)
+            return;
+        pause_cpu();
+    }
+    pthread_mutex_lock(&queue->lock);
+    atomic_store(&queue->waiter_sleeps, true);
+    while (atomic_load(&queue->done) < target)
+        pthread_cond_wait(&queue->idle, &queue->lock);
+    atomic_store(&queue->waiter_sleeps, false);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static void wake(struct backend_queue *queue, pthread_cond_t *condition)
+{
+    pthread_mutex_lock(&queue->lock);
+    pthread_cond_signal(condition);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static void *worker(void *argument)
+{
+    struct backend_queue *queue = argument;
+    uint64_t done = 0;
+
+    kernel_set_threads(queue->threads);
+    for (;;) {
+        struct item item;
+
+        wait_for_work(queue, done);
+        item = queue->items[done % QUEUE_ITEMS];
+        if (!item.run)
+            return NULL;
+        item.run(item.argument);
+        atomic_store(&queue->done, ++done);
+        if (atomic_load(&queue->waiter_sleeps))
+            wake(queue, &queue->idle);
+    }
+}
+
+static void cpu_queue_push(struct backend_queue *queue, backend_item_fn *run, void *argument)
+{
+    uint64_t pushed = atomic_load_explicit(&queue->pushed, memory_order_relaxed);
+
+    if (pushed - atomic_load_explicit(&queue->done, memory_order_acquire) == QUEUE_ITEMS)
+        wait_until_done(queue, pushed - QUEUE_ITEMS / 2);
+    queue->items[pushed % QUEUE_ITEMS] = (struct item){run, argument};
+    atomic_store(&queue->pushed, pushed + 1);
+    if (atomic_load(&queue->worker_sleeps))
+        wake(queue, &queue->work);
+}
+
+static void cpu_queue_wait(struct backend_queue *queue)
+{
+    wait_until_done(queue, atomic_load_explicit(&queue->pushed, memory_order_relaxed));
+}
+
+static int cpu_queue_create(uint32_t threads, struct backend_queue **out_queue)
+{
+    struct backend_queue *queue = aligned_alloc(64, sizeof(*queue));
+
+    if (!queue)
+        return -ENOMEM;
+    memset(queue, 0, sizeof(*queue));
+    queue->threads = threads;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->work, NULL);
+    pthread_cond_init(&queue->idle, NULL);
+    if (pthread_create(&queue->thread, NULL, worker, queue) != 0) {
+        free(queue);
+        return -EAGAIN;
+    }
+    *out_queue = queue;
+    return 0;
+}
+
+static void cpu_queue_destroy(struct backend_queue *queue)
+{
+    if (!queue)
+        return;
+    cpu_queue_push(queue, NULL, NULL); /* the worker ends at this item */
+    pthread_join(queue->thread, NULL);
+    pthread_mutex_destroy(&queue->lock);
+    pthread_cond_destroy(&queue->work);
+    pthread_cond_destroy(&queue->idle);
+    free(queue);
+}
+
+static void *cpu_alloc(size_t bytes)
+{
+    size_t rounded = (bytes + 63) / 64 * 64 + 64; /* never 0 */
+    void *memory = rounded < bytes ? NULL : aligned_alloc(64, rounded);
+
+    if (memory)
+        memset(memory, 0, rounded);
+    return memory;
+}
+
+static void cpu_free(void *memory, size_t bytes)
+{
+    free(memory);
+}
+
+static void cpu_copy_in(void *device, const void *host, size_t bytes)
+{
+    if (bytes)
+        memcpy(device, host, bytes);
+}
+
+const struct backend backend_cpu = {
+    .name = "cpu",
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .copy_in = cpu_copy_in,
+    .queue_create = cpu_queue_create,
+    .queue_destroy = cpu_queue_destroy,
+    .queue_push = cpu_queue_push,
+    .queue_wait = cpu_queue_wait,
+};

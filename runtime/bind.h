@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a graph to a list of steps: which kernel computes each node, which buffers the steps read
+ * and write, and what has to be in memory before the first run.
+ *
+ * Order: bind_graph(), which also plans the arena; then bound_place() with the addresses; then
+ * bound_step_run() for each step, any number of times; bound_destroy().
+ */
+#ifndef OPTRACE_RUNTIME_BIND_H
+#define OPTRACE_RUNTIME_BIND_H
+
+#include "base/array.h"
+#include "base/diag.h"
+#include "runtime/call.h"
+#include "runtime/exec.h"
+#include "runtime/graph.h"
+#include "runtime/plan.h"
+
+struct bound_step {
+    struct exec_step info;
+    struct call call;
+    /* Buffers and, once they are placed, addresses: one per input and output of the node; a buffer
+     * is PLAN_NONE (address NULL) where the node leaves one out. */
+    uint32_t *input_buffers, *output_buffers;
+    const void **inputs;
+    void **outputs;
+};
+
+struct bound {
+    const struct graph *graph;
+    struct bound_step *steps;
+    uint32_t step_count;
+    struct plan plan;
+    /* By buffer: what it is made of, when it is external: a constant's or graph input's memory. */
+    void **memory;
+    uint32_t *output_buffers; /* by position in graph->outputs */
+    uint32_t *input_buffers;  /* by position in graph->inputs: external, memory NULL until placed */
+};
+
+/** On the thread that will run the steps: kernels prepare for the size of its team. Returns 0 or
+ *  what exec_create() says. */
+int bind_graph(const struct graph *graph, struct bound **out_bound, struct diag *diag);
+
+/** Give the steps their addresses. arena has plan.arena_bytes; bound->memory of the graph's inputs
+ *  is set. */
+void bound_place(struct bound *bound, void *arena);
+
+/** Where a buffer begins, after bound_place(). */
+void *bound_address(const struct bound *bound, uint32_t buffer);
+
+/** Returns 0 or a negative errno, as call_run(). */
+static inline int bound_step_run(const struct bound_step *step)
+{
+    return call_run(&step->call);
+}
+
+/** Accepts NULL; sets *bound to NULL. */
+void bound_destroy(struct bound **bound);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a bound graph: memory, inputs and outputs, and the walk over the steps. */
+#include "runtime/exec.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/backend.h"
+#include "runtime/bind.h"
+
+/* What the queue is handed for each step. */
+struct task {
+    struct exec *exec;
+    uint32_t step;
+};
+
+struct exec {
+    const struct graph *graph;
+    const struct backend *backend;
+    struct backend_queue *queue;
+    struct bound *bound;
+    struct task *tasks; /* one per step */
+    void *arena;
+    void **input_memory; /* by position in graph->inputs */
+    struct exec_chunk *chunks;
+    uint32_t chunk_count;
+    uint32_t threads;
+    struct exec_observer observers[EXEC_OBSERVERS_MAX];
+    uint32_t observer_count;
+
+    /* The worker's. The dispatching thread reads them when the queue is idle. */
+    bool run_failed; /* the steps up to the next run are left out */
+    int failure;     /* the first since the last exec_wait(), or 0 */
+    uint32_t failed_step;
+};
+
+/* Memory */
+
+static void add_chunk(struct exec *exec, enum exec_memory what, const void *address, size_t bytes,
+                      const char *name)
+{
+    exec->chunks[exec->chunk_count++] = (struct exec_chunk){what, address, bytes, name};
+}
+
+static size_t input_bytes(const struct exec *exec, uint32_t index)
+{
+    const struct value *value = exec->graph->inputs[index];
+
+    return (size_t)shape_bytes(&value->shape, value->dtype);
+}
+
+static int allocate(struct exec *exec, struct diag *diag)
+{
+    const struct graph *graph = exec->graph;
+    struct bound *bound = exec->bound;
+
+    exec->input_memory = calloc(graph->input_count + 1, sizeof(*exec->input_memory));
+    exec->chunks = calloc(graph->input_count + 1, sizeof(*exec->chunks));
+    exec->tasks = calloc(bound->step_count + 1, sizeof(*exec->tasks));
+    exec->arena = exec->backend->alloc(bound->plan.arena_bytes);
+    if (!exec->input_memory || !exec->chunks || !exec->tasks || !exec->arena)
+        return diag_set(diag, -ENOMEM, "out of memory: %zu bytes for the intermediate tensors",
+                        bound->plan.arena_bytes);
+    add_chunk(exec, EXEC_MEMORY_ARENA, exec->arena, bound->plan.arena_bytes, "arena");
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        exec->input_memory[i] = exec->backend->alloc(input_bytes(exec, i));
+        if (!exec->input_memory[i])
+            return diag_set(diag, -ENOMEM, "out of memory: input \"%s\"", graph->inputs[i]->name);
+        bound->memory[bound->input_buffers[i]] = exec->input_memory[i];
+        add_chunk(exec, EXEC_MEMORY_INPUTS, exec->input_memory[i], input_bytes(exec, i),
+                  graph->inputs[i]->name);
+    }
+    for (uint32_t i = 0; i < bound->step_count; i++)
+        exec->tasks[i] = (struct task){exec, i};
+    bound_place(bound, exec->arena);
+    return 0;
+}
+
+/* Creation */
+
+struct bind_task {
+    const struct graph *graph;
+    struct bound *bound;
+    struct diag *diag;
+    int result;
+};
+
+static void run_bind(void *argument)
+{
+    struct bind_task *task = argument;
+
+    task->result = bind_graph(task->graph, &task->bound, task->diag);
+}
+
+static uint32_t usable_cpus(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) < 0)
+        return 1;
+    return (uint32_t)CPU_COUNT(&set);
+}
+
+int exec_create(const struct graph *graph, const struct exec_options *options,
+                struct exec **out_exec, struct diag *diag)
+{
+    struct exec *exec = calloc(1, sizeof(*exec));
+    struct bind_task task = {.graph = graph, .diag = diag};
+    int rc;
+
+    if (!exec)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    exec->graph = graph;
+    exec->backend = &backend_cpu;
+    exec->threads = options->threads ? options->threads : usable_cpus();
+    rc = exec->backend->queue_create(exec->threads, &exec->queue);
+    if (rc < 0) {
+        diag_set(diag, rc, "cannot start the worker thread");
+        goto out;
+    }
+    exec->backend->queue_push(exec->queue, run_bind, &task);
+    exec->backend->queue_wait(exec->queue);
+    exec->bound = task.bound;
+    rc = task.result;
+    if (rc == 0)
+        rc = allocate(exec, diag);
+    if (rc < 0)
+        goto out;
+    *out_exec = exec;
+    exec = NULL; /* ownership moved to the caller */
+out:
+    exec_destroy(&exec);
+    return rc;
+}
+
+void exec_destroy(struct exec **exec_ptr)
+{
+    struct exec *exec = *exec_ptr;
+
+    *exec_ptr = NULL;
+    if (!exec)
+        return;
+    exec->backend->queue_destroy(exec->queue);
+    for (uint32_t i = 0; exec->input_memory && i < exec->graph->input_count; i++)
+        exec->backend->free(exec->input_memory[i], input_bytes(exec, i));
+    if (exec->bound)
+        exec->backend->free(exec->arena, exec->bound->plan.arena_bytes);
+    bound_destroy(&exec->bound);
+    free(exec->input_memory);
+    free(exec->chunks);
+    free(exec->tasks);
+    free(exec);
+}
+
+int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
+{
+    if (exec->observer_count == EXEC_OBSERVERS_MAX)
+        return -ENOSPC;
+    exec->observers[exec->observer_count++] = *observer;
+    return 0;
+}
+
+/* Running */
+
+static void tell(const struct exec *exec, enum exec_moment moment, uint32_t step)
+{
+    uint64_t ticks = ot_clock_ticks();
+
+    for (uint32_t i = 0; i < exec->observer_count; i++)
+        exec->observers[i].moment(exec->observers[i].user, moment, step, ticks);
+}
+
+static void begin_run(void *argument)
+{
+    struct exec *exec = argument;
+
+    exec->run_failed = false;
+}
+
+static void run_step(void *argument)
+{
+    const struct task *task = argument;
+    struct exec *exec = task->exec;
+    int rc;
+
+    if (exec->run_failed)
+        return;
+    rc = bound_step_run(&exec->bound->steps[task->step]);
+    if (rc == 0)
+        return;
+    exec->run_failed = true;
+    if (exec->failure == 0) {
+        exec->failure = rc;
+        exec->failed_step = task->step;
+    }
+}
+
+static void run_step_observed(void *argument)
+{
+    const struct task *task = argument;
+
+    tell(task->exec, EXEC_DEVICE_START, task->step);
+    tell(task->exec, EXEC_DEVICE_KERN, task->step);
+    run_step(argument);
+    tell(task->exec, EXEC_DEVICE_END, task->step);
+}
+
+static void dispatch_observed(struct exec *exec)
+{
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        tell(exec, EXEC_HOST_START, i);
+        tell(exec, EXEC_HOST_KERN, i);
+        exec->backend->queue_push(exec->queue, run_step_observed, &exec->tasks[i]);
+        tell(exec, EXEC_HOST_END, i);
+    }
+}
+
+void exec_dispatch(struct exec *exec)
+{
+    exec->backend->queue_push(exec->queue, begin_run, exec);
+    if (exec->observer_count) {
+        dispatch_observed(exec);
+        return;
+    }
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        exec->backend->queue_push(exec->queue, run_step, &exec->tasks[i]);
+}
+
+int exec_wait(struct exec *exec, struct diag *diag)
+{
+    int rc;
+
+    exec->backend->queue_wait(exec->queue);
+    rc = exec->failure;
+    exec->failure = 0;
+    if (rc < 0)
+        return diag_set(diag, rc, "node \"%s\" (%s): an index in its input is out of range",
+                        exec->bound->steps[exec->failed_step].info.name,
+                        exec->bound->steps[exec->failed_step].info.type);
+    return 0;
+}
+
+/* Inputs, outputs, facts */
+
+int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *tensor,
+                   struct diag *diag)
+{
+    const struct value *value;
+    char got[SHAPE_TEXT_BYTES], want[SHAPE_TEXT_BYTES];
+
+    if (index >= exec->graph->input_count)
+        return diag_set(diag, -EINVAL, "the model has no input %u", (unsigned)index);
+    value = exec->graph->inputs[index];
+    if (tensor->dtype != value->dtype || !shape_equal(&tensor->shape, &value->shape))
+        return diag_set(diag, -EINVAL, "input \"%s\" is %s %s, not %s %s", value->name,
+                        dtype_name(value->dtype), shape_text(&value->shape, want),
+                        dtype_name(tensor->dtype), shape_text(&tensor->shape, got));
+    exec->backend->queue_wait(exec->queue);
+    exec->backend->copy_in(exec->input_memory[index], tensor->data, input_bytes(exec, index));
+    return 0;
+}
+
+int exec_output(const struct exec *exec, uint32_t index, struct tensor_view *out_tensor)
+{
+    const struct value *value;
+
+    if (index >= exec->graph->output_count)
+        return -EINVAL;
+    value = exec->graph->outputs[index];
+    *out_tensor = (struct tensor_view){
+        value->dtype, value->shape, bound_address(exec->bound, exec->bound->output_buffers[index])};
+    return 0;
+}
+
+uint32_t exec_step_count(const struct exec *exec)
+{
+    return exec->bound->step_count;
+}
+
+const struct exec_step *exec_step(const struct exec *exec, uint32_t index)
+{
+    return &exec->bound->steps[index].info;
+}
+
+uint32_t exec_chunk_count(const struct exec *exec)
+{
+    return exec->chunk_count;
+}
+
+const struct exec_chunk *exec_chunk(const struct exec *exec, uint32_t index)
+{
+    return &exec->chunks[index];
+}
+
+uint32_t exec_threads(const struct exec *exec)
+{
+    return exec->threads;
+}

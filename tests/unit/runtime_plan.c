@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory plan: nothing that lives at the same time overlaps, on random graphs too. */
+#include "tests/support/check.h"
+
+#include "runtime/plan.h"
+
+enum { MOST_STEPS = 60, MOST_BUFFERS = 200, MOST_READS = 3 };
+
+struct random_plan {
+    struct plan plan;
+    struct plan_buffer buffers[MOST_BUFFERS];
+    struct plan_step steps[MOST_STEPS];
+    uint32_t reads[MOST_STEPS][MOST_READS];
+    uint32_t writes[MOST_STEPS][1];
+    bool was_view[MOST_BUFFERS];
+};
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static uint32_t add_buffer(struct random_plan *r, size_t bytes, uint32_t parent)
+{
+    uint32_t index = r->plan.buffer_count++;
+
+    r->buffers[index] = (struct plan_buffer){.bytes = bytes, .parent = parent};
+    r->was_view[index] = parent != PLAN_NONE;
+    return index;
+}
+
+/* A chain of steps, each of which reads earlier buffers and writes a new one; some buffers are
+ * views, some external, some kept; some steps may work in place. */
+static void make_random(struct random_plan *r, uint32_t *seed)
+{
+    uint32_t steps = 1 + next_random(seed) % MOST_STEPS;
+
+    memset(r, 0, sizeof(*r));
+    r->plan.buffers = r->buffers;
+    r->plan.steps = r->steps;
+    r->plan.step_count = steps;
+    for (uint32_t i = 0; i < 3; i++) {
+        add_buffer(r, 100, PLAN_NONE);
+        r->buffers[i].is_external = true;
+    }
+    for (uint32_t i = 0; i < steps; i++) {
+        struct plan_step *step = &r->steps[i];
+        uint32_t limit = r->plan.buffer_count;
+
+        step->reads = r->reads[i];
+        step->read_count = 1 + next_random(seed) % MOST_READS;
+        for (uint32_t j = 0; j < step->read_count; j++)
+            r->reads[i][j] = next_random(seed) % 8 == 0
+                                 ? PLAN_NONE
+                                 : limit - 1 - next_random(seed) % (limit < 9 ? limit : 9);
+        step->writes = r->writes[i];
+        step->write_count = 1;
+        r->writes[i][0] = add_buffer(r, next_random(seed) % 1000, PLAN_NONE);
+        step->workspace_bytes = next_random(seed) % 4 == 0 ? next_random(seed) % 500 : 0;
+        step->in_place_read = step->in_place_write = PLAN_NONE;
+        if (next_random(seed) % 2 && r->reads[i][0] != PLAN_NONE) {
+            step->in_place_read = r->reads[i][0];
+            step->in_place_write = r->writes[i][0];
+        }
+        r->buffers[r->writes[i][0]].is_kept = next_random(seed) % 10 == 0;
+        if (next_random(seed) % 3 == 0) {
+            uint32_t parent = r->writes[i][0];
+            uint32_t view = add_buffer(r, r->buffers[parent].bytes / 2, parent);
+
+            r->buffers[view].parent_offset = r->buffers[parent].bytes / 4;
+        }
+    }
+}
+
+/* The last step that reads a buffer as it was written, through this very name or a view of it. */
+static uint32_t last_reader(const struct random_plan *r, uint32_t buffer)
+{
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < r->plan.step_count; i++) {
+        for (uint32_t j = 0; j < r->steps[i].read_count; j++) {
+            uint32_t at = r->reads[i][j];
+
+            while (at != PLAN_NONE && at != buffer)
+                at = r->was_view[at] ? r->buffers[at].parent : PLAN_NONE;
+            if (at == buffer)
+                last = i;
+        }
+    }
+    for (uint32_t i = 0; i < r->plan.buffer_count; i++)
+        if (r->buffers[i].is_kept && i == buffer)
+            last = r->plan.step_count;
+    return last;
+}
+
+/* Runs the plan on a model of the arena: each byte says which buffer filled it. */
+static void check_by_running(const struct random_plan *r, uint32_t seed)
+{
+    uint32_t *arena = calloc(r->plan.arena_bytes + 1, sizeof(*arena));
+
+    for (uint32_t i = 0; i < r->plan.step_count; i++) {
+        const struct plan_step *step = &r->steps[i];
+        uint32_t write = r->writes[i][0];
+
+        for (uint32_t j = 0; j < step->workspace_bytes; j++)
+            arena[step->workspace_offset + j] = UINT32_MAX;
+        for (uint32_t j = 0; j < r->buffers[write].bytes; j++)
+            arena[r->buffers[write].offset + j] = write + 1;
+        assert_true(r->buffers[write].offset + r->buffers[write].bytes <= r->plan.arena_bytes);
+        /* Whatever is still to be read later must have survived this step. */
+        for (uint32_t b = 3; b < r->plan.buffer_count; b++) {
+            uint32_t made = PLAN_NONE;
+
+            for (uint32_t s = 0; s < r->plan.step_count; s++)
+                if (r->writes[s][0] == b)
+                    made = s;
+            if (r->was_view[b] || made == PLAN_NONE || made > i || last_reader(r, b) <= i)
+                continue;
+            for (uint32_t j = 0; j < r->buffers[b].bytes; j++)
+                if (arena[r->buffers[b].offset + j] != b + 1)
+                    fail_msg("seed %u: step %u overwrote byte %u of buffer %u", seed, i, j, b);
+        }
+        /* Workspace must not touch what the step itself reads or writes. */
+        for (uint32_t j = 0; j < r->buffers[write].bytes; j++)
+            assert_int_equal(arena[r->buffers[write].offset + j], write + 1);
+    }
+    free(arena);
+}
+
+static void random_graphs_do_not_overlap(void **state)
+{
+    static struct random_plan r;
+
+    for (uint32_t round = 1; round <= 400; round++) {
+        uint32_t seed = round;
+
+        make_random(&r, &seed);
+        CHECK_OK(plan_make(&r.plan));
+        check_by_running(&r, round);
+    }
+}
+
+static void a_step_works_in_place_where_its_input_ends(void **state)
+{
+    uint32_t reads0[] = {0}, writes0[] = {1}, reads1[] = {1}, writes1[] = {2};
+    struct plan_buffer buffers[] = {
+        {.bytes = 64, .parent = PLAN_NONE, .is_external = true},
+        {.bytes = 640, .parent = PLAN_NONE},
+        {.bytes = 640, .parent = PLAN_NONE, .is_kept = true},
+    };
+    struct plan_step steps[] = {
+        {reads0, 1, writes0, 1, 0, 0, 1, false, 0},
+        {reads1, 1, writes1, 1, 0, 1, 2, true, 0},
+    };
+    struct plan plan = {buffers, 3, steps, 2, 0};
+
+    CHECK_OK(plan_make(&plan));
+    CHECK_U64(buffers[1].parent, PLAN_NONE); /* an external buffer is never overwritten */
+    CHECK_U64(buffers[2].parent, 1);
+    CHECK_U64(buffers[2].offset, buffers[1].offset);
+    CHECK_U64(plan.arena_bytes, 640);
+}
+
+static void a_step_that_must_be_in_place_and_cannot_is_refused(void **state)
+{
+    uint32_t reads0[] = {0}, writes0[] = {1}, reads1[] = {1}, writes1[] = {2}, reads2[] = {1, 2};
+    uint32_t writes2[] = {3};
+    struct plan_buffer buffers[] = {
+        {.bytes = 64, .parent = PLAN_NONE, .is_external = true},
+        {.bytes = 640, .parent = PLAN_NONE},
+        {.bytes = 640, .parent = PLAN_NONE},
+        {.bytes = 640, .parent = PLAN_NONE},
+    };
+    struct plan_step steps[] = {
+        {reads0, 1, writes0, 1, 0, PLAN_NONE, PLAN_NONE, false, 0},
+        {reads1, 1, writes1, 1, 0, 1, 2, true, 0}, /* but step 2 reads buffer 1 once more */
+        {reads2, 2, writes2, 1, 0, PLAN_NONE, PLAN_NONE, false, 0},
+    };
+    struct plan plan = {buffers, 4, steps, 3, 0};
+
+    assert_int_equal(plan_make(&plan), -EINVAL);
+    steps[1].must_be_in_place = false;
+    CHECK_OK(plan_make(&plan));
+    CHECK_U64(buffers[2].parent, PLAN_NONE);
+}
+
+static void a_step_that_reads_a_buffer_twice_is_not_in_place(void **state)
+{
+    uint32_t reads0[] = {0}, writes0[] = {1}, reads1[] = {1, 2}, writes1[] = {3};
+    struct plan_buffer buffers[] = {
+        {.bytes = 64, .parent = PLAN_NONE, .is_external = true},
+        {.bytes = 640, .parent = PLAN_NONE},
+        {.bytes = 320, .parent = 1, .parent_offset = 320}, /* a part of the same memory */
+        {.bytes = 640, .parent = PLAN_NONE},
+    };
+    struct plan_step steps[] = {
+        {reads0, 1, writes0, 1, 0, PLAN_NONE, PLAN_NONE, false, 0},
+        {reads1, 2, writes1, 1, 0, 1, 3, false, 0},
+    };
+    struct plan plan = {buffers, 4, steps, 2, 0};
+
+    CHECK_OK(plan_make(&plan));
+    CHECK_U64(buffers[3].parent, PLAN_NONE);
+    CHECK_U64(buffers[2].offset, buffers[1].offset + 320);
+}
+
+/* A chain of equal tensors needs two of them, however long it is. */
+static void a_chain_needs_two_buffers(void **state)
+{
+    struct plan_buffer buffers[21];
+    struct plan_step steps[20];
+    uint32_t names[21];
+    struct plan plan = {buffers, 21, steps, 20, 0};
+
+    for (uint32_t i = 0; i < 21; i++) {
+        names[i] = i;
+        buffers[i] = (struct plan_buffer){.bytes = 1000, .parent = PLAN_NONE};
+    }
+    buffers[0].is_external = true;
+    for (uint32_t i = 0; i < 20; i++)
+        steps[i] =
+            (struct plan_step){&names[i], 1, &names[i + 1], 1, 0, PLAN_NONE, PLAN_NONE, false, 0};
+    CHECK_OK(plan_make(&plan));
+    CHECK_U64(plan.arena_bytes, 2048); /* 1000 rounded up to 64 bytes, twice */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_graphs_do_not_overlap),
+        cmocka_unit_test(a_step_works_in_place_where_its_input_ends),
+        cmocka_unit_test(a_step_that_must_be_in_place_and_cannot_is_refused),
+        cmocka_unit_test(a_step_that_reads_a_buffer_twice_is_not_in_place),
+        cmocka_unit_test(a_chain_needs_two_buffers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
