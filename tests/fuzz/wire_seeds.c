@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the seeds of the fuzz target `wire` into a folder: tests/fuzz/wire_seeds corpus/wire */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/wire_sample.h"
+
+static void write_seed(const char *folder, const char *name, const void *bytes, size_t size)
+{
+    char path[4096];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct ot_ring_header ring = {.magic = OT_RING_MAGIC,
+                                        .version = OT_RING_VERSION,
+                                        .record_bytes = sizeof(struct ot_wire_record),
+                                        .depth_max = OT_RING_DEPTH_MAX,
+                                        .record_count = 64,
+                                        .ring_id = 1,
+                                        .lane_id = 1};
+    uint8_t bytes[WIRE_SAMPLE_MAX];
+    size_t size;
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+        return 2;
+    }
+    for (uint32_t type = OT_FRAME_HELLO; type <= OT_FRAME_BYE; type++) {
+        size = wire_sample_frame(type, bytes);
+        write_seed(argv[1], ot_wire_frame_name(type), bytes, size);
+    }
+    size = wire_sample_client(bytes);
+    write_seed(argv[1], "client", bytes, size);
+    /* The records alone, as they lie in a ring. */
+    size = wire_sample_frame(OT_FRAME_EVENTS, bytes);
+    write_seed(argv[1], "records", bytes + sizeof(struct ot_wire_events),
+               size - sizeof(struct ot_wire_events));
+    size = wire_sample_daemon(bytes);
+    write_seed(argv[1], "daemon", bytes, size);
+    write_seed(argv[1], "ring", &ring, sizeof(ring));
+    return 0;
+}
