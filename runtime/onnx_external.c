@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensor data that a model keeps in other files of its folder. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/onnx_external.h"
+
+static int refuse(const struct onnx_external *external, const char *what, struct diag *diag)
+{
+    return diag_set(diag, -EACCES,
+                    "%s keeps its data in '%s', which is outside the model's folder or behind a "
+                    "symbolic link",
+                    what, external->location);
+}
+
+/* Opens one component after the other, never following a link. */
+static int open_inside(int folder_fd, const struct onnx_external *external, const char *what,
+                       struct diag *diag)
+{
+    char path[PATH_MAX];
+    char *rest = path;
+    char *part;
+    int fd = -1;
+    int next;
+
+    if (external->location[0] == '/' || strlen(external->location) >= sizeof(path))
+        return refuse(external, what, diag);
+    strcpy(path, external->location);
+    while ((part = strsep(&rest, "/")) != NULL) {
+        if (part[0] == '\0' || strcmp(part, ".") == 0)
+            continue;
+        if (strcmp(part, "..") == 0) {
+            next = -1;
+            errno = ELOOP;
+        } else {
+            next = openat(fd >= 0 ? fd : folder_fd, part,
+                          O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        }
+        if (fd >= 0) {
+            int kept = errno;
+
+            close(fd);
+            errno = kept;
+        }
+        fd = next;
+        if (fd < 0 && errno == ELOOP)
+            return refuse(external, what, diag);
+        if (fd < 0)
+            return diag_set(diag, -errno, "%s keeps its data in '%s', which cannot be opened: %s",
+                            what, external->location, strerror(errno));
+    }
+    return fd >= 0 ? fd : refuse(external, what, diag);
+}
+
+static int read_all(int fd, const struct onnx_external *external, const char *what, uint8_t *data,
+                    size_t bytes, struct diag *diag)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        ssize_t n = pread(fd, data + done, bytes - done, (off_t)(external->offset + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return diag_set(diag, -errno, "cannot read '%s': %s", external->location,
+                            strerror(errno));
+        if (n == 0)
+            return diag_set(diag, -EINVAL, "'%s' ends before the data of %s", external->location,
+                            what);
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int onnx_external_read(int folder_fd, const struct onnx_external *external, const char *what,
+                       void *data, size_t bytes, struct diag *diag)
+{
+    struct stat st;
+    int rc;
+    int fd;
+
+    if (external->length != 0 && external->length != bytes)
+        return diag_set(diag, -EINVAL,
+                        "%s needs %zu bytes, but says that '%s' holds %" PRIu64 " for it", what,
+                        bytes, external->location, external->length);
+    fd = open_inside(folder_fd, external, what, diag);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
+        rc = diag_set(diag, -errno, "cannot read '%s': %s", external->location, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        rc = diag_set(diag, -EINVAL, "%s keeps its data in '%s', which is not a regular file", what,
+                      external->location);
+    else if (external->offset > (uint64_t)st.st_size ||
+             bytes > (uint64_t)st.st_size - external->offset)
+        rc = diag_set(diag, -EINVAL,
+                      "%s needs %zu bytes from byte %" PRIu64 " of '%s', which has %" PRIu64, what,
+                      bytes, external->offset, external->location, (uint64_t)st.st_size);
+    else
+        rc = read_all(fd, external, what, data, bytes, diag);
+    close(fd);
+    return rc;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensor data that a model keeps in other files of its folder. */
+#ifndef OPTRACE_RUNTIME_ONNX_EXTERNAL_H
+#define OPTRACE_RUNTIME_ONNX_EXTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+struct onnx_external {
+    const char *location; /* relative path, '/' between components */
+    uint64_t offset;
+    uint64_t length; /* 0: not given */
+};
+
+/**
+ * Read `bytes` bytes into data.
+ *
+ * Absolute paths, "..", and symbolic links anywhere on the way are refused with -EACCES: a model
+ * from somewhere else must not be able to read files of this machine. -EINVAL when the file is
+ * shorter than it must be or `length` contradicts `bytes`; else what open() or pread() say.
+ */
+int onnx_external_read(int folder_fd, const struct onnx_external *external, const char *what,
+                       void *data, size_t bytes, struct diag *diag);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All optimisations, in the order that works. */
+#include "runtime/pass.h"
+
+int graph_optimise(struct graph *graph, eval_fn *eval, struct diag *diag)
+{
+    /* Constants first: batch norm and bias can be folded only into weights that are constants.
+     * Identities before fusions, because they stand between the nodes that fuse. */
+    int rc = pass_fold_constants(graph, eval, diag);
+
+    if (rc >= 0)
+        rc = pass_drop_identities(graph, diag);
+    if (rc >= 0)
+        rc = pass_fold_batch_norm(graph, diag);
+    if (rc >= 0)
+        rc = pass_fuse(graph, diag);
+    if (rc < 0)
+        return rc;
+    graph_remove_dead(graph);
+    /* A fused node stands where its first part stood, and may read what comes later. */
+    return graph_sort(graph, diag);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Optimisations of a graph whose shapes are known: each takes a graph and leaves one that computes
+ * the same outputs. graph_optimise() runs them in the order that works; each can be run alone.
+ *
+ * All return the number of changes they made, or a negative errno: -ENOMEM, -EINVAL when constants
+ * contradict their operator. The graph stays sorted and keeps its inputs and outputs with their
+ * names. A node that takes over the work of others lists their names in its origins.
+ */
+#ifndef OPTRACE_RUNTIME_PASS_H
+#define OPTRACE_RUNTIME_PASS_H
+
+#include "base/diag.h"
+#include "runtime/graph.h"
+#include "runtime/shape/shape.h"
+
+/** Outputs above this are not computed at load time, but on every run. */
+#define FOLD_OUTPUT_BYTES_MAX ((int64_t)1 << 30)
+
+/** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
+int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
+
+/** Take out nodes that do nothing: Identity, Dropout in inference, Reshape or Transpose to the same
+ *  shape, Cast to the same type, Concat and Sum of one, Pad by nothing, whole Slices, ... */
+int pass_drop_identities(struct graph *graph, struct diag *diag);
+
+/** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
+int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
+
+/** Conv then Add of a constant per channel: becomes the Conv's bias. Then Add (or Sum of two) of a
+ *  tensor of the same shape: the Conv's residual. Then, also for Gemm, the activation: Relu,
+ *  LeakyRelu, Clip with constant bounds, Sigmoid, Tanh. float32 only. */
+int pass_fuse(struct graph *graph, struct diag *diag);
+
+/** All of the above, and the removal of dead nodes. Returns 0 or a negative errno. */
+int graph_optimise(struct graph *graph, eval_fn *eval, struct diag *diag);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference: operators that pick, repeat or join elements: Concat, Tile, Expand, Slice, Pad,
+ * Gather. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/shape/infer.h"
+
+/* Sizes are added and multiplied below; this keeps every step within int64. */
+#define DIM_MAX ((int64_t)1 << 31)
+
+int shape_concat(struct infer *infer)
+{
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    struct shape out = *infer_shape(infer, 0);
+    int axis;
+    int rc = 0;
+
+    if (infer->opset >= 4 && node_attribute(infer->node, "axis") == NULL)
+        return infer_fail(infer, "attribute axis is missing");
+    rc = infer_axis(infer, node_int(infer->node, "axis", 1), out.rank, &axis);
+    for (uint32_t i = 1; rc == 0 && i < infer->node->input_count; i++) {
+        const struct shape *with;
+        struct shape same;
+
+        if (!infer_has(infer, i))
+            return infer_fail(infer, "input %u is left out", i);
+        with = infer_shape(infer, i);
+        same = *with;
+        rc = infer_same_dtype(infer, 0, i);
+        if (rc == 0 && with->rank == out.rank)
+            same.dims[axis] = out.dims[axis];
+        if (rc == 0 && !shape_equal(&same, &out))
+            rc = infer_fail(infer, "%s cannot be joined to %s along axis %d", shape_text(with, b),
+                            shape_text(&out, a), axis);
+        if (rc == 0)
+            out.dims[axis] += with->dims[axis];
+    }
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+/* Operator set 1: one axis and how often, both scalars in inputs. Since 6: a count per axis. */
+int shape_tile(struct infer *infer)
+{
+    struct shape out = *infer_shape(infer, 0);
+    int64_t *tiles = NULL, *axes = NULL;
+    size_t count, axis_count = 0;
+    int axis;
+    int rc = infer_ints(infer, 1, &tiles, &count);
+
+    if (rc == 0 && infer->opset < 6) {
+        rc = infer_has(infer, 2) ? infer_ints(infer, 2, &axes, &axis_count)
+                                 : infer_fail(infer, "it does not say which axis it repeats");
+        if (rc == 0 && (count != 1 || axis_count != 1))
+            rc = infer_fail(infer, "it needs one axis and one count");
+        if (rc == 0)
+            rc = infer_axis(infer, axes[0], out.rank, &axis);
+        if (rc == 0 && (tiles[0] < 0 || tiles[0] > DIM_MAX || out.dims[axis] > DIM_MAX))
+            rc = infer_fail(infer, "it repeats axis %d %" PRId64 " times", axis, tiles[0]);
+        if (rc == 0)
+            out.dims[axis] *= tiles[0];
+    } else if (rc == 0) {
+        if (infer->node->input_count > 2 || count != (size_t)out.rank)
+            rc = infer_fail(infer, "it has %zu repeats for %d dimensions", count, out.rank);
+        for (int i = 0; rc == 0 && i < out.rank; i++) {
+            if (tiles[i] < 0 || tiles[i] > DIM_MAX || out.dims[i] > DIM_MAX)
+                rc = infer_fail(infer, "it repeats axis %d %" PRId64 " times", i, tiles[i]);
+            else
+                out.dims[i] *= tiles[i];
+        }
+    }
+    free(tiles);
+    free(axes);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+/* NumPy's rule in both directions: a wanted 1 keeps the input's dimension. */
+int shape_expand(struct infer *infer)
+{
+    struct shape out = *infer_shape(infer, 0);
+    struct shape wanted = {.rank = 0};
+    int64_t *dims;
+    size_t count;
+    int rc = infer_ints(infer, 1, &dims, &count);
+
+    if (rc < 0)
+        return rc;
+    if (count > SHAPE_MAX_RANK)
+        rc = infer_unsupported(infer, "its output has %zu dimensions", count);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        if (dims[i] < 0)
+            rc = infer_fail(infer, "it asks for the dimension %" PRId64, dims[i]);
+        wanted.dims[wanted.rank++] = dims[i];
+    }
+    free(dims);
+    if (rc == 0)
+        rc = infer_broadcast(infer, &out, &wanted);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+/* The four lists of a Slice. */
+struct slice {
+    int64_t *lists[4]; /* starts, ends, axes, steps */
+    size_t counts[4];
+};
+
+enum { STARTS, ENDS, AXES, STEPS };
+
+static int read_slice(struct infer *infer, struct slice *slice)
+{
+    static const char *const names[] = {"starts", "ends", "axes", "steps"};
+
+    for (uint32_t i = 0; i < 4; i++) {
+        int rc = 0;
+
+        /* Attributes before operator set 10 (and no steps); inputs 1 to 4 since. */
+        if (i < STEPS || infer->opset >= 10)
+            rc = infer_list(infer, names[i], i + 1, 10, &slice->lists[i], &slice->counts[i]);
+        if (rc < 0)
+            return rc;
+        if (slice->lists[i] == NULL && i < AXES)
+            return infer_fail(infer, "its %s are missing", names[i]);
+        if (slice->lists[i] != NULL && slice->counts[i] != slice->counts[STARTS])
+            return infer_fail(infer, "it has %zu starts and %zu %s", slice->counts[STARTS],
+                              slice->counts[i], names[i]);
+    }
+    return 0;
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Elements of a dimension of size dim that start, start + step, ... below (or above) end names. */
+static int64_t slice_count(int64_t dim, int64_t start, int64_t end, int64_t step)
+{
+    start = start < 0 && start >= -dim ? start + dim : start;
+    end = end < 0 && end >= -dim ? end + dim : end;
+    if (step > 0) {
+        start = clamp(start, 0, dim);
+        end = clamp(end, 0, dim);
+        return end <= start ? 0 : (end - start - 1) / step + 1;
+    }
+    start = clamp(start, -1, dim - 1);
+    end = clamp(end, -1, dim - 1);
+    return end >= start ? 0 : (start - end - 1) / -step + 1;
+}
+
+static int apply_slice(struct infer *infer, const struct slice *slice, struct shape *out)
+{
+    for (size_t i = 0; i < slice->counts[STARTS]; i++) {
+        int64_t step = slice->lists[STEPS] != NULL ? slice->lists[STEPS][i] : 1;
+        int axis;
+        int rc = infer_axis(infer, slice->lists[AXES] != NULL ? slice->lists[AXES][i] : (int64_t)i,
+                            out->rank, &axis);
+
+        if (rc < 0)
+            return rc;
+        if (step == 0)
+            return infer_fail(infer, "its step along axis %d is 0", axis);
+        if (step == INT64_MIN)
+            step++;
+        out->dims[axis] = slice_count(infer_shape(infer, 0)->dims[axis], slice->lists[STARTS][i],
+                                      slice->lists[ENDS][i], step);
+    }
+    return 0;
+}
+
+int shape_slice(struct infer *infer)
+{
+    struct slice slice = {0};
+    struct shape out = *infer_shape(infer, 0);
+    int rc = read_slice(infer, &slice);
+
+    if (rc == 0)
+        rc = apply_slice(infer, &slice, &out);
+    for (int i = 0; i < 4; i++)
+        free(slice.lists[i]);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+/* The dims that `pads` speaks of: the axes in input 3 (since operator set 18), else all. */
+static int pad_axes(struct infer *infer, int rank, int *axes, size_t *out_count)
+{
+    int64_t *list;
+    int rc = 0;
+
+    *out_count = (size_t)rank;
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    if (!infer_has(infer, 3))
+        return 0;
+    rc = infer_ints(infer, 3, &list, out_count);
+    if (rc < 0)
+        return rc;
+    if (*out_count > (size_t)rank)
+        rc = infer_fail(infer, "it names %zu axes of %d", *out_count, rank);
+    for (size_t i = 0; rc == 0 && i < *out_count; i++)
+        rc = infer_axis(infer, list[i], rank, &axes[i]);
+    free(list);
+    return rc;
+}
+
+int shape_pad(struct infer *infer)
+{
+    struct shape out = *infer_shape(infer, 0);
+    const char *mode = node_string(infer->node, "mode", "constant");
+    int axes[SHAPE_MAX_RANK];
+    int64_t *pads;
+    size_t count, axis_count;
+    int rc = infer_list(infer, infer->opset == 1 ? "paddings" : "pads", 1, 11, &pads, &count);
+
+    if (rc < 0)
+        return rc;
+    rc = pad_axes(infer, out.rank, axes, &axis_count);
+    if (rc == 0 && (pads == NULL || count != 2 * axis_count))
+        rc = infer_fail(infer, "it has %zu pads for %zu dimensions", count, axis_count);
+    if (rc == 0 && strcmp(mode, "constant") != 0 && strcmp(mode, "edge") != 0 &&
+        strcmp(mode, "reflect") != 0)
+        rc = infer_unsupported(infer, "mode '%s' is not supported", mode);
+    for (size_t i = 0; rc == 0 && i < axis_count; i++) {
+        int64_t before = pads[i];
+        int64_t after = pads[axis_count + i];
+
+        if (before < -DIM_MAX || before > DIM_MAX || after < -DIM_MAX || after > DIM_MAX ||
+            out.dims[axes[i]] + before + after < 0)
+            rc = infer_fail(infer, "it pads a dimension of %" PRId64 " by %" PRId64 " and %" PRId64,
+                            out.dims[axes[i]], before, after);
+        else
+            out.dims[axes[i]] += before + after;
+    }
+    free(pads);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+int shape_gather(struct infer *infer)
+{
+    const struct shape *data = infer_shape(infer, 0);
+    const struct shape *indices = infer_shape(infer, 1);
+    struct shape out = {.rank = 0};
+    int axis;
+    int rc = infer_axis(infer, node_int(infer->node, "axis", 0), data->rank, &axis);
+
+    if (rc < 0)
+        return rc;
+    if (infer_dtype(infer, 1) != DTYPE_I64 && infer_dtype(infer, 1) != DTYPE_I32)
+        return infer_fail(infer, "its indices are %s", dtype_name(infer_dtype(infer, 1)));
+    if (data->rank - 1 + indices->rank > SHAPE_MAX_RANK)
+        return infer_unsupported(infer, "its output has more than %d dimensions", SHAPE_MAX_RANK);
+    for (int i = 0; i < axis; i++)
+        out.dims[out.rank++] = data->dims[i];
+    for (int i = 0; i < indices->rank; i++)
+        out.dims[out.rank++] = indices->dims[i];
+    for (int i = axis + 1; i < data->rank; i++)
+        out.dims[out.rank++] = data->dims[i];
+    return infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
