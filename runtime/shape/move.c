@@ -134,17 +134,23 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Elements of a dimension of size dim that start, start + step, ... below (or above) end names. */
+/* How many elements start, start + step, ... are, up to and without end. Counts from the end of the
+ * dimension are resolved and everything is clamped first, as the specification says: start into the
+ * dimension, end up to one element outside of it. */
 static int64_t slice_count(int64_t dim, int64_t start, int64_t end, int64_t step)
 {
-    start = start < 0 && start >= -dim ? start + dim : start;
-    end = end < 0 && end >= -dim ? end + dim : end;
+    if (start < 0)
+        start = start < -dim ? -1 : start + dim;
+    if (end < 0)
+        end = end < -dim ? -1 : end + dim;
+    if (dim == 0)
+        return 0;
     if (step > 0) {
         start = clamp(start, 0, dim);
         end = clamp(end, 0, dim);
         return end <= start ? 0 : (end - start - 1) / step + 1;
     }
-    start = clamp(start, -1, dim - 1);
+    start = clamp(start, 0, dim - 1);
     end = clamp(end, -1, dim - 1);
     return end >= start ? 0 : (start - end - 1) / -step + 1;
 }

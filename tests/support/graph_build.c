@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs from short texts, for tests of the runtime. */
+#include "tests/support/graph_build.h"
+
+#include "runtime/eval.h"
+#include "runtime/shape/shape.h"
+#include "tests/support/check.h"
+
+static const struct {
+    const char *word;
+    enum dtype dtype;
+} dtypes[] = {
+    {"f32", DTYPE_F32}, {"f64", DTYPE_F64}, {"f16", DTYPE_F16}, {"i64", DTYPE_I64},
+    {"i32", DTYPE_I32}, {"i8", DTYPE_I8},   {"u8", DTYPE_U8},   {"bool", DTYPE_BOOL},
+};
+
+struct graph *build_graph(int64_t opset)
+{
+    struct graph *graph = graph_create();
+
+    assert_non_null(graph);
+    CHECK_OK(graph_add_opset(graph, "", opset));
+    return graph;
+}
+
+/* Reads "1,2,3" (perhaps empty) and leaves *text behind it. */
+static int read_ints(const char **text, int64_t *out, int max)
+{
+    int count = 0;
+    char *end;
+
+    for (;;) {
+        int64_t number = strtoll(*text, &end, 10);
+
+        if (end == *text)
+            return count;
+        assert_true(count < max);
+        out[count++] = number;
+        *text = end;
+        if (**text != ',')
+            return count;
+        (*text)++;
+    }
+}
+
+/* long double holds every int64. */
+static void store(void *data, enum dtype dtype, int64_t i, long double number)
+{
+    switch (dtype) {
+    case DTYPE_F32:
+        ((float *)data)[i] = (float)number;
+        break;
+    case DTYPE_F64:
+        ((double *)data)[i] = number;
+        break;
+    case DTYPE_I64:
+        ((int64_t *)data)[i] = (int64_t)number;
+        break;
+    case DTYPE_I32:
+        ((int32_t *)data)[i] = (int32_t)number;
+        break;
+    case DTYPE_BOOL:
+    case DTYPE_U8:
+        ((uint8_t *)data)[i] = (uint8_t)number;
+        break;
+    default:
+        fail_msg("no constants of %s here", dtype_name(dtype));
+    }
+}
+
+/* "=1,2,3" behind the type: the elements; without dims their number is the shape. */
+static void read_constant(struct value *value, const char *text, bool has_dims)
+{
+    long double numbers[256];
+    int count = 0;
+    void *data;
+
+    for (char *end; *text != '\0'; text = *end == ',' ? end + 1 : end) {
+        assert_true(count < 256);
+        numbers[count++] = strtold(text, &end);
+        if (end == text)
+            fail_msg("no number: %s", text);
+    }
+    if (!has_dims)
+        value->shape = (struct shape){.rank = 1, .dims = {count}};
+    assert_int_equal(shape_elements(&value->shape), count);
+    data = graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype));
+    assert_non_null(data);
+    for (int i = 0; i < count; i++)
+        store(data, value->dtype, i, numbers[i]);
+    value_set_data(value, data);
+}
+
+struct value *build_value(struct graph *graph, const char *text)
+{
+    struct shape shape = {.rank = 0};
+    enum dtype dtype = DTYPE_NONE;
+    char name[64], word[16];
+    const char *colon = strchr(text, ':');
+    const char *rest;
+    struct value *value;
+    bool has_dims;
+
+    if (strcmp(text, "-") == 0)
+        return NULL;
+    if (colon == NULL) {
+        value = graph_find_value(graph, text);
+        if (value == NULL)
+            fail_msg("no value %s", text);
+        return value;
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
+    rest = colon + 1 + strcspn(colon + 1, " =");
+    snprintf(word, sizeof(word), "%.*s", (int)(rest - colon - 1), colon + 1);
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+        if (strcmp(dtypes[i].word, word) == 0)
+            dtype = dtypes[i].dtype;
+    }
+    if (dtype == DTYPE_NONE)
+        fail_msg("no type %s", word);
+    has_dims = *rest == ' ';
+    rest += has_dims;
+    shape.rank = read_ints(&rest, shape.dims, SHAPE_MAX_RANK);
+    value = graph_add_value(graph, name, dtype, &shape, NULL);
+    assert_non_null(value);
+    if (*rest == '=')
+        read_constant(value, rest + 1, has_dims);
+    else
+        CHECK_OK(graph_add_input(graph, value));
+    return value;
+}
+
+/* One "name=value" word. */
+static void read_attribute(struct node *node, char *word)
+{
+    char *equals = strchr(word, '=');
+    const char *value;
+    int64_t ints[64];
+
+    assert_non_null(equals);
+    *equals = '\0';
+    value = equals + 1;
+    if (*value == '\'') {
+        CHECK_OK(node_set_string(node, word, value + 1, strlen(value) - 2));
+    } else if (*value == '[') {
+        value++;
+        CHECK_OK(node_set_ints(node, word, ints, (size_t)read_ints(&value, ints, 64)));
+    } else if (strpbrk(value, ".e") != NULL) {
+        CHECK_OK(node_set_float(node, word, strtof(value, NULL)));
+    } else {
+        CHECK_OK(node_set_int(node, word, strtoll(value, NULL, 10)));
+    }
+}
+
+/* Calls `each` with the parts of text between `separators`, without spaces at their front. */
+static uint32_t split(char *text, const char *separators, char *parts[16])
+{
+    uint32_t count = 0;
+
+    for (char *part = strtok(text, separators); part != NULL; part = strtok(NULL, separators)) {
+        assert_true(count < 16);
+        parts[count++] = part + strspn(part, " ");
+    }
+    return count;
+}
+
+struct node *build_node(struct graph *graph, const char *op_type, const char *inputs,
+                        const char *attributes, const char *outputs)
+{
+    static const struct shape unknown = {.rank = -1};
+    char *texts[] = {strdup(inputs), strdup(attributes), strdup(outputs)};
+    struct value *in[16], *out[16];
+    char *parts[16];
+    uint32_t in_count, out_count, attribute_count;
+    struct node *node;
+
+    in_count = split(texts[0], ";", parts);
+    for (uint32_t i = 0; i < in_count; i++)
+        in[i] = build_value(graph, parts[i]);
+    out_count = split(texts[2], ";", parts);
+    for (uint32_t i = 0; i < out_count; i++) {
+        bool left_out = strcmp(parts[i], "-") == 0;
+
+        out[i] = left_out ? NULL : graph_add_value(graph, parts[i], DTYPE_NONE, &unknown, NULL);
+        if (out[i] == NULL && !left_out)
+            fail_msg("%s is there already", parts[i]);
+    }
+    node = graph_add_node(graph, op_type, "", NULL, in, in_count, out, out_count);
+    assert_non_null(node);
+    attribute_count = split(texts[1], " ", parts);
+    for (uint32_t i = 0; i < attribute_count; i++)
+        read_attribute(node, parts[i]);
+    for (int i = 0; i < 3; i++)
+        free(texts[i]);
+    return node;
+}
+
+void build_output(struct graph *graph, const char *name)
+{
+    struct value *value = graph_find_value(graph, name);
+
+    assert_non_null(value);
+    CHECK_OK(graph_add_output(graph, value));
+}
+
+const char *build_type_text(const struct value *value, char *out)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+        if (dtypes[i].dtype == value->dtype)
+            used = (size_t)sprintf(out, "%s", dtypes[i].word);
+    }
+    for (int i = 0; i < value->shape.rank; i++)
+        used += (size_t)sprintf(out + used, "%s%lld", i == 0 ? " " : ",",
+                                (long long)value->shape.dims[i]);
+    if (used == 0)
+        sprintf(out, "nothing");
+    return out;
+}
+
+/* Numbers in [-1, 1), the same for the same seed and name. */
+static void fill(struct tensor_view *view, const char *name, uint32_t seed)
+{
+    uint32_t state = seed * 2654435761u + 1;
+
+    for (; *name != '\0'; name++)
+        state = (state ^ (uint8_t)*name) * 16777619u;
+    for (int64_t i = 0; i < shape_elements(&view->shape); i++) {
+        state = state * 1664525u + 1013904223u;
+        ((float *)view->data)[i] = (float)(state >> 8) / 8388608.0f - 1.0f;
+    }
+}
+
+static void evaluate_node(const struct graph *graph, const struct node *node,
+                          struct tensor_view *views)
+{
+    struct tensor_view in[16] = {0}, out[16] = {0};
+    struct diag diag = {0};
+
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (node->inputs[i] != NULL)
+            in[i] = views[node->inputs[i]->index];
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] != NULL)
+            out[i] = views[node->outputs[i]->index];
+    }
+    if (shape_evaluate(node, &out[0]) == 0)
+        return;
+    if (eval_node(graph, node, in, out, &diag) != 0)
+        fail_msg("%s", diag.text);
+}
+
+float *build_evaluate(const struct graph *graph, uint32_t index, uint32_t seed)
+{
+    struct tensor_view *views = calloc(graph->value_count, sizeof(*views));
+    const struct value *wanted = graph->outputs[index];
+    float *result;
+
+    assert_non_null(views);
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+        int64_t bytes = shape_bytes(&value->shape, value->dtype);
+
+        assert_true(bytes >= 0);
+        views[i] =
+            (struct tensor_view){value->dtype, value->shape, graph_alloc_data((size_t)bytes)};
+        assert_non_null(views[i].data);
+        if (value->data != NULL)
+            memcpy(views[i].data, value->data, (size_t)bytes);
+        else if (value->is_input)
+            fill(&views[i], value->name, seed);
+    }
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        evaluate_node(graph, graph->nodes[i], views);
+    assert_int_equal(wanted->dtype, DTYPE_F32);
+    result = malloc((size_t)shape_bytes(&wanted->shape, DTYPE_F32) + 1);
+    assert_non_null(result);
+    memcpy(result, views[wanted->index].data, (size_t)shape_bytes(&wanted->shape, DTYPE_F32));
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        free(views[i].data);
+    free(views);
+    return result;
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ONNX reader: what it reads, and that each way of spoiling a model gives its own sentence. */
+#include "runtime/model_onnx.h"
+#include "runtime/onnx_tensor.h"
+#include "tests/support/check.h"
+#include "tests/support/onnx_sample.h"
+#include "tests/support/place.h"
+#include "tests/support/temp.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int parse(const struct onnx_sample *sample, struct graph **out_graph, struct diag *diag)
+{
+    size_t size;
+    uint8_t *bytes = onnx_sample_pack(sample, &size);
+    int rc;
+
+    assert_non_null(bytes);
+    rc = model_onnx_parse(bytes, size, -1, out_graph, diag);
+    free(bytes);
+    return rc;
+}
+
+static void expect_failure(const struct onnx_sample *sample, int error, const char *text)
+{
+    struct graph *graph = NULL;
+    struct diag diag = {0};
+    int rc = parse(sample, &graph, &diag);
+
+    if (rc != error)
+        fail_msg("%d instead of %d (%s): %s", rc, error, text, diag.text);
+    CHECK_CONTAINS(diag.text, text);
+    assert_null(graph);
+}
+
+static void a_sound_model_is_read(void **state)
+{
+    struct onnx_sample s;
+    struct graph *graph;
+    struct diag diag = {0};
+    const struct value *w;
+
+    onnx_sample_init(&s);
+    s.dims[1].has_dim_value = 0;
+    s.dims[1].dim_param = "width";
+    CHECK_OK(parse(&s, &graph, &diag));
+    assert_int_equal(graph->node_count, 2);
+    assert_int_equal(graph->input_count, 1);
+    assert_int_equal(graph->ir_version, 8);
+    assert_int_equal(graph_opset(graph, ""), 13);
+    assert_string_equal(graph->producer_name, "test");
+    assert_int_equal(graph->inputs[0]->shape.dims[0], 2);
+    assert_int_equal(graph->inputs[0]->shape.dims[1], -1);
+    assert_string_equal(graph->inputs[0]->dim_names[1], "width");
+    w = graph_find_value(graph, "w");
+    CHECK_NEAR(((float *)w->data)[5], 5, 0);
+    assert_string_equal(graph->nodes[1]->name, "act");
+    assert_string_equal(graph->outputs[0]->name, "y");
+    graph_destroy(&graph);
+}
+
+static void old_models_list_initialisers_as_inputs(void **state)
+{
+    struct onnx_sample s;
+    struct graph *graph;
+    Onnx__ValueInfoProto weight;
+
+    onnx_sample_init(&s);
+    s.model.ir_version = 3;
+    weight = s.input;
+    weight.name = "w";
+    s.inputs[0] = &weight;
+    s.inputs[1] = &s.input;
+    s.graph.n_input = 2;
+    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    assert_int_equal(graph->input_count, 1);
+    assert_string_equal(graph->inputs[0]->name, "x");
+    graph_destroy(&graph);
+}
+
+static void versions_have_limits(void **state)
+{
+    struct onnx_sample s;
+
+    onnx_sample_init(&s);
+    s.model.ir_version = MODEL_IR_VERSION_MAX + 1;
+    expect_failure(&s, -ENOTSUP, "IR version 14, which is too new");
+    s.model.ir_version = 2;
+    expect_failure(&s, -ENOTSUP, "IR version 2, which is too old");
+    s.model.ir_version = 8;
+    s.opset.version = MODEL_OPSET_MAX + 1;
+    expect_failure(&s, -ENOTSUP, "operator set 28, which is too new");
+    s.opset.version = 0;
+    expect_failure(&s, -EINVAL, "version 0 of operator set");
+    s.opset.version = 13;
+    s.model.n_opset_import = 0;
+    expect_failure(&s, -EINVAL, "does not say which operator set");
+    s.model.n_opset_import = 2;
+    s.opsets[1] = &s.opset;
+    expect_failure(&s, -EINVAL, "twice");
+    s.model.n_opset_import = 1;
+    s.model.graph = NULL;
+    expect_failure(&s, -EINVAL, "no graph");
+}
+
+static void edges_must_fit(void **state)
+{
+    struct onnx_sample s;
+    Onnx__TensorProto *twice[2];
+
+    onnx_sample_init(&s);
+    s.names[0][1] = "missing";
+    expect_failure(&s, -EINVAL, "node 'sum' reads 'missing', but");
+    s.names[0][1] = "y";
+    expect_failure(&s, -EINVAL, "cycle through node");
+    s.names[0][1] = "w";
+    s.names[1][4] = "s";
+    expect_failure(&s, -EINVAL, "two values with the name 's'");
+    s.names[1][4] = "w";
+    expect_failure(&s, -EINVAL, "two values with the name 'w'");
+    s.names[1][4] = "x";
+    expect_failure(&s, -EINVAL, "two values with the name 'x'");
+    s.names[1][4] = "y";
+    s.output.name = "z";
+    expect_failure(&s, -EINVAL, "output 'z'");
+    s.output.name = "y";
+    s.outputs[1] = &s.output;
+    s.graph.n_output = 2;
+    expect_failure(&s, -EINVAL, "output 'y' twice");
+    s.graph.n_output = 0;
+    expect_failure(&s, -EINVAL, "no output");
+    s.graph.n_output = 1;
+    twice[0] = twice[1] = &s.weight;
+    s.graph.initializer = twice;
+    s.graph.n_initializer = 2;
+    expect_failure(&s, -EINVAL, "two values with the name 'w'");
+    s.graph.n_initializer = 1;
+    s.nodes[1].n_output = 2;
+    s.names[1][5] = "y";
+    expect_failure(&s, -EINVAL, "output 'y' twice");
+    s.nodes[1].n_output = 0;
+    expect_failure(&s, -EINVAL, "node 'act' has no output");
+}
+
+static void names_must_be_there(void **state)
+{
+    struct onnx_sample s;
+
+    onnx_sample_init(&s);
+    s.weight.name = NULL;
+    expect_failure(&s, -EINVAL, "an initialiser of the graph has no name");
+    s.weight.name = "\xff";
+    expect_failure(&s, -EINVAL, "not UTF-8");
+    s.weight.name = "w";
+    s.nodes[0].op_type = NULL;
+    expect_failure(&s, -EINVAL, "node 'sum' has no operator type");
+    s.nodes[0].op_type = "Add";
+    s.names[0][0] = "\xc3";
+    expect_failure(&s, -EINVAL, "not UTF-8");
+}
+
+static void initialisers_must_fit_their_shape(void **state)
+{
+    struct onnx_sample s;
+    uint8_t raw[24] = {0};
+
+    onnx_sample_init(&s);
+    s.weight.n_float_data = 5;
+    expect_failure(&s, -EINVAL, "initialiser 'w' holds 5 elements where its shape needs 6");
+    s.weight.n_float_data = 0;
+    s.weight.has_raw_data = 1;
+    s.weight.raw_data = (ProtobufCBinaryData){23, raw};
+    expect_failure(&s, -EINVAL, "holds 23 bytes where its shape needs 24");
+    s.weight_dims[0] = -2;
+    expect_failure(&s, -EINVAL, "negative dimension -2");
+    s.weight_dims[0] = INT64_MAX;
+    expect_failure(&s, -EINVAL, "too large");
+    s.weight_dims[0] = 0;
+    expect_failure(&s, -EINVAL, "holds 23 bytes where its shape needs 0");
+    s.weight.n_dims = 9;
+    expect_failure(&s, -EINVAL, "9 dimensions; the limit is 8");
+    s.weight.n_dims = 2;
+    s.weight.data_type = 8;
+    expect_failure(&s, -ENOTSUP, "element type 8 (string)");
+    s.weight.data_type = 17;
+    expect_failure(&s, -ENOTSUP, "element type 17 (unknown)");
+    s.weight.data_type = 0;
+    expect_failure(&s, -EINVAL, "no element type");
+    s.weight.data_type = 1;
+    s.weight.has_segment = 1;
+    expect_failure(&s, -ENOTSUP, "segments");
+    s.graph.n_sparse_initializer = 1;
+    s.graph.sparse_initializer = &(ProtobufCBinaryData){1, raw};
+    expect_failure(&s, -ENOTSUP, "sparse");
+}
+
+static void inputs_must_be_tensors(void **state)
+{
+    struct onnx_sample s;
+
+    onnx_sample_init(&s);
+    s.dims[0].dim_value = -1;
+    expect_failure(&s, -EINVAL, "input 'x' has the negative dimension -1");
+    s.dims[0].dim_value = INT64_MAX;
+    expect_failure(&s, -EINVAL, "input 'x' is too large");
+    s.dims[0].dim_value = 2;
+    s.shape.n_dim = 9;
+    expect_failure(&s, -EINVAL, "input 'x' has 9 dimensions");
+    s.shape.n_dim = 2;
+    s.tensor_type.elem_type = 16;
+    expect_failure(&s, -ENOTSUP, "input 'x' has element type 16");
+    s.type.has_sequence_type = 1;
+    s.type.tensor_type = NULL;
+    expect_failure(&s, -ENOTSUP, "input 'x' is not a tensor");
+    s.type.has_sequence_type = 0;
+    expect_failure(&s, -EINVAL, "input 'x' has no type");
+}
+
+static void attributes_are_read_or_refused(void **state)
+{
+    struct onnx_sample s;
+    struct graph *graph;
+
+    onnx_sample_init(&s);
+    s.nodes[1].n_attribute = 1;
+    s.attribute.has_type = 1;
+    s.attribute.type = 2;
+    s.attribute.has_i = 1;
+    s.attribute.i = 42;
+    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    assert_int_equal(node_int(graph->nodes[1], "note", 0), 42);
+    graph_destroy(&graph);
+    s.attribute.type = 4;
+    s.attribute.t = &s.weight;
+    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    assert_int_equal(node_attribute(graph->nodes[1], "note")->tensor.shape.dims[1], 3);
+    graph_destroy(&graph);
+    s.attribute.t = NULL;
+    expect_failure(&s, -EINVAL, "holds no tensor");
+    s.attribute.type = 5;
+    expect_failure(&s, -ENOTSUP, "attribute 'note' of node 'act' (Relu) is a subgraph");
+    s.attribute.type = 77;
+    expect_failure(&s, -ENOTSUP, "unknown type");
+    s.attribute.type = 2;
+    s.attribute_list[1] = &s.attribute;
+    s.nodes[1].n_attribute = 2;
+    expect_failure(&s, -EINVAL, "attribute 'note' twice");
+    s.attribute.name = "";
+    expect_failure(&s, -EINVAL, "without a proper name");
+}
+
+/* Every front part of a model is refused, and none of them crashes or passes for a whole one. */
+static void truncated_models_are_refused(void **state)
+{
+    struct onnx_sample s;
+    size_t size;
+    uint8_t *bytes;
+    size_t called_truncated = 0;
+
+    onnx_sample_init(&s);
+    bytes = onnx_sample_pack(&s, &size);
+    for (size_t n = 0; n < size; n++) {
+        struct graph *graph = NULL;
+        struct diag diag = {0};
+        uint8_t *part = malloc(n + 1);
+
+        memcpy(part, bytes, n);
+        if (model_onnx_parse(part, n, -1, &graph, &diag) >= 0)
+            fail_msg("the first %zu bytes of %zu pass", n, size);
+        assert_true(diag.text[0] != '\0');
+        called_truncated += strstr(diag.text, "truncated") != NULL;
+        free(part);
+    }
+    assert_true(called_truncated > size / 2);
+    free(bytes);
+}
+
+static void other_files_are_called_foreign(void **state)
+{
+    static const char *const texts[] = {"hello, world\n", "{\"a\": 1}", "\x89PNG\r\n\x1a\n",
+                                        "\x1f"};
+    struct graph *graph = NULL;
+    struct diag diag = {0};
+
+    for (size_t i = 0; i < 4; i++) {
+        diag = (struct diag){0};
+        assert_int_equal(
+            model_onnx_parse((const uint8_t *)texts[i], strlen(texts[i]), -1, &graph, &diag),
+            -EINVAL);
+        CHECK_CONTAINS(diag.text, "not an ONNX model");
+    }
+    diag = (struct diag){0};
+    assert_int_equal(model_onnx_parse(NULL, 0, -1, &graph, &diag), -EINVAL);
+    CHECK_CONTAINS(diag.text, "empty");
+}
+
+static void files_that_cannot_be_read_are_named(void **state)
+{
+    struct graph *graph = NULL;
+    struct diag diag = {0};
+
+    assert_int_equal(model_onnx_load("/nonexistent/model.onnx", &graph, &diag), -ENOENT);
+    CHECK_CONTAINS(diag.text, "cannot open '/nonexistent/model.onnx'");
+    diag = (struct diag){0};
+    assert_int_equal(model_onnx_load("/", &graph, &diag), -EISDIR);
+    diag = (struct diag){0};
+    assert_int_equal(model_onnx_load("/dev/null", &graph, &diag), -EINVAL);
+    CHECK_CONTAINS(diag.text, "not a regular file");
+}
+
+/* Writes the model with its weight at `location` and loads it. */
+static int load_external(struct onnx_sample *s, const char *folder, char *location, char *offset,
+                         char *length, struct graph **out_graph, struct diag *diag)
+{
+    size_t size;
+    uint8_t *bytes;
+    char *path;
+    int rc;
+
+    s->weight.n_float_data = 0;
+    s->weight.has_data_location = 1;
+    s->weight.data_location = 1;
+    s->weight.n_external_data = 3;
+    s->external[0].key = "location";
+    s->external[0].value = location;
+    s->external[1].key = "offset";
+    s->external[1].value = offset;
+    s->external[2].key = "length";
+    s->external[2].value = length;
+    bytes = onnx_sample_pack(s, &size);
+    path = temp_write(folder, "model.onnx", bytes, size);
+    free(bytes);
+    *diag = (struct diag){0};
+    rc = model_onnx_load(path, out_graph, diag);
+    free(path);
+    return rc;
+}
+
+static void data_files_stay_inside_the_folder(void **state)
+{
+    static const struct {
+        const char *location, *offset, *length;
+        int error;
+        const char *text;
+    } cases[] = {
+        {"../secret", "0", "24", -EACCES, "outside the model's folder"},
+        {"sub/../../secret", "0", "24", -EACCES, "outside the model's folder"},
+        {"/etc/passwd", "0", "24", -EACCES, "outside the model's folder"},
+        {"link", "0", "24", -EACCES, "symbolic link"},
+        {"", "0", "24", -EACCES, "outside"},
+        {"absent", "0", "24", -ENOENT, "cannot be opened"},
+        {"sub", "0", "24", -EINVAL, "not a regular file"},
+        {"data", "8", "24", -EINVAL, "needs 24 bytes from byte 8 of 'data', which has 28"},
+        {"data", "4", "20", -EINVAL, "says that 'data' holds 20"},
+        {"data", "-4", "24", -EINVAL, "'-4' as the offset"},
+        {"data", "18446744073709551615", "24", -EINVAL, "as the offset"},
+    };
+    char *folder = temp_create();
+    char *inner = temp_path(folder, "model");
+    char *sub = temp_path(inner, "sub");
+    char *link = temp_path(inner, "link");
+    float data[7] = {-1, 10, 11, 12, 13, 14, 15};
+    struct onnx_sample s;
+    struct graph *graph = NULL;
+    struct diag diag;
+
+    onnx_sample_init(&s);
+    CHECK_OK(mkdir(inner, 0700));
+    CHECK_OK(mkdir(sub, 0700));
+    CHECK_OK(symlink("../secret", link));
+    free(temp_write(folder, "secret", data, sizeof(data)));
+    free(temp_write(inner, "data", data, sizeof(data)));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int rc = load_external(&s, inner, (char *)cases[i].location, (char *)cases[i].offset,
+                               (char *)cases[i].length, &graph, &diag);
+
+        if (rc != cases[i].error)
+            fail_msg("'%s' gives %d: %s", cases[i].location, rc, diag.text);
+        CHECK_CONTAINS(diag.text, cases[i].text);
+    }
+    CHECK_OK(load_external(&s, inner, "./data", "4", "24", &graph, &diag));
+    CHECK_NEAR(((float *)graph_find_value(graph, "w")->data)[0], 10, 0);
+    graph_destroy(&graph);
+    expect_failure(&s, -EACCES, "not allowed here");
+    free(inner);
+    free(sub);
+    free(link);
+    temp_destroy(&folder);
+}
+
+/* A file of empty submessages would unfold to many times its size. */
+static void unfolding_is_bounded(void **state)
+{
+    enum { COUNT = 4 << 20 };
+    uint8_t *bytes = malloc(2 * COUNT + 16);
+    size_t size = 0;
+    struct graph *graph = NULL;
+    struct diag diag = {0};
+
+    bytes[size++] = 1 << 3; /* ir_version = 8 */
+    bytes[size++] = 8;
+    bytes[size++] = 7 << 3 | 2; /* the graph, of 2 * COUNT bytes */
+    for (uint32_t length = 2 * COUNT; length != 0; length >>= 7)
+        bytes[size++] = (uint8_t)((length & 0x7f) | (length > 0x7f ? 0x80 : 0));
+    for (int i = 0; i < COUNT; i++) {
+        bytes[size++] = 1 << 3 | 2; /* an empty node */
+        bytes[size++] = 0;
+    }
+    assert_int_equal(model_onnx_parse(bytes, size, -1, &graph, &diag), -E2BIG);
+    CHECK_CONTAINS(diag.text, "unfolds to more than");
+    free(bytes);
+}
+
+static void tensors_are_read_in_all_encodings(void **state)
+{
+    struct tensor_view view;
+    Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
+    int64_t dims[] = {2};
+    int32_t small[] = {-3, 200};
+    uint64_t large[] = {5, 4000000000u};
+    double doubles[] = {0.5, -2};
+    uint8_t bools[] = {0, 7};
+    struct diag diag = {0};
+
+    proto.dims = dims;
+    proto.n_dims = 1;
+    proto.has_data_type = 1;
+    proto.int32_data = small;
+    proto.n_int32_data = 2;
+    proto.data_type = DTYPE_I8;
+    CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
+    assert_int_equal(((int8_t *)view.data)[0], -3);
+    free(view.data);
+    proto.data_type = DTYPE_BOOL;
+    CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
+    assert_int_equal(((uint8_t *)view.data)[1], 1);
+    free(view.data);
+    proto.uint64_data = large;
+    proto.n_uint64_data = 2;
+    proto.data_type = DTYPE_U32;
+    CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
+    CHECK_U64(((uint32_t *)view.data)[1], 4000000000u);
+    free(view.data);
+    proto.double_data = doubles;
+    proto.n_double_data = 2;
+    proto.data_type = DTYPE_F64;
+    CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
+    CHECK_NEAR(((double *)view.data)[1], -2, 0);
+    free(view.data);
+    proto.has_raw_data = 1;
+    proto.raw_data.len = 2;
+    proto.raw_data.data = malloc(2);
+    memcpy(proto.raw_data.data, bools, 2);
+    proto.data_type = DTYPE_BOOL;
+    CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
+    assert_int_equal(((uint8_t *)view.data)[1], 1);
+    free(view.data);
+}
+
+static void models_of_the_shared_set_are_read(void **state)
+{
+    static const char *const cases[] = {
+        "onnx-cases/light/test_light_squeezenet/model.onnx",
+        "onnx-cases/light-rand/test_rand_shufflenet/model.onnx",
+        "onnx-cases/exported/test_resnet18_w20/model.onnx",
+        "onnx-cases/exported/test_transformer_encoder_d128_l4_s64/model.onnx",
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *path = place_shared(cases[i]);
+        struct graph *graph;
+        struct diag diag = {0};
+
+        if (path == NULL)
+            CHECK_SKIP("the shared models are not here");
+        if (model_onnx_load(path, &graph, &diag) < 0)
+            fail_msg("%s", diag.text);
+        assert_string_equal(graph->path, path);
+        assert_true(graph->input_count >= 1 && graph->input_count <= 2);
+        graph_destroy(&graph);
+        free(path);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sound_model_is_read),
+        cmocka_unit_test(old_models_list_initialisers_as_inputs),
+        cmocka_unit_test(versions_have_limits),
+        cmocka_unit_test(edges_must_fit),
+        cmocka_unit_test(names_must_be_there),
+        cmocka_unit_test(initialisers_must_fit_their_shape),
+        cmocka_unit_test(inputs_must_be_tensors),
+        cmocka_unit_test(attributes_are_read_or_refused),
+        cmocka_unit_test(truncated_models_are_refused),
+        cmocka_unit_test(other_files_are_called_foreign),
+        cmocka_unit_test(files_that_cannot_be_read_are_named),
+        cmocka_unit_test(data_files_stay_inside_the_folder),
+        cmocka_unit_test(unfolding_is_bounded),
+        cmocka_unit_test(tensors_are_read_in_all_encodings),
+        cmocka_unit_test(models_of_the_shared_set_are_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

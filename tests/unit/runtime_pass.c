@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each optimisation: what it changes, what it must leave alone, and that the numbers stay. */
+#include "runtime/pass.h"
+#include "tests/support/check.h"
+#include "tests/support/graph_build.h"
+
+typedef int pass_fn(struct graph *graph, struct diag *diag);
+
+static int fold_constants(struct graph *graph, struct diag *diag)
+{
+    return pass_fold_constants(graph, eval_node, diag);
+}
+
+static int optimise(struct graph *graph, struct diag *diag)
+{
+    return graph_optimise(graph, eval_node, diag);
+}
+
+static void infer(struct graph *graph)
+{
+    struct diag diag = {0};
+
+    if (shape_infer(graph, eval_node, &diag) < 0)
+        fail_msg("%s", diag.text);
+}
+
+/* Runs the pass, checks the graph, and compares output 0 before and after. Returns what the pass
+ * returned. */
+static int apply(struct graph *graph, pass_fn *pass, double tolerance)
+{
+    struct diag diag = {0};
+    struct shape shape = graph->outputs[0]->shape;
+    float *before = build_evaluate(graph, 0, 7);
+    float *after;
+    int rc = pass(graph, &diag);
+
+    if (rc < 0 || graph_check(graph, &diag) < 0)
+        fail_msg("%s", diag.text);
+    assert_true(shape_equal(&shape, &graph->outputs[0]->shape));
+    after = build_evaluate(graph, 0, 7);
+    for (int64_t i = 0; i < shape_elements(&shape); i++)
+        CHECK_NEAR(after[i], before[i], tolerance);
+    free(before);
+    free(after);
+    return rc;
+}
+
+static void constants_are_computed_once(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Tile", "t:f32=1,2,3; r:i64=4", "", "long");
+    build_node(graph, "Reshape", "long; s:i64=3,4", "", "matrix");
+    build_node(graph, "MatMul", "x:f32 2,3; matrix", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, fold_constants, 0), 2);
+    assert_int_equal(graph->node_count, 1);
+    assert_non_null(graph_find_value(graph, "matrix")->data);
+    assert_null(graph_find_value(graph, "long"));
+    graph_destroy(&graph);
+}
+
+static void shapes_and_constants_fold_without_kernels(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Shape", "x:f32 2,6", "", "s");
+    build_node(graph, "Constant", "", "value_float=0.5", "half");
+    build_node(graph, "Mul", "x;half", "", "p");
+    build_node(graph, "Reshape", "p;s", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, fold_constants, 0), 2);
+    assert_int_equal(graph->node_count, 2);
+    graph_destroy(&graph);
+}
+
+static void an_output_may_become_a_constant(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Constant", "", "value_float=0.5", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, fold_constants, 0), 1);
+    assert_int_equal(graph->node_count, 0);
+    graph_destroy(&graph);
+}
+
+static void what_does_nothing_is_dropped(void **state)
+{
+    static const struct {
+        const char *op_type;
+        const char *inputs;
+        const char *attributes;
+        int dropped;
+    } cases[] = {
+        {"Identity", "r", "", 1},
+        {"Dropout", "r", "", 1},
+        {"Reshape", "r; s:i64=2,1,3", "", 1},
+        {"Reshape", "r; s:i64=3,2", "", 0},
+        {"Flatten", "r", "axis=1", 0},
+        {"Transpose", "r", "perm=[0,1,2]", 1},
+        {"Transpose", "r", "perm=[2,1,0]", 0},
+        {"Cast", "r", "to=1", 1},
+        {"Concat", "r", "axis=0", 1},
+        {"Sum", "r", "", 1},
+        {"Sum", "r;r", "", 0},
+        {"Pad", "r; p:i64=0,0,0,0,0,0", "", 1},
+        {"Pad", "r; p:i64=1,0,0,-1,0,0", "", 0},
+        {"Slice", "r; b:i64=0; e:i64=2", "", 1},
+        {"Slice", "r; b:i64=-1; e:i64=-3; a:i64=0; t:i64=-1", "", 0},
+        {"Clip", "r", "", 1},
+        {"Clip", "r; lo:f32 =0", "", 0},
+        {"Expand", "r; s:i64=2,1,3", "", 1},
+        {"Relu", "r", "", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(13);
+        int dropped;
+
+        build_node(graph, "Tanh", "x:f32 2,1,3", "", "r");
+        build_node(graph, cases[i].op_type, cases[i].inputs, cases[i].attributes, "m");
+        build_node(graph, "Sigmoid", "m", "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        dropped = apply(graph, pass_drop_identities, 0);
+        if (dropped != cases[i].dropped)
+            fail_msg("%s(%s) drops %d", cases[i].op_type, cases[i].inputs, dropped);
+        assert_int_equal(graph->node_count, 3 - dropped);
+        graph_destroy(&graph);
+    }
+}
+
+static void a_mask_that_is_read_keeps_its_dropout(void **state)
+{
+    struct graph *graph = build_graph(13);
+    struct diag diag = {0};
+
+    build_node(graph, "Dropout", "x:f32 2", "", "y;mask");
+    build_output(graph, "y");
+    build_output(graph, "mask");
+    infer(graph);
+    assert_int_equal(pass_drop_identities(graph, &diag), 0);
+    graph_destroy(&graph);
+}
+
+#define NORM "s:f32=0.5,2; b:f32=1,-1; m:f32=0.25,-0.5; v:f32=0.5,2"
+
+static void batch_norm_goes_into_the_conv(void **state)
+{
+    static const char *const convs[] = {
+        "x:f32 1,2,4,4; w:f32 2,2,1,1=1,2,3,4",
+        "x:f32 1,2,4,4; w:f32 2,2,1,1=1,2,3,4; c:f32=0.5,0.25",
+    };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct graph *graph = build_graph(13);
+
+        build_node(graph, "Conv", convs[i], "", "r");
+        build_node(graph, "BatchNormalization", "r;" NORM, "epsilon=0.001", "y");
+        build_output(graph, "y");
+        infer(graph);
+        assert_int_equal(apply(graph, pass_fold_batch_norm, 1e-5), 1);
+        assert_int_equal(graph->node_count, 1);
+        assert_int_equal(graph->nodes[0]->origin_count, 2);
+        assert_string_equal(graph->nodes[0]->origins[1], "BatchNormalization_1");
+        assert_string_equal(graph->nodes[0]->outputs[0]->name, "y");
+        graph_destroy(&graph);
+    }
+}
+
+/* The Conv's result is read twice; the weights are not constant. */
+static void batch_norm_stays_where_it_must(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1=1,2,3,4", "", "r");
+    build_node(graph, "BatchNormalization", "r;" NORM, "", "n");
+    build_node(graph, "Add", "r;n", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fold_batch_norm, 0), 0);
+    graph_destroy(&graph);
+
+    graph = build_graph(13);
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "r");
+    build_node(graph, "BatchNormalization", "r;" NORM, "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fold_batch_norm, 0), 0);
+    graph_destroy(&graph);
+}
+
+/* Two Convs share their weights: only one of them may be scaled. */
+static void shared_weights_are_copied(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1=1,2,3,4", "", "r");
+    build_node(graph, "BatchNormalization", "r;" NORM, "", "n");
+    build_node(graph, "Conv", "n;w", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fold_batch_norm, 1e-4), 1);
+    CHECK_NEAR(((float *)graph_find_value(graph, "w")->data)[3], 4, 0);
+    graph_destroy(&graph);
+}
+
+static void activations_are_fused(void **state)
+{
+    static const struct {
+        const char *op_type;
+        const char *inputs;
+        const char *attributes;
+        enum activation activation;
+    } cases[] = {
+        {"Relu", "c", "", ACTIVATION_RELU},
+        {"LeakyRelu", "c", "alpha=0.2", ACTIVATION_LEAKY_RELU},
+        {"Clip", "c; lo:f32 =0; hi:f32 =0.5", "", ACTIVATION_CLIP},
+        {"Clip", "c; -; hi:f32 =0.5", "", ACTIVATION_CLIP},
+        {"Sigmoid", "c", "", ACTIVATION_SIGMOID},
+        {"Tanh", "c", "", ACTIVATION_TANH},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(13);
+
+        build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,3,3", "", "c");
+        build_node(graph, cases[i].op_type, cases[i].inputs, cases[i].attributes, "y");
+        build_output(graph, "y");
+        infer(graph);
+        assert_int_equal(apply(graph, pass_fuse, 2e-6), 1);
+        assert_int_equal(graph->node_count, 1);
+        assert_int_equal(graph->nodes[0]->fused.activation, cases[i].activation);
+        assert_int_equal(graph->nodes[0]->origin_count, 2);
+        graph_destroy(&graph);
+    }
+}
+
+static void gemm_takes_an_activation(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Gemm", "a:f32 2,3; b:f32 3,4; d:f32 4", "", "c");
+    build_node(graph, "Relu", "c", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fuse, 1e-6), 1);
+    graph_destroy(&graph);
+}
+
+static void a_constant_per_channel_becomes_the_bias(void **state)
+{
+    static const struct {
+        const char *constant;
+        bool fuses;
+    } cases[] = {
+        {"k:f32 2,1,1=1,2", true}, {"k:f32 1,2,1,1=1,2", true},
+        {"k:f32 2,1=1,2", false}, /* per row */
+        {"k:f32=1,2", false},     /* per column */
+        {"k:f32 2,1,1", false},   /* not constant */
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(13);
+        char inputs[64];
+
+        snprintf(inputs, sizeof(inputs), "%s; c", cases[i].constant);
+        build_node(graph, "Conv", "x:f32 1,2,2,2; w:f32 2,2,1,1", "", "c");
+        build_node(graph, "Add", inputs, "", "s");
+        build_node(graph, "Relu", "s", "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        if ((apply(graph, pass_fuse, 1e-6) == 2) != cases[i].fuses)
+            fail_msg("%s", cases[i].constant);
+        graph_destroy(&graph);
+    }
+}
+
+/* The end of a ResNet block with a projection: two Convs are added; the later one does it all. */
+static void a_residual_is_fused_into_the_later_conv(void **state)
+{
+    struct graph *graph = build_graph(13);
+    const struct node *last;
+
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 3,2,1,1", "", "left");
+    build_node(graph, "Conv", "x; u:f32 3,2,1,1", "", "right");
+    build_node(graph, "Sum", "left;right", "", "s");
+    build_node(graph, "Relu", "s", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fuse, 1e-6), 2);
+    assert_int_equal(graph->node_count, 2);
+    last = graph->nodes[1];
+    assert_string_equal(last->name, "Conv_1");
+    assert_int_equal(last->fused.residual_input, 3);
+    assert_string_equal(last->inputs[3]->name, "left");
+    assert_int_equal(last->origin_count, 3);
+    graph_destroy(&graph);
+}
+
+/* The residual is computed after the Conv in the model's order: the Conv must move behind it. */
+static void a_residual_that_comes_later_moves_the_conv(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "c");
+    build_node(graph, "Tanh", "x", "", "late");
+    build_node(graph, "Add", "c;late", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fuse, 1e-6), 1);
+    assert_string_equal(graph->nodes[1]->op_type, "Conv");
+    graph_destroy(&graph);
+}
+
+static void what_is_read_elsewhere_is_not_fused(void **state)
+{
+    struct graph *graph = build_graph(13);
+
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "c");
+    build_node(graph, "Relu", "c", "", "r");
+    build_node(graph, "Add", "c;r", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fuse, 0), 0);
+    graph_destroy(&graph);
+
+    graph = build_graph(13);
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "c");
+    build_node(graph, "Add", "c;c", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fuse, 0), 0);
+    graph_destroy(&graph);
+
+    /* A residual that must be broadcast stays an Add; so does the result that is an output. */
+    graph = build_graph(13);
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "c");
+    build_node(graph, "Add", "c;z:f32 1,1,4,4", "", "y");
+    build_node(graph, "Relu", "y", "", "r");
+    build_output(graph, "r");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fuse, 0), 0);
+    graph_destroy(&graph);
+}
+
+static void all_passes_together(void **state)
+{
+    struct graph *graph = build_graph(13);
+    const struct node *node;
+
+    build_node(graph, "Tile", "t:f32=1,2,3; rep:i64=4", "", "flat");
+    build_node(graph, "Reshape", "flat; sh:i64=2,6,1,1", "", "w");
+    build_node(graph, "Conv", "x:f32 1,6,5,5; w", "", "c");
+    build_node(graph, "BatchNormalization", "c;" NORM, "", "n");
+    build_node(graph, "Dropout", "n", "", "d");
+    build_node(graph, "Conv", "x; w2:f32 2,6,1,1", "", "shortcut");
+    build_node(graph, "Add", "shortcut;d", "", "sum");
+    build_node(graph, "Relu", "sum", "", "r");
+    build_node(graph, "Identity", "r", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, optimise, 1e-4), 0);
+    assert_int_equal(graph->node_count, 2);
+    node = graph->nodes[1];
+    assert_string_equal(node->op_type, "Conv");
+    assert_int_equal(node->fused.activation, ACTIVATION_RELU);
+    assert_true(node->fused.residual_input >= 0);
+    assert_string_equal(graph->outputs[0]->name, "y");
+    graph_destroy(&graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constants_are_computed_once),
+        cmocka_unit_test(shapes_and_constants_fold_without_kernels),
+        cmocka_unit_test(an_output_may_become_a_constant),
+        cmocka_unit_test(what_does_nothing_is_dropped),
+        cmocka_unit_test(a_mask_that_is_read_keeps_its_dropout),
+        cmocka_unit_test(batch_norm_goes_into_the_conv),
+        cmocka_unit_test(batch_norm_stays_where_it_must),
+        cmocka_unit_test(shared_weights_are_copied),
+        cmocka_unit_test(activations_are_fused),
+        cmocka_unit_test(gemm_takes_an_activation),
+        cmocka_unit_test(a_constant_per_channel_becomes_the_bias),
+        cmocka_unit_test(a_residual_is_fused_into_the_later_conv),
+        cmocka_unit_test(a_residual_that_comes_later_moves_the_conv),
+        cmocka_unit_test(what_is_read_elsewhere_is_not_fused),
+        cmocka_unit_test(all_passes_together),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
