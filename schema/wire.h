@@ -156,14 +156,14 @@ enum ot_wire_dtype {
 struct ot_wire_op {
     struct ot_wire_header header;
     uint32_t op_id;
-    uint32_t name;
-    uint32_t type;     /* "Conv", ...; "label", "phase", "copy", "counter", "mark" have a meaning of
-                          their own, see schema/store.md */
-    uint32_t model_id; /* 0: belongs to no model */
-    uint32_t node_id;  /* string: the op's id in its model */
-    uint32_t device;   /* string: "cpu:0", "cuda:0" */
-    uint32_t params;   /* string: a JSON object */
-    uint32_t source;   /* string: "file:line" */
+    uint32_t name; /* not 0 */
+    uint32_t type; /* not 0. "Conv", ...; "label", "phase", "copy", "counter", "mark" have a meaning
+                      of their own, see schema/store.md */
+    uint32_t model_id;        /* 0: belongs to no model */
+    uint32_t node_id;         /* string: the op's id in its model */
+    uint32_t device;          /* string: "cpu:0", "cuda:0" */
+    uint32_t params;          /* string: a JSON object */
+    uint32_t source;          /* string: "file:line" */
     int64_t computation_flop; /* -1: not known. A multiply and an add are two */
     int64_t memory_bytes;    /* -1: not known. Inputs read plus outputs written, weights included */
     int64_t workspace_bytes; /* -1: not known. Scratch while the op runs */

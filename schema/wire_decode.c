@@ -232,8 +232,8 @@ int ot_wire_decode_op(const void *frame, size_t length, struct ot_wire_op_view *
 {
     static const struct ot_rule rules[] = {
         OT_RULE(ot_wire_op, op_id, 1, OT_WIRE_OPS_MAX),
-        RULE_STRING(ot_wire_op, name),
-        RULE_STRING(ot_wire_op, type),
+        OT_RULE(ot_wire_op, name, 1, OT_WIRE_STRINGS_MAX),
+        OT_RULE(ot_wire_op, type, 1, OT_WIRE_STRINGS_MAX),
         OT_RULE(ot_wire_op, model_id, 0, OT_WIRE_MODELS_MAX),
         RULE_STRING(ot_wire_op, node_id),
         RULE_STRING(ot_wire_op, device),

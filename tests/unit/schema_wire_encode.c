@@ -212,8 +212,8 @@ static void random_definition(struct definition *definition, size_t tensor_max, 
 
     definition->op = (struct ot_wire_op){
         .op_id = random_id(OT_WIRE_OPS_MAX),
-        .name = random_string_id(),
-        .type = random_string_id(),
+        .name = random_id(OT_WIRE_STRINGS_MAX),
+        .type = random_id(OT_WIRE_STRINGS_MAX),
         .model_id = (uint32_t)random_up_to(OT_WIRE_MODELS_MAX),
         .node_id = random_string_id(),
         .device = random_string_id(),
@@ -377,7 +377,7 @@ static void op_encoder_refuses_what_the_decoder_would(void **state)
     static struct definition definition;
     struct ot_wire_op *op = &definition.op;
 
-    op->op_id = 1;
+    op->op_id = op->name = op->type = 1;
     op->input_count = OT_WIRE_TENSORS_MAX;
     op->output_count = 1;
     assert_int_equal(ot_wire_encode_op(op, definition.shapes, NULL, frame, sizeof(frame)), -EINVAL);
