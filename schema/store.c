@@ -168,6 +168,9 @@ int store_open(const char *path, enum store_mode mode, struct store **out_store,
         return diag_set(diag, -ENOMEM, "no memory to open a store");
     store->mode = mode;
     store->lock_fd = -1;
+    for (int i = 0; i < STORE_ROWS_COUNT; i++)
+        store->rows[i].table = &store_rows_tables[i];
+    store_forget_accounts(store);
     store->path = strdup(mode == STORE_MEMORY ? "the store in memory" : path);
     if (!store->path)
         rc = diag_set(diag, -ENOMEM, "no memory to open a store");
@@ -193,14 +196,19 @@ void store_close(struct store **store_slot)
     *store_slot = NULL;
     for (int i = 0; i < STORE_STATEMENT_COUNT; i++)
         sqlite3_finalize(store->statements[i]);
+    for (int i = 0; i < STORE_ROWS_COUNT; i++)
+        rows_finalize(&store->rows[i]);
     if (store->db && store->mode == STORE_WRITE) {
         /* A reader that keeps the log busy leaves the rest of this to the next writer. */
         sqlite3_busy_timeout(store->db, 0);
         store_rollback(store);
-        sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
     sqlite3_close_v2(store->db);
     store_lock_release(store->lock_fd); /* last: the next writer finds all of it done */
+    for (int i = 0; i < STORE_ROWS_COUNT; i++)
+        rows_deinit(&store->rows[i]);
+    rollup_deinit(&store->rollup);
     free(store->path);
     free(store);
 }
@@ -210,14 +218,54 @@ struct sqlite3 *store_handle(struct store *store)
     return store->db;
 }
 
+/* Changes when another connection has committed: then what we remember may be wrong. */
+static int check_data_version(struct store *store, struct diag *diag)
+{
+    sqlite3_stmt *statement;
+    int64_t version = 0;
+    int rc =
+        store_statement(store, STORE_GET_DATA_VERSION, "PRAGMA data_version", &statement, diag);
+
+    if (rc < 0)
+        return rc;
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        version = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    if (version != store->data_version)
+        store_forget_accounts(store);
+    store->data_version = version;
+    return 0;
+}
+
+/* What BEGIN IMMEDIATE does, but for main alone: the attached images are not there to be written. */
+static int take_write_lock(struct store *store, struct diag *diag)
+{
+    sqlite3_stmt *statement;
+    int rc = store_statement(store, STORE_TAKE_WRITE_LOCK, "DELETE FROM main.meta WHERE 0",
+                             &statement, diag);
+
+    return rc < 0 ? rc : store_step(store, statement, "write", diag);
+}
+
 int store_begin(struct store *store, struct diag *diag)
 {
-    return store_exec(store, "BEGIN IMMEDIATE", "write", diag);
+    int rc = store_exec(store, "BEGIN", "write", diag);
+
+    if (rc < 0)
+        return rc;
+    rc = take_write_lock(store, diag);
+    if (rc == 0)
+        rc = check_data_version(store, diag);
+    if (rc < 0)
+        store_rollback(store);
+    return rc;
 }
 
 int store_commit(struct store *store, struct diag *diag)
 {
-    return store_exec(store, "COMMIT", "write", diag);
+    int rc = store_write_accounts(store, diag);
+
+    return rc < 0 ? rc : store_exec(store, "COMMIT", "write", diag);
 }
 
 void store_rollback(struct store *store)
@@ -225,4 +273,5 @@ void store_rollback(struct store *store)
     /* SQLite itself has rolled back after some errors. */
     if (!sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    store_forget_accounts(store);
 }

@@ -163,7 +163,7 @@ CREATE TABLE op_stat (
     min_ns       INTEGER NOT NULL,
     max_ns       INTEGER NOT NULL,
     kern_sum_ns  INTEGER NOT NULL, -- of kern_ns, where known
-    histogram    BLOB NOT NULL,    -- log-linear counts of dur_ns, see store.md
+    histogram    TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, see store.md
     PRIMARY KEY (op_id, lane_kind, bucket_ns, start_ns)
 ) WITHOUT ROWID;
 

@@ -1,94 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Appending the rows that are written a lot. */
+/* Appending the rows that are written a lot, with what is kept beside them. */
+#include <assert.h>
 #include <errno.h>
 
 #include "schema/store_private.h"
 
-static int add_event(struct store *store, const struct store_event *row, struct diag *diag)
-{
-    sqlite3_stmt *statement;
-    int rc = store_statement(store, STORE_ADD_EVENT,
-                             "INSERT INTO event(lane_id,op_id,run,start_ns,dur_ns,kern_ns,"
-                             "correlation,bytes) VALUES(?,?,?,?,?,?,?,?)",
-                             &statement, diag);
+/* The structs are rows as they stand: their fields are the columns, in order. */
+static_assert(sizeof(struct store_event) == 8 * sizeof(int64_t), "event");
+static_assert(sizeof(struct store_memory_event) == 6 * sizeof(int64_t), "memory_event");
+static_assert(sizeof(struct store_counter) == 5 * sizeof(int64_t), "counter");
 
-    if (rc < 0)
-        return rc;
-    store_bind_int(statement, 1, row->lane_id);
-    store_bind_int(statement, 2, row->op_id);
-    store_bind_int(statement, 3, row->run);
-    store_bind_int(statement, 4, row->start_ns);
-    store_bind_int(statement, 5, row->dur_ns);
-    store_bind_int(statement, 6, row->kern_ns);
-    store_bind_int(statement, 7, row->correlation);
-    store_bind_int(statement, 8, row->bytes);
-    return store_step(store, statement, "write", diag);
+const struct rows_table store_rows_tables[STORE_ROWS_COUNT] = {
+    [STORE_ROWS_EVENT] = {.name = "event",
+                          .columns = "lane_id,op_id,run,start_ns,dur_ns,kern_ns,correlation,bytes",
+                          .column_count = 8},
+    [STORE_ROWS_MEMORY_EVENT] = {.name = "memory_event",
+                                 .columns = "lane_id,op_id,run,time_ns,address,bytes",
+                                 .column_count = 6},
+    [STORE_ROWS_COUNTER] = {.name = "counter",
+                            .columns = "lane_id,op_id,run,time_ns,value",
+                            .column_count = 5,
+                            .last_is_real = true},
+};
+
+/* The rowid that SQLite will give to the next event: asked once per transaction. */
+static int next_rowid(struct store *store, int64_t *out_rowid, struct diag *diag)
+{
+    if (store->next_event == 0) {
+        int64_t last;
+        int rc = store_query_int(store, "SELECT max(rowid) FROM event", &last, diag);
+
+        if (rc < 0)
+            return rc;
+        store->next_event = last + 1;
+    }
+    *out_rowid = store->next_event;
+    return 0;
+}
+
+static int check_event(const struct store_event *event, size_t index, struct diag *diag)
+{
+    if (event->lane_id == STORE_NULL)
+        return diag_set(diag, -EINVAL, "event %zu of a batch has no lane", index);
+    if (event->start_ns == STORE_NULL)
+        return diag_set(diag, -EINVAL, "event %zu of a batch has no start", index);
+    if (event->dur_ns < 0 && event->dur_ns != STORE_NULL)
+        return diag_set(diag, -EINVAL, "event %zu of a batch ends before it starts", index);
+    return 0;
+}
+
+/* What event_batch and op_stat are to know about these events. */
+static int account(struct store *store, int64_t rowid, const struct store_event *rows, size_t count,
+                   struct diag *diag)
+{
+    const struct lane *lane = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const struct store_event *event = &rows[i];
+
+        rc = check_event(event, i, diag);
+        if (rc == 0 && (!lane || lane->lane_id != event->lane_id))
+            rc = lane_find(store, event->lane_id, &lane, diag);
+        if (rc == 0)
+            rc = batch_add(store, rowid + (int64_t)i, lane->session_id, event, diag);
+        if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
+            rc = rollup_add(store, lane->kind, event, diag);
+    }
+    return rc;
 }
 
 int store_add_events(struct store *store, const struct store_event *rows, size_t count,
                      struct diag *diag)
 {
-    int rc = 0;
+    int64_t rowid;
+    int rc;
 
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = add_event(store, &rows[i], diag);
+    if (count == 0)
+        return 0;
+    if (sqlite3_get_autocommit(store->db))
+        return diag_set(diag, -EINVAL, "events are added to %s outside a transaction", store->path);
+    rc = next_rowid(store, &rowid, diag);
+    if (rc == 0)
+        rc = account(store, rowid, rows, count, diag);
+    if (rc == 0)
+        rc = rows_add(store, &store->rows[STORE_ROWS_EVENT], rows, count, diag);
+    if (rc == 0)
+        store->next_event = rowid + (int64_t)count;
     return rc;
-}
-
-static int add_memory_event(struct store *store, const struct store_memory_event *row,
-                            struct diag *diag)
-{
-    sqlite3_stmt *statement;
-    int rc = store_statement(store, STORE_ADD_MEMORY_EVENT,
-                             "INSERT INTO memory_event(lane_id,op_id,run,time_ns,address,bytes)"
-                             " VALUES(?,?,?,?,?,?)",
-                             &statement, diag);
-
-    if (rc < 0)
-        return rc;
-    store_bind_int(statement, 1, row->lane_id);
-    store_bind_int(statement, 2, row->op_id);
-    store_bind_int(statement, 3, row->run);
-    store_bind_int(statement, 4, row->time_ns);
-    store_bind_int(statement, 5, row->address);
-    store_bind_int(statement, 6, row->bytes);
-    return store_step(store, statement, "write", diag);
 }
 
 int store_add_memory_events(struct store *store, const struct store_memory_event *rows,
                             size_t count, struct diag *diag)
 {
-    int rc = 0;
-
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = add_memory_event(store, &rows[i], diag);
-    return rc;
-}
-
-static int add_counter(struct store *store, const struct store_counter *row, struct diag *diag)
-{
-    sqlite3_stmt *statement;
-    int rc = store_statement(store, STORE_ADD_COUNTER,
-                             "INSERT INTO counter(lane_id,op_id,run,time_ns,value)"
-                             " VALUES(?,?,?,?,?)",
-                             &statement, diag);
-
-    if (rc < 0)
-        return rc;
-    store_bind_int(statement, 1, row->lane_id);
-    store_bind_int(statement, 2, row->op_id);
-    store_bind_int(statement, 3, row->run);
-    store_bind_int(statement, 4, row->time_ns);
-    sqlite3_bind_double(statement, 5, row->value); /* NaN becomes NULL */
-    return store_step(store, statement, "write", diag);
+    return rows_add(store, &store->rows[STORE_ROWS_MEMORY_EVENT], rows, count, diag);
 }
 
 int store_add_counters(struct store *store, const struct store_counter *rows, size_t count,
                        struct diag *diag)
 {
-    int rc = 0;
+    return rows_add(store, &store->rows[STORE_ROWS_COUNTER], rows, count, diag);
+}
 
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = add_counter(store, &rows[i], diag);
-    return rc;
+int store_write_accounts(struct store *store, struct diag *diag)
+{
+    int rc = batch_write(store, diag);
+
+    return rc < 0 ? rc : rollup_write(store, diag);
+}
+
+void store_forget_accounts(struct store *store)
+{
+    store->next_event = 0;
+    batch_clear(&store->batch);
+    rollup_clear(&store->rollup);
+    lane_cache_clear(&store->lanes);
 }

@@ -7,6 +7,10 @@
 #include <stdbool.h>
 
 #include "schema/store.h"
+#include "schema/store_batch.h"
+#include "schema/store_lane.h"
+#include "schema/store_rollup.h"
+#include "schema/store_rows.h"
 
 /* "OTRC": what file(1) and we know a store by. */
 #define STORE_APPLICATION_ID 0x4f545243
@@ -26,13 +30,25 @@ enum store_statement {
     STORE_PUT_MEM_CHUNK,
     STORE_PUT_VARIABLE,
     STORE_ADD_GAP,
-    STORE_ADD_EVENT,
-    STORE_ADD_MEMORY_EVENT,
-    STORE_ADD_COUNTER,
+    STORE_PUT_BATCH,
+    STORE_PUT_STAT,
+    STORE_GET_STAT,
+    STORE_GET_LANE,
+    STORE_GET_DATA_VERSION,
+    STORE_TAKE_WRITE_LOCK,
     STORE_END_SESSION,
     STORE_DROP_CURSORS,
     STORE_STATEMENT_COUNT,
 };
+
+/* Tables that are written a lot. */
+enum store_rows {
+    STORE_ROWS_EVENT,
+    STORE_ROWS_MEMORY_EVENT,
+    STORE_ROWS_COUNTER,
+    STORE_ROWS_COUNT,
+};
+extern const struct rows_table store_rows_tables[STORE_ROWS_COUNT];
 
 struct store {
     sqlite3 *db;
@@ -40,6 +56,14 @@ struct store {
     char *path;  /* as given; "memory" for STORE_MEMORY */
     int lock_fd; /* -1: none */
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
+    struct rows rows[STORE_ROWS_COUNT];
+    /* What follows is known from our own writing, and forgotten when another program has written.
+     */
+    int64_t data_version;
+    int64_t next_event; /* rowid of the next event; 0: to be asked */
+    struct lane_cache lanes;
+    struct batch batch;
+    struct rollup rollup;
 };
 
 /* store_error.c */
@@ -91,5 +115,13 @@ int store_step(struct store *store, sqlite3_stmt *statement, const char *doing, 
 
 /** Bind a number, or NULL for STORE_NULL. */
 int store_bind_int(sqlite3_stmt *statement, int column, int64_t value);
+
+/* store_events.c */
+
+/** Write the rows of event_batch and op_stat that the transaction changed. */
+int store_write_accounts(struct store *store, struct diag *diag);
+
+/** Forget what is known about the tables. */
+void store_forget_accounts(struct store *store);
 
 #endif

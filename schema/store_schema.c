@@ -103,7 +103,7 @@ static int put_meta(struct store *store, struct diag *diag)
 
 int store_create_schema(struct store *store, struct diag *diag)
 {
-    int rc = store_begin(store, diag);
+    int rc = store_exec(store, "BEGIN IMMEDIATE", "write", diag);
 
     if (rc == 0)
         rc = store_exec(store, store_tables_sql, "make the tables of", diag);
@@ -112,7 +112,7 @@ int store_create_schema(struct store *store, struct diag *diag)
     if (rc == 0)
         rc = put_meta(store, diag);
     if (rc == 0)
-        rc = store_commit(store, diag);
+        rc = store_exec(store, "COMMIT", "write", diag);
     if (rc < 0)
         store_rollback(store);
     return rc;

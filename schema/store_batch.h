@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The row of event_batch that is being filled: which rows of `event`, which time, whose. A batch
+ * ends after BATCH_ROWS_MAX rows; small commits that follow each other closely share one.
+ */
+#ifndef OPTRACE_SCHEMA_STORE_BATCH_H
+#define OPTRACE_SCHEMA_STORE_BATCH_H
+
+#include <stdbool.h>
+
+#include "schema/store.h"
+
+enum {
+    /* Few enough that a narrow time window reads little besides its own rows, many enough that the
+     * batches of a full store are read in a millisecond. */
+    BATCH_ROWS_MAX = 8192,
+    BATCH_LANES_MAX = 64, /* as store.sql says */
+};
+
+/* A later commit goes on with a batch that began less than this before. */
+#define BATCH_SPAN_NS INT64_C(10000000000)
+
+struct batch {
+    int64_t first_rowid, last_rowid; /* first > last: empty */
+    int64_t start_ns, end_ns, dur_max_ns;
+    int64_t session_min, session_max;
+    int64_t lanes[BATCH_LANES_MAX];
+    uint32_t lane_count; /* BATCH_LANES_MAX + 1: more */
+    bool is_dirty;
+};
+
+/** Count the event whose rowid is `rowid`; a full or unfitting batch is written first. */
+int batch_add(struct store *store, int64_t rowid, int64_t session_id,
+              const struct store_event *event, struct diag *diag);
+
+/** Write the batch, which may go on after the commit. */
+int batch_write(struct store *store, struct diag *diag);
+
+/** Forget the batch, so that the next event begins one. */
+void batch_clear(struct batch *batch);
+
+#endif

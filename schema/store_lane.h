@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lanes of the writer in memory: whose they are and of which kind, as every event asks. */
+#ifndef OPTRACE_SCHEMA_STORE_LANE_H
+#define OPTRACE_SCHEMA_STORE_LANE_H
+
+#include "schema/store.h"
+
+enum { STORE_LANE_KIND_COUNT = 3, LANE_SLOTS = 4096 };
+
+/* thread, stream, queue */
+extern const char *const store_lane_kinds[STORE_LANE_KIND_COUNT];
+
+struct lane {
+    int64_t lane_id; /* 0: free slot */
+    int64_t session_id;
+    uint8_t kind; /* index into store_lane_kinds */
+};
+
+/* A cache with one place per hash value: the last lane of a value is remembered. */
+struct lane_cache {
+    struct lane slots[LANE_SLOTS];
+};
+
+/** The index of a kind, or -EINVAL for a text that is none. */
+int lane_kind_of(const char *text);
+
+/** Find a lane, in the cache or the file. -EINVAL when it was never put. *out_lane is borrowed
+ * until the next call. */
+int lane_find(struct store *store, int64_t lane_id, const struct lane **out_lane,
+              struct diag *diag);
+
+/** A lane is being put anew. */
+void lane_forget(struct lane_cache *cache, int64_t lane_id);
+void lane_cache_clear(struct lane_cache *cache);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Roll-ups: a hash of the buckets being filled, written to op_stat before each commit. */
+#include "schema/store_rollup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/store_private.h"
+
+enum {
+    ROLLUP_ENTRIES_MAX = 1 << 16, /* before all are written and forgotten */
+    ROLLUP_ENTRIES_MIN = 1 << 9,
+    ROLLUP_IDLE_MAX = 64, /* commits: 16 s when they come every 250 ms */
+};
+
+static uint32_t hash_of(int64_t op_id, int64_t start_ns, uint8_t lane_kind)
+{
+    uint64_t mixed = (uint64_t)op_id * 4 + lane_kind;
+
+    mixed ^= (uint64_t)start_ns * UINT64_C(0x9e3779b97f4a7c15);
+    mixed *= UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)(mixed >> 32);
+}
+
+static void insert_slot(struct rollup *rollup, uint32_t index)
+{
+    const struct rollup_entry *entry = &rollup->entries[index];
+    uint32_t slot = hash_of(entry->op_id, entry->start_ns, entry->lane_kind) & rollup->slot_mask;
+
+    while (rollup->slots[slot])
+        slot = (slot + 1) & rollup->slot_mask;
+    rollup->slots[slot] = index + 1;
+}
+
+static void rebuild_slots(struct rollup *rollup)
+{
+    memset(rollup->slots, 0, ((size_t)rollup->slot_mask + 1) * sizeof(*rollup->slots));
+    for (uint32_t i = 0; i < rollup->entry_count; i++)
+        insert_slot(rollup, i);
+}
+
+/* Room for twice as many entries; the slots stay at most half full. */
+static int grow(struct rollup *rollup)
+{
+    uint32_t capacity = rollup->entry_capacity ? rollup->entry_capacity * 2 : ROLLUP_ENTRIES_MIN;
+    struct rollup_entry *entries = realloc(rollup->entries, capacity * sizeof(*rollup->entries));
+    uint32_t *slots;
+
+    if (!entries)
+        return -ENOMEM;
+    rollup->entries = entries;
+    slots = realloc(rollup->slots, 2 * (size_t)capacity * sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    rollup->slots = slots;
+    rollup->entry_capacity = capacity;
+    rollup->slot_mask = capacity * 2 - 1;
+    rebuild_slots(rollup);
+    return 0;
+}
+
+static int parse_row(struct store *store, sqlite3_stmt *statement, struct rollup_entry *entry,
+                     struct diag *diag)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, 5);
+
+    entry->event_count = sqlite3_column_int64(statement, 0);
+    entry->sum_ns = sqlite3_column_int64(statement, 1);
+    entry->min_ns = sqlite3_column_int64(statement, 2);
+    entry->max_ns = sqlite3_column_int64(statement, 3);
+    entry->kern_sum_ns = sqlite3_column_int64(statement, 4);
+    return store_histogram_parse(text ? text : "", (size_t)sqlite3_column_bytes(statement, 5),
+                                 &entry->histogram, diag);
+}
+
+/* What the file holds for a new entry, if anything. */
+static int read_row(struct store *store, struct rollup_entry *entry, struct diag *diag)
+{
+    sqlite3_stmt *statement;
+    int code;
+    int rc = store_statement(store, STORE_GET_STAT,
+                             "SELECT event_count,sum_ns,min_ns,max_ns,kern_sum_ns,histogram"
+                             " FROM op_stat WHERE op_id=? AND lane_kind=? AND bucket_ns=?"
+                             " AND start_ns=?",
+                             &statement, diag);
+
+    if (rc < 0)
+        return rc;
+    sqlite3_bind_int64(statement, 1, entry->op_id);
+    sqlite3_bind_text(statement, 2, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 3, ROLLUP_BUCKET_NS);
+    sqlite3_bind_int64(statement, 4, entry->start_ns);
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW)
+        rc = parse_row(store, statement, entry, diag);
+    else if (code != SQLITE_DONE)
+        rc = store_fail(store, code, "read", diag);
+    sqlite3_reset(statement);
+    return rc;
+}
+
+static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int64_t start_ns,
+                     struct rollup_entry **out_entry, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    struct rollup_entry entry = {
+        .op_id = op_id, .start_ns = start_ns, .lane_kind = lane_kind, .min_ns = INT64_MAX};
+    int rc = 0;
+
+    if (rollup->entry_count == ROLLUP_ENTRIES_MAX) {
+        rc = rollup_write(store, diag);
+        rollup_clear(rollup);
+    }
+    if (rc == 0)
+        rc = read_row(store, &entry, diag);
+    if (rc == 0 && rollup->entry_count == rollup->entry_capacity && grow(rollup) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
+    if (rc < 0) {
+        store_histogram_deinit(&entry.histogram);
+        return rc;
+    }
+    rollup->entries[rollup->entry_count] = entry;
+    insert_slot(rollup, rollup->entry_count);
+    *out_entry = &rollup->entries[rollup->entry_count++];
+    return 0;
+}
+
+static struct rollup_entry *find_entry(struct rollup *rollup, uint8_t lane_kind, int64_t op_id,
+                                       int64_t start_ns)
+{
+    uint32_t slot = hash_of(op_id, start_ns, lane_kind);
+
+    if (!rollup->slots)
+        return NULL;
+    for (;; slot++) {
+        uint32_t index = rollup->slots[slot & rollup->slot_mask];
+        struct rollup_entry *entry = &rollup->entries[index - 1];
+
+        if (index == 0)
+            return NULL;
+        if (entry->op_id == op_id && entry->start_ns == start_ns && entry->lane_kind == lane_kind)
+            return entry;
+    }
+}
+
+/* The start of the bucket, rounded down for times before 1970 too. */
+static int64_t bucket_start(int64_t ns)
+{
+    int64_t rest = ns % ROLLUP_BUCKET_NS;
+
+    if (rest < 0)
+        rest += ROLLUP_BUCKET_NS;
+    return ns < INT64_MIN + rest ? INT64_MIN : ns - rest;
+}
+
+static void add_saturated(int64_t *sum, int64_t value)
+{
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = INT64_MAX;
+}
+
+int rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
+               struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    struct rollup_entry *entry;
+    uint32_t bin = store_bin_of(event->dur_ns);
+
+    if ((uint64_t)event->start_ns - (uint64_t)rollup->bucket_ns >= (uint64_t)ROLLUP_BUCKET_NS)
+        rollup->bucket_ns = bucket_start(event->start_ns);
+    entry = find_entry(rollup, lane_kind, event->op_id, rollup->bucket_ns);
+    if (!entry) {
+        int rc = new_entry(store, lane_kind, event->op_id, rollup->bucket_ns, &entry, diag);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (bin - entry->histogram.first < entry->histogram.length)
+        entry->histogram.counts[bin - entry->histogram.first]++;
+    else if (store_histogram_count(&entry->histogram, bin, 1) < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
+    entry->event_count++;
+    add_saturated(&entry->sum_ns, event->dur_ns);
+    if (event->kern_ns != STORE_NULL)
+        add_saturated(&entry->kern_sum_ns, event->kern_ns);
+    if (event->dur_ns < entry->min_ns)
+        entry->min_ns = event->dur_ns;
+    if (event->dur_ns > entry->max_ns)
+        entry->max_ns = event->dur_ns;
+    entry->is_dirty = true;
+    return 0;
+}
+
+static int write_entry(struct store *store, struct rollup_entry *entry, struct diag *diag)
+{
+    char *text = store->rollup.text;
+    size_t length = store_histogram_format(&entry->histogram, text);
+    sqlite3_stmt *statement;
+    int rc = store_statement(store, STORE_PUT_STAT,
+                             "REPLACE INTO op_stat(op_id,lane_kind,bucket_ns,start_ns,event_count,"
+                             "sum_ns,min_ns,max_ns,kern_sum_ns,histogram)"
+                             " VALUES(?,?,?,?,?,?,?,?,?,?)",
+                             &statement, diag);
+
+    if (rc < 0)
+        return rc;
+    sqlite3_bind_int64(statement, 1, entry->op_id);
+    sqlite3_bind_text(statement, 2, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 3, ROLLUP_BUCKET_NS);
+    sqlite3_bind_int64(statement, 4, entry->start_ns);
+    sqlite3_bind_int64(statement, 5, entry->event_count);
+    sqlite3_bind_int64(statement, 6, entry->sum_ns);
+    sqlite3_bind_int64(statement, 7, entry->min_ns);
+    sqlite3_bind_int64(statement, 8, entry->max_ns);
+    sqlite3_bind_int64(statement, 9, entry->kern_sum_ns);
+    sqlite3_bind_text(statement, 10, text, (int)length, SQLITE_STATIC);
+    rc = store_step(store, statement, "write", diag);
+    if (rc == 0) {
+        entry->is_dirty = false;
+        entry->idle_count = 0;
+    }
+    return rc;
+}
+
+/* Buckets gone by are not touched any more; one that is touched late is read again. */
+static void forget_idle(struct rollup *rollup)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < rollup->entry_count; i++) {
+        struct rollup_entry *entry = &rollup->entries[i];
+
+        if (++entry->idle_count <= ROLLUP_IDLE_MAX)
+            rollup->entries[kept++] = *entry;
+        else
+            store_histogram_deinit(&entry->histogram);
+    }
+    if (kept == rollup->entry_count)
+        return;
+    rollup->entry_count = kept;
+    rebuild_slots(rollup);
+}
+
+int rollup_write(struct store *store, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    int rc = 0;
+
+    if (rollup->entry_count == 0)
+        return 0;
+    if (!rollup->text)
+        rollup->text = malloc(STORE_HISTOGRAM_TEXT_MAX);
+    if (!rollup->text)
+        return diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
+    for (uint32_t i = 0; i < rollup->entry_count && rc == 0; i++) {
+        if (rollup->entries[i].is_dirty)
+            rc = write_entry(store, &rollup->entries[i], diag);
+    }
+    if (rc == 0)
+        forget_idle(rollup);
+    return rc;
+}
+
+void rollup_clear(struct rollup *rollup)
+{
+    for (uint32_t i = 0; i < rollup->entry_count; i++)
+        store_histogram_deinit(&rollup->entries[i].histogram);
+    rollup->entry_count = 0;
+    if (rollup->slots)
+        rebuild_slots(rollup);
+}
+
+void rollup_deinit(struct rollup *rollup)
+{
+    rollup_clear(rollup);
+    free(rollup->entries);
+    free(rollup->slots);
+    free(rollup->text);
+    memset(rollup, 0, sizeof(*rollup));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The roll-ups of one writer in memory: per op, lane kind and 10 s, what op_stat holds. Events are
+ * added as they come; the rows that changed are written by rollup_write() before the commit. A row
+ * that is in the file already is read when it is first touched.
+ */
+#ifndef OPTRACE_SCHEMA_STORE_ROLLUP_H
+#define OPTRACE_SCHEMA_STORE_ROLLUP_H
+
+#include <stdbool.h>
+
+#include "schema/store.h"
+#include "schema/store_stat.h"
+
+#define ROLLUP_BUCKET_NS INT64_C(10000000000)
+
+struct rollup_entry {
+    int64_t op_id;
+    int64_t start_ns; /* of the bucket */
+    int64_t event_count, sum_ns, min_ns, max_ns, kern_sum_ns;
+    struct store_histogram histogram;
+    uint32_t idle_count; /* commits since it was last touched */
+    uint8_t lane_kind;   /* index into store_lane_kinds */
+    bool is_dirty;
+};
+
+struct rollup {
+    struct rollup_entry *entries;
+    uint32_t *slots; /* open addressing: 1 + index into entries, 0 is free */
+    uint32_t entry_count, entry_capacity, slot_mask;
+    int64_t bucket_ns; /* start of the bucket of the last event */
+    char *text;        /* scratch for a histogram */
+};
+
+/** Count one finished event. */
+int rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
+               struct diag *diag);
+
+/** Write the rows that changed; forget those that have not changed for a while. */
+int rollup_write(struct store *store, struct diag *diag);
+
+/** Forget all that is not written: after a rollback, or when another program changed the file. */
+void rollup_clear(struct rollup *rollup);
+void rollup_deinit(struct rollup *rollup);
+
+#endif
