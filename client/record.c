@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is recorded in one go: marks, counters, memory, and events with given times. */
+#include <errno.h>
+#include <string.h>
+
+#include "client/greet.h"
+#include "client/hot.h"
+#include "client/optrace.h"
+
+/* Records that bring their own times read no clock for the housekeeping, except each of so many. */
+enum { RECORDS_PER_LOOK = 64 };
+
+#define OT_RECORD(id, name, text, uses_end, meaning)                                               \
+    static_assert(OPTRACE_KIND_##name == id, "kind " text);
+#include "schema/records.def"
+static_assert((int)OPTRACE_EVENT_REALTIME == (int)OT_RECORD_REALTIME, "flag");
+static_assert((int)OPTRACE_EVENT_WARMUP == (int)OT_RECORD_WARMUP, "flag");
+
+struct words {
+    uint64_t word[8];
+};
+
+static inline void write_words(struct ot_hot *hot, const struct words *words)
+{
+    struct ot_wire_record *record = &hot->ring->records[hot->state & hot->mask];
+
+    for (unsigned i = 0; i < 8; i++)
+        ot_record_store(record, i, words->word[i]);
+    ot_publish(hot, hot->state + 1);
+}
+
+static COLD int put_slowly(struct words *words)
+{
+    struct ot_hot *hot = &ot_hot;
+    const uint64_t now = ot_ticks();
+
+    if (hot->busy && hot->state == OT_STATE_NONE)
+        return -ENOBUFS;
+    if (hot->state != OT_STATE_NONE) {
+        if (!hot->busy && ot_is_due(hot, now))
+            ot_thread_service(now);
+    } else if (!ot_thread_attach(now)) {
+        if (optrace_level() == OPTRACE_OFF)
+            return 0;
+    }
+    if ((uint32_t)words->word[OT_WORD_LANE] == 0)
+        words->word[OT_WORD_LANE] |= (uint32_t)hot->lane_run;
+    if (ot_ring_head(hot->state) >= hot->stop && !ot_thread_make_room(now)) {
+        ot_thread_lose((uint32_t)words->word[OT_WORD_LANE], OT_LOSS_RING_FULL, now);
+        return -ENOBUFS;
+    }
+    write_words(hot, words);
+    return 0;
+}
+
+static inline int put(struct words *words, bool look)
+{
+    struct ot_hot *hot = &ot_hot;
+
+    if (UNLIKELY(ot_ring_head(hot->state) >= hot->stop || look))
+        return put_slowly(words);
+    write_words(hot, words);
+    return 0;
+}
+
+/* A record of this thread, now, of a kind without an end. */
+static inline void put_point(uint16_t kind, uint32_t op, int64_t bytes, uint64_t address)
+{
+    const uint64_t now = ot_ticks();
+    struct words words = {{
+        [OT_WORD_KIND] = ot_record_kind_word(kind, 0, op),
+        [OT_WORD_LANE] = ot_hot.lane_run,
+        [OT_WORD_START] = now,
+        [OT_WORD_BYTES] = (uint64_t)bytes,
+        [OT_WORD_ADDRESS] = address,
+    }};
+
+    put(&words, ot_is_due(&ot_hot, now));
+}
+
+void optrace_mark(uint32_t op)
+{
+    if (optrace_level() != OPTRACE_OFF && op != 0)
+        put_point(OT_RECORD_MARK, op, 0, 0);
+}
+
+/* False for infinities and for what is no number. */
+static bool counter_bits(double value, uint64_t *out_bits)
+{
+    const uint64_t exponent = UINT64_C(0x7ff) << 52;
+
+    memcpy(out_bits, &value, sizeof(value));
+    return (*out_bits & exponent) != exponent;
+}
+
+void optrace_counter(uint32_t op, double value)
+{
+    uint64_t bits;
+
+    if (optrace_level() != OPTRACE_OFF && op != 0 && counter_bits(value, &bits))
+        put_point(OT_RECORD_COUNTER, op, (int64_t)bits, 0);
+}
+
+void optrace_alloc(uint32_t op, const void *address, uint64_t bytes)
+{
+    if (optrace_level() != OPTRACE_OFF && bytes > 0 && bytes <= INT64_MAX)
+        put_point(OT_RECORD_ALLOC, op, (int64_t)bytes, (uintptr_t)address);
+}
+
+void optrace_free(uint32_t op, const void *address, uint64_t bytes)
+{
+    if (optrace_level() != OPTRACE_OFF && bytes <= INT64_MAX)
+        put_point(OT_RECORD_FREE, op, -(int64_t)bytes, (uintptr_t)address);
+}
+
+/* Fill in what the kind has. Returns false when the event makes no sense. */
+static bool fill(const struct optrace_event *event, uint16_t kind, struct words *words)
+{
+    uint64_t *word = words->word;
+    const bool has_end = kind == OT_RECORD_SPAN || kind == OT_RECORD_RUN || kind == OT_RECORD_COPY;
+    const bool needs_op =
+        kind != OT_RECORD_RUN && kind != OT_RECORD_ALLOC && kind != OT_RECORD_FREE;
+
+    if ((needs_op && event->op == 0) || event->bytes > INT64_MAX ||
+        event->start > OT_WIRE_TIME_MAX || event->end > OT_WIRE_TIME_MAX)
+        return false;
+    word[OT_WORD_START] = event->start;
+    word[OT_WORD_CORRELATION] = event->correlation;
+    if (has_end) {
+        if (event->end < event->start ||
+            (event->kern && (event->kern < event->start || event->kern > event->end)))
+            return false;
+        word[OT_WORD_END] = event->end;
+        word[OT_WORD_KERN] = event->kern;
+    }
+    word[OT_WORD_BYTES] = kind == OT_RECORD_FREE ? -event->bytes : event->bytes;
+    word[OT_WORD_ADDRESS] = event->address;
+    if (kind == OT_RECORD_RUN)
+        return word[OT_WORD_LANE] >> 32 != 0;
+    if (kind == OT_RECORD_ALLOC)
+        return event->bytes > 0;
+    if (kind == OT_RECORD_COUNTER)
+        return counter_bits(event->value, &word[OT_WORD_BYTES]);
+    return kind <= OT_RECORD_FREE;
+}
+
+int optrace_record(const struct optrace_event *event)
+{
+    struct ot_hot *hot = &ot_hot;
+    const uint16_t kind = event->kind ? event->kind : OT_RECORD_SPAN;
+    const uint16_t flags =
+        event->flags &
+        (kind == OT_RECORD_RUN ? OT_RECORD_REALTIME | OT_RECORD_WARMUP : OT_RECORD_REALTIME);
+    const uint32_t lane = event->lane ? event->lane : (uint32_t)hot->lane_run;
+    const uint64_t run = event->run ? event->run : hot->lane_run >> 32;
+    struct words words = {{ot_record_kind_word(kind, flags, event->op), lane | run << 32}};
+
+    if (!fill(event, kind, &words))
+        return -EINVAL;
+    if (optrace_level() == OPTRACE_OFF)
+        return 0;
+    return put(&words, ot_is_due(hot, 0) || hot->state % RECORDS_PER_LOOK == 0);
+}
+
+uint64_t optrace_ticks(void)
+{
+    ot_greet_choose_clock();
+    return ot_ticks();
+}
+
+uint64_t optrace_correlation_new(void)
+{
+    struct ot_hot *hot = &ot_hot;
+
+    if (UNLIKELY(!hot->thread))
+        optrace_thread_lane();
+    return ++hot->correlation;
+}

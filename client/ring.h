@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ring's memory: made, counted in, given back. schema/wire.h says what lies where. */
+#ifndef OPTRACE_CLIENT_RING_H
+#define OPTRACE_CLIENT_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/wire.h"
+
+/**
+ * Make a ring in a sealed memfd.
+ *
+ * header    what it starts with; record_count is a power of two
+ * out_ring  give it to ot_ring_destroy(), with *out_fd
+ *
+ * Returns 0 or a negative errno; then nothing is left behind.
+ */
+int ot_ring_create(const struct ot_ring_header *header, struct ot_ring **out_ring, int *out_fd);
+
+/** Unmap and close. A NULL ring is allowed. */
+void ot_ring_destroy(struct ot_ring **ring, int *fd);
+
+/**
+ * Count a dropped record in the ring's slot for its lane. Only the ring's writer.
+ *
+ * pause_ticks  drops that are further apart than this are told apart: the time range of the loss
+ *              starts anew
+ */
+void ot_ring_count_loss(struct ot_ring *ring, uint32_t lane_id, enum ot_wire_loss reason,
+                        uint64_t now, uint64_t pause_ticks);
+
+/** The same for one slot. */
+void ot_ring_count_gap(struct ot_ring_gap *gap, enum ot_wire_loss reason, uint64_t now,
+                       uint64_t pause_ticks);
+
+static inline uint64_t ot_ring_tail(const struct ot_ring *ring)
+{
+    return __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t ot_ring_load_state(const struct ot_ring *ring)
+{
+    return __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+}
+
+/** Store one of the eight words of a record. The daemon may be reading: it looks at `state` first,
+ *  so any order will do. */
+static inline void ot_record_store(struct ot_wire_record *record, unsigned word, uint64_t value)
+{
+    __atomic_store_n((uint64_t *)(void *)record + word, value, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t ot_record_load(const struct ot_wire_record *record, unsigned word)
+{
+    return __atomic_load_n((const uint64_t *)(const void *)record + word, __ATOMIC_RELAXED);
+}
+
+/** The words of a record. */
+enum ot_record_word {
+    OT_WORD_KIND = 0, /* kind | flags << 16 | op_id << 32 */
+    OT_WORD_LANE = 1, /* lane_id | run << 32 */
+    OT_WORD_START = 2,
+    OT_WORD_END = 3,
+    OT_WORD_KERN = 4,
+    OT_WORD_CORRELATION = 5,
+    OT_WORD_BYTES = 6,
+    OT_WORD_ADDRESS = 7,
+};
+
+static inline uint64_t ot_record_kind_word(uint16_t kind, uint16_t flags, uint32_t op)
+{
+    return kind | (uint64_t)flags << 16 | (uint64_t)op << 32;
+}
+
+#endif

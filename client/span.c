@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hot path: begin, kern, end. Each reads the clock once, stores into the thread's ring and
+ * publishes with one store of `state`. What is unlikely leaves for a cold function at the first
+ * sight of it: no ring yet, too deep, ended out of order, ring full, housekeeping due.
+ */
+#include "client/optrace.h"
+
+#include "client/hot.h"
+#include "client/session.h"
+
+#define DEPTH_ONE (UINT64_C(1) << 48)
+
+static uint32_t run_count;
+
+/* A handle: `start` as in the open entry, `id` the depth at which it stands, from 1. */
+
+/* Open an entry; there is room for it. */
+static inline struct optrace_span open_span(struct ot_hot *hot, uint64_t kind_word, uint64_t now,
+                                            uint64_t bytes)
+{
+    const uint64_t depth = ot_ring_depth(hot->state);
+    struct ot_wire_record *entry = &hot->ring->open[depth];
+
+    ot_record_store(entry, OT_WORD_KIND, kind_word);
+    ot_record_store(entry, OT_WORD_LANE, hot->lane_run);
+    ot_record_store(entry, OT_WORD_START, now);
+    ot_record_store(entry, OT_WORD_END, 0);
+    ot_record_store(entry, OT_WORD_KERN, 0);
+    ot_record_store(entry, OT_WORD_CORRELATION, 0);
+    ot_record_store(entry, OT_WORD_BYTES, bytes);
+    ot_record_store(entry, OT_WORD_ADDRESS, 0);
+    ot_publish(hot, hot->state + DEPTH_ONE);
+    return (struct optrace_span){.start = now, .id = depth + 1};
+}
+
+static COLD struct optrace_span begin_slowly(uint64_t kind_word, uint64_t bytes)
+{
+    const struct optrace_span none = {0, 0};
+    struct ot_hot *hot = &ot_hot;
+
+    if (hot->busy)
+        return none;
+    if (hot->state == OT_STATE_NONE) {
+        if (!ot_thread_attach(ot_ticks())) {
+            if (optrace_level() != OPTRACE_OFF)
+                ot_thread_lose(0, OT_LOSS_NO_MEMORY, ot_ticks());
+            return none;
+        }
+    } else {
+        ot_thread_service(ot_ticks());
+    }
+    if (hot->state >= OT_STATE_DEEP) {
+        ot_thread_lose(0, OT_LOSS_TOO_DEEP, ot_ticks());
+        return none;
+    }
+    return open_span(hot, kind_word, ot_ticks(), bytes);
+}
+
+static inline struct optrace_span begin(uint64_t kind_word, uint64_t bytes)
+{
+    struct ot_hot *hot = &ot_hot;
+    uint64_t now = ot_ticks();
+
+    if (UNLIKELY(hot->state >= OT_STATE_DEEP || ot_is_due(hot, now)))
+        return begin_slowly(kind_word, bytes);
+    return open_span(hot, kind_word, now, bytes);
+}
+
+struct optrace_span optrace_span_begin(uint32_t op)
+{
+    return begin(ot_record_kind_word(OT_RECORD_SPAN, 0, op), 0);
+}
+
+struct optrace_span optrace_copy_begin(uint32_t op, uint64_t bytes)
+{
+    const struct optrace_span none = {0, 0};
+
+    if (optrace_level() == OPTRACE_OFF || op == 0 || bytes > INT64_MAX)
+        return none;
+    return begin(ot_record_kind_word(OT_RECORD_COPY, 0, op), bytes);
+}
+
+/* The open entry of a span of this thread; NULL when it has ended, or never was this thread's. */
+static inline struct ot_wire_record *find_entry(const struct ot_hot *hot, struct optrace_span span)
+{
+    struct ot_wire_record *entry;
+
+    if (UNLIKELY(span.id - 1 >= ot_ring_depth(hot->state) || hot->state == OT_STATE_NONE))
+        return NULL;
+    entry = &hot->ring->open[span.id - 1];
+    return ot_record_load(entry, OT_WORD_START) == span.start ? entry : NULL;
+}
+
+void optrace_span_kern(struct optrace_span span)
+{
+    uint64_t now = ot_ticks();
+    struct ot_wire_record *entry = find_entry(&ot_hot, span);
+
+    if (entry)
+        ot_record_store(entry, OT_WORD_KERN, now < span.start ? span.start : now);
+}
+
+void optrace_span_correlate(struct optrace_span span, uint64_t correlation)
+{
+    struct ot_wire_record *entry = span.id ? find_entry(&ot_hot, span) : NULL;
+
+    if (entry)
+        ot_record_store(entry, OT_WORD_CORRELATION, correlation);
+}
+
+/* Write the record of an open entry at the head; there is room for it. */
+static inline void write_ended(const struct ot_hot *hot, const struct ot_wire_record *entry,
+                               uint64_t now, uint64_t flags)
+{
+    struct ot_wire_record *record = &hot->ring->records[hot->state & hot->mask];
+    const uint64_t start = ot_record_load(entry, OT_WORD_START);
+    const uint64_t kern = ot_record_load(entry, OT_WORD_KERN);
+    const uint64_t end_min = kern > start ? kern : start;
+
+    ot_record_store(record, OT_WORD_KIND, ot_record_load(entry, OT_WORD_KIND) | flags);
+    ot_record_store(record, OT_WORD_LANE, ot_record_load(entry, OT_WORD_LANE));
+    ot_record_store(record, OT_WORD_START, start);
+    ot_record_store(record, OT_WORD_END, now < end_min ? end_min : now);
+    ot_record_store(record, OT_WORD_KERN, kern);
+    ot_record_store(record, OT_WORD_CORRELATION, ot_record_load(entry, OT_WORD_CORRELATION));
+    ot_record_store(record, OT_WORD_BYTES, ot_record_load(entry, OT_WORD_BYTES));
+    ot_record_store(record, OT_WORD_ADDRESS, 0);
+}
+
+/* End the innermost open span, recorded or lost. */
+static void end_innermost(struct ot_hot *hot, uint64_t now, uint64_t flags)
+{
+    const struct ot_wire_record *entry = &hot->ring->open[ot_ring_depth(hot->state) - 1];
+
+    if (ot_ring_head(hot->state) < hot->stop || ot_thread_make_room(now)) {
+        write_ended(hot, entry, now, flags);
+        ot_publish(hot, hot->state + 1 - DEPTH_ONE);
+    } else {
+        ot_thread_lose(0, OT_LOSS_RING_FULL, now);
+        ot_publish(hot, hot->state - DEPTH_ONE);
+    }
+}
+
+static COLD void end_slowly(struct optrace_span span, uint64_t now)
+{
+    const uint64_t implicit = (uint64_t)OT_RECORD_IMPLICIT_END << 16;
+    struct ot_hot *hot = &ot_hot;
+
+    if (!hot->busy && ot_is_due(hot, now))
+        ot_thread_service(now);
+    if (!find_entry(hot, span))
+        return;
+    while (ot_ring_depth(hot->state) > span.id)
+        end_innermost(hot, now, implicit);
+    end_innermost(hot, now, 0);
+}
+
+void optrace_span_end(struct optrace_span span)
+{
+    struct ot_hot *hot = &ot_hot;
+    const uint64_t now = ot_ticks();
+    const uint64_t state = hot->state;
+    const struct ot_wire_record *entry;
+
+    if (UNLIKELY(ot_ring_depth(state) != span.id || ot_ring_head(state) >= hot->stop ||
+                 ot_is_due(hot, now))) {
+        end_slowly(span, now);
+        return;
+    }
+    entry = &hot->ring->open[span.id - 1];
+    if (UNLIKELY(ot_record_load(entry, OT_WORD_START) != span.start))
+        return;
+    write_ended(hot, entry, now, 0);
+    ot_publish(hot, state + 1 - DEPTH_ONE);
+}
+
+uint32_t optrace_run_new(void)
+{
+    return __atomic_add_fetch(&run_count, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t optrace_run_set(uint32_t number)
+{
+    struct ot_hot *hot = &ot_hot;
+    const uint32_t previous = (uint32_t)(hot->lane_run >> 32);
+
+    hot->lane_run = (uint64_t)number << 32 | (uint32_t)hot->lane_run;
+    return previous;
+}
+
+struct optrace_run optrace_run_begin(uint32_t model, uint32_t flags)
+{
+    const uint16_t record_flags = flags & OPTRACE_WARMUP ? OT_RECORD_WARMUP : 0;
+    struct optrace_run run = {{0, 0}, 0, 0};
+
+    if (optrace_level() == OPTRACE_OFF)
+        ot_session_poll();
+    if (optrace_level() == OPTRACE_OFF)
+        return run;
+    run.number = optrace_run_new();
+    run.previous = optrace_run_set(run.number);
+    run.span = begin(ot_record_kind_word(OT_RECORD_RUN, record_flags, model), 0);
+    return run;
+}
+
+void optrace_run_end(struct optrace_run run)
+{
+    if (run.number == 0)
+        return;
+    optrace_end(run.span);
+    if ((uint32_t)(ot_hot.lane_run >> 32) == run.number)
+        optrace_run_set(run.previous);
+}

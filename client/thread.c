@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's ring: made on its first record, moved to a new session, left behind at its end. */
+#include "client/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/connect.h"
+#include "client/define.h"
+#include "client/optrace.h"
+#include "client/ring.h"
+#include "client/session.h"
+
+enum {
+    FORK_TIMEOUT_MS = 100, /* what the first record of a forked child may wait */
+    RETRY_MS = 10,         /* housekeeping while something is under way */
+    BELL_PAUSE_MS = 1,
+};
+
+/* A little below what the daemon takes: it may give back a ring later than we do. */
+enum {
+    RINGS_MAX = OT_WIRE_RINGS_MAX / 8 * 7,
+    RECORDS_MAX = OT_WIRE_SESSION_RING_RECORDS_MAX / 8 * 7,
+};
+
+_Thread_local struct ot_hot ot_hot = {.state = OT_STATE_NONE};
+
+static pthread_key_t end_key;
+static bool has_end_key;
+
+static uint64_t ms_to_ticks(uint64_t ms)
+{
+    return ot_session.ticks_per_s / 1000 * ms;
+}
+
+static void set_deadline(struct ot_hot *hot, uint64_t ticks)
+{
+    __atomic_store_n(&hot->deadline, ticks, __ATOMIC_RELAXED);
+}
+
+static void add_lost(const struct ot_thread *thread, uint64_t out_lost[])
+{
+    for (int i = 0; i <= OT_LOSS_NO_MEMORY; i++)
+        out_lost[i] += __atomic_load_n(&thread->lost[i], __ATOMIC_RELAXED);
+}
+
+static void drop_ring(struct ot_thread *thread)
+{
+    if (!thread->ring)
+        return;
+    ot_session.ring_records -= thread->ring->header.record_count;
+    ot_session.ring_count--;
+    ot_ring_destroy(&thread->ring, &thread->ring_fd);
+}
+
+/* Runs as the thread's last act but those of other keys. */
+static void thread_ended(void *context)
+{
+    struct ot_thread *thread = context;
+
+    if (!ot_enter())
+        return;
+    if (thread->ring)
+        __atomic_store_n(&thread->ring->closed, 1, __ATOMIC_RELEASE);
+    thread->hot = NULL;
+    ot_hot.state = OT_STATE_NONE;
+    ot_hot.stop = 0;
+    ot_hot.ring = NULL;
+    ot_hot.thread = NULL;
+    ot_leave();
+}
+
+struct ot_thread *ot_thread_self(void)
+{
+    struct ot_session *session = &ot_session;
+    struct ot_thread *thread = ot_hot.thread;
+
+    if (thread)
+        return thread;
+    if (!has_end_key && pthread_key_create(&end_key, thread_ended) != 0)
+        return NULL;
+    has_end_key = true;
+    thread = calloc(1, sizeof(*thread));
+    if (!thread)
+        return NULL;
+    if (ot_define_thread_lane(&thread->lane_id) < 0 || pthread_setspecific(end_key, thread) != 0) {
+        free(thread);
+        return NULL;
+    }
+    thread->hot = &ot_hot;
+    thread->ring_fd = -1;
+    thread->no_ring.lane_id = thread->lane_id;
+    thread->pause_ticks = session->ticks_per_s;
+    thread->next = session->threads;
+    session->threads = thread;
+    ot_hot.thread = thread;
+    ot_hot.lane_run = thread->lane_id | (ot_hot.lane_run & ~(uint64_t)UINT32_MAX);
+    ot_hot.correlation = (uint64_t)++session->thread_serial << 40;
+    return thread;
+}
+
+static int give_ring(struct ot_thread *thread)
+{
+    struct ot_session *session = &ot_session;
+    struct ot_ring_header header = {
+        .magic = OT_RING_MAGIC,
+        .version = OT_RING_VERSION,
+        .record_bytes = sizeof(struct ot_wire_record),
+        .depth_max = OT_RING_DEPTH_MAX,
+        .record_count = session->settings.ring_records,
+        .lane_id = thread->lane_id,
+    };
+    int rc;
+
+    memcpy(header.uuid, session->uuid, sizeof(header.uuid));
+    header.ring_id = session->ring_next_id + 1;
+    if (session->ring_count >= RINGS_MAX ||
+        session->ring_records + header.record_count > RECORDS_MAX)
+        ot_thread_reap(false);
+    if (session->ring_count >= RINGS_MAX ||
+        session->ring_records + header.record_count > RECORDS_MAX)
+        return -ENOSPC;
+    rc = ot_ring_create(&header, &thread->ring, &thread->ring_fd);
+    if (rc < 0)
+        return rc;
+    session->ring_next_id++;
+    session->ring_count++;
+    session->ring_records += header.record_count;
+    thread->ring_id = header.ring_id;
+    thread->epoch = session->epoch;
+    thread->handed_link = 0;
+    ot_hot.ring = thread->ring;
+    ot_hot.state = 0;
+    ot_hot.mask = header.record_count - 1;
+    ot_hot.stop = header.record_count / 2;
+    return 0;
+}
+
+static void lose_ring(struct ot_thread *thread, uint64_t now)
+{
+    thread->retry_ticks = now + ms_to_ticks(1000);
+    ot_hot.ring = NULL;
+    ot_hot.state = OT_STATE_NONE;
+    ot_hot.stop = 0;
+}
+
+/* When the housekeeping is due again. */
+static uint64_t next_deadline(uint64_t now)
+{
+    const struct ot_session *session = &ot_session;
+    const uint64_t since_open_ms = (session->clock_ns - session->opened_ns) / 1000000;
+
+    if (session->starts == 0 || session->refused)
+        return now + ms_to_ticks(1000);
+    if (session->phase == OT_PHASE_CLOSED)
+        return now + ms_to_ticks(session->backoff_ms > RETRY_MS ? session->backoff_ms : RETRY_MS);
+    if (session->phase == OT_PHASE_GREETED || session->log_sent < session->log.length)
+        return now + ms_to_ticks(RETRY_MS);
+    if (since_open_ms < 1000)
+        return now + ms_to_ticks(since_open_ms > RETRY_MS ? since_open_ms : RETRY_MS);
+    return now + ms_to_ticks(1000);
+}
+
+bool ot_thread_attach(uint64_t now)
+{
+    struct ot_thread *thread = ot_hot.thread;
+    bool has_ring = false;
+
+    if ((thread && now < thread->retry_ticks) || !ot_enter())
+        return false;
+    thread = optrace_level() == OPTRACE_OFF ? NULL : ot_thread_self();
+    if (thread && !thread->ring) {
+        if (ot_session.forked)
+            ot_connect_wait(FORK_TIMEOUT_MS, false);
+        has_ring = give_ring(thread) == 0;
+        if (has_ring)
+            ot_connect_push_waiting();
+        else
+            lose_ring(thread, now);
+        set_deadline(&ot_hot, next_deadline(now));
+    }
+    ot_leave();
+    return has_ring;
+}
+
+/* Copy what is unfinished, and with `salvage` what no daemon has, to the thread's new ring. */
+static void carry_over(const struct ot_ring *old, uint64_t old_state, bool salvage)
+{
+    struct ot_ring *ring = ot_hot.ring;
+    const uint64_t old_mask = old->header.record_count - 1;
+    const uint64_t depth = ot_ring_depth(old_state);
+    const uint64_t head = ot_ring_head(old_state);
+    const uint64_t used = ot_ring_used(head, ot_ring_tail(old));
+    uint64_t count = 0;
+
+    memcpy(ring->open, old->open, depth * sizeof(ring->open[0]));
+    if (salvage && used <= old->header.record_count) {
+        for (; count < used && count <= ot_hot.mask; count++)
+            ring->records[count] = old->records[(head - used + count) & old_mask];
+    }
+    ot_hot.state = ot_ring_state(count, depth);
+    __atomic_store_n(&ring->state, ot_hot.state, __ATOMIC_RELEASE);
+    if (count > ot_hot.stop)
+        ot_hot.stop = count;
+}
+
+/* The session is a new one: a new ring, too. */
+static void migrate(struct ot_thread *thread, uint64_t now)
+{
+    const bool salvage = thread->epoch > ot_session.saved_epoch;
+    const uint64_t old_state = ot_hot.state;
+    struct ot_thread old = *thread;
+
+    thread->ring = NULL;
+    thread->pause_ticks = ot_session.ticks_per_s;
+    if (give_ring(thread) == 0) {
+        carry_over(old.ring, old_state, salvage);
+        ot_connect_push_waiting();
+    } else {
+        lose_ring(thread, now);
+    }
+    drop_ring(&old);
+}
+
+void ot_thread_service(uint64_t now)
+{
+    struct ot_thread *thread = ot_hot.thread;
+
+    if (!ot_try_enter()) {
+        set_deadline(&ot_hot, now + ms_to_ticks(RETRY_MS));
+        return;
+    }
+    if (thread && thread->ring && ot_hot.state != OT_STATE_NONE &&
+        thread->epoch != ot_session.epoch)
+        migrate(thread, now);
+    ot_connect_tick();
+    set_deadline(&ot_hot, next_deadline(now));
+    ot_leave();
+}
+
+static void ring_doorbell(struct ot_thread *thread, uint64_t now)
+{
+    const struct ot_wire_doorbell frame = {
+        .header = ot_wire_header(OT_FRAME_DOORBELL, sizeof(frame)),
+        .ring_id = thread->ring_id,
+    };
+
+    if (now < thread->bell_ticks || !ot_try_enter())
+        return;
+    thread->bell_ticks = now + ms_to_ticks(BELL_PAUSE_MS);
+    ot_connect_tick();
+    ot_connect_send(&frame, sizeof(frame));
+    ot_leave();
+}
+
+bool ot_thread_make_room(uint64_t now)
+{
+    struct ot_hot *hot = &ot_hot;
+    const uint64_t count = hot->mask + 1;
+    const uint64_t head = ot_ring_head(hot->state);
+    uint64_t tail;
+
+    if (hot->state == OT_STATE_NONE)
+        return false;
+    tail = ot_ring_tail(hot->ring);
+    if (ot_ring_used(head, tail) < count / 2) {
+        hot->stop = tail + count / 2;
+        return true;
+    }
+    ring_doorbell(hot->thread, now);
+    tail = ot_ring_tail(hot->ring);
+    if (ot_ring_used(head, tail) >= count)
+        return false;
+    /* Again after an eighth of the ring, or when it is full. */
+    hot->stop = head + count / 8 < tail + count ? head + count / 8 : tail + count;
+    return true;
+}
+
+void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now)
+{
+    struct ot_thread *thread = ot_hot.thread;
+
+    if (!thread) {
+        __atomic_fetch_add(&ot_session.lost[OT_LOSS_NO_MEMORY], 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (ot_hot.state == OT_STATE_NONE) {
+        reason = OT_LOSS_NO_MEMORY;
+        ot_ring_count_gap(&thread->no_ring, reason, now, thread->pause_ticks);
+    } else {
+        ot_ring_count_loss(ot_hot.ring, lane ? lane : thread->lane_id, reason, now,
+                           thread->pause_ticks);
+    }
+    __atomic_store_n(&thread->lost[reason], thread->lost[reason] + 1, __ATOMIC_RELAXED);
+}
+
+/* The daemon has all that this thread left. */
+static bool is_drained(const struct ot_thread *thread)
+{
+    const struct ot_session *session = &ot_session;
+
+    if (thread->no_ring.lost_count != thread->no_ring_told)
+        return false;
+    if (!thread->ring)
+        return true;
+    return session->phase == OT_PHASE_OPEN && thread->handed_link == session->link_number &&
+           ot_ring_tail(thread->ring) == ot_ring_head(ot_ring_load_state(thread->ring));
+}
+
+static void thread_free(struct ot_thread *thread)
+{
+    add_lost(thread, ot_session.lost);
+    drop_ring(thread);
+    ot_define_free_lane(thread->lane_id);
+    free(thread);
+}
+
+void ot_thread_reap(bool all)
+{
+    struct ot_thread **link = &ot_session.threads;
+
+    while (*link) {
+        struct ot_thread *thread = *link;
+
+        if (thread->hot || (!all && !is_drained(thread))) {
+            link = &thread->next;
+            continue;
+        }
+        *link = thread->next;
+        thread_free(thread);
+    }
+}
+
+void ot_thread_call_all(void)
+{
+    for (struct ot_thread *thread = ot_session.threads; thread; thread = thread->next) {
+        if (thread->hot)
+            set_deadline(thread->hot, 0);
+    }
+}
+
+void ot_thread_fork_child(void)
+{
+    while (ot_session.threads) {
+        struct ot_thread *thread = ot_session.threads;
+
+        ot_session.threads = thread->next;
+        drop_ring(thread);
+        free(thread);
+    }
+    ot_hot = (struct ot_hot){
+        .state = OT_STATE_NONE, .busy = ot_hot.busy, .cancel_state = ot_hot.cancel_state};
+    if (has_end_key)
+        pthread_setspecific(end_key, NULL);
+}
+
+void ot_thread_lost(uint64_t out_lost[OT_LOSS_NO_MEMORY + 1])
+{
+    for (int i = 0; i <= OT_LOSS_NO_MEMORY; i++)
+        out_lost[i] = __atomic_load_n(&ot_session.lost[i], __ATOMIC_RELAXED);
+    for (const struct ot_thread *thread = ot_session.threads; thread; thread = thread->next)
+        add_lost(thread, out_lost);
+}
+
+bool ot_thread_has_records(void)
+{
+    for (const struct ot_thread *thread = ot_session.threads; thread; thread = thread->next) {
+        uint64_t state;
+
+        if (!thread->ring || thread->epoch != ot_session.epoch)
+            continue;
+        state = ot_ring_load_state(thread->ring);
+        if (ot_ring_depth(state) > 0 || ot_ring_tail(thread->ring) != ot_ring_head(state))
+            return true;
+    }
+    return false;
+}

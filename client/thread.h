@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each recording thread has: a few words in thread-local storage that begin and end work with,
+ * and a struct on the session's list that outlives the thread until the daemon has its records.
+ *
+ * A thread's ring and ot_hot are written by that thread only, except ot_hot.deadline: others set it
+ * to 0 to call the thread into ot_thread_service().
+ */
+#ifndef OPTRACE_CLIENT_THREAD_H
+#define OPTRACE_CLIENT_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "schema/wire.h"
+
+/** ot_hot.state of a thread without a ring: deeper than any span. */
+#define OT_STATE_NONE UINT64_MAX
+
+/** First state that begin refuses. */
+#define OT_STATE_DEEP ot_ring_state(0, OT_RING_DEPTH_MAX)
+
+struct ot_hot {
+    uint64_t state;    /* as in the ring */
+    uint64_t deadline; /* ticks from which on the slow way is taken */
+    uint64_t stop;     /* head from which on the slow way is taken: full, or time for a doorbell */
+    struct ot_ring *ring;
+    uint64_t mask; /* record count - 1 */
+    uint64_t
+        lane_run; /* as in a record: the thread's lane, and its current run in the upper half */
+    struct ot_thread *thread;
+    uint64_t correlation;
+    int cancel_state; /* while busy */
+    bool busy;        /* this thread is inside the library, with the lock */
+};
+extern _Thread_local struct ot_hot ot_hot __attribute__((tls_model("initial-exec")));
+
+struct ot_thread {
+    struct ot_thread *next;
+    struct ot_hot *hot; /* NULL once the thread has ended */
+
+    struct ot_ring *ring; /* NULL: none */
+    int ring_fd;
+    uint32_t ring_id;
+    uint32_t lane_id;
+    uint32_t epoch;       /* session that the ring belongs to */
+    uint32_t handed_link; /* number of the connection that has it; 0: none */
+
+    uint64_t pause_ticks; /* losses further apart than this have a time range of their own */
+    uint64_t bell_ticks;  /* no doorbell before this */
+    uint64_t retry_ticks; /* no new try to make a ring before this */
+
+    /* Counters for optrace_lost(), by enum ot_wire_loss; written by the thread. */
+    uint64_t lost[OT_LOSS_NO_MEMORY + 1];
+    /* What was lost without a ring, and how much of it the daemon was told. */
+    struct ot_ring_gap no_ring;
+    uint64_t no_ring_told;
+};
+
+/** Which clock the ticks are. Set once, before anything is recorded. */
+enum ot_tick_clock { OT_TICKS_UNKNOWN, OT_TICKS_TSC, OT_TICKS_MONOTONIC };
+extern enum ot_tick_clock ot_tick_clock;
+
+uint64_t ot_ticks_monotonic(void) __attribute__((cold));
+
+static inline uint64_t ot_ticks(void)
+{
+    if (__builtin_expect(__atomic_load_n(&ot_tick_clock, __ATOMIC_RELAXED) == OT_TICKS_TSC, 1))
+        return ot_clock_ticks();
+    return ot_ticks_monotonic();
+}
+
+/** Give the calling thread a ring, connecting first in a forked child. Returns false when it has
+ *  none now: recording is off, or it cannot be made (then the loss is to be counted by
+ *  ot_thread_lost_here()). */
+bool ot_thread_attach(uint64_t now);
+
+/** The calling thread's struct, made when needed; needs the session's lock. NULL: no memory. */
+struct ot_thread *ot_thread_self(void);
+
+/** The housekeeping of the calling thread, whose deadline has passed: moves it to the ring of a new
+ *  session, looks after the connection, sets the next deadline. */
+void ot_thread_service(uint64_t now);
+
+/** Make room for a record, or find that there is none; rings the daemon's doorbell. Sets
+ *  ot_hot.stop. Returns false when the ring is full or there is none. */
+bool ot_thread_make_room(uint64_t now);
+
+/** Count one record of the calling thread as lost. `lane` 0 is its own. */
+void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now);
+
+/** Free ended threads whose records the daemon has; with `all`, ended threads altogether. Needs the
+ *  session's lock. */
+void ot_thread_reap(bool all);
+
+/** Call every thread into ot_thread_service(). Needs the session's lock. */
+void ot_thread_call_all(void);
+
+/** In a child after fork(): forget all threads but without touching what the parent has. */
+void ot_thread_fork_child(void);
+
+/** Totals over all threads, ended ones included. Needs the session's lock. */
+void ot_thread_lost(uint64_t out_lost[OT_LOSS_NO_MEMORY + 1]);
+
+/** True while a ring of the present session holds records that are not committed. Needs the
+ *  session's lock. */
+bool ot_thread_has_records(void);
+
+#endif
