@@ -56,8 +56,7 @@
 extern "C" {
 #endif
 
-#define OPTRACE_API     __attribute__((visibility("default")))
-#define OPTRACE_VERSION "0.1.0"
+#define OPTRACE_API __attribute__((visibility("default")))
 
 /* --- Start and stop --- */
 

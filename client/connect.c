@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection as a state machine: closed, greeted, open. */
+#include "client/connect.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/greet.h"
+#include "client/session.h"
+
+enum {
+    BACKOFF_MIN_MS = 10,
+    BACKOFF_MAX_MS = 1000,
+    WELCOME_TIMEOUT_MS = 5000,
+    STUCK_TIMEOUT_MS = 200,
+    CLOCK_FIRST_MS = 10, /* a good rate early; then twice as late each time, up to a second */
+    CLOCK_LAST_MS = 1000,
+};
+#define NS_PER_MS UINT64_C(1000000)
+
+void ot_connect_close(int error, const char *why)
+{
+    struct ot_session *session = &ot_session;
+
+    ot_link_close(&session->link);
+    session->phase = OT_PHASE_CLOSED;
+    session->error = error;
+    snprintf(session->problem, sizeof(session->problem), "%s", why);
+    session->retry_ns = ot_clock_ns(CLOCK_MONOTONIC) + session->backoff_ms * NS_PER_MS;
+    session->backoff_ms = session->backoff_ms ? session->backoff_ms * 2 : BACKOFF_MIN_MS;
+    if (session->backoff_ms > BACKOFF_MAX_MS)
+        session->backoff_ms = BACKOFF_MAX_MS;
+}
+
+/* A refusal is final: asking again would not change the answer. */
+static void refuse(int error, const char *why)
+{
+    ot_connect_close(error, why);
+    ot_session.refused = true;
+    ot_session_set_level(OT_LEVEL_OFF);
+}
+
+static void failed(int error, const char *what)
+{
+    char why[192];
+
+    snprintf(why, sizeof(why), "%s: %s", what, strerror(-error));
+    ot_connect_close(error, why);
+}
+
+static void connect_begin(void)
+{
+    struct ot_session *session = &ot_session;
+    char path[OT_LINK_PATH_BYTES];
+    int rc = ot_greet_path(session->settings.socket_path, path);
+
+    if (rc == 0)
+        rc = ot_link_open(&session->link, path);
+    if (rc == 0) {
+        session->phase = OT_PHASE_GREETED;
+        session->greeted_ns = ot_clock_ns(CLOCK_MONOTONIC);
+        rc = ot_greet_hello(session);
+        if (rc < 0) {
+            failed(rc, path);
+            return;
+        }
+        return;
+    }
+    failed(rc, path);
+}
+
+static void welcome_ok(const struct ot_wire_welcome *welcome)
+{
+    struct ot_session *session = &ot_session;
+
+    if (!(welcome->features & OT_FEATURE_RINGS)) {
+        refuse(-EPROTO, "the daemon takes no shared memory");
+        return;
+    }
+    session->phase = OT_PHASE_OPEN;
+    session->opened_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    session->clock_ns = session->opened_ns;
+    session->session_id = welcome->session_id;
+    session->link_number++;
+    session->hello_count++;
+    session->log_sent = 0;
+    session->stuck = false;
+    session->backoff_ms = 0;
+    session->error = 0;
+    session->welcomed = true;
+    session->forked = false;
+    ot_session_set_level(welcome->level);
+}
+
+static void on_welcome(const uint8_t *frame, size_t length)
+{
+    struct ot_wire_welcome_view welcome;
+    struct diag diag = {0};
+    char why[192];
+
+    if (ot_session.phase != OT_PHASE_GREETED ||
+        ot_wire_decode_welcome(frame, length, &welcome, &diag) < 0) {
+        refuse(-EPROTO, "the daemon's welcome makes no sense");
+        return;
+    }
+    snprintf(why, sizeof(why), "%.*s", (int)welcome.text.length, welcome.text.bytes);
+    switch (welcome.fixed.status) {
+    case OT_WELCOME_OK:
+        welcome_ok(&welcome.fixed);
+        break;
+    case OT_WELCOME_FULL:
+        ot_connect_close(-EUSERS, why[0] ? why : "the daemon has too many clients");
+        break;
+    case OT_WELCOME_BUSY: /* it has not noticed yet that the old connection is gone */
+        ot_connect_close(-EBUSY, why[0] ? why : "the session is connected already");
+        break;
+    case OT_WELCOME_ENDED:
+        ot_connect_close(-ESTALE, why[0] ? why : "the session has ended");
+        if (ot_session_renew() == 0)
+            ot_session.retry_ns = 0;
+        break;
+    default:
+        refuse(-EPROTO, why[0] ? why : "the daemon speaks another version");
+    }
+}
+
+static void on_bye(const uint8_t *frame, size_t length)
+{
+    struct ot_wire_bye_view bye;
+    char why[192];
+
+    if (ot_wire_decode_bye(frame, length, &bye, NULL) < 0) {
+        refuse(-EPROTO, "the daemon's goodbye makes no sense");
+        return;
+    }
+    snprintf(why, sizeof(why), "the daemon closed the connection: %.*s", (int)bye.text.length,
+             bye.text.bytes);
+    if (bye.fixed.reason == OT_BYE_PROTOCOL)
+        refuse(-EPROTO, why);
+    else
+        ot_connect_close(-ECONNRESET, why);
+}
+
+static void on_frame(const uint8_t *frame, size_t length)
+{
+    struct ot_session *session = &ot_session;
+    struct ot_wire_header header;
+    struct ot_wire_control control;
+    struct ot_wire_flushed flushed;
+
+    memcpy(&header, frame, sizeof(header));
+    switch (header.type) {
+    case OT_FRAME_WELCOME:
+        on_welcome(frame, length);
+        break;
+    case OT_FRAME_CONTROL:
+        if (ot_wire_decode_control(frame, length, &control, NULL) == 0)
+            ot_session_set_level(control.level);
+        break;
+    case OT_FRAME_FLUSHED:
+        if (ot_wire_decode_flushed(frame, length, &flushed, NULL) == 0) {
+            session->flushed_token = flushed.token;
+            session->flushed_status = flushed.status;
+        }
+        break;
+    case OT_FRAME_BYE:
+        on_bye(frame, length);
+        break;
+    default: /* of a newer version: skipped */
+        break;
+    }
+}
+
+static void hear(void)
+{
+    struct ot_session *session = &ot_session;
+
+    while (session->phase != OT_PHASE_CLOSED) {
+        const uint8_t *frame;
+        int length = ot_link_receive(&session->link, &frame);
+
+        if (length == -EAGAIN)
+            return;
+        if (length == -EPROTO && !session->welcomed)
+            refuse(-EPROTO, "what listens there is no optrace daemon");
+        else if (length < 0)
+            failed(length, "the daemon is gone");
+        else
+            on_frame(frame, (size_t)length);
+    }
+}
+
+static int push_log(void)
+{
+    struct ot_session *session = &ot_session;
+
+    while (session->log_sent < session->log.length) {
+        ssize_t sent = ot_link_stream(&session->link, session->log.bytes + session->log_sent,
+                                      session->log.length - session->log_sent);
+
+        if (sent < 0)
+            return (int)sent;
+        session->log_sent += (size_t)sent;
+    }
+    return 0;
+}
+
+static int push_rings(void)
+{
+    struct ot_session *session = &ot_session;
+
+    for (struct ot_thread *thread = session->threads; thread; thread = thread->next) {
+        struct ot_wire_ring frame = {
+            .header = ot_wire_header(OT_FRAME_RING, sizeof(frame)),
+            .ring_id = thread->ring_id,
+            .lane_id = thread->lane_id,
+        };
+        int rc;
+
+        if (!thread->ring || thread->epoch != session->epoch ||
+            thread->handed_link == session->link_number)
+            continue;
+        frame.record_count = thread->ring->header.record_count;
+        frame.memory_bytes = ot_ring_bytes(frame.record_count);
+        rc = ot_link_send(&session->link, &frame, sizeof(frame), thread->ring_fd);
+        if (rc < 0)
+            return rc;
+        thread->handed_link = session->link_number;
+    }
+    return 0;
+}
+
+/* Tell the daemon what threads lost that have no ring to count it in. */
+static int push_gaps(void)
+{
+    struct ot_session *session = &ot_session;
+
+    for (struct ot_thread *thread = session->threads; thread; thread = thread->next) {
+        const uint64_t lost = __atomic_load_n(&thread->no_ring.lost_count, __ATOMIC_ACQUIRE);
+        struct ot_wire_gap frame = {
+            .header = ot_wire_header(OT_FRAME_GAP, sizeof(frame)),
+            .lane_id = thread->lane_id,
+            .reason = OT_LOSS_NO_MEMORY,
+            .lost_count = lost - thread->no_ring_told,
+            .first_ticks = __atomic_load_n(&thread->no_ring.first_ticks, __ATOMIC_RELAXED),
+            .last_ticks = __atomic_load_n(&thread->no_ring.last_ticks, __ATOMIC_RELAXED),
+        };
+        int rc;
+
+        if (lost == thread->no_ring_told || thread->lane_id == 0)
+            continue;
+        rc = ot_link_send(&session->link, &frame, sizeof(frame), -1);
+        if (rc < 0)
+            return rc;
+        thread->no_ring_told = lost;
+    }
+    return 0;
+}
+
+int ot_connect_push(void)
+{
+    int rc;
+
+    if (ot_session.phase != OT_PHASE_OPEN)
+        return -ENOTCONN;
+    rc = push_log();
+    if (rc == 0)
+        rc = push_rings();
+    if (rc == 0)
+        rc = push_gaps();
+    if (rc == 0)
+        ot_session.stuck = false;
+    if (rc < 0 && rc != -EAGAIN) {
+        hear(); /* it may have said why */
+        if (ot_session.phase != OT_PHASE_CLOSED)
+            failed(rc, "the daemon is gone");
+        return -ENOTCONN;
+    }
+    return rc;
+}
+
+int ot_connect_push_waiting(void)
+{
+    const uint64_t deadline_ns = ot_clock_ns(CLOCK_MONOTONIC) + STUCK_TIMEOUT_MS * NS_PER_MS;
+    int rc = ot_connect_push();
+
+    while (rc == -EAGAIN && !ot_session.stuck) {
+        uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+
+        if (now_ns >= deadline_ns) {
+            ot_session.stuck = true;
+            break;
+        }
+        ot_link_wait(&ot_session.link, POLLOUT, (uint32_t)((deadline_ns - now_ns) / NS_PER_MS) + 1);
+        rc = ot_connect_push();
+    }
+    return rc;
+}
+
+int ot_connect_send(const void *frame, size_t length)
+{
+    int rc = ot_connect_push();
+
+    if (rc == 0)
+        rc = ot_link_send(&ot_session.link, frame, length, -1);
+    if (rc < 0 && rc != -EAGAIN && rc != -ENOTCONN) {
+        failed(rc, "the daemon is gone");
+        rc = -ENOTCONN;
+    }
+    return rc;
+}
+
+static void send_clock(uint64_t now_ns)
+{
+    struct ot_session *session = &ot_session;
+    uint64_t pause_ns = session->clock_ns - session->opened_ns;
+    struct ot_clock_triple triple;
+    struct ot_wire_clock frame = {.header = ot_wire_header(OT_FRAME_CLOCK, sizeof(frame))};
+
+    if (pause_ns < CLOCK_FIRST_MS * NS_PER_MS)
+        pause_ns = CLOCK_FIRST_MS * NS_PER_MS;
+    if (pause_ns > CLOCK_LAST_MS * NS_PER_MS)
+        pause_ns = CLOCK_LAST_MS * NS_PER_MS;
+    /* Three quarters: threads come once in this time, each at its own moment. */
+    if (now_ns - session->clock_ns < pause_ns / 4 * 3)
+        return;
+    triple = ot_greet_triple();
+    frame.ticks = triple.ticks;
+    frame.monotonic_ns = triple.monotonic_ns;
+    frame.realtime_ns = triple.realtime_ns;
+    if (ot_connect_send(&frame, sizeof(frame)) == 0)
+        session->clock_ns = now_ns;
+}
+
+void ot_connect_tick(void)
+{
+    struct ot_session *session = &ot_session;
+    const uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+
+    if (session->starts == 0 || session->refused)
+        return;
+    if (session->phase == OT_PHASE_CLOSED && now_ns >= session->retry_ns)
+        connect_begin();
+    hear();
+    if (session->phase == OT_PHASE_GREETED &&
+        now_ns - session->greeted_ns > WELCOME_TIMEOUT_MS * NS_PER_MS)
+        ot_connect_close(-ETIMEDOUT, "the daemon did not answer");
+    if (session->phase == OT_PHASE_OPEN && ot_connect_push() == 0)
+        send_clock(now_ns);
+    ot_thread_reap(false);
+}
+
+int ot_connect_wait(uint32_t timeout_ms, bool patient)
+{
+    struct ot_session *session = &ot_session;
+    const uint64_t deadline_ns = ot_clock_ns(CLOCK_MONOTONIC) + timeout_ms * NS_PER_MS;
+
+    for (;;) {
+        uint64_t now_ns;
+
+        ot_connect_tick();
+        if (session->phase == OT_PHASE_OPEN)
+            return 0;
+        now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+        if (session->refused || session->starts == 0)
+            return session->error ? session->error : -ENOTCONN;
+        if (session->phase == OT_PHASE_CLOSED && !patient)
+            return session->error;
+        if (now_ns >= deadline_ns)
+            return session->phase == OT_PHASE_CLOSED ? session->error : -ETIMEDOUT;
+        if (session->phase == OT_PHASE_GREETED)
+            ot_link_wait(&session->link, POLLIN,
+                         (uint32_t)((deadline_ns - now_ns) / NS_PER_MS) + 1);
+        else
+            poll(NULL, 0, BACKOFF_MIN_MS);
+    }
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HELLO and what it takes to fill it. */
+#include "client/greet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/session.h"
+
+#define SYSTEM_SOCKET "/run/optrace/collector.sock"
+#define LIBRARY_NAME  "liboptrace " OPTRACE_VERSION
+#define MEASURE_NS    UINT64_C(2000000)
+#define NS_PER_S      UINT64_C(1000000000)
+
+enum { COMMAND_BYTES = 4096, HELLO_BYTES = sizeof(struct ot_wire_hello) + COMMAND_BYTES + 1024 };
+
+enum ot_tick_clock ot_tick_clock = OT_TICKS_UNKNOWN;
+
+uint64_t ot_ticks_monotonic(void)
+{
+    return ot_clock_ns(CLOCK_MONOTONIC);
+}
+
+int ot_greet_path(const char *wanted, char out_path[OT_LINK_PATH_BYTES])
+{
+    const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+    int length;
+
+    if (wanted[0]) {
+        memcpy(out_path, wanted, strlen(wanted) + 1);
+        return 0;
+    }
+    if (runtime && runtime[0] == '/') {
+        length = snprintf(out_path, OT_LINK_PATH_BYTES, "%s/optrace/collector.sock", runtime);
+        if (length >= OT_LINK_PATH_BYTES)
+            return -ENAMETOOLONG;
+        if (access(out_path, F_OK) == 0 || access(SYSTEM_SOCKET, F_OK) < 0)
+            return 0;
+    }
+    memcpy(out_path, SYSTEM_SOCKET, sizeof(SYSTEM_SOCKET));
+    return 0;
+}
+
+void ot_greet_program(char *out_name, size_t bytes)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    const char *name = program_invocation_short_name;
+
+    if (length > 0) {
+        const char *slash;
+
+        path[length] = 0;
+        slash = strrchr(path, '/');
+        name = slash ? slash + 1 : path;
+    }
+    snprintf(out_name, bytes, "%s", name);
+}
+
+void ot_greet_choose_clock(void)
+{
+    enum ot_tick_clock clock = __atomic_load_n(&ot_tick_clock, __ATOMIC_RELAXED);
+
+    if (clock != OT_TICKS_UNKNOWN)
+        return;
+    /* Two threads may both come here: they find the same. */
+    clock = ot_clock_ticks_are_invariant() ? OT_TICKS_TSC : OT_TICKS_MONOTONIC;
+    __atomic_store_n(&ot_tick_clock, clock, __ATOMIC_RELAXED);
+}
+
+struct ot_clock_triple ot_greet_triple(void)
+{
+    struct ot_clock_triple triple = ot_clock_read_triple();
+
+    if (ot_tick_clock == OT_TICKS_MONOTONIC)
+        triple.ticks = triple.monotonic_ns;
+    return triple;
+}
+
+void ot_greet_measure_clock(struct ot_session *session)
+{
+    struct ot_clock_triple now;
+    uint64_t elapsed_ns = ot_clock_ns(CLOCK_MONOTONIC) - session->origin.monotonic_ns;
+
+    if (ot_tick_clock == OT_TICKS_MONOTONIC) {
+        session->ticks_per_s = NS_PER_S;
+        return;
+    }
+    if (elapsed_ns < MEASURE_NS)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(MEASURE_NS - elapsed_ns)}, NULL);
+    now = ot_clock_read_triple();
+    session->ticks_per_s =
+        (uint64_t)((double)(now.ticks - session->origin.ticks) * (double)NS_PER_S /
+                   (double)(now.monotonic_ns - session->origin.monotonic_ns));
+}
+
+/* The arguments joined by spaces, well-formed; cut when they are long. */
+static size_t read_command(char out_text[COMMAND_BYTES])
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+
+    if (fd < 0)
+        return 0;
+    length = read(fd, out_text, COMMAND_BYTES);
+    close(fd);
+    if (length <= 0)
+        return 0;
+    if (out_text[length - 1] == 0)
+        length--;
+    for (ssize_t i = 0; i < length; i++) {
+        if (out_text[i] == 0)
+            out_text[i] = ' ';
+    }
+    return ot_wire_clean_text(out_text, (size_t)length, out_text, (size_t)length);
+}
+
+int ot_greet_hello(struct ot_session *session)
+{
+    const struct ot_clock_triple triple = ot_greet_triple();
+    const bool is_tsc = ot_tick_clock == OT_TICKS_TSC;
+    struct ot_wire_hello hello = {
+        .magic = OT_WIRE_MAGIC,
+        .version_major = OT_WIRE_VERSION_MAJOR,
+        .version_minor = OT_WIRE_VERSION_MINOR,
+        .features = OT_FEATURE_RINGS | OT_FEATURE_CONTROL,
+        .pid = (uint32_t)getpid(),
+        .clock_kind = is_tsc ? OT_CLOCK_TSC : OT_CLOCK_MONOTONIC,
+        .ticks_per_s = session->ticks_per_s,
+        .ticks = triple.ticks,
+        .monotonic_ns = triple.monotonic_ns,
+        .realtime_ns = triple.realtime_ns,
+        .connection = session->hello_count,
+    };
+    char program[sizeof(session->settings.program)];
+    char command[COMMAND_BYTES];
+    char host[256] = "";
+    char frame[HELLO_BYTES];
+    struct ot_wire_hello_texts texts = {.library = {LIBRARY_NAME, sizeof(LIBRARY_NAME) - 1}};
+    ssize_t sent;
+    int length;
+
+    memcpy(hello.uuid, session->uuid, sizeof(hello.uuid));
+    texts.program.bytes = program;
+    texts.program.length = ot_wire_clean_text(
+        session->settings.program, strlen(session->settings.program), program, sizeof(program));
+    texts.command = (struct ot_text){command, read_command(command)};
+    gethostname(host, sizeof(host) - 1);
+    texts.host = (struct ot_text){host, ot_wire_clean_text(host, strlen(host), host, sizeof(host))};
+    length = ot_wire_encode_hello(&hello, &texts, frame, sizeof(frame));
+    if (length < 0)
+        return length;
+    sent = ot_link_stream(&session->link, frame, (size_t)length);
+    /* A new socket takes more than this; one that does not is no better than a closed one. */
+    return sent == length ? 0 : sent < 0 ? (int)sent : -ENOBUFS;
+}

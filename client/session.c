@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start, stop, fork, exit: the life of the session. */
+#include "client/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "client/connect.h"
+#include "client/define.h"
+#include "client/greet.h"
+#include "client/optrace.h"
+
+enum {
+    RING_RECORDS_DEFAULT = 65536,
+    CONNECT_TIMEOUT_MS = 1000,
+    EXIT_TIMEOUT_MS = 1000,
+    LATE_TIMEOUT_MS = 5, /* what a late daemon may cost a run's begin */
+    POLL_PAUSE_MS = 1000,
+};
+#define NS_PER_MS UINT64_C(1000000)
+
+struct ot_session ot_session = {.lock = PTHREAD_MUTEX_INITIALIZER, .link = {.fd = -1}};
+uint32_t optrace_level_now = OPTRACE_OFF;
+
+/* Ticks of the next ot_session_poll() that does something; 0: not started. */
+static uint64_t poll_ticks;
+
+static void entered(void)
+{
+    ot_hot.busy = true;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ot_hot.cancel_state);
+}
+
+bool ot_enter(void)
+{
+    if (ot_hot.busy)
+        return false;
+    pthread_mutex_lock(&ot_session.lock);
+    entered();
+    return true;
+}
+
+bool ot_try_enter(void)
+{
+    if (ot_hot.busy || pthread_mutex_trylock(&ot_session.lock) != 0)
+        return false;
+    entered();
+    return true;
+}
+
+void ot_leave(void)
+{
+    int state = ot_hot.cancel_state;
+
+    ot_hot.busy = false;
+    pthread_mutex_unlock(&ot_session.lock);
+    pthread_setcancelstate(state, NULL);
+}
+
+void ot_session_set_level(uint32_t level)
+{
+    if (ot_session.starts == 0 || level > OT_LEVEL_DETAIL)
+        level = OT_LEVEL_OFF;
+    __atomic_store_n(&optrace_level_now, level, __ATOMIC_RELAXED);
+}
+
+int ot_session_renew(void)
+{
+    struct ot_session *session = &ot_session;
+
+    if (getrandom(session->uuid, sizeof(session->uuid), 0) != sizeof(session->uuid))
+        return -errno;
+    session->epoch++;
+    session->hello_count = 0;
+    session->session_id = 0;
+    session->welcomed = false;
+    ot_thread_call_all();
+    return 0;
+}
+
+/* The number in an environment variable; 0 when it is not set. -EINVAL when it is no number. */
+static int read_environment(const char *name, uint32_t *out_value)
+{
+    const char *text = secure_getenv(name);
+    char *end;
+    unsigned long long value;
+
+    *out_value = 0;
+    if (!text || !text[0])
+        return 0;
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    if (errno || *end || text[0] < '0' || text[0] > '9' || value > UINT32_MAX)
+        return -EINVAL;
+    *out_value = (uint32_t)value;
+    return 0;
+}
+
+static int complain(int error, const char *why)
+{
+    ot_session.error = error;
+    snprintf(ot_session.problem, sizeof(ot_session.problem), "%s", why);
+    return error;
+}
+
+static int choose_ring_records(uint32_t wanted, uint32_t *out_records)
+{
+    uint32_t records = OT_WIRE_RING_RECORDS_MIN;
+
+    if (wanted == 0 && read_environment("OPTRACE_RING_RECORDS", &wanted) < 0)
+        return complain(-EINVAL, "OPTRACE_RING_RECORDS is not a number");
+    if (wanted == 0)
+        wanted = RING_RECORDS_DEFAULT;
+    if (wanted > OT_WIRE_RING_RECORDS_MAX)
+        return complain(-EINVAL, "a ring holds 4194304 records at most");
+    while (records < wanted)
+        records *= 2;
+    *out_records = records;
+    return 0;
+}
+
+static int read_settings(const struct optrace_config *config, struct ot_settings *out_settings)
+{
+    const char *path = config->socket_path ? config->socket_path : secure_getenv("OPTRACE_SOCKET");
+    struct ot_settings settings = {
+        .connect_timeout_ms = config->connect_timeout_ms,
+        .exit_timeout_ms = config->exit_timeout_ms,
+    };
+    int rc = choose_ring_records(config->ring_records, &settings.ring_records);
+
+    if (rc < 0)
+        return rc;
+    if (path && strlen(path) >= sizeof(settings.socket_path))
+        return complain(-ENAMETOOLONG, "the path of the socket is too long");
+    snprintf(settings.socket_path, sizeof(settings.socket_path), "%s", path ? path : "");
+    if (config->program)
+        snprintf(settings.program, sizeof(settings.program), "%s", config->program);
+    else
+        ot_greet_program(settings.program, sizeof(settings.program));
+    if (settings.connect_timeout_ms == 0)
+        settings.connect_timeout_ms = CONNECT_TIMEOUT_MS;
+    if (settings.exit_timeout_ms == 0)
+        settings.exit_timeout_ms = EXIT_TIMEOUT_MS;
+    *out_settings = settings;
+    return 0;
+}
+
+bool ot_session_is_disabled(void)
+{
+    const char *text = secure_getenv("OPTRACE_DISABLE");
+
+    return text && text[0] && strcmp(text, "0") != 0;
+}
+
+static void poll_again_in(uint32_t pause_ms)
+{
+    uint64_t ticks = ot_ticks() + ot_session.ticks_per_s / 1000 * pause_ms;
+
+    __atomic_store_n(&poll_ticks, ot_session.starts ? ticks : 0, __ATOMIC_RELAXED);
+}
+
+/* Errors that another try would not mend, or that the caller does not want to live with. */
+static bool is_fatal(int rc, bool required)
+{
+    return rc < 0 && (required || rc == -EPROTO || rc == -EACCES || rc == -ENAMETOOLONG);
+}
+
+static int start(const struct optrace_config *config)
+{
+    struct ot_session *session = &ot_session;
+    int rc = read_settings(config, &session->settings);
+
+    if (rc < 0)
+        return rc;
+    ot_greet_choose_clock();
+    ot_greet_measure_clock(session);
+    rc = ot_session_renew();
+    if (rc < 0)
+        return complain(rc, "no random numbers");
+    session->refused = false;
+    session->retry_ns = 0;
+    session->backoff_ms = 0;
+    session->starts = 1;
+    rc = ot_connect_wait(session->settings.connect_timeout_ms, false);
+    if (is_fatal(rc, config->required)) {
+        ot_link_close(&session->link);
+        session->phase = OT_PHASE_CLOSED;
+        session->starts = 0;
+        ot_session_set_level(OT_LEVEL_OFF);
+        return rc;
+    }
+    poll_again_in(POLL_PAUSE_MS);
+    ot_connect_push();
+    return 0;
+}
+
+int optrace_start(const struct optrace_config *config)
+{
+    static const struct optrace_config defaults;
+    int rc = 0;
+
+    if (ot_session_is_disabled())
+        return 0;
+    if (!ot_enter())
+        return -EDEADLK;
+    if (ot_session.starts > 0)
+        ot_session.starts++;
+    else
+        rc = start(config ? config : &defaults);
+    ot_leave();
+    return rc;
+}
+
+/* Put everything into the daemon's hands, with patience only when there is something to lose. */
+static void say_goodbye(void)
+{
+    struct ot_session *session = &ot_session;
+    const uint64_t deadline_ns =
+        ot_clock_ns(CLOCK_MONOTONIC) + session->settings.exit_timeout_ms * NS_PER_MS;
+
+    while (session->phase == OT_PHASE_OPEN || ot_thread_has_records()) {
+        char frame[64];
+        uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+        uint32_t left_ms =
+            now_ns < deadline_ns ? (uint32_t)((deadline_ns - now_ns) / NS_PER_MS) + 1 : 0;
+
+        if (ot_connect_wait(left_ms, true) == 0 && ot_connect_push() == 0) {
+            int length = ot_wire_encode_bye(OT_BYE_DONE, (struct ot_text){0}, frame, sizeof(frame));
+
+            if (ot_connect_send(frame, (size_t)length) == 0)
+                session->saved_epoch = session->epoch;
+        }
+        if (session->saved_epoch == session->epoch || left_ms == 0 || session->refused)
+            break;
+        if (session->phase == OT_PHASE_OPEN && ot_link_wait(&session->link, POLLOUT, left_ms) < 0)
+            break;
+    }
+}
+
+static void stop(void)
+{
+    struct ot_session *session = &ot_session;
+
+    __atomic_store_n(&optrace_level_now, OPTRACE_OFF, __ATOMIC_RELAXED);
+    say_goodbye();
+    ot_link_close(&session->link);
+    session->phase = OT_PHASE_CLOSED;
+    session->starts = 0;
+    poll_again_in(0);
+    complain(0, session->saved_epoch == session->epoch || !ot_thread_has_records()
+                    ? "stopped"
+                    : "stopped without the daemon");
+    ot_thread_call_all();
+    ot_thread_reap(true);
+}
+
+void optrace_stop(void)
+{
+    if (!ot_enter())
+        return;
+    if (ot_session.starts > 1)
+        ot_session.starts--;
+    else if (ot_session.starts == 1)
+        stop();
+    ot_leave();
+}
+
+void ot_session_poll(void)
+{
+    const uint64_t due = __atomic_load_n(&poll_ticks, __ATOMIC_RELAXED);
+
+    if (due == 0 || ot_ticks() < due || !ot_try_enter())
+        return;
+    if (ot_session.starts > 0) {
+        poll_again_in(POLL_PAUSE_MS);
+        if (ot_session.phase == OT_PHASE_OPEN)
+            ot_connect_tick();
+        else
+            ot_connect_wait(LATE_TIMEOUT_MS, false);
+    }
+    ot_leave();
+}
+
+/* The forking thread holds the lock, and has no ring until the fork is over: what other handlers
+ * record meanwhile must not go into the parent's ring from the child. */
+static void before_fork(void)
+{
+    ot_session.fork_is_nested = !ot_enter();
+    if (ot_session.fork_is_nested)
+        return;
+    ot_session.fork_state = ot_hot.state;
+    ot_hot.state = OT_STATE_NONE;
+}
+
+static void after_fork_parent(void)
+{
+    if (ot_session.fork_is_nested) {
+        ot_session.fork_is_nested = false;
+        return;
+    }
+    ot_hot.state = ot_session.fork_state;
+    ot_leave();
+}
+
+static void after_fork_child(void)
+{
+    struct ot_session *session = &ot_session;
+
+    pthread_mutex_init(&session->lock, NULL);
+    ot_link_close(&session->link);
+    session->fork_is_nested = false;
+    session->phase = OT_PHASE_CLOSED;
+    session->retry_ns = 0;
+    session->backoff_ms = 0;
+    session->forked = optrace_level() != OPTRACE_OFF;
+    memset(session->lost, 0, sizeof(session->lost));
+    ot_thread_fork_child();
+    ot_define_forget_lanes();
+    if (session->starts > 0 && ot_session_renew() < 0)
+        session->refused = true;
+    ot_hot.busy = false;
+    pthread_setcancelstate(ot_hot.cancel_state, NULL);
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    ot_session.origin = ot_clock_read_triple();
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* At exit other threads may still run, and one may hold the lock for good. */
+__attribute__((destructor)) static void unloaded(void)
+{
+    struct timespec deadline;
+
+    if (ot_hot.busy)
+        return;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 1 + ot_session.settings.exit_timeout_ms / 1000;
+    if (pthread_mutex_timedlock(&ot_session.lock, &deadline) != 0)
+        return;
+    entered();
+    if (ot_session.starts > 0)
+        stop();
+    ot_leave();
+}

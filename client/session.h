@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one session of this process: what it defined, its connection to the daemon, its threads. All
+ * of it is guarded by one lock, which the hot path never takes.
+ *
+ * A session is what the daemon stores under one uuid. It survives the loss of its connection. After
+ * stop and start, in a child after fork(), or when the daemon says that it ended, `epoch` counts up
+ * and each thread moves to a new ring.
+ */
+#ifndef OPTRACE_CLIENT_SESSION_H
+#define OPTRACE_CLIENT_SESSION_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "client/link.h"
+#include "client/log.h"
+#include "client/thread.h"
+
+struct ot_settings {
+    char socket_path[OT_LINK_PATH_BYTES]; /* "": the default places, looked up at each try */
+    char program[256];
+    uint32_t ring_records;
+    uint32_t connect_timeout_ms;
+    uint32_t exit_timeout_ms;
+};
+
+enum ot_phase {
+    OT_PHASE_CLOSED,  /* no connection */
+    OT_PHASE_GREETED, /* HELLO is sent, WELCOME not here yet */
+    OT_PHASE_OPEN,
+};
+
+struct ot_session {
+    pthread_mutex_t lock;
+    struct ot_settings settings;
+    uint32_t starts; /* optrace_start() calls not yet undone */
+    bool refused;    /* the daemon said no; no more tries until the next start */
+    bool welcomed;   /* this session has been accepted once: its level holds while disconnected */
+    bool forked;     /* a child that has not connected yet */
+    uint64_t fork_state; /* ot_hot.state of the thread that is forking */
+    bool fork_is_nested; /* it forks from within the library */
+    uint8_t uuid[16];
+    uint32_t epoch;
+    uint32_t saved_epoch; /* the latest that ended in a BYE: the daemon saves what its rings hold */
+    uint64_t session_id;  /* the daemon's number */
+    int error;            /* why there is no connection: errno, negative */
+    char problem[256];    /* the same for a person */
+
+    struct ot_link link;
+    enum ot_phase phase;
+    uint32_t link_number; /* counts connections that were accepted, all epochs */
+    uint32_t hello_count; /* of this session: HELLO.connection */
+    size_t log_sent;      /* bytes of the log that this connection got */
+    bool stuck;           /* the daemon does not read; do not wait for it again */
+    uint64_t retry_ns;    /* CLOCK_MONOTONIC of the next try to connect */
+    uint32_t backoff_ms;
+    uint64_t greeted_ns;
+    uint64_t opened_ns;
+    uint64_t clock_ns; /* of the latest CLOCK */
+    uint64_t flush_token;
+    uint64_t flushed_token;
+    int flushed_status;
+
+    uint64_t ticks_per_s;
+    struct ot_clock_triple origin; /* read when the library was loaded */
+
+    struct ot_log log;
+    struct ot_thread *threads;
+    uint64_t ring_records; /* of all rings that exist */
+    uint32_t ring_count;
+    uint32_t ring_next_id;
+    uint32_t thread_serial;
+    uint64_t lost[OT_LOSS_NO_MEMORY + 1]; /* of threads that are freed */
+};
+extern struct ot_session ot_session;
+
+/**
+ * Take the lock. False when this thread has it already: code of the program that the library called
+ * (an allocator that records) came back; it must do without. Turns thread cancellation off until
+ * ot_leave().
+ */
+bool ot_enter(void);
+
+/** The same, false also when another thread has it. */
+bool ot_try_enter(void);
+void ot_leave(void);
+
+/** Publish what is recorded from now on. Needs the lock. */
+void ot_session_set_level(uint32_t level);
+
+/** Begin a new session: new uuid, and each thread is called to move to a new ring. Needs the lock.
+ */
+int ot_session_renew(void);
+
+/** OPTRACE_DISABLE says so. */
+bool ot_session_is_disabled(void);
+
+/** While off: look for a daemon, or hear what it says, now and then. */
+void ot_session_poll(void);
+
+#endif
