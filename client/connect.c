@@ -337,13 +337,14 @@ static void send_clock(uint64_t now_ns)
 void ot_connect_tick(void)
 {
     struct ot_session *session = &ot_session;
-    const uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    uint64_t now_ns;
 
     if (session->starts == 0 || session->refused)
         return;
-    if (session->phase == OT_PHASE_CLOSED && now_ns >= session->retry_ns)
+    if (session->phase == OT_PHASE_CLOSED && ot_clock_ns(CLOCK_MONOTONIC) >= session->retry_ns)
         connect_begin();
     hear();
+    now_ns = ot_clock_ns(CLOCK_MONOTONIC); /* not before the times that were noted above */
     if (session->phase == OT_PHASE_GREETED &&
         now_ns - session->greeted_ns > WELCOME_TIMEOUT_MS * NS_PER_MS)
         ot_connect_close(-ETIMEDOUT, "the daemon did not answer");
