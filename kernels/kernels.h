@@ -11,8 +11,9 @@
  * where "may be" says so. Sizes of zero are allowed and compute nothing. Any thread; a version may
  * use the calling thread's team (kernel_set_threads()).
  *
- * The second half of this header ("Prepared operations") is for kernels that want their tensors in
- * a memory layout of their own and some work done once, before the first run.
+ * Images have two memory layouts. Row-major is [batch, channels, spatial...]. Channels-last is
+ * [batch, spatial..., channels]: the one that vector units like, kept between layers where it can
+ * be. Where a shape has `channels_last`, it holds for all the images of the call.
  */
 #ifndef OPTRACE_KERNELS_KERNELS_H
 #define OPTRACE_KERNELS_KERNELS_H
@@ -110,6 +111,7 @@ struct kernel_conv {
     int64_t filters;  /* channels of y; a multiple of groups */
     int64_t groups;   /* >= 1 */
     int rank;         /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
+    bool channels_last;
     struct kernel_window window;
     struct kernel_activation activation;
 };
@@ -119,7 +121,7 @@ struct kernel_conv {
  *
  * y, residual  [batch, filters, out...]; residual may be NULL (none), or y
  * x            [batch, channels, in...]
- * w            [filters, channels / groups, kernel...]
+ * w            [filters, channels / groups, kernel...], in either layout of the images
  * bias         [filters], or NULL
  *
  * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(K)) * (sum of |x * w| + |bias| + |residual|), K
@@ -128,6 +130,39 @@ struct kernel_conv {
 typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *bias,
                          const float *residual, const struct kernel_conv *shape);
 conv_f32_fn conv_f32_ref;
+
+/**
+ * A convolution whose weights were brought into the order that the kernel wants, once.
+ *
+ * Only for channels_last images. Made and run by threads whose kernel_threads() are the same, run
+ * by one thread at a time. Tolerance as above.
+ */
+struct kernel_conv_plan;
+
+/**
+ * w, bias       as for conv_f32_fn; read during this call only
+ * has_residual  y then holds the residual when the plan is run
+ *
+ * Returns 0, -ENOMEM, or -ENOTSUP when no kernel is faster than conv_f32_fn for this shape.
+ */
+int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
+                            bool has_residual, struct kernel_conv_plan **out_plan);
+
+/** Accepts NULL; sets *plan to NULL. */
+void kernel_conv_plan_destroy(struct kernel_conv_plan **plan);
+
+/** workspace: 64-byte aligned scratch of the bytes that the plan asks for. Returns 0 or -EIO when
+ *  the library under it failed. */
+int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace);
+
+struct kernel_conv_plan_info {
+    const char *version; /* "dnnl:brgconv:avx512_core"; lives as long as the plan */
+    size_t workspace_bytes;
+    const void *weights; /* the plan's own copy */
+    size_t weights_bytes;
+};
+
+struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan);
 
 /* Matrix product */
 
@@ -159,6 +194,7 @@ gemm_f32_fn gemm_f32_ref;
 struct kernel_pool {
     int64_t batch, channels;
     int rank; /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
+    bool channels_last;
     struct kernel_window window;
     bool count_pads; /* average: pads inside of [-pad_begin, in + pad_end) count as zeros */
 };
@@ -174,6 +210,7 @@ pool_f32_fn max_pool_f32_ref, average_pool_f32_ref;
 struct kernel_lrn {
     int64_t batch, channels, plane; /* plane: elements of one channel */
     int64_t size;                   /* channels in the window */
+    bool channels_last;
     float alpha, beta, bias;
 };
 
@@ -187,7 +224,8 @@ typedef void softmax_f32_fn(float *y, const float *x, size_t outer, size_t axis,
 softmax_f32_fn softmax_f32_ref;
 
 /** y = (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel of [batch, channels,
- *  plane]. y may be x. Agrees to 1e-5 * (|x * s| + |mean * s| + |bias|), s = scale / sqrt(...). */
+ *  plane]; channels-last images have batch * plane for batch and 1 for plane. y may be x. Agrees to
+ * 1e-5 * (|x * s| + |mean * s| + |bias|), s = scale / sqrt(...). */
 typedef void batch_norm_f32_fn(float *y, const float *x, const float *scale, const float *bias,
                                const float *mean, const float *variance, float epsilon,
                                size_t batch, size_t channels, size_t plane);

@@ -3,26 +3,31 @@
 #include "kernels/kernels.h"
 #include "kernels/ref/ref.h"
 
-/* The products of one output at position o, over the channels of one group. */
-static double conv_at(const float *x, const float *w, int64_t channels, const int64_t o[3],
-                      const struct kernel_window *window)
+/* The products of one output at position o, over the channels of one group. x points to the first
+ * of them at position 0. */
+static double conv_at(const float *x, const float *w, const struct kernel_conv *shape,
+                      const int64_t o[3])
 {
-    const int64_t *in = window->in, *kernel = window->kernel;
+    const struct kernel_window *window = &shape->window;
+    const int64_t *kernel = window->kernel;
+    struct ref_strides strides =
+        ref_image_strides(shape->channels, window->in, shape->channels_last);
     double sum = 0.0;
 
-    for (int64_t c = 0; c < channels; c++) {
+    for (int64_t c = 0; c < shape->channels / shape->groups; c++) {
         for (int64_t kd = 0; kd < kernel[0]; kd++) {
             int64_t d = ref_window_at(window, 0, o[0], kd);
 
             for (int64_t kh = 0; kh < kernel[1]; kh++) {
                 int64_t h = ref_window_at(window, 1, o[1], kh);
 
-                for (int64_t kw = 0; kw < kernel[2]; kw++) {
+                for (int64_t kw = 0; kw < kernel[2]; kw++, w++) {
                     int64_t v = ref_window_at(window, 2, o[2], kw);
 
                     if (d >= 0 && h >= 0 && v >= 0)
-                        sum += (double)x[((c * in[0] + d) * in[1] + h) * in[2] + v] *
-                               w[((c * kernel[0] + kd) * kernel[1] + kh) * kernel[2] + kw];
+                        sum += (double)x[c * strides.channel + d * strides.spatial[0] +
+                                         h * strides.spatial[1] + v * strides.spatial[2]] *
+                               *w;
                 }
             }
         }
@@ -36,19 +41,22 @@ void conv_f32_ref(float *y, const float *x, const float *w, const float *bias,
     const struct kernel_window *window = &shape->window;
     int64_t group_channels = shape->channels / shape->groups;
     int64_t group_filters = shape->filters / shape->groups;
-    int64_t x_plane = window->in[0] * window->in[1] * window->in[2];
     int64_t w_filter = group_channels * window->kernel[0] * window->kernel[1] * window->kernel[2];
-    int64_t o[3], at = 0;
+    struct ref_strides in = ref_image_strides(shape->channels, window->in, shape->channels_last);
+    struct ref_strides out = ref_image_strides(shape->filters, window->out, shape->channels_last);
+    int64_t o[3];
 
     for (int64_t n = 0; n < shape->batch; n++) {
         for (int64_t f = 0; f < shape->filters; f++) {
             int64_t c = f / group_filters * group_channels;
-            const float *group_x = x + (n * shape->channels + c) * x_plane;
+            const float *group_x = x + n * in.image + c * in.channel;
 
             for (o[0] = 0; o[0] < window->out[0]; o[0]++) {
                 for (o[1] = 0; o[1] < window->out[1]; o[1]++) {
-                    for (o[2] = 0; o[2] < window->out[2]; o[2]++, at++) {
-                        double sum = conv_at(group_x, w + f * w_filter, group_channels, o, window);
+                    for (o[2] = 0; o[2] < window->out[2]; o[2]++) {
+                        int64_t at = n * out.image + f * out.channel + o[0] * out.spatial[0] +
+                                     o[1] * out.spatial[1] + o[2] * out.spatial[2];
+                        double sum = conv_at(group_x, w + f * w_filter, shape, o);
 
                         sum += bias ? bias[f] : 0.0f;
                         sum += residual ? residual[at] : 0.0f;

@@ -7,6 +7,8 @@
 void lrn_f32_ref(float *y, const float *x, const struct kernel_lrn *shape)
 {
     int64_t before = (shape->size - 1) / 2, after = shape->size / 2;
+    int64_t channel = shape->channels_last ? 1 : shape->plane;
+    int64_t pixel = shape->channels_last ? shape->channels : 1;
 
     for (int64_t n = 0; n < shape->batch; n++) {
         const float *image = x + n * shape->channels * shape->plane;
@@ -16,12 +18,13 @@ void lrn_f32_ref(float *y, const float *x, const struct kernel_lrn *shape)
             int64_t last = c + after < shape->channels ? c + after : shape->channels - 1;
 
             for (int64_t p = 0; p < shape->plane; p++) {
+                int64_t at = c * channel + p * pixel;
                 double sum = 0.0;
 
                 for (int64_t i = first; i <= last; i++)
-                    sum += (double)image[i * shape->plane + p] * image[i * shape->plane + p];
+                    sum += (double)image[i * channel + p * pixel] * image[i * channel + p * pixel];
                 sum = (double)shape->bias + (double)shape->alpha / (double)shape->size * sum;
-                *y++ = (float)(image[c * shape->plane + p] / pow(sum, shape->beta));
+                y[image - x + at] = (float)(image[at] / pow(sum, shape->beta));
             }
         }
     }

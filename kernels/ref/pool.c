@@ -21,8 +21,9 @@ static bool is_padded(const struct kernel_window *window, int axis, int64_t o, i
     return at < window->in[axis] + window->pad_end[axis];
 }
 
-static struct window_result window_reduce(const float *x, const int64_t o[3],
-                                          const struct kernel_window *window)
+/* x points to the channel's element at position 0. */
+static struct window_result window_reduce(const float *x, const struct ref_strides *strides,
+                                          const int64_t o[3], const struct kernel_window *window)
 {
     struct window_result result = {.maximum = -FLT_MAX};
     int64_t k[3];
@@ -30,23 +31,23 @@ static struct window_result window_reduce(const float *x, const int64_t o[3],
     for (k[0] = 0; k[0] < window->kernel[0]; k[0]++) {
         for (k[1] = 0; k[1] < window->kernel[1]; k[1]++) {
             for (k[2] = 0; k[2] < window->kernel[2]; k[2]++) {
-                int64_t at[3];
                 bool inside = true, padded = true;
-                float value;
+                int64_t offset = 0;
 
                 for (int axis = 0; axis < 3; axis++) {
-                    at[axis] = ref_window_at(window, axis, o[axis], k[axis]);
-                    inside = inside && at[axis] >= 0;
+                    int64_t at = ref_window_at(window, axis, o[axis], k[axis]);
+
+                    inside = inside && at >= 0;
                     padded = padded && is_padded(window, axis, o[axis], k[axis]);
+                    offset += at * strides->spatial[axis];
                 }
                 result.padded += padded;
                 if (!inside)
                     continue;
-                value = x[(at[0] * window->in[1] + at[1]) * window->in[2] + at[2]];
                 result.inside++;
-                result.sum += value;
-                if (value > result.maximum || isnan(value))
-                    result.maximum = value;
+                result.sum += x[offset];
+                if (x[offset] > result.maximum || isnan(x[offset]))
+                    result.maximum = x[offset];
             }
         }
     }
@@ -56,20 +57,24 @@ static struct window_result window_reduce(const float *x, const int64_t o[3],
 static void pool(float *y, const float *x, const struct kernel_pool *shape, bool maximum)
 {
     const struct kernel_window *window = &shape->window;
-    int64_t plane = window->in[0] * window->in[1] * window->in[2];
+    struct ref_strides in = ref_image_strides(shape->channels, window->in, shape->channels_last);
+    struct ref_strides out = ref_image_strides(shape->channels, window->out, shape->channels_last);
     int64_t o[3];
 
-    for (int64_t p = 0; p < shape->batch * shape->channels; p++, x += plane) {
+    for (int64_t p = 0; p < shape->batch * shape->channels; p++) {
+        int64_t n = p / shape->channels, c = p % shape->channels;
+        const float *channel_x = x + n * in.image + c * in.channel;
+        float *channel_y = y + n * out.image + c * out.channel;
+
         for (o[0] = 0; o[0] < window->out[0]; o[0]++) {
             for (o[1] = 0; o[1] < window->out[1]; o[1]++) {
                 for (o[2] = 0; o[2] < window->out[2]; o[2]++) {
-                    struct window_result result = window_reduce(x, o, window);
+                    struct window_result result = window_reduce(channel_x, &in, o, window);
                     int64_t count = shape->count_pads ? result.padded : result.inside;
+                    float average = count ? (float)(result.sum / (double)count) : 0.0f;
 
-                    if (maximum)
-                        *y++ = result.maximum;
-                    else
-                        *y++ = count ? (float)(result.sum / (double)count) : 0.0f;
+                    channel_y[o[0] * out.spatial[0] + o[1] * out.spatial[1] +
+                              o[2] * out.spatial[2]] = maximum ? result.maximum : average;
                 }
             }
         }

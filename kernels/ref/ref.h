@@ -14,6 +14,24 @@ static inline int64_t ref_window_at(const struct kernel_window *window, int axis
     return at >= 0 && at < window->in[axis] ? at : -1;
 }
 
+/** Strides of images in either layout, in elements. */
+struct ref_strides {
+    int64_t image, channel, spatial[KERNEL_SPATIAL];
+};
+
+static inline struct ref_strides ref_image_strides(int64_t channels, const int64_t *spatial,
+                                                   bool channels_last)
+{
+    int64_t plane = spatial[0] * spatial[1] * spatial[2];
+    int64_t step = channels_last ? channels : 1;
+
+    return (struct ref_strides){
+        .image = channels * plane,
+        .channel = channels_last ? 1 : plane,
+        .spatial = {spatial[1] * spatial[2] * step, spatial[2] * step, step},
+    };
+}
+
 /** One element through an activation. */
 float ref_activate(float x, const struct kernel_activation *activation);
 

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution by oneDNN: channels-last images, weights in the order that its kernel asks for. */
+#include "kernels/kernels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "kernels/cpu/dnnl.h"
+
+enum { ARGS_MAX = 5 };
+
+struct kernel_conv_plan {
+    dnnl_primitive_t primitive;
+    dnnl_primitive_desc_t desc;
+    dnnl_memory_t y, x, w, bias, workspace;
+    void *weights; /* and the bias behind them */
+    size_t weights_bytes;
+    size_t workspace_bytes;
+    dnnl_exec_arg_t args[ARGS_MAX];
+    int arg_count;
+    char version[64];
+};
+
+/* Geometry in oneDNN's words */
+
+struct geometry {
+    int rank; /* of the images */
+    dnnl_dims_t x, y, w, bias;
+    int w_rank;
+    dnnl_dims_t strides, dilations, pad_begin, pad_end;
+};
+
+static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
+{
+    const struct kernel_window *window = &shape->window;
+    int first = KERNEL_SPATIAL - shape->rank, w_first = shape->groups > 1 ? 3 : 2;
+
+    *g = (struct geometry){
+        .rank = shape->rank + 2,
+        .w_rank = shape->rank + w_first,
+        .x = {shape->batch, shape->channels},
+        .y = {shape->batch, shape->filters},
+        .bias = {shape->filters},
+    };
+    if (shape->groups > 1) {
+        g->w[0] = shape->groups;
+        g->w[1] = shape->filters / shape->groups;
+        g->w[2] = shape->channels / shape->groups;
+    } else {
+        g->w[0] = shape->filters;
+        g->w[1] = shape->channels;
+    }
+    for (int i = 0; i < shape->rank; i++) {
+        int axis = first + i;
+        int64_t reach = (window->kernel[axis] - 1) * window->dilation[axis] + 1;
+
+        g->x[2 + i] = window->in[axis];
+        g->y[2 + i] = window->out[axis];
+        g->w[w_first + i] = window->kernel[axis];
+        g->strides[i] = window->stride[axis];
+        g->dilations[i] = window->dilation[axis] - 1;
+        g->pad_begin[i] = window->pad_begin[axis];
+        /* Exactly what the last output reads: oneDNN derives the size of y from it. */
+        g->pad_end[i] = (window->out[axis] - 1) * window->stride[axis] + reach - window->in[axis] -
+                        window->pad_begin[axis];
+    }
+}
+
+static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias,
+                               dnnl_convolution_desc_t *out)
+{
+    dnnl_memory_desc_t x, y, w, bias;
+    dnnl_format_tag_t w_tag = dnnl_format_tag_any;
+    dnnl_status_t status = dnnl_image_desc(&x, g->rank, g->x, true);
+
+    if (status == dnnl_success)
+        status = dnnl_image_desc(&y, g->rank, g->y, true);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_init_by_tag(&w, g->w_rank, g->w, dnnl_f32, w_tag);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_init_by_tag(&bias, 1, g->bias, dnnl_f32, dnnl_x);
+    if (status == dnnl_success)
+        status = dnnl_dilated_convolution_forward_desc_init(
+            out, dnnl_forward_inference, dnnl_convolution_direct, &x, &w, has_bias ? &bias : NULL,
+            &y, g->strides, g->dilations, g->pad_begin, g->pad_end);
+    return status;
+}
+
+static dnnl_status_t append_activation(dnnl_post_ops_t ops, const struct kernel_activation *f)
+{
+    switch (f->kind) {
+    case KERNEL_RELU:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    case KERNEL_LEAKY_RELU:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, f->a, 0.0f);
+    case KERNEL_CLIP:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_clip, f->a, f->b);
+    case KERNEL_SIGMOID:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_logistic, 0.0f, 0.0f);
+    case KERNEL_TANH:
+        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_tanh, 0.0f, 0.0f);
+    case KERNEL_IDENTITY:
+        return dnnl_success;
+    default:
+        return dnnl_unimplemented;
+    }
+}
+
+/* The residual is what y holds already; then the activation. Scratch comes from the caller. */
+static dnnl_status_t conv_attr(const struct kernel_activation *activation, bool has_residual,
+                               dnnl_primitive_attr_t *out)
+{
+    dnnl_post_ops_t ops = NULL;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_status_t status = dnnl_post_ops_create(&ops);
+
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_create(&attr);
+    if (status == dnnl_success && has_residual)
+        status = dnnl_post_ops_append_sum(ops, 1.0f);
+    if (status == dnnl_success)
+        status = append_activation(ops, activation);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_post_ops(attr, ops);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    dnnl_post_ops_destroy(ops);
+    if (status == dnnl_success)
+        *out = attr;
+    else
+        dnnl_primitive_attr_destroy(attr);
+    return status;
+}
+
+/* Creation */
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static dnnl_status_t choose_kernel(struct kernel_conv_plan *plan, const struct kernel_conv *shape,
+                                   const struct geometry *g, bool has_bias, bool has_residual)
+{
+    dnnl_convolution_desc_t desc;
+    dnnl_primitive_attr_t attr = NULL;
+    const char *name = "";
+    dnnl_status_t status = conv_desc(g, has_bias, &desc);
+
+    if (status == dnnl_success)
+        status = conv_attr(&shape->activation, has_residual, &attr);
+    if (status == dnnl_success)
+        status = dnnl_primitive_desc_create(&plan->desc, &desc, attr, dnnl_cpu_engine(), NULL);
+    if (status == dnnl_success)
+        status = dnnl_primitive_desc_query(plan->desc, dnnl_query_impl_info_str, 0, &name);
+    dnnl_primitive_attr_destroy(attr);
+    /* Its own reference is no faster than ours. */
+    if (status == dnnl_success && strncmp(name, "ref", 3) == 0)
+        status = dnnl_unimplemented;
+    snprintf(plan->version, sizeof(plan->version), "dnnl:%s", name);
+    return status == dnnl_success ? dnnl_primitive_create(&plan->primitive, plan->desc) : status;
+}
+
+static dnnl_status_t plan_memory(struct kernel_conv_plan *plan, dnnl_query_t what, int arg,
+                                 void *data, dnnl_memory_t *out)
+{
+    const dnnl_memory_desc_t *desc = dnnl_primitive_desc_query_md(plan->desc, what, 0);
+    dnnl_status_t status = dnnl_memory_create(out, desc, dnnl_cpu_engine(), data);
+
+    if (status == dnnl_success)
+        plan->args[plan->arg_count++] = (dnnl_exec_arg_t){arg, *out};
+    return status;
+}
+
+/* Copies w into the order of the plan's weights. */
+static dnnl_status_t pack_weights(struct kernel_conv_plan *plan, const struct geometry *g,
+                                  const float *w)
+{
+    static const dnnl_format_tag_t dense[] = {
+        [3] = dnnl_abc, [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
+    const dnnl_memory_desc_t *to =
+        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0);
+    dnnl_memory_desc_t from;
+    dnnl_status_t status =
+        dnnl_memory_desc_init_by_tag(&from, g->w_rank, g->w, dnnl_f32, dense[g->w_rank]);
+
+    return status == dnnl_success ? dnnl_reorder_now(to, plan->weights, &from, w) : status;
+}
+
+static dnnl_status_t bind_memory(struct kernel_conv_plan *plan, const struct geometry *g,
+                                 const float *w, const float *bias)
+{
+    size_t w_bytes = dnnl_memory_desc_get_size(
+        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0));
+    size_t bias_bytes = bias ? (size_t)g->bias[0] * sizeof(*bias) : 0;
+    dnnl_status_t status;
+
+    plan->weights_bytes = round_up(w_bytes) + round_up(bias_bytes);
+    plan->weights = aligned_alloc(64, plan->weights_bytes);
+    if (!plan->weights)
+        return dnnl_out_of_memory;
+    status = pack_weights(plan, g, w);
+    if (status == dnnl_success)
+        status =
+            plan_memory(plan, dnnl_query_weights_md, DNNL_ARG_WEIGHTS, plan->weights, &plan->w);
+    if (status == dnnl_success && bias) {
+        char *at = (char *)plan->weights + round_up(w_bytes);
+        const dnnl_memory_desc_t *desc =
+            dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 1);
+
+        memcpy(at, bias, bias_bytes);
+        status = dnnl_memory_create(&plan->bias, desc, dnnl_cpu_engine(), at);
+        plan->args[plan->arg_count++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, plan->bias};
+    }
+    if (status == dnnl_success)
+        status = plan_memory(plan, dnnl_query_src_md, DNNL_ARG_SRC, DNNL_MEMORY_NONE, &plan->x);
+    if (status == dnnl_success)
+        status = plan_memory(plan, dnnl_query_dst_md, DNNL_ARG_DST, DNNL_MEMORY_NONE, &plan->y);
+    if (status == dnnl_success)
+        status = plan_memory(plan, dnnl_query_scratchpad_md, DNNL_ARG_SCRATCHPAD, DNNL_MEMORY_NONE,
+                             &plan->workspace);
+    plan->workspace_bytes = dnnl_memory_desc_get_size(
+        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_scratchpad_md, 0));
+    return status;
+}
+
+int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
+                            bool has_residual, struct kernel_conv_plan **out_plan)
+{
+    struct kernel_conv_plan *plan = calloc(1, sizeof(*plan));
+    struct geometry geometry;
+    dnnl_status_t status;
+
+    if (!plan)
+        return -ENOMEM;
+    make_geometry(shape, &geometry);
+    status = choose_kernel(plan, shape, &geometry, bias != NULL, has_residual);
+    if (status == dnnl_success)
+        status = bind_memory(plan, &geometry, w, bias);
+    if (status != dnnl_success) {
+        kernel_conv_plan_destroy(&plan);
+        return status == dnnl_out_of_memory ? -ENOMEM : -ENOTSUP;
+    }
+    *out_plan = plan;
+    return 0;
+}
+
+void kernel_conv_plan_destroy(struct kernel_conv_plan **plan_ptr)
+{
+    struct kernel_conv_plan *plan = *plan_ptr;
+
+    *plan_ptr = NULL;
+    if (!plan)
+        return;
+    dnnl_memory_destroy(plan->y);
+    dnnl_memory_destroy(plan->x);
+    dnnl_memory_destroy(plan->w);
+    dnnl_memory_destroy(plan->bias);
+    dnnl_memory_destroy(plan->workspace);
+    dnnl_primitive_destroy(plan->primitive);
+    dnnl_primitive_desc_destroy(plan->desc);
+    free(plan->weights);
+    free(plan);
+}
+
+int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace)
+{
+    dnnl_memory_set_data_handle(plan->y, y);
+    dnnl_memory_set_data_handle(plan->x, (void *)x);
+    dnnl_memory_set_data_handle(plan->workspace, workspace);
+    /* The CPU stream of oneDNN is in order and done when this returns. */
+    return dnnl_primitive_execute(plan->primitive, dnnl_cpu_stream(), plan->arg_count,
+                                  plan->args) == dnnl_success
+               ? 0
+               : -EIO;
+}
+
+struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan)
+{
+    return (struct kernel_conv_plan_info){plan->version, plan->workspace_bytes, plan->weights,
+                                          plan->weights_bytes};
+}
