@@ -1,44 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding a graph: one step per node, buffers for the values between them. */
+/* Binding a graph: its constants, inputs and outputs, the order of the nodes, the plan. */
 #include "runtime/bind.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is being built; it becomes a struct bound at the end. */
-struct binding {
-    const struct graph *graph;
-    struct kernel_table kernels;
-    struct diag *diag;
-    uint32_t *value_buffers; /* by value->index, PLAN_NONE until there is one */
-    ARRAY_OF(struct bound_step) steps;
-    ARRAY_OF(struct plan_buffer) buffers;
-    ARRAY_OF(void *) memory;
-};
+#include "runtime/bind_private.h"
 
-static int no_memory(struct binding *binding)
-{
-    return diag_set(binding->diag, -ENOMEM, "out of memory");
-}
-
-/* Buffers */
-
-static int add_buffer(struct binding *binding, const struct plan_buffer *buffer, void *memory,
-                      uint32_t *out_index)
-{
-    if (array_push(&binding->buffers, *buffer) < 0 || array_push(&binding->memory, memory) < 0)
-        return no_memory(binding);
-    *out_index = (uint32_t)binding->buffers.count - 1;
-    return 0;
-}
-
-static size_t value_bytes(const struct value *value)
-{
-    return (size_t)shape_bytes(&value->shape, value->dtype);
-}
-
-/* Constants and graph inputs have memory of their own. */
+/* Constants and graph inputs have memory of their own, row-major. */
 static int bind_sources(struct binding *binding)
 {
     const struct graph *graph = binding->graph;
@@ -46,143 +16,79 @@ static int bind_sources(struct binding *binding)
 
     for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++) {
         const struct value *value = graph->values[i];
+        struct layout layout = layout_row_major(value->shape.rank);
         struct plan_buffer buffer = {.parent = PLAN_NONE, .is_external = true};
+        uint32_t index;
 
         if (!value->data && !value->is_input)
             continue;
         if (shape_bytes(&value->shape, value->dtype) < 0)
             return diag_set(binding->diag, -EINVAL, "the shape of \"%s\" is not known",
                             value->name);
-        buffer.bytes = value_bytes(value);
-        rc = add_buffer(binding, &buffer, value->data, &binding->value_buffers[i]);
+        buffer.bytes = binding_bytes(value);
+        rc = binding_add_buffer(binding, &buffer, value->data, &index);
+        if (rc == 0)
+            rc = binding_add_form(binding, value, &layout, index);
     }
     return rc;
 }
 
-/* Steps */
-
-static struct tensor_view view_of(const struct value *value)
+static void find_last_uses(struct binding *binding)
 {
-    if (!value)
-        return (struct tensor_view){.dtype = DTYPE_NONE};
-    return (struct tensor_view){value->dtype, value->shape, value->data};
-}
+    const struct graph *graph = binding->graph;
 
-static int make_call(struct binding *binding, const struct node *node, struct call *out_call)
-{
-    struct tensor_view *inputs = calloc(node->input_count + 1, sizeof(*inputs));
-    struct tensor_view *outputs = calloc(node->output_count + 1, sizeof(*outputs));
-    struct call_request request = {&binding->kernels, binding->graph, node, inputs,
-                                   outputs,           binding->diag};
-    int rc;
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
 
-    if (inputs && outputs) {
-        for (uint32_t i = 0; i < node->input_count; i++)
-            inputs[i] = view_of(node->inputs[i]);
-        for (uint32_t i = 0; i < node->output_count; i++)
-            outputs[i] = view_of(node->outputs[i]);
-        rc = call_bind(&request, out_call);
-    } else {
-        rc = no_memory(binding);
+        for (uint32_t j = 0; j < value->consumer_count; j++)
+            if (value->consumers[j]->index > binding->last_use[i])
+                binding->last_use[i] = value->consumers[j]->index;
+        if (value->is_output)
+            binding->last_use[i] = PLAN_NONE;
     }
-    free(inputs);
-    free(outputs);
-    return rc;
 }
 
-static void step_deinit(struct bound_step *step)
+/* The caller reads outputs row-major. */
+static int bind_outputs(struct binding *binding, uint32_t *out_buffers)
 {
-    call_deinit(&step->call);
-    free(step->input_buffers);
-    free(step->output_buffers);
-    free(step->inputs);
-    free(step->outputs);
-}
-
-static int step_arrays(struct binding *binding, struct bound_step *step, uint32_t input_count,
-                       uint32_t output_count)
-{
-    step->input_buffers = calloc(input_count + 1, sizeof(*step->input_buffers));
-    step->output_buffers = calloc(output_count + 1, sizeof(*step->output_buffers));
-    step->inputs = calloc(input_count + 1, sizeof(*step->inputs));
-    step->outputs = calloc(output_count + 1, sizeof(*step->outputs));
-    if (!step->input_buffers || !step->output_buffers || !step->inputs || !step->outputs)
-        return no_memory(binding);
-    return 0;
-}
-
-/* Where the values of a node lie; its outputs get new buffers. */
-static int step_buffers(struct binding *binding, const struct node *node, struct bound_step *step)
-{
+    const struct graph *graph = binding->graph;
     int rc = 0;
 
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        const struct value *value = node->inputs[i];
+    for (uint32_t i = 0; rc == 0 && i < graph->output_count; i++) {
+        const struct value *value = graph->outputs[i];
+        struct layout layout = layout_row_major(value->shape.rank);
 
-        step->input_buffers[i] = value ? binding->value_buffers[value->index] : PLAN_NONE;
-        if (value && step->input_buffers[i] == PLAN_NONE)
-            return diag_set(binding->diag, -EINVAL, "node \"%s\" reads \"%s\", which nothing makes",
-                            node->name, value->name);
-    }
-    for (uint32_t i = 0; rc == 0 && i < node->output_count; i++) {
-        const struct value *value = node->outputs[i];
-        struct plan_buffer buffer = {.parent = PLAN_NONE};
-
-        step->output_buffers[i] = PLAN_NONE;
-        /* call_bind() refuses nodes with a second output that somebody reads. */
-        if (!value || i > 0)
-            continue;
-        buffer.bytes = value_bytes(value);
-        rc = add_buffer(binding, &buffer, NULL, &binding->value_buffers[value->index]);
-        step->output_buffers[i] = binding->value_buffers[value->index];
+        if (binding->value_forms[value->index] == PLAN_NONE)
+            return diag_set(binding->diag, -EINVAL, "nothing makes the output \"%s\"", value->name);
+        /* Inputs and constants are row-major: who has no producer needs no reorder. */
+        rc = binding_get_form(binding, value->producer, value, &layout, &out_buffers[i]);
+        if (rc == 0)
+            binding->buffers.items[out_buffers[i]].is_kept = true;
     }
     return rc;
 }
 
-static int bind_node(struct binding *binding, const struct node *node)
+static int bind_all(struct binding *binding, struct bound *bound)
 {
-    struct bound_step step = {
-        .info = {.name = node->name,
-                 .type = node->op_type,
-                 .node = node,
-                 .inputs = (const struct value *const *)node->inputs,
-                 .input_count = node->input_count,
-                 .outputs = (const struct value *const *)node->outputs,
-                 .output_count = node->output_count},
-    };
-    int rc = make_call(binding, node, &step.call);
+    const struct graph *graph = binding->graph;
+    int rc;
 
-    if (rc == 0)
-        rc = step_arrays(binding, &step, node->input_count, node->output_count);
-    if (rc == 0)
-        rc = step_buffers(binding, node, &step);
-    step.info.implementation = step.call.version;
-    step.info.workspace_bytes = step.call.workspace_bytes;
-    if (rc == 0 && array_push(&binding->steps, step) < 0)
-        rc = no_memory(binding);
-    if (rc < 0)
-        step_deinit(&step);
-    return rc;
-}
-
-/* The output is the input's buffer under another name. */
-static int bind_view(struct binding *binding, const struct node *node)
-{
-    const struct value *x = node_input(node, 0), *y = node->outputs[0];
-    struct plan_buffer buffer = {.bytes = value_bytes(y)};
-    struct call call = {0};
-    int rc = make_call(binding, node, &call); /* checks the node */
-
-    call_deinit(&call);
-    if (rc < 0)
-        return rc;
-    buffer.parent = binding->value_buffers[x->index];
-    return add_buffer(binding, &buffer, NULL, &binding->value_buffers[y->index]);
-}
-
-static bool is_view(const struct node *node)
-{
-    return call_is_view(node) && node->fused.activation == ACTIVATION_NONE;
+    binding->value_forms = calloc(graph->value_count + 1, sizeof(*binding->value_forms));
+    binding->last_use = calloc(graph->value_count + 1, sizeof(*binding->last_use));
+    bound->input_buffers = calloc(graph->input_count + 1, sizeof(*bound->input_buffers));
+    bound->output_buffers = calloc(graph->output_count + 1, sizeof(*bound->output_buffers));
+    if (!binding->value_forms || !binding->last_use || !bound->input_buffers ||
+        !bound->output_buffers)
+        return binding_no_memory(binding);
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        binding->value_forms[i] = PLAN_NONE;
+    find_last_uses(binding);
+    rc = bind_sources(binding);
+    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++)
+        bound->input_buffers[i] = binding_first_form(binding, graph->inputs[i])->buffer;
+    for (uint32_t i = 0; rc == 0 && i < graph->node_count; i++)
+        rc = binding_bind_node(binding, graph->nodes[i]);
+    return rc < 0 ? rc : bind_outputs(binding, bound->output_buffers);
 }
 
 /* The result */
@@ -197,7 +103,7 @@ static int make_plan(struct bound *bound, struct diag *diag)
     if (!plan->steps)
         return diag_set(diag, -ENOMEM, "out of memory");
     for (uint32_t i = 0; i < bound->step_count; i++) {
-        const struct bound_step *step = &bound->steps[i];
+        struct bound_step *step = &bound->steps[i];
 
         plan->steps[i] = (struct plan_step){
             .reads = step->input_buffers,
@@ -205,87 +111,41 @@ static int make_plan(struct bound *bound, struct diag *diag)
             .writes = step->output_buffers,
             .write_count = step->info.output_count,
             .workspace_bytes = step->call.workspace_bytes,
-            .in_place_read = PLAN_NONE,
-            .in_place_write = PLAN_NONE,
+            .in_place_read = step->in_place_input,
+            .in_place_write =
+                step->in_place_input == PLAN_NONE ? PLAN_NONE : step->output_buffers[0],
+            .must_be_in_place = step->must_be_in_place,
         };
+        if (step->value) {
+            step->info.inputs = &step->value;
+            step->info.outputs = &step->value;
+        }
     }
     rc = plan_make(plan);
     return rc < 0 ? diag_set(diag, rc, "no place for the intermediate tensors") : 0;
 }
 
-/* Moves what was built into its final form; binding keeps nothing. */
-static struct bound *finish(struct binding *binding)
-{
-    const struct graph *graph = binding->graph;
-    struct bound *bound = calloc(1, sizeof(*bound));
-
-    if (!bound)
-        return NULL;
-    bound->graph = graph;
-    bound->input_buffers = calloc(graph->input_count + 1, sizeof(*bound->input_buffers));
-    bound->output_buffers = calloc(graph->output_count + 1, sizeof(*bound->output_buffers));
-    if (!bound->input_buffers || !bound->output_buffers) {
-        bound_destroy(&bound);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        bound->input_buffers[i] = binding->value_buffers[graph->inputs[i]->index];
-    for (uint32_t i = 0; i < graph->output_count; i++)
-        bound->output_buffers[i] = binding->value_buffers[graph->outputs[i]->index];
-    bound->steps = binding->steps.items;
-    bound->step_count = (uint32_t)binding->steps.count;
-    bound->plan.buffers = binding->buffers.items;
-    bound->plan.buffer_count = (uint32_t)binding->buffers.count;
-    bound->memory = binding->memory.items;
-    memset(&binding->steps, 0, sizeof(binding->steps));
-    memset(&binding->buffers, 0, sizeof(binding->buffers));
-    memset(&binding->memory, 0, sizeof(binding->memory));
-    return bound;
-}
-
-static int bind_all(struct binding *binding)
-{
-    const struct graph *graph = binding->graph;
-    int rc;
-
-    binding->value_buffers = calloc(graph->value_count + 1, sizeof(*binding->value_buffers));
-    if (!binding->value_buffers)
-        return no_memory(binding);
-    for (uint32_t i = 0; i < graph->value_count; i++)
-        binding->value_buffers[i] = PLAN_NONE;
-    rc = bind_sources(binding);
-    for (uint32_t i = 0; rc == 0 && i < graph->node_count; i++)
-        rc = is_view(graph->nodes[i]) ? bind_view(binding, graph->nodes[i])
-                                      : bind_node(binding, graph->nodes[i]);
-    for (uint32_t i = 0; rc == 0 && i < graph->output_count; i++) {
-        uint32_t buffer = binding->value_buffers[graph->outputs[i]->index];
-
-        if (buffer == PLAN_NONE)
-            return diag_set(binding->diag, -EINVAL, "nothing makes the output \"%s\"",
-                            graph->outputs[i]->name);
-        binding->buffers.items[buffer].is_kept = true;
-    }
-    return rc;
-}
-
 int bind_graph(const struct graph *graph, struct bound **out_bound, struct diag *diag)
 {
     struct binding binding = {.graph = graph, .diag = diag};
-    struct bound *bound = NULL;
+    struct bound *bound = calloc(1, sizeof(*bound));
     int rc;
 
+    if (!bound)
+        return binding_no_memory(&binding);
+    bound->graph = graph;
     kernel_table_init(&binding.kernels, kernel_best_level());
-    rc = bind_all(&binding);
-    if (rc == 0) {
-        bound = finish(&binding);
-        rc = bound ? make_plan(bound, diag) : no_memory(&binding);
-    }
-    for (size_t i = 0; i < binding.steps.count; i++)
-        step_deinit(&binding.steps.items[i]);
-    free(binding.steps.items);
-    free(binding.buffers.items);
-    free(binding.memory.items);
-    free(binding.value_buffers);
+    rc = bind_all(&binding, bound);
+    bound->steps = binding.steps.items;
+    bound->step_count = (uint32_t)binding.steps.count;
+    bound->plan.buffers = binding.buffers.items;
+    bound->plan.buffer_count = (uint32_t)binding.buffers.count;
+    bound->memory = binding.memory.items;
+    if (rc == 0)
+        rc = make_plan(bound, diag);
+    free(binding.value_forms);
+    free(binding.last_use);
+    free(binding.forms.items);
     if (rc == 0)
         *out_bound = bound;
     else
@@ -324,6 +184,16 @@ void bound_place(struct bound *bound, void *arena)
     }
 }
 
+void bound_step_deinit(struct bound_step *step)
+{
+    call_deinit(&step->call);
+    free(step->name);
+    free(step->input_buffers);
+    free(step->output_buffers);
+    free(step->inputs);
+    free(step->outputs);
+}
+
 void bound_destroy(struct bound **bound_ptr)
 {
     struct bound *bound = *bound_ptr;
@@ -332,7 +202,7 @@ void bound_destroy(struct bound **bound_ptr)
     if (!bound)
         return;
     for (uint32_t i = 0; i < bound->step_count; i++)
-        step_deinit(&bound->steps[i]);
+        bound_step_deinit(&bound->steps[i]);
     free(bound->steps);
     free(bound->plan.buffers);
     free(bound->plan.steps);

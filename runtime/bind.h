@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a graph to a list of steps: which kernel computes each node, which buffers the steps read
- * and write, and what has to be in memory before the first run.
+ * From a graph to a list of steps: which kernel computes each node, which memory layout each value
+ * has on the way, which buffers the steps read and write.
+ *
+ * Layouts: convolutions want and make channels-last images; pools, normalisations and element-wise
+ * operators take what they get; Reshape is free where it can be; the rest is row-major. Where a
+ * value is wanted in a layout that it does not have yet, a step of type "Reorder" makes it, once.
  *
  * Order: bind_graph(), which also plans the arena; then bound_place() with the addresses; then
  * bound_step_run() for each step, any number of times; bound_destroy().
@@ -9,7 +13,6 @@
 #ifndef OPTRACE_RUNTIME_BIND_H
 #define OPTRACE_RUNTIME_BIND_H
 
-#include "base/array.h"
 #include "base/diag.h"
 #include "runtime/call.h"
 #include "runtime/exec.h"
@@ -19,11 +22,15 @@
 struct bound_step {
     struct exec_step info;
     struct call call;
+    char *name;                /* owned; of a Reorder, else NULL */
+    const struct value *value; /* what a Reorder copies, else NULL */
     /* Buffers and, once they are placed, addresses: one per input and output of the node; a buffer
      * is PLAN_NONE (address NULL) where the node leaves one out. */
     uint32_t *input_buffers, *output_buffers;
     const void **inputs;
     void **outputs;
+    uint32_t in_place_input; /* buffer that output 0 may, or must, be written over; PLAN_NONE */
+    bool must_be_in_place;
 };
 
 struct bound {
@@ -56,5 +63,7 @@ static inline int bound_step_run(const struct bound_step *step)
 
 /** Accepts NULL; sets *bound to NULL. */
 void bound_destroy(struct bound **bound);
+
+void bound_step_deinit(struct bound_step *step);
 
 #endif

@@ -9,61 +9,93 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
+static const struct binder {
     const char *op_type;
     call_bind_fn *bind;
+    enum layout_need need;
 } binders[] = {
-    {"Add", call_bind_binary},
-    {"AveragePool", call_bind_pool},
-    {"BatchNormalization", call_bind_batch_norm},
-    {"Cast", call_bind_cast},
-    {"Clip", call_bind_unary},
-    {"Concat", call_bind_concat},
-    {"ConstantOfShape", call_bind_constant_of_shape},
-    {"Conv", call_bind_conv},
-    {"Div", call_bind_binary},
-    {"Dropout", call_bind_view},
-    {"Expand", call_bind_expand},
-    {"Flatten", call_bind_view},
-    {"Gather", call_bind_gather},
-    {"Gemm", call_bind_gemm},
-    {"GlobalAveragePool", call_bind_pool},
-    {"GlobalMaxPool", call_bind_pool},
-    {"Identity", call_bind_view},
-    {"LRN", call_bind_lrn},
-    {"LeakyRelu", call_bind_unary},
-    {"MatMul", call_bind_matmul},
-    {"MaxPool", call_bind_pool},
-    {"Mul", call_bind_binary},
-    {"Pad", call_bind_pad},
-    {"Relu", call_bind_unary},
-    {"Reshape", call_bind_view},
-    {"Shape", call_bind_shape},
-    {"Sigmoid", call_bind_unary},
-    {"Slice", call_bind_slice},
-    {"Softmax", call_bind_softmax},
-    {"Squeeze", call_bind_view},
-    {"Sub", call_bind_binary},
-    {"Sum", call_bind_sum},
-    {"Tanh", call_bind_unary},
-    {"Tile", call_bind_tile},
-    {"Transpose", call_bind_transpose},
-    {"Unsqueeze", call_bind_view},
+    {"Add", call_bind_binary, LAYOUT_ANY},
+    {"AveragePool", call_bind_pool, LAYOUT_IMAGE},
+    {"BatchNormalization", call_bind_batch_norm, LAYOUT_IMAGE},
+    {"Cast", call_bind_cast, LAYOUT_SAME},
+    {"Clip", call_bind_unary, LAYOUT_SAME},
+    {"Concat", call_bind_concat, LAYOUT_ANY},
+    {"ConstantOfShape", call_bind_constant_of_shape, LAYOUT_ROW_MAJOR},
+    {"Conv", call_bind_conv, LAYOUT_ROW_MAJOR},
+    {"Div", call_bind_binary, LAYOUT_ANY},
+    {"Dropout", call_bind_view, LAYOUT_SAME},
+    {"Expand", call_bind_expand, LAYOUT_ROW_MAJOR},
+    {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR},
+    {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR},
+    {"Gemm", call_bind_gemm, LAYOUT_ROW_MAJOR},
+    {"GlobalAveragePool", call_bind_pool, LAYOUT_IMAGE},
+    {"GlobalMaxPool", call_bind_pool, LAYOUT_IMAGE},
+    {"Identity", call_bind_view, LAYOUT_SAME},
+    {"LRN", call_bind_lrn, LAYOUT_IMAGE},
+    {"LeakyRelu", call_bind_unary, LAYOUT_SAME},
+    {"MatMul", call_bind_matmul, LAYOUT_ROW_MAJOR},
+    {"MaxPool", call_bind_pool, LAYOUT_IMAGE},
+    {"Mul", call_bind_binary, LAYOUT_ANY},
+    {"Pad", call_bind_pad, LAYOUT_ROW_MAJOR},
+    {"Relu", call_bind_unary, LAYOUT_SAME},
+    {"Reshape", call_bind_view, LAYOUT_ROW_MAJOR},
+    {"Shape", call_bind_shape, LAYOUT_ROW_MAJOR},
+    {"Sigmoid", call_bind_unary, LAYOUT_SAME},
+    {"Slice", call_bind_slice, LAYOUT_ANY},
+    {"Softmax", call_bind_softmax, LAYOUT_ROW_MAJOR},
+    {"Squeeze", call_bind_view, LAYOUT_ROW_MAJOR},
+    {"Sub", call_bind_binary, LAYOUT_ANY},
+    {"Sum", call_bind_sum, LAYOUT_ANY},
+    {"Tanh", call_bind_unary, LAYOUT_SAME},
+    {"Tile", call_bind_tile, LAYOUT_ROW_MAJOR},
+    {"Transpose", call_bind_transpose, LAYOUT_ANY},
+    {"Unsqueeze", call_bind_view, LAYOUT_ROW_MAJOR},
 };
 
-static call_bind_fn *find_binder(const struct node *node)
+static const struct binder *find_binder(const struct node *node)
 {
     if (node->domain[0] != '\0')
         return NULL;
     for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
         if (strcmp(binders[i].op_type, node->op_type) == 0)
-            return binders[i].bind;
+            return &binders[i];
     return NULL;
 }
 
 bool call_is_view(const struct node *node)
 {
-    return find_binder(node) == call_bind_view;
+    const struct binder *binder = find_binder(node);
+
+    return binder && binder->bind == call_bind_view;
+}
+
+enum layout_need call_layout_need(const struct node *node)
+{
+    const struct binder *binder = find_binder(node);
+
+    return binder ? binder->need : LAYOUT_ROW_MAJOR;
+}
+
+int call_in_place_input(const struct node *node)
+{
+    const struct binder *binder = find_binder(node);
+    const struct value *y = node_output(node, 0);
+
+    if (!binder || !y)
+        return -1;
+    if (binder->bind == call_bind_unary || binder->bind == call_bind_batch_norm ||
+        binder->bind == call_bind_softmax)
+        return 0;
+    if (binder->bind != call_bind_binary && binder->bind != call_bind_sum)
+        return -1;
+    /* Only the first two operands are still to be read when the first result is written. */
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct value *x = node_input(node, i);
+
+        if (x && !x->data && shape_equal(&x->shape, &y->shape))
+            return (int)i;
+    }
+    return -1;
 }
 
 int call_refuse(const struct call_request *request, int error, const char *format, ...)
@@ -115,7 +147,7 @@ static int bind_fused(const struct call_request *request, call_bind_fn *binder, 
 int call_bind(const struct call_request *request, struct call *out_call)
 {
     const struct node *node = request->node;
-    call_bind_fn *binder = find_binder(node);
+    const struct binder *binder = find_binder(node);
     struct call call = {0};
     int rc;
 
@@ -133,9 +165,9 @@ int call_bind(const struct call_request *request, struct call *out_call)
     if (shape_bytes(&request->outputs[0].shape, request->outputs[0].dtype) < 0)
         return call_refuse(request, -EINVAL, "the shape or dtype of its output is not known");
 
-    rc = binder(request, &call);
+    rc = binder->bind(request, &call);
     if (rc == 0)
-        rc = bind_fused(request, binder, &call);
+        rc = bind_fused(request, binder->bind, &call);
     if (rc == 0)
         *out_call = call;
     else
@@ -145,6 +177,7 @@ int call_bind(const struct call_request *request, struct call *out_call)
 
 void call_deinit(struct call *call)
 {
+    kernel_conv_plan_destroy(&call->plan);
     free(call->params);
     *call = (struct call){0};
 }
@@ -249,12 +282,34 @@ int call_axis(const struct call_request *request, int64_t axis, int limit)
     return (int)(axis < 0 ? axis + limit : axis);
 }
 
-void call_dense_strides(const struct shape *shape, int64_t *out_strides)
+static void strides_of(const struct layout *layout, const struct shape *shape, int64_t *out)
 {
-    int64_t stride = 1;
+    struct layout row_major = layout_row_major(shape->rank);
 
-    for (int i = shape->rank - 1; i >= 0; i--) {
-        out_strides[i] = stride;
-        stride *= shape->dims[i];
-    }
+    layout_strides(layout ? layout : &row_major, shape, out);
+}
+
+void call_input_strides(const struct call_request *request, uint32_t index, int64_t *out_strides)
+{
+    strides_of(request->input_layouts ? &request->input_layouts[index] : NULL,
+               &request->inputs[index].shape, out_strides);
+}
+
+void call_output_strides(const struct call_request *request, int64_t *out_strides)
+{
+    strides_of(request->output_layouts, &request->outputs[0].shape, out_strides);
+}
+
+struct layout call_output_layout(const struct call_request *request)
+{
+    return request->output_layouts ? request->output_layouts[0]
+                                   : layout_row_major(request->outputs[0].shape.rank);
+}
+
+bool call_is_channels_last(const struct call_request *request)
+{
+    const struct shape *x = &request->inputs[0].shape;
+
+    return request->input_layouts && !layout_is_row_major(&request->input_layouts[0], x) &&
+           layout_is_channels_last(&request->input_layouts[0], x);
 }

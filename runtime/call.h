@@ -14,11 +14,13 @@
 #include "base/diag.h"
 #include "kernels/kernels.h"
 #include "runtime/graph.h"
+#include "runtime/layout.h"
 
 struct call {
     int (*run)(const struct call *call);
-    const char *version; /* of the kernel */
-    void *params;        /* what run needs; owned */
+    const char *version;           /* of the kernel */
+    void *params;                  /* what run needs; owned */
+    struct kernel_conv_plan *plan; /* owned; a Conv's, or NULL */
     const void *const *inputs;
     void *const *outputs;
     size_t workspace_bytes; /* 64-byte aligned scratch that the kernel wants, 0 for none */
@@ -39,6 +41,9 @@ struct call_request {
      * that needs an input's content to choose its sizes is refused without. */
     const struct tensor_view *inputs;
     const struct tensor_view *outputs;
+    /* How they lie in memory: as many; NULL: all row-major. See call_layout_need(). */
+    const struct layout *input_layouts;
+    const struct layout *output_layouts;
     struct diag *diag;
 };
 
@@ -59,6 +64,33 @@ static inline int call_run(const struct call *call)
                        call->activation.b);
     return rc;
 }
+
+/** What an operator's kernels can do with layouts. */
+enum layout_need {
+    LAYOUT_ROW_MAJOR, /* everything must be row-major */
+    LAYOUT_IMAGE,     /* input 0 and output 0 share one of the two layouts of images */
+    LAYOUT_SAME,      /* input 0 and output 0 share any layout */
+    LAYOUT_ANY,       /* every tensor may have its own */
+};
+
+enum layout_need call_layout_need(const struct node *node);
+
+/** Output 0 may be written over this input when nobody needs that any more; -1: over none. Of the
+ *  two operands of an addition it is the first that has the output's shape. */
+int call_in_place_input(const struct node *node);
+
+/**
+ * Bind a Conv to a kernel that prepares its weights: input 0, output 0 and the residual are
+ * channels-last, and output 0 holds the residual when the call runs. inputs[0] and outputs[0] are
+ * the only addresses it reads.
+ *
+ * Returns 0, 1 when call_bind() has nothing slower, or as call_bind().
+ */
+int call_bind_conv_plan(const struct call_request *request, struct call *out_call);
+
+/** A copy of one tensor from one layout to another. Returns 0 or -ENOMEM. */
+int call_bind_reorder(const struct kernel_table *kernels, const struct tensor_view *tensor,
+                      const struct layout *from, const struct layout *to, struct call *out_call);
 
 /** Whether this operator only shows its first input under another shape (Reshape, Identity, ...).
  */
@@ -107,8 +139,15 @@ int call_ints(const struct call_request *request, uint32_t input, const char *at
 /** The axis as 0 to rank - 1, or -EINVAL. `limit` is the number of axes to choose from. */
 int call_axis(const struct call_request *request, int64_t axis, int limit);
 
-/** Strides in elements of a dense tensor. */
-void call_dense_strides(const struct shape *shape, int64_t *out_strides);
+/** Strides in elements, by axis. */
+void call_input_strides(const struct call_request *request, uint32_t index, int64_t *out_strides);
+void call_output_strides(const struct call_request *request, int64_t *out_strides);
+
+/** The axes of output 0 from outermost to innermost. */
+struct layout call_output_layout(const struct call_request *request);
+
+/** Whether input 0 is channels-last and not row-major as well. */
+bool call_is_channels_last(const struct call_request *request);
 
 /** Geometry of a Conv or a pool, shared with the prepared kernels. */
 int call_conv_shape(const struct call_request *request, struct kernel_conv *out_shape);

@@ -109,34 +109,50 @@ static int run_binary(const struct call *call)
 
 /* Strides that show `operand` under the result's shape; its axes stand at `first` and after. */
 static int broadcast_strides(const struct call_request *request, const struct shape *operand,
-                             int first, int64_t out_strides[KERNEL_MAX_RANK])
+                             const int64_t *own_strides, int first,
+                             int64_t out_strides[KERNEL_MAX_RANK])
 {
     const struct shape *y = &request->outputs[0].shape;
-    int64_t dense[SHAPE_MAX_RANK];
 
     if (first < 0 || first + operand->rank > y->rank)
         return call_refuse(request, -EINVAL, "an operand has more axes than the result");
-    call_dense_strides(operand, dense);
     memset(out_strides, 0, KERNEL_MAX_RANK * sizeof(*out_strides));
     for (int i = 0; i < operand->rank; i++) {
         if (operand->dims[i] == y->dims[first + i])
-            out_strides[first + i] = operand->dims[i] == 1 ? 0 : dense[i];
+            out_strides[first + i] = operand->dims[i] == 1 ? 0 : own_strides[i];
         else if (operand->dims[i] != 1)
             return call_refuse(request, -EINVAL, "the operands cannot be broadcast to the result");
     }
     return 0;
 }
 
-static int make_broadcast(const struct call_request *request, const struct shape *a,
-                          const struct shape *b, int b_first, struct kernel_broadcast *out)
+/* y = a op inputs[b], a being input 0, or y itself where b is not 1. */
+static int make_broadcast(const struct call_request *request, uint32_t b, int b_first,
+                          struct kernel_broadcast *out)
 {
     const struct shape *y = &request->outputs[0].shape;
-    int rc = broadcast_strides(request, a, y->rank - a->rank, out->a_stride);
+    const struct shape *a = b == 1 ? &request->inputs[0].shape : y;
+    struct layout layout = call_output_layout(request);
+    int64_t own[SHAPE_MAX_RANK], a_stride[KERNEL_MAX_RANK], b_stride[KERNEL_MAX_RANK];
+    int rc;
 
-    if (rc == 0)
-        rc = broadcast_strides(request, b, b_first, out->b_stride);
+    if (b == 1)
+        call_input_strides(request, 0, own);
+    else
+        call_output_strides(request, own);
+    rc = broadcast_strides(request, a, own, y->rank - a->rank, a_stride);
+    if (rc < 0)
+        return rc;
+    call_input_strides(request, b, own);
+    rc = broadcast_strides(request, &request->inputs[b].shape, own, b_first, b_stride);
     out->rank = y->rank;
-    memcpy(out->dims, y->dims, sizeof(out->dims));
+    for (int i = 0; i < y->rank; i++) {
+        int axis = layout.order[i];
+
+        out->dims[i] = y->dims[axis];
+        out->a_stride[i] = a_stride[axis];
+        out->b_stride[i] = b_stride[axis];
+    }
     return rc;
 }
 
@@ -162,9 +178,9 @@ static int bind_operands(const struct call_request *request, struct call *call,
     p->fn = request->kernels->binary[op][dtype].fn;
     p->count = count;
     for (uint32_t i = 1; rc == 0 && i < count; i++)
-        rc = make_broadcast(
-            request, i == 1 ? &request->inputs[0].shape : y, &request->inputs[i].shape,
-            i == 1 ? second_first : y->rank - request->inputs[i].shape.rank, &p->shapes[i - 1]);
+        rc = make_broadcast(request, i,
+                            i == 1 ? second_first : y->rank - request->inputs[i].shape.rank,
+                            &p->shapes[i - 1]);
     call->version = request->kernels->binary[op][dtype].version;
     call->run = run_binary;
     return rc;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct copy_part {
@@ -57,14 +58,53 @@ static int make_copies(const struct call_request *request, struct call *call, ui
     return 0;
 }
 
-/* The axes of output 0, dense; x strides are left to the caller. */
+/* The copy's axes so far are those of output 0, in its order: put them into the order of its
+ * memory, so that the innermost one is the run that is written. */
+static void order_axes(const struct call_request *request, struct kernel_copy *copy)
+{
+    struct layout layout = call_output_layout(request);
+    struct kernel_copy given = *copy;
+
+    for (int i = 0; i < layout.rank; i++) {
+        copy->dims[i] = given.dims[layout.order[i]];
+        copy->y_stride[i] = given.y_stride[layout.order[i]];
+        copy->x_stride[i] = given.x_stride[layout.order[i]];
+    }
+}
+
+/* The axes of output 0; x strides are left to the caller. */
 static void copy_to_output(const struct call_request *request, struct kernel_copy *copy)
 {
     const struct shape *y = &request->outputs[0].shape;
 
     copy->rank = y->rank;
     memcpy(copy->dims, y->dims, (size_t)y->rank * sizeof(y->dims[0]));
-    call_dense_strides(y, copy->y_stride);
+    call_output_strides(request, copy->y_stride);
+}
+
+int call_bind_reorder(const struct kernel_table *kernels, const struct tensor_view *tensor,
+                      const struct layout *from, const struct layout *to, struct call *out_call)
+{
+    struct copy_params *p = calloc(1, sizeof(*p) + sizeof(p->parts[0]));
+    int64_t x_stride[SHAPE_MAX_RANK], y_stride[SHAPE_MAX_RANK];
+    struct kernel_copy *copy;
+
+    if (!p)
+        return -ENOMEM;
+    layout_strides(from, &tensor->shape, x_stride);
+    layout_strides(to, &tensor->shape, y_stride);
+    p->fn = kernels->copy.fn;
+    p->count = 1;
+    copy = &p->parts[0].shape;
+    copy->element_bytes = dtype_bytes(tensor->dtype);
+    copy->rank = to->rank;
+    for (int i = 0; i < to->rank; i++) {
+        copy->dims[i] = tensor->shape.dims[to->order[i]];
+        copy->x_stride[i] = x_stride[to->order[i]];
+        copy->y_stride[i] = y_stride[to->order[i]];
+    }
+    *out_call = (struct call){.run = run_copies, .version = kernels->copy.version, .params = p};
+    return 0;
 }
 
 int call_bind_view(const struct call_request *request, struct call *call)
@@ -95,7 +135,7 @@ int call_bind_concat(const struct call_request *request, struct call *call)
 
     if (rc < 0)
         return rc;
-    call_dense_strides(y, y_stride);
+    call_output_strides(request, y_stride);
     for (uint32_t i = 0; i < request->node->input_count; i++) {
         const struct shape *x = &request->inputs[i].shape;
         struct kernel_copy *copy = &parts[i].shape;
@@ -107,7 +147,8 @@ int call_bind_concat(const struct call_request *request, struct call *call)
         copy->rank = x->rank;
         memcpy(copy->dims, x->dims, (size_t)x->rank * sizeof(x->dims[0]));
         memcpy(copy->y_stride, y_stride, (size_t)y->rank * sizeof(y_stride[0]));
-        call_dense_strides(x, copy->x_stride);
+        call_input_strides(request, i, copy->x_stride);
+        order_axes(request, copy);
         parts[i].y_offset = filled * y_stride[axis] * (int64_t)copy->element_bytes;
         filled += x->dims[axis];
     }
@@ -131,7 +172,7 @@ int call_bind_transpose(const struct call_request *request, struct call *call)
     if (x->shape.rank != y->rank || (perm && count != (size_t)y->rank))
         return call_refuse(request, -EINVAL, "perm, input and output differ in rank");
     copy_to_output(request, &part->shape);
-    call_dense_strides(&x->shape, x_stride);
+    call_input_strides(request, 0, x_stride);
     for (int i = 0; i < y->rank; i++) {
         int64_t from = perm ? perm[i] : y->rank - 1 - i;
 
@@ -139,6 +180,7 @@ int call_bind_transpose(const struct call_request *request, struct call *call)
             return call_refuse(request, -EINVAL, "perm does not turn the input into the output");
         part->shape.x_stride[i] = x_stride[from];
     }
+    order_axes(request, &part->shape);
     return 0;
 }
 
@@ -211,7 +253,7 @@ int call_bind_slice(const struct call_request *request, struct call *call)
     if (rc < 0)
         return rc;
     copy_to_output(request, &part->shape);
-    call_dense_strides(&x->shape, part->shape.x_stride);
+    call_input_strides(request, 0, part->shape.x_stride);
     for (int i = 0; i < slice.count; i++) {
         int axis = call_axis(request, slice.axes[i], y->rank);
         int64_t step = slice.steps[i], start, count;
@@ -229,6 +271,7 @@ int call_bind_slice(const struct call_request *request, struct call *call)
         part->x_offset += start * part->shape.x_stride[axis] * (int64_t)part->shape.element_bytes;
         part->shape.x_stride[axis] *= count > 1 ? step : 1;
     }
+    order_axes(request, &part->shape);
     return 0;
 }
 
@@ -250,8 +293,8 @@ int call_bind_tile(const struct call_request *request, struct call *call)
         return rc;
     if (count != x->shape.rank || y->rank != x->shape.rank)
         return call_refuse(request, -EINVAL, "repeats must have one entry per axis");
-    call_dense_strides(&x->shape, x_stride);
-    call_dense_strides(y, y_stride);
+    call_input_strides(request, 0, x_stride);
+    call_output_strides(request, y_stride);
     part->shape.rank = 2 * y->rank;
     for (int i = 0; i < y->rank; i++) {
         int64_t dim = x->shape.dims[i];
@@ -283,7 +326,7 @@ int call_bind_expand(const struct call_request *request, struct call *call)
     if (first < 0)
         return call_refuse(request, -EINVAL, "the input has more axes than the output");
     copy_to_output(request, &part->shape);
-    call_dense_strides(&x->shape, x_stride);
+    call_input_strides(request, 0, x_stride);
     for (int i = 0; i < x->shape.rank; i++) {
         if (x->shape.dims[i] != 1 && x->shape.dims[i] != y->dims[first + i])
             return call_refuse(request, -EINVAL, "the input cannot be broadcast to the output");

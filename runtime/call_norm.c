@@ -62,6 +62,7 @@ int call_bind_lrn(const struct call_request *request, struct call *call)
         .channels = y->dims[1],
         .plane = elements_between(y, 2, y->rank),
         .size = size,
+        .channels_last = call_is_channels_last(request),
         .alpha = node_float(node, "alpha", 0.0001f),
         .beta = node_float(node, "beta", 0.75f),
         .bias = node_float(node, "bias", 1.0f),
@@ -153,6 +154,10 @@ int call_bind_batch_norm(const struct call_request *request, struct call *call)
     p->batch = (size_t)y->dims[0];
     p->channels = (size_t)y->dims[1];
     p->plane = (size_t)elements_between(y, 2, y->rank);
+    if (call_is_channels_last(request)) {
+        p->batch *= p->plane;
+        p->plane = 1;
+    }
     call->version = request->kernels->batch_norm_f32.version;
     call->run = run_batch_norm;
     return 0;

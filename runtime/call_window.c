@@ -164,6 +164,40 @@ int call_bind_conv(const struct call_request *request, struct call *call)
     return 0;
 }
 
+static int run_conv_plan(const struct call *call)
+{
+    return kernel_conv_plan_run(call->plan, call->outputs[0], call->inputs[0], call->workspace);
+}
+
+int call_bind_conv_plan(const struct call_request *request, struct call *out_call)
+{
+    const struct tensor_view *w = call_input(request, 1);
+    int residual = request->node->fused.residual_input;
+    const struct tensor_view *bias = residual == 2 ? NULL : call_input(request, 2);
+    struct call call = {.run = run_conv_plan};
+    struct kernel_conv shape;
+    int rc = call_conv_shape(request, &shape);
+
+    if (rc < 0)
+        return rc;
+    if (request->inputs[0].dtype != DTYPE_F32 || w->dtype != DTYPE_F32 || !w->data ||
+        (bias && (bias->dtype != DTYPE_F32 || !bias->data)) ||
+        shape_elements(&request->outputs[0].shape) == 0 ||
+        shape_elements(&request->inputs[0].shape) == 0)
+        return 1;
+    shape.channels_last = true;
+    rc = kernel_conv_plan_create(&shape, w->data, bias ? bias->data : NULL, residual >= 0,
+                                 &call.plan);
+    if (rc == -ENOTSUP)
+        return 1;
+    if (rc < 0)
+        return call_refuse(request, rc, "out of memory");
+    call.version = kernel_conv_plan_info(call.plan).version;
+    call.workspace_bytes = kernel_conv_plan_info(call.plan).workspace_bytes;
+    *out_call = call;
+    return 0;
+}
+
 struct pool_params {
     pool_f32_fn *fn;
     struct kernel_pool shape;
@@ -226,6 +260,7 @@ int call_bind_pool(const struct call_request *request, struct call *call)
         return rc;
     p = call->params;
     p->shape = shape;
+    p->shape.channels_last = call_is_channels_last(request);
     p->fn = is_max ? request->kernels->max_pool_f32.fn : request->kernels->average_pool_f32.fn;
     call->version = is_max ? request->kernels->max_pool_f32.version
                            : request->kernels->average_pool_f32.version;

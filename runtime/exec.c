@@ -58,7 +58,7 @@ static int allocate(struct exec *exec, struct diag *diag)
     struct bound *bound = exec->bound;
 
     exec->input_memory = calloc(graph->input_count + 1, sizeof(*exec->input_memory));
-    exec->chunks = calloc(graph->input_count + 1, sizeof(*exec->chunks));
+    exec->chunks = calloc(graph->input_count + bound->step_count + 1, sizeof(*exec->chunks));
     exec->tasks = calloc(bound->step_count + 1, sizeof(*exec->tasks));
     exec->arena = exec->backend->alloc(bound->plan.arena_bytes);
     if (!exec->input_memory || !exec->chunks || !exec->tasks || !exec->arena)
@@ -73,8 +73,15 @@ static int allocate(struct exec *exec, struct diag *diag)
         add_chunk(exec, EXEC_MEMORY_INPUTS, exec->input_memory[i], input_bytes(exec, i),
                   graph->inputs[i]->name);
     }
-    for (uint32_t i = 0; i < bound->step_count; i++)
+    for (uint32_t i = 0; i < bound->step_count; i++) {
         exec->tasks[i] = (struct task){exec, i};
+        if (bound->steps[i].call.plan) {
+            struct kernel_conv_plan_info info = kernel_conv_plan_info(bound->steps[i].call.plan);
+
+            add_chunk(exec, EXEC_MEMORY_WEIGHTS, info.weights, info.weights_bytes,
+                      bound->steps[i].info.inputs[1]->name);
+        }
+    }
     bound_place(bound, exec->arena);
     return 0;
 }
@@ -237,9 +244,11 @@ int exec_wait(struct exec *exec, struct diag *diag)
     rc = exec->failure;
     exec->failure = 0;
     if (rc < 0)
-        return diag_set(diag, rc, "node \"%s\" (%s): an index in its input is out of range",
+        return diag_set(diag, rc, "node \"%s\" (%s): %s",
                         exec->bound->steps[exec->failed_step].info.name,
-                        exec->bound->steps[exec->failed_step].info.type);
+                        exec->bound->steps[exec->failed_step].info.type,
+                        rc == -EINVAL ? "an index in its input is out of range"
+                                      : "the library under its kernel failed");
     return 0;
 }
 

@@ -111,7 +111,8 @@ void exec_dispatch(struct exec *exec);
  * Wait until all that was dispatched is done.
  *
  * Returns 0, or the first failure of a step since the last call (-EINVAL: an index in the data is
- * out of range), whose node diag names; the steps after it in that run were left out.
+ * out of range; -EIO: a library failed), whose node diag names; the steps after it in that run were
+ * left out.
  */
 int exec_wait(struct exec *exec, struct diag *diag);
 

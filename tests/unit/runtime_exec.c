@@ -51,12 +51,16 @@ static struct value *add_input(struct shape shape)
     return value;
 }
 
+/* Scaled by what feeds one output, so that values keep their size from layer to layer. */
 static struct value *add_constant(struct shape shape)
 {
     struct value *value = add_value(shape);
     float *data = graph_alloc_data((size_t)shape_bytes(&shape, DTYPE_F32));
+    int64_t fan_in = shape.rank > 1 ? shape_elements(&shape) / shape.dims[0] : 3;
 
     fill(data, shape_elements(&shape));
+    for (int64_t i = 0; i < shape_elements(&shape); i++)
+        data[i] *= sqrtf(3.0f / (float)fan_in);
     value_set_data(value, data);
     return value;
 }
