@@ -237,7 +237,8 @@ static int check_data_version(struct store *store, struct diag *diag)
     return 0;
 }
 
-/* What BEGIN IMMEDIATE does, but for main alone: the attached images are not there to be written. */
+/* What BEGIN IMMEDIATE does, but for main alone: the attached images are not there to be written.
+ */
 static int take_write_lock(struct store *store, struct diag *diag)
 {
     sqlite3_stmt *statement;

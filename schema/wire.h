@@ -379,6 +379,10 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are copied as 
 /** Ticks and nanoseconds stay below this, so that their differences fit an int64_t. */
 #define OT_WIRE_TIME_MAX ((uint64_t)INT64_MAX)
 
+/** No counter of records goes beyond this: sequence numbers, losses, a ring's head. Sums of them
+ *  therefore do not overflow. */
+#define OT_WIRE_COUNT_MAX ((UINT64_C(1) << 48) - 1)
+
 /** No clock is faster: 1 THz. */
 #define OT_WIRE_TICKS_PER_S_MAX UINT64_C(1000000000000)
 

@@ -138,7 +138,7 @@ int ot_wire_decode_welcome(const void *frame, size_t length,
 {
     static const struct ot_rule rules[] = {
         OT_RULE(ot_wire_welcome, session_id, 0, INT64_MAX),
-        OT_RULE(ot_wire_welcome, inline_committed, 0, INT64_MAX),
+        OT_RULE(ot_wire_welcome, inline_committed, 0, OT_WIRE_COUNT_MAX),
         OT_RULE(ot_wire_welcome, level, OT_LEVEL_OFF, OT_LEVEL_DETAIL),
         OT_RULE(ot_wire_welcome, text_bytes, 0, OT_WIRE_TEXT_BYTES_MAX),
     };
@@ -282,7 +282,7 @@ int ot_wire_decode_events(const void *frame, size_t length, struct ot_wire_event
                           struct diag *diag)
 {
     static const struct ot_rule rules[] = {
-        OT_RULE(ot_wire_events, first_sequence, 0, INT64_MAX),
+        OT_RULE(ot_wire_events, first_sequence, 0, OT_WIRE_COUNT_MAX),
         OT_RULE(ot_wire_events, record_count, 0, OT_WIRE_EVENTS_MAX),
     };
     struct ot_wire_events_view view;
@@ -397,7 +397,7 @@ int ot_wire_decode_gap(const void *frame, size_t length, struct ot_wire_gap *out
     static const struct ot_rule rules[] = {
         OT_RULE(ot_wire_gap, lane_id, 1, OT_WIRE_LANES_MAX),
         OT_RULE(ot_wire_gap, reason, OT_LOSS_RING_FULL, LOSS_END - 1),
-        OT_RULE(ot_wire_gap, lost_count, 1, INT64_MAX),
+        OT_RULE(ot_wire_gap, lost_count, 1, OT_WIRE_COUNT_MAX),
         RULE_TIME(ot_wire_gap, first_ticks),
         RULE_TIME(ot_wire_gap, last_ticks),
     };

@@ -205,7 +205,8 @@ static const struct bound bounds[] = {
     TIME_BOUND(OT_FRAME_HELLO, ot_wire_hello, monotonic_ns),
     TIME_BOUND(OT_FRAME_HELLO, ot_wire_hello, realtime_ns),
     BOUND(OT_FRAME_WELCOME, ot_wire_welcome, session_id, INT64_MAX, UINT64_C(1) << 63),
-    BOUND(OT_FRAME_WELCOME, ot_wire_welcome, inline_committed, INT64_MAX, UINT64_MAX),
+    BOUND(OT_FRAME_WELCOME, ot_wire_welcome, inline_committed, OT_WIRE_COUNT_MAX,
+          OT_WIRE_COUNT_MAX + 1),
     BOUND(OT_FRAME_WELCOME, ot_wire_welcome, level, OT_LEVEL_DETAIL, OT_LEVEL_DETAIL + 1),
     TIME_BOUND(OT_FRAME_CLOCK, ot_wire_clock, ticks),
     TIME_BOUND(OT_FRAME_CLOCK, ot_wire_clock, monotonic_ns),
@@ -240,7 +241,8 @@ static const struct bound bounds[] = {
     BOUND(OT_FRAME_RING, ot_wire_ring, record_count, 4096, 8192), /* more than its memory */
     BOUND(OT_FRAME_RING, ot_wire_ring, memory_bytes, 8192 + 64 * 4096, 8192 + 64 * 4096 + 64),
     BOUND(OT_FRAME_DOORBELL, ot_wire_doorbell, ring_id, UINT32_MAX, 0),
-    BOUND(OT_FRAME_EVENTS, ot_wire_events, first_sequence, INT64_MAX, UINT64_C(1) << 63),
+    BOUND(OT_FRAME_EVENTS, ot_wire_events, first_sequence, OT_WIRE_COUNT_MAX,
+          OT_WIRE_COUNT_MAX + 1),
     BOUND(OT_FRAME_EVENTS, ot_wire_events, record_count, 2, 1),
     BOUND(OT_FRAME_EVENTS, ot_wire_events, record_count, 2, 3),
     BOUND(OT_FRAME_EVENTS, ot_wire_events, record_count, 2, UINT32_MAX),
@@ -248,7 +250,7 @@ static const struct bound bounds[] = {
     BOUND(OT_FRAME_GAP, ot_wire_gap, reason, OT_LOSS_RING_FULL, 0),
     BOUND(OT_FRAME_GAP, ot_wire_gap, reason, OT_LOSS_PRODUCER, OT_LOSS_PRODUCER + 1),
     BOUND(OT_FRAME_GAP, ot_wire_gap, lost_count, 1, 0),
-    BOUND(OT_FRAME_GAP, ot_wire_gap, lost_count, INT64_MAX, UINT64_MAX),
+    BOUND(OT_FRAME_GAP, ot_wire_gap, lost_count, OT_WIRE_COUNT_MAX, OT_WIRE_COUNT_MAX + 1),
     BOUND(OT_FRAME_GAP, ot_wire_gap, first_ticks, 7, 8), /* last_ticks is 7 */
     TIME_BOUND(OT_FRAME_GAP, ot_wire_gap, last_ticks),
     BOUND(OT_FRAME_CONTROL, ot_wire_control, level, OT_LEVEL_DETAIL, OT_LEVEL_DETAIL + 1),

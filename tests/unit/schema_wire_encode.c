@@ -171,7 +171,7 @@ static void answers_and_byes_come_back(void **state)
             .status = (uint32_t)random_up_to(OT_WELCOME_ENDED),
             .features = random_u64(),
             .session_id = random_up_to(INT64_MAX),
-            .inline_committed = random_up_to(INT64_MAX),
+            .inline_committed = random_up_to(OT_WIRE_COUNT_MAX),
             .level = (uint32_t)random_up_to(OT_LEVEL_DETAIL),
         };
         enum ot_wire_bye_reason reason = (enum ot_wire_bye_reason)random_up_to(OT_BYE_SHUTDOWN);
@@ -322,7 +322,7 @@ static void events_come_back(void **state)
         ((uint64_t *)records)[i] = random_u64();
     for (int round = 0; round < ROUNDS / 10; round++) {
         uint32_t count = (uint32_t)random_up_to(round % 20 ? 40 : OT_WIRE_EVENTS_MAX);
-        uint64_t first = random_up_to(INT64_MAX);
+        uint64_t first = random_up_to(OT_WIRE_COUNT_MAX);
         struct ot_wire_events_view view;
         int length;
 
