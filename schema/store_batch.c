@@ -41,14 +41,14 @@ static void add_lane(struct batch *batch, int64_t lane_id)
     batch->lane_count++;
 }
 
-int batch_add(struct store *store, int64_t rowid, int64_t session_id,
-              const struct store_event *event, struct diag *diag)
+int store_batch_add(struct store *store, int64_t rowid, int64_t session_id,
+                    const struct store_event *event, struct diag *diag)
 {
     struct batch *batch = &store->batch;
     int64_t end_ns = event->start_ns;
 
     if (!fits(batch, rowid, event)) {
-        int rc = batch_write(store, diag);
+        int rc = store_batch_write(store, diag);
 
         if (rc < 0)
             return rc;
@@ -84,7 +84,7 @@ static void format_lanes(const struct batch *batch, char *out_text, size_t text_
     snprintf(out_text + used, text_bytes - used, "]");
 }
 
-int batch_write(struct store *store, struct diag *diag)
+int store_batch_write(struct store *store, struct diag *diag)
 {
     struct batch *batch = &store->batch;
     char lanes[BATCH_LANES_MAX * 22 + 2];
@@ -118,7 +118,7 @@ int batch_write(struct store *store, struct diag *diag)
     return rc;
 }
 
-void batch_clear(struct batch *batch)
+void store_batch_clear(struct batch *batch)
 {
     batch->first_rowid = 1;
     batch->last_rowid = 0;

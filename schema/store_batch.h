@@ -30,13 +30,13 @@ struct batch {
 };
 
 /** Count the event whose rowid is `rowid`; a full or unfitting batch is written first. */
-int batch_add(struct store *store, int64_t rowid, int64_t session_id,
-              const struct store_event *event, struct diag *diag);
+int store_batch_add(struct store *store, int64_t rowid, int64_t session_id,
+                    const struct store_event *event, struct diag *diag);
 
 /** Write the batch, which may go on after the commit. */
-int batch_write(struct store *store, struct diag *diag);
+int store_batch_write(struct store *store, struct diag *diag);
 
 /** Forget the batch, so that the next event begins one. */
-void batch_clear(struct batch *batch);
+void store_batch_clear(struct batch *batch);
 
 #endif

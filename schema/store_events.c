@@ -63,7 +63,7 @@ static int account(struct store *store, int64_t rowid, const struct store_event 
         if (rc == 0 && (!lane || lane->lane_id != event->lane_id))
             rc = lane_find(store, event->lane_id, &lane, diag);
         if (rc == 0)
-            rc = batch_add(store, rowid + (int64_t)i, lane->session_id, event, diag);
+            rc = store_batch_add(store, rowid + (int64_t)i, lane->session_id, event, diag);
         if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
             rc = rollup_add(store, lane->kind, event, diag);
     }
@@ -104,7 +104,7 @@ int store_add_counters(struct store *store, const struct store_counter *rows, si
 
 int store_write_accounts(struct store *store, struct diag *diag)
 {
-    int rc = batch_write(store, diag);
+    int rc = store_batch_write(store, diag);
 
     return rc < 0 ? rc : rollup_write(store, diag);
 }
@@ -112,7 +112,7 @@ int store_write_accounts(struct store *store, struct diag *diag)
 void store_forget_accounts(struct store *store)
 {
     store->next_event = 0;
-    batch_clear(&store->batch);
+    store_batch_clear(&store->batch);
     rollup_clear(&store->rollup);
     lane_cache_clear(&store->lanes);
 }
