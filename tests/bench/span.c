@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What recording costs the traced program: CPU time of its thread per span (begin + end), of the
+ * whole process per span that was shipped, and of a span while nobody listens. The floor is what no
+ * recorder that takes two times can go below: two readings of the time stamp counter and one store
+ * of a 64-byte record.
+ *
+ * Spans come in bursts, as between two steps of a program; then there is a pause in which the
+ * consumer, on another CPU, catches up. Bursts of floor and spans alternate.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "client/optrace.h"
+#include "schema/wire.h"
+#include "tests/support/bench.h"
+#include "tests/support/check.h"
+#include "tests/support/fake_daemon.h"
+#include "tests/support/temp.h"
+#include "tests/support/wait.h"
+
+enum {
+    BURST = 10000,
+    BURSTS = 50, /* per sample */
+    PAUSE_MS = 10,
+    OFF_SPANS = 4000000,
+    RING_RECORDS = 65536,
+};
+
+#define BARRIER() __asm__ volatile("" ::: "memory")
+
+static struct ot_wire_record floor_ring[RING_RECORDS];
+static uint32_t op;
+
+static double thread_ns(void)
+{
+    return (double)ot_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static double process_ns(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
+}
+
+__attribute__((noinline)) static void floor_burst(size_t count)
+{
+    static size_t head;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start = ot_clock_ticks();
+        uint64_t end;
+
+        BARRIER();
+        end = ot_clock_ticks();
+        floor_ring[head++ % RING_RECORDS] = (struct ot_wire_record){
+            .kind = 1, .op_id = op, .lane_id = 1, .start_ticks = start, .end_ticks = end};
+        BARRIER();
+    }
+}
+
+__attribute__((noinline)) static void span_burst(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct optrace_span span = optrace_begin(op);
+
+        BARRIER();
+        optrace_end(span);
+        BARRIER();
+    }
+}
+
+static void pause_ms(unsigned ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof(set), &set); /* where that is not allowed, it is only less steady */
+}
+
+/* One sample of each: CPU of the thread over bursts of both kinds, in turn. */
+static void sample_thread(struct bench_figure *floor_ns, struct bench_figure *span_ns)
+{
+    double in_floor = 0;
+    double in_spans = 0;
+
+    for (int i = 0; i < BURSTS; i++) {
+        double start = thread_ns();
+        double middle;
+
+        floor_burst(BURST);
+        middle = thread_ns();
+        span_burst(BURST);
+        in_spans += thread_ns() - middle;
+        in_floor += middle - start;
+        pause_ms(PAUSE_MS);
+    }
+    bench_add(floor_ns, in_floor / BURSTS / BURST);
+    bench_add(span_ns, in_spans / BURSTS / BURST);
+}
+
+/* CPU of the process over a stretch of bursts and pauses, all threads and system calls included. */
+static void sample_process(void (*burst)(size_t), struct bench_figure *figure)
+{
+    double start = process_ns();
+
+    for (int i = 0; i < BURSTS; i++) {
+        burst(BURST);
+        pause_ms(PAUSE_MS);
+    }
+    bench_add(figure, (process_ns() - start) / BURSTS / BURST);
+}
+
+static void sample_off(struct bench_figure *figure)
+{
+    double start = thread_ns();
+
+    span_burst(OFF_SPANS);
+    bench_add(figure, (thread_ns() - start) / OFF_SPANS);
+}
+
+static void bench_off(void)
+{
+    static struct bench_figure off = {.name = "span_off_ns", .unit = "ns"};
+
+    if (optrace_level() != OPTRACE_OFF)
+        fail_msg("it is on");
+    for (int i = 0; i < BENCH_REPEATS; i++)
+        sample_off(&off);
+    bench_print(&off);
+}
+
+static void bench_on(void)
+{
+    static struct bench_figure floor_ns = {.name = "span_floor_ns", .unit = "ns"};
+    static struct bench_figure span_ns = {.name = "span_recorded_ns", .unit = "ns"};
+    static struct bench_figure floor_all_ns = {.name = "span_floor_process_ns", .unit = "ns"};
+    static struct bench_figure span_all_ns = {.name = "span_shipped_process_ns", .unit = "ns"};
+    struct optrace_loss loss;
+
+    /* Memory is touched for the first time, and the consumer wakes up. */
+    for (int i = 0; i < 2 * RING_RECORDS / BURST; i++) {
+        floor_burst(BURST);
+        span_burst(BURST);
+        CHECK_OK(optrace_flush(WAIT_MS));
+    }
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        sample_thread(&floor_ns, &span_ns);
+        sample_process(floor_burst, &floor_all_ns);
+        sample_process(span_burst, &span_all_ns);
+    }
+    bench_print(&floor_ns);
+    bench_print(&span_ns);
+    bench_print_ratio("span_recorded_to_floor", &span_ns, &floor_ns, 1.10);
+    bench_print(&floor_all_ns);
+    bench_print(&span_all_ns);
+    bench_print_ratio("span_shipped_to_floor", &span_all_ns, &floor_all_ns, 1.25);
+    CHECK_OK(optrace_flush(WAIT_MS));
+    optrace_lost(&loss);
+    if (loss.ring_full + loss.too_deep + loss.no_memory > 0)
+        fail_msg("%llu spans were dropped: not what is to be measured",
+                 (unsigned long long)loss.ring_full);
+}
+
+static pid_t start_consumer(const char *path)
+{
+    const struct fake_daemon_options options = {.is_forgetful = true};
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        pin(1);
+        fake_daemon_create(path, &options);
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+int main(void)
+{
+    char *dir = temp_create();
+    char *path = temp_path(dir, "s");
+    const struct optrace_config config = {.socket_path = path, .required = 1};
+    pid_t consumer = start_consumer(path);
+
+    bench_print_machine();
+    op = optrace_label("bench");
+    pin(0);
+    bench_off();
+    wait_for_path(path, WAIT_MS);
+    if (optrace_start(&config) < 0)
+        fail_msg("no daemon");
+    bench_on();
+    optrace_stop();
+    kill(consumer, SIGKILL);
+    waitpid(consumer, NULL, 0);
+    free(path);
+    temp_destroy(&dir);
+    return 0;
+}
