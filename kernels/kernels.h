@@ -38,6 +38,13 @@ enum kernel_dtype {
     KERNEL_DTYPES,
 };
 
+/** Declares the versions that are compiled once per instruction set. */
+#if defined(__x86_64__)
+#define KERNEL_VERSIONS(type, name) type name##_portable, name##_avx2, name##_avx512
+#else
+#define KERNEL_VERSIONS(type, name) type name##_portable
+#endif
+
 /* Windows: what convolution and pooling share. */
 
 /** Always three axes, the last one innermost; axes that the tensor does not have are 1 (pads 0).
@@ -76,6 +83,11 @@ struct kernel_activation {
 typedef void unary_f32_fn(float *y, const float *x, size_t count, float a, float b);
 unary_f32_fn identity_f32_ref, relu_f32_ref, leaky_relu_f32_ref, clip_f32_ref, sigmoid_f32_ref,
     tanh_f32_ref;
+KERNEL_VERSIONS(unary_f32_fn, relu_f32);
+KERNEL_VERSIONS(unary_f32_fn, leaky_relu_f32);
+KERNEL_VERSIONS(unary_f32_fn, clip_f32);
+KERNEL_VERSIONS(unary_f32_fn, sigmoid_f32);
+KERNEL_VERSIONS(unary_f32_fn, tanh_f32);
 
 /* Element-wise, two operands. */
 
@@ -102,6 +114,10 @@ binary_fn add_f32_ref, sub_f32_ref, mul_f32_ref, div_f32_ref;
 binary_fn add_f64_ref, sub_f64_ref, mul_f64_ref, div_f64_ref;
 binary_fn add_i32_ref, sub_i32_ref, mul_i32_ref, div_i32_ref;
 binary_fn add_i64_ref, sub_i64_ref, mul_i64_ref, div_i64_ref;
+KERNEL_VERSIONS(binary_fn, add_f32);
+KERNEL_VERSIONS(binary_fn, sub_f32);
+KERNEL_VERSIONS(binary_fn, mul_f32);
+KERNEL_VERSIONS(binary_fn, div_f32);
 
 /* Convolution */
 
@@ -188,6 +204,7 @@ struct kernel_gemm {
 typedef void gemm_f32_fn(float *y, const float *a, const float *b, const float *c,
                          const struct kernel_gemm *shape);
 gemm_f32_fn gemm_f32_ref;
+KERNEL_VERSIONS(gemm_f32_fn, gemm_f32);
 
 /* Pooling */
 
@@ -200,10 +217,12 @@ struct kernel_pool {
 };
 
 /** y [batch, channels, out...], x [batch, channels, in...]. An output whose window holds no element
- *  is the lowest float (max) or 0 (average). Max is exact (NaN wins); average agrees to 2e-6 *
- *  mean of |x|. */
+ *  is the lowest float (max) or 0 (average). Max is exact; with a NaN in the window it is that NaN
+ *  or the maximum of the rest. Average agrees to 2e-6 * mean of |x|. */
 typedef void pool_f32_fn(float *y, const float *x, const struct kernel_pool *shape);
 pool_f32_fn max_pool_f32_ref, average_pool_f32_ref;
+KERNEL_VERSIONS(pool_f32_fn, max_pool_f32);
+KERNEL_VERSIONS(pool_f32_fn, average_pool_f32);
 
 /* Normalisation */
 
@@ -218,10 +237,12 @@ struct kernel_lrn {
  *  from c - floor((size - 1) / 2) to c + ceil((size - 1) / 2). Agrees to 1e-5 relative. */
 typedef void lrn_f32_fn(float *y, const float *x, const struct kernel_lrn *shape);
 lrn_f32_fn lrn_f32_ref;
+KERNEL_VERSIONS(lrn_f32_fn, lrn_f32);
 
 /** Softmax along the middle axis of [outer, axis, inner]. y may be x. Agrees to 2e-6 absolute. */
 typedef void softmax_f32_fn(float *y, const float *x, size_t outer, size_t axis, size_t inner);
 softmax_f32_fn softmax_f32_ref;
+KERNEL_VERSIONS(softmax_f32_fn, softmax_f32);
 
 /** y = (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel of [batch, channels,
  *  plane]; channels-last images have batch * plane for batch and 1 for plane. y may be x. Agrees to
@@ -230,6 +251,7 @@ typedef void batch_norm_f32_fn(float *y, const float *x, const float *scale, con
                                const float *mean, const float *variance, float epsilon,
                                size_t batch, size_t channels, size_t plane);
 batch_norm_f32_fn batch_norm_f32_ref;
+KERNEL_VERSIONS(batch_norm_f32_fn, batch_norm_f32);
 
 /* Moving elements of any type: exact. */
 
@@ -245,7 +267,7 @@ struct kernel_copy {
 /** Transpose, Slice, Tile, Expand, a part of Concat or Pad: y at its strides = x at its strides.
  *  y and x point to the element of index 0 on all axes. */
 typedef void copy_fn(void *y, const void *x, const struct kernel_copy *shape);
-copy_fn copy_ref;
+copy_fn copy_ref, copy_portable;
 
 /** count times the element at value. */
 typedef void fill_fn(void *y, const void *value, size_t element_bytes, size_t count);

@@ -46,6 +46,26 @@ static void init_ref(struct kernel_table *table)
     USE(cast, cast, ref);
 }
 
+/* Everything that is compiled once per instruction set. */
+#define USE_VERSIONS(v)                                                                            \
+    do {                                                                                           \
+        USE(unary_f32[KERNEL_RELU], relu_f32, v);                                                  \
+        USE(unary_f32[KERNEL_LEAKY_RELU], leaky_relu_f32, v);                                      \
+        USE(unary_f32[KERNEL_CLIP], clip_f32, v);                                                  \
+        USE(unary_f32[KERNEL_SIGMOID], sigmoid_f32, v);                                            \
+        USE(unary_f32[KERNEL_TANH], tanh_f32, v);                                                  \
+        USE(binary[KERNEL_ADD][KERNEL_F32], add_f32, v);                                           \
+        USE(binary[KERNEL_SUB][KERNEL_F32], sub_f32, v);                                           \
+        USE(binary[KERNEL_MUL][KERNEL_F32], mul_f32, v);                                           \
+        USE(binary[KERNEL_DIV][KERNEL_F32], div_f32, v);                                           \
+        USE(gemm_f32, gemm_f32, v);                                                                \
+        USE(max_pool_f32, max_pool_f32, v);                                                        \
+        USE(average_pool_f32, average_pool_f32, v);                                                \
+        USE(lrn_f32, lrn_f32, v);                                                                  \
+        USE(softmax_f32, softmax_f32, v);                                                          \
+        USE(batch_norm_f32, batch_norm_f32, v);                                                    \
+    } while (0)
+
 enum kernel_level kernel_best_level(void)
 {
 #if defined(__x86_64__)
@@ -62,6 +82,16 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level)
 {
     *table = (struct kernel_table){0};
     init_ref(table);
+    if (level >= KERNEL_LEVEL_PORTABLE) {
+        USE_VERSIONS(portable);
+        USE(copy, copy, portable);
+    }
+#if defined(__x86_64__)
+    if (level >= KERNEL_LEVEL_AVX2)
+        USE_VERSIONS(avx2);
+    if (level >= KERNEL_LEVEL_AVX512)
+        USE_VERSIONS(avx512);
+#endif
 }
 
 size_t kernel_dtype_bytes(enum kernel_dtype dtype)

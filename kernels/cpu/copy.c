@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strided copies: axes that are one run of memory are joined; what is left is a copy of runs, a
+ * transposition of two axes, or element by element. */
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* Bytes that are worth a second thread, and the side of a block that is transposed at once. */
+enum { GRAIN_BYTES = 1 << 18, BLOCK = 16 };
+
+struct copy {
+    char *y;
+    const char *x;
+    struct kernel_copy shape; /* joined; rank >= 1; the inner axes last */
+    int inner_axes;           /* done at once for each of the outer ones: 1, or 2 to transpose */
+};
+
+static void join_axes(const struct kernel_copy *shape, struct kernel_copy *out)
+{
+    *out = (struct kernel_copy){.element_bytes = shape->element_bytes};
+    for (int i = 0; i < shape->rank; i++) {
+        int last = out->rank - 1;
+
+        if (shape->dims[i] == 1)
+            continue;
+        if (out->rank > 0 && out->y_stride[last] == shape->y_stride[i] * shape->dims[i] &&
+            out->x_stride[last] == shape->x_stride[i] * shape->dims[i]) {
+            out->dims[last] *= shape->dims[i];
+        } else {
+            out->dims[++last] = shape->dims[i];
+            out->rank++;
+        }
+        out->y_stride[last] = shape->y_stride[i];
+        out->x_stride[last] = shape->x_stride[i];
+    }
+    if (out->rank == 0) {
+        out->rank = out->dims[0] = 1;
+        out->y_stride[0] = out->x_stride[0] = 1;
+    }
+}
+
+/* Where y runs along the innermost axis and x along another: put that one beside it. */
+static int find_transposition(struct kernel_copy *s)
+{
+    int last = s->rank - 1;
+
+    if (s->element_bytes != 4 || s->rank < 2 || s->y_stride[last] != 1 || s->x_stride[last] == 1)
+        return 1;
+    for (int i = 0; i < last; i++) {
+        int64_t dim = s->dims[i], y_stride = s->y_stride[i];
+
+        if (s->x_stride[i] != 1)
+            continue;
+        for (int j = i; j < last - 1; j++) {
+            s->dims[j] = s->dims[j + 1];
+            s->y_stride[j] = s->y_stride[j + 1];
+            s->x_stride[j] = s->x_stride[j + 1];
+        }
+        s->dims[last - 1] = dim;
+        s->y_stride[last - 1] = y_stride;
+        s->x_stride[last - 1] = 1;
+        return 2;
+    }
+    return 1;
+}
+
+/* y[row * y_stride + column] = x[row + column * x_stride], 4 by 4. */
+static inline void transpose_4x4(float *y, int64_t y_stride, const float *x, int64_t x_stride)
+{
+#if defined(__SSE2__)
+    __m128 a = _mm_loadu_ps(x), b = _mm_loadu_ps(x + x_stride);
+    __m128 c = _mm_loadu_ps(x + 2 * x_stride), d = _mm_loadu_ps(x + 3 * x_stride);
+
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(y, a);
+    _mm_storeu_ps(y + y_stride, b);
+    _mm_storeu_ps(y + 2 * y_stride, c);
+    _mm_storeu_ps(y + 3 * y_stride, d);
+#else
+    for (int row = 0; row < 4; row++)
+        for (int column = 0; column < 4; column++)
+            y[row * y_stride + column] = x[row + column * x_stride];
+#endif
+}
+
+/* At most BLOCK rows; columns in fours, what is left one by one. */
+static void transpose_rows(float *y, int64_t y_stride, const float *x, int64_t x_stride,
+                           int64_t rows, int64_t columns)
+{
+    int64_t whole_rows = rows / 4 * 4, whole = columns / 4 * 4;
+
+    for (int64_t c = 0; c < whole; c += 4) {
+        for (int64_t r = 0; r < whole_rows; r += 4)
+            transpose_4x4(y + r * y_stride + c, y_stride, x + r + c * x_stride, x_stride);
+        for (int64_t r = whole_rows; r < rows; r++)
+            for (int64_t i = c; i < c + 4; i++)
+                y[r * y_stride + i] = x[r + i * x_stride];
+    }
+    for (int64_t c = whole; c < columns; c++)
+        for (int64_t r = 0; r < rows; r++)
+            y[r * y_stride + c] = x[r + c * x_stride];
+}
+
+static void transpose(char *y, const char *x, const struct kernel_copy *s)
+{
+    int column = s->rank - 1, row = s->rank - 2;
+
+    for (int64_t r = 0; r < s->dims[row]; r += BLOCK)
+        transpose_rows((float *)y + r * s->y_stride[row], s->y_stride[row], (const float *)x + r,
+                       s->x_stride[column], s->dims[row] - r < BLOCK ? s->dims[row] - r : BLOCK,
+                       s->dims[column]);
+}
+
+#define STRIDED(type)                                                                              \
+    do {                                                                                           \
+        type *py = (type *)(void *)y;                                                              \
+        const type *px = (const type *)(const void *)x;                                            \
+                                                                                                   \
+        for (int64_t i = 0; i < s->dims[last]; i++)                                                \
+            py[i * s->y_stride[last]] = px[i * s->x_stride[last]];                                 \
+    } while (0)
+
+static void copy_run(char *y, const char *x, const struct kernel_copy *s)
+{
+    int last = s->rank - 1;
+
+    if (s->y_stride[last] == 1 && s->x_stride[last] == 1) {
+        memcpy(y, x, (size_t)s->dims[last] * s->element_bytes);
+        return;
+    }
+    switch (s->element_bytes) {
+    case 1:
+        STRIDED(uint8_t);
+        break;
+    case 2:
+        STRIDED(uint16_t);
+        break;
+    case 4:
+        STRIDED(uint32_t);
+        break;
+    default:
+        STRIDED(uint64_t);
+        break;
+    }
+}
+
+/* The outer axes, counted as one. */
+static void copy_part(void *argument, int64_t begin, int64_t end)
+{
+    const struct copy *c = argument;
+    const struct kernel_copy *s = &c->shape;
+    int64_t bytes = (int64_t)s->element_bytes;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t rest = i, y_at = 0, x_at = 0;
+
+        for (int axis = s->rank - c->inner_axes - 1; axis >= 0; axis--) {
+            y_at += rest % s->dims[axis] * s->y_stride[axis];
+            x_at += rest % s->dims[axis] * s->x_stride[axis];
+            rest /= s->dims[axis];
+        }
+        if (c->inner_axes == 2)
+            transpose(c->y + y_at * bytes, c->x + x_at * bytes, s);
+        else
+            copy_run(c->y + y_at * bytes, c->x + x_at * bytes, s);
+    }
+}
+
+void copy_portable(void *y, const void *x, const struct kernel_copy *shape)
+{
+    struct copy c = {.y = y, .x = x};
+    int64_t outer = 1, inner = (int64_t)shape->element_bytes;
+
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dims[i] == 0)
+            return;
+    join_axes(shape, &c.shape);
+    c.inner_axes = find_transposition(&c.shape);
+    for (int i = 0; i < c.shape.rank; i++) {
+        if (i < c.shape.rank - c.inner_axes)
+            outer *= c.shape.dims[i];
+        else
+            inner *= c.shape.dims[i];
+    }
+    team_for(outer, GRAIN_BYTES / inner + 1, copy_part, &c);
+}

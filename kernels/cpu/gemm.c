@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products: a row vector times a matrix reads that matrix once, at the speed of memory; the
+ * rest is oneDNN's. */
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+#include <oneapi/dnnl/dnnl.h>
+
+enum {
+    ROWS = 4,        /* of b that are read side by side */
+    GRAIN = 1 << 16, /* elements of b that are worth a second thread */
+};
+
+/* Sixteen floats, in as many registers as the instruction set needs for them. */
+typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
+
+struct gemv {
+    float *y;
+    const float *a, *b, *c;
+    const struct kernel_gemm *shape;
+};
+
+ISA_BODY float finish(const struct gemv *p, float sum, int64_t column)
+{
+    sum *= p->shape->alpha;
+    if (p->c)
+        sum += p->shape->beta * p->c[column * p->shape->c_col_stride];
+    return sum;
+}
+
+ISA_BODY float sum_lanes(lanes v)
+{
+    float sum = 0.0f;
+
+    for (int i = 0; i < 16; i++)
+        sum += v[i];
+    return sum;
+}
+
+/* b is [n, k]: dot products with a, `ROWS` rows at once. */
+ISA_BODY void gemv_rows(const struct gemv *p, int64_t begin, int64_t end)
+{
+    int64_t k = p->shape->k, whole = k / 16 * 16, row = begin;
+
+    for (; row + ROWS <= end; row += ROWS) {
+        const float *b = p->b + row * k;
+        lanes sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
+        float tails[ROWS] = {0};
+
+        for (int64_t i = 0; i < whole; i += 16) {
+            lanes a = *(const lanes *)(p->a + i);
+
+            sum0 += a * *(const lanes *)(b + i);
+            sum1 += a * *(const lanes *)(b + k + i);
+            sum2 += a * *(const lanes *)(b + 2 * k + i);
+            sum3 += a * *(const lanes *)(b + 3 * k + i);
+        }
+        for (int64_t i = whole; i < k; i++)
+            for (int r = 0; r < ROWS; r++)
+                tails[r] += p->a[i] * b[r * k + i];
+        p->y[row] = finish(p, sum_lanes(sum0) + tails[0], row);
+        p->y[row + 1] = finish(p, sum_lanes(sum1) + tails[1], row + 1);
+        p->y[row + 2] = finish(p, sum_lanes(sum2) + tails[2], row + 2);
+        p->y[row + 3] = finish(p, sum_lanes(sum3) + tails[3], row + 3);
+    }
+    for (; row < end; row++) {
+        const float *b = p->b + row * k;
+        lanes sum0 = {0};
+        float tail = 0.0f;
+
+        for (int64_t i = 0; i < whole; i += 16)
+            sum0 += *(const lanes *)(p->a + i) * *(const lanes *)(b + i);
+        for (int64_t i = whole; i < k; i++)
+            tail += p->a[i] * b[i];
+        p->y[row] = finish(p, sum_lanes(sum0) + tail, row);
+    }
+}
+
+/* b is [k, n]: sums of its rows, `ROWS` at once, for the columns [begin, end). */
+ISA_BODY void gemv_columns(const struct gemv *p, int64_t begin, int64_t end)
+{
+    int64_t n = p->shape->n, k = p->shape->k, row = 0;
+    float *restrict y = p->y;
+
+    for (int64_t j = begin; j < end; j++)
+        y[j] = 0.0f;
+    for (; row + ROWS <= k; row += ROWS) {
+        const float *restrict a = p->a + row, *restrict b = p->b + row * n;
+
+        for (int64_t j = begin; j < end; j++)
+            y[j] += (a[0] * b[j] + a[1] * b[n + j]) + (a[2] * b[2 * n + j] + a[3] * b[3 * n + j]);
+    }
+    for (; row < k; row++)
+        for (int64_t j = begin; j < end; j++)
+            y[j] += p->a[row] * p->b[row * n + j];
+    for (int64_t j = begin; j < end; j++)
+        y[j] = finish(p, y[j], j);
+}
+
+/* y = c, broadcast, for a product that is then added to it. */
+static void spread_c(float *y, const float *c, const struct kernel_gemm *s)
+{
+    for (int64_t i = 0; i < s->m; i++) {
+        const float *row = c + i * s->c_row_stride;
+
+        if (s->c_col_stride == 1)
+            memcpy(y + i * s->n, row, (size_t)s->n * sizeof(*y));
+        else
+            for (int64_t j = 0; j < s->n; j++)
+                y[i * s->n + j] = row[j * s->c_col_stride];
+    }
+}
+
+static void gemm_dnnl(float *y, const float *a, const float *b, const float *c,
+                      const struct kernel_gemm *s)
+{
+    if (c)
+        spread_c(y, c, s);
+    /* It refuses only sizes and transpositions that cannot come up here. */
+    dnnl_sgemm(s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N', s->m, s->n, s->k, s->alpha, a,
+               s->trans_a ? s->m : s->k, b, s->trans_b ? s->k : s->n, c ? s->beta : 0.0f, y, s->n);
+}
+
+static void gemm_batch(float *y, const float *a, const float *b, const float *c,
+                       const struct kernel_gemm *s, team_fn *rows, team_fn *columns)
+{
+    struct gemv p = {.c = s->beta != 0.0f ? c : NULL, .shape = s};
+    int64_t count = 1;
+
+    for (int i = 0; i < s->batch_rank; i++)
+        count *= s->batch_dims[i];
+    if (s->m == 0 || s->n == 0)
+        return;
+    for (int64_t index = 0; index < count; index++) {
+        int64_t rest = index, a_at = 0, b_at = 0;
+
+        for (int i = s->batch_rank - 1; i >= 0; i--) {
+            a_at += rest % s->batch_dims[i] * s->a_batch_stride[i];
+            b_at += rest % s->batch_dims[i] * s->b_batch_stride[i];
+            rest /= s->batch_dims[i];
+        }
+        p.y = y + index * s->m * s->n;
+        p.a = a + a_at;
+        p.b = b + b_at;
+        if (s->m > 1 && s->k > 0)
+            gemm_dnnl(p.y, p.a, p.b, p.c, s);
+        else
+            team_for(s->n, GRAIN / (s->k + 1) + 1, s->trans_b ? rows : columns, &p);
+    }
+}
+
+#define GEMM(isa)                                                                                  \
+    ISA_TARGET_##isa static void rows_##isa(void *argument, int64_t begin, int64_t end)            \
+    {                                                                                              \
+        gemv_rows(argument, begin, end);                                                           \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void columns_##isa(void *argument, int64_t begin, int64_t end)         \
+    {                                                                                              \
+        gemv_columns(argument, begin, end);                                                        \
+    }                                                                                              \
+                                                                                                   \
+    void gemm_f32_##isa(float *y, const float *a, const float *b, const float *c,                  \
+                        const struct kernel_gemm *shape)                                           \
+    {                                                                                              \
+        gemm_batch(y, a, b, c, shape, rows_##isa, columns_##isa);                                  \
+    }
+
+ISA_VERSIONS(GEMM)

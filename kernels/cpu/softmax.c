@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax along one axis: along the innermost one in lanes, along others over the inner axes. */
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/math.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+#include <float.h>
+
+enum {
+    LANES = 16,  /* partial results of one row */
+    BLOCK = 256, /* inner elements at a time */
+    GRAIN = 1 << 13,
+};
+
+struct softmax {
+    float *y;
+    const float *x;
+    int64_t axis, inner;
+};
+
+/* x may be y. */
+ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
+{
+    float maxima[LANES], sums[LANES] = {0}, maximum = x[0], sum = 0.0f, scale;
+    int64_t whole = count / LANES * LANES;
+
+    for (int j = 0; j < LANES; j++)
+        maxima[j] = x[0];
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            maxima[j] = x[i + j] > maxima[j] ? x[i + j] : maxima[j];
+    for (int j = 0; j < LANES; j++)
+        maximum = maxima[j] > maximum ? maxima[j] : maximum;
+    for (int64_t i = whole; i < count; i++)
+        maximum = x[i] > maximum ? x[i] : maximum;
+    for (int64_t i = 0; i < whole; i += LANES) {
+        for (int j = 0; j < LANES; j++) {
+            y[i + j] = math_exp(x[i + j] - maximum);
+            sums[j] += y[i + j];
+        }
+    }
+    for (int64_t i = whole; i < count; i++) {
+        y[i] = math_exp(x[i] - maximum);
+        sum += y[i];
+    }
+    for (int j = 0; j < LANES; j++)
+        sum += sums[j];
+    scale = 1.0f / sum;
+    for (int64_t i = 0; i < count; i++)
+        y[i] *= scale;
+}
+
+/* `count` neighbours on the inner axes, at most BLOCK. */
+ISA_BODY void softmax_columns(float *y, const float *x, int64_t axis, int64_t inner, int64_t count)
+{
+    float maxima[BLOCK], sums[BLOCK];
+
+    for (int64_t j = 0; j < count; j++) {
+        maxima[j] = x[j];
+        sums[j] = 0.0f;
+    }
+    for (int64_t i = 1; i < axis; i++)
+        for (int64_t j = 0; j < count; j++)
+            maxima[j] = x[i * inner + j] > maxima[j] ? x[i * inner + j] : maxima[j];
+    for (int64_t i = 0; i < axis; i++) {
+        for (int64_t j = 0; j < count; j++) {
+            float e = math_exp(x[i * inner + j] - maxima[j]);
+
+            sums[j] += e;
+            y[i * inner + j] = e;
+        }
+    }
+    for (int64_t j = 0; j < count; j++)
+        sums[j] = 1.0f / sums[j];
+    for (int64_t i = 0; i < axis; i++)
+        for (int64_t j = 0; j < count; j++)
+            y[i * inner + j] *= sums[j];
+}
+
+ISA_BODY void softmax_part(const struct softmax *p, int64_t begin, int64_t end)
+{
+    for (int64_t o = begin; o < end; o++) {
+        float *y = p->y + o * p->axis * p->inner;
+        const float *x = p->x + o * p->axis * p->inner;
+
+        if (p->inner == 1)
+            softmax_row(y, x, p->axis);
+        else
+            for (int64_t j = 0; j < p->inner; j += BLOCK)
+                softmax_columns(y + j, x + j, p->axis, p->inner,
+                                p->inner - j < BLOCK ? p->inner - j : BLOCK);
+    }
+}
+
+#define SOFTMAX(isa)                                                                               \
+    ISA_TARGET_##isa static void softmax_part_##isa(void *argument, int64_t begin, int64_t end)    \
+    {                                                                                              \
+        softmax_part(argument, begin, end);                                                        \
+    }                                                                                              \
+                                                                                                   \
+    void softmax_f32_##isa(float *y, const float *x, size_t outer, size_t axis, size_t inner)      \
+    {                                                                                              \
+        struct softmax p = {y, x, (int64_t)axis, (int64_t)inner};                                  \
+                                                                                                   \
+        if (axis > 0 && inner > 0)                                                                 \
+            team_for((int64_t)outer, GRAIN / (p.axis * p.inner) + 1, softmax_part_##isa, &p);      \
+    }
+
+ISA_VERSIONS(SOFTMAX)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sharing a loop among the calling thread's team. Inside kernels only. */
+#ifndef OPTRACE_KERNELS_CPU_TEAM_H
+#define OPTRACE_KERNELS_CPU_TEAM_H
+
+#include <stdint.h>
+
+/** Does the part [begin, end) of a loop. */
+typedef void team_fn(void *argument, int64_t begin, int64_t end);
+
+/** Run [0, count) on as many threads of kernel_threads() as get at least `grain` each; returns when
+ *  all is done. Waking a team costs microseconds: grain is what is worth that. */
+void team_for(int64_t count, int64_t grain, team_fn *part, void *argument);
+
+#endif
