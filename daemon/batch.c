@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of one transaction: growing lists, texts, losses that add up. */
+#include "daemon/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GAPS_LOOKED_AT = 64, /* losses of the same kind come close together */
+};
+
+static const int64_t LOST_MAX = INT64_MAX / 2;
+
+struct batch *batch_create(void)
+{
+    return memory_zeroed(1, sizeof(struct batch));
+}
+
+void batch_destroy(struct batch **batch_at)
+{
+    struct batch *batch = *batch_at;
+
+    *batch_at = NULL;
+    if (!batch)
+        return;
+    array_deinit(&batch->sessions);
+    array_deinit(&batch->models);
+    array_deinit(&batch->ops);
+    array_deinit(&batch->lanes);
+    array_deinit(&batch->runs);
+    array_deinit(&batch->events);
+    array_deinit(&batch->memory_events);
+    array_deinit(&batch->counters);
+    array_deinit(&batch->gaps);
+    array_deinit(&batch->cursors);
+    array_deinit(&batch->ends);
+    array_deinit(&batch->marks);
+    array_deinit(&batch->waiters);
+    arena_deinit(&batch->texts);
+    free(batch);
+}
+
+void batch_clear(struct batch *batch)
+{
+    batch->sessions.count = 0;
+    batch->models.count = 0;
+    batch->ops.count = 0;
+    batch->lanes.count = 0;
+    batch->runs.count = 0;
+    batch->events.count = 0;
+    batch->memory_events.count = 0;
+    batch->counters.count = 0;
+    batch->gaps.count = 0;
+    batch->cursors.count = 0;
+    batch->ends.count = 0;
+    batch->marks.count = 0;
+    batch->waiters.count = 0;
+    arena_deinit(&batch->texts);
+    batch->first_ns = 0;
+    batch->status = 0;
+    batch->next = NULL;
+}
+
+bool batch_is_empty(const struct batch *batch)
+{
+    return batch_row_count(batch) == 0 && batch->sessions.count == 0 && batch->models.count == 0 &&
+           batch->ops.count == 0 && batch->lanes.count == 0 && batch->gaps.count == 0 &&
+           batch->cursors.count == 0 && batch->ends.count == 0 && batch->marks.count == 0 &&
+           batch->waiters.count == 0;
+}
+
+bool batch_is_full(const struct batch *batch)
+{
+    size_t definition_bytes = batch->ops.count * sizeof(struct store_op) + batch->texts.bytes;
+
+    return batch_row_count(batch) >= BATCH_ROWS_FULL || definition_bytes >= BATCH_TEXT_BYTES_FULL;
+}
+
+/* The row that this loss belongs to, or NULL. */
+static struct store_gap *find_gap(struct batch *batch, int64_t session_id, int64_t lane_id,
+                                  const char *reason)
+{
+    size_t count = batch->gaps.count;
+
+    for (size_t i = count; i-- > 0 && count - i <= GAPS_LOOKED_AT;) {
+        struct store_gap *gap = &batch->gaps.items[i];
+
+        if (gap->session_id == session_id && gap->lane_id == lane_id &&
+            strcmp(gap->reason, reason) == 0)
+            return gap;
+    }
+    return count >= BATCH_GAPS_MAX ? &batch->gaps.items[count - 1] : NULL;
+}
+
+void batch_add_gap(struct batch *batch, int64_t session_id, int64_t lane_id, const char *reason,
+                   uint64_t lost_count, int64_t first_ns, int64_t last_ns)
+{
+    struct store_gap *gap = find_gap(batch, session_id, lane_id, reason);
+    int64_t lost = lost_count < (uint64_t)LOST_MAX ? (int64_t)lost_count : LOST_MAX;
+
+    if (!gap) {
+        batch_push(&batch->gaps, (struct store_gap){.session_id = session_id,
+                                                    .lane_id = lane_id,
+                                                    .reason = reason,
+                                                    .start_ns = first_ns,
+                                                    .end_ns = last_ns});
+        gap = &batch->gaps.items[batch->gaps.count - 1];
+    }
+    gap->lost_count = gap->lost_count < LOST_MAX - lost ? gap->lost_count + lost : LOST_MAX;
+    if (first_ns != STORE_NULL && (gap->start_ns == STORE_NULL || first_ns < gap->start_ns))
+        gap->start_ns = first_ns;
+    if (last_ns != STORE_NULL && (gap->end_ns == STORE_NULL || last_ns > gap->end_ns))
+        gap->end_ns = last_ns;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch: the rows of one transaction, and what is to be done once it is committed.
+ *
+ * The loop fills one batch at a time and hands it to the writer thread, which only reads it and
+ * sets `status`; then the loop takes it back, acts on marks, waiters and ends, and clears it for
+ * the next use. No I/O here. Texts in rows are borrowed from their session, which outlives the
+ * batch, or lie in the batch's arena.
+ */
+#ifndef OPTRACE_DAEMON_BATCH_H
+#define OPTRACE_DAEMON_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "daemon/arena.h"
+#include "daemon/memory.h"
+#include "schema/store.h"
+
+enum {
+    BATCH_ROWS_FULL = 50000,         /* hand it over from here on */
+    BATCH_TEXT_BYTES_FULL = 4 << 20, /* the same for texts and definitions */
+    BATCH_GAPS_MAX = 1 << 16,        /* beyond, losses are added to the last row */
+};
+
+struct ring;
+struct session;
+struct producer;
+
+/* Once committed: give the ring's records below `position` back to the client. */
+struct batch_mark {
+    struct ring *ring; /* a reference */
+    uint64_t position;
+};
+
+/* Once committed: answer FLUSH. */
+struct batch_waiter {
+    struct producer *producer; /* NULL when it has left meanwhile */
+    uint64_t token;
+};
+
+/* The end of a session, the last of its rows. */
+struct batch_end {
+    struct session *session; /* destroyed once committed; NULL: not in memory */
+    int64_t session_id, end_ns;
+    const char *reason; /* a static text */
+    const char *note;   /* in the batch's arena, or NULL */
+};
+
+struct batch {
+    ARRAY_OF(struct store_session) sessions;
+    ARRAY_OF(struct store_model) models;
+    ARRAY_OF(struct store_op) ops;
+    ARRAY_OF(struct store_lane) lanes;
+    ARRAY_OF(struct store_run) runs;
+    ARRAY_OF(struct store_event) events;
+    ARRAY_OF(struct store_memory_event) memory_events;
+    ARRAY_OF(struct store_counter) counters;
+    ARRAY_OF(struct store_gap) gaps;
+    ARRAY_OF(struct store_cursor) cursors;
+    ARRAY_OF(struct batch_end) ends;
+    ARRAY_OF(struct batch_mark) marks;
+    ARRAY_OF(struct batch_waiter) waiters;
+    uint64_t first_ns;  /* CLOCK_MONOTONIC when the collector first saw rows in it; 0: empty */
+    struct arena texts; /* of its rows */
+    int status;         /* set by the writer: 0 or a negative errno */
+    struct batch *next;
+};
+
+/** An empty batch. */
+struct batch *batch_create(void);
+
+/** Frees it; the caller has dealt with marks and ends. NULL inside is allowed. */
+void batch_destroy(struct batch **batch);
+
+/** Forget all rows; most of the memory stays for the next use. */
+void batch_clear(struct batch *batch);
+
+/** Rows in the tables that are written a lot. */
+static inline size_t batch_row_count(const struct batch *batch)
+{
+    return batch->events.count + batch->memory_events.count + batch->counters.count +
+           batch->runs.count;
+}
+
+/** True when nothing is to be written or answered. */
+bool batch_is_empty(const struct batch *batch);
+
+/** True when it should be handed over because of its size. */
+bool batch_is_full(const struct batch *batch);
+
+/** Append a row to one of the lists. */
+#define batch_push(list, ...) memory_must(array_push(list, ((__VA_ARGS__))))
+
+/** Count a loss: it is added to the row of the same session, lane and reason. lane_id, first_ns and
+ *  last_ns may be STORE_NULL; `reason` is a static text. */
+void batch_add_gap(struct batch *batch, int64_t session_id, int64_t lane_id, const char *reason,
+                   uint64_t lost_count, int64_t first_ns, int64_t last_ns);
+
+#endif
