@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a session's ticks to nanoseconds of CLOCK_REALTIME.
+ *
+ * The conversion is a chain of straight lines, each starting where the one before it has arrived.
+ * Each CLOCK frame may add a line whose slope leads to the true time within about a second. What
+ * was converted once is never converted otherwise later, and time never runs backwards: what
+ * contains another span in ticks contains it in nanoseconds. Only an error of more than a second
+ * forwards (somebody set the clock) makes it jump; a clock that was set back is followed at 1 %.
+ *
+ * One thread. Nothing here reads a clock or fails on what a peer sends: nonsense is refused or
+ * ignored.
+ */
+#ifndef OPTRACE_DAEMON_CLOCK_H
+#define OPTRACE_DAEMON_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+
+enum {
+    TICK_CLOCK_KNOTS_MAX = 512,  /* lines kept for starts in the past */
+    TICK_CLOCK_KNOTS_SAVED = 32, /* of them, in the store */
+};
+
+/* A line: from `ticks` on, ns + (t - ticks) * slope. */
+struct tick_knot {
+    uint64_t ticks;
+    int64_t ns;
+    double slope; /* ns per tick */
+    bool jump;    /* does not start where the line before it arrived */
+};
+
+struct tick_clock {
+    uint32_t kind; /* enum ot_wire_clock_kind */
+    uint32_t knot_count;
+    double rate;        /* ns per tick of the true clock, best estimate */
+    uint64_t converted; /* the latest ticks that were converted */
+    uint64_t ticks_min; /* outside of these two, ticks are nonsense */
+    uint64_t ticks_max;
+    uint64_t heard_ns;              /* the daemon's CLOCK_BOOTTIME at the latest triple */
+    struct ot_clock_triple latest;  /* the latest triple */
+    struct ot_clock_triple base;    /* an older one, to measure the rate against */
+    struct ot_clock_triple between; /* the next base */
+    struct tick_knot knots[TICK_CLOCK_KNOTS_MAX];
+};
+
+/**
+ * Start with the triple of HELLO.
+ *
+ * kind         enum ot_wire_clock_kind
+ * ticks_per_s  what the client thinks, or for OT_CLOCK_TSC what the daemon measured; ignored for
+ *              OT_CLOCK_MONOTONIC
+ * now_ns       the daemon's CLOCK_BOOTTIME, here and below
+ *
+ * Returns 0, or -EPROTO with the reason: a rate or a time that no machine has.
+ */
+int tick_clock_init(struct tick_clock *clock, uint32_t kind, uint64_t ticks_per_s,
+                    const struct ot_clock_triple *triple, uint64_t now_ns, struct diag *diag);
+
+/** Take a CLOCK frame. Returns false when it is ignored: backwards, from the future, or a rate that
+ *  differs wildly from what was heard so far. */
+bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *triple,
+                       uint64_t now_ns);
+
+/** Set the range of ticks that are plausible at `now_ns`: up to a minute ahead of the client's
+ *  clock, to tolerate CLOCK frames that were on their way for long. Call it before a batch of
+ *  conversions. */
+void tick_clock_set_now(struct tick_clock *clock, uint64_t now_ns);
+
+static inline bool tick_clock_is_plausible(const struct tick_clock *clock, uint64_t ticks)
+{
+    return ticks >= clock->ticks_min && ticks <= clock->ticks_max;
+}
+
+/** Used by tick_clock_ns() for ticks before the last line. */
+int64_t tick_clock_past_ns(const struct tick_clock *clock, uint64_t ticks);
+
+/** Convert; ticks must be plausible. */
+static inline int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
+{
+    const struct tick_knot *knot = &clock->knots[clock->knot_count - 1];
+
+    if (ticks > clock->converted)
+        clock->converted = ticks;
+    if (__builtin_expect(ticks < knot->ticks, 0))
+        return tick_clock_past_ns(clock, ticks);
+    return knot->ns + (int64_t)((double)(int64_t)(ticks - knot->ticks) * knot->slope);
+}
+
+/* The state that a restarted daemon goes on with, for ingest_cursor.clock. */
+enum { TICK_CLOCK_SAVED_BYTES = 32 + 3 * 24 + TICK_CLOCK_KNOTS_SAVED * 32 };
+
+/** Write the state. Returns its length, at most TICK_CLOCK_SAVED_BYTES. */
+size_t tick_clock_save(const struct tick_clock *clock, uint8_t out[TICK_CLOCK_SAVED_BYTES]);
+
+/** Restore a state that tick_clock_save() wrote. Returns 0, or -EINVAL when it is not one. */
+int tick_clock_restore(struct tick_clock *clock, const void *bytes, size_t length, uint64_t now_ns);
+
+#endif
