@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Definitions to rows: texts by their numbers, shapes and origins as JSON. */
+#include "daemon/define.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "daemon/memory.h"
+
+static void text_table_set(struct text_table *table, uint32_t id, const char *text)
+{
+    if (id >= table->count) {
+        uint32_t count = table->count ? table->count : 64;
+        const char **texts;
+
+        while (count <= id)
+            count *= 2;
+        texts = memory_zeroed(count, sizeof(*texts));
+        if (table->count > 0)
+            memcpy(texts, table->texts, table->count * sizeof(*texts));
+        free(table->texts);
+        table->texts = texts;
+        table->count = count;
+    }
+    table->texts[id] = text;
+}
+
+static const char *text_table_get(const struct text_table *table, uint32_t id)
+{
+    return id < table->count ? table->texts[id] : NULL;
+}
+
+int define_string(struct session *session, const struct ot_wire_string_view *string,
+                  struct diag *diag)
+{
+    struct text_table *table = &session->texts;
+    uint32_t id = string->fixed.string_id;
+    const char *known = text_table_get(table, id);
+
+    if (known) {
+        if (strlen(known) == string->text.length &&
+            memcmp(known, string->text.bytes, string->text.length) == 0)
+            return 0;
+        return diag_set(diag, -EPROTO, "STRING: %u is defined already, as another text", id);
+    }
+    if (table->arena.bytes + string->text.length > OT_WIRE_SESSION_TEXT_MAX)
+        return diag_set(diag, -EPROTO, "STRING: more than %d bytes of texts",
+                        OT_WIRE_SESSION_TEXT_MAX);
+    text_table_set(table, id, arena_text(&table->arena, string->text.bytes, string->text.length));
+    return 0;
+}
+
+/* One text of a definition: which id, where its text goes. */
+struct text_use {
+    const char *what;
+    uint32_t string_id;
+    const char **out_text;
+};
+
+/* Looks all of them up; NULL for id 0. */
+static int look_up_texts(const struct session *session, const char *frame,
+                         const struct text_use *uses, size_t count, struct diag *diag)
+{
+    for (size_t i = 0; i < count; i++) {
+        *uses[i].out_text = text_table_get(&session->texts, uses[i].string_id);
+        if (uses[i].string_id != 0 && !*uses[i].out_text)
+            return diag_set(diag, -EPROTO, "%s: its %s is string %u, which is not defined", frame,
+                            uses[i].what, uses[i].string_id);
+    }
+    return 0;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int define_model(struct session *session, const struct ot_wire_model *model, struct store_ids *ids,
+                 struct batch *batch, struct diag *diag)
+{
+    struct store_model row = {
+        .session_id = session->session_id,
+        .client_model = model->model_id,
+        .parameter_bytes =
+            model->parameter_bytes <= INT64_MAX ? (int64_t)model->parameter_bytes : STORE_NULL,
+    };
+    const struct text_use uses[] = {
+        {"name", model->name, &row.name},       {"path", model->path, &row.path},
+        {"format", model->format, &row.format}, {"producer", model->producer, &row.producer},
+        {"digest", model->digest, &row.digest},
+    };
+    int rc = look_up_texts(session, "MODEL", uses, COUNT(uses), diag);
+
+    if (rc < 0 || id_table_get(&session->models, model->model_id) != 0)
+        return rc;
+    row.model_id = ++ids->model_id;
+    id_table_set(&session->models, model->model_id, row.model_id);
+    batch_push(&batch->models, row);
+    session->is_touched = true;
+    return 0;
+}
+
+int define_lane(struct session *session, const struct ot_wire_lane *lane, struct store_ids *ids,
+                struct batch *batch, struct diag *diag)
+{
+    struct store_lane row = {
+        .session_id = session->session_id,
+        .client_lane = lane->lane_id,
+        .kind = ot_wire_lane_kind_name(lane->kind),
+        .native_id = (int64_t)lane->native_id,
+    };
+    const struct text_use uses[] = {
+        {"name", lane->name, &row.name},
+        {"device", lane->device, &row.device},
+    };
+    int rc = look_up_texts(session, "LANE", uses, COUNT(uses), diag);
+
+    if (rc < 0 || id_table_get(&session->lanes, lane->lane_id) != 0)
+        return rc;
+    row.lane_id = ++ids->lane_id;
+    id_table_set(&session->lanes, lane->lane_id, row.lane_id);
+    batch_push(&batch->lanes, row);
+    session->is_touched = true;
+    return 0;
+}
+
+/* --- Ops --- */
+
+/* What was written, as a text in the batch; -EPROTO when it is too much for one column. */
+static int take_json(struct json_writer *json, struct batch *batch, const char **out_text,
+                     struct diag *diag)
+{
+    int rc = 0;
+
+    memory_must(json->error);
+    if (json->size > OT_WIRE_FRAME_BYTES_MAX)
+        rc = diag_set(diag, -EPROTO, "OP: its texts together have more than %d bytes",
+                      OT_WIRE_FRAME_BYTES_MAX);
+    else
+        *out_text = arena_text(&batch->texts, json->bytes, json->size);
+    json_deinit(json);
+    return rc;
+}
+
+/* Takes `count` tensors: [[1,3,224,224],...] and ["f32",...]. */
+static int put_tensors(struct ot_wire_tensor_iter *tensors, uint16_t count, struct batch *batch,
+                       const char **out_shapes, const char **out_dtypes, struct diag *diag)
+{
+    int64_t dims[OT_WIRE_RANK_MAX];
+    struct json_writer shapes, dtypes;
+    struct ot_wire_tensor tensor;
+    int rc;
+
+    json_init_memory(&shapes);
+    json_init_memory(&dtypes);
+    json_begin_array(&shapes);
+    json_begin_array(&dtypes);
+    for (uint16_t i = 0; i < count && ot_wire_next_tensor(tensors, &tensor, dims); i++) {
+        json_begin_array(&shapes);
+        for (uint16_t k = 0; k < tensor.rank; k++)
+            if (dims[k] < 0)
+                json_null(&shapes);
+            else
+                json_int(&shapes, dims[k]);
+        json_end_array(&shapes);
+        if (tensor.dtype == OT_DTYPE_UNKNOWN)
+            json_null(&dtypes);
+        else
+            json_string(&dtypes, ot_wire_dtype_name(tensor.dtype));
+    }
+    json_end_array(&shapes);
+    json_end_array(&dtypes);
+    rc = take_json(&shapes, batch, out_shapes, diag);
+    if (rc < 0) {
+        json_deinit(&dtypes);
+        return rc;
+    }
+    return take_json(&dtypes, batch, out_dtypes, diag);
+}
+
+static int put_origins(const struct session *session, const struct ot_wire_op_view *op,
+                       struct batch *batch, const char **out_origin, struct diag *diag)
+{
+    struct json_writer json;
+
+    if (op->fixed.origin_count == 0)
+        return 0;
+    json_init_memory(&json);
+    json_begin_array(&json);
+    for (uint32_t i = 0; i < op->fixed.origin_count && json.size <= OT_WIRE_FRAME_BYTES_MAX; i++) {
+        const char *text = text_table_get(&session->texts, ot_wire_origin(op, i));
+
+        if (!text) {
+            json_deinit(&json);
+            return diag_set(diag, -EPROTO, "OP: its origin is string %u, which is not defined",
+                            ot_wire_origin(op, i));
+        }
+        json_string(&json, text);
+    }
+    json_end_array(&json);
+    return take_json(&json, batch, out_origin, diag);
+}
+
+static int64_t or_null(int64_t value)
+{
+    return value >= 0 ? value : STORE_NULL;
+}
+
+/* The parts of an op's row that vary in length. */
+static int put_op_lists(const struct session *session, const struct ot_wire_op_view *op,
+                        struct batch *batch, struct store_op *row, struct diag *diag)
+{
+    struct ot_wire_tensor_iter tensors = op->tensors;
+    int rc = 0;
+
+    if (op->fixed.input_count > 0)
+        rc = put_tensors(&tensors, op->fixed.input_count, batch, &row->input_shapes,
+                         &row->input_dtypes, diag);
+    if (rc == 0 && op->fixed.output_count > 0)
+        rc = put_tensors(&tensors, op->fixed.output_count, batch, &row->output_shapes,
+                         &row->output_dtypes, diag);
+    return rc < 0 ? rc : put_origins(session, op, batch, &row->origin, diag);
+}
+
+int define_op(struct session *session, const struct ot_wire_op_view *op, struct store_ids *ids,
+              struct batch *batch, struct diag *diag)
+{
+    const struct ot_wire_op *fixed = &op->fixed;
+    struct store_op row = {
+        .session_id = session->session_id,
+        .client_op = fixed->op_id,
+        .model_id = fixed->model_id ? id_table_get(&session->models, fixed->model_id) : STORE_NULL,
+        .computation_flop = or_null(fixed->computation_flop),
+        .memory_bytes = or_null(fixed->memory_bytes),
+        .workspace_bytes = or_null(fixed->workspace_bytes),
+    };
+    const struct text_use uses[] = {
+        {"name", fixed->name, &row.name},          {"type", fixed->type, &row.type},
+        {"node id", fixed->node_id, &row.node_id}, {"device", fixed->device, &row.device},
+        {"params", fixed->params, &row.params},    {"source", fixed->source, &row.source},
+    };
+    int rc = look_up_texts(session, "OP", uses, COUNT(uses), diag);
+
+    if (rc == 0 && (!row.name || !row.type))
+        rc = diag_set(diag, -EPROTO, "OP: it has no %s", row.name ? "type" : "name");
+    if (rc == 0 && row.model_id == 0)
+        rc = diag_set(diag, -EPROTO, "OP: model %u is not defined", fixed->model_id);
+    if (rc == 0 && id_table_get(&session->ops, fixed->op_id) != 0)
+        return 0;
+    if (rc == 0)
+        rc = put_op_lists(session, op, batch, &row, diag);
+    if (rc < 0)
+        return rc;
+    row.op_id = ++ids->op_id;
+    id_table_set(&session->ops, fixed->op_id, row.op_id);
+    batch_push(&batch->ops, row);
+    session->is_touched = true;
+    return 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checking records and making rows of them. */
+#include "daemon/ingest.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static const int64_t HOUR_NS = INT64_C(3600000000000);
+
+/* A record whose ids are looked up and whose times are converted. */
+struct resolved {
+    int64_t lane_id, op_id, run;
+    int64_t start_ns;
+};
+
+void ingest_init(struct ingest *ingest, struct session *session, struct batch *batch, bool waits)
+{
+    ingest->session = session;
+    ingest->batch = batch;
+    ingest->realtime_max_ns = (int64_t)ot_clock_ns(CLOCK_REALTIME) + HOUR_NS;
+    ingest->waits = waits;
+    ingest->undefined_count = 0;
+    tick_clock_set_now(&session->clock, ot_clock_ns(CLOCK_BOOTTIME));
+    session->is_touched = true;
+}
+
+/* Converts one time of a record with these flags. Returns false when it is implausible. */
+static inline bool to_ns(struct ingest *ingest, uint16_t flags, uint64_t time, int64_t *out_ns)
+{
+    struct tick_clock *clock = &ingest->session->clock;
+
+    if (__builtin_expect(flags & OT_RECORD_REALTIME, 0)) {
+        *out_ns = (int64_t)time;
+        return time > 0 && time <= (uint64_t)ingest->realtime_max_ns;
+    }
+    if (__builtin_expect(!tick_clock_is_plausible(clock, time), 0))
+        return false;
+    *out_ns = tick_clock_ns(clock, time);
+    return true;
+}
+
+/* The same for a loss, whose times are only informative. */
+static int64_t to_ns_or_null(struct ingest *ingest, uint16_t flags, uint64_t time)
+{
+    int64_t ns;
+
+    return to_ns(ingest, flags, time, &ns) ? ns : STORE_NULL;
+}
+
+static void lose(struct ingest *ingest, const struct ot_wire_record *record, uint32_t reason)
+{
+    int64_t lane_id = id_table_get(&ingest->session->lanes, record->lane_id);
+    int64_t time_ns = to_ns_or_null(ingest, record->flags, record->start_ticks);
+
+    batch_add_gap(ingest->batch, ingest->session->session_id, lane_id ? lane_id : STORE_NULL,
+                  ot_wire_loss_name(reason), 1, time_ns, time_ns);
+}
+
+void ingest_drop(struct ingest *ingest, const struct ot_wire_record *record)
+{
+    lose(ingest, record, OT_LOSS_STORE);
+}
+
+void ingest_gap(struct ingest *ingest, const struct ot_ring_gap *gap, uint64_t lost)
+{
+    struct session *session = ingest->session;
+    int64_t lane_id = id_table_get(&session->lanes, gap->lane_id);
+    int64_t first_ns = to_ns_or_null(ingest, 0, gap->first_ticks);
+    int64_t last_ns = to_ns_or_null(ingest, 0, gap->last_ticks);
+
+    batch_add_gap(ingest->batch, session->session_id, lane_id ? lane_id : STORE_NULL,
+                  ot_wire_loss_name(gap->reason), lost, first_ns, last_ns);
+}
+
+static inline int64_t number_or_null(uint64_t number)
+{
+    return number ? (int64_t)number : STORE_NULL;
+}
+
+/* SPAN, COPY, MARK. Returns false when a time is implausible. */
+static inline bool put_event(struct ingest *ingest, const struct ot_wire_record *record,
+                             const struct resolved *resolved)
+{
+    int64_t end_ns = resolved->start_ns, kern_ns;
+    struct store_event *event;
+
+    if (record->kind != OT_RECORD_MARK && !to_ns(ingest, record->flags, record->end_ticks, &end_ns))
+        return false;
+    memory_must(array_reserve(&ingest->batch->events, ingest->batch->events.count + 1));
+    event = &ingest->batch->events.items[ingest->batch->events.count];
+    event->lane_id = resolved->lane_id;
+    event->op_id = resolved->op_id;
+    event->run = resolved->run;
+    event->start_ns = resolved->start_ns;
+    event->dur_ns = end_ns - resolved->start_ns;
+    event->kern_ns = STORE_NULL;
+    if (record->kind != OT_RECORD_MARK && record->kern_ticks != 0) {
+        if (!to_ns(ingest, record->flags, record->kern_ticks, &kern_ns))
+            return false;
+        event->kern_ns = kern_ns - resolved->start_ns;
+    }
+    event->correlation = number_or_null(record->correlation);
+    event->bytes = record->kind == OT_RECORD_COPY ? record->bytes : STORE_NULL;
+    ingest->batch->events.count++;
+    return true;
+}
+
+static bool put_run(struct ingest *ingest, const struct ot_wire_record *record,
+                    const struct resolved *resolved)
+{
+    struct store_run row = {
+        .session_id = ingest->session->session_id,
+        .run = resolved->run,
+        .model_id = resolved->op_id,
+        .lane_id = resolved->lane_id,
+        .start_ns = resolved->start_ns,
+        .warmup = (record->flags & OT_RECORD_WARMUP) != 0,
+    };
+
+    if (!to_ns(ingest, record->flags, record->end_ticks, &row.end_ns))
+        return false;
+    batch_push(&ingest->batch->runs, row);
+    return true;
+}
+
+static void put_memory_event(struct ingest *ingest, const struct ot_wire_record *record,
+                             const struct resolved *resolved)
+{
+    struct store_memory_event row = {
+        .lane_id = resolved->lane_id,
+        .op_id = resolved->op_id,
+        .run = resolved->run,
+        .time_ns = resolved->start_ns,
+        .address = (int64_t)record->address,
+        .bytes = record->bytes ? record->bytes : STORE_NULL,
+    };
+
+    batch_push(&ingest->batch->memory_events, row);
+}
+
+static void put_counter(struct ingest *ingest, const struct ot_wire_record *record,
+                        const struct resolved *resolved)
+{
+    struct store_counter row = {
+        .lane_id = resolved->lane_id,
+        .op_id = resolved->op_id,
+        .run = resolved->run,
+        .time_ns = resolved->start_ns,
+    };
+
+    memcpy(&row.value, &record->bytes, sizeof(row.value));
+    batch_push(&ingest->batch->counters, row);
+}
+
+/* Looks up lane and op (RUN: model). Returns false when one is not defined. */
+static inline bool resolve(const struct session *session, const struct ot_wire_record *record,
+                           struct resolved *out)
+{
+    const struct id_table *table = record->kind == OT_RECORD_RUN ? &session->models : &session->ops;
+
+    out->lane_id = id_table_get(&session->lanes, record->lane_id);
+    out->op_id = record->op_id ? id_table_get(table, record->op_id) : STORE_NULL;
+    out->run = number_or_null(record->run);
+    return out->lane_id != 0 && out->op_id != 0;
+}
+
+/* Returns 0, or why the record is lost. */
+static inline int put_record(struct ingest *ingest, const struct ot_wire_record *record,
+                             struct resolved *resolved)
+{
+    if (!to_ns(ingest, record->flags, record->start_ticks, &resolved->start_ns))
+        return OT_LOSS_BAD_RECORD;
+    switch (record->kind) {
+    case OT_RECORD_SPAN:
+    case OT_RECORD_COPY:
+    case OT_RECORD_MARK:
+        return put_event(ingest, record, resolved) ? 0 : OT_LOSS_BAD_RECORD;
+    case OT_RECORD_RUN:
+        return put_run(ingest, record, resolved) ? 0 : OT_LOSS_BAD_RECORD;
+    case OT_RECORD_COUNTER:
+        put_counter(ingest, record, resolved);
+        return 0;
+    default: /* ALLOC, FREE: others did not pass the check */
+        put_memory_event(ingest, record, resolved);
+        return 0;
+    }
+}
+
+size_t ingest_records(struct ingest *ingest, const struct ot_wire_record *records, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct resolved resolved;
+        int reason = ot_wire_check_record(&records[i]);
+
+        if (reason == 0 && !resolve(ingest->session, &records[i], &resolved)) {
+            ingest->undefined_count++;
+            if (ingest->waits)
+                return i;
+            reason = OT_LOSS_BAD_RECORD;
+        }
+        if (reason == 0)
+            reason = put_record(ingest, &records[i], &resolved);
+        if (__builtin_expect(reason != 0, 0))
+            lose(ingest, &records[i], (uint32_t)reason);
+    }
+    return count;
+}
+
+void ingest_open(struct ingest *ingest, const struct ot_wire_record *open, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ot_wire_record record = open[i];
+        struct resolved resolved;
+        int reason = ot_wire_check_open(&record);
+
+        record.end_ticks = record.start_ticks; /* any time that is as good as its start */
+        if (record.kern_ticks < record.start_ticks)
+            record.kern_ticks = 0;
+        if (reason == 0 && !resolve(ingest->session, &record, &resolved))
+            reason = OT_LOSS_BAD_RECORD;
+        if (reason == 0)
+            reason = put_record(ingest, &record, &resolved);
+        if (reason != 0)
+            lose(ingest, &record, (uint32_t)reason);
+        else if (record.kind == OT_RECORD_RUN)
+            ingest->batch->runs.items[ingest->batch->runs.count - 1].end_ns = STORE_NULL;
+        else
+            ingest->batch->events.items[ingest->batch->events.count - 1].dur_ns = STORE_NULL;
+    }
+}

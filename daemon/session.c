@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session's identity, rings and end. */
+#include "daemon/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/memory.h"
+
+static const char *row_text(struct batch *batch, struct ot_text text)
+{
+    return text.length > 0 ? arena_text(&batch->texts, text.bytes, text.length) : NULL;
+}
+
+static void put_row(const struct session *session, const struct ot_wire_hello_view *hello,
+                    struct batch *batch)
+{
+    struct store_session row = {
+        .session_id = session->session_id,
+        .start_ns = session->start_ns,
+        .end_ns = STORE_NULL,
+        .program = row_text(batch, hello->texts.program),
+        .command = row_text(batch, hello->texts.command),
+        .library = row_text(batch, hello->texts.library),
+        .host = row_text(batch, hello->texts.host),
+        .pid = session->pid,
+        .uid = session->uid,
+        .clock = hello->fixed.clock_kind == OT_CLOCK_TSC ? "tsc" : "monotonic",
+        .source = "live",
+    };
+
+    memcpy(row.uuid, session->uuid, sizeof(row.uuid));
+    batch_push(&batch->sessions, row);
+}
+
+struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello)
+{
+    return (struct ot_clock_triple){.ticks = hello->ticks,
+                                    .monotonic_ns = hello->monotonic_ns,
+                                    .realtime_ns = hello->realtime_ns};
+}
+
+struct session *session_alloc(const struct ot_wire_hello_view *hello,
+                              const struct session_peer *peer)
+{
+    struct session *session = memory_zeroed(1, sizeof(*session));
+
+    memcpy(session->uuid, hello->fixed.uuid, sizeof(session->uuid));
+    session->pid = peer->pid;
+    session->uid = peer->uid;
+    session->process_fd = -1;
+    return session;
+}
+
+/* Both sides have the same TSC, and the daemon has usually watched it for longer. */
+static uint64_t first_rate(const struct ot_wire_hello_view *hello, const struct session_peer *peer)
+{
+    uint64_t theirs = hello->fixed.ticks_per_s, ours = peer->ticks_per_s;
+    uint64_t difference = theirs > ours ? theirs - ours : ours - theirs;
+
+    return theirs == 0 || difference < ours / 100 ? ours : theirs;
+}
+
+int session_create(const struct ot_wire_hello_view *hello, const struct session_peer *peer,
+                   struct store_ids *ids, struct batch *batch, struct session **out_session,
+                   struct diag *diag)
+{
+    struct ot_clock_triple triple = session_hello_triple(&hello->fixed);
+    struct session *session = session_alloc(hello, peer);
+    int rc = tick_clock_init(&session->clock, hello->fixed.clock_kind, first_rate(hello, peer),
+                             &triple, peer->now_ns, diag);
+
+    if (rc < 0) {
+        session_destroy(&session);
+        return rc;
+    }
+    session->session_id = ++ids->session_id;
+    session->start_ns = (int64_t)triple.realtime_ns;
+    session->is_new_to_store = hello->fixed.connection > 0;
+    put_row(session, hello, batch);
+    session->is_touched = true;
+    *out_session = session;
+    return 0;
+}
+
+static void drop_ring(struct session *session, size_t index)
+{
+    session->ring_records -= session->rings.items[index]->record_count;
+    ring_unref(&session->rings.items[index]);
+    session->rings.items[index] = session->rings.items[--session->rings.count];
+}
+
+void session_destroy(struct session **session_at)
+{
+    struct session *session = *session_at;
+
+    *session_at = NULL;
+    if (!session)
+        return;
+    while (session->rings.count > 0)
+        drop_ring(session, 0);
+    array_deinit(&session->rings);
+    array_deinit(&session->cursors);
+    arena_deinit(&session->texts.arena);
+    free(session->texts.texts);
+    free(session->models.ids);
+    free(session->ops.ids);
+    free(session->lanes.ids);
+    free(session->end_note);
+    if (session->process_fd >= 0)
+        close(session->process_fd);
+    free(session);
+}
+
+void id_table_set(struct id_table *table, uint32_t id, int64_t value)
+{
+    if (id >= table->count) {
+        uint32_t count = table->count ? table->count : 64;
+        int64_t *ids;
+
+        while (count <= id)
+            count *= 2;
+        ids = memory_zeroed(count, sizeof(*ids));
+        if (table->count > 0)
+            memcpy(ids, table->ids, table->count * sizeof(*ids));
+        free(table->ids);
+        table->ids = ids;
+        table->count = count;
+    }
+    table->ids[id] = value;
+}
+
+/* --- Rings --- */
+
+struct ring *session_find_ring(const struct session *session, uint32_t ring_id)
+{
+    for (size_t i = 0; i < session->rings.count; i++)
+        if (session->rings.items[i]->ring_id == ring_id)
+            return session->rings.items[i];
+    return NULL;
+}
+
+/* Takes the cursor of a ring out of the list. */
+static bool take_cursor(struct session *session, uint32_t ring_id,
+                        struct session_cursor *out_cursor)
+{
+    for (size_t i = 0; i < session->cursors.count; i++) {
+        if (session->cursors.items[i].ring_id != ring_id)
+            continue;
+        *out_cursor = session->cursors.items[i];
+        session->cursors.items[i] = session->cursors.items[--session->cursors.count];
+        return true;
+    }
+    return false;
+}
+
+static int check_ring_limits(const struct session *session, const struct ot_wire_ring *announced,
+                             struct diag *diag)
+{
+    if (id_table_get(&session->lanes, announced->lane_id) == 0)
+        return diag_set(diag, -EPROTO, "RING: lane %u is not defined", announced->lane_id);
+    if (session->rings.count >= OT_WIRE_RINGS_MAX)
+        return diag_set(diag, -EPROTO, "RING: more than %d rings", OT_WIRE_RINGS_MAX);
+    if (session->ring_records + announced->record_count > OT_WIRE_SESSION_RING_RECORDS_MAX)
+        return diag_set(diag, -EPROTO, "RING: more than %d records in all rings",
+                        OT_WIRE_SESSION_RING_RECORDS_MAX);
+    return 0;
+}
+
+int session_add_ring(struct session *session, int fd, const struct ot_wire_ring *announced,
+                     struct diag *diag)
+{
+    struct session_cursor cursor = {0};
+    struct ring *ring;
+    uint32_t depth;
+    uint64_t head;
+    int rc;
+
+    ring = session_find_ring(session, announced->ring_id);
+    if (ring)
+        return ring_check_same(ring, fd, announced, diag);
+    rc = check_ring_limits(session, announced, diag);
+    if (rc == 0)
+        rc = ring_open(fd, announced, session->uuid, &ring, diag);
+    if (rc < 0)
+        return rc;
+    if (take_cursor(session, announced->ring_id, &cursor))
+        memcpy(ring->gap_seen, cursor.gap_seen, sizeof(ring->gap_seen));
+    else
+        cursor.committed = ring_load_tail(ring) & OT_RING_HEAD_MASK;
+    ring->read = ring->saved = cursor.committed;
+    ring_release(ring, cursor.committed);
+    rc = ring_load(ring, &head, &depth, diag);
+    if (rc < 0) {
+        ring_unref(&ring);
+        return rc;
+    }
+    batch_push(&session->rings, ring);
+    session->ring_records += ring->record_count;
+    return 0;
+}
+
+void session_drop_closed_rings(struct session *session)
+{
+    for (size_t i = session->rings.count; i-- > 0;) {
+        struct ring *ring = session->rings.items[i];
+
+        if (ring->is_drained && ring->committed == ring->read)
+            drop_ring(session, i);
+    }
+}
+
+/* --- Rows about itself --- */
+
+static void put_ring_cursor(const struct session *session, struct ring *ring, struct batch *batch)
+{
+    struct store_cursor row = {
+        .session_id = session->session_id,
+        .ring_id = ring->ring_id,
+        .committed = (int64_t)ring->read,
+        .gaps = memcpy(arena_memory(&batch->texts, sizeof(ring->gap_seen)), ring->gap_seen,
+                       sizeof(ring->gap_seen)),
+        .gaps_bytes = sizeof(ring->gap_seen),
+    };
+
+    batch_push(&batch->cursors, row);
+    ring->saved = ring->read;
+    ring->gaps_changed = false;
+    batch_push(&batch->marks, (struct batch_mark){.ring = ring_ref(ring), .position = ring->read});
+}
+
+void session_put_cursors(struct session *session, struct batch *batch)
+{
+    struct store_cursor row = {.session_id = session->session_id,
+                               .committed = (int64_t)session->inline_next};
+    uint8_t *clock;
+
+    if (!session->is_touched)
+        return;
+    session->is_touched = false;
+    if (session->is_ended)
+        return; /* the end removes its cursors */
+    for (size_t i = 0; i < session->rings.count; i++) {
+        struct ring *ring = session->rings.items[i];
+
+        if (ring->saved != ring->read || ring->gaps_changed)
+            put_ring_cursor(session, ring, batch);
+    }
+    clock = arena_memory(&batch->texts, TICK_CLOCK_SAVED_BYTES);
+    row.clock = clock;
+    row.clock_bytes = tick_clock_save(&session->clock, clock);
+    batch_push(&batch->cursors, row);
+}
+
+void session_put_end(struct session *session, struct batch *batch)
+{
+    struct batch_end end = {
+        .session = session,
+        .session_id = session->session_id,
+        .end_ns = session->end_ns,
+        .reason = session->end_reason,
+    };
+
+    if (session->end_note)
+        end.note = arena_text(&batch->texts, session->end_note, strlen(session->end_note));
+    batch_push(&batch->ends, end);
+    session->is_ended = true;
+}

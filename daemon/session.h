@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon knows of one session: who it is, what it has defined, its clock and its rings.
+ *
+ * A session outlives its connection: after the end of the program its rings are drained first, and
+ * it stays until the row that ends it is committed, because rows on their way borrow its texts.
+ *
+ * session_create(), or session_resume() of resume.h; define_...() of define.h as frames come;
+ * session_add_ring(); session_put_cursors() for each batch; session_put_end(); session_destroy().
+ * Loop thread only. No I/O.
+ */
+#ifndef OPTRACE_DAEMON_SESSION_H
+#define OPTRACE_DAEMON_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "daemon/arena.h"
+#include "daemon/batch.h"
+#include "daemon/clock.h"
+#include "daemon/ring.h"
+#include "schema/wire.h"
+
+/* The client's numbers to the store's. 0: not defined. */
+struct id_table {
+    int64_t *ids;
+    uint32_t count; /* client numbers are below */
+};
+
+/* The client's numbers of texts. NULL: not defined. */
+struct text_table {
+    const char **texts; /* in the arena */
+    uint32_t count;
+    struct arena arena;
+};
+
+/* How far a ring had come when the last daemon ended; from the store. */
+struct session_cursor {
+    uint32_t ring_id;
+    uint64_t committed;
+    uint64_t gap_seen[OT_RING_GAPS];
+};
+
+struct session {
+    int64_t session_id;
+    uint8_t uuid[16];
+    int64_t pid; /* as the kernel says */
+    uid_t uid;
+    int64_t start_ns;
+    int64_t end_ns; /* once it is over */
+    struct tick_clock clock;
+    struct text_table texts;
+    struct id_table models, ops, lanes;
+
+    ARRAY_OF(struct ring *) rings;
+    uint64_t ring_records; /* of all rings together */
+    ARRAY_OF(struct session_cursor) cursors;
+    uint64_t inline_next; /* sequence number of the next inline record */
+    bool is_new_to_store; /* its client has sent records before, to another store */
+
+    bool is_touched;           /* has rows in the open batch */
+    bool is_ended;             /* the row that ends it is on its way */
+    const char *end_reason;    /* it is over, its rings are being drained; a static text */
+    char *end_note;            /* owned, or NULL */
+    struct producer *producer; /* its connection, or NULL */
+    uint64_t alone_since_ns;   /* without connection since then; 0: connected */
+    int process_fd;            /* a pidfd, or -1 */
+    struct session *next;      /* for the collector */
+};
+
+/* Who connected. */
+struct session_peer {
+    int64_t pid; /* what the kernel says of it */
+    uid_t uid;
+    uint64_t ticks_per_s; /* of the TSC, as the daemon measured it */
+    uint64_t now_ns;      /* CLOCK_BOOTTIME */
+};
+
+/**
+ * A new session from its HELLO.
+ *
+ * ids          numbers in use so far; counted on
+ * out_session  written only on success
+ *
+ * Adds its row to the batch. Returns 0, or -EPROTO with the reason.
+ */
+int session_create(const struct ot_wire_hello_view *hello, const struct session_peer *peer,
+                   struct store_ids *ids, struct batch *batch, struct session **out_session,
+                   struct diag *diag);
+
+/** An empty session of this peer, for session_create() and session_resume(). */
+struct session *session_alloc(const struct ot_wire_hello_view *hello,
+                              const struct session_peer *peer);
+
+/** Gives up rings and memory; NULL inside is allowed. */
+void session_destroy(struct session **session);
+
+/** The triple of a HELLO. */
+struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello);
+
+/** The store's number, or 0. */
+static inline int64_t id_table_get(const struct id_table *table, uint32_t id)
+{
+    return id < table->count ? table->ids[id] : 0;
+}
+
+/** id > 0, within the contract's limit. */
+void id_table_set(struct id_table *table, uint32_t id, int64_t value);
+
+/**
+ * Take a ring: it goes on where the store says, else where its own tail stands. One that is here
+ * already, handed over again after the connection broke, just goes on.
+ *
+ * fd  borrowed
+ *
+ * Returns 0; -EPROTO with the reason; another errno when the system refuses.
+ */
+int session_add_ring(struct session *session, int fd, const struct ot_wire_ring *announced,
+                     struct diag *diag);
+
+/** The ring of that number, or NULL. */
+struct ring *session_find_ring(const struct session *session, uint32_t ring_id);
+
+/** Let go of the rings whose threads have ended and whose records are all committed. */
+void session_drop_closed_rings(struct session *session);
+
+/** When the batch has rows of it: add how far it has come, and the marks that give the rings' room
+ *  back once that is committed. */
+void session_put_cursors(struct session *session, struct batch *batch);
+
+/** Add the row that ends it; end_reason is set and its rings are drained. */
+void session_put_end(struct session *session, struct batch *batch);
+
+#endif
