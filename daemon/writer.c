@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches to transactions, on a thread of its own; trying again while the store fails. */
+#include "daemon/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/memory.h"
+
+static const uint64_t RETRY_FIRST_NS = UINT64_C(100000000);
+static const uint64_t RETRY_LAST_NS = UINT64_C(2000000000);
+
+struct writer {
+    struct writer_events events;
+    struct store *store;
+    uv_async_t wake_loop;
+    pthread_t thread;
+    unsigned in_flight; /* loop's own */
+    int trouble;        /* loop's own */
+
+    pthread_mutex_t mutex; /* for all below */
+    pthread_cond_t wake_writer;
+    struct batch *todo, **todo_end;
+    struct batch *done, **done_end;
+    int error; /* of the latest try */
+    char error_text[sizeof(((struct diag *)0)->text)];
+    bool gives_up, stops;
+};
+
+/* Puts all rows of one kind, in order. */
+#define PUT_ALL(list, put)                                                                         \
+    for (size_t i = 0; rc == 0 && i < (list).count; i++)                                           \
+    rc = put(store, &(list).items[i], diag)
+
+static int put_rows(struct store *store, const struct batch *batch, struct diag *diag)
+{
+    int rc = 0;
+
+    PUT_ALL(batch->sessions, store_put_session);
+    PUT_ALL(batch->models, store_put_model);
+    PUT_ALL(batch->lanes, store_put_lane);
+    PUT_ALL(batch->ops, store_put_op);
+    PUT_ALL(batch->runs, store_put_run);
+    if (rc == 0 && batch->events.count > 0)
+        rc = store_add_events(store, batch->events.items, batch->events.count, diag);
+    if (rc == 0 && batch->memory_events.count > 0)
+        rc = store_add_memory_events(store, batch->memory_events.items, batch->memory_events.count,
+                                     diag);
+    if (rc == 0 && batch->counters.count > 0)
+        rc = store_add_counters(store, batch->counters.items, batch->counters.count, diag);
+    PUT_ALL(batch->gaps, store_add_gap);
+    PUT_ALL(batch->cursors, store_put_cursor);
+    for (size_t i = 0; rc == 0 && i < batch->ends.count; i++) {
+        const struct batch_end *end = &batch->ends.items[i];
+
+        rc = store_end_session(store, end->session_id, end->end_ns, end->reason, end->note, diag);
+    }
+    return rc;
+}
+
+static bool has_rows(const struct batch *batch)
+{
+    return batch_row_count(batch) > 0 || batch->sessions.count > 0 || batch->models.count > 0 ||
+           batch->ops.count > 0 || batch->lanes.count > 0 || batch->gaps.count > 0 ||
+           batch->cursors.count > 0 || batch->ends.count > 0;
+}
+
+static int write_batch(struct store *store, const struct batch *batch, struct diag *diag)
+{
+    int rc;
+
+    if (!has_rows(batch))
+        return 0; /* it only carries waiters */
+    rc = store_begin(store, diag);
+    if (rc < 0)
+        return rc;
+    rc = put_rows(store, batch, diag);
+    if (rc == 0)
+        rc = store_commit(store, diag);
+    if (rc < 0)
+        store_rollback(store);
+    return rc;
+}
+
+/* --- The thread. Functions named ..._locked are called with the mutex held. --- */
+
+static void wait_locked(struct writer *writer, uint64_t timeout_ns)
+{
+    uint64_t until_ns = ot_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+                             .tv_nsec = (long)(until_ns % 1000000000)};
+
+    while (!writer->gives_up &&
+           pthread_cond_timedwait(&writer->wake_writer, &writer->mutex, &until) == 0)
+        ;
+}
+
+static void report_locked(struct writer *writer, int error, const struct diag *diag)
+{
+    if (writer->error == error)
+        return;
+    writer->error = error;
+    memcpy(writer->error_text, diag->text, sizeof(writer->error_text));
+    uv_async_send(&writer->wake_loop);
+}
+
+/* Tries until it is written or given up; the mutex is held between the tries. */
+static void write_until_done_locked(struct writer *writer, struct batch *batch)
+{
+    uint64_t pause_ns = RETRY_FIRST_NS;
+
+    for (;;) {
+        struct diag diag = {0};
+        bool is_last_try = writer->gives_up;
+
+        pthread_mutex_unlock(&writer->mutex);
+        batch->status = write_batch(writer->store, batch, &diag);
+        pthread_mutex_lock(&writer->mutex);
+        report_locked(writer, batch->status, &diag);
+        if (batch->status == 0 || is_last_try)
+            return;
+        wait_locked(writer, pause_ns);
+        pause_ns = pause_ns * 2 < RETRY_LAST_NS ? pause_ns * 2 : RETRY_LAST_NS;
+    }
+}
+
+static void *writer_main(void *argument)
+{
+    struct writer *writer = argument;
+
+    pthread_mutex_lock(&writer->mutex);
+    for (;;) {
+        struct batch *batch = writer->todo;
+
+        if (!batch && writer->stops)
+            break;
+        if (!batch) {
+            pthread_cond_wait(&writer->wake_writer, &writer->mutex);
+            continue;
+        }
+        writer->todo = batch->next;
+        if (!writer->todo)
+            writer->todo_end = &writer->todo;
+        batch->next = NULL;
+        write_until_done_locked(writer, batch);
+        *writer->done_end = batch;
+        writer->done_end = &batch->next;
+        uv_async_send(&writer->wake_loop);
+    }
+    pthread_mutex_unlock(&writer->mutex);
+    return NULL;
+}
+
+/* --- The loop's side --- */
+
+static void tell_trouble(struct writer *writer)
+{
+    char text[sizeof(writer->error_text)];
+    int error;
+
+    pthread_mutex_lock(&writer->mutex);
+    error = writer->error;
+    memcpy(text, writer->error_text, sizeof(text));
+    pthread_mutex_unlock(&writer->mutex);
+    if (error == writer->trouble)
+        return;
+    writer->trouble = error;
+    writer->events.on_trouble(writer->events.context, error, text);
+}
+
+static void on_wake(uv_async_t *async)
+{
+    struct writer *writer = async->data;
+    struct batch *batch;
+
+    tell_trouble(writer);
+    pthread_mutex_lock(&writer->mutex);
+    batch = writer->done;
+    writer->done = NULL;
+    writer->done_end = &writer->done;
+    pthread_mutex_unlock(&writer->mutex);
+    while (batch) {
+        struct batch *next = batch->next;
+
+        batch->next = NULL;
+        writer->in_flight--;
+        writer->events.on_done(writer->events.context, batch);
+        batch = next;
+    }
+}
+
+static int start_thread(struct writer *writer)
+{
+    pthread_condattr_t attributes;
+    sigset_t all, before;
+    int rc;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&writer->wake_writer, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&writer->mutex, NULL);
+    sigfillset(&all); /* signals are the loop's business */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&writer->thread, NULL, writer_main, writer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -rc;
+}
+
+static void free_writer(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+int writer_start(uv_loop_t *loop, struct store *store, const struct writer_events *events,
+                 struct writer **out_writer, struct diag *diag)
+{
+    struct writer *writer = memory_zeroed(1, sizeof(*writer));
+    int rc;
+
+    writer->events = *events;
+    writer->store = store;
+    writer->todo_end = &writer->todo;
+    writer->done_end = &writer->done;
+    rc = uv_async_init(loop, &writer->wake_loop, on_wake);
+    if (rc < 0) {
+        free(writer);
+        return diag_set(diag, rc, "cannot start the writer: %s", uv_strerror(rc));
+    }
+    writer->wake_loop.data = writer;
+    rc = start_thread(writer);
+    if (rc < 0) {
+        uv_close((uv_handle_t *)&writer->wake_loop, free_writer);
+        return diag_set(diag, rc, "cannot start the writer: %s", strerror(-rc));
+    }
+    *out_writer = writer;
+    return 0;
+}
+
+bool writer_has_room(const struct writer *writer)
+{
+    return writer->in_flight < WRITER_QUEUE_MAX;
+}
+
+bool writer_is_busy(const struct writer *writer)
+{
+    return writer->in_flight > 0;
+}
+
+int writer_trouble(const struct writer *writer)
+{
+    return writer->trouble;
+}
+
+void writer_submit(struct writer *writer, struct batch *batch)
+{
+    writer->in_flight++;
+    batch->next = NULL;
+    pthread_mutex_lock(&writer->mutex);
+    *writer->todo_end = batch;
+    writer->todo_end = &batch->next;
+    pthread_cond_signal(&writer->wake_writer);
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+void writer_give_up(struct writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->gives_up = true;
+    pthread_cond_signal(&writer->wake_writer);
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+void writer_stop(struct writer **writer_at)
+{
+    struct writer *writer = *writer_at;
+
+    *writer_at = NULL;
+    if (!writer)
+        return;
+    pthread_mutex_lock(&writer->mutex);
+    writer->stops = true;
+    pthread_cond_signal(&writer->wake_writer);
+    pthread_mutex_unlock(&writer->mutex);
+    pthread_join(writer->thread, NULL);
+    pthread_mutex_destroy(&writer->mutex);
+    pthread_cond_destroy(&writer->wake_writer);
+    uv_close((uv_handle_t *)&writer->wake_loop, free_writer);
+}
