@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pacing: when rings are read, when a batch is handed over, what happens after the commit. */
+#include "daemon/collector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/drain.h"
+#include "daemon/log.h"
+#include "daemon/memory.h"
+#include "daemon/resume.h"
+
+static const uint64_t COMMIT_AGE_NS = UINT64_C(250000000); /* rows are committed after this */
+static const uint64_t ALONE_NS = UINT64_C(5000000000);     /* a living client may come back */
+
+enum { PACE_BUSY_MS = 10, PACE_IDLE_MS = 200, PACE_MAX_MS = 100 };
+
+struct collector {
+    uv_loop_t *loop;
+    struct collector_events events;
+    struct writer *writer;
+    struct store *reader;
+    struct store_ids ids;
+    struct batch *open;
+    struct batch *in_flight[WRITER_QUEUE_MAX]; /* NULL: unused */
+    struct batch *spare;                       /* a list */
+    struct session *sessions;
+    uv_timer_t timer;
+    unsigned pace_ms;
+    bool commits_soon; /* a flush waits, or a ring is half full */
+    bool lacks_room;   /* collector_room() has returned NULL */
+    bool is_stopping;
+    bool is_drained; /* while stopping: all rings were read once more */
+    size_t given_up; /* rows that could not be stored at the end */
+};
+
+static void schedule(struct collector *collector);
+
+/* --- Batches --- */
+
+static struct batch *take_spare(struct collector *collector)
+{
+    struct batch *batch = collector->spare;
+
+    if (!batch)
+        return batch_create();
+    collector->spare = batch->next;
+    batch->next = NULL;
+    return batch;
+}
+
+static void hand_over(struct collector *collector)
+{
+    for (struct session *s = collector->sessions; s; s = s->next)
+        session_put_cursors(s, collector->open);
+    for (size_t i = 0; i < WRITER_QUEUE_MAX; i++) {
+        if (!collector->in_flight[i]) {
+            collector->in_flight[i] = collector->open;
+            break;
+        }
+    }
+    writer_submit(collector->writer, collector->open);
+    collector->open = take_spare(collector);
+    collector->commits_soon = false;
+}
+
+struct batch *collector_room(struct collector *collector)
+{
+    schedule(collector);
+    if (!batch_is_full(collector->open))
+        return collector->open;
+    if (!writer_has_room(collector->writer)) {
+        collector->lacks_room = true;
+        return NULL;
+    }
+    hand_over(collector);
+    return collector->open;
+}
+
+struct batch *collector_open_batch(struct collector *collector)
+{
+    return collector->open;
+}
+
+int collector_trouble(const struct collector *collector)
+{
+    return writer_trouble(collector->writer);
+}
+
+struct store_ids *collector_ids(struct collector *collector)
+{
+    return &collector->ids;
+}
+
+/* Hands the open batch over when it is due. */
+static void commit_when_due(struct collector *collector)
+{
+    struct batch *open = collector->open;
+    uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+
+    if (batch_is_empty(open) || !writer_has_room(collector->writer))
+        return;
+    if (open->first_ns == 0)
+        open->first_ns = now_ns;
+    if (collector->commits_soon || collector->is_stopping || batch_is_full(open) ||
+        (now_ns - open->first_ns >= COMMIT_AGE_NS && !writer_is_busy(collector->writer)))
+        hand_over(collector);
+}
+
+/* --- Sessions --- */
+
+static void unlink_session(struct collector *collector, struct session *session)
+{
+    struct session **at = &collector->sessions;
+
+    while (*at != session)
+        at = &(*at)->next;
+    *at = session->next;
+    session->next = NULL;
+}
+
+static void link_session(struct collector *collector, struct session *session)
+{
+    session->next = collector->sessions;
+    collector->sessions = session;
+}
+
+static struct session *find_session(struct collector *collector, const uint8_t uuid[16])
+{
+    for (struct session *s = collector->sessions; s; s = s->next)
+        if (memcmp(s->uuid, uuid, sizeof(s->uuid)) == 0)
+            return s;
+    return NULL;
+}
+
+bool collector_is_empty(const struct collector *collector)
+{
+    return collector->sessions == NULL;
+}
+
+void collector_end(struct collector *collector, struct session *session, const char *reason,
+                   const char *note)
+{
+    session->producer = NULL;
+    session->end_reason = reason;
+    session->end_ns = (int64_t)ot_clock_ns(CLOCK_REALTIME);
+    if (session->end_ns < session->start_ns)
+        session->end_ns = session->start_ns; /* somebody set the clock back */
+    if (note && !session->end_note) {
+        session->end_note = strdup(note);
+        memory_must(session->end_note ? 0 : -ENOMEM);
+    }
+    collector->commits_soon = true;
+    schedule(collector);
+}
+
+void collector_leave(struct collector *collector, struct session *session)
+{
+    session->producer = NULL;
+    session->alone_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    schedule(collector);
+}
+
+static bool process_lives(const struct session *session)
+{
+    struct pollfd process = {.fd = session->process_fd, .events = POLLIN};
+
+    return session->process_fd >= 0 && poll(&process, 1, 0) == 0;
+}
+
+/* A session without connection ends with its process, or when it does not come back. */
+static void check_alone(struct collector *collector, struct session *session)
+{
+    if (session->alone_since_ns == 0 || session->end_reason || collector->is_stopping)
+        return;
+    if (process_lives(session) && ot_clock_ns(CLOCK_MONOTONIC) - session->alone_since_ns < ALONE_NS)
+        return;
+    collector_end(collector, session, "died", NULL);
+}
+
+/* Its rings are drained: the last rows. */
+static void finish_session(struct collector *collector, struct session *session)
+{
+    drain_open_spans(collector, session);
+    session_put_end(session, collector->open);
+    collector->commits_soon = true;
+    log_detail("session %lld (pid %lld) ends: %s", (long long)session->session_id,
+               (long long)session->pid, session->end_reason);
+}
+
+/* Reads the rings of one session; false when there is no room. */
+static bool read_session(struct collector *collector, struct session *session,
+                         struct drain_pace *pace)
+{
+    for (;;) {
+        struct diag diag = {0};
+        int rc = drain_session(collector, session, pace, &diag);
+
+        if (rc == DRAIN_FULL)
+            return false;
+        if (rc >= 0)
+            return true;
+        if (session->producer)
+            collector->events.on_nonsense(collector->events.context, session->producer, diag.text);
+        else
+            log_peer(session->pid, "pid %lld left nonsense: %s", (long long)session->pid,
+                     diag.text);
+    }
+}
+
+bool collector_read_rings(struct collector *collector, struct session *session)
+{
+    struct drain_pace pace = {0};
+    bool is_done = read_session(collector, session, &pace);
+
+    collector->commits_soon |= pace.is_pressing;
+    schedule(collector);
+    return is_done;
+}
+
+int collector_hello(struct collector *collector, struct producer *producer,
+                    const struct ot_wire_hello_view *hello, const struct session_peer *peer,
+                    bool (*is_alive)(const struct producer *producer), struct session **out_session,
+                    enum ot_wire_welcome_status *out_status, struct diag *diag)
+{
+    struct session *session = find_session(collector, hello->fixed.uuid);
+    int rc = 0;
+
+    if (!session) {
+        rc = session_resume(collector->reader, hello, peer, &session, diag);
+        if (rc == -ENOENT)
+            rc = session_create(hello, peer, &collector->ids, collector->open, &session, diag);
+        if (session)
+            link_session(collector, session);
+    } else if (session->end_reason || session->uid != peer->uid) {
+        rc = -ESTALE;
+    } else if (session->producer && is_alive(session->producer)) {
+        *out_status = OT_WELCOME_BUSY;
+        return 0;
+    }
+    if (rc == -ESTALE) {
+        *out_status = OT_WELCOME_ENDED;
+        return 0;
+    }
+    if (rc < 0)
+        return rc;
+    rc = session_come_back(session, hello, peer, diag);
+    if (rc < 0)
+        return rc;
+    if (session->process_fd >= 0)
+        close(session->process_fd);
+    session->process_fd = (int)syscall(SYS_pidfd_open, (pid_t)peer->pid, 0);
+    session->producer = producer;
+    schedule(collector);
+    *out_session = session;
+    *out_status = OT_WELCOME_OK;
+    return 0;
+}
+
+/* --- Flushes --- */
+
+void collector_flush(struct collector *collector, struct producer *producer, uint64_t token)
+{
+    int trouble = collector_trouble(collector);
+
+    if (trouble < 0) {
+        collector->events.on_flushed(collector->events.context, producer, token, trouble);
+        return;
+    }
+    batch_push(&collector->open->waiters,
+               (struct batch_waiter){.producer = producer, .token = token});
+    collector->commits_soon = true;
+    schedule(collector);
+}
+
+static void answer_waiters(struct collector *collector, struct batch *batch, int status)
+{
+    for (size_t i = 0; i < batch->waiters.count; i++) {
+        const struct batch_waiter *waiter = &batch->waiters.items[i];
+
+        if (waiter->producer)
+            collector->events.on_flushed(collector->events.context, waiter->producer, waiter->token,
+                                         status);
+    }
+    batch->waiters.count = 0;
+}
+
+void collector_forget(struct collector *collector, struct producer *producer)
+{
+    struct batch *batches[WRITER_QUEUE_MAX + 1];
+
+    memcpy(batches, collector->in_flight, sizeof(collector->in_flight));
+    batches[WRITER_QUEUE_MAX] = collector->open;
+    for (size_t i = 0; i <= WRITER_QUEUE_MAX; i++)
+        for (size_t k = 0; batches[i] && k < batches[i]->waiters.count; k++)
+            if (batches[i]->waiters.items[k].producer == producer)
+                batches[i]->waiters.items[k].producer = NULL;
+}
+
+/* --- The timer --- */
+
+static bool needs_timer(const struct collector *collector)
+{
+    if (!batch_is_empty(collector->open) || (collector->is_stopping && !collector->is_drained))
+        return true;
+    for (const struct session *s = collector->sessions; s; s = s->next)
+        if (s->rings.count > 0 || s->alone_since_ns || (s->end_reason && !s->is_ended))
+            return true;
+    return false;
+}
+
+static void set_pace(struct collector *collector, const struct drain_pace *pace)
+{
+    unsigned slowest = pace->fill_max > 0 ? PACE_MAX_MS : PACE_IDLE_MS;
+
+    if (pace->fill_max > 0.25)
+        collector->pace_ms /= 2;
+    else if (pace->fill_max < 0.05)
+        collector->pace_ms *= 2;
+    if (collector->pace_ms < PACE_BUSY_MS)
+        collector->pace_ms = PACE_BUSY_MS;
+    if (collector->pace_ms > slowest)
+        collector->pace_ms = slowest;
+}
+
+/* Reads all rings. Returns false when there was no room for all. */
+static bool read_all(struct collector *collector)
+{
+    struct drain_pace pace = {0};
+    bool is_done = true;
+
+    for (struct session *s = collector->sessions; s; s = s->next) {
+        check_alone(collector, s);
+        if (s->is_ended)
+            continue;
+        if (!read_session(collector, s, &pace) || !collector_room(collector))
+            is_done = false;
+        else if (s->end_reason)
+            finish_session(collector, s);
+    }
+    collector->commits_soon |= pace.is_pressing;
+    set_pace(collector, &pace);
+    return is_done;
+}
+
+static void check_stopped(struct collector *collector)
+{
+    if (collector->is_stopping && collector->is_drained && batch_is_empty(collector->open) &&
+        !writer_is_busy(collector->writer)) {
+        uv_timer_stop(&collector->timer);
+        if (collector->given_up > 0)
+            log_say("%zu events were not stored", collector->given_up);
+        collector->events.on_empty(collector->events.context);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct collector *collector = timer->data;
+
+    if (!collector->is_drained)
+        collector->is_drained = read_all(collector) && collector->is_stopping;
+    commit_when_due(collector);
+    if (needs_timer(collector))
+        uv_timer_start(timer, on_timer, collector->pace_ms, 0);
+    check_stopped(collector);
+}
+
+/* Something is to be done: at once when somebody waits for it, else at the usual pace. */
+static void schedule(struct collector *collector)
+{
+    uint64_t wanted_ms = collector->commits_soon ? 0 : collector->pace_ms;
+
+    if (!uv_is_active((uv_handle_t *)&collector->timer) ||
+        uv_timer_get_due_in(&collector->timer) > wanted_ms)
+        uv_timer_start(&collector->timer, on_timer, wanted_ms, 0);
+}
+
+/* --- After the commit --- */
+
+static void take_back_marks(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->marks.count; i++) {
+        struct batch_mark *mark = &batch->marks.items[i];
+
+        if (batch->status == 0)
+            ring_release(mark->ring, mark->position);
+        ring_unref(&mark->ring);
+    }
+    batch->marks.count = 0;
+}
+
+static void take_back_ends(struct collector *collector, struct batch *batch)
+{
+    for (size_t i = 0; i < batch->ends.count; i++) {
+        struct session *session = batch->ends.items[i].session;
+
+        if (!session)
+            continue;
+        unlink_session(collector, session);
+        session_destroy(&session);
+    }
+    if (batch->ends.count > 0 && !collector->sessions && !collector->is_stopping)
+        collector->events.on_empty(collector->events.context);
+    batch->ends.count = 0;
+}
+
+static void on_done(void *context, struct batch *batch)
+{
+    struct collector *collector = context;
+
+    for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)
+        if (collector->in_flight[i] == batch)
+            collector->in_flight[i] = NULL;
+    if (batch->status < 0)
+        collector->given_up += batch_row_count(batch);
+    take_back_marks(batch);
+    answer_waiters(collector, batch, batch->status);
+    take_back_ends(collector, batch);
+    for (struct session *s = collector->sessions; s; s = s->next)
+        session_drop_closed_rings(s);
+    batch_clear(batch);
+    batch->next = collector->spare;
+    collector->spare = batch;
+    if (collector->lacks_room) {
+        collector->lacks_room = false;
+        collector->events.on_room(collector->events.context);
+        collector->commits_soon = true;
+    }
+    schedule(collector);
+    check_stopped(collector);
+}
+
+static void on_trouble(void *context, int error, const char *text)
+{
+    struct collector *collector = context;
+
+    if (error == 0) {
+        log_say("the store can be written again");
+        return;
+    }
+    log_say("the store cannot be written, going on without: %s", text);
+    for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)
+        if (collector->in_flight[i])
+            answer_waiters(collector, collector->in_flight[i], error);
+    answer_waiters(collector, collector->open, error);
+    if (collector->is_stopping)
+        writer_give_up(collector->writer);
+}
+
+/* --- Start and stop --- */
+
+int collector_create(uv_loop_t *loop, struct store *store, const char *store_path,
+                     const struct collector_events *events, struct collector **out_collector,
+                     struct diag *diag)
+{
+    struct collector *collector = memory_zeroed(1, sizeof(*collector));
+    struct writer_events writer_events = {collector, on_done, on_trouble};
+    int rc = store_last_ids(store, &collector->ids, diag);
+
+    if (rc == 0)
+        rc = store_open(store_path, STORE_READ, &collector->reader, diag);
+    if (rc == 0)
+        rc = writer_start(loop, store, &writer_events, &collector->writer, diag);
+    if (rc < 0) {
+        store_close(&collector->reader);
+        free(collector);
+        return rc;
+    }
+    collector->events = *events;
+    collector->open = batch_create();
+    collector->pace_ms = PACE_BUSY_MS;
+    uv_timer_init(loop, &collector->timer);
+    collector->timer.data = collector;
+    *out_collector = collector;
+    return 0;
+}
+
+static void free_collector(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+void collector_destroy(struct collector **collector_at)
+{
+    struct collector *collector = *collector_at;
+
+    *collector_at = NULL;
+    if (!collector)
+        return;
+    writer_stop(&collector->writer);
+    while (collector->sessions) {
+        struct session *session = collector->sessions;
+
+        unlink_session(collector, session);
+        session_destroy(&session);
+    }
+    while (collector->spare) {
+        struct batch *batch = take_spare(collector);
+
+        batch_destroy(&batch);
+    }
+    batch_destroy(&collector->open);
+    store_close(&collector->reader);
+    uv_close((uv_handle_t *)&collector->timer, free_collector);
+}
+
+void collector_stop(struct collector *collector)
+{
+    collector->is_stopping = true;
+    if (collector_trouble(collector) < 0)
+        writer_give_up(collector->writer);
+    collector->commits_soon = true;
+    schedule(collector);
+}

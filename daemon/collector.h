@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The middle of the daemon: sessions on one side, the writer on the other. It fills the open batch
+ * from rings, hands it over when it is due, and acts on what was committed: room goes back to the
+ * clients, flushes are answered, sessions that are over are given up.
+ *
+ * When the writer does not keep up, collector_room() returns NULL: then nothing is read any more,
+ * rings fill up and their clients drop and count, until a batch comes back.
+ *
+ * Loop thread only; nothing waits for the disk, except when a session is looked for in the store.
+ */
+#ifndef OPTRACE_DAEMON_COLLECTOR_H
+#define OPTRACE_DAEMON_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "base/diag.h"
+#include "daemon/batch.h"
+#include "daemon/session.h"
+#include "daemon/writer.h"
+#include "schema/store.h"
+#include "schema/wire.h"
+
+struct collector;
+struct producer;
+
+/* What the collector tells its surroundings. */
+struct collector_events {
+    void *context;
+    /* The records before a FLUSH are committed (0), or cannot be for now (a negative errno). */
+    void (*on_flushed)(void *context, struct producer *producer, uint64_t token, int status);
+    /* A ring of this connection holds nonsense; it is to be cut off. */
+    void (*on_nonsense)(void *context, struct producer *producer, const char *text);
+    /* There is room again after collector_room() returned NULL. */
+    void (*on_room)(void *context);
+    /* The last session is gone; or, after collector_stop(), everything is committed or given up. */
+    void (*on_empty)(void *context);
+};
+
+/**
+ * Take a store that is open for writing and start the writer.
+ *
+ * store       borrowed until collector_destroy()
+ * store_path  the same, for a second handle that only reads
+ */
+int collector_create(uv_loop_t *loop, struct store *store, const char *store_path,
+                     const struct collector_events *events, struct collector **out_collector,
+                     struct diag *diag);
+
+/** Stops the writer; all connections are closed before, and collector_is_empty() holds. Run the
+ *  loop once more before closing it. */
+void collector_destroy(struct collector **collector);
+
+/** The batch to put rows into, or NULL when there is no room at the moment. Ask again for each
+ *  frame and for each few hundred records. */
+struct batch *collector_room(struct collector *collector);
+
+/** The open batch even when it is full: for counting losses. */
+struct batch *collector_open_batch(struct collector *collector);
+
+/** 0, or why the store cannot be written at the moment. */
+int collector_trouble(const struct collector *collector);
+
+/** Where new rows get their numbers. */
+struct store_ids *collector_ids(struct collector *collector);
+
+/**
+ * A client says HELLO: a new session, or one that goes on after its connection, or the daemon,
+ * broke. There must be room.
+ *
+ * is_alive       tells whether another connection of the same session still stands
+ * out_session    written when *out_status is OT_WELCOME_OK; it belongs to `producer` from now on
+ * out_status     enum ot_wire_welcome_status
+ *
+ * Returns 0, or -EPROTO with the reason.
+ */
+int collector_hello(struct collector *collector, struct producer *producer,
+                    const struct ot_wire_hello_view *hello, const struct session_peer *peer,
+                    bool (*is_alive)(const struct producer *producer), struct session **out_session,
+                    enum ot_wire_welcome_status *out_status, struct diag *diag);
+
+/** Read the rings of a session now. Returns true when all that was there at the call was read. */
+bool collector_read_rings(struct collector *collector, struct session *session);
+
+/** Answer with on_flushed once all that was read so far is committed; commits at once. */
+void collector_flush(struct collector *collector, struct producer *producer, uint64_t token);
+
+/** The connection is gone without BYE. The session goes on while its process lives, for a few
+ *  seconds: the client may come back. */
+void collector_leave(struct collector *collector, struct session *session);
+
+/** The session is over: drain its rings, put open spans as unfinished, end it.
+ *
+ *  reason  a static text: done, died or cut off
+ *  note    copied; may be NULL */
+void collector_end(struct collector *collector, struct session *session, const char *reason,
+                   const char *note);
+
+/** No answer will be wanted any more by this connection. */
+void collector_forget(struct collector *collector, struct producer *producer);
+
+/** Drain all rings and commit, then call on_empty. Sessions stay open for the next daemon. */
+void collector_stop(struct collector *collector);
+
+/** True when no session is there. */
+bool collector_is_empty(const struct collector *collector);
+
+#endif

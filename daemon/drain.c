@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From rings to rows, in small portions: copy, check, move on. */
+#include "daemon/drain.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "daemon/ingest.h"
+
+enum { PORTION = 512 }; /* records copied at once: 32 KiB */
+
+/* A record can be seen before the definition that was sent ahead of it, because rings and socket
+ * are read at different moments. After this long, it is not coming. */
+static const uint64_t DEFINITION_WAIT_NS = UINT64_C(1000000000);
+
+static void note_pace(const struct ring *ring, uint64_t head, struct drain_pace *pace)
+{
+    double fill = (double)(head - ring->read) / (double)ring->record_count;
+
+    if (fill > pace->fill_max)
+        pace->fill_max = fill;
+    if (head - ring->committed >= ring->record_count / 2)
+        pace->is_pressing = true;
+}
+
+/* Whether to wait for definitions of this ring's records. */
+static bool is_patient(const struct session *session, const struct ring *ring)
+{
+    if (!session->producer)
+        return false; /* nobody is there to send one */
+    return ring->waiting_since_ns == 0 ||
+           ot_clock_ns(CLOCK_MONOTONIC) - ring->waiting_since_ns < DEFINITION_WAIT_NS;
+}
+
+static int drain_records(struct collector *collector, struct session *session, struct ring *ring,
+                         uint64_t head)
+{
+    struct ot_wire_record portion[PORTION];
+    struct ingest ingest;
+    size_t taken, count;
+
+    ingest_init(&ingest, session, NULL, is_patient(session, ring));
+    while (ring->read < head) {
+        ingest.batch = collector_room(collector);
+        if (!ingest.batch)
+            return DRAIN_FULL;
+        session->is_touched = true; /* the room may be in a new batch */
+        count = head - ring->read < PORTION ? (size_t)(head - ring->read) : PORTION;
+        ring_copy(ring, ring->read, count, portion);
+        taken = ingest_records(&ingest, portion, count);
+        ring->read += taken;
+        if (taken < count) {
+            if (ring->waiting_since_ns == 0)
+                ring->waiting_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
+            return DRAIN_WAITS;
+        }
+    }
+    if (ingest.undefined_count == 0)
+        ring->waiting_since_ns = 0;
+    return DRAIN_DONE;
+}
+
+static int drain_gaps(struct collector *collector, struct session *session, struct ring *ring)
+{
+    struct ot_ring_gap gap;
+    struct ingest ingest;
+
+    for (size_t slot = 0; slot < OT_RING_GAPS; slot++) {
+        uint64_t lost = ring_take_gap(ring, slot, &gap);
+
+        if (lost == 0)
+            continue;
+        ingest_init(&ingest, session, collector_open_batch(collector), false);
+        ingest_gap(&ingest, &gap, lost);
+        ring->gaps_changed = true;
+    }
+    return DRAIN_DONE;
+}
+
+static int drain_ring(struct collector *collector, struct session *session, struct ring *ring,
+                      struct drain_pace *pace, struct diag *diag)
+{
+    bool is_closed = ring_load_closed(ring);
+    uint32_t depth;
+    uint64_t head;
+    int rc = ring_load(ring, &head, &depth, diag);
+
+    if (rc < 0) {
+        ring->is_broken = true;
+        return rc;
+    }
+    note_pace(ring, head, pace);
+    if (head != ring->read)
+        rc = drain_records(collector, session, ring, head);
+    if (rc == DRAIN_DONE)
+        rc = drain_gaps(collector, session, ring);
+    if (rc == DRAIN_DONE && is_closed)
+        ring->is_drained = true;
+    return rc;
+}
+
+int drain_session(struct collector *collector, struct session *session, struct drain_pace *pace,
+                  struct diag *diag)
+{
+    int worst = DRAIN_DONE;
+
+    for (size_t i = 0; i < session->rings.count; i++) {
+        struct ring *ring = session->rings.items[i];
+        int rc = ring->is_broken ? DRAIN_DONE : drain_ring(collector, session, ring, pace, diag);
+
+        if (rc < 0)
+            return rc;
+        if (rc > worst)
+            worst = rc;
+    }
+    return worst;
+}
+
+void drain_open_spans(struct collector *collector, struct session *session)
+{
+    struct ot_wire_record open[OT_RING_DEPTH_MAX];
+    struct diag ignored = {0};
+    struct ingest ingest;
+    uint32_t depth;
+    uint64_t head;
+
+    for (size_t i = 0; i < session->rings.count; i++) {
+        const struct ring *ring = session->rings.items[i];
+
+        if (ring->is_broken || ring_load(ring, &head, &depth, &ignored) < 0 || depth == 0)
+            continue;
+        ring_copy_open(ring, depth, open);
+        ingest_init(&ingest, session, collector_open_batch(collector), false);
+        ingest_open(&ingest, open, depth);
+    }
+}

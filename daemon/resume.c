@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading back what a session had defined and how far it was committed. */
+#include "daemon/resume.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "daemon/memory.h"
+
+static int store_error(sqlite3 *db, struct diag *diag)
+{
+    return diag_set(diag, -EIO, "the store cannot be read: %s", sqlite3_errmsg(db));
+}
+
+/* Takes one row of an answer. Returns 0, or -EUCLEAN for a row that the daemon never wrote. */
+typedef int take_row_fn(struct session *session, sqlite3_stmt *row);
+
+/* Runs a statement whose only parameter is the session, and takes its rows. */
+static int for_each_row(sqlite3 *db, const char *sql, struct session *session, take_row_fn *take,
+                        struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = 0, step;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+        return store_error(db, diag);
+    sqlite3_bind_int64(statement, 1, session->session_id);
+    while (rc == 0 && (step = sqlite3_step(statement)) != SQLITE_DONE) {
+        if (step != SQLITE_ROW)
+            rc = store_error(db, diag);
+        else if (take(session, statement) < 0)
+            rc = diag_set(diag, -EUCLEAN, "the store holds impossible rows of session %lld",
+                          (long long)session->session_id);
+    }
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+/* Columns: client's number, store's number. */
+static int take_id(struct id_table *table, sqlite3_stmt *row, uint32_t max)
+{
+    int64_t client = sqlite3_column_int64(row, 0);
+
+    if (client < 1 || client > max)
+        return -EUCLEAN;
+    id_table_set(table, (uint32_t)client, sqlite3_column_int64(row, 1));
+    return 0;
+}
+
+static int take_model(struct session *session, sqlite3_stmt *row)
+{
+    return take_id(&session->models, row, OT_WIRE_MODELS_MAX);
+}
+
+static int take_op(struct session *session, sqlite3_stmt *row)
+{
+    return take_id(&session->ops, row, OT_WIRE_OPS_MAX);
+}
+
+static int take_lane(struct session *session, sqlite3_stmt *row)
+{
+    return take_id(&session->lanes, row, OT_WIRE_LANES_MAX);
+}
+
+/* Columns: ring_id, committed, gaps, clock. */
+static int take_cursor(struct session *session, sqlite3_stmt *row)
+{
+    struct session_cursor cursor = {.ring_id = (uint32_t)sqlite3_column_int64(row, 0),
+                                    .committed = (uint64_t)sqlite3_column_int64(row, 1)};
+    const void *gaps = sqlite3_column_blob(row, 2), *clock = sqlite3_column_blob(row, 3);
+
+    if (cursor.committed > OT_RING_HEAD_MASK)
+        return -EUCLEAN;
+    if (cursor.ring_id == 0) {
+        session->inline_next = cursor.committed;
+        return tick_clock_restore(&session->clock, clock, (size_t)sqlite3_column_bytes(row, 3),
+                                  ot_clock_ns(CLOCK_BOOTTIME));
+    }
+    if (gaps && sqlite3_column_bytes(row, 2) == (int)sizeof(cursor.gap_seen))
+        memcpy(cursor.gap_seen, gaps, sizeof(cursor.gap_seen));
+    batch_push(&session->cursors, cursor);
+    return 0;
+}
+
+static int load_parts(sqlite3 *db, struct session *session, struct diag *diag)
+{
+    static const struct {
+        const char *sql;
+        take_row_fn *take;
+    } parts[] = {
+        {"SELECT client_model, model_id FROM model WHERE session_id = ?", take_model},
+        {"SELECT client_op, op_id FROM op WHERE session_id = ?", take_op},
+        {"SELECT client_lane, lane_id FROM lane WHERE session_id = ?", take_lane},
+        {"SELECT ring_id, committed, gaps, clock FROM ingest_cursor WHERE session_id = ?",
+         take_cursor},
+    };
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
+        rc = for_each_row(db, parts[i].sql, session, parts[i].take, diag);
+    return rc;
+}
+
+/* Fills the identity of the session that is known by this uuid. */
+static int load_identity(sqlite3 *db, struct session *session, struct diag *diag)
+{
+    const char *sql = "SELECT session_id, start_ns, uid, end_ns IS NOT NULL OR source <> 'live'"
+                      " FROM session WHERE uuid = ?";
+    sqlite3_stmt *row = NULL;
+    int rc, step;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
+        return store_error(db, diag);
+    sqlite3_bind_blob(row, 1, session->uuid, sizeof(session->uuid), SQLITE_STATIC);
+    step = sqlite3_step(row);
+    if (step == SQLITE_DONE) {
+        rc = -ENOENT;
+    } else if (step != SQLITE_ROW) {
+        rc = store_error(db, diag);
+    } else {
+        session->session_id = sqlite3_column_int64(row, 0);
+        session->start_ns = sqlite3_column_int64(row, 1);
+        rc = sqlite3_column_int(row, 3) || sqlite3_column_int64(row, 2) != session->uid ? -ESTALE
+                                                                                        : 0;
+    }
+    sqlite3_finalize(row);
+    return rc;
+}
+
+int session_resume(struct store *reader, const struct ot_wire_hello_view *hello,
+                   const struct session_peer *peer, struct session **out_session, struct diag *diag)
+{
+    struct session *session = session_alloc(hello, peer);
+    sqlite3 *db = store_handle(reader);
+    int rc = load_identity(db, session, diag);
+
+    if (rc == 0)
+        rc = load_parts(db, session, diag);
+    if (rc == 0 && session->clock.knot_count == 0)
+        rc = diag_set(diag, -EUCLEAN, "the store holds no clock of session %lld",
+                      (long long)session->session_id);
+    if (rc < 0)
+        session_destroy(&session);
+    else
+        *out_session = session;
+    return rc;
+}
+
+int session_come_back(struct session *session, const struct ot_wire_hello_view *hello,
+                      const struct session_peer *peer, struct diag *diag)
+{
+    struct ot_clock_triple triple = session_hello_triple(&hello->fixed);
+
+    if (hello->fixed.clock_kind != session->clock.kind)
+        return diag_set(diag, -EPROTO, "HELLO: the session had another clock before");
+    tick_clock_update(&session->clock, &triple, peer->now_ns);
+    session->pid = peer->pid;
+    session->alone_since_ns = 0;
+    session->is_touched = true;
+    return 0;
+}
