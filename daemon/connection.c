@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recvmsg() and send() on a Unix socket, with file descriptors. */
+#include "daemon/connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/memory.h"
+
+void connection_init(struct connection *connection, int fd)
+{
+    *connection = (struct connection){.fd = fd};
+}
+
+void connection_deinit(struct connection *connection)
+{
+    for (size_t i = 0; i < connection->fd_count; i++)
+        close(connection->fds[i]);
+    if (connection->fd >= 0)
+        close(connection->fd);
+    free(connection->in);
+    free(connection->out);
+    *connection = (struct connection){.fd = -1};
+}
+
+/* Keeps the file descriptors of one message; those that are too many are closed. */
+static int take_fds(struct connection *connection, struct msghdr *message, struct diag *diag)
+{
+    int rc = 0;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+            if (connection->fd_count < CONNECTION_FDS_MAX) {
+                connection->fds[connection->fd_count++] = fd;
+                continue;
+            }
+            close(fd);
+            rc = -EPROTO;
+        }
+    }
+    if (rc < 0 || (message->msg_flags & MSG_CTRUNC))
+        return diag_set(diag, -EPROTO, "more file descriptors than RING frames");
+    return 0;
+}
+
+static void make_room(struct connection *connection)
+{
+    size_t wanted = connection->in_bytes + CONNECTION_READ_BYTES;
+
+    if (wanted <= connection->in_capacity)
+        return;
+    connection->in = memory_resized(connection->in, wanted, 1);
+    connection->in_capacity = wanted;
+}
+
+int connection_read(struct connection *connection, struct diag *diag)
+{
+    union {
+        char bytes[CMSG_SPACE(CONNECTION_FDS_MAX * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec place = {.iov_len = CONNECTION_READ_BYTES};
+    struct msghdr message = {.msg_iov = &place,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    ssize_t count;
+    int rc;
+
+    make_room(connection);
+    place.iov_base = connection->in + connection->in_bytes;
+    do
+        count = recvmsg(connection->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return -errno;
+    rc = take_fds(connection, &message, diag);
+    if (rc < 0)
+        return rc;
+    connection->in_bytes += (size_t)count;
+    return (int)count;
+}
+
+void connection_consume(struct connection *connection, size_t bytes)
+{
+    connection->in_bytes -= bytes;
+    if (connection->in_bytes > 0) {
+        memmove(connection->in, connection->in + bytes, connection->in_bytes);
+        return;
+    }
+    free(connection->in); /* a thousand idle clients should cost nothing */
+    connection->in = NULL;
+    connection->in_capacity = 0;
+}
+
+int connection_take_fd(struct connection *connection)
+{
+    int fd;
+
+    if (connection->fd_count == 0)
+        return -1;
+    fd = connection->fds[0];
+    connection->fd_count--;
+    memmove(connection->fds, connection->fds + 1, connection->fd_count * sizeof(fd));
+    return fd;
+}
+
+/* Returns how much went out, or a negative errno. */
+static ssize_t try_send(const struct connection *connection, const void *bytes, size_t length)
+{
+    ssize_t sent;
+
+    do
+        sent = send(connection->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    return sent;
+}
+
+int connection_write(struct connection *connection, const void *bytes, size_t length)
+{
+    ssize_t sent = 0;
+
+    if (connection->out_bytes == 0)
+        sent = try_send(connection, bytes, length);
+    if (sent < 0)
+        return (int)sent;
+    length -= (size_t)sent;
+    if (length == 0)
+        return 0;
+    if (connection->out_bytes + length > CONNECTION_OUT_BYTES)
+        return -ENOBUFS;
+    if (!connection->out)
+        connection->out = memory_resized(NULL, CONNECTION_OUT_BYTES, 1);
+    memcpy(connection->out + connection->out_bytes, (const uint8_t *)bytes + sent, length);
+    connection->out_bytes += length;
+    return 0;
+}
+
+int connection_flush(struct connection *connection)
+{
+    ssize_t sent = try_send(connection, connection->out, connection->out_bytes);
+
+    if (sent < 0)
+        return (int)sent;
+    connection->out_bytes -= (size_t)sent;
+    memmove(connection->out, connection->out + sent, connection->out_bytes);
+    if (connection->out_bytes == 0) {
+        free(connection->out);
+        connection->out = NULL;
+    }
+    return 0;
+}
+
+bool connection_is_hung_up(const struct connection *connection)
+{
+    struct pollfd socket = {.fd = connection->fd, .events = 0};
+
+    return poll(&socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL));
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making the socket, and looking at who connects. */
+#include "daemon/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+#include "daemon/memory.h"
+
+enum { BACKLOG = 1024, HELLO_CHECK_MS = 1000 };
+
+static int fill_address(const char *path, struct sockaddr_un *out_address, struct diag *diag)
+{
+    size_t length = strlen(path);
+
+    if (length >= sizeof(out_address->sun_path))
+        return diag_set(diag, -ENAMETOOLONG,
+                        "the socket's path has %zu bytes, and may have %zu at most: %s", length,
+                        sizeof(out_address->sun_path) - 1, path);
+    *out_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(out_address->sun_path, path, length);
+    return 0;
+}
+
+static int look_up_group(const char *name, gid_t *out_gid, struct diag *diag)
+{
+    const struct group *group;
+
+    *out_gid = (gid_t)-1;
+    if (!name)
+        return 0;
+    errno = 0;
+    group = getgrnam(name);
+    if (!group)
+        return diag_set(diag, -ENOENT, "there is no group '%s'", name);
+    *out_gid = group->gr_gid;
+    return 0;
+}
+
+/* Makes the directory that the socket lies in; its own parent must exist. */
+static int make_directory(const char *path, struct diag *diag)
+{
+    char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    char *slash;
+
+    snprintf(directory, sizeof(directory), "%s", path);
+    slash = strrchr(directory, '/');
+    if (!slash || slash == directory)
+        return 0;
+    *slash = 0;
+    if (mkdir(directory, 0700) == 0 || errno == EEXIST)
+        return 0;
+    return diag_set(diag, -errno, "cannot make %s: %s", directory, strerror(errno));
+}
+
+/* The lock decides between two daemons that start at the same moment. */
+static int take_lock(const char *path, int *out_fd, struct diag *diag)
+{
+    char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+    int fd, rc = 0;
+
+    snprintf(lock_path, sizeof(lock_path), "%s.lock", path);
+    fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return diag_set(diag, -errno, "cannot make %s: %s", lock_path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        rc = errno == EWOULDBLOCK
+                 ? diag_set(diag, -EADDRINUSE, "another daemon listens on %s already", path)
+                 : diag_set(diag, -errno, "cannot lock %s: %s", lock_path, strerror(errno));
+    if (rc < 0)
+        close(fd);
+    else
+        *out_fd = fd;
+    return rc;
+}
+
+/* We hold the lock: what is there is stale, unless a program without lock listens on it. */
+static int remove_stale(const struct sockaddr_un *address, struct diag *diag)
+{
+    struct stat info;
+    int fd, rc;
+
+    if (lstat(address->sun_path, &info) < 0)
+        return errno == ENOENT
+                   ? 0
+                   : diag_set(diag, -errno, "%s: %s", address->sun_path, strerror(errno));
+    if (!S_ISSOCK(info.st_mode))
+        return diag_set(diag, -EADDRINUSE, "%s is there already, and is no socket",
+                        address->sun_path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return diag_set(diag, -errno, "cannot make a socket: %s", strerror(errno));
+    rc = connect(fd, (const struct sockaddr *)address, sizeof(*address));
+    rc = rc == 0 || errno == EAGAIN ? -EADDRINUSE : 0;
+    close(fd);
+    if (rc < 0)
+        return diag_set(diag, rc, "another program listens on %s already", address->sun_path);
+    if (unlink(address->sun_path) < 0)
+        return diag_set(diag, -errno, "cannot remove the stale socket %s: %s", address->sun_path,
+                        strerror(errno));
+    return 0;
+}
+
+/* Binds it so that nobody else can connect at any moment. */
+static int bind_socket(int fd, const struct sockaddr_un *address, gid_t gid, struct diag *diag)
+{
+    mode_t before = umask(0177);
+    int rc = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+
+    umask(before);
+    if (rc < 0)
+        return diag_set(diag, -errno, "cannot bind %s: %s", address->sun_path, strerror(errno));
+    if (gid != (gid_t)-1 &&
+        (chown(address->sun_path, (uid_t)-1, gid) < 0 || chmod(address->sun_path, 0660) < 0))
+        return diag_set(diag, -errno, "cannot give %s to the group: %s", address->sun_path,
+                        strerror(errno));
+    if (listen(fd, BACKLOG) < 0)
+        return diag_set(diag, -errno, "cannot listen on %s: %s", address->sun_path,
+                        strerror(errno));
+    return 0;
+}
+
+int listener_open(struct listener *listener, const char *path, const char *group_name,
+                  struct diag *diag)
+{
+    struct sockaddr_un address;
+    int rc;
+
+    *listener = (struct listener){.fd = -1, .lock_fd = -1};
+    rc = fill_address(path, &address, diag);
+    if (rc == 0)
+        rc = look_up_group(group_name, &listener->gid, diag);
+    if (rc == 0)
+        rc = make_directory(path, diag);
+    if (rc == 0)
+        rc = take_lock(path, &listener->lock_fd, diag);
+    if (rc == 0)
+        rc = remove_stale(&address, diag);
+    if (rc == 0) {
+        listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (listener->fd < 0)
+            rc = diag_set(diag, -errno, "cannot make a socket: %s", strerror(errno));
+    }
+    if (rc == 0)
+        rc = bind_socket(listener->fd, &address, listener->gid, diag);
+    if (rc == 0) {
+        listener->path = strdup(path);
+        memory_must(listener->path ? 0 : -ENOMEM);
+    } else {
+        listener_close(listener);
+    }
+    return rc;
+}
+
+int listener_adopt(struct listener *listener, int fd, const char *group_name, struct diag *diag)
+{
+    *listener = (struct listener){.fd = fd, .lock_fd = -1};
+    return look_up_group(group_name, &listener->gid, diag);
+}
+
+/* --- Who may connect --- */
+
+static bool is_member(uid_t uid, gid_t peer_gid, gid_t wanted)
+{
+    gid_t groups[256];
+    int count = sizeof(groups) / sizeof(groups[0]);
+    const struct passwd *user;
+
+    if (peer_gid == wanted)
+        return true;
+    user = getpwuid(uid);
+    if (!user)
+        return false;
+    count = getgrouplist(user->pw_name, user->pw_gid, groups, &count);
+    for (int i = 0; i < count; i++)
+        if (groups[i] == wanted)
+            return true;
+    return false;
+}
+
+static bool is_allowed(const struct listener *listener, const struct ucred *peer)
+{
+    if (peer->uid == geteuid() || peer->uid == 0)
+        return true;
+    return listener->gid != (gid_t)-1 && is_member(peer->uid, peer->gid, listener->gid);
+}
+
+static void take_connection(struct listener *listener, int fd)
+{
+    struct producer_group *group = listener->group;
+    socklen_t length = sizeof(struct ucred);
+    struct ucred peer;
+    int rc;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) {
+        close(fd);
+        return;
+    }
+    if (!is_allowed(listener, &peer)) {
+        log_peer(peer.pid, "refused pid %lld: its user %lld may not connect", (long long)peer.pid,
+                 (long long)peer.uid);
+        close(fd);
+        return;
+    }
+    rc = producer_accept(group, fd, peer.pid, peer.uid);
+    if (rc < 0)
+        log_peer(peer.pid, "refused pid %lld: %s", (long long)peer.pid, uv_strerror(rc));
+    else
+        listener->has_client_come = true;
+}
+
+static void accept_all(struct listener *listener)
+{
+    for (;;) {
+        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0)
+            take_connection(listener, fd);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            log_peer(0, "cannot accept a connection: %s", strerror(errno));
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return; /* EAGAIN: no more */
+        }
+    }
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    accept_all(poll->data);
+}
+
+static void on_hello_timer(uv_timer_t *timer)
+{
+    const struct listener *listener = timer->data;
+
+    producer_check_hello(listener->group);
+}
+
+int listener_start(struct listener *listener, uv_loop_t *loop, struct producer_group *group,
+                   struct diag *diag)
+{
+    int rc = uv_poll_init(loop, &listener->poll, listener->fd);
+
+    if (rc < 0)
+        return diag_set(diag, rc, "cannot watch the socket: %s", uv_strerror(rc));
+    listener->group = group;
+    listener->poll.data = listener;
+    listener->hello_timer.data = listener;
+    uv_poll_start(&listener->poll, UV_READABLE, on_poll);
+    uv_timer_init(loop, &listener->hello_timer);
+    uv_timer_start(&listener->hello_timer, on_hello_timer, HELLO_CHECK_MS, HELLO_CHECK_MS);
+    return 0;
+}
+
+void listener_stop(struct listener *listener)
+{
+    accept_all(listener);
+    uv_close((uv_handle_t *)&listener->poll, NULL);
+    uv_close((uv_handle_t *)&listener->hello_timer, NULL);
+}
+
+void listener_close(struct listener *listener)
+{
+    if (listener->path)
+        unlink(listener->path);
+    free(listener->path);
+    if (listener->fd >= 0)
+        close(listener->fd);
+    if (listener->lock_fd >= 0)
+        close(listener->lock_fd);
+    *listener = (struct listener){.fd = -1, .lock_fd = -1};
+}

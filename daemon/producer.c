@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames of one client, in order; who breaks the contract is told why and cut off. */
+#include "daemon/producer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/connection.h"
+#include "daemon/define.h"
+#include "daemon/ingest.h"
+#include "daemon/log.h"
+#include "daemon/memory.h"
+
+struct producer {
+    struct producer_group *group;
+    struct producer *previous, *next;
+    struct connection connection;
+    uv_poll_t poll;
+    struct session *session; /* from HELLO on */
+    pid_t pid;
+    uid_t uid;
+    uint64_t accepted_ns; /* CLOCK_MONOTONIC */
+    bool is_paused;       /* not read until there is room */
+    bool is_closing;
+};
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+/* --- Coming and going --- */
+
+static void free_producer(uv_handle_t *handle)
+{
+    struct producer *producer = handle->data;
+
+    free(producer);
+}
+
+/* `next` stays, for those who walk the list; the memory lives until the loop has come round. */
+static void close_producer(struct producer *producer)
+{
+    struct producer_group *group = producer->group;
+
+    producer->is_closing = true;
+    collector_forget(group->collector, producer);
+    if (producer->previous)
+        producer->previous->next = producer->next;
+    else
+        group->first = producer->next;
+    if (producer->next)
+        producer->next->previous = producer->previous;
+    group->count--;
+    uv_close((uv_handle_t *)&producer->poll, free_producer);
+    connection_deinit(&producer->connection);
+    group->on_left(group->context);
+}
+
+/* What libuv is to wait for. */
+static void watch(struct producer *producer)
+{
+    int events = producer->is_paused || producer->group->reads_no_more ? 0 : UV_READABLE;
+
+    if (producer->connection.out_bytes > 0)
+        events |= UV_WRITABLE;
+    if (events)
+        uv_poll_start(&producer->poll, events, on_poll);
+    else
+        uv_poll_stop(&producer->poll);
+}
+
+/* The connection is gone, without a word. */
+static void leave(struct producer *producer)
+{
+    if (producer->session)
+        collector_leave(producer->group->collector, producer->session);
+    producer->session = NULL;
+    close_producer(producer);
+}
+
+/* The last words to a client; whether they arrive does not matter. */
+static void say_bye(struct producer *producer, enum ot_wire_bye_reason reason, const char *text)
+{
+    struct ot_text words = {.bytes = text, .length = strlen(text)};
+    int length =
+        ot_wire_encode_bye(reason, words, producer->group->scratch, OT_WIRE_FRAME_BYTES_MAX);
+
+    if (length > 0)
+        (void)connection_write(&producer->connection, producer->group->scratch, (size_t)length);
+}
+
+static void cut_off(struct producer *producer, const char *text)
+{
+    log_peer(producer->pid, "cut off pid %lld: %s", (long long)producer->pid, text);
+    say_bye(producer, OT_BYE_PROTOCOL, text);
+    if (producer->session)
+        collector_end(producer->group->collector, producer->session, "cut off", text);
+    producer->session = NULL;
+    close_producer(producer);
+}
+
+static bool is_alive(const struct producer *producer)
+{
+    return !producer->is_closing && !connection_is_hung_up(&producer->connection);
+}
+
+/* --- Frames. Each returns 0; -EPROTO with the reason; -EAGAIN to be called again later; another
+ * negative errno when the connection is of no use any more. --- */
+
+static int send_bytes(struct producer *producer, const void *bytes, size_t length)
+{
+    int rc = connection_write(&producer->connection, bytes, length);
+
+    if (rc == 0)
+        watch(producer);
+    return rc;
+}
+
+static int send_welcome(struct producer *producer, enum ot_wire_welcome_status status,
+                        uint64_t features, const char *text)
+{
+    const struct producer_group *group = producer->group;
+    const struct session *session = producer->session;
+    struct ot_wire_welcome welcome = {
+        .version_major = OT_WIRE_VERSION_MAJOR,
+        .version_minor = OT_WIRE_VERSION_MINOR,
+        .status = status,
+        .features = features & (OT_FEATURE_RINGS | OT_FEATURE_CONTROL),
+        .session_id = session ? (uint64_t)session->session_id : 0,
+        .inline_committed = session ? session->inline_next : 0,
+        .level = group->level,
+    };
+    struct ot_text words = {.bytes = text, .length = strlen(text)};
+    int length = ot_wire_encode_welcome(&welcome, words, group->scratch, OT_WIRE_FRAME_BYTES_MAX);
+
+    return length < 0 ? length : send_bytes(producer, group->scratch, (size_t)length);
+}
+
+static const char *refusal(enum ot_wire_welcome_status status)
+{
+    return status == OT_WELCOME_BUSY ? "this session is connected already"
+                                     : "this session has ended";
+}
+
+static uint64_t measure_ticks_per_s(const struct producer_group *group)
+{
+    const struct ot_clock_triple *started = &group->started;
+    struct ot_clock_triple now = ot_clock_read_triple();
+    double seconds = (double)(now.monotonic_ns - started->monotonic_ns) / 1e9;
+
+    return seconds > 0 ? (uint64_t)((double)(now.ticks - started->ticks) / seconds) : 0;
+}
+
+static int on_hello(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct session_peer peer = {.pid = producer->pid,
+                                .uid = producer->uid,
+                                .ticks_per_s = measure_ticks_per_s(producer->group),
+                                .now_ns = ot_clock_ns(CLOCK_BOOTTIME)};
+    enum ot_wire_welcome_status status;
+    struct ot_wire_hello_view hello;
+    int rc;
+
+    if (producer->session)
+        return diag_set(diag, -EPROTO, "HELLO for the second time");
+    rc = ot_wire_decode_hello(frame, length, &hello, diag);
+    if (rc == -EPROTONOSUPPORT)
+        (void)send_welcome(producer, OT_WELCOME_VERSION, 0, diag->text);
+    if (rc < 0)
+        return -EPROTO;
+    rc = collector_hello(producer->group->collector, producer, &hello, &peer, is_alive,
+                         &producer->session, &status, diag);
+    if (rc < 0)
+        return rc;
+    if (status != OT_WELCOME_OK) {
+        (void)send_welcome(producer, status, 0, refusal(status));
+        return -ECONNREFUSED;
+    }
+    log_detail("session %lld (pid %lld) %s", (long long)producer->session->session_id,
+               (long long)producer->pid, hello.fixed.connection ? "is back" : "begins");
+    return send_welcome(producer, OT_WELCOME_OK, hello.fixed.features, "");
+}
+
+static int on_clock(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct ot_clock_triple triple;
+    struct ot_wire_clock clock;
+    int rc = ot_wire_decode_clock(frame, length, &clock, diag);
+
+    if (rc < 0)
+        return rc;
+    triple = (struct ot_clock_triple){clock.ticks, clock.monotonic_ns, clock.realtime_ns};
+    if (tick_clock_update(&producer->session->clock, &triple, ot_clock_ns(CLOCK_BOOTTIME)))
+        producer->session->is_touched = true;
+    return 0;
+}
+
+static int on_string(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct ot_wire_string_view string;
+    int rc = ot_wire_decode_string(frame, length, &string, diag);
+
+    return rc < 0 ? rc : define_string(producer->session, &string, diag);
+}
+
+static int on_model(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct collector *collector = producer->group->collector;
+    struct ot_wire_model model;
+    int rc = ot_wire_decode_model(frame, length, &model, diag);
+
+    return rc < 0 ? rc
+                  : define_model(producer->session, &model, collector_ids(collector),
+                                 collector_open_batch(collector), diag);
+}
+
+static int on_op(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct collector *collector = producer->group->collector;
+    struct ot_wire_op_view op;
+    int rc = ot_wire_decode_op(frame, length, &op, diag);
+
+    return rc < 0 ? rc
+                  : define_op(producer->session, &op, collector_ids(collector),
+                              collector_open_batch(collector), diag);
+}
+
+static int on_lane(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct collector *collector = producer->group->collector;
+    struct ot_wire_lane lane;
+    int rc = ot_wire_decode_lane(frame, length, &lane, diag);
+
+    return rc < 0 ? rc
+                  : define_lane(producer->session, &lane, collector_ids(collector),
+                                collector_open_batch(collector), diag);
+}
+
+static int on_ring(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct ot_wire_ring ring;
+    int rc = ot_wire_decode_ring(frame, length, &ring, diag);
+    int fd;
+
+    if (rc < 0)
+        return rc;
+    fd = connection_take_fd(&producer->connection);
+    if (fd < 0)
+        return diag_set(diag, -EPROTO, "RING without a file descriptor");
+    rc = session_add_ring(producer->session, fd, &ring, diag);
+    close(fd);
+    if (rc == 0)
+        collector_read_rings(producer->group->collector, producer->session);
+    return rc;
+}
+
+static int on_doorbell(struct producer *producer, const void *frame, size_t length,
+                       struct diag *diag)
+{
+    struct ot_wire_doorbell doorbell;
+    int rc = ot_wire_decode_doorbell(frame, length, &doorbell, diag);
+
+    if (rc == 0)
+        collector_read_rings(producer->group->collector, producer->session);
+    return rc;
+}
+
+/* Records that are missing between what came and what comes now. */
+static void count_skipped(struct producer *producer, uint64_t first)
+{
+    struct session *session = producer->session;
+
+    if (first > session->inline_next && !session->is_new_to_store)
+        batch_add_gap(collector_open_batch(producer->group->collector), session->session_id,
+                      STORE_NULL, ot_wire_loss_name(OT_LOSS_PRODUCER), first - session->inline_next,
+                      STORE_NULL, STORE_NULL);
+    session->is_new_to_store = false;
+    if (first > session->inline_next)
+        session->inline_next = first;
+}
+
+static int on_events(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct collector *collector = producer->group->collector;
+    struct session *session = producer->session;
+    struct ot_wire_events_view events;
+    struct batch *batch = collector_room(collector);
+    struct ingest ingest;
+    uint64_t first;
+    int rc = ot_wire_decode_events(frame, length, &events, diag);
+
+    if (rc < 0)
+        return rc;
+    first = events.fixed.first_sequence;
+    count_skipped(producer, first);
+    ingest_init(&ingest, session, collector_open_batch(collector), false);
+    for (uint32_t i = 0; i < events.fixed.record_count; i++) {
+        struct ot_wire_record record = ot_wire_record_at(&events, i);
+
+        if (first + i < session->inline_next)
+            continue; /* sent again after a reconnection */
+        if (batch)
+            ingest_records(&ingest, &record, 1);
+        else
+            ingest_drop(&ingest, &record);
+        session->inline_next = first + i + 1;
+    }
+    return 0;
+}
+
+static int on_gap(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct ot_ring_gap lost;
+    struct ot_wire_gap gap;
+    struct ingest ingest;
+    int rc = ot_wire_decode_gap(frame, length, &gap, diag);
+
+    if (rc < 0)
+        return rc;
+    lost = (struct ot_ring_gap){.lane_id = gap.lane_id,
+                                .reason = gap.reason,
+                                .lost_count = gap.lost_count,
+                                .first_ticks = gap.first_ticks,
+                                .last_ticks = gap.last_ticks};
+    ingest_init(&ingest, producer->session, collector_open_batch(producer->group->collector),
+                false);
+    ingest_gap(&ingest, &lost, gap.lost_count);
+    return 0;
+}
+
+static int on_flush(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct collector *collector = producer->group->collector;
+    struct session *session = producer->session;
+    struct ot_wire_flush flush;
+    int rc = ot_wire_decode_flush(frame, length, &flush, diag);
+
+    if (rc < 0)
+        return rc;
+    if (!collector_read_rings(collector, session) && collector_trouble(collector) == 0)
+        return -EAGAIN;
+    if (!producer->is_closing) /* its rings may have held nonsense */
+        collector_flush(collector, producer, flush.token);
+    return 0;
+}
+
+static int on_bye(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct ot_wire_bye_view bye;
+    int rc = ot_wire_decode_bye(frame, length, &bye, diag);
+
+    if (rc < 0)
+        return rc;
+    collector_end(producer->group->collector, producer->session, "done", NULL);
+    producer->session = NULL;
+    return -ESHUTDOWN;
+}
+
+typedef int frame_fn(struct producer *producer, const void *frame, size_t length,
+                     struct diag *diag);
+
+static frame_fn *const frame_fns[] = {
+    [OT_FRAME_HELLO] = on_hello,   [OT_FRAME_CLOCK] = on_clock,
+    [OT_FRAME_STRING] = on_string, [OT_FRAME_MODEL] = on_model,
+    [OT_FRAME_OP] = on_op,         [OT_FRAME_LANE] = on_lane,
+    [OT_FRAME_RING] = on_ring,     [OT_FRAME_DOORBELL] = on_doorbell,
+    [OT_FRAME_EVENTS] = on_events, [OT_FRAME_GAP] = on_gap,
+    [OT_FRAME_FLUSH] = on_flush,   [OT_FRAME_BYE] = on_bye,
+};
+
+/* --- Reading --- */
+
+static int handle_frame(struct producer *producer, uint16_t type, const void *frame, size_t length,
+                        struct diag *diag)
+{
+    struct collector *collector = producer->group->collector;
+    bool is_known = type < sizeof(frame_fns) / sizeof(frame_fns[0]) && frame_fns[type];
+
+    if (!producer->session && type != OT_FRAME_HELLO)
+        return diag_set(diag, -EPROTO, "the first frame is %s, not HELLO",
+                        ot_wire_frame_name(type));
+    if (!is_known && ot_wire_daemon_sends(type))
+        return diag_set(diag, -EPROTO, "%s, which only the daemon sends", ot_wire_frame_name(type));
+    if (!is_known)
+        return 0; /* of a newer version */
+    /* While the store fails, inline records are dropped and counted: the program must not wait. */
+    if (!collector_room(collector) &&
+        !(type == OT_FRAME_EVENTS && collector_trouble(collector) < 0))
+        return -EAGAIN;
+    return frame_fns[type](producer, frame, length, diag);
+}
+
+static void handle_frames(struct producer *producer)
+{
+    struct connection *connection = &producer->connection;
+    struct ot_wire_header header;
+    struct diag diag = {0};
+    size_t used = 0;
+    int rc = 0;
+
+    while (rc == 0 && !producer->is_closing) {
+        size_t have = connection->in_bytes - used;
+        int length = ot_wire_peek(connection->in + used, have, &header, &diag);
+
+        if (length > 0 && (size_t)length > have)
+            break;
+        rc = length < 0 ? length
+                        : handle_frame(producer, header.type, connection->in + used, (size_t)length,
+                                       &diag);
+        if (rc == 0)
+            used += (size_t)length;
+    }
+    if (producer->is_closing)
+        return;
+    if (rc == -ESHUTDOWN || rc == -ECONNREFUSED) {
+        close_producer(producer);
+    } else if (rc < 0 && rc != -EAGAIN) {
+        cut_off(producer, diag.text[0] ? diag.text : strerror(-rc));
+    } else {
+        connection_consume(connection, used);
+        producer->is_paused = rc == -EAGAIN;
+        if (!producer->is_paused && connection->in_bytes == 0 && connection->fd_count > 0)
+            cut_off(producer, "a file descriptor without RING");
+        else
+            watch(producer);
+    }
+}
+
+/* Returns false when there is nothing more to read now. */
+static bool read_some(struct producer *producer)
+{
+    struct diag diag = {0};
+    int rc = connection_read(&producer->connection, &diag);
+
+    if (rc == -EAGAIN)
+        return false;
+    if (rc == -EPROTO)
+        cut_off(producer, diag.text);
+    else if (rc <= 0)
+        leave(producer);
+    else
+        handle_frames(producer);
+    return !producer->is_closing && !producer->is_paused;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct producer *producer = poll->data;
+
+    if (status < 0) { /* the client is gone; what it sent before may still be here */
+        while (read_some(producer))
+            ;
+        return;
+    }
+    if ((events & UV_WRITABLE) && connection_flush(&producer->connection) < 0) {
+        leave(producer);
+        return;
+    }
+    if (events & UV_WRITABLE)
+        watch(producer);
+    if (events & UV_READABLE)
+        read_some(producer);
+}
+
+int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid)
+{
+    struct producer *producer = memory_zeroed(1, sizeof(*producer));
+    int rc = uv_poll_init(group->loop, &producer->poll, fd);
+
+    if (rc < 0) {
+        close(fd);
+        free(producer);
+        return rc;
+    }
+    connection_init(&producer->connection, fd);
+    producer->poll.data = producer;
+    producer->group = group;
+    producer->pid = pid;
+    producer->uid = uid;
+    producer->accepted_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    producer->next = group->first;
+    if (group->first)
+        group->first->previous = producer;
+    group->first = producer;
+    group->count++;
+    if (group->count > OT_WIRE_CONNECTIONS_MAX) {
+        log_peer(pid, "refused pid %lld: there are %d connections already", (long long)pid,
+                 OT_WIRE_CONNECTIONS_MAX);
+        (void)send_welcome(producer, OT_WELCOME_FULL, 0, "there are too many connections");
+        close_producer(producer);
+        return 0;
+    }
+    watch(producer);
+    return 0;
+}
+
+/* --- All of them --- */
+
+void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct collector *collector,
+                         uint32_t level)
+{
+    *group = (struct producer_group){.loop = loop,
+                                     .collector = collector,
+                                     .level = level,
+                                     .scratch = memory_zeroed(1, OT_WIRE_FRAME_BYTES_MAX),
+                                     .started = ot_clock_read_triple()};
+}
+
+void producer_group_deinit(struct producer_group *group)
+{
+    free(group->scratch);
+    group->scratch = NULL;
+}
+
+void producer_on_flushed(void *context, struct producer *producer, uint64_t token, int status)
+{
+    struct ot_wire_flushed flushed = {.header = ot_wire_header(OT_FRAME_FLUSHED, sizeof(flushed)),
+                                      .token = token,
+                                      .status = status};
+    int rc = send_bytes(producer, &flushed, sizeof(flushed));
+
+    if (rc == -ENOBUFS)
+        cut_off(producer, "it does not read its answers");
+    else if (rc < 0)
+        leave(producer);
+}
+
+void producer_on_nonsense(void *context, struct producer *producer, const char *text)
+{
+    cut_off(producer, text);
+}
+
+void producer_on_room(struct producer_group *group)
+{
+    for (struct producer *p = group->first; p; p = p->next)
+        if (p->is_paused && !p->is_closing)
+            handle_frames(p);
+}
+
+void producer_check_hello(struct producer_group *group)
+{
+    const uint64_t limit_ns = OT_WIRE_HELLO_SECONDS * UINT64_C(1000000000);
+    uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+
+    for (struct producer *p = group->first; p; p = p->next)
+        if (!p->is_closing && !p->session && !p->is_paused && now_ns - p->accepted_ns > limit_ns)
+            cut_off(p, "it did not say HELLO");
+}
+
+void producer_stop_reading(struct producer_group *group)
+{
+    for (struct producer *p = group->first; p; p = p->next)
+        while (!p->is_closing && !p->is_paused && read_some(p))
+            ;
+    group->reads_no_more = true;
+    for (struct producer *p = group->first; p; p = p->next)
+        if (!p->is_closing)
+            watch(p);
+}
+
+void producer_close_all(struct producer_group *group)
+{
+    for (struct producer *p = group->first; p; p = p->next) {
+        if (p->is_closing)
+            continue;
+        say_bye(p, OT_BYE_SHUTDOWN, "the daemon ends");
+        leave(p);
+    }
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection, from accept to close, as a state machine: HELLO first, then definitions, rings
+ * and events in any order, BYE at the end. Whoever breaks the contract is told why, once, and cut
+ * off.
+ *
+ * The socket is read with recvmsg(), because libuv's pipes do not pass memfds on. Loop thread only.
+ */
+#ifndef OPTRACE_DAEMON_PRODUCER_H
+#define OPTRACE_DAEMON_PRODUCER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <uv.h>
+
+#include "base/clock.h"
+#include "daemon/collector.h"
+
+struct producer;
+
+/* What all connections have in common. */
+struct producer_group {
+    uv_loop_t *loop;
+    struct collector *collector;
+    uint32_t level; /* enum ot_wire_level, for WELCOME */
+    struct producer *first;
+    unsigned count;
+    bool reads_no_more;
+    uint8_t *scratch;               /* to encode frames in */
+    struct ot_clock_triple started; /* to measure the TSC's rate against */
+    void *context;
+    void (*on_left)(void *context); /* a connection was closed */
+};
+
+/** Prepare for connections; the caller sets context and on_left. */
+void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct collector *collector,
+                         uint32_t level);
+void producer_group_deinit(struct producer_group *group);
+
+/** Take a connection: fd is closed by the producer, also after failure. One that is too many is
+ * told so and closed. Returns 0 or a negative errno. */
+int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid);
+
+/** For struct collector_events; the context is not used. */
+void producer_on_flushed(void *context, struct producer *producer, uint64_t token, int status);
+void producer_on_nonsense(void *context, struct producer *producer, const char *text);
+
+/** Go on with those who had to wait for room. */
+void producer_on_room(struct producer_group *group);
+
+/** Close connections that have not said HELLO in time. */
+void producer_check_hello(struct producer_group *group);
+
+/** Read what all of them have sent so far, then no more. Answers still go out. */
+void producer_stop_reading(struct producer_group *group);
+
+/** Tell all of them that the daemon ends, and close. */
+void producer_close_all(struct producer_group *group);
+
+#endif
