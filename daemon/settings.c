@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of optraced, their defaults, and paths that stay true in another directory. */
+#include "daemon/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit_status.h"
+#include "base/options.h"
+#include "schema/store.h"
+#include "schema/wire.h"
+
+#define TARGET(field) offsetof(struct settings, field)
+
+static const struct option_spec specs[] = {
+    {OPTION_GROUP, "Places"},
+    {OPTION_STRING, "socket", 's', "PATH",
+     "$OPTRACE_SOCKET, else $XDG_RUNTIME_DIR/optrace/collector.sock, else "
+     "/run/optrace/collector.sock",
+     "Socket that programs connect to. Ignored when systemd hands one over.", TARGET(socket_path)},
+    {OPTION_STRING, "store", 'o', "PATH",
+     "$OPTRACE_STORE, else $XDG_STATE_HOME/optrace/optrace.db, else "
+     "~/.local/state/optrace/optrace.db",
+     "SQLite file that receives what is recorded; made when it does not exist.",
+     TARGET(store_path)},
+    {OPTION_STRING, "log", 0, "FILE", "standard error; in the background STORE.log",
+     "File that receives what the daemon has to say. SIGHUP opens it anew.", TARGET(log_path)},
+    {OPTION_STRING, "pid-file", 0, "FILE", NULL,
+     "Write the process id there once programs can connect; removed at the end.", TARGET(pid_path)},
+    {OPTION_GROUP, "Behaviour"},
+    {OPTION_FLAG, "foreground", 'f', NULL, NULL,
+     "Stay in the foreground. Without it the command returns once programs can connect, and the "
+     "daemon goes on in the background.",
+     TARGET(foreground)},
+    {OPTION_FLAG, "once", '1', NULL, NULL,
+     "End after the last program has left, when at least one has come.", TARGET(once)},
+    {OPTION_CHOICE, "level", 'l', "WORD", "on",
+     "What programs are to record: nothing, or ops, runs and memory, or phases inside ops too.",
+     TARGET(level), "off|on|detail"},
+    {OPTION_STRING, "group", 'g', "NAME", NULL,
+     "Members of this group may connect too. Otherwise only the user who runs the daemon may, and "
+     "root.",
+     TARGET(group)},
+    {OPTION_FLAG, "verbose", 'v', NULL, NULL, "Say who comes and goes.", TARGET(verbose)},
+};
+
+static const struct option_command command = {
+    .name = "optraced",
+    .version = OPTRACE_VERSION,
+    .purpose = "Collect what programs record and keep it in a store.",
+    .arguments = "",
+    .options = specs,
+    .option_count = sizeof(specs) / sizeof(specs[0]),
+    .examples = "optraced\n"
+                "    start the daemon in the background, with the default socket and store\n"
+                "optraced --foreground --once --socket /tmp/o.sock --store /tmp/o.db\n"
+                "    record until the programs that come now have ended\n",
+    .exit_text = "0  ended by SIGTERM, SIGINT or --once, with all stored\n"
+                 "2  wrong use of the command line, or a path that is too long\n"
+                 "3  the store is damaged, of a newer version, or not a store\n"
+                 "4  the socket or the store is in use, no permission, no memory\n",
+    .see_also = "profile_analyze(1), load_and_run(1), optrace(1)",
+    .max_arguments = 0,
+};
+
+static const char *default_socket(char *out, size_t bytes)
+{
+    const char *socket = getenv("OPTRACE_SOCKET");
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+    if (socket && socket[0])
+        return socket;
+    if (!runtime || runtime[0] != '/')
+        return "/run/optrace/collector.sock";
+    snprintf(out, bytes, "%s/optrace/collector.sock", runtime);
+    return out;
+}
+
+/* Makes *path absolute, in `place`. */
+static int make_absolute(const char **path, char place[PATH_MAX], struct diag *diag)
+{
+    char directory[PATH_MAX];
+    int length;
+
+    if (!*path || (*path)[0] == '/')
+        return 0;
+    if (!getcwd(directory, sizeof(directory)))
+        return diag_set(diag, -errno, "the current directory has no path: %s", strerror(errno));
+    length = snprintf(place, PATH_MAX, "%s/%s", directory, *path);
+    if (length >= PATH_MAX)
+        return diag_set(diag, -ENAMETOOLONG, "the path is too long: %.60s...", *path);
+    *path = place;
+    return 0;
+}
+
+static int fill_paths(struct settings *settings, struct diag *diag)
+{
+    char place[PATH_MAX];
+    int rc;
+
+    if (!settings->socket_path) {
+        snprintf(settings->paths[0], PATH_MAX, "%s", default_socket(place, sizeof(place)));
+        settings->socket_path = settings->paths[0];
+    }
+    if (!settings->store_path) {
+        rc = store_default_path(settings->paths[1], PATH_MAX);
+        if (rc < 0)
+            return diag_set(diag, rc, "the path of the store is too long");
+        settings->store_path = settings->paths[1];
+    }
+    if (!settings->log_path && !settings->foreground) {
+        snprintf(settings->paths[2], PATH_MAX, "%.*s.log", PATH_MAX - 5, settings->store_path);
+        settings->log_path = settings->paths[2];
+    }
+    return 0;
+}
+
+int settings_read(int argc, char **argv, struct settings *settings, int *out_status)
+{
+    const char *words[1];
+    struct diag diag = {0};
+    char place[PATH_MAX];
+    int word_count, rc;
+
+    *settings = (struct settings){.level = OT_LEVEL_ON};
+    rc = options_parse(&command, argc, argv, settings, words, &word_count, &diag);
+    if (rc == OPTIONS_SHOWN) {
+        *out_status = EXIT_OK;
+        return rc;
+    }
+    if (rc == 0)
+        rc = fill_paths(settings, &diag);
+    if (rc < 0) {
+        *out_status = options_complain(&command, &diag);
+        return rc;
+    }
+    const char **paths[] = {&settings->socket_path, &settings->store_path, &settings->log_path,
+                            &settings->pid_path};
+
+    for (size_t i = 0; rc == 0 && i < sizeof(paths) / sizeof(paths[0]); i++) {
+        const char *path = *paths[i];
+
+        rc = make_absolute(paths[i], place, &diag);
+        if (rc == 0 && *paths[i] != path) {
+            memcpy(settings->paths[i], place, sizeof(place));
+            *paths[i] = settings->paths[i];
+        }
+    }
+    if (rc < 0)
+        *out_status = options_complain(&command, &diag);
+    return rc;
+}

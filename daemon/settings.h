@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the command line and the environment say. */
+#ifndef OPTRACE_DAEMON_SETTINGS_H
+#define OPTRACE_DAEMON_SETTINGS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/diag.h"
+
+struct settings {
+    const char *socket_path; /* absolute, once settings_read() is done, as are the others */
+    const char *store_path;
+    const char *log_path; /* NULL: stderr */
+    const char *pid_path; /* NULL: none */
+    const char *group;    /* NULL: only the owner may connect */
+    int level;            /* enum ot_wire_level */
+    bool once, foreground, verbose;
+    char paths[4][PATH_MAX]; /* where the paths point */
+};
+
+/** Reads argv. Returns 0 to go on; otherwise it has printed what there is to say and *out_status is
+ *  the exit status. */
+int settings_read(int argc, char **argv, struct settings *settings, int *out_status);
+
+#endif
