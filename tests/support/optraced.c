@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting optraced for a test, asking its store. */
+#include "tests/support/optraced.h"
+
+#include <signal.h>
+
+#include <sqlite3.h>
+
+#include "tests/support/check.h"
+#include "tests/support/place.h"
+#include "tests/support/temp.h"
+#include "tests/support/wait.h"
+
+enum { ARGUMENTS_MAX = 24 };
+
+void optraced_init(struct optraced *daemon)
+{
+    memset(daemon, 0, sizeof(*daemon));
+    daemon->dir = temp_create();
+    daemon->socket = temp_path(daemon->dir, "o.sock");
+    daemon->store = temp_path(daemon->dir, "o.db");
+}
+
+void optraced_start(struct optraced *daemon, const char *const *arguments)
+{
+    char *program = place_program("daemon/optraced");
+    const char *argv[ARGUMENTS_MAX + 8] = {program,   "--foreground", "--socket", daemon->socket,
+                                           "--store", daemon->store,  "--verbose"};
+    size_t count = 7;
+
+    for (size_t i = 0; arguments && arguments[i] && i < ARGUMENTS_MAX; i++)
+        argv[count++] = arguments[i];
+    child_deinit(&daemon->child);
+    child_start(&daemon->child, argv, NULL);
+    if (!child_wait_text(&daemon->child, "ready: ", WAIT_MS))
+        fail_msg("optraced did not start: %s", daemon->child.err);
+    free(program);
+}
+
+int optraced_stop(struct optraced *daemon)
+{
+    return child_kill(&daemon->child, SIGTERM);
+}
+
+void optraced_kill(struct optraced *daemon)
+{
+    child_kill(&daemon->child, SIGKILL);
+}
+
+void optraced_deinit(struct optraced *daemon)
+{
+    child_deinit(&daemon->child);
+    temp_destroy(&daemon->dir);
+    free(daemon->socket);
+    free(daemon->store);
+}
+
+/* The only value of the only row, by `take`, before the statement is gone. */
+static void ask(const struct optraced *daemon, const char *sql,
+                void (*take)(sqlite3_stmt *row, void *out), void *out)
+{
+    sqlite3_stmt *row = NULL;
+    sqlite3 *db = NULL;
+
+    if (sqlite3_open_v2(daemon->store, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", daemon->store, sqlite3_errmsg(db));
+    sqlite3_busy_timeout(db, (int)WAIT_MS);
+    if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK || sqlite3_step(row) != SQLITE_ROW)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    take(row, out);
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+}
+
+static void take_int(sqlite3_stmt *row, void *out)
+{
+    int64_t *number = out;
+
+    *number = sqlite3_column_type(row, 0) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 0);
+}
+
+static void take_text(sqlite3_stmt *row, void *out)
+{
+    const char *text = (const char *)sqlite3_column_text(row, 0);
+
+    *(char **)out = strdup(text ? text : "");
+}
+
+int64_t optraced_query(const struct optraced *daemon, const char *sql)
+{
+    int64_t number;
+
+    ask(daemon, sql, take_int, &number);
+    return number;
+}
+
+char *optraced_query_text(const struct optraced *daemon, const char *sql)
+{
+    char *text;
+
+    ask(daemon, sql, take_text, &text);
+    return text;
+}
+
+struct wanted {
+    const struct optraced *daemon;
+    const char *sql;
+    int64_t number;
+};
+
+static bool has_wanted(void *context)
+{
+    const struct wanted *wanted = context;
+
+    return optraced_query(wanted->daemon, wanted->sql) == wanted->number;
+}
+
+void optraced_wait_for(const struct optraced *daemon, const char *sql, int64_t number)
+{
+    struct wanted wanted = {daemon, sql, number};
+
+    if (!wait_until(has_wanted, &wanted, WAIT_MS))
+        fail_msg("%s: %lld, not %lld", sql, (long long)optraced_query(daemon, sql),
+                 (long long)number);
+}
+
+unsigned optraced_count_log(struct optraced *daemon, const char *text)
+{
+    unsigned count = 0;
+
+    child_wait_text(&daemon->child, "no line says this", 1); /* reads what is there */
+    for (const char *at = daemon->child.err; at && (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
