@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk that all printers share: makes values, keeps notes and the first failure. */
+#include "analyze/out.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/out_private.h"
+
+struct out_value out_unknown(enum out_kind kind)
+{
+    return (struct out_value){.kind = kind};
+}
+
+struct out_value out_unknown_as(enum out_kind kind, const char *text)
+{
+    return (struct out_value){.kind = kind, .text = text};
+}
+
+struct out_value out_text(const char *text)
+{
+    return (struct out_value){.kind = OUT_TEXT, .known = text != NULL, .text = text};
+}
+
+struct out_value out_integer(enum out_kind kind, int64_t value)
+{
+    return (struct out_value){.kind = kind, .known = true, .integer = value, .real = (double)value};
+}
+
+struct out_value out_number(enum out_kind kind, double value)
+{
+    return (struct out_value){.kind = kind, .known = !isnan(value), .real = value};
+}
+
+struct out_value out_shapes(const char *json, const char *strides)
+{
+    return (struct out_value){
+        .kind = OUT_SHAPES, .known = json != NULL, .text = json, .detail = strides};
+}
+
+struct out_value out_json_text(const char *json)
+{
+    return (struct out_value){.kind = OUT_JSON, .known = json != NULL, .text = json};
+}
+
+struct out_value out_part(int64_t part, int64_t whole)
+{
+    return (struct out_value){.kind = OUT_PART, .known = true, .integer = part, .whole = whole};
+}
+
+void out_fail(struct out *out, int error)
+{
+    if (!out->error)
+        out->error = error;
+}
+
+void out_write(struct out *out, const char *text)
+{
+    if (!out->error && fputs(text, out->options.stream) == EOF)
+        out_fail(out, errno ? -errno : -EIO);
+}
+
+int out_open(const struct out_options *options, struct out **out)
+{
+    static const struct out_printer *const printers[] = {
+        [OUT_FORMAT_TABLE] = &out_table_printer,
+        [OUT_FORMAT_JSON] = &out_json_printer,
+        [OUT_FORMAT_CSV] = &out_csv_printer,
+        [OUT_FORMAT_WIKI] = &out_wiki_printer,
+    };
+    struct out *made = calloc(1, sizeof(*made));
+    int rc = 0;
+
+    if (!made)
+        return -ENOMEM;
+    made->options = *options;
+    made->printer = printers[options->format];
+    if (made->printer->open)
+        rc = made->printer->open(made);
+    if (rc < 0) {
+        free(made);
+        return rc;
+    }
+    *out = made;
+    return 0;
+}
+
+void out_facts(struct out *out, const struct out_section *section, const struct out_fact *facts,
+               size_t count)
+{
+    if (!out->error && out->printer->facts)
+        out->printer->facts(out, section, facts, count);
+}
+
+void out_table_begin(struct out *out, const struct out_section *section,
+                     const struct out_column *columns, size_t count)
+{
+    out->section = section;
+    out->columns = columns;
+    out->column_count = count;
+    if (!out->error && out->printer->table_begin)
+        out->printer->table_begin(out);
+}
+
+void out_row(struct out *out, const struct out_value *values)
+{
+    if (!out->error && out->printer->row)
+        out->printer->row(out, values);
+}
+
+void out_table_end(struct out *out)
+{
+    if (!out->error && out->printer->table_end)
+        out->printer->table_end(out);
+    out->section = NULL;
+    out->columns = NULL;
+    out->column_count = 0;
+}
+
+void out_note(struct out *out, enum out_note_kind kind, const char *format, ...)
+{
+    struct out_held_note note = {.kind = kind};
+    va_list arguments;
+
+    if (out->error)
+        return;
+    va_start(arguments, format);
+    if (vasprintf(&note.text, format, arguments) < 0)
+        note.text = NULL;
+    va_end(arguments);
+    if (!note.text || array_push(&out->notes, note) < 0) {
+        free(note.text);
+        out_fail(out, -ENOMEM);
+    }
+}
+
+int out_close(struct out **out_pointer, struct diag *diag)
+{
+    struct out *out = *out_pointer;
+    int rc;
+
+    if (!out)
+        return 0;
+    out->printer->close(out);
+    errno = 0;
+    if (!out->error && (fflush(out->options.stream) == EOF || ferror(out->options.stream)))
+        out_fail(out, errno ? -errno : -EIO);
+    rc = out->error;
+    if (rc < 0)
+        diag_set(diag, rc, "cannot write the report: %s", strerror(-rc));
+    for (size_t i = 0; i < out->notes.count; i++)
+        free(out->notes.items[i].text);
+    array_deinit(&out->notes);
+    free(out);
+    *out_pointer = NULL;
+    return rc;
+}

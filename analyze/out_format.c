@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How values look: scaled and wrapped for people, exact for programs. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analyze/out_private.h"
+#include "base/text.h"
+
+void out_format_3(char *text, size_t bytes, double value)
+{
+    char scientific[40];
+    char *exponent;
+    int decimal_exponent;
+
+    if (!isfinite(value)) {
+        snprintf(text, bytes, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    snprintf(scientific, sizeof(scientific), "%.2e", value);
+    exponent = strchr(scientific, 'e');
+    decimal_exponent = atoi(exponent + 1);
+    if (value != 0 && (decimal_exponent < -4 || decimal_exponent >= 2)) {
+        char *end = exponent;
+
+        while (end[-1] == '0')
+            end--;
+        if (end[-1] == '.')
+            end--;
+        snprintf(text, bytes, "%.*s%s", (int)(end - scientific), scientific, exponent);
+        return;
+    }
+    snprintf(text, bytes, "%.3g", value);
+    if (!strchr(text, '.') && strlen(text) + 2 < bytes)
+        strcat(text, ".0");
+}
+
+/* The length of the UTF-8 character at `text`, or 0 when it is none or would steer a terminal. */
+static size_t printable_length(const char *text, size_t left)
+{
+    uint32_t code = 0;
+    size_t length = text_decode(text, left, &code);
+
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : length;
+}
+
+/* Adds text for people, `wrap` columns to a line; lines after the first start with "-  ". */
+static void add_wrapped(struct out_buffer *buffer, const char *text, unsigned wrap)
+{
+    size_t left = strlen(text), columns = 0;
+
+    while (left) {
+        size_t length = printable_length(text, left);
+        char escaped[8];
+        const char *piece = text;
+        size_t piece_length = length, width;
+
+        if (!length) {
+            snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)text[0]);
+            piece = escaped;
+            piece_length = 4;
+            length = 1;
+        }
+        width = text_columns(piece, piece_length);
+        if (wrap && columns && columns + width > wrap) {
+            out_buffer_add(buffer, "\n-  ", 4);
+            columns = 0;
+        }
+        out_buffer_add(buffer, piece, piece_length);
+        columns += width;
+        text += length;
+        left -= length;
+    }
+}
+
+struct scale {
+    double step;
+    const char *const prefixes[6];
+    const char *unit, *bare_unit; /* with and without a prefix */
+};
+
+static const struct scale *scale_of(enum out_kind kind)
+{
+    static const struct scale flop = {1000, {"", "K", "M", "G", "T", "P"}, "FLO", "FLO"};
+    static const struct scale flop_rate = {1000, {"", "K", "M", "G", "T", "P"}, "FLOPS", "FLOPS"};
+    static const struct scale bytes = {1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi"}, "B", "byte"};
+    static const struct scale byte_rate = {
+        1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi"}, "B/s", "byte/s"};
+
+    switch (kind) {
+    case OUT_FLOP:
+        return &flop;
+    case OUT_FLOP_RATE:
+        return &flop_rate;
+    case OUT_BYTES:
+        return &bytes;
+    case OUT_BYTE_RATE:
+        return &byte_rate;
+    default:
+        return NULL;
+    }
+}
+
+static void add_scaled(struct out_buffer *buffer, const struct out_value *value,
+                       const struct scale *scale, char separator)
+{
+    double number = value->real;
+    int prefix = 0;
+
+    if (!value->known) {
+        out_buffer_print(buffer, "N/A%c%s", separator, scale->bare_unit);
+        return;
+    }
+    while (fabs(number) >= scale->step && prefix < 5 && isfinite(number)) {
+        number /= scale->step;
+        prefix++;
+    }
+    out_buffer_print(buffer, "%.2f%c%s%s", number, separator, scale->prefixes[prefix],
+                     prefix ? scale->unit : scale->bare_unit);
+}
+
+static void add_dimensions(struct out_buffer *buffer, const cJSON *list)
+{
+    const cJSON *dimension;
+    const char *comma = "";
+
+    cJSON_ArrayForEach(dimension, list)
+    {
+        if (cJSON_IsNumber(dimension))
+            out_buffer_print(buffer, "%s%.0f", comma, dimension->valuedouble);
+        else
+            out_buffer_print(buffer, "%s?", comma);
+        comma = ",";
+    }
+}
+
+/* {1,3,224,224} for each shape, with -[strides] behind where there are any. */
+static void add_shapes(struct out_buffer *buffer, const struct out_value *value, char separator)
+{
+    cJSON *shapes = cJSON_Parse(value->text);
+    cJSON *strides = value->detail ? cJSON_Parse(value->detail) : NULL;
+    const cJSON *stride = strides ? strides->child : NULL;
+
+    if (!cJSON_IsArray(shapes)) { /* not ours: show what is there */
+        add_wrapped(buffer, value->text, 0);
+        goto out;
+    }
+    for (const cJSON *shape = shapes->child; shape; shape = shape->next) {
+        if (shape != shapes->child)
+            out_buffer_add(buffer, &separator, 1);
+        if (cJSON_IsArray(shape)) {
+            out_buffer_add(buffer, "{", 1);
+            add_dimensions(buffer, shape);
+            out_buffer_add(buffer, "}", 1);
+        } else {
+            out_buffer_add(buffer, "{?}", 3);
+        }
+        if (cJSON_IsArray(stride)) {
+            out_buffer_add(buffer, " -[", 3);
+            add_dimensions(buffer, stride);
+            out_buffer_add(buffer, "]", 1);
+        }
+        stride = stride ? stride->next : NULL;
+    }
+out:
+    cJSON_Delete(shapes);
+    cJSON_Delete(strides);
+}
+
+/* Local time with its offset from UTC. */
+static void add_when(struct out_buffer *buffer, int64_t time_ns)
+{
+    time_t seconds = (time_t)(time_ns / 1000000000);
+    struct tm local;
+    char text[40];
+
+    if (time_ns % 1000000000 < 0)
+        seconds--;
+    if (localtime_r(&seconds, &local) &&
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local))
+        out_buffer_add(buffer, text, strlen(text));
+    else
+        out_buffer_print(buffer, "%" PRId64 " ns", time_ns);
+}
+
+static void add_value(struct out_buffer *buffer, const struct out_value *value, unsigned wrap,
+                      char separator)
+{
+    char text[40];
+
+    if (scale_of(value->kind)) {
+        add_scaled(buffer, value, scale_of(value->kind), separator);
+        return;
+    }
+    if (!value->known) {
+        out_buffer_print(buffer, "%s", value->text ? value->text : "N/A");
+        return;
+    }
+    switch (value->kind) {
+    case OUT_RANK:
+        out_buffer_print(buffer, "#%" PRId64, value->integer);
+        break;
+    case OUT_INT:
+        out_buffer_print(buffer, "%" PRId64, value->integer);
+        break;
+    case OUT_REAL:
+        out_buffer_print(buffer, "%.10g", value->real);
+        break;
+    case OUT_NS:
+        out_format_3(text, sizeof(text), value->real * 1e-9);
+        out_buffer_add(buffer, text, strlen(text));
+        break;
+    case OUT_SHARE:
+        out_buffer_print(buffer, "%.1f%%", value->real * 100);
+        break;
+    case OUT_SHAPES:
+        add_shapes(buffer, value, separator == '\n' ? '\n' : ',');
+        break;
+    case OUT_WHEN:
+        add_when(buffer, value->integer);
+        break;
+    case OUT_BOOL:
+        out_buffer_print(buffer, "%s", value->integer ? "yes" : "no");
+        break;
+    case OUT_PART:
+        if (value->integer != value->whole)
+            out_buffer_print(buffer, "of %" PRId64 "/%" PRId64 " ops", value->integer,
+                             value->whole);
+        break;
+    default: /* OUT_TEXT, OUT_JSON */
+        add_wrapped(buffer, value->text, wrap);
+        break;
+    }
+}
+
+void out_format_value(struct out_buffer *buffer, const struct out_value *value, unsigned wrap)
+{
+    add_value(buffer, value, wrap, '\n');
+}
+
+void out_format_inline(struct out_buffer *buffer, const struct out_value *value)
+{
+    add_value(buffer, value, 0, ' ');
+}
+
+bool out_is_integer(enum out_kind kind)
+{
+    return kind == OUT_INT || kind == OUT_RANK || kind == OUT_WHEN || kind == OUT_BOOL ||
+           kind == OUT_PART;
+}
+
+bool out_is_text(enum out_kind kind)
+{
+    return kind == OUT_TEXT || kind == OUT_SHAPES || kind == OUT_JSON;
+}
+
+void out_format_real(char *text, size_t bytes, double value)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, bytes, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+}
