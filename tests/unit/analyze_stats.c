@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions that pass over what is not known, and percentiles by nearest rank. */
+#include <math.h>
+
+#include "analyze/stats.h"
+#include "tests/support/check.h"
+
+static void reductions_pass_over_unknown(void **state)
+{
+    struct stats_reducer reducer = {0};
+
+    assert_true(isnan(stats_reduced(&reducer, STATS_SUM)));
+    stats_add(&reducer, NAN);
+    assert_true(isnan(stats_reduced(&reducer, STATS_MEAN)));
+    stats_add(&reducer, 3);
+    stats_add(&reducer, -1);
+    stats_add(&reducer, NAN);
+    stats_add(&reducer, 4);
+    CHECK_U64(reducer.known_count, 3);
+    CHECK_NEAR(stats_reduced(&reducer, STATS_MAX), 4, 0);
+    CHECK_NEAR(stats_reduced(&reducer, STATS_MIN), -1, 0);
+    CHECK_NEAR(stats_reduced(&reducer, STATS_SUM), 6, 0);
+    CHECK_NEAR(stats_reduced(&reducer, STATS_MEAN), 2, 1e-12);
+}
+
+static void percentile_is_nearest_rank(void **state)
+{
+    double ten[10], thousand[1000], one = 7;
+
+    for (int i = 0; i < 10; i++)
+        ten[i] = i + 1;
+    for (int i = 0; i < 1000; i++)
+        thousand[i] = i + 1;
+    CHECK_NEAR(stats_percentile(ten, 10, 0), 1, 0);
+    CHECK_NEAR(stats_percentile(ten, 10, 10), 1, 0);
+    CHECK_NEAR(stats_percentile(ten, 10, 11), 2, 0);
+    CHECK_NEAR(stats_percentile(ten, 10, 50), 5, 0);
+    CHECK_NEAR(stats_percentile(ten, 10, 90), 9, 0);
+    CHECK_NEAR(stats_percentile(ten, 10, 99), 10, 0);
+    CHECK_NEAR(stats_percentile(ten, 10, 100), 10, 0);
+    CHECK_NEAR(stats_percentile(thousand, 1000, 99.9), 999, 0);
+    CHECK_NEAR(stats_percentile(thousand, 1000, 99.91), 1000, 0);
+    CHECK_NEAR(stats_percentile(&one, 1, 50), 7, 0);
+}
+
+static void sort_is_ascending(void **state)
+{
+    double values[] = {3, -2, 10, 0};
+
+    stats_sort(values, 4);
+    CHECK_NEAR(values[0], -2, 0);
+    CHECK_NEAR(values[1], 0, 0);
+    CHECK_NEAR(values[3], 10, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reductions_pass_over_unknown),
+        cmocka_unit_test(percentile_is_nearest_rank),
+        cmocka_unit_test(sort_is_ascending),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
