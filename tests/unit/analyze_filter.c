@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each condition on an op, and all together. */
+#include <math.h>
+
+#include "analyze/filter.h"
+#include "tests/support/check.h"
+
+static const struct op_row conv = {
+    .name = "stem.conv1", .type = "Conv", .input_dtypes = "[\"f32\",null]"};
+
+static bool passes_name(const char *pattern, const char *name)
+{
+    struct op_row op = {.name = name, .type = "Conv"};
+    struct filter filter = {0};
+    struct diag diag = {0};
+    bool passes;
+
+    if (filter_set_pattern(&filter, pattern, &diag) < 0)
+        fail_msg("%s", diag.text);
+    passes = filter_passes(&filter, &op, 1);
+    filter_deinit(&filter);
+    return passes;
+}
+
+static void empty_filter_passes_all(void **state)
+{
+    struct filter filter = {0};
+
+    assert_true(filter_passes(&filter, &conv, NAN));
+}
+
+static void names_match_from_the_start(void **state)
+{
+    assert_true(passes_name("stem", "stem.conv1"));
+    assert_true(passes_name(".*conv", "stem.conv1"));
+    assert_true(passes_name("conv*", "con"));
+    assert_true(passes_name("", "anything"));
+    assert_true(passes_name("\xc3\xa4.$", "\xc3\xa4\xc3\xb6"));
+    assert_true(passes_name("a.b", "a\xff\x62") == false); /* a byte that is no UTF-8 is no . */
+    assert_false(passes_name("conv", "stem.conv1"));
+    assert_false(passes_name("stem$", "stem.conv1"));
+    assert_false(passes_name("a|conv", "stem.conv1"));
+}
+
+static void bad_patterns_say_where(void **state)
+{
+    struct filter filter = {0};
+    struct diag diag = {0};
+
+    assert_int_equal(filter_set_pattern(&filter, "conv(", &diag), -EINVAL);
+    CHECK_CONTAINS(diag.text, "\"conv(\" is no regular expression");
+    CHECK_CONTAINS(diag.text, "at character 5");
+    assert_int_equal(diag.offset, 5);
+    assert_null(filter.name_pattern);
+}
+
+static void endless_patterns_give_up(void **state)
+{
+    char name[64];
+    struct op_row op = {.name = name, .type = "Conv"};
+    struct filter filter = {0};
+
+    memset(name, 'a', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    CHECK_OK(filter_set_pattern(&filter, "((a+)+)+[^a]", NULL));
+    assert_false(filter_passes(&filter, &op, 1));
+    assert_true(filter.gave_up);
+    filter_deinit(&filter);
+}
+
+static void types_are_exact(void **state)
+{
+    const char *const types[] = {"Relu", "Conv"};
+    struct filter filter = {.types = types, .type_count = 2};
+
+    assert_true(filter_passes(&filter, &conv, 1));
+    filter.type_count = 1;
+    assert_false(filter_passes(&filter, &conv, 1));
+}
+
+static void dtypes_have_two_spellings(void **state)
+{
+    struct op_row none = {.name = "a", .type = "b"};
+    struct op_row odd = {.name = "a", .type = "b", .input_dtypes = "no json"};
+    struct filter filter = {.input_dtype = "Float32"};
+
+    assert_true(filter_passes(&filter, &conv, 1));
+    filter.input_dtype = "F32";
+    assert_true(filter_passes(&filter, &conv, 1));
+    filter.input_dtype = "i8";
+    assert_false(filter_passes(&filter, &conv, 1));
+    assert_false(filter_passes(&filter, &none, 1));
+    assert_false(filter_passes(&filter, &odd, 1));
+}
+
+static void bounds_are_inclusive(void **state)
+{
+    struct filter filter = {.has_min = true, .min_ns = 10, .has_max = true, .max_ns = 20};
+
+    assert_true(filter_passes(&filter, &conv, 10));
+    assert_true(filter_passes(&filter, &conv, 20));
+    assert_false(filter_passes(&filter, &conv, 9));
+    assert_false(filter_passes(&filter, &conv, 21));
+    assert_false(filter_passes(&filter, &conv, NAN));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_filter_passes_all), cmocka_unit_test(names_match_from_the_start),
+        cmocka_unit_test(bad_patterns_say_where),  cmocka_unit_test(endless_patterns_give_up),
+        cmocka_unit_test(types_are_exact),         cmocka_unit_test(dtypes_have_two_spellings),
+        cmocka_unit_test(bounds_are_inclusive),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Windows of time and ranges of runs, as texts. */
+#include <time.h>
+
+#include "analyze/selection.h"
+#include "tests/support/check.h"
+
+#define S INT64_C(1000000000)
+
+static void check_window(const char *text, int64_t from_ns, int64_t until_ns)
+{
+    struct selection_window window;
+    struct diag diag = {0};
+    int64_t from, until;
+
+    if (selection_parse_window(text, &window, &diag) < 0)
+        fail_msg("\"%s\": %s", text, diag.text);
+    selection_resolve_window(&window, 1000 * S, 1100 * S, &from, &until);
+    if (from != from_ns || until != until_ns)
+        fail_msg("\"%s\" is %lld..%lld, not %lld..%lld", text, (long long)from, (long long)until,
+                 (long long)from_ns, (long long)until_ns);
+}
+
+static void windows_are_read(void **state)
+{
+    check_window("1s..2s", 1001 * S, 1002 * S);
+    check_window("1..2.5", 1001 * S, 1002 * S + S / 2);
+    check_window("20ms..", 1000 * S + S / 50, INT64_MAX);
+    check_window("..300us", INT64_MIN, 1000 * S + 300000);
+    check_window("10ns..1m", 1000 * S + 10, 1060 * S);
+    check_window("-10s..", 1090 * S, INT64_MAX);
+    check_window("-1h..-1s", 1100 * S - 3600 * S, 1099 * S);
+    check_window("..", INT64_MIN, INT64_MAX);
+    check_window("@1700000000.123456789..@1700000001", 1700000000123456789, 1700000001 * S);
+    check_window("2023-11-14T22:13:20Z..2023-11-14T22:13:20.5Z", 1700000000 * S,
+                 1700000000 * S + S / 2);
+}
+
+static void local_time_is_local(void **state)
+{
+    setenv("TZ", "UTC-3", 1); /* three hours east */
+    tzset();
+    check_window("2023-11-15T01:13:20..", 1700000000 * S, INT64_MAX);
+    unsetenv("TZ");
+    tzset();
+}
+
+static void wrong_windows_are_refused(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "1s",
+        "1s.2s",
+        "x..2s",
+        "1s..2x",
+        "1e3..",
+        "0x10..",
+        "1.2.3..",
+        "@..",
+        "@1x..",
+        "2023-13-01T00:00:00..",
+        "1s..2s..3s",
+        "--1s..",
+        "..-",
+        "@1.5.5..",
+        "2023-11-14..",
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct selection_window window;
+        struct diag diag = {0};
+
+        if (selection_parse_window(texts[i], &window, &diag) != -EINVAL)
+            fail_msg("\"%s\" was accepted", texts[i]);
+        assert_true(diag.text[0]);
+    }
+}
+
+static void huge_offsets_do_not_overflow(void **state)
+{
+    struct selection_window window;
+    int64_t from, until;
+
+    CHECK_OK(selection_parse_window("99999999999999999h..@9999999999", &window, NULL));
+    selection_resolve_window(&window, INT64_MAX - 5, INT64_MAX, &from, &until);
+    assert_true(from == INT64_MAX);
+}
+
+static void runs_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t first, last;
+    } good[] = {
+        {"1..3", 1, 3}, {"7", 7, 7}, {"4..", 4, INT64_MAX}, {"..9", 1, 9}, {"..", 1, INT64_MAX}};
+    static const char *const bad[] = {"",     "0",  "3..1",  "a",
+                                      "1..b", "-1", "1...3", "99999999999999999"};
+    int64_t first, last;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        CHECK_OK(selection_parse_runs(good[i].text, &first, &last, NULL));
+        CHECK_U64((uint64_t)first, (uint64_t)good[i].first);
+        CHECK_U64((uint64_t)last, (uint64_t)good[i].last);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct diag diag = {0};
+
+        if (selection_parse_runs(bad[i], &first, &last, &diag) != -EINVAL)
+            fail_msg("\"%s\" was accepted", bad[i]);
+        CHECK_CONTAINS(diag.text, "A..B");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_are_read),
+        cmocka_unit_test(local_time_is_local),
+        cmocka_unit_test(wrong_windows_are_refused),
+        cmocka_unit_test(huge_offsets_do_not_overflow),
+        cmocka_unit_test(runs_are_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
