@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same op in several sessions becomes one row. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query_ops_private.h"
+
+static int compare_texts(const char *a, const char *b)
+{
+    if (!a || !b)
+        return (a != NULL) - (b != NULL);
+    return strcmp(a, b);
+}
+
+static int compare_identity(const struct op_row *a, const struct op_row *b)
+{
+    int order = compare_texts(a->name, b->name);
+
+    if (!order)
+        order = compare_texts(a->type, b->type);
+    if (!order)
+        order = compare_texts(a->node_id, b->node_id);
+    if (!order)
+        order = compare_texts(a->device, b->device);
+    if (!order)
+        order = compare_texts(a->input_shapes, b->input_shapes);
+    if (!order)
+        order = compare_texts(a->input_dtypes, b->input_dtypes);
+    return order;
+}
+
+/* Equal ops stand in the order of their rows. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct op_row *left = *(const struct op_row *const *)a;
+    const struct op_row *right = *(const struct op_row *const *)b;
+    int order = compare_identity(left, right);
+
+    return order ? order : (left > right) - (left < right);
+}
+
+static double add_known(double a, double b)
+{
+    return isnan(a) ? b : isnan(b) ? a : a + b;
+}
+
+static void add_cost(struct op_cost *into, const struct op_cost *from)
+{
+    into->calls += from->calls;
+    into->end_ns = add_known(into->end_ns, from->end_ns);
+    into->kern_ns = add_known(into->kern_ns, from->kern_ns);
+    into->exec_ns = add_known(into->exec_ns, from->exec_ns);
+    into->min_ns = fmin(into->min_ns, from->min_ns);
+    into->max_ns = fmax(into->max_ns, from->max_ns);
+    into->computation_flop = add_known(into->computation_flop, from->computation_flop);
+    into->memory_bytes = add_known(into->memory_bytes, from->memory_bytes);
+}
+
+int merge_equal_ops(struct ops_answer *answer)
+{
+    size_t count = answer->rows.count, kept = 0;
+    struct op_row *rows = answer->rows.items;
+    struct op_row **order = malloc((count ? count : 1) * sizeof(*order));
+    bool *is_merged = calloc(count ? count : 1, sizeof(*is_merged));
+
+    if (!order || !is_merged) {
+        free(order);
+        free(is_merged);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++)
+        order[i] = &rows[i];
+    qsort(order, count, sizeof(*order), compare_places);
+    for (size_t i = 1, first = 0; i < count; i++) {
+        if (compare_identity(order[first], order[i]) != 0) {
+            first = i;
+            continue;
+        }
+        for (int side = 0; side < OP_SIDES; side++)
+            add_cost(&order[first]->cost[side], &order[i]->cost[side]);
+        is_merged[order[i] - rows] = true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!is_merged[i])
+            rows[kept++] = rows[i];
+    }
+    answer->rows.count = kept;
+    free(order);
+    free(is_merged);
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Questions to a store, answered in typed rows. All SQL of profile_analyze that a report needs is
+ * in query_*.c; nothing here prints, filters for a person or knows columns of a table on the
+ * screen.
+ *
+ * Texts in rows belong to the row's container and live until its _deinit(). Unknown texts are NULL,
+ * unknown integers STORE_NULL, unknown doubles NaN. Functions return 0 or a negative errno with a
+ * sentence in diag; containers may be given to _deinit() after either. One thread.
+ */
+#ifndef OPTRACE_ANALYZE_QUERY_H
+#define OPTRACE_ANALYZE_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/selection.h"
+#include "base/array.h"
+#include "base/diag.h"
+#include "schema/store.h"
+
+/* Texts that rows point to. */
+struct query_texts {
+    ARRAY_OF(char *) kept;
+    bool failed; /* memory ran out: some text is NULL that should not be */
+};
+void query_texts_deinit(struct query_texts *texts);
+
+/* --- Sessions: query_sessions.c --- */
+
+struct session_row {
+    int64_t session_id, start_ns, end_ns; /* end_ns: of the last event while it runs */
+    bool is_running;
+    const char *program, *command, *host, *source, *end_reason, *note, *models;
+    int64_t pid;
+    int64_t op_count, run_count, warmup_count, lost_count;
+};
+
+struct session_rows {
+    ARRAY_OF(struct session_row) rows; /* by start */
+    struct query_texts texts;
+};
+int query_sessions(struct store *store, struct session_rows *out, struct diag *diag);
+void session_rows_deinit(struct session_rows *sessions);
+
+/* --- Ops: query_ops.c --- */
+
+/* What to count; {0} with `session_ids` set is one report's default. */
+struct ops_question {
+    const int64_t *session_ids;
+    size_t session_count;
+    const struct selection_window *window; /* NULL: all of the time */
+    int64_t first_run, last_run;           /* both 0: every finished run that is not a warm-up */
+    bool warmups;                          /* warm-ups count too */
+    bool totals;                           /* totals over all that is counted, also outside of runs;
+                                              else what one run takes in the mean */
+    bool labels;                           /* rows for labels too */
+};
+
+/* What one op took on one side, in one run or in total. */
+struct op_cost {
+    uint64_t calls;                  /* in total; 0: never there */
+    double end_ns, kern_ns, exec_ns; /* end - start without nested ops, kern - start, end - kern */
+    double min_ns, max_ns;           /* of single calls */
+    double computation_flop;         /* of the calls that end_ns is for */
+    double memory_bytes;
+};
+
+enum op_side { OP_HOST, OP_DEVICE, OP_SIDES };
+
+struct op_row {
+    int64_t op_id, session_id;
+    const char *name, *type, *node_id, *device, *source, *origin;
+    const char *input_shapes, *input_strides, *input_dtypes; /* JSON lists */
+    const char *output_shapes, *output_dtypes;
+    const char *params;                     /* JSON object */
+    int64_t computation_flop, memory_bytes; /* of one call */
+    bool is_label;
+    struct op_cost cost[OP_SIDES];
+};
+
+struct loss_row {
+    int64_t session_id;
+    const char *lane; /* NULL: not known */
+    const char *reason;
+    int64_t lost_count, start_ns, end_ns;
+};
+
+struct unfinished_row {
+    int64_t session_id, start_ns;
+    const char *op, *type, *lane;
+};
+
+struct ops_answer {
+    ARRAY_OF(struct op_row) rows; /* in the order in which they were defined; also never called */
+    double total_ns[OP_SIDES];    /* end_ns of all rows but labels; NaN: nothing there */
+    uint64_t runs, warmups_left_out;
+    double divisor;  /* runs, or 1 for totals */
+    bool is_per_run; /* values are means of one run */
+    double *run_ns;  /* durations of the counted runs that ended, ascending */
+    size_t run_ns_count;
+    double wall_ns[OP_SIDES];    /* time that counted runs, or else counted ops, span; NaN: none */
+    double covered_ns[OP_SIDES]; /* of it, with an op on some lane of that side */
+    bool wall_is_runs;
+    bool covered_is_exact;
+    uint64_t event_count, outside_count, bad_count;
+    ARRAY_OF(struct loss_row) losses;
+    ARRAY_OF(struct unfinished_row) unfinished; /* the first of them */
+    uint64_t unfinished_count;
+    struct query_texts texts;
+};
+int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
+              struct diag *diag);
+void ops_answer_deinit(struct ops_answer *answer);
+
+#endif

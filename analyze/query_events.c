@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Feeding events to a scan. Each row goes through one call of an aggregate function of ours, which
+ * keeps its sums in the scan: no sorting, no row handed back (GROUP BY needs a sorter of all rows).
+ * event_batch says which rows can belong to the time and the sessions asked for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/query_private.h"
+
+struct row_range {
+    int64_t first, last;
+};
+struct row_ranges ARRAY_FIELDS(struct row_range);
+
+static int64_t argument(sqlite3_value *value)
+{
+    int64_t number = sqlite3_value_int64(value);
+
+    if (number == 0 && sqlite3_value_type(value) == SQLITE_NULL)
+        return STORE_NULL;
+    return number;
+}
+
+/* scan_events(lane_id, op_id, run, start_ns, dur_ns, kern_ns) */
+static void step(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct scan_event event = {
+        .lane_id = argument(values[0]),
+        .op_id = argument(values[1]),
+        .run = argument(values[2]),
+        .start_ns = argument(values[3]),
+        .dur_ns = argument(values[4]),
+        .kern_ns = argument(values[5]),
+    };
+
+    scan_add(sqlite3_user_data(context), &event);
+}
+
+static void finish(sqlite3_context *context)
+{
+    sqlite3_result_null(context);
+}
+
+/* The window that encloses those of all sessions. */
+static void find_bounds(const struct scan *scan, int64_t *from_ns, int64_t *until_ns)
+{
+    *from_ns = INT64_MAX;
+    *until_ns = INT64_MIN;
+    for (size_t i = 0; i < scan->session_count; i++) {
+        if (scan->sessions[i].from_ns < *from_ns)
+            *from_ns = scan->sessions[i].from_ns;
+        if (scan->sessions[i].until_ns > *until_ns)
+            *until_ns = scan->sessions[i].until_ns;
+    }
+}
+
+static int find_ranges(struct store *store, const struct scan *scan, struct row_ranges *ranges,
+                       struct diag *diag)
+{
+    int64_t from_ns, until_ns, low = INT64_MAX, high = INT64_MIN;
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(store,
+                           "SELECT first_rowid, last_rowid FROM event_batch"
+                           " WHERE end_ns >= ?1 AND start_ns < ?2"
+                           "   AND session_max >= ?3 AND session_min <= ?4 ORDER BY first_rowid",
+                           &statement, diag);
+
+    find_bounds(scan, &from_ns, &until_ns);
+    for (size_t i = 0; i < scan->session_count; i++) {
+        low = scan->sessions[i].session_id < low ? scan->sessions[i].session_id : low;
+        high = scan->sessions[i].session_id > high ? scan->sessions[i].session_id : high;
+    }
+    if (rc == 0) {
+        sqlite3_bind_int64(statement, 1, from_ns);
+        sqlite3_bind_int64(statement, 2, until_ns);
+        sqlite3_bind_int64(statement, 3, low);
+        sqlite3_bind_int64(statement, 4, high);
+    }
+    while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
+        struct row_range range = {query_int(statement, 0), query_int(statement, 1)};
+        struct row_range *last = ranges->count ? &ranges->items[ranges->count - 1] : NULL;
+
+        rc = 0;
+        if (last && last->last + 1 == range.first)
+            last->last = range.last;
+        else
+            rc = array_push(ranges, range);
+    }
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+int query_events(struct store *store, struct scan *scan, struct diag *diag)
+{
+    sqlite3 *db = store_handle(store);
+    struct row_ranges ranges = {0};
+    sqlite3_stmt *statement = NULL;
+    int rc = find_ranges(store, scan, &ranges, diag);
+    int code;
+
+    if (rc < 0)
+        goto out;
+    code = sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8 | SQLITE_DIRECTONLY, scan,
+                                   NULL, step, finish);
+    if (code != SQLITE_OK) {
+        rc = store_fail(store, code, "read", diag);
+        goto out;
+    }
+    rc = query_prepare(store,
+                       "SELECT scan_events(lane_id, op_id, run, start_ns, dur_ns, kern_ns)"
+                       "  FROM event WHERE rowid BETWEEN ?1 AND ?2",
+                       &statement, diag);
+    for (size_t i = 0; i < ranges.count && rc == 0; i++) {
+        sqlite3_bind_int64(statement, 1, ranges.items[i].first);
+        sqlite3_bind_int64(statement, 2, ranges.items[i].last);
+        rc = query_step(store, statement, diag);
+        rc = rc < 0 ? rc : scan->error;
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    /* The function points to the scan, which will not outlive its caller. */
+    sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+out:
+    array_deinit(&ranges);
+    return rc == -ENOMEM ? diag_set(diag, rc, "no memory to sum up the events") : rc;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which sessions a store holds; and the small helpers of all queries. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query_private.h"
+
+int query_prepare(struct store *store, const char *sql, sqlite3_stmt **out_statement,
+                  struct diag *diag)
+{
+    int code = sqlite3_prepare_v2(store_handle(store), sql, -1, out_statement, NULL);
+
+    return code == SQLITE_OK ? 0 : store_fail(store, code, "read", diag);
+}
+
+int query_step(struct store *store, sqlite3_stmt *statement, struct diag *diag)
+{
+    int code = sqlite3_step(statement);
+
+    if (code == SQLITE_ROW)
+        return 1;
+    return code == SQLITE_DONE ? 0 : store_fail(store, code, "read", diag);
+}
+
+int64_t query_int(sqlite3_stmt *statement, int column)
+{
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+        return STORE_NULL;
+    return sqlite3_column_int64(statement, column);
+}
+
+const char *query_keep(struct query_texts *texts, const char *text)
+{
+    char *copy;
+
+    if (!text)
+        return NULL;
+    copy = strdup(text);
+    if (!copy || array_push(&texts->kept, copy) < 0) {
+        free(copy);
+        texts->failed = true;
+        return NULL;
+    }
+    return copy;
+}
+
+const char *query_text(struct query_texts *texts, sqlite3_stmt *statement, int column)
+{
+    return query_keep(texts, (const char *)sqlite3_column_text(statement, column));
+}
+
+void query_texts_deinit(struct query_texts *texts)
+{
+    for (size_t i = 0; i < texts->kept.count; i++)
+        free(texts->kept.items[i]);
+    array_deinit(&texts->kept);
+}
+
+static const char sessions_sql[] =
+    "SELECT s.session_id, s.start_ns,"
+    "       coalesce(s.end_ns,"
+    "                (SELECT max(end_ns) FROM event_batch b"
+    "                  WHERE s.session_id BETWEEN b.session_min AND b.session_max), s.start_ns),"
+    "       s.end_ns IS NULL, s.program, s.command, s.host, s.source, s.end_reason, s.note, s.pid,"
+    "       (SELECT group_concat(coalesce(m.name, m.path), ', ') FROM model m"
+    "         WHERE m.session_id = s.session_id),"
+    "       (SELECT count(*) FROM op o WHERE o.session_id = s.session_id),"
+    "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id),"
+    "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id AND r.warmup),"
+    "       (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id)"
+    "  FROM session s ORDER BY s.start_ns, s.session_id";
+
+static void read_session(struct query_texts *texts, sqlite3_stmt *row, struct session_row *out)
+{
+    *out = (struct session_row){
+        .session_id = query_int(row, 0),
+        .start_ns = query_int(row, 1),
+        .end_ns = query_int(row, 2),
+        .is_running = sqlite3_column_int(row, 3) != 0,
+        .program = query_text(texts, row, 4),
+        .command = query_text(texts, row, 5),
+        .host = query_text(texts, row, 6),
+        .source = query_text(texts, row, 7),
+        .end_reason = query_text(texts, row, 8),
+        .note = query_text(texts, row, 9),
+        .pid = query_int(row, 10),
+        .models = query_text(texts, row, 11),
+        .op_count = query_int(row, 12),
+        .run_count = query_int(row, 13),
+        .warmup_count = query_int(row, 14),
+        .lost_count = query_int(row, 15),
+    };
+}
+
+int query_sessions(struct store *store, struct session_rows *out, struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc;
+
+    *out = (struct session_rows){0};
+    rc = query_prepare(store, sessions_sql, &statement, diag);
+    while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
+        struct session_row row;
+
+        read_session(&out->texts, statement, &row);
+        rc = out->texts.failed ? -ENOMEM : array_push(&out->rows, row);
+    }
+    sqlite3_finalize(statement);
+    return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the list of sessions") : rc;
+}
+
+void session_rows_deinit(struct session_rows *sessions)
+{
+    array_deinit(&sessions->rows);
+    query_texts_deinit(&sessions->texts);
+}
