@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MegEngine's profile JSON into tables: what stands where, and damage by its place. */
+#include <sqlite3.h>
+
+#include "analyze/import_megengine.h"
+#include "tests/support/check.h"
+
+/* Two operators on two devices and two threads, one that never ran; made for this test. */
+static const char profile[] =
+    "{ \"graph_exec\": {"
+    "   \"operator\": {"
+    "     \"12\": "
+    "{\"node_type\":\"operator\",\"id\":\"12\",\"name\":\"relu\",\"type\":\"Elemwise\","
+    "              \"input\":[\"3\"],\"output\":[\"4\"]},"
+    "     \"7\": {\"name\":\"conv\",\"type\":\"ConvolutionForward\",\"input\":[\"1\",2],"
+    "             \"output\":[\"3\",\"9\"]},"
+    "     \"30\": {\"type\":\"Host2DeviceCopy\"}},"
+    "   \"var\": {"
+    "     \"1\": {\"name\":\"data\",\"mem_plan\":{\"mem_chunk_id\":\"chk1\",\"offset_byte\":64,"
+    "             \"layout\":{\"shape\":[1,3],\"stride\":[3,1],\"dtype\":\"Float32\"}}},"
+    "     \"2\": "
+    "{\"name\":\"weight\",\"mem_plan\":{\"layout\":{\"shape\":[4],\"dtype\":\"Int8\"}}},"
+    "     \"3\": {\"name\":\"out\",\"mem_plan\":null},"
+    "     \"4\": {\"name\":\"final\",\"mem_plan\":{\"layout\":{\"dtype\":\"QuantizedS8\"}}},"
+    "     \"9\": {\"name\":\"scratch\"}},"
+    "   \"mem_chunk\": {\"chk1\": {\"id\":\"chk1\",\"size\":4096,\"owner_var\":\"1\"}},"
+    "   \"comp_seq\": [\"7\",\"12\"]},"
+    " \"profiler\": {"
+    "   \"device\": {"
+    "     \"7\": {\"CompNode(\\\"gpu0:0\\\" from \\\"xpux:0\\\")\": "
+    "{\"start\":0.001,\"kern\":0.0015,\"end\":0.002},"
+    "             \"CompNode(\\\"cpu0:0\\\" from \\\"cpux:0\\\")\": "
+    "{\"start\":0.001,\"kern\":0.001,\"end\":0.0011}}},"
+    "   \"host\": {"
+    "     \"7\": {\"main\": {\"start\":-0.5,\"kern\":-1,\"end\":-0.25}},"
+    "     \"12\": {\"worker\": {\"start\":0.25,\"kern\":0.5,\"end\":0.75}}},"
+    "   \"opr_footprint\": {"
+    "     \"7\": "
+    "{\"computation\":200,\"memory\":100,\"in_shapes\":[[1,3],[4]],\"out_shapes\":[[1,4]],"
+    "             \"in_layouts\":[[6,2],null],\"param\":{\"pad\":1}},"
+    "     \"12\": "
+    "{\"computation\":null,\"memory\":8,\"in_shapes\":[[1,4]],\"out_shapes\":[[1,4]],\"param\":{}}}"
+    ","
+    "   \"opr_internal_pf\": {} } }";
+
+static struct store *import(const char *text, struct diag *diag, int *out_rc)
+{
+    cJSON *root = cJSON_Parse(text);
+    struct store *store;
+
+    assert_non_null(root);
+    CHECK_OK(store_open("", STORE_MEMORY, &store, diag));
+    *out_rc = import_megengine(root, "profile.json", store, diag);
+    cJSON_Delete(root);
+    return store;
+}
+
+/* Rows of a query as "a|b;c|d", NULL as "-". */
+static void check_rows(struct store *store, const char *sql, const char *wanted)
+{
+    sqlite3_stmt *statement;
+    char text[2048] = "";
+
+    assert_int_equal(sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL), SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        for (int i = 0; i < sqlite3_column_count(statement); i++) {
+            const char *value = (const char *)sqlite3_column_text(statement, i);
+
+            strcat(text, i ? "|" : text[0] ? ";" : "");
+            strcat(text, value ? value : "-");
+        }
+    }
+    sqlite3_finalize(statement);
+    assert_string_equal(text, wanted);
+}
+
+static void tables_hold_the_profile(void **state)
+{
+    struct diag diag = {0};
+    int rc;
+    struct store *store = import(profile, &diag, &rc);
+
+    CHECK_OK(rc);
+    check_rows(store, "SELECT clock, source, end_reason, note FROM session",
+               "foreign|megengine|imported|profile.json: the last run only; host and device times "
+               "have different zeros");
+    check_rows(store,
+               "SELECT client_op, name, type, node_id, input_shapes, input_dtypes, output_dtypes,"
+               " params, computation_flop, memory_bytes FROM op ORDER BY client_op",
+               "1|conv|ConvolutionForward|7|[[1,3],[4]]|[\"f32\", \"i8\"]|[null, null]|"
+               "{\"pad\":1,\"input_strides\":[[6,2],null]}|200|100;"
+               "2|relu|Elemwise|12|[[1,4]]|[null]|[\"QuantizedS8\"]|-|-|8;"
+               "3|30|Host2DeviceCopy|30|-|-|-|-|-|-");
+    check_rows(store, "SELECT kind, name, device FROM lane ORDER BY lane_id",
+               "thread|main|-;thread|worker|-;"
+               "stream|CompNode(\"gpu0:0\" from \"xpux:0\")|gpu0:0;"
+               "queue|CompNode(\"cpu0:0\" from \"cpux:0\")|cpu0:0");
+    /* Host times begin before their zero and are moved up; -1 is no kernel. */
+    check_rows(
+        store,
+        "SELECT l.name LIKE 'Comp%', o.name, e.run, e.start_ns, e.dur_ns, e.kern_ns"
+        "  FROM event e JOIN lane l USING (lane_id) JOIN op o USING (op_id) ORDER BY e.rowid",
+        "0|conv|1|0|250000000|-;0|relu|1|750000000|500000000|250000000;"
+        "1|conv|1|1000000|1000000|500000;1|conv|1|1000000|100000|0");
+    check_rows(store, "SELECT run, start_ns, end_ns, warmup FROM run", "1|0|1250000000|0");
+    check_rows(store, "SELECT client_chunk, size_bytes, owner FROM mem_chunk", "chk1|4096|data");
+    check_rows(
+        store,
+        "SELECT v.client_var, v.name, v.dtype, v.shape, o.name, c.client_chunk, v.offset_bytes"
+        "  FROM variable v LEFT JOIN op o ON o.op_id = v.producer_op"
+        "  LEFT JOIN mem_chunk c USING (mem_chunk_id) ORDER BY v.client_var",
+        "1|data|f32|[1,3]|-|chk1|64;2|weight|i8|[4]|-|-|-;3|out|-|-|conv|-|-;"
+        "4|final|QuantizedS8|-|relu|-|-;9|scratch|-|-|conv|-|-");
+    store_close(&store);
+}
+
+static void graph_may_stand_inside(void **state)
+{
+    struct diag diag = {0};
+    int rc;
+    struct store *store = import(
+        "{\"profiler\":{\"graph_exec\":{\"operator\":{\"1\":{\"name\":\"a\",\"type\":\"t\"}}},"
+        "\"device\":{},\"host\":{\"1\":{\"main\":{\"start\":0,\"kern\":0,\"end\":1}}}}}",
+        &diag, &rc);
+
+    CHECK_OK(rc);
+    check_rows(store, "SELECT count(*), sum(dur_ns) FROM event", "1|1000000000");
+    store_close(&store);
+}
+
+static void two_profiles_fit_one_store(void **state)
+{
+    struct diag diag = {0};
+    cJSON *root = cJSON_Parse(profile);
+    struct store *store;
+
+    CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
+    CHECK_OK(import_megengine(root, "a", store, &diag));
+    CHECK_OK(import_megengine(root, "b", store, &diag));
+    check_rows(store, "SELECT count(*), count(DISTINCT session_id) FROM session", "2|2");
+    check_rows(store, "SELECT session_id, count(*), min(op_id) FROM op GROUP BY 1", "1|3|1;2|3|4");
+    cJSON_Delete(root);
+    store_close(&store);
+}
+
+static void other_documents_are_not_recognised(void **state)
+{
+    static const char *const texts[] = {
+        "[]",
+        "{}",
+        "3",
+        "{\"traceEvents\":[]}",
+        "{\"graph_exec\":{}}",
+        "{\"profiler\":{\"device\":{}}}",
+        "{\"profiler\":{},\"graph_exec\":{}}",
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        cJSON *root = cJSON_Parse(texts[i]);
+
+        if (import_megengine_recognises(root))
+            fail_msg("%s was recognised", texts[i]);
+        cJSON_Delete(root);
+    }
+}
+
+static void damage_is_named_by_its_place(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{\"profiler\":{\"device\":[1]},\"graph_exec\":{}}", "profiler.device is not an object"},
+        {"{\"profiler\":{\"device\":{\"5\":{}}},\"graph_exec\":{}}",
+         "profiler.device.5 has no operator"},
+        {"{\"profiler\":{\"host\":{\"1\":3}},\"graph_exec\":{\"operator\":{\"1\":{}}}}",
+         "profiler.host.1 is not an object"},
+        {"{\"profiler\":{\"host\":{\"1\":{\"t\":{\"start\":1}}}},\"graph_exec\":{\"operator\":{"
+         "\"1\":{}}}}",
+         "profiler.host.1.t has no start and end"},
+        {"{\"profiler\":{\"host\":{\"1\":{\"t\":{\"start\":1,\"end\":0}}}},\"graph_exec\":{"
+         "\"operator\":{\"1\":{}}}}",
+         "profiler.host.1.t ends before it starts"},
+        {"{\"profiler\":{\"host\":{\"1\":{\"t\":{\"start\":1,\"end\":1e99}}}},\"graph_exec\":{"
+         "\"operator\":{\"1\":{}}}}",
+         "profiler.host.1.t has no start and end"},
+        {"{\"profiler\":{\"host\":{}},\"graph_exec\":{\"operator\":{\"1\":7}}}",
+         "graph_exec.operator.1 is not an object"},
+        {"{\"profiler\":{\"host\":{}},\"graph_exec\":{\"operator\":{\"1\":{},\"1\":{}}}}",
+         "graph_exec.operator has \"1\" twice"},
+        {"{\"profiler\":{\"host\":{}},\"graph_exec\":{\"var\":[]}}",
+         "graph_exec.var is not an object"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct diag diag = {0};
+        int rc;
+        struct store *store = import(cases[i][0], &diag, &rc);
+
+        assert_int_equal(rc, -EUCLEAN);
+        CHECK_CONTAINS(diag.text, cases[i][1]);
+        check_rows(store, "SELECT count(*) FROM session", "0");
+        store_close(&store);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_hold_the_profile),
+        cmocka_unit_test(graph_may_stand_inside),
+        cmocka_unit_test(two_profiles_fit_one_store),
+        cmocka_unit_test(other_documents_are_not_recognised),
+        cmocka_unit_test(damage_is_named_by_its_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
