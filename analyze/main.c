@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_analyze: options, source, sessions, the report, its exit status. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/report.h"
+#include "base/exit_status.h"
+
+static int exit_status_of(int error)
+{
+    switch (error) {
+    case 0:
+        return EXIT_OK;
+    case -ENOENT:
+    case -EUCLEAN:
+    case -EPROTO:
+    case -EISDIR:
+    case -ENOTDIR:
+    case -EFBIG:
+    case -ENAMETOOLONG:
+        return EXIT_INPUT;
+    default:
+        return EXIT_SYSTEM;
+    }
+}
+
+/* --- Sessions. --- */
+
+/* --session ID|last|all to ids. */
+static int choose_sessions(const char *text, const struct session_rows *sessions, int64_t *ids,
+                           size_t *out_count, struct diag *diag)
+{
+    size_t count = sessions->rows.count;
+    char *end;
+    long long id;
+
+    *out_count = 0;
+    if (strcmp(text, "all") == 0) {
+        for (size_t i = 0; i < count; i++)
+            ids[(*out_count)++] = sessions->rows.items[i].session_id;
+        return 0;
+    }
+    if (strcmp(text, "last") == 0) {
+        ids[(*out_count)++] = sessions->rows.items[count - 1].session_id;
+        return 0;
+    }
+    errno = 0;
+    id = strtoll(text, &end, 10);
+    if (errno || end == text || *end)
+        return diag_set(diag, -EINVAL, "--session takes a number, last or all, not \"%s\"", text);
+    for (size_t i = 0; i < count; i++) {
+        if (sessions->rows.items[i].session_id == id)
+            ids[(*out_count)++] = id;
+    }
+    if (!*out_count) {
+        diag_set(diag, 0, "there is no session %lld: --list shows those there are", id);
+        return REPORT_NOTHING;
+    }
+    return 0;
+}
+
+static int run_report(struct report *report, struct diag *diag)
+{
+    struct session_rows sessions;
+    int64_t *ids = NULL;
+    int rc;
+
+    if (report->options->sql)
+        return report_sql(report, diag);
+    rc = query_sessions(report->source->store, &sessions, diag);
+    if (rc == 0 && !sessions.rows.count) {
+        diag_set(diag, 0, "%s holds no session yet", report->source->name);
+        rc = REPORT_NOTHING;
+    }
+    if (rc != 0)
+        goto out;
+    ids = calloc(sessions.rows.count, sizeof(*ids));
+    if (!ids) {
+        rc = diag_set(diag, -ENOMEM, "no memory for the sessions");
+        goto out;
+    }
+    report->sessions = &sessions;
+    report->session_ids = ids;
+    rc = choose_sessions(report->options->session, &sessions, ids, &report->session_count, diag);
+    if (rc == 0)
+        rc = report->options->list ? report_sessions(report, diag) : report_ops(report, diag);
+out:
+    free(ids);
+    session_rows_deinit(&sessions);
+    return rc;
+}
+
+/* --- Output. --- */
+
+/* Where the report goes. It is gathered in memory first, so that nothing appears when there turns
+ * out to be no answer; only the rows of a query, which may be many, go straight on. */
+struct sink {
+    const char *path; /* NULL: standard output */
+    FILE *real, *gathered;
+    char *text;
+    size_t size;
+};
+
+static int sink_fail(const struct sink *sink, int error, struct diag *diag)
+{
+    return diag_set(diag, error == EACCES ? -EACCES : -EIO, "cannot write %s: %s",
+                    sink->path ? sink->path : "standard output", strerror(error));
+}
+
+static int sink_open_real(struct sink *sink, struct diag *diag)
+{
+    sink->real = sink->path ? fopen(sink->path, "w") : stdout;
+    return sink->real ? 0 : sink_fail(sink, errno, diag);
+}
+
+static int sink_open(struct sink *sink, bool gathers, struct diag *diag)
+{
+    if (!gathers)
+        return sink_open_real(sink, diag);
+    sink->gathered = open_memstream(&sink->text, &sink->size);
+    return sink->gathered ? 0 : diag_set(diag, -ENOMEM, "no memory for the report");
+}
+
+static int sink_write_gathered(struct sink *sink, struct diag *diag)
+{
+    int rc = sink_open_real(sink, diag);
+
+    errno = 0;
+    if (rc == 0 && fwrite(sink->text, 1, sink->size, sink->real) != sink->size)
+        rc = sink_fail(sink, errno ? errno : EIO, diag);
+    return rc;
+}
+
+/* Writes what was gathered when `keep` is set; without it the file is not even made. */
+static int sink_close(struct sink *sink, bool keep, struct diag *diag)
+{
+    int rc = 0;
+
+    if (sink->gathered && fclose(sink->gathered) == EOF)
+        rc = diag_set(diag, -ENOMEM, "no memory for the report");
+    else if (sink->gathered && keep)
+        rc = sink_write_gathered(sink, diag);
+    errno = 0;
+    if (sink->real && (sink->path ? fclose(sink->real) : fflush(sink->real)) == EOF && rc == 0)
+        rc = sink_fail(sink, errno ? errno : EIO, diag);
+    free(sink->text);
+    return rc;
+}
+
+static bool wants_color(const struct analyze_options *options)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    if (options->color != COLOR_AUTO)
+        return options->color == COLOR_ALWAYS;
+    return !(no_color && *no_color) && !options->output && isatty(STDOUT_FILENO);
+}
+
+static int write_report(const struct analyze_options *options, const struct source *source,
+                        struct diag *diag)
+{
+    struct sink sink = {.path = options->output};
+    struct report report = {.options = options, .source = source};
+    struct out_options out_options = {
+        .format = options->wiki ? OUT_FORMAT_WIKI : (enum out_format)options->format,
+        .report = options->sql    ? "sql"
+                  : options->list ? "sessions"
+                                  : "ops",
+        .side = stderr,
+        .ascii = options->ascii,
+    };
+    int rc = sink_open(&sink, !options->sql, diag), close_rc;
+
+    if (rc == 0) {
+        out_options.stream = sink.gathered ? sink.gathered : sink.real;
+        out_options.color = wants_color(options);
+        rc = out_open(&out_options, &report.out);
+        if (rc < 0)
+            diag_set(diag, rc, "no memory for the report");
+    }
+    if (rc == 0)
+        rc = run_report(&report, diag);
+    close_rc = out_close(&report.out, diag);
+    rc = rc ? rc : close_rc;
+    close_rc = sink_close(&sink, rc == 0, diag);
+    return rc ? rc : close_rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct analyze_options options = analyze_options_default();
+    struct source source = {0};
+    const char *path = NULL;
+    struct diag diag = {0};
+    int path_count, rc;
+
+    rc = options_parse(&analyze_command, argc, argv, &options, &path, &path_count, &diag);
+    if (rc == OPTIONS_SHOWN)
+        return EXIT_OK;
+    if (rc < 0)
+        return options_complain(&analyze_command, &diag);
+    rc = source_open(path_count ? path : NULL, &source, &diag);
+    if (rc == 0)
+        rc = write_report(&options, &source, &diag);
+    else if (rc == -EINVAL)
+        rc = -EUCLEAN; /* the source's fault, not the command line's */
+    source_close(&source);
+    if (rc == -EINVAL)
+        return options_complain(&analyze_command, &diag);
+    if (rc != 0)
+        fprintf(stderr, "profile_analyze: %s\n", diag.text);
+    return rc == REPORT_NOTHING ? EXIT_NO : exit_status_of(rc);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The option table of profile_analyze: parser, --help, man page and completion come from it. */
+#include "analyze/options.h"
+
+#include <math.h>
+
+#define TARGET(field) .target = offsetof(struct analyze_options, field)
+
+static const struct option_spec options[] = {
+    {OPTION_GROUP, "What to read"},
+    {OPTION_STRING, "session", .value_name = "ID", .default_text = "last",
+     .help = "Which session of a store: its number (see --list), last, or all.", TARGET(session)},
+    {OPTION_STRING, "runs", .value_name = "A..B",
+     .help = "Only these runs, counting from 1, warm-ups among them included; A.., ..B and A work "
+             "too. Without it every run counts that ended and is no warm-up.",
+     TARGET(runs)},
+    {OPTION_STRING, "time", .value_name = "FROM..TO",
+     .help = "Only what starts in this window: 1.5s..2s or 200ms.. after the session's start, "
+             "-10s.. before its end, @SECONDS since 1970, or 2026-01-31T08:00:00[Z]. Values are "
+             "then totals over the window.",
+     TARGET(time)},
+    {OPTION_FLAG, "warmup", .help = "Count warm-up runs too.", TARGET(warmup)},
+    {OPTION_FLAG, "total",
+     .help = "Show totals over all that is counted, ops outside of runs included. Without it "
+             "time, computation and memory are those of one run in the mean.",
+     TARGET(total)},
+
+    {OPTION_GROUP, "Which operators"},
+    {OPTION_LIST, "type", .value_name = "TYPE",
+     .help = "Only operators of this type, spelled exactly so; may be given again for more types. "
+             "label shows scopes named by a person.",
+     TARGET(types)},
+    {OPTION_STRING, "opr-name", .value_name = "REGEX",
+     .help = "Only operators whose name matches this regular expression (PCRE2) from its first "
+             "character on: conv finds conv1, .*conv finds my_conv too.",
+     TARGET(opr_name)},
+    {OPTION_STRING, "input-dtype", .value_name = "DTYPE",
+     .help = "Only operators with an input of this element type: f32 or Float32, i8 or Int8, ...",
+     TARGET(input_dtype)},
+    {OPTION_FLOAT, "min-time", .value_name = "SECONDS", .default_text = "-inf",
+     .help = "Only operators that take at least this long.", TARGET(min_time_s)},
+    {OPTION_FLOAT, "max-time", .value_name = "SECONDS", .default_text = "inf",
+     .help = "Only operators that take at most this long.", TARGET(max_time_s)},
+
+    {OPTION_GROUP, "Lines of the table"},
+    {OPTION_INT, "top", 't', "N", "3",
+     "Lines to show; 0 shows all, a negative number drops that many from the end.", TARGET(top)},
+    {OPTION_STRING, "order-by", .value_name = "[+]COLUMN", .default_text = "time",
+     .help = "Sort by this column, the largest first, or the smallest first with a +: time, end, "
+             "kern, exec, computation, flops, memory, bandwidth, calls, count, min, max, name, "
+             "type, opr_id, device, in_shapes, out_shapes. Operators without a value come last.",
+     TARGET(order_by)},
+    {OPTION_CHOICE, "top-end-key", .value_name = "KEY", .default_text = "end",
+     .help = "Which time of an operator to show: end, from its start to its end without nested "
+             "operators; kern, from its start to its first kernel, which is waiting and "
+             "preparation; exec, from its first kernel to its end. Percentages are of the total "
+             "of end in each case.",
+     TARGET(top_end_key), .choices = "end|kern|exec"},
+    {OPTION_CHOICE, "aggregate", .value_name = "HOW",
+     .help = "Make one line of all operators: time, computation and memory become their max, min, "
+             "sum or mean, over those that have a value; FLOPS and bandwidth follow from these.",
+     TARGET(aggregate), .choices = "max|min|sum|mean"},
+    {OPTION_CHOICE, "aggregate-by", .value_name = "WHAT",
+     .help = "With --aggregate: one line for each type.", TARGET(aggregate_by), .choices = "type"},
+
+    {OPTION_GROUP, "What to show"},
+    {OPTION_FLAG, "show-host", .help = "Show the table of host times after that of the device.",
+     TARGET(show_host)},
+    {OPTION_CHOICE, "print-only", .value_name = "PART", .help = "Show this part only.",
+     TARGET(print_only), .choices = "summary|device|host"},
+    {OPTION_FLAG, "copy-time",
+     .help = "Add total and mean time of the operators of type Copy to the summary, and how long "
+             "they waited.",
+     TARGET(copy_time)},
+    {OPTION_FLAG, "dump-only-opr",
+     .help = "Instead of the table, print name, type and id of each operator on a line.",
+     TARGET(dump_only_opr)},
+    {OPTION_FLAG, "list", .help = "List the sessions of the store.", TARGET(list)},
+    {OPTION_STRING, "sql", .value_name = "QUERY",
+     .help = "Run a query that only reads, on the tables and views of schema/store.md, whatever "
+             "the source is.",
+     TARGET(sql)},
+
+    {OPTION_GROUP, "How to show it"},
+    {OPTION_CHOICE, "format", .value_name = "FORMAT", .default_text = "table",
+     .help = "table for people; json and csv for programs, with unrounded numbers whose unit "
+             "stands in the name.",
+     TARGET(format), .choices = "table|json|csv"},
+    {OPTION_FLAG, "confluence", .help = "Write tables as Confluence and Jira read them.",
+     TARGET(wiki)},
+    {OPTION_FLAG, "wiki", .help = "The same as --confluence.", TARGET(wiki)},
+    {OPTION_FLAG, "ascii", .help = "Draw tables without box-drawing characters.", TARGET(ascii)},
+    {OPTION_CHOICE, "color", .value_name = "WHEN", .default_text = "auto",
+     .help = "Colour: auto uses it on a terminal unless NO_COLOR is set.", TARGET(color),
+     .choices = "auto|always|never"},
+    {OPTION_STRING, "output", 'o', "FILE", NULL, "Write the report to FILE.", TARGET(output)},
+};
+
+const struct option_command analyze_command = {
+    .name = "profile_analyze",
+    .version = OPTRACE_VERSION,
+    .purpose = "Say where the time and the memory of a model went, from what optraced recorded or "
+               "from a profile of MegEngine.",
+    .arguments = "[FILE]",
+    .options = options,
+    .option_count = sizeof(options) / sizeof(options[0]),
+    .examples = "profile_analyze\n"
+                "    the three operators of the last session that took most device time\n"
+                "profile_analyze -t 5 --aggregate-by type --aggregate sum\n"
+                "    the five types that took most time\n"
+                "profile_analyze -t 3 --order-by memory\n"
+                "    the three operators that move most bytes; +memory: fewest\n"
+                "profile_analyze profile.json --opr-name \"conv.*\" --min-time 1e-4 -t 0\n"
+                "    all operators of a MegEngine profile called conv... of 0.1 ms or more\n"
+                "profile_analyze --sql 'SELECT type, count(*) FROM op GROUP BY type'\n"
+                "    any question in SQL\n",
+    .exit_text = "0  the report was written\n"
+                 "1  nothing matches: no session, no operator\n"
+                 "2  wrong use of the command line\n"
+                 "3  the source is missing, damaged, of another format or too new\n"
+                 "4  the system failed: no permission, no memory, disk full\n",
+    .see_also = "optraced(1), load_and_run(1), optrace(1)",
+    .max_arguments = 1,
+    .description =
+        "FILE is a store that optraced keeps, or the JSON that MegEngine's load_and_run --profile "
+        "writes; it is recognised by its content. Without FILE the default store is read.\n"
+        "\n"
+        "An operator's time is the mean of one run over all counted runs: all its calls together, "
+        "divided by the number of runs. Warm-up runs are left out. On the host, the time of "
+        "operators nested inside is left out, so that the lines add up to the total. Sources "
+        "without runs, --time, --total and --session all show totals instead; the notes under a "
+        "report say which. Host and device times are never added together.\n"
+        "\n"
+        "Each report ends with what it does not show: events that were lost, spans that never "
+        "ended, and how much of the wall time operators cover.",
+    .environment = "OPTRACE_STORE  the store to read when no FILE is given\n"
+                   "XDG_STATE_HOME  directory of the default store, optrace/optrace.db\n"
+                   "NO_COLOR  when not empty, --color auto uses none\n",
+};
+
+struct analyze_options analyze_options_default(void)
+{
+    return (struct analyze_options){
+        .session = "last",
+        .min_time_s = NAN,
+        .max_time_s = NAN,
+        .top = 3,
+        .order_by = "time",
+        .aggregate = CHOICE_NONE,
+        .aggregate_by = CHOICE_NONE,
+        .print_only = CHOICE_NONE,
+    };
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of profile_analyze; the table itself is in options.c. */
+#ifndef OPTRACE_ANALYZE_OPTIONS_H
+#define OPTRACE_ANALYZE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/options.h"
+
+enum { CHOICE_NONE = -1 }; /* of an option that was not given and has no default */
+
+enum print_only { PRINT_SUMMARY, PRINT_DEVICE, PRINT_HOST };
+enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+struct analyze_options {
+    /* what to read */
+    const char *session;
+    const char *runs;
+    const char *time;
+    bool warmup, total;
+
+    /* which ops */
+    struct option_list types;
+    const char *opr_name, *input_dtype;
+    double min_time_s, max_time_s; /* NaN: no bound */
+
+    /* lines */
+    int64_t top;
+    const char *order_by;
+    int top_end_key;  /* enum ops_time */
+    int aggregate;    /* enum stats_reduction, or CHOICE_NONE */
+    int aggregate_by; /* 0: type, or CHOICE_NONE */
+
+    /* parts */
+    bool copy_time, show_host, dump_only_opr;
+    int print_only; /* enum print_only, or CHOICE_NONE */
+    bool list;
+    const char *sql;
+
+    /* form */
+    int format; /* enum out_format */
+    bool wiki, ascii;
+    int color; /* enum color_choice */
+    const char *output;
+};
+
+extern const struct option_command analyze_command;
+
+/** The defaults. */
+struct analyze_options analyze_options_default(void);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a report on ops: what the numbers stand for, and what is missing in them. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/ops_view.h"
+#include "analyze/out_buffer.h"
+#include "analyze/report.h"
+
+/* A duration with a unit that suits it: "12.3 ms". */
+static const char *duration(char *text, size_t bytes, double ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    int unit = 0;
+
+    while (fabs(ns) >= 1000 && unit < 3) {
+        ns /= 1000;
+        unit++;
+    }
+    snprintf(text, bytes, "%.4g %s", ns, units[unit]);
+    return text;
+}
+
+static const struct session_row *find_session(const struct report *report, int64_t session_id)
+{
+    for (size_t i = 0; i < report->sessions->rows.count; i++) {
+        if (report->sessions->rows.items[i].session_id == session_id)
+            return &report->sessions->rows.items[i];
+    }
+    return NULL;
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+/* "10 runs (1 warm-up left out)" */
+static void describe_runs(char *text, size_t bytes, const struct ops_answer *answer)
+{
+    char warmups[64] = "";
+
+    if (answer->warmups_left_out)
+        snprintf(warmups, sizeof(warmups), " (%" PRIu64 " warm-up%s left out)",
+                 answer->warmups_left_out, answer->warmups_left_out == 1 ? "" : "s");
+    if (!answer->runs && !answer->warmups_left_out)
+        snprintf(text, bytes, "no runs");
+    else
+        snprintf(text, bytes, "%" PRIu64 " run%s%s", answer->runs, answer->runs == 1 ? "" : "s",
+                 warmups);
+}
+
+static void emit_selection(const struct report *report, const struct ops_answer *answer)
+{
+    static const struct out_section section = {.name = "selection", .data_only = true};
+    static const char *const times[] = {"end", "kern", "exec"};
+    bool is_store = report->source->kind == SOURCE_STORE;
+    struct out_buffer ids = {0};
+
+    for (size_t i = 0; i < report->session_count; i++)
+        out_buffer_print(&ids, "%s%" PRId64, i ? "," : "[", report->session_ids[i]);
+    out_buffer_add(&ids, "]", 1);
+    out_facts(report->out, &section,
+              (struct out_fact[]){
+                  {"source", NULL, out_text(report->source->name)},
+                  {"source_kind", NULL, out_text(is_store ? "store" : "megengine")},
+                  {"session_ids", NULL, out_json_text(ids.text)},
+                  {"values", NULL, out_text(answer->is_per_run ? "mean of one run" : "total")},
+                  {"time", NULL, out_text(times[report->options->top_end_key])},
+              },
+              5);
+    out_buffer_deinit(&ids);
+}
+
+static void note_selection(const struct report *report, const struct ops_answer *answer)
+{
+    const char *meaning = answer->is_per_run
+                              ? "times, computation and memory are those of one run in the mean"
+                              : "times, computation and memory are totals";
+    char runs[128];
+
+    describe_runs(runs, sizeof(runs), answer);
+    if (report->source->kind == SOURCE_MEGENGINE) {
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "MegEngine's profile %s holds one run, its last; host and device times count from "
+                 "different zeros.",
+                 report->source->name);
+    } else if (report->session_count == 1) {
+        const struct session_row *session = find_session(report, report->session_ids[0]);
+
+        out_note(report->out, OUT_NOTE_PLAIN, "Session %" PRId64 " of %s%s%s%s, %s; %s.",
+                 session->session_id, or_unknown(session->program), session->models ? " " : "",
+                 session->models ? session->models : "",
+                 session->is_running ? ", which is still running" : "", runs, meaning);
+    } else {
+        out_note(report->out, OUT_NOTE_PLAIN, "%zu sessions, %s; %s.", report->session_count, runs,
+                 meaning);
+    }
+}
+
+static void note_denominators(const struct report *report, const struct ops_answer *answer)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < answer->rows.count; i++)
+        count += !answer->rows.items[i].is_label;
+    out_note(report->out, OUT_NOTE_PLAIN,
+             "Percentages are of the total device or host time of all %zu operators%s.", count,
+             report->options->top_end_key == OPS_TIME_END ? "" : ", from start to end");
+    if (report->options->top_end_key == OPS_TIME_KERN)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "kern is the time from an operator's start to its first kernel: waiting and "
+                 "preparation.");
+}
+
+static void note_runs(const struct report *report, const struct ops_answer *answer)
+{
+    static const struct out_section section = {.name = "runs", .data_only = true};
+    const double percents[] = {50, 90, 99};
+    const double *ns = answer->run_ns;
+    size_t count = answer->run_ns_count;
+    double values[3] = {NAN, NAN, NAN}, sum = 0;
+    char text[6][32];
+
+    for (size_t i = 0; i < count; i++)
+        sum += ns[i];
+    for (size_t i = 0; i < 3 && count; i++)
+        values[i] = stats_percentile(ns, count, percents[i]);
+    out_facts(
+        report->out, &section,
+        (struct out_fact[]){
+            {"count", NULL, out_integer(OUT_INT, (int64_t)answer->runs)},
+            {"warmups_left_out", NULL, out_integer(OUT_INT, (int64_t)answer->warmups_left_out)},
+            {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
+            {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
+            {"p50_ns", NULL, out_number(OUT_NS, values[0])},
+            {"p90_ns", NULL, out_number(OUT_NS, values[1])},
+            {"p99_ns", NULL, out_number(OUT_NS, values[2])},
+            {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
+        },
+        8);
+    if (count < 2 || report->source->kind == SOURCE_MEGENGINE)
+        return;
+    out_note(report->out, OUT_NOTE_PLAIN,
+             "A run took %s in the mean, P50 %s, P90 %s, P99 %s (nearest rank), from %s to %s.",
+             duration(text[0], sizeof(text[0]), sum / (double)count),
+             duration(text[1], sizeof(text[1]), values[0]),
+             duration(text[2], sizeof(text[2]), values[1]),
+             duration(text[3], sizeof(text[3]), values[2]),
+             duration(text[4], sizeof(text[4]), ns[0]),
+             duration(text[5], sizeof(text[5]), ns[count - 1]));
+}
+
+static double coverage_of(const struct ops_answer *answer, enum op_side side)
+{
+    if (isnan(answer->total_ns[side]) || !(answer->wall_ns[side] > 0))
+        return NAN;
+    return answer->covered_ns[side] / answer->wall_ns[side];
+}
+
+static void note_coverage(const struct report *report, const struct ops_answer *answer)
+{
+    static const struct out_section section = {.name = "coverage", .data_only = true};
+    const char *whole = answer->wall_is_runs ? "of the runs' wall time"
+                                             : "of the time from the first operator to the last";
+    double device = coverage_of(answer, OP_DEVICE), host = coverage_of(answer, OP_HOST);
+    char parts[128] = "";
+
+    out_facts(report->out, &section,
+              (struct out_fact[]){
+                  {"of", NULL, out_text(answer->wall_is_runs ? "runs" : "first to last op")},
+                  {"device_wall_ns", NULL, out_number(OUT_NS, answer->wall_ns[OP_DEVICE])},
+                  {"device_share", NULL, out_number(OUT_SHARE, device)},
+                  {"host_wall_ns", NULL, out_number(OUT_NS, answer->wall_ns[OP_HOST])},
+                  {"host_share", NULL, out_number(OUT_SHARE, host)},
+                  {"is_exact", NULL, out_integer(OUT_BOOL, answer->covered_is_exact)},
+              },
+              6);
+    if (!isnan(device))
+        snprintf(parts, sizeof(parts), "%.1f%% on the device", device * 100);
+    if (!isnan(host))
+        snprintf(parts + strlen(parts), sizeof(parts) - strlen(parts), "%s%.1f%% on the host",
+                 parts[0] ? " and " : "", host * 100);
+    if (parts[0])
+        out_note(report->out, OUT_NOTE_PLAIN, "Operators cover %s%s %s.",
+                 answer->covered_is_exact ? "" : "at least ", parts, whole);
+}
+
+static void note_losses(const struct report *report, const struct ops_answer *answer)
+{
+    static const struct out_section section = {.name = "losses", .data_only = true};
+    static const struct out_column columns[] = {
+        {.name = "session_id"}, {.name = "lane"},     {.name = "reason"},
+        {.name = "lost_count"}, {.name = "start_ns"}, {.name = "end_ns"},
+    };
+    int64_t lost = 0;
+
+    out_table_begin(report->out, &section, columns, 6);
+    for (size_t i = 0; i < answer->losses.count; i++) {
+        const struct loss_row *loss = &answer->losses.items[i];
+        bool has_start = loss->start_ns != STORE_NULL, has_end = loss->end_ns != STORE_NULL;
+
+        lost += loss->lost_count;
+        out_row(report->out,
+                (struct out_value[]){
+                    out_integer(OUT_INT, loss->session_id),
+                    out_text(loss->lane),
+                    out_text(loss->reason),
+                    out_integer(OUT_INT, loss->lost_count),
+                    has_start ? out_integer(OUT_WHEN, loss->start_ns) : out_unknown(OUT_WHEN),
+                    has_end ? out_integer(OUT_WHEN, loss->end_ns) : out_unknown(OUT_WHEN),
+                });
+    }
+    out_table_end(report->out);
+    if (report->source->kind == SOURCE_MEGENGINE)
+        return; /* the format does not say */
+    if (!lost)
+        out_note(report->out, OUT_NOTE_PLAIN, "No event was lost.");
+    else
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "%" PRId64 " event%s lost, which no number above contains:", lost,
+                 lost == 1 ? " was" : "s were");
+}
+
+/* When a loss happened, from the start of its session on. */
+static void describe_period(char *text, size_t bytes, const struct report *report,
+                            const struct loss_row *loss)
+{
+    const struct session_row *session = find_session(report, loss->session_id);
+    char from[32], until[32];
+
+    text[0] = '\0';
+    if (loss->start_ns == STORE_NULL || loss->end_ns == STORE_NULL)
+        return;
+    snprintf(text, bytes, ", between %s and %s after the session's start",
+             duration(from, sizeof(from), (double)(loss->start_ns - session->start_ns)),
+             duration(until, sizeof(until), (double)(loss->end_ns - session->start_ns)));
+}
+
+static void note_each_loss(const struct report *report, const struct ops_answer *answer)
+{
+    enum { SHOWN_MAX = 8 };
+    char period[128];
+
+    for (size_t i = 0; i < answer->losses.count && i < SHOWN_MAX; i++) {
+        const struct loss_row *loss = &answer->losses.items[i];
+
+        if (!loss->lost_count)
+            continue;
+        describe_period(period, sizeof(period), report, loss);
+        out_note(report->out, OUT_NOTE_WARNING, "  %" PRId64 " on %s (%s)%s", loss->lost_count,
+                 loss->lane ? loss->lane : "a lane that is not known", or_unknown(loss->reason),
+                 period);
+    }
+    if (answer->losses.count > SHOWN_MAX)
+        out_note(report->out, OUT_NOTE_WARNING, "  and on %zu more lanes: see v_loss with --sql",
+                 answer->losses.count - SHOWN_MAX);
+}
+
+static void note_unfinished(const struct report *report, const struct ops_answer *answer)
+{
+    enum { SHOWN_MAX = 8 };
+    static const struct out_section section = {.name = "unfinished", .data_only = true};
+    static const struct out_column columns[] = {
+        {.name = "session_id"}, {.name = "lane"},     {.name = "op"},
+        {.name = "type"},       {.name = "start_ns"},
+    };
+
+    out_table_begin(report->out, &section, columns, 5);
+    for (size_t i = 0; i < answer->unfinished.count; i++) {
+        const struct unfinished_row *span = &answer->unfinished.items[i];
+
+        out_row(report->out, (struct out_value[]){
+                                 out_integer(OUT_INT, span->session_id),
+                                 out_text(span->lane),
+                                 out_text(span->op),
+                                 out_text(span->type),
+                                 out_integer(OUT_WHEN, span->start_ns),
+                             });
+    }
+    out_table_end(report->out);
+    for (size_t i = 0; i < answer->unfinished.count && i < SHOWN_MAX; i++) {
+        const struct unfinished_row *span = &answer->unfinished.items[i];
+
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "%s (%s) on %s never ended: the program died in it; it is in no number above.",
+                 or_unknown(span->op), or_unknown(span->type), or_unknown(span->lane));
+    }
+    if (answer->unfinished_count > SHOWN_MAX)
+        out_note(report->out, OUT_NOTE_WARNING, "%" PRIu64 " spans in all never ended.",
+                 answer->unfinished_count);
+}
+
+static void note_left_out(const struct report *report, const struct ops_answer *answer)
+{
+    static const struct out_section section = {.name = "counted", .data_only = true};
+
+    out_facts(
+        report->out, &section,
+        (struct out_fact[]){
+            {"is_per_run", NULL, out_integer(OUT_BOOL, answer->is_per_run)},
+            {"event_count", NULL, out_integer(OUT_INT, (int64_t)answer->event_count)},
+            {"outside_count", NULL, out_integer(OUT_INT, (int64_t)answer->outside_count)},
+            {"damaged_count", NULL, out_integer(OUT_INT, (int64_t)answer->bad_count)},
+            {"unfinished_count", NULL, out_integer(OUT_INT, (int64_t)answer->unfinished_count)},
+        },
+        5);
+    if (answer->outside_count)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "%" PRIu64 " event%s outside of any run that ended left out; --total counts them.",
+                 answer->outside_count, answer->outside_count == 1 ? " is" : "s are");
+    if (answer->bad_count)
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "%" PRIu64 " event%s left out whose op or times make no sense.", answer->bad_count,
+                 answer->bad_count == 1 ? " is" : "s are");
+}
+
+void report_footer(const struct report *report, const struct ops_answer *answer)
+{
+    emit_selection(report, answer);
+    note_selection(report, answer);
+    note_runs(report, answer);
+    note_denominators(report, answer);
+    note_coverage(report, answer);
+    note_left_out(report, answer);
+    note_losses(report, answer);
+    note_each_loss(report, answer);
+    note_unfinished(report, answer);
+}

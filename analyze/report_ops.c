@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report that MegEngine's users know: totals, then operators sorted by a column. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/ops_view.h"
+#include "analyze/report.h"
+
+enum {
+    COLUMNS_MAX = 32,
+    WRAP = 30, /* characters of a name before it goes on in the next line */
+};
+
+/* One line on its way to the output: the columns and what stands in them. */
+struct cells {
+    struct out_column columns[COLUMNS_MAX];
+    struct out_value values[COLUMNS_MAX];
+    size_t count;
+};
+
+static void add(struct cells *cells, struct out_column column, struct out_value value)
+{
+    cells->columns[cells->count] = column;
+    cells->values[cells->count++] = value;
+}
+
+struct table {
+    const struct report *report;
+    const struct ops_answer *answer;
+    const struct ops_lines *lines;
+    struct ops_view_options view;
+};
+
+static bool is_reduced(const struct table *table)
+{
+    return table->view.grouping != OPS_EACH;
+}
+
+/* A running sum means something only where the lines are parts of the total. */
+static bool adds_up(const struct table *table)
+{
+    return !is_reduced(table) || table->view.reduction == STATS_SUM;
+}
+
+static double share_of(const struct table *table, double ns)
+{
+    double total_ns = table->answer->total_ns[table->view.side];
+
+    return total_ns > 0 ? ns / total_ns : NAN;
+}
+
+static void add_times(struct cells *cells, const struct table *table, const struct ops_line *line,
+                      size_t rank, double sum_ns)
+{
+    const char *title = table->view.side == OP_DEVICE ? "device self time" : "host self time";
+
+    if (!adds_up(table))
+        sum_ns = NAN;
+    add(cells, (struct out_column){.name = "rank", .title = title, .wiki = "#"},
+        out_integer(OUT_RANK, (int64_t)rank));
+    add(cells, (struct out_column){.name = "time_ns", .wiki = "time"},
+        out_number(OUT_NS, line->time_ns));
+    add(cells, (struct out_column){.name = "share", .wiki = "ratio", .wiki_bar = "time bar"},
+        out_number(OUT_SHARE, share_of(table, line->time_ns)));
+    add(cells,
+        (struct out_column){.name = "cumulative_ns", .title = "cumulative", .wiki = "cum-time"},
+        out_number(OUT_NS, sum_ns));
+    add(cells, (struct out_column){.name = "cumulative_share", .wiki = "cum-time ratio"},
+        out_number(OUT_SHARE, share_of(table, sum_ns)));
+}
+
+static void add_names(struct cells *cells, const struct table *table, const struct ops_line *line)
+{
+    if (is_reduced(table)) {
+        add(cells,
+            (struct out_column){
+                .name = "type", .title = "operator info", .wiki = "opr type", .wrap = WRAP},
+            out_text(line->type));
+        add(cells, (struct out_column){.name = "op_count", .wiki = "count"},
+            out_integer(OUT_INT, (int64_t)line->op_count));
+        add(cells, (struct out_column){.name = "id", .wiki = "opr id"}, out_unknown(OUT_TEXT));
+        return;
+    }
+    add(cells,
+        (struct out_column){
+            .name = "name", .title = "operator info", .wiki = "opr name", .wrap = WRAP},
+        out_text(line->op ? line->op->name : NULL));
+    add(cells, (struct out_column){.name = "type", .wiki = "opr type", .wrap = WRAP},
+        out_text(line->type));
+    add(cells, (struct out_column){.name = "id", .wiki = "opr id", .wrap = WRAP},
+        out_text(line->op ? line->op->node_id : NULL));
+}
+
+static void add_costs(struct cells *cells, const struct table *table, const struct ops_line *line)
+{
+    add(cells,
+        (struct out_column){
+            .name = "computation_flop", .title = "computation", .wiki = "computation (MFLO)"},
+        out_number(OUT_FLOP, line->computation_flop));
+    if (is_reduced(table))
+        add(cells, (struct out_column){.name = "computation_op_count"},
+            out_part((int64_t)line->computation_count, (int64_t)line->op_count));
+    add(cells,
+        (struct out_column){
+            .name = "flop_per_s", .title = "FLOPS", .wiki = "MFLOPS", .wiki_bar = "MFLOPS-bar"},
+        out_number(OUT_FLOP_RATE, line->flop_rate));
+    add(cells,
+        (struct out_column){.name = "memory_bytes", .title = "memory", .wiki = "memory (MiB)"},
+        out_number(OUT_BYTES, line->memory_bytes));
+    if (is_reduced(table))
+        add(cells, (struct out_column){.name = "memory_op_count"},
+            out_part((int64_t)line->memory_count, (int64_t)line->op_count));
+    add(cells,
+        (struct out_column){.name = "bandwidth_bytes_per_s",
+                            .title = "bandwidth",
+                            .wiki = "bandwidth (MiB/s)",
+                            .wiki_bar = "bandwidth bar"},
+        out_number(OUT_BYTE_RATE, line->byte_rate));
+}
+
+static void add_shapes(struct cells *cells, const struct table *table, const struct ops_line *line)
+{
+    struct out_column in = {.name = "in_shapes", .title = "in_shapes", .wiki = "in_shapes"};
+    struct out_column out = {.name = "out_shapes", .title = "out_shapes", .wiki = "out_shapes"};
+
+    if (!line->op) {
+        add(cells, in, out_unknown_as(OUT_SHAPES, "None"));
+        add(cells, out, out_unknown_as(OUT_SHAPES, "None"));
+        return;
+    }
+    add(cells, in, out_shapes(line->op->input_shapes, line->op->input_strides));
+    add(cells, out, out_shapes(line->op->output_shapes, NULL));
+}
+
+/* What programs may want besides. */
+static void add_data(struct cells *cells, const struct table *table, const struct ops_line *line)
+{
+    const struct op_row *op = line->op;
+
+    add(cells, (struct out_column){.name = "end_ns", .data_only = true},
+        out_number(OUT_NS, line->end_ns));
+    add(cells, (struct out_column){.name = "kern_ns", .data_only = true},
+        out_number(OUT_NS, line->kern_ns));
+    add(cells, (struct out_column){.name = "exec_ns", .data_only = true},
+        out_number(OUT_NS, line->exec_ns));
+    add(cells, (struct out_column){.name = "call_min_ns", .data_only = true},
+        out_number(OUT_NS, line->min_ns));
+    add(cells, (struct out_column){.name = "call_max_ns", .data_only = true},
+        out_number(OUT_NS, line->max_ns));
+    if (is_reduced(table))
+        return;
+    add(cells, (struct out_column){.name = "device", .data_only = true},
+        out_text(op ? op->device : NULL));
+    add(cells, (struct out_column){.name = "in_dtypes", .data_only = true},
+        out_json_text(op ? op->input_dtypes : NULL));
+    add(cells, (struct out_column){.name = "out_dtypes", .data_only = true},
+        out_json_text(op ? op->output_dtypes : NULL));
+    add(cells, (struct out_column){.name = "in_strides", .data_only = true},
+        out_json_text(op ? op->input_strides : NULL));
+    add(cells, (struct out_column){.name = "origin", .data_only = true},
+        out_json_text(op ? op->origin : NULL));
+    add(cells, (struct out_column){.name = "source", .data_only = true},
+        out_text(op ? op->source : NULL));
+}
+
+static struct cells cells_of(const struct table *table, const struct ops_line *line, size_t rank,
+                             double sum_ns)
+{
+    /* MegEngine's profile has one call of each operator: nothing to tell. */
+    struct out_column calls = {.name = "calls", .title = "calls", .wiki = "calls"};
+    struct cells cells = {.count = 0};
+
+    if (table->report->source->kind == SOURCE_MEGENGINE) {
+        calls.data_only = true;
+        calls.wiki = NULL;
+    }
+    if (table->report->options->dump_only_opr) {
+        add_names(&cells, table, line);
+        return cells;
+    }
+    add_times(&cells, table, line, rank, sum_ns);
+    add_names(&cells, table, line);
+    add(&cells, calls, out_integer(OUT_INT, (int64_t)line->calls));
+    add_costs(&cells, table, line);
+    add_shapes(&cells, table, line);
+    add_data(&cells, table, line);
+    return cells;
+}
+
+static void emit_table(const struct table *table)
+{
+    struct out *out = table->report->out;
+    struct out_section section = {
+        .name = table->view.side == OP_DEVICE ? "device" : "host",
+        .style = table->report->options->dump_only_opr ? OUT_STYLE_LINES : OUT_STYLE_BOX,
+    };
+    struct cells head = cells_of(table, &(struct ops_line){.type = ""}, 0, 0);
+    double sum_ns = 0;
+
+    out_table_begin(out, &section, head.columns, head.count);
+    for (size_t i = 0; i < table->lines->lines.count; i++) {
+        const struct ops_line *line = &table->lines->lines.items[i];
+        struct cells cells;
+
+        if (!isnan(line->time_ns))
+            sum_ns += line->time_ns;
+        cells = cells_of(table, line, i, sum_ns);
+        out_row(out, cells.values);
+    }
+    out_table_end(out);
+}
+
+/* --- Totals. --- */
+
+struct copies {
+    size_t count;
+    struct stats_reducer end, kern;
+};
+
+static void gather_copies(const struct ops_answer *answer, struct filter *filter,
+                          enum ops_time time, struct copies *copies)
+{
+    for (size_t i = 0; i < answer->rows.count; i++) {
+        const struct op_row *op = &answer->rows.items[i];
+        const struct op_cost *cost = &op->cost[OP_DEVICE];
+
+        if (!cost->calls || (strcmp(op->type, "Copy") != 0 && strcmp(op->type, "copy") != 0) ||
+            !filter_passes(filter, op, ops_time_of(cost, time)))
+            continue;
+        copies->count++;
+        stats_add(&copies->end, cost->end_ns);
+        stats_add(&copies->kern, cost->kern_ns);
+    }
+}
+
+static void format_copies(char *text, size_t bytes, const struct stats_reducer *times)
+{
+    if (!times->known_count)
+        snprintf(text, bytes, "N/A (no operator of type Copy)");
+    else
+        snprintf(text, bytes, "tot=%.4f avg=%.4f", times->sum * 1e-9,
+                 stats_reduced(times, STATS_MEAN) * 1e-9);
+}
+
+static void emit_summary(const struct report *report, const struct ops_answer *answer,
+                         struct filter *filter, enum ops_time time)
+{
+    static const struct out_section section = {.name = "summary"};
+    struct copies copies = {0};
+    char copy_text[64], wait_text[64];
+    struct out_fact facts[8] = {
+        {"total_device_time_ns", "total device time",
+         out_number(OUT_NS, answer->total_ns[OP_DEVICE])},
+        {"total_host_time_ns", "total host time", out_number(OUT_NS, answer->total_ns[OP_HOST])},
+    };
+    size_t count = 2;
+
+    if (report->options->copy_time) {
+        gather_copies(answer, filter, time, &copies);
+        format_copies(copy_text, sizeof(copy_text), &copies.end);
+        format_copies(wait_text, sizeof(wait_text), &copies.kern);
+        facts[count++] = (struct out_fact){"copy_time", "copy time", out_text(copy_text)};
+        facts[count++] = (struct out_fact){"copy_wait_time", "copy wait time", out_text(wait_text)};
+        facts[count++] =
+            (struct out_fact){"copy_count", NULL, out_integer(OUT_INT, (int64_t)copies.count)};
+        facts[count++] = (struct out_fact){
+            "copy_time_ns", NULL, out_number(OUT_NS, stats_reduced(&copies.end, STATS_SUM))};
+        facts[count++] = (struct out_fact){
+            "copy_wait_time_ns", NULL, out_number(OUT_NS, stats_reduced(&copies.kern, STATS_SUM))};
+    }
+    out_facts(report->out, &section, facts, count);
+}
+
+/* --- The report. --- */
+
+static int make_filter(const struct analyze_options *options, struct filter *filter,
+                       struct diag *diag)
+{
+    *filter = (struct filter){
+        .types = options->types.items,
+        .type_count = options->types.count,
+        .input_dtype = options->input_dtype,
+        .min_ns = options->min_time_s * 1e9,
+        .max_ns = options->max_time_s * 1e9,
+        .has_min = !isnan(options->min_time_s),
+        .has_max = !isnan(options->max_time_s),
+    };
+    return options->opr_name ? filter_set_pattern(filter, options->opr_name, diag) : 0;
+}
+
+static int make_question(const struct report *report, struct selection_window *window,
+                         struct ops_question *question, struct diag *diag)
+{
+    const struct analyze_options *options = report->options;
+    int rc = 0;
+
+    *question = (struct ops_question){
+        .session_ids = report->session_ids,
+        .session_count = report->session_count,
+        .warmups = options->warmup,
+        .totals = options->total || options->time || report->session_count > 1,
+    };
+    for (size_t i = 0; i < options->types.count; i++)
+        question->labels |= strcmp(options->types.items[i], "label") == 0;
+    if (options->time) {
+        rc = selection_parse_window(options->time, window, diag);
+        question->window = window;
+    }
+    if (rc == 0 && options->runs)
+        rc = selection_parse_runs(options->runs, &question->first_run, &question->last_run, diag);
+    return rc;
+}
+
+static int make_view(const struct analyze_options *options, struct ops_view_options *view,
+                     struct diag *diag)
+{
+    *view = (struct ops_view_options){
+        .time = (enum ops_time)options->top_end_key,
+        .top = options->top,
+    };
+    if (options->aggregate_by != CHOICE_NONE && options->aggregate == CHOICE_NONE)
+        return diag_set(diag, -EINVAL, "--aggregate-by needs --aggregate max, min, sum or mean");
+    if (options->aggregate != CHOICE_NONE) {
+        view->reduction = (enum stats_reduction)options->aggregate;
+        view->grouping = options->aggregate_by == CHOICE_NONE ? OPS_ALL_IN_ONE : OPS_BY_TYPE;
+    }
+    return ops_parse_order(options->order_by, &view->order, &view->ascending, diag);
+}
+
+/* Why a table would be empty, in one sentence. */
+static int explain_nothing(const struct table *table, struct diag *diag)
+{
+    const char *side = table->view.side == OP_DEVICE ? "device" : "host";
+
+    if (table->answer->event_count == 0 && table->answer->outside_count)
+        diag_set(diag, 0, "no event belongs to the runs that are asked for");
+    else if (table->lines->present == 0)
+        diag_set(diag, 0, "no operator has a %s time in what is asked for", side);
+    else
+        diag_set(diag, 0, "none of the %zu operators with a %s time matches", table->lines->present,
+                 side);
+    return REPORT_NOTHING;
+}
+
+static int emit_side(struct table *table, enum op_side side, struct filter *filter,
+                     struct diag *diag)
+{
+    struct ops_lines lines;
+    int rc;
+
+    table->view.side = side;
+    table->lines = &lines;
+    rc = ops_view(table->answer, filter, &table->view, &lines);
+    if (rc < 0)
+        diag_set(diag, rc, "no memory for the table");
+    else if (filter->gave_up)
+        rc = diag_set(diag, -EINVAL, "--opr-name \"%s\" takes too many steps on some name",
+                      table->report->options->opr_name);
+    else if (!lines.matched)
+        rc = explain_nothing(table, diag);
+    else
+        emit_table(table);
+    ops_lines_deinit(&lines);
+    return rc;
+}
+
+static int emit_parts(const struct report *report, const struct ops_answer *answer,
+                      const struct ops_view_options *view, struct filter *filter, struct diag *diag)
+{
+    const struct analyze_options *options = report->options;
+    struct table table = {.report = report, .answer = answer, .view = *view};
+    int only = options->print_only;
+    bool has_device = !isnan(answer->total_ns[OP_DEVICE]) || isnan(answer->total_ns[OP_HOST]);
+    bool device = only == PRINT_DEVICE || (only == CHOICE_NONE && has_device);
+    bool host = only == PRINT_HOST || (only == CHOICE_NONE && (options->show_host || !has_device));
+    int rc = 0, host_rc;
+
+    if (only == PRINT_SUMMARY || (only == CHOICE_NONE && !options->dump_only_opr))
+        emit_summary(report, answer, filter, view->time);
+    if (device)
+        rc = emit_side(&table, OP_DEVICE, filter, diag);
+    if (host && rc >= 0) {
+        host_rc = emit_side(&table, OP_HOST, filter, diag);
+        /* With both tables, one that has lines is an answer. */
+        rc = host_rc < 0 || !device || rc == host_rc ? host_rc : 0;
+    }
+    if (only == CHOICE_NONE && !has_device && !options->dump_only_opr)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "No device time was recorded: the table shows host times.");
+    return rc;
+}
+
+int report_ops(const struct report *report, struct diag *diag)
+{
+    struct ops_view_options view;
+    struct selection_window window;
+    struct ops_question question;
+    struct ops_answer answer;
+    struct filter filter;
+    int rc = make_view(report->options, &view, diag);
+
+    if (rc == 0)
+        rc = make_question(report, &window, &question, diag);
+    if (rc < 0)
+        return rc;
+    rc = make_filter(report->options, &filter, diag);
+    if (rc < 0)
+        return rc;
+    rc = query_ops(report->source->store, &question, &answer, diag);
+    if (rc == 0)
+        rc = emit_parts(report, &answer, &view, &filter, diag);
+    if (rc == 0 && !report->options->dump_only_opr && report->options->print_only == CHOICE_NONE)
+        report_footer(report, &answer);
+    ops_answer_deinit(&answer);
+    filter_deinit(&filter);
+    return rc;
+}

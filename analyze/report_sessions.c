@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sessions of a source: who recorded what, when, and how it ended. */
+#include <errno.h>
+
+#include "analyze/report.h"
+
+int report_sessions(const struct report *report, struct diag *diag)
+{
+    static const struct out_section section = {.name = "sessions"};
+    static const struct out_column columns[] = {
+        {.name = "session_id", .title = "session", .wiki = "session"},
+        {.name = "start_ns", .title = "start", .wiki = "start"},
+        {.name = "length_ns", .title = "seconds", .wiki = "seconds"},
+        {.name = "program", .title = "program", .wiki = "program", .wrap = 30},
+        {.name = "models", .title = "models", .wiki = "models", .wrap = 30},
+        {.name = "op_count", .title = "ops", .wiki = "ops"},
+        {.name = "run_count", .title = "runs", .wiki = "runs"},
+        {.name = "warmup_count", .title = "warm-ups", .wiki = "warm-ups"},
+        {.name = "lost_count", .title = "lost", .wiki = "lost"},
+        {.name = "state", .title = "state", .wiki = "state"},
+        {.name = "source", .data_only = true},
+        {.name = "command", .data_only = true},
+        {.name = "host", .data_only = true},
+        {.name = "pid", .data_only = true},
+        {.name = "note", .data_only = true},
+    };
+
+    out_table_begin(report->out, &section, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < report->sessions->rows.count; i++) {
+        const struct session_row *row = &report->sessions->rows.items[i];
+        struct out_value pid = out_integer(OUT_INT, row->pid);
+
+        out_row(report->out, (struct out_value[]){
+                                 out_integer(OUT_INT, row->session_id),
+                                 out_integer(OUT_WHEN, row->start_ns),
+                                 out_number(OUT_NS, (double)row->end_ns - (double)row->start_ns),
+                                 out_text(row->program),
+                                 out_text(row->models),
+                                 out_integer(OUT_INT, row->op_count),
+                                 out_integer(OUT_INT, row->run_count),
+                                 out_integer(OUT_INT, row->warmup_count),
+                                 out_integer(OUT_INT, row->lost_count),
+                                 out_text(row->is_running ? "running" : row->end_reason),
+                                 out_text(row->source),
+                                 out_text(row->command),
+                                 out_text(row->host),
+                                 row->pid == STORE_NULL ? out_unknown(OUT_INT) : pid,
+                                 out_text(row->note),
+                             });
+    }
+    out_table_end(report->out);
+    return 0;
+}
