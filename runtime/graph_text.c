@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runtime/element.h"
 #include "runtime/graph_text.h"
 
 enum { LITERAL_ELEMENTS_MAX = 10 };
@@ -28,31 +29,10 @@ static const char *activation_name(enum activation activation)
 
 static void write_element(const struct tensor_view *tensor, int64_t i, FILE *out)
 {
-    switch (tensor->dtype) {
-    case DTYPE_F32:
-        fprintf(out, "%.7g", (double)((const float *)tensor->data)[i]);
-        break;
-    case DTYPE_F64:
-        fprintf(out, "%.15g", ((const double *)tensor->data)[i]);
-        break;
-    case DTYPE_I64:
-        fprintf(out, "%" PRId64, ((const int64_t *)tensor->data)[i]);
-        break;
-    case DTYPE_I32:
-        fprintf(out, "%" PRId32, ((const int32_t *)tensor->data)[i]);
-        break;
-    case DTYPE_U8:
-    case DTYPE_BOOL:
-        fprintf(out, "%u", ((const uint8_t *)tensor->data)[i]);
-        break;
-    case DTYPE_I8:
-        fprintf(out, "%d", ((const int8_t *)tensor->data)[i]);
-        break;
-    default: /* the rarer types: their bytes */
-        for (size_t k = dtype_bytes(tensor->dtype); k-- > 0;)
-            fprintf(out, "%02x",
-                    ((const uint8_t *)tensor->data)[(size_t)i * dtype_bytes(tensor->dtype) + k]);
-    }
+    /* As many as tell neighbours apart; integers have all of theirs. */
+    int digits = tensor->dtype == DTYPE_F64 ? 17 : element_is_float(tensor->dtype) ? 7 : 20;
+
+    fprintf(out, "%.*Lg", digits, element_get(tensor->data, tensor->dtype, i));
 }
 
 /* "{1, 2}", or "{ ... }" for many. */
