@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is a computed tensor what was expected? */
+#ifndef OPTRACE_RUNTIME_COMPARE_H
+#define OPTRACE_RUNTIME_COMPARE_H
+
+#include "runtime/graph.h"
+
+/** Allowed: |got - expected| <= atol + rtol * |expected|, for floating types; integers and bools
+ *  must be equal. */
+struct tolerance {
+    double rtol, atol;
+};
+
+struct comparison {
+    bool same_form;     /* dtype and shape agree; the rest is 0 where they do not */
+    int64_t count;      /* elements */
+    int64_t mismatches; /* beyond the tolerance */
+    /* The element that is worst in units of what is allowed for it; -1 where there is none. */
+    int64_t worst_index;
+    long double worst_expected, worst_got;
+    double worst_error;   /* |got - expected|; infinity or NaN where one of them is not finite */
+    double worst_allowed; /* atol + rtol * |expected| */
+};
+
+/** NaN equals NaN; infinities equal themselves. */
+struct comparison compare_tensors(const struct tensor_view *got, const struct tensor_view *expected,
+                                  const struct tolerance *tolerance);
+
+bool comparison_passed(const struct comparison *comparison);
+
+/** Position of an element as "{1,0,5}". */
+const char *compare_index_text(const struct shape *shape, int64_t index,
+                               char out[SHAPE_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What load_and_run's command line sets; the table is options.def. */
+#ifndef OPTRACE_RUNTIME_OPTIONS_H
+#define OPTRACE_RUNTIME_OPTIONS_H
+
+#include "base/options.h"
+
+/** -1 (and NULL): not given, where another option forbids or replaces it. */
+struct run_options {
+    int64_t iter;
+    int64_t warmup_iter;
+    int64_t thread;
+    int64_t multithread;
+    bool cpu;
+    struct option_list inputs;
+    int64_t seed;
+    const char *verify;
+    double rtol;
+    double atol;
+    const char *profile;
+    const char *profile_host;
+    bool trace;
+    bool no_trace;
+    bool model_info;
+    bool json;
+    bool verbose;
+};
+
+#endif

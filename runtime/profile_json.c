@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The per-operator profile: MegEngine's JSON, and our additions under "optrace". */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/json.h"
+#include "runtime/footprint.h"
+#include "runtime/graph_text.h"
+#include "runtime/profile.h"
+
+/* The one device of this runtime, in MegEngine's words. */
+#define DEVICE "CompNode(\"cpu0:0\" from \"cpux:0\")"
+
+struct writer {
+    const struct profile *profile;
+    const struct exec *exec;
+    struct json_writer json;
+    double seconds_per_tick;
+    uint32_t *ids; /* by step: of the node where it is that node's own operator, else above them */
+};
+
+/* A step's id as text. */
+static const char *step_id(const struct writer *w, uint32_t step, char out[16])
+{
+    snprintf(out, 16, "%u", w->ids[step]);
+    return out;
+}
+
+static const char *value_id(const struct value *value, char out[16])
+{
+    snprintf(out, 16, "%u", value->id);
+    return out;
+}
+
+/* MegEngine's names begin with a capital letter. */
+static void write_dtype(struct json_writer *json, enum dtype dtype)
+{
+    char name[16];
+
+    snprintf(name, sizeof(name), "%s", dtype_name(dtype));
+    name[0] = (char)(name[0] - 'a' + 'A');
+    json_string(json, name);
+}
+
+static void write_dims(struct json_writer *json, const struct shape *shape)
+{
+    json_begin_array(json);
+    for (int i = 0; i < shape->rank; i++)
+        json_int(json, shape->dims[i]);
+    json_end_array(json);
+}
+
+static void write_value_ids(struct json_writer *json, const struct value *const *values,
+                            uint32_t count)
+{
+    char id[16];
+
+    json_begin_array(json);
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i] != NULL)
+            json_string(json, value_id(values[i], id));
+    }
+    json_end_array(json);
+}
+
+static void write_operators(struct writer *w)
+{
+    struct json_writer *json = &w->json;
+    char id[16];
+
+    json_key(json, "operator");
+    json_begin_object(json);
+    for (uint32_t i = 0; i < w->profile->step_count; i++) {
+        const struct exec_step *step = exec_step(w->exec, i);
+
+        json_key(json, step_id(w, i, id));
+        json_begin_object(json);
+        json_key(json, "node_type");
+        json_string(json, "operator");
+        json_key(json, "id");
+        json_string(json, id);
+        json_key(json, "name");
+        json_string(json, step->name);
+        json_key(json, "type");
+        json_string(json, step->type);
+        json_key(json, "input");
+        write_value_ids(json, step->inputs, step->input_count);
+        json_key(json, "output");
+        write_value_ids(json, step->outputs, step->output_count);
+        json_key(json, "extra");
+        json_begin_object(json);
+        json_key(json, "implementation");
+        json_string(json, step->implementation);
+        json_key(json, "origins");
+        json_begin_array(json);
+        for (uint32_t k = 0; k < step->node->origin_count; k++)
+            json_string(json, step->node->origins[k]);
+        json_end_array(json);
+        json_end_object(json);
+        json_key(json, "waiting_spec");
+        json_null(json);
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
+static void write_layout(struct json_writer *json, const struct value *value)
+{
+    int64_t stride[SHAPE_MAX_RANK];
+    int64_t step = 1;
+
+    for (int i = value->shape.rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= value->shape.dims[i];
+    }
+    json_begin_object(json);
+    json_key(json, "shape");
+    write_dims(json, &value->shape);
+    json_key(json, "stride");
+    json_begin_array(json);
+    for (int i = 0; i < value->shape.rank; i++)
+        json_int(json, stride[i]);
+    json_end_array(json);
+    json_key(json, "dtype");
+    write_dtype(json, value->dtype);
+    json_end_object(json);
+}
+
+static void write_vars(struct writer *w)
+{
+    const struct graph *graph = w->profile->session->graph;
+    struct json_writer *json = &w->json;
+    char id[16], chunk[24];
+
+    json_key(json, "var");
+    json_begin_object(json);
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+
+        snprintf(chunk, sizeof(chunk), "chk%s", value_id(value, id));
+        json_key(json, id);
+        json_begin_object(json);
+        json_key(json, "node_type");
+        json_string(json, "var");
+        json_key(json, "id");
+        json_string(json, id);
+        json_key(json, "name");
+        json_string(json, value->name);
+        json_key(json, "comp_node");
+        json_string(json, DEVICE);
+        json_key(json, "mem_plan");
+        json_begin_object(json);
+        json_key(json, "mem_chunk_id");
+        json_string(json, chunk);
+        json_key(json, "layout");
+        write_layout(json, value);
+        json_key(json, "offset_byte");
+        json_int(json, 0);
+        json_end_object(json);
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
+static void write_chunks(struct writer *w)
+{
+    const struct graph *graph = w->profile->session->graph;
+    struct json_writer *json = &w->json;
+    char id[16], chunk[24];
+
+    json_key(json, "mem_chunk");
+    json_begin_object(json);
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+
+        snprintf(chunk, sizeof(chunk), "chk%s", value_id(value, id));
+        json_key(json, chunk);
+        json_begin_object(json);
+        json_key(json, "node_type");
+        json_string(json, "mem_chunk");
+        json_key(json, "id");
+        json_string(json, chunk);
+        json_key(json, "size");
+        json_int(json, shape_bytes(&value->shape, value->dtype));
+        json_key(json, "owner_var");
+        json_string(json, id);
+        json_key(json, "dev_ptr");
+        json_null(json);
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
+static void write_graph(struct writer *w)
+{
+    struct json_writer *json = &w->json;
+    char id[16];
+
+    json_key(json, "graph_exec");
+    json_begin_object(json);
+    write_operators(w);
+    write_vars(w);
+    write_chunks(w);
+    json_key(json, "comp_seq");
+    json_begin_array(json);
+    for (uint32_t i = 0; i < w->profile->step_count; i++)
+        json_string(json, step_id(w, i, id));
+    json_end_array(json);
+    json_end_object(json);
+}
+
+/* Seconds from zero to ticks, which may lie before it. */
+static double seconds(const struct writer *w, uint64_t ticks, uint64_t zero)
+{
+    return (double)(int64_t)(ticks - zero) * w->seconds_per_tick;
+}
+
+static void write_marks(struct writer *w, const char *key, const char *inner,
+                        const struct profile_marks *marks, uint64_t zero)
+{
+    struct json_writer *json = &w->json;
+    char id[16];
+
+    json_key(json, key);
+    json_begin_object(json);
+    for (uint32_t i = 0; marks != NULL && i < w->profile->step_count; i++) {
+        if (marks[i].end == 0)
+            continue;
+        json_key(json, step_id(w, i, id));
+        json_begin_object(json);
+        json_key(json, inner);
+        json_begin_object(json);
+        json_key(json, "start");
+        json_double(json, seconds(w, marks[i].start, zero));
+        json_key(json, "kern");
+        json_double(json, seconds(w, marks[i].kern, zero));
+        json_key(json, "end");
+        json_double(json, seconds(w, marks[i].end, zero));
+        json_end_object(json);
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
+static void write_shapes(struct json_writer *json, const char *key,
+                         const struct value *const *values, uint32_t count)
+{
+    json_key(json, key);
+    json_begin_array(json);
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i] != NULL)
+            write_dims(json, &values[i]->shape);
+    }
+    json_end_array(json);
+}
+
+static void write_footprints(struct writer *w)
+{
+    struct json_writer *json = &w->json;
+    char id[16];
+
+    json_key(json, "opr_footprint");
+    json_begin_object(json);
+    for (uint32_t i = 0; i < w->profile->step_count; i++) {
+        const struct exec_step *step = exec_step(w->exec, i);
+        struct footprint footprint = footprint_of(step);
+
+        json_key(json, step_id(w, i, id));
+        json_begin_object(json);
+        json_key(json, "computation");
+        if (footprint.computation < 0)
+            json_null(json);
+        else
+            json_int(json, footprint.computation);
+        json_key(json, "memory");
+        json_int(json, footprint.memory_bytes);
+        write_shapes(json, "in_shapes", step->inputs, step->input_count);
+        write_shapes(json, "out_shapes", step->outputs, step->output_count);
+        json_key(json, "param");
+        json_begin_object(json);
+        if (strcmp(step->type, step->node->op_type) == 0)
+            graph_text_params(step->node, json);
+        json_end_object(json);
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
+static void write_profiler(struct writer *w, bool with_device)
+{
+    const struct profile *profile = w->profile;
+    struct json_writer *json = &w->json;
+    char thread[32] = "main";
+
+    prctl(PR_GET_NAME, thread, 0, 0, 0);
+    json_key(json, "profiler");
+    json_begin_object(json);
+    write_marks(w, "device", DEVICE, with_device ? profile->device : NULL,
+                profile->device_zero_ticks);
+    write_marks(w, "host", thread, profile->host, profile->zero.ticks);
+    write_footprints(w);
+    json_key(json, "opr_internal_pf");
+    json_begin_object(json);
+    json_end_object(json);
+    json_end_object(json);
+}
+
+static void write_runs(struct writer *w)
+{
+    struct json_writer *json = &w->json;
+
+    json_key(json, "runs");
+    json_begin_array(json);
+    for (size_t i = 0; i < w->profile->runs.count; i++) {
+        const struct profile_run *run = &w->profile->runs.items[i];
+
+        json_begin_object(json);
+        json_key(json, "warmup");
+        json_bool(json, run->is_warmup);
+        json_key(json, "start_s");
+        json_double(json, seconds(w, run->start_ticks, w->profile->zero.ticks));
+        json_key(json, "e2e_s");
+        json_double(json, (double)run->times.e2e_ns * 1e-9);
+        json_key(json, "host_s");
+        json_double(json, (double)run->times.host_ns * 1e-9);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void write_totals(struct writer *w, bool with_device)
+{
+    struct json_writer *json = &w->json;
+    char id[16];
+
+    json_key(json, "device_total");
+    json_begin_object(json);
+    for (uint32_t i = 0; with_device && i < w->profile->step_count; i++) {
+        const struct profile_sum *sum = &w->profile->sums[i];
+
+        if (sum->count == 0)
+            continue;
+        json_key(json, step_id(w, i, id));
+        json_begin_object(json);
+        json_key(json, "count");
+        json_uint(json, sum->count);
+        json_key(json, "self_s");
+        json_double(json, seconds(w, sum->self_ticks, 0));
+        json_key(json, "kernel_s");
+        json_double(json, seconds(w, sum->kernel_ticks, 0));
+        json_key(json, "kernel_min_s");
+        json_double(json, seconds(w, sum->kernel_min_ticks, 0));
+        json_key(json, "kernel_max_s");
+        json_double(json, seconds(w, sum->kernel_max_ticks, 0));
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
+static void write_additions(struct writer *w, bool with_device)
+{
+    const struct profile *profile = w->profile;
+    const struct graph *graph = profile->session->graph;
+    struct json_writer *json = &w->json;
+    uint64_t warmups = 0;
+
+    for (size_t i = 0; i < profile->runs.count; i++)
+        warmups += profile->runs.items[i].is_warmup;
+    json_key(json, "optrace");
+    json_begin_object(json);
+    json_key(json, "version");
+    json_int(json, 1);
+    json_key(json, "tool");
+    json_string(json, "load_and_run " OPTRACE_VERSION);
+    json_key(json, "model");
+    json_begin_object(json);
+    json_key(json, "path");
+    json_string(json, graph->path);
+    json_key(json, "name");
+    json_string(json, graph->name);
+    json_key(json, "producer");
+    json_string(json, graph->producer_name);
+    json_end_object(json);
+    json_key(json, "device");
+    json_string(json, "cpu");
+    json_key(json, "threads");
+    json_uint(json, exec_threads(w->exec));
+    json_key(json, "run_count");
+    json_uint(json, profile->runs.count);
+    json_key(json, "warmup_count");
+    json_uint(json, warmups);
+    json_key(json, "device_offset_s");
+    json_double(json, seconds(w, profile->device_zero_ticks, profile->zero.ticks));
+    json_key(json, "zero_unix_ns");
+    json_uint(json, profile->zero.realtime_ns);
+    write_runs(w);
+    write_totals(w, with_device);
+    json_end_object(json);
+}
+
+/* From the clock readings at the profile's beginning and now. */
+static double measure_tick(const struct profile *profile)
+{
+    struct ot_clock_triple now = ot_clock_read_triple();
+
+    if (now.ticks == profile->zero.ticks)
+        return 1e-9;
+    return (double)(now.monotonic_ns - profile->zero.monotonic_ns) * 1e-9 /
+           (double)(now.ticks - profile->zero.ticks);
+}
+
+/* Fills w->ids. */
+static int choose_ids(struct writer *w)
+{
+    const struct profile *profile = w->profile;
+    bool *seen = calloc(profile->session->graph->node_count + 1, sizeof(*seen));
+    uint32_t above = 0;
+
+    w->ids = calloc(profile->step_count + 1, sizeof(*w->ids));
+    if (seen == NULL || w->ids == NULL) {
+        free(seen);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < profile->step_count; i++) {
+        uint32_t id = exec_step(w->exec, i)->node->id;
+
+        above = id >= above ? id + 1 : above;
+    }
+    for (uint32_t i = 0; i < profile->step_count; i++) {
+        const struct exec_step *step = exec_step(w->exec, i);
+        bool is_own = !seen[step->node->index] && strcmp(step->type, step->node->op_type) == 0;
+
+        w->ids[i] = is_own ? step->node->id : above + i;
+        seen[step->node->index] |= is_own;
+    }
+    free(seen);
+    return 0;
+}
+
+static int write_all(struct writer *w, bool with_device, FILE *out)
+{
+    json_init_file(&w->json, out);
+    json_begin_object(&w->json);
+    write_graph(w);
+    write_profiler(w, with_device);
+    write_additions(w, with_device);
+    json_end_object(&w->json);
+    return json_finish(&w->json);
+}
+
+int profile_write(const struct profile *profile, bool with_device, const char *path,
+                  struct diag *diag)
+{
+    struct writer w = {.profile = profile, .exec = profile->session->exec};
+    FILE *out;
+    int rc = choose_ids(&w);
+
+    if (rc < 0) {
+        free(w.ids);
+        return diag_set(diag, rc, "no memory to write the profile");
+    }
+    out = fopen(path, "w");
+    if (out == NULL) {
+        rc = -errno;
+    } else {
+        w.seconds_per_tick = measure_tick(profile);
+        rc = write_all(&w, with_device, out);
+        if (fclose(out) != 0 && rc == 0)
+            rc = -errno;
+    }
+    free(w.ids);
+    return rc < 0 ? diag_set(diag, rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
+}

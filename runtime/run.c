@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timing runs of a model: one thread, or several that each load it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/model_info.h"
+#include "runtime/profile.h"
+#include "runtime/run.h"
+#include "runtime/trace.h"
+
+/* One thread's work. */
+struct worker {
+    const struct run_config *config;
+    uint32_t number;
+    FILE *out; /* where its lines go; NULL for none */
+    struct report *report;
+    struct session *session;
+    struct trace *trace;
+    struct profile *profile;
+    struct diag diag;
+    int result;
+};
+
+static int note_inputs(struct worker *worker)
+{
+    const struct graph *graph = worker->session->graph;
+    struct report *report = worker->report;
+
+    report->inputs = calloc(graph->input_count + 1, sizeof(*report->inputs));
+    if (report->inputs == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        const struct value *value = graph->inputs[i];
+
+        report->inputs[i] = (struct report_input){
+            .name = strdup(value->name),
+            .dtype = value->dtype,
+            .shape = value->shape,
+            .is_made_up = input_find(graph, worker->config->inputs, i) == NULL,
+        };
+        if (report->inputs[i].name == NULL)
+            return -ENOMEM;
+        report->input_count++;
+    }
+    return 0;
+}
+
+static int note_session(struct worker *worker)
+{
+    struct session *session = worker->session;
+    struct report *report = worker->report;
+    uint64_t *const bytes[] = {[EXEC_MEMORY_INPUTS] = &report->input_bytes,
+                               [EXEC_MEMORY_ARENA] = &report->arena_bytes,
+                               [EXEC_MEMORY_WEIGHTS] = &report->weight_bytes};
+
+    report->load_ns = session->load_ns;
+    report->prepare_ns = session->prepare_ns;
+    report->source_node_count = session->source_node_count;
+    report->step_count = exec_step_count(session->exec);
+    report->threads = exec_threads(session->exec);
+    for (uint32_t i = 0; i < exec_chunk_count(session->exec); i++)
+        *bytes[exec_chunk(session->exec, i)->what] += exec_chunk(session->exec, i)->bytes;
+    for (uint32_t i = 0; i < session->graph->value_count; i++) {
+        const struct value *value = session->graph->values[i];
+
+        if (value->data != NULL)
+            report->weight_bytes += (uint64_t)shape_bytes(&value->shape, value->dtype);
+    }
+    return note_inputs(worker);
+}
+
+/* On stderr, once: what a reader of the figures must know. */
+static void tell_inputs(const struct worker *worker)
+{
+    char text[SHAPE_TEXT_BYTES];
+
+    for (uint32_t i = 0; i < worker->report->input_count; i++) {
+        const struct report_input *input = &worker->report->inputs[i];
+
+        if (input->is_made_up)
+            fprintf(stderr,
+                    "load_and_run: input '%s' (%s %s) has no data, using random numbers (seed "
+                    "%" PRIu64 ")\n",
+                    input->name, dtype_name(input->dtype), shape_text(&input->shape, text),
+                    worker->config->seed);
+    }
+}
+
+static void tell_steps(const struct worker *worker)
+{
+    const struct exec *exec = worker->session->exec;
+    const struct report *report = worker->report;
+
+    fprintf(stderr,
+            "load_and_run: %u nodes in the model, %u after optimisation, %u steps; %.1f MiB "
+            "weights, %.1f MiB activations; %u threads\n",
+            report->source_node_count, worker->session->graph->node_count, report->step_count,
+            (double)report->weight_bytes / 1048576, (double)report->arena_bytes / 1048576,
+            report->threads);
+    for (uint32_t i = 0; i < exec_step_count(exec); i++) {
+        const struct exec_step *step = exec_step(exec, i);
+
+        fprintf(stderr, "load_and_run: step %u: %s (%s) by %s, %zu bytes of scratch\n", i,
+                step->name, step->type, step->implementation, step->workspace_bytes);
+    }
+}
+
+static void show_info(struct worker *worker)
+{
+    struct session *session = worker->session;
+
+    if (worker->out != NULL) {
+        model_info_write(session->graph, worker->out);
+        fprintf(worker->out, "\nbefore optimisation:\n%s\nafter optimisation:\n%s\n",
+                session->text_before, session->text_after);
+        return;
+    }
+    worker->report->text_before = session->text_before;
+    worker->report->text_after = session->text_after;
+    session->text_before = NULL; /* ownership moved to the report */
+    session->text_after = NULL;
+}
+
+static int run_once(struct worker *worker, bool is_warmup, struct session_times *times)
+{
+    struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
+    int rc;
+
+    trace_run_begin(worker->trace, is_warmup);
+    if (worker->profile != NULL)
+        profile_run_begin(worker->profile, is_warmup);
+    rc = session_run(worker->session, times, &worker->diag);
+    if (rc == 0 && worker->profile != NULL)
+        rc = profile_run_end(worker->profile, times);
+    trace_run_end(worker->trace);
+    return rc == 0 ? array_push(list, *times) : rc;
+}
+
+static int run_warmups(struct worker *worker)
+{
+    uint64_t mark = ot_clock_ns(CLOCK_MONOTONIC) - worker->session->prepare_ns;
+    struct session_times times;
+    int rc = 0;
+
+    for (uint64_t i = 0; rc == 0 && i < worker->config->warmup_count; i++) {
+        if (worker->out != NULL)
+            report_prepared(worker->out, ot_clock_ns(CLOCK_MONOTONIC) - mark);
+        rc = run_once(worker, true, &times);
+        if (rc == 0 && worker->out != NULL)
+            report_warmup(worker->out, i, &times);
+        mark = ot_clock_ns(CLOCK_MONOTONIC);
+    }
+    return rc;
+}
+
+static int run_all(struct worker *worker)
+{
+    uint64_t count = worker->config->run_count;
+    struct session_times times;
+    int rc = run_warmups(worker);
+
+    for (uint64_t i = 0; rc == 0 && i < count; i++) {
+        rc = run_once(worker, false, &times);
+        if (rc == 0 && worker->out != NULL)
+            report_run(worker->out, i, count, &times);
+    }
+    if (rc == 0 && worker->out != NULL)
+        rc = report_finished(worker->out, worker->report);
+    return rc;
+}
+
+static int work(struct worker *worker)
+{
+    const struct run_config *config = worker->config;
+    struct session_config session_config = {.inputs = config->inputs,
+                                            .seed = config->seed,
+                                            .threads = config->kernel_threads,
+                                            .keep_text = config->model_info};
+    int rc = session_load(config->path, &worker->session, &worker->diag);
+
+    if (rc == 0)
+        rc = session_prepare(worker->session, &session_config, &worker->diag);
+    if (rc == 0)
+        rc = note_session(worker);
+    if (rc < 0)
+        return rc;
+    if (worker->number == 0)
+        tell_inputs(worker);
+    if (worker->number == 0 && config->verbose)
+        tell_steps(worker);
+    if (worker->number == 0 && config->model_info)
+        show_info(worker);
+    if (worker->out != NULL)
+        report_loaded(worker->out, worker->report);
+    if (config->trace)
+        rc = trace_open(worker->session, worker->number, &worker->trace, &worker->diag);
+    if (rc == 0 && config->profile_path != NULL)
+        rc = profile_create(worker->session, &worker->profile, &worker->diag);
+    if (rc == 0)
+        rc = run_all(worker);
+    if (rc == 0 && worker->profile != NULL)
+        rc = profile_write(worker->profile, config->profile_device, config->profile_path,
+                           &worker->diag);
+    return rc;
+}
+
+static void *run_worker(void *argument)
+{
+    struct worker *worker = argument;
+
+    worker->result = work(worker);
+    if (worker->result == -ENOMEM)
+        diag_set(&worker->diag, -ENOMEM, "out of memory");
+    trace_close(&worker->trace);
+    /* The execution ends first: it holds an observer that points to the profile. */
+    session_destroy(&worker->session);
+    profile_destroy(&worker->profile);
+    return NULL;
+}
+
+/* Several threads print into memory, which is shown thread by thread. */
+struct page {
+    char *text;
+    size_t size;
+};
+
+static int start_workers(const struct run_config *config, struct worker *workers,
+                         struct page *pages, pthread_t *threads)
+{
+    uint32_t started = 0;
+    int rc = 0;
+
+    for (; started < config->thread_count && rc == 0; started++) {
+        struct worker *worker = &workers[started];
+
+        if (!config->json) {
+            worker->out = open_memstream(&pages[started].text, &pages[started].size);
+            if (worker->out == NULL) {
+                rc = -ENOMEM;
+                break;
+            }
+        }
+        rc = -pthread_create(&threads[started], NULL, run_worker, worker);
+        if (rc < 0)
+            break;
+    }
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return rc;
+}
+
+static void show_pages(const struct run_config *config, const struct worker *workers,
+                       struct page *pages)
+{
+    for (uint32_t i = 0; i < config->thread_count; i++) {
+        if (workers[i].out == NULL)
+            continue;
+        fclose(workers[i].out);
+        if (pages[i].text != NULL)
+            printf("thread %u:\n%s", i, pages[i].text);
+        free(pages[i].text);
+    }
+}
+
+static int run_threads(const struct run_config *config, struct worker *workers, struct diag *diag)
+{
+    struct page *pages = calloc(config->thread_count, sizeof(*pages));
+    pthread_t *threads = calloc(config->thread_count, sizeof(*threads));
+    int rc = -ENOMEM;
+
+    if (pages != NULL && threads != NULL) {
+        rc = start_workers(config, workers, pages, threads);
+        show_pages(config, workers, pages);
+    }
+    free(pages);
+    free(threads);
+    return rc < 0 ? diag_set(diag, rc, "cannot start %u threads: %s", config->thread_count,
+                             strerror(-rc))
+                  : 0;
+}
+
+int run_model(const struct run_config *config, struct report *out_reports, struct diag *diag)
+{
+    struct worker *workers = calloc(config->thread_count, sizeof(*workers));
+    int rc = 0;
+
+    if (workers == NULL)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < config->thread_count; i++) {
+        workers[i] = (struct worker){.config = config, .number = i, .report = &out_reports[i]};
+        out_reports[i] = (struct report){0};
+    }
+    if (config->thread_count == 1) {
+        workers[0].out = config->json ? NULL : stdout;
+        run_worker(&workers[0]);
+    } else {
+        rc = run_threads(config, workers, diag);
+    }
+    for (uint32_t i = 0; rc == 0 && i < config->thread_count; i++) {
+        rc = workers[i].result;
+        if (rc < 0)
+            diag_set(diag, rc, "%s", workers[i].diag.text);
+    }
+    free(workers);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timing runs of a model: one thread, or several that each load it. */
+#ifndef OPTRACE_RUNTIME_RUN_H
+#define OPTRACE_RUNTIME_RUN_H
+
+#include "runtime/input.h"
+#include "runtime/report.h"
+
+struct run_config {
+    const char *path;                /* of the model */
+    const struct input_list *inputs; /* borrowed */
+    uint64_t seed;
+    uint32_t thread_count; /* each with a session of its own */
+    uint32_t kernel_threads;
+    uint64_t warmup_count, run_count;
+    const char *profile_path; /* NULL: none; with one thread only */
+    bool profile_device;
+    bool trace;      /* trace_start() was called */
+    bool model_info; /* print the table and the graphs, or keep them for the JSON document */
+    bool json;       /* print no lines: the reports say it all */
+    bool verbose;
+};
+
+/**
+ * Run. Lines go to stdout: with one thread as things happen, else thread by thread at the end. What
+ * --verbose says, and which inputs got made-up data, goes to stderr.
+ *
+ * out_reports  config->thread_count of them, for the caller to report_deinit() also after failure
+ *
+ * Returns 0 or the first thread's failure: errors of session_load(), session_prepare(),
+ * session_run() and of writing the profile.
+ */
+int run_model(const struct run_config *config, struct report *out_reports, struct diag *diag);
+
+#endif

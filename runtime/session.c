@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loaded model, ready to run. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "runtime/graph_text.h"
+#include "runtime/model_onnx.h"
+#include "runtime/pass.h"
+#include "runtime/session.h"
+
+static int keep_text(const struct session_config *config, const struct graph *graph,
+                     char **out_text, struct diag *diag)
+{
+    size_t size;
+    FILE *out;
+
+    if (!config->keep_text)
+        return 0;
+    out = open_memstream(out_text, &size);
+    if (out == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the text of the graph");
+    graph_text_write(graph, out);
+    return fclose(out) == 0 ? 0 : diag_set(diag, -ENOMEM, "no memory for the text of the graph");
+}
+
+static void count_source(struct session *session)
+{
+    const struct graph *graph = session->graph;
+
+    session->source_node_count = graph->node_count;
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        if (graph->values[i]->data != NULL)
+            session->parameter_bytes +=
+                shape_bytes(&graph->values[i]->shape, graph->values[i]->dtype);
+    }
+}
+
+static int set_inputs(struct session *session, const struct session_config *config,
+                      struct diag *diag)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < session->graph->input_count; i++) {
+        struct tensor_view view;
+
+        rc = input_tensor(session->graph, config->inputs, i, config->seed, &view, diag);
+        if (rc < 0)
+            return rc;
+        rc = exec_set_input(session->exec, i, &view, diag);
+        free(view.data);
+    }
+    return rc;
+}
+
+int session_prepare(struct session *session, const struct session_config *config,
+                    struct diag *diag)
+{
+    struct exec_options options = {.threads = config->threads};
+    struct graph *graph = session->graph;
+    uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
+    int rc;
+
+    count_source(session);
+    rc = input_bind_shapes(graph, config->inputs, diag);
+    if (rc == 0)
+        rc = shape_infer(graph, eval_node, diag);
+    if (rc == 0)
+        rc = keep_text(config, graph, &session->text_before, diag);
+    if (rc == 0)
+        rc = graph_optimise(graph, eval_node, diag);
+    if (rc == 0)
+        rc = keep_text(config, graph, &session->text_after, diag);
+    if (rc == 0)
+        rc = exec_create(graph, &options, &session->exec, diag);
+    if (rc == 0)
+        rc = set_inputs(session, config, diag);
+    session->prepare_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
+    return rc;
+}
+
+int session_load(const char *path, struct session **out_session, struct diag *diag)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
+    int rc;
+
+    if (session == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the model");
+    rc = model_onnx_load(path, &session->graph, diag);
+    session->load_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
+    if (rc == 0) {
+        *out_session = session;
+        session = NULL; /* ownership moved to the caller */
+    }
+    session_destroy(&session);
+    return rc;
+}
+
+void session_destroy(struct session **session_ptr)
+{
+    struct session *session = *session_ptr;
+
+    *session_ptr = NULL;
+    if (session == NULL)
+        return;
+    exec_destroy(&session->exec);
+    graph_destroy(&session->graph);
+    free(session->text_before);
+    free(session->text_after);
+    free(session);
+}
+
+int session_run(struct session *session, struct session_times *out_times, struct diag *diag)
+{
+    uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
+    uint64_t dispatched;
+    int rc;
+
+    exec_dispatch(session->exec);
+    dispatched = ot_clock_ns(CLOCK_MONOTONIC);
+    rc = exec_wait(session->exec, diag);
+    if (out_times != NULL)
+        *out_times = (struct session_times){.e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start,
+                                            .host_ns = dispatched - start};
+    return rc;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loaded model, ready to run: every thread of --thread, and every data set of --verify whose
+ * shapes differ, has its own. */
+#ifndef OPTRACE_RUNTIME_SESSION_H
+#define OPTRACE_RUNTIME_SESSION_H
+
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "runtime/exec.h"
+#include "runtime/graph.h"
+#include "runtime/input.h"
+
+struct session_config {
+    const struct input_list *inputs; /* borrowed for the call */
+    uint64_t seed;                   /* of made-up data */
+    uint32_t threads;                /* of the kernels */
+    bool keep_text;                  /* the text of the graph before and after, for --model-info */
+};
+
+struct session {
+    struct graph *graph;
+    struct exec *exec;
+    uint64_t load_ns;    /* reading the file */
+    uint64_t prepare_ns; /* everything after that: shapes, passes, choice of kernels, memory */
+    uint32_t source_node_count; /* nodes in the model file */
+    int64_t parameter_bytes;    /* initialisers in the model file */
+    char *text_before;          /* NULL unless kept */
+    char *text_after;
+};
+
+/** How long one run took. */
+struct session_times {
+    uint64_t e2e_ns;  /* from the first dispatch until all work is done */
+    uint64_t host_ns; /* until everything was dispatched */
+};
+
+/** Read the model: session->graph is there afterwards, as the file has it. Errors as
+ *  model_onnx_load(). */
+int session_load(const char *path, struct session **out_session, struct diag *diag);
+
+/** Bind, infer shapes, optimise, allocate, and set the inputs. Once. Errors as input_bind_shapes(),
+ *  shape_infer() and exec_create(); the session can only be destroyed then. */
+int session_prepare(struct session *session, const struct session_config *config,
+                    struct diag *diag);
+
+/** Accepts NULL; sets *session to NULL. */
+void session_destroy(struct session **session);
+
+/** Run once and wait. out_times may be NULL. -EINVAL when the data makes a node fail. */
+int session_run(struct session *session, struct session_times *out_times, struct diag *diag);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What load_and_run records through liboptrace. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "client/optrace.h"
+#include "runtime/footprint.h"
+#include "runtime/graph_text.h"
+#include "runtime/trace.h"
+
+/* The ops of a model's steps. Sessions of one process that run the same steps share them. */
+struct op_set {
+    struct op_set *next;
+    uint64_t signature; /* of all that is said about the steps */
+    uint32_t model;
+    uint32_t ops[]; /* by step */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct op_set *first;
+} sets = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct trace {
+    struct session *session;
+    const struct op_set *set;
+    uint32_t lane; /* of the queue */
+    struct optrace_run run;
+    bool is_open;        /* its memory was told */
+    bool clock_is_ticks; /* ot_clock_ticks() and optrace_ticks() are the same clock */
+
+    /* By step: the host's moments, and those of the device, each written by its own thread. */
+    struct optrace_event *host;
+    struct optrace_event *device;
+};
+
+int trace_start(bool required, struct diag *diag)
+{
+    struct optrace_config config = {.program = "load_and_run", .required = required};
+    char text[300];
+    int rc = optrace_start(&config);
+
+    if (rc == 0 || !required)
+        return 0;
+    optrace_status(text, sizeof(text));
+    return diag_set(diag, rc, "%s", text);
+}
+
+void trace_status(char *out_text, size_t bytes)
+{
+    optrace_status(out_text, bytes);
+}
+
+void trace_stop(void)
+{
+    optrace_stop();
+    while (sets.first != NULL) {
+        struct op_set *next = sets.first->next;
+
+        free(sets.first);
+        sets.first = next;
+    }
+}
+
+/* Definitions */
+
+enum { TENSORS_MAX = 256 }; /* inputs and outputs of an op together; more are left out */
+
+static uint32_t fill_tensors(const struct value *const *values, uint32_t count,
+                             struct optrace_tensor *out, uint32_t room)
+{
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < count && used < room; i++) {
+        if (values[i] == NULL)
+            continue;
+        out[used++] = (struct optrace_tensor){.name = values[i]->name,
+                                              .dims = values[i]->shape.dims,
+                                              .rank = (uint32_t)values[i]->shape.rank,
+                                              .dtype = values[i]->dtype};
+    }
+    return used;
+}
+
+/* The op's parameters as JSON, or NULL; the caller frees it. */
+static char *make_params(const struct exec_step *step)
+{
+    struct json_writer json;
+    char *text;
+
+    json_init_memory(&json);
+    json_begin_object(&json);
+    json_key(&json, "implementation");
+    json_string(&json, step->implementation);
+    if (strcmp(step->type, step->node->op_type) == 0)
+        graph_text_params(step->node, &json);
+    json_end_object(&json);
+    text = json_finish(&json) == 0 ? json_take(&json, NULL) : NULL;
+    json_deinit(&json);
+    return text;
+}
+
+static uint32_t define_step(const struct exec_step *step, uint32_t model)
+{
+    struct optrace_op_info info = OPTRACE_OP_INFO(step->name, step->type);
+    struct optrace_tensor inputs[TENSORS_MAX / 2], outputs[TENSORS_MAX / 2];
+    struct footprint footprint = footprint_of(step);
+    char *params = make_params(step);
+    char id[16];
+    uint32_t op = 0;
+
+    snprintf(id, sizeof(id), "%u", step->node->id);
+    info.node_id = id;
+    info.device = "cpu:0";
+    info.params = params;
+    info.model = model;
+    info.inputs = inputs;
+    info.input_count = fill_tensors(step->inputs, step->input_count, inputs, TENSORS_MAX / 2);
+    info.outputs = outputs;
+    info.output_count = fill_tensors(step->outputs, step->output_count, outputs, TENSORS_MAX / 2);
+    info.origins = (const char *const *)step->node->origins;
+    info.origin_count = step->node->origin_count;
+    info.computation_flop = footprint.computation;
+    info.memory_bytes = footprint.memory_bytes;
+    info.workspace_bytes = (int64_t)step->workspace_bytes;
+    (void)optrace_op_define(&info, &op); /* op 0 is not recorded, and that is all */
+    free(params);
+    return op;
+}
+
+static uint32_t define_model(const struct session *session)
+{
+    const struct graph *graph = session->graph;
+    struct optrace_model_info info = {
+        .name = graph->name[0] != '\0' ? graph->name : graph->path,
+        .path = graph->path,
+        .format = "onnx",
+        .producer = graph->producer_name[0] != '\0' ? graph->producer_name : NULL,
+        .parameter_bytes = session->parameter_bytes,
+    };
+    uint32_t model = 0;
+
+    (void)optrace_model_define(&info, &model);
+    return model;
+}
+
+static uint64_t hash(uint64_t state, const void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        state = (state ^ ((const uint8_t *)bytes)[i]) * 1099511628211u; /* FNV-1a */
+    return state;
+}
+
+static uint64_t sign_values(uint64_t state, const struct value *const *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i] != NULL)
+            state = hash(state, values[i]->shape.dims,
+                         (size_t)values[i]->shape.rank * sizeof(values[i]->shape.dims[0]));
+    }
+    return state;
+}
+
+/* The same model with the same input shapes gives the same steps, and nothing else does. */
+static uint64_t sign(const struct session *session)
+{
+    const char *path = session->graph->path;
+    uint64_t state = hash(14695981039346656037u, path, strlen(path));
+
+    for (uint32_t i = 0; i < exec_step_count(session->exec); i++) {
+        const struct exec_step *step = exec_step(session->exec, i);
+
+        state = hash(state, step->name, strlen(step->name) + 1);
+        state = hash(state, step->implementation, strlen(step->implementation) + 1);
+        state = sign_values(state, step->inputs, step->input_count);
+        state = sign_values(state, step->outputs, step->output_count);
+    }
+    return state;
+}
+
+static struct op_set *define(const struct session *session, uint64_t signature, uint32_t model)
+{
+    uint32_t count = exec_step_count(session->exec);
+    struct op_set *set = malloc(sizeof(*set) + count * sizeof(set->ops[0]));
+
+    if (set == NULL)
+        return NULL;
+    *set = (struct op_set){.signature = signature,
+                           .model = model != 0 ? model : define_model(session)};
+    for (uint32_t i = 0; i < count; i++)
+        set->ops[i] = define_step(exec_step(session->exec, i), set->model);
+    return set;
+}
+
+static const struct op_set *find_or_define(const struct session *session)
+{
+    uint64_t signature = sign(session);
+    struct op_set *set;
+
+    pthread_mutex_lock(&sets.lock);
+    for (set = sets.first; set != NULL && set->signature != signature;)
+        set = set->next;
+    if (set == NULL) {
+        /* One process runs one model file. */
+        set = define(session, signature, sets.first != NULL ? sets.first->model : 0);
+        if (set != NULL) {
+            set->next = sets.first;
+            sets.first = set;
+        }
+    }
+    pthread_mutex_unlock(&sets.lock);
+    return set;
+}
+
+/* Recording */
+
+/* The moment in liboptrace's unit: the same ticks on a CPU whose counter is fit for it. */
+static uint64_t moment_ticks(const struct trace *trace, uint64_t ticks)
+{
+    return trace->clock_is_ticks ? ticks : optrace_ticks();
+}
+
+/* Records a step's event if all of it was seen, and forgets it. */
+static void finish(struct optrace_event *event, uint64_t ticks)
+{
+    event->end = ticks;
+    if (event->start != 0 && event->correlation != 0)
+        (void)optrace_record(event);
+    event->start = 0;
+    event->kern = 0;
+    event->correlation = 0;
+}
+
+/* The two events of a step are written by one thread each: what the dispatching thread puts into
+ * the device's, it does before it hands the step to the queue, which orders the two. */
+static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t ticks)
+{
+    struct trace *trace = user;
+    struct optrace_event *host = &trace->host[step];
+    struct optrace_event *device = &trace->device[step];
+
+    if (optrace_level() == OPTRACE_OFF)
+        return;
+    ticks = moment_ticks(trace, ticks);
+    switch (moment) {
+    case EXEC_HOST_START:
+        host->start = ticks;
+        break;
+    case EXEC_HOST_KERN:
+        host->kern = ticks;
+        host->correlation = optrace_correlation_new();
+        device->correlation = host->correlation;
+        device->run = trace->run.number;
+        break;
+    case EXEC_HOST_END:
+        finish(host, ticks);
+        break;
+    case EXEC_DEVICE_START:
+        device->start = ticks;
+        break;
+    case EXEC_DEVICE_KERN:
+        device->kern = ticks;
+        break;
+    case EXEC_DEVICE_END:
+        finish(device, ticks);
+        break;
+    }
+}
+
+/* Memory */
+
+static const char *memory_name(enum exec_memory what)
+{
+    switch (what) {
+    case EXEC_MEMORY_INPUTS:
+        return "inputs";
+    case EXEC_MEMORY_ARENA:
+        return "arena";
+    case EXEC_MEMORY_WEIGHTS:
+        return "weights, laid out";
+    }
+    return "other";
+}
+
+typedef void memory_fn(uint32_t op, const void *address, uint64_t bytes);
+
+/* All that the session holds: taken, or given back. */
+static void tell_memory(const struct session *session, memory_fn *tell)
+{
+    const struct graph *graph = session->graph;
+    uint32_t constants = optrace_name(OPTRACE_MEMORY, "weights");
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+
+        if (value->data != NULL)
+            tell(constants, value->data, (uint64_t)shape_bytes(&value->shape, value->dtype));
+    }
+    for (uint32_t i = 0; i < exec_chunk_count(session->exec); i++) {
+        const struct exec_chunk *chunk = exec_chunk(session->exec, i);
+
+        tell(optrace_name(OPTRACE_MEMORY, memory_name(chunk->what)), chunk->address, chunk->bytes);
+    }
+}
+
+/* Life */
+
+static uint32_t define_lane(uint32_t number)
+{
+    char name[32] = "cpu queue";
+    struct optrace_lane_info info = {
+        .name = name, .device = "cpu:0", .kind = OPTRACE_LANE_QUEUE, .native_id = number};
+    uint32_t lane = 0;
+
+    if (number > 0)
+        snprintf(name, sizeof(name), "cpu queue %u", number);
+    (void)optrace_lane_define(&info, &lane);
+    return lane;
+}
+
+int trace_open(struct session *session, uint32_t number, struct trace **out_trace,
+               struct diag *diag)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    struct exec_observer observer = {.user = trace, .moment = observe};
+    uint32_t count = exec_step_count(session->exec);
+
+    if (trace == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for recording");
+    trace->session = session;
+    trace->clock_is_ticks = ot_clock_ticks_are_invariant();
+    trace->host = calloc(count + 1, sizeof(*trace->host));
+    trace->device = calloc(count + 1, sizeof(*trace->device));
+    trace->set = find_or_define(session);
+    if (trace->host == NULL || trace->device == NULL || trace->set == NULL ||
+        exec_add_observer(session->exec, &observer) < 0) {
+        trace_close(&trace);
+        return diag_set(diag, -ENOMEM, "no memory for recording");
+    }
+    trace->lane = define_lane(number);
+    for (uint32_t i = 0; i < count; i++) {
+        trace->host[i].op = trace->device[i].op = trace->set->ops[i];
+        trace->device[i].lane = trace->lane;
+    }
+    tell_memory(session, optrace_alloc);
+    trace->is_open = true;
+    *out_trace = trace;
+    return 0;
+}
+
+void trace_close(struct trace **trace_ptr)
+{
+    struct trace *trace = *trace_ptr;
+
+    *trace_ptr = NULL;
+    if (trace == NULL)
+        return;
+    if (trace->is_open)
+        tell_memory(trace->session, optrace_free);
+    free(trace->host);
+    free(trace->device);
+    free(trace);
+}
+
+void trace_run_begin(struct trace *trace, bool is_warmup)
+{
+    if (trace != NULL)
+        trace->run = optrace_run_begin(trace->set->model, is_warmup ? OPTRACE_WARMUP : 0);
+}
+
+void trace_run_end(struct trace *trace)
+{
+    if (trace != NULL)
+        optrace_run_end(trace->run);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What load_and_run records through liboptrace. trace.c is the only file of the runtime that knows
+ * liboptrace; the others see this.
+ *
+ * Order: trace_start() once, before any thread; per session trace_open(), then trace_run_begin()
+ * and trace_run_end() around each run, trace_close() before the session goes; at last trace_stop().
+ * All accept NULL in place of a trace and then do nothing: that is --no-trace.
+ *
+ * Recorded: the model; an op per step, with shapes, dtypes, computation, memory, scratch, the
+ * implementation and the names of the model's nodes it came from; for each execution of a step a
+ * span on the dispatching thread's lane and one on the lane of the execution's queue (start, kern,
+ * end of both, tied by a correlation id); the runs, warm-ups marked; the memory that the execution
+ * holds.
+ */
+#ifndef OPTRACE_RUNTIME_TRACE_H
+#define OPTRACE_RUNTIME_TRACE_H
+
+#include "base/diag.h"
+#include "runtime/session.h"
+
+/** The recording of one session. */
+struct trace;
+
+/**
+ * Start recording to the daemon. With `required` its absence is an error: -ENOENT, -ECONNREFUSED,
+ * -EACCES, -ETIMEDOUT, ... with the sentence in diag. Without, nothing is an error.
+ */
+int trace_start(bool required, struct diag *diag);
+
+/** What is recorded where, or why nothing is: one sentence. */
+void trace_status(char *out_text, size_t bytes);
+
+/** Save what was recorded, and end. */
+void trace_stop(void);
+
+/**
+ * Watch a session from now on. The calling thread dispatches its runs.
+ *
+ * number  of the session in this process, for the name of its queue's lane
+ */
+int trace_open(struct session *session, uint32_t number, struct trace **out_trace,
+               struct diag *diag);
+
+/** Accepts NULL; sets *trace to NULL. The session must not run again afterwards. */
+void trace_close(struct trace **trace);
+
+void trace_run_begin(struct trace *trace, bool is_warmup);
+void trace_run_end(struct trace *trace);
+
+#endif

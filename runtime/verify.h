@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --verify: run ONNX test data sets and compare the outputs. */
+#ifndef OPTRACE_RUNTIME_VERIFY_H
+#define OPTRACE_RUNTIME_VERIFY_H
+
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "runtime/graph.h"
+
+struct verify_config {
+    const char *model_path;
+    const char *folder; /* a data set (input_0.pb, output_0.pb, ...) or one that holds
+                           test_data_set_0, test_data_set_1, ... */
+    double rtol, atol;  /* negative: of data.json beside the model ({"rtol": X, "atol": Y}), else
+                           1e-3 and 1e-7 */
+    uint32_t kernel_threads;
+    bool trace; /* trace_start() was called */
+    bool json;
+};
+
+/**
+ * Run all data sets, in the order of their numbers. input_K.pb goes to the K-th input of the model
+ * that is no initialiser, output_K.pb is held against the K-th output.
+ *
+ * Prints a line per output on out, or one JSON document; a difference shows its worst element.
+ *
+ * Returns 1 when all agree, 0 when one does not, or a negative errno when a data set cannot be run.
+ */
+int verify(const struct verify_config *config, FILE *out, struct diag *diag);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --verify prints: a line per output, or one JSON document. Part of verify.c. */
+#ifndef OPTRACE_RUNTIME_VERIFY_PRINT_H
+#define OPTRACE_RUNTIME_VERIFY_PRINT_H
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "runtime/compare.h"
+
+struct verify_printer {
+    FILE *out;
+    bool is_json;
+    struct json_writer json; /* into memory, so that nothing is shown after a failure */
+    const char *set;         /* the one at work */
+    unsigned set_count, failed_count;
+    bool set_failed;
+};
+
+/** Order: begin, then per data set: set, output for each, set_end; at last end, deinit. */
+void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json,
+                        const struct tolerance *tolerance);
+void verify_print_set(struct verify_printer *printer, const char *name);
+void verify_print_output(struct verify_printer *printer, const char *name,
+                         const struct tensor_view *got, const struct tensor_view *expected,
+                         const struct comparison *comparison);
+void verify_print_set_end(struct verify_printer *printer);
+
+/** Returns 0 or the error of writing. */
+int verify_print_end(struct verify_printer *printer, bool passed);
+void verify_print_deinit(struct verify_printer *printer);
+
+#endif
