@@ -119,6 +119,11 @@ static void gemm_dnnl(float *y, const float *a, const float *b, const float *c,
 {
     if (c)
         spread_c(y, c, s);
+    if (s->k == 0) { /* only beta * c is left */
+        for (int64_t i = 0; i < s->m * s->n; i++)
+            y[i] = c ? s->beta * y[i] : 0.0f;
+        return;
+    }
     /* It refuses only sizes and transpositions that cannot come up here. */
     dnnl_sgemm(s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N', s->m, s->n, s->k, s->alpha, a,
                s->trans_a ? s->m : s->k, b, s->trans_b ? s->k : s->n, c ? s->beta : 0.0f, y, s->n);
@@ -145,7 +150,7 @@ static void gemm_batch(float *y, const float *a, const float *b, const float *c,
         p.y = y + index * s->m * s->n;
         p.a = a + a_at;
         p.b = b + b_at;
-        if (s->m > 1 && s->k > 0)
+        if (s->m > 1)
             gemm_dnnl(p.y, p.a, p.b, p.c, s);
         else
             team_for(s->n, GRAIN / (s->k + 1) + 1, s->trans_b ? rows : columns, &p);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every version of every kernel against its reference: random cases with odd sizes, guard bytes
+ * around the outputs, one and two threads.
+ *
+ *     kernels [--op NAME] [--seed N] [--cases N] [--bench]
+ *
+ * A failure prints operation, version, case, seed and the worst element; --op NAME --seed N
+ * --cases 1 runs that case alone. --bench times the same cases and prints, as JSON lines, how much
+ * faster than the reference a version is.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/kernels/harness.h"
+
+enum {
+    GUARD_BYTES = 128,
+    GUARD = 0xa5,
+    GARBAGE = 0xcd,
+    SHOWN_MAX = 5, /* failures of one version that are printed */
+};
+
+/* Random numbers: splitmix64 */
+
+uint64_t test_random(struct test *test)
+{
+    uint64_t z = test->state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+int64_t test_range(struct test *test, int64_t low, int64_t high)
+{
+    return low + (int64_t)(test_random(test) % (uint64_t)(high - low + 1));
+}
+
+bool test_chance(struct test *test, int n)
+{
+    return test_random(test) % (uint64_t)n == 0;
+}
+
+float test_float(struct test *test)
+{
+    uint64_t bits = test_random(test);
+
+    if (bits % 61 == 0)
+        return 0.0f;
+    return (float)((double)(bits >> 11) * 0x1p-52 - 1.0);
+}
+
+void test_describe(struct test *test, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(test->text, sizeof(test->text), format, args);
+    va_end(args);
+}
+
+/* Buffers */
+
+static unsigned char *add_buffer(struct test *test, size_t bytes, bool is_guarded)
+{
+    size_t all = is_guarded ? (bytes + 2 * GUARD_BYTES + 63) / 64 * 64 : bytes;
+    unsigned char *base = is_guarded ? aligned_alloc(64, all) : malloc(all ? all : 1);
+
+    if (!base || test->buffer_count == TEST_BUFFERS_MAX) {
+        fprintf(stderr, "kernels: no room for the buffers of a case\n");
+        exit(EXIT_FAILURE);
+    }
+    test->buffers[test->buffer_count++] = (struct test_buffer){base, bytes, is_guarded};
+    if (!is_guarded)
+        return base;
+    memset(base, GUARD, all);
+    return base + GUARD_BYTES;
+}
+
+void *test_input_bytes(struct test *test, size_t bytes)
+{
+    unsigned char *data = add_buffer(test, bytes, false);
+
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (unsigned char)test_random(test);
+    return data;
+}
+
+float *test_input(struct test *test, size_t count)
+{
+    float *data = (float *)(void *)add_buffer(test, count * sizeof(*data), false);
+
+    for (size_t i = 0; i < count; i++)
+        data[i] = test_float(test);
+    return data;
+}
+
+void *test_output(struct test *test, size_t bytes)
+{
+    unsigned char *data = add_buffer(test, bytes, true);
+
+    memset(data, GARBAGE, bytes);
+    return data;
+}
+
+static void check_guards(struct test *test)
+{
+    for (int i = 0; i < test->buffer_count; i++) {
+        const struct test_buffer *buffer = &test->buffers[i];
+
+        for (size_t j = 0; buffer->is_guarded && j < GUARD_BYTES; j++) {
+            if (buffer->base[j] != GUARD)
+                test_fail(test, "wrote %zu bytes before the output", GUARD_BYTES - j);
+            if (buffer->base[GUARD_BYTES + buffer->bytes + j] != GUARD)
+                test_fail(test, "wrote byte %zu behind the output", j);
+        }
+        free(buffer->base);
+    }
+    test->buffer_count = 0;
+}
+
+/* Comparison */
+
+void test_fail(struct test *test, const char *format, ...)
+{
+    va_list args;
+
+    if (test->failed)
+        return;
+    test->failed = true;
+    if (test->failures++ >= SHOWN_MAX)
+        return;
+    printf("FAIL %s %s: ", test->op, test->version);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n  case: %s\n  again: --op %s --seed %llu --cases 1\n", test->text, test->op,
+           (unsigned long long)test->seed);
+}
+
+void test_compare(struct test *test, const float *got, const float *want, size_t count,
+                  const struct test_tolerance *tolerance)
+{
+    double worst = 0.0;
+    size_t worst_at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double room = tolerance->absolute + tolerance->relative * fabs((double)want[i]) + 1e-30;
+        double excess;
+
+        if (tolerance->allowed)
+            room += tolerance->scale * (double)tolerance->allowed[i];
+        if (isnan(got[i]) || isnan(want[i]) || isinf(want[i]) || isinf(got[i]))
+            excess = (isnan(got[i]) && isnan(want[i])) || got[i] == want[i] ? 0.0 : INFINITY;
+        else
+            excess = fabs((double)got[i] - (double)want[i]) / room;
+        if (excess > worst) {
+            worst = excess;
+            worst_at = i;
+        }
+    }
+    if (worst > 1.0)
+        test_fail(test, "element %zu of %zu is %.9g, not %.9g: %.3g times the tolerance", worst_at,
+                  count, (double)got[worst_at], (double)want[worst_at], worst);
+}
+
+void test_compare_bytes(struct test *test, const void *got, const void *want, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        int g = ((const unsigned char *)got)[i], w = ((const unsigned char *)want)[i];
+
+        if (g != w) {
+            test_fail(test, "byte %zu of %zu is 0x%02x, not 0x%02x", i, bytes, (unsigned)g,
+                      (unsigned)w);
+            return;
+        }
+    }
+}
+
+double test_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* Running */
+
+struct run {
+    const char *op; /* NULL: all */
+    uint64_t seed;
+    int cases;
+    bool bench;
+    int failures;
+};
+
+/* Every table entry is a function and the name of its version. */
+struct any_entry {
+    void (*fn)(void);
+    const char *version;
+};
+
+static struct any_entry entry_of(const struct kernel_table *table, size_t offset)
+{
+    struct any_entry entry = {NULL, "once"};
+
+    if (offset != TEST_ALWAYS)
+        memcpy(&entry, (const char *)table + offset, sizeof(entry));
+    return entry;
+}
+
+static void run_version(struct run *run, const struct test_op *op, const struct kernel_table *table)
+{
+    struct test test = {
+        .op = op->name, .version = entry_of(table, op->entry).version, .bench = run->bench};
+
+    for (int i = 0; i < run->cases; i++) {
+        test.seed = run->seed + (uint64_t)i;
+        test.state = test.seed;
+        test.failed = false;
+        /* Sizes, contents and the number of threads all come from the seed; times are of one. */
+        kernel_set_threads((uint32_t)test_range(&test, 1, run->bench ? 1 : 2));
+        op->check(&test, table);
+        check_guards(&test);
+    }
+    if (run->bench)
+        printf("{\"bench\":\"kernels\",\"figure\":\"%s\",\"version\":\"%s\",\"cases\":%d,"
+               "\"value\":%.2f,\"unit\":\"times the reference\"}\n",
+               op->name, test.version, run->cases, test.seconds[TEST_REF] / test.seconds[TEST_NEW]);
+    else
+        printf("%-18s %-9s %d cases, %d failed\n", op->name, test.version, run->cases,
+               test.failures);
+    run->failures += test.failures;
+}
+
+/* Each version that the levels of this machine bring, once. */
+static void run_op(struct run *run, const struct test_op *op)
+{
+    struct kernel_table table;
+    struct any_entry before = {0};
+
+    if (run->op && strcmp(run->op, op->name) != 0)
+        return;
+    for (int level = KERNEL_LEVEL_PORTABLE; level <= (int)kernel_best_level(); level++) {
+        kernel_table_init(&table, (enum kernel_level)level);
+        if (level > KERNEL_LEVEL_PORTABLE &&
+            (op->entry == TEST_ALWAYS || entry_of(&table, op->entry).fn == before.fn))
+            continue;
+        before = entry_of(&table, op->entry);
+        run_version(run, op, &table);
+    }
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: kernels [--op NAME] [--seed N] [--cases N] [--bench]\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    struct run run = {.seed = 1, .cases = 60};
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--bench") == 0)
+            run.bench = true;
+        else if (strcmp(argv[i], "--op") == 0 && i + 1 < argc)
+            run.op = argv[++i];
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            run.seed = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--cases") == 0 && i + 1 < argc)
+            run.cases = atoi(argv[++i]);
+        else
+            return usage();
+    }
+    for (size_t i = 0; i < test_ops_image_count; i++)
+        run_op(&run, &test_ops_image[i]);
+    for (size_t i = 0; i < test_ops_math_count; i++)
+        run_op(&run, &test_ops_math[i]);
+    for (size_t i = 0; i < test_ops_move_count; i++)
+        run_op(&run, &test_ops_move[i]);
+    return run.failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel tests share: random cases from a seed, guarded buffers, comparison with the
+ * reference, timing. The cases of each operation are in tests/kernels/<group>.c.
+ *
+ * A check function makes one random case: it draws sizes with test_range(), describes them with
+ * test_describe(), makes inputs and two outputs, runs the reference and the version through
+ * TEST_RUN() and compares with test_compare(). With --bench, TEST_RUN() repeats each call.
+ */
+#ifndef OPTRACE_TESTS_KERNELS_HARNESS_H
+#define OPTRACE_TESTS_KERNELS_HARNESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+enum { TEST_BUFFERS_MAX = 16, TEST_SIDES = 2 };
+
+enum test_side { TEST_REF, TEST_NEW };
+
+struct test_buffer {
+    unsigned char *base; /* what was allocated */
+    size_t bytes;
+    bool is_guarded;
+};
+
+struct test {
+    const char *op, *version;
+    uint64_t seed;  /* of this case: reproduces it alone */
+    uint64_t state; /* of the random numbers */
+    bool bench;
+    bool failed;    /* this case */
+    int failures;   /* cases so far */
+    char text[256]; /* the case */
+    double seconds[TEST_SIDES];
+    struct test_buffer buffers[TEST_BUFFERS_MAX];
+    int buffer_count;
+};
+
+/* Random numbers */
+
+uint64_t test_random(struct test *test);
+/** Both ends included. */
+int64_t test_range(struct test *test, int64_t low, int64_t high);
+/** One in `n`. */
+bool test_chance(struct test *test, int n);
+/** In [-1, 1), now and then exactly 0. */
+float test_float(struct test *test);
+
+/** Say what the case is; printed when it fails. */
+void test_describe(struct test *test, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Buffers, freed after the case */
+
+/** An input: exactly that large, so that the address sanitizer sees a read beyond it. */
+float *test_input(struct test *test, size_t count);
+void *test_input_bytes(struct test *test, size_t bytes);
+/** An output, filled with garbage, with guard bytes on both sides that are checked after the case.
+ *  64-byte aligned. */
+void *test_output(struct test *test, size_t bytes);
+
+/** Fail the case with a sentence. */
+void test_fail(struct test *test, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** |got - want| <= absolute + relative * |want| + (allowed ? scale * allowed[i] : 0) for each
+ *  element; infinities must match. Prints the worst one. */
+struct test_tolerance {
+    double absolute, relative;
+    const float *allowed;
+    double scale;
+};
+void test_compare(struct test *test, const float *got, const float *want, size_t count,
+                  const struct test_tolerance *tolerance);
+
+/** Byte for byte. */
+void test_compare_bytes(struct test *test, const void *got, const void *want, size_t bytes);
+
+/* Timing */
+
+double test_now(void);
+
+/** Run one side's call once; with --bench until it has taken 2 ms, and keep the best time. */
+#define TEST_RUN(test, side, call)                                                                 \
+    do {                                                                                           \
+        double test_best_ = 1e9, test_all_ = 0.0;                                                  \
+                                                                                                   \
+        do {                                                                                       \
+            double test_start_ = test_now(), test_took_;                                           \
+                                                                                                   \
+            call;                                                                                  \
+            test_took_ = test_now() - test_start_;                                                 \
+            test_all_ += test_took_;                                                               \
+            test_best_ = test_took_ < test_best_ ? test_took_ : test_best_;                        \
+        } while ((test)->bench && test_all_ < 2e-3);                                               \
+        (test)->seconds[side] += test_best_;                                                       \
+    } while (0)
+
+/* Operations */
+
+/** One random case of the version in the table. */
+typedef void test_check_fn(struct test *test, const struct kernel_table *table);
+
+struct test_op {
+    const char *name;
+    test_check_fn *check;
+    size_t entry; /* offset of the entry in struct kernel_table, or TEST_ALWAYS */
+};
+
+/** Not in the table: tested once, as the version that it reports through test->version. */
+#define TEST_ALWAYS SIZE_MAX
+
+extern const struct test_op test_ops_math[], test_ops_image[], test_ops_move[];
+extern const size_t test_ops_math_count, test_ops_image_count, test_ops_move_count;
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of convolution, pooling and the normalisations of images. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+static size_t image_elements(int64_t batch, int64_t channels, const int64_t *spatial)
+{
+    return (size_t)(batch * channels * spatial[0] * spatial[1] * spatial[2]);
+}
+
+/* Sizes such that the output is not empty; axes that the tensor lacks are 1. */
+static void random_window(struct test *test, int rank, int64_t in_max, bool dilates,
+                          struct kernel_window *w)
+{
+    for (int i = 0; i < KERNEL_SPATIAL; i++) {
+        bool is_used = i >= KERNEL_SPATIAL - rank;
+        int64_t reach;
+
+        w->kernel[i] = is_used ? test_range(test, 1, test_chance(test, 8) ? 7 : 3) : 1;
+        w->stride[i] = is_used ? test_range(test, 1, 3) : 1;
+        w->dilation[i] = is_used && dilates ? test_range(test, 1, 2) : 1;
+        reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        w->pad_begin[i] = is_used ? test_range(test, 0, w->kernel[i] - 1) : 0;
+        w->pad_end[i] = is_used ? test_range(test, 0, w->kernel[i] - 1) : 0;
+        w->in[i] = is_used ? test_range(test, reach, reach + in_max) : 1;
+        w->out[i] = (w->in[i] + w->pad_begin[i] + w->pad_end[i] - reach) / w->stride[i] + 1;
+    }
+}
+
+static void describe_window(const struct kernel_window *w, char *out, size_t bytes)
+{
+    int used = 0;
+
+    for (int i = 0; i < KERNEL_SPATIAL; i++)
+        used +=
+            snprintf(out + used, bytes - (size_t)used, "%s%lld->%lld k%lld s%lld d%lld p%lld,%lld",
+                     i ? " | " : "", (long long)w->in[i], (long long)w->out[i],
+                     (long long)w->kernel[i], (long long)w->stride[i], (long long)w->dilation[i],
+                     (long long)w->pad_begin[i], (long long)w->pad_end[i]);
+}
+
+/* Convolution */
+
+static struct kernel_activation random_activation(struct test *test)
+{
+    enum kernel_unary kind = (enum kernel_unary)test_range(test, 0, KERNEL_UNARY_COUNT - 1);
+    struct kernel_activation activation = {.kind = kind};
+
+    if (kind == KERNEL_LEAKY_RELU)
+        activation.a = 0.125f;
+    if (kind == KERNEL_CLIP) {
+        activation.a = -0.25f;
+        activation.b = 1.5f;
+    }
+    return activation;
+}
+
+static void random_conv(struct test *test, struct kernel_conv *s)
+{
+    static const int64_t widths[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 20, 24, 32, 33, 48, 64};
+    int64_t count = sizeof(widths) / sizeof(widths[0]);
+    char window[160];
+
+    *s = (struct kernel_conv){
+        .batch = test_range(test, 1, 2),
+        .rank = test_chance(test, 5) ? (test_chance(test, 2) ? 1 : 3) : 2,
+        .channels_last = true,
+        .activation = random_activation(test),
+    };
+    switch (test_range(test, 0, 3)) {
+    case 0: /* depthwise */
+        s->groups = s->channels = s->filters = widths[test_range(test, 0, count - 1)];
+        break;
+    case 1: /* grouped */
+        s->groups = test_range(test, 2, 4);
+        s->channels = s->groups * widths[test_range(test, 0, count - 4)];
+        s->filters = s->groups * widths[test_range(test, 0, count - 4)];
+        break;
+    default:
+        s->groups = 1;
+        s->channels = widths[test_range(test, 0, count - 1)];
+        s->filters = widths[test_range(test, 0, count - 1)];
+        break;
+    }
+    random_window(test, s->rank, s->rank == 3 ? 3 : 11, true, &s->window);
+    if (test_chance(test, 3)) /* what networks use most */
+        for (int i = 1; s->rank == 2 && i < KERNEL_SPATIAL; i++) {
+            s->window.kernel[i] = s->window.dilation[i] = s->window.stride[i] = 1;
+            s->window.pad_begin[i] = s->window.pad_end[i] = 0;
+            s->window.out[i] = s->window.in[i];
+        }
+    describe_window(&s->window, window, sizeof(window));
+    test_describe(test, "%lldx%lld->%lld groups %lld activation %d: %s", (long long)s->batch,
+                  (long long)s->channels, (long long)s->filters, (long long)s->groups,
+                  (int)s->activation.kind, window);
+}
+
+static float *absolute(struct test *test, const float *x, size_t count)
+{
+    float *y = x ? test_input(test, count) : NULL;
+
+    for (size_t i = 0; x && i < count; i++)
+        y[i] = fabsf(x[i]);
+    return y;
+}
+
+/* What kernels.h allows for each output: the sum of the absolute products, as conv_f32_fn says. */
+static float *conv_allowance(struct test *test, const struct kernel_conv *s, const float *x,
+                             const float *w, const float *bias, const float *residual,
+                             const size_t counts[4])
+{
+    struct kernel_conv plain = *s;
+    float *allowed = test_input(test, counts[3]);
+
+    plain.activation = (struct kernel_activation){0};
+    conv_f32_ref(allowed, absolute(test, x, counts[0]), absolute(test, w, counts[1]),
+                 absolute(test, bias, counts[2]), absolute(test, residual, counts[3]), &plain);
+    return allowed;
+}
+
+static void check_conv_plan(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_conv s;
+    struct kernel_conv_plan *plan = NULL;
+    struct test_tolerance tolerance = {.absolute = 4e-6};
+    size_t counts[4]; /* of x, w, bias, y */
+    float *x, *w, *bias, *residual, *got, *want;
+    void *workspace;
+    int rc;
+
+    test->version = "dnnl";
+    random_conv(test, &s);
+    counts[0] = image_elements(s.batch, s.channels, s.window.in);
+    counts[1] = (size_t)(s.filters * (s.channels / s.groups)) *
+                (size_t)(s.window.kernel[0] * s.window.kernel[1] * s.window.kernel[2]);
+    counts[2] = (size_t)s.filters;
+    counts[3] = image_elements(s.batch, s.filters, s.window.out);
+    x = test_output(test, counts[0] * sizeof(*x)); /* aligned */
+    for (size_t i = 0; i < counts[0]; i++)
+        x[i] = test_float(test);
+    w = test_input(test, counts[1]);
+    bias = test_chance(test, 2) ? test_input(test, counts[2]) : NULL;
+    residual = test_chance(test, 3) ? test_input(test, counts[3]) : NULL;
+    want = test_output(test, counts[3] * sizeof(*want));
+    got = test_output(test, counts[3] * sizeof(*got));
+    rc = kernel_conv_plan_create(&s, w, bias, residual != NULL, &plan);
+    if (rc == -ENOTSUP) /* conv_f32 does it then */
+        return;
+    if (rc < 0) {
+        test_fail(test, "kernel_conv_plan_create: %d", rc);
+        return;
+    }
+    workspace = test_output(test, kernel_conv_plan_info(plan).workspace_bytes);
+    TEST_RUN(test, TEST_REF, conv_f32_ref(want, x, w, bias, residual, &s));
+    if (residual) /* once: the second run would add the first one's result */
+        memcpy(got, residual, counts[3] * sizeof(*got));
+    test->bench = test->bench && !residual;
+    TEST_RUN(test, TEST_NEW, rc = kernel_conv_plan_run(plan, got, x, workspace));
+    if (rc < 0)
+        test_fail(test, "kernel_conv_plan_run: %d", rc);
+    tolerance.allowed = conv_allowance(test, &s, x, w, bias, residual, counts);
+    tolerance.scale = 1e-6 + 2e-7 * sqrt((double)counts[1] / (double)s.filters);
+    test_compare(test, got, want, counts[3], &tolerance);
+    kernel_conv_plan_destroy(&plan);
+}
+
+/* Pools */
+
+static void check_pool(struct test *test, const struct kernel_table *table, bool is_max)
+{
+    struct kernel_pool s = {
+        .batch = test_range(test, 1, 2),
+        .channels = test_range(test, 1, test_chance(test, 4) ? 300 : 40),
+        .rank = (int)test_range(test, 1, 3),
+        .channels_last = !test_chance(test, 4),
+        .count_pads = test_chance(test, 2),
+    };
+    struct test_tolerance tolerance = {.relative = is_max ? 0.0 : 2e-6};
+    size_t x_count, y_count;
+    float *x, *got, *want, *allowed;
+    char window[160];
+
+    random_window(test, s.rank, s.rank == 3 ? 4 : 12, true, &s.window);
+    if (test_chance(test, 3)) /* rounded up: the last window may lie in the pads alone */
+        for (int i = KERNEL_SPATIAL - s.rank; i < KERNEL_SPATIAL; i++)
+            s.window.out[i]++;
+    describe_window(&s.window, window, sizeof(window));
+    test_describe(test, "%lldx%lld %s count_pads %d: %s", (long long)s.batch, (long long)s.channels,
+                  s.channels_last ? "channels-last" : "row-major", s.count_pads, window);
+    x_count = image_elements(s.batch, s.channels, s.window.in);
+    y_count = image_elements(s.batch, s.channels, s.window.out);
+    x = test_input(test, x_count);
+    want = test_output(test, y_count * sizeof(*want));
+    got = test_output(test, y_count * sizeof(*got));
+    if (is_max) {
+        TEST_RUN(test, TEST_REF, max_pool_f32_ref(want, x, &s));
+        TEST_RUN(test, TEST_NEW, table->max_pool_f32.fn(got, x, &s));
+    } else {
+        TEST_RUN(test, TEST_REF, average_pool_f32_ref(want, x, &s));
+        TEST_RUN(test, TEST_NEW, table->average_pool_f32.fn(got, x, &s));
+        allowed = test_input(test, y_count);
+        average_pool_f32_ref(allowed, absolute(test, x, x_count), &s);
+        tolerance = (struct test_tolerance){.allowed = allowed, .scale = 2e-6};
+    }
+    test_compare(test, got, want, y_count, &tolerance);
+}
+
+static void check_max_pool(struct test *test, const struct kernel_table *table)
+{
+    check_pool(test, table, true);
+}
+
+static void check_average_pool(struct test *test, const struct kernel_table *table)
+{
+    check_pool(test, table, false);
+}
+
+/* Normalisations */
+
+static void check_lrn(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_lrn s = {
+        .batch = test_range(test, 1, 2),
+        .channels = test_range(test, 1, test_chance(test, 3) ? 600 : 40),
+        .plane = test_range(test, 1, 40),
+        .size = test_range(test, 1, test_chance(test, 8) ? 40 : 7),
+        .channels_last = !test_chance(test, 4),
+        .alpha = test_chance(test, 2) ? 1e-4f : 2.0f,
+        .beta = test_chance(test, 3) ? 0.6f : 0.75f,
+        .bias = test_chance(test, 2) ? 1.0f : 2.5f,
+    };
+    struct test_tolerance tolerance = {.relative = 1e-5};
+    size_t count = (size_t)(s.batch * s.channels * s.plane);
+    float *x = test_input(test, count), *got = test_output(test, count * sizeof(*got));
+    float *want = test_output(test, count * sizeof(*want));
+
+    test_describe(test, "%lldx%lldx%lld size %lld beta %g %s", (long long)s.batch,
+                  (long long)s.channels, (long long)s.plane, (long long)s.size, (double)s.beta,
+                  s.channels_last ? "channels-last" : "row-major");
+    TEST_RUN(test, TEST_REF, lrn_f32_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->lrn_f32.fn(got, x, &s));
+    test_compare(test, got, want, count, &tolerance);
+}
+
+static void check_batch_norm(struct test *test, const struct kernel_table *table)
+{
+    size_t batch = (size_t)test_range(test, 1, 20);
+    size_t channels = (size_t)test_range(test, 1, test_chance(test, 3) ? 600 : 40);
+    size_t plane = test_chance(test, 2) ? 1 : (size_t)test_range(test, 1, 70);
+    size_t count = batch * channels * plane;
+    float *x = test_input(test, count), *p[4], *allowed = test_input(test, count);
+    float *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+    struct test_tolerance tolerance = {.allowed = allowed, .scale = 1e-5};
+
+    test_describe(test, "%zux%zux%zu", batch, channels, plane);
+    for (int i = 0; i < 4; i++)
+        p[i] = test_input(test, channels);
+    for (size_t c = 0; c < channels; c++)
+        p[3][c] = fabsf(p[3][c]);
+    for (size_t i = 0; i < count; i++) {
+        size_t c = i / plane % channels;
+        double s = fabs((double)p[0][c]) / sqrt((double)p[3][c] + 1e-3);
+
+        allowed[i] =
+            (float)(fabs((double)x[i]) * s + fabs((double)p[2][c]) * s + fabs((double)p[1][c]));
+    }
+    TEST_RUN(test, TEST_REF,
+             batch_norm_f32_ref(want, x, p[0], p[1], p[2], p[3], 1e-3f, batch, channels, plane));
+    TEST_RUN(
+        test, TEST_NEW,
+        table->batch_norm_f32.fn(got, x, p[0], p[1], p[2], p[3], 1e-3f, batch, channels, plane));
+    test_compare(test, got, want, count, &tolerance);
+}
+
+const struct test_op test_ops_image[] = {
+    {"conv_plan", check_conv_plan, TEST_ALWAYS},
+    {"max_pool_f32", check_max_pool, offsetof(struct kernel_table, max_pool_f32)},
+    {"average_pool_f32", check_average_pool, offsetof(struct kernel_table, average_pool_f32)},
+    {"lrn_f32", check_lrn, offsetof(struct kernel_table, lrn_f32)},
+    {"batch_norm_f32", check_batch_norm, offsetof(struct kernel_table, batch_norm_f32)},
+};
+const size_t test_ops_image_count = sizeof(test_ops_image) / sizeof(test_ops_image[0]);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of element-wise functions, softmax and matrix products. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+/* One operand */
+
+static void check_unary(struct test *test, const struct kernel_table *table, enum kernel_unary kind,
+                        unary_f32_fn *ref)
+{
+    size_t count = (size_t)test_range(test, 0, test_chance(test, 6) ? 200000 : 300);
+    bool in_place = test_chance(test, 3) && !test->bench;
+    float *x = test_input(test, count), *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+    float a = kind == KERNEL_CLIP ? -0.5f : 0.01f, b = 0.25f;
+    bool is_exact = kind != KERNEL_SIGMOID && kind != KERNEL_TANH;
+    struct test_tolerance tolerance = {.absolute = is_exact ? 0.0 : 2e-6};
+
+    test_describe(test, "%zu elements%s", count, in_place ? ", in place" : "");
+    for (size_t i = 0; i < count; i++) {
+        if (test_chance(test, 3))
+            x[i] *= 100.0f;
+        if (test_chance(test, 100))
+            x[i] = test_chance(test, 3) ? NAN : test_chance(test, 2) ? INFINITY : -INFINITY;
+    }
+    TEST_RUN(test, TEST_REF, ref(want, x, count, a, b));
+    if (in_place)
+        memcpy(got, x, count * sizeof(*got));
+    TEST_RUN(test, TEST_NEW, table->unary_f32[kind].fn(got, in_place ? got : x, count, a, b));
+    test_compare(test, got, want, count, &tolerance);
+}
+
+#define UNARY(name, kind)                                                                          \
+    static void check_##name(struct test *test, const struct kernel_table *table)                  \
+    {                                                                                              \
+        check_unary(test, table, kind, name##_f32_ref);                                            \
+    }
+
+UNARY(relu, KERNEL_RELU)
+UNARY(leaky_relu, KERNEL_LEAKY_RELU)
+UNARY(clip, KERNEL_CLIP)
+UNARY(sigmoid, KERNEL_SIGMOID)
+UNARY(tanh, KERNEL_TANH)
+
+/* Two operands */
+
+/* An operand of the case: some axes broadcast, the others in one of the orders of memory. */
+static size_t random_strides(struct test *test, const struct kernel_broadcast *s, int64_t *strides,
+                             bool is_dense)
+{
+    bool reversed = !is_dense && test_chance(test, 5);
+    int64_t stride = 1;
+
+    for (int i = 0; i < s->rank; i++) {
+        int axis = reversed ? i : s->rank - 1 - i;
+        bool is_broadcast = !is_dense && test_chance(test, 3);
+
+        strides[axis] = is_broadcast || s->dims[axis] == 1 ? 0 : stride;
+        stride *= is_broadcast ? 1 : s->dims[axis];
+    }
+    return (size_t)stride;
+}
+
+static void check_binary(struct test *test, const struct kernel_table *table, enum kernel_binary op,
+                         binary_fn *ref)
+{
+    struct kernel_broadcast s = {.rank = (int)test_range(test, 0, 5)};
+    bool in_place = test_chance(test, 3) && !test->bench;
+    size_t count = 1, a_count, b_count;
+    struct test_tolerance tolerance = {0};
+    float *a, *b, *want, *got;
+
+    for (int i = 0; i < s.rank; i++) {
+        s.dims[i] = test_chance(test, 40) ? 0 : test_range(test, 1, i == s.rank - 1 ? 70 : 9);
+        count *= (size_t)s.dims[i];
+    }
+    a_count = random_strides(test, &s, s.a_stride, in_place || test_chance(test, 3));
+    b_count = random_strides(test, &s, s.b_stride, test_chance(test, 3));
+    test_describe(test, "rank %d, %zu elements, operands of %zu and %zu%s", s.rank, count, a_count,
+                  b_count, in_place ? ", in place" : "");
+    a = test_input(test, a_count);
+    b = test_input(test, b_count);
+    want = test_output(test, count * sizeof(*want));
+    got = test_output(test, count * sizeof(*got));
+    if (in_place)
+        memcpy(got, a, count * sizeof(*got));
+    TEST_RUN(test, TEST_REF, ref(want, a, b, &s));
+    TEST_RUN(test, TEST_NEW, table->binary[op][KERNEL_F32].fn(got, in_place ? got : a, b, &s));
+    test_compare(test, got, want, count, &tolerance);
+}
+
+#define BINARY(name, op)                                                                           \
+    static void check_##name(struct test *test, const struct kernel_table *table)                  \
+    {                                                                                              \
+        check_binary(test, table, op, name##_f32_ref);                                             \
+    }
+
+BINARY(add, KERNEL_ADD)
+BINARY(sub, KERNEL_SUB)
+BINARY(mul, KERNEL_MUL)
+BINARY(div, KERNEL_DIV)
+
+/* Softmax */
+
+static void check_softmax(struct test *test, const struct kernel_table *table)
+{
+    size_t outer = (size_t)test_range(test, 0, 5);
+    size_t axis = (size_t)test_range(test, 1, test_chance(test, 3) ? 1100 : 40);
+    size_t inner = test_chance(test, 2) ? 1 : (size_t)test_range(test, 1, 300);
+    size_t count = outer * axis * inner;
+    bool in_place = test_chance(test, 3) && !test->bench;
+    float *x = test_input(test, count), *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+    struct test_tolerance tolerance = {.absolute = 2e-6};
+
+    test_describe(test, "%zux%zux%zu%s", outer, axis, inner, in_place ? ", in place" : "");
+    for (size_t i = 0; i < count; i++)
+        x[i] *= 30.0f;
+    TEST_RUN(test, TEST_REF, softmax_f32_ref(want, x, outer, axis, inner));
+    if (in_place)
+        memcpy(got, x, count * sizeof(*got));
+    TEST_RUN(test, TEST_NEW, table->softmax_f32.fn(got, in_place ? got : x, outer, axis, inner));
+    test_compare(test, got, want, count, &tolerance);
+}
+
+/* Matrix products */
+
+static void random_gemm(struct test *test, struct kernel_gemm *s)
+{
+    *s = (struct kernel_gemm){
+        .m = test_chance(test, 2) ? 1 : test_range(test, 1, 40),
+        .n = test_range(test, 1, test_chance(test, 3) ? 300 : 40),
+        .k = test_chance(test, 30) ? 0 : test_range(test, 1, test_chance(test, 3) ? 400 : 40),
+        .trans_a = test_chance(test, 3),
+        .trans_b = test_chance(test, 2),
+        .alpha = test_chance(test, 2) ? 1.0f : 0.5f,
+        .beta = test_chance(test, 4)   ? 0.0f
+                : test_chance(test, 2) ? 1.0f
+                                       : -2.0f,
+        .batch_rank = test_chance(test, 4) ? 2 : 0,
+    };
+    switch (test_range(test, 0, 3)) { /* how C is broadcast */
+    case 0:
+        s->c_row_stride = s->n;
+        s->c_col_stride = 1;
+        break;
+    case 1:
+        s->c_col_stride = 1;
+        break;
+    case 2:
+        s->c_row_stride = 1;
+        break;
+    default:
+        break;
+    }
+    if (s->batch_rank == 0)
+        return;
+    s->batch_dims[0] = test_range(test, 1, 3);
+    s->batch_dims[1] = test_range(test, 1, 3);
+    s->a_batch_stride[0] = s->batch_dims[1] * s->m * s->k;
+    s->a_batch_stride[1] = s->m * s->k;
+    s->b_batch_stride[1] = test_chance(test, 2) ? 0 : s->k * s->n;
+}
+
+static float *absolute(struct test *test, const float *x, size_t count)
+{
+    float *y = x ? test_input(test, count) : NULL;
+
+    for (size_t i = 0; x && i < count; i++)
+        y[i] = fabsf(x[i]);
+    return y;
+}
+
+static void check_gemm(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_gemm s, plain;
+    size_t batch, a_count, b_count, c_count, y_count;
+    float *a, *b, *c, *want, *got, *allowed;
+    struct test_tolerance tolerance = {0};
+
+    random_gemm(test, &s);
+    batch = s.batch_rank ? (size_t)(s.batch_dims[0] * s.batch_dims[1]) : 1;
+    a_count = batch * (size_t)(s.m * s.k);
+    b_count = batch * (size_t)(s.k * s.n);
+    c_count = (size_t)((s.m - 1) * s.c_row_stride + (s.n - 1) * s.c_col_stride + 1);
+    y_count = batch * (size_t)(s.m * s.n);
+    test_describe(test, "%lldx%lldx%lld%s%s alpha %g beta %g c strides %lld %lld, batch %zu",
+                  (long long)s.m, (long long)s.n, (long long)s.k, s.trans_a ? " A^T" : "",
+                  s.trans_b ? " B^T" : "", (double)s.alpha, (double)s.beta,
+                  (long long)s.c_row_stride, (long long)s.c_col_stride, batch);
+    a = test_input(test, a_count);
+    b = test_input(test, b_count);
+    c = test_chance(test, 4) ? NULL : test_input(test, c_count);
+    want = test_output(test, y_count * sizeof(*want));
+    got = test_output(test, y_count * sizeof(*got));
+    TEST_RUN(test, TEST_REF, gemm_f32_ref(want, a, b, c, &s));
+    TEST_RUN(test, TEST_NEW, table->gemm_f32.fn(got, a, b, c, &s));
+    plain = s;
+    plain.alpha = fabsf(s.alpha);
+    plain.beta = fabsf(s.beta);
+    allowed = test_input(test, y_count);
+    gemm_f32_ref(allowed, absolute(test, a, a_count), absolute(test, b, b_count),
+                 absolute(test, c, c_count), &plain);
+    tolerance.allowed = allowed;
+    tolerance.scale = 1e-6 + 2e-7 * sqrt((double)s.k);
+    test_compare(test, got, want, y_count, &tolerance);
+}
+
+const struct test_op test_ops_math[] = {
+    {"relu_f32", check_relu, offsetof(struct kernel_table, unary_f32[KERNEL_RELU])},
+    {"leaky_relu_f32", check_leaky_relu,
+     offsetof(struct kernel_table, unary_f32[KERNEL_LEAKY_RELU])},
+    {"clip_f32", check_clip, offsetof(struct kernel_table, unary_f32[KERNEL_CLIP])},
+    {"sigmoid_f32", check_sigmoid, offsetof(struct kernel_table, unary_f32[KERNEL_SIGMOID])},
+    {"tanh_f32", check_tanh, offsetof(struct kernel_table, unary_f32[KERNEL_TANH])},
+    {"add_f32", check_add, offsetof(struct kernel_table, binary[KERNEL_ADD][KERNEL_F32])},
+    {"sub_f32", check_sub, offsetof(struct kernel_table, binary[KERNEL_SUB][KERNEL_F32])},
+    {"mul_f32", check_mul, offsetof(struct kernel_table, binary[KERNEL_MUL][KERNEL_F32])},
+    {"div_f32", check_div, offsetof(struct kernel_table, binary[KERNEL_DIV][KERNEL_F32])},
+    {"softmax_f32", check_softmax, offsetof(struct kernel_table, softmax_f32)},
+    {"gemm_f32", check_gemm, offsetof(struct kernel_table, gemm_f32)},
+};
+const size_t test_ops_math_count = sizeof(test_ops_math) / sizeof(test_ops_math[0]);
