@@ -267,6 +267,7 @@ int main(int argc, char **argv)
 {
     struct run run = {.seed = 1, .cases = 60};
 
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was said before a crash is seen */
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--bench") == 0)
             run.bench = true;

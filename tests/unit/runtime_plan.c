@@ -73,25 +73,32 @@ static void make_random(struct random_plan *r, uint32_t *seed)
     }
 }
 
-/* The last step that reads a buffer as it was written, through this very name or a view of it. */
-static uint32_t last_reader(const struct random_plan *r, uint32_t buffer)
+/* The buffer whose bytes a read sees: a view shows the one that it is a view of. */
+static uint32_t content_of(const struct random_plan *r, uint32_t buffer, size_t *out_offset)
 {
-    uint32_t last = 0;
-
-    for (uint32_t i = 0; i < r->plan.step_count; i++) {
-        for (uint32_t j = 0; j < r->steps[i].read_count; j++) {
-            uint32_t at = r->reads[i][j];
-
-            while (at != PLAN_NONE && at != buffer)
-                at = r->was_view[at] ? r->buffers[at].parent : PLAN_NONE;
-            if (at == buffer)
-                last = i;
-        }
+    *out_offset = 0;
+    while (r->was_view[buffer]) {
+        *out_offset += r->buffers[buffer].parent_offset;
+        buffer = r->buffers[buffer].parent;
     }
-    for (uint32_t i = 0; i < r->plan.buffer_count; i++)
-        if (r->buffers[i].is_kept && i == buffer)
-            last = r->plan.step_count;
-    return last;
+    return buffer;
+}
+
+/* Every byte that step `i` reads was last written by whom it should be. */
+static void check_reads(const struct random_plan *r, const uint32_t *arena, uint32_t i,
+                        uint32_t except_root, uint32_t seed)
+{
+    for (uint32_t j = 0; j < r->steps[i].read_count; j++) {
+        uint32_t read = r->reads[i][j];
+        size_t offset, ignored;
+
+        if (read == PLAN_NONE || r->buffers[read].is_external ||
+            plan_root(&r->plan, read, &ignored) == except_root)
+            continue;
+        for (size_t k = 0; k < r->buffers[read].bytes; k++)
+            if (arena[r->buffers[read].offset + k] != content_of(r, read, &offset) + 1)
+                fail_msg("seed %u: step %u cannot read byte %zu of buffer %u", seed, i, k, read);
+    }
 }
 
 /* Runs the plan on a model of the arena: each byte says which buffer filled it. */
@@ -102,29 +109,27 @@ static void check_by_running(const struct random_plan *r, uint32_t seed)
     for (uint32_t i = 0; i < r->plan.step_count; i++) {
         const struct plan_step *step = &r->steps[i];
         uint32_t write = r->writes[i][0];
+        size_t offset;
 
-        for (uint32_t j = 0; j < step->workspace_bytes; j++)
-            arena[step->workspace_offset + j] = UINT32_MAX;
-        for (uint32_t j = 0; j < r->buffers[write].bytes; j++)
-            arena[r->buffers[write].offset + j] = write + 1;
         assert_true(r->buffers[write].offset + r->buffers[write].bytes <= r->plan.arena_bytes);
-        /* Whatever is still to be read later must have survived this step. */
-        for (uint32_t b = 3; b < r->plan.buffer_count; b++) {
-            uint32_t made = PLAN_NONE;
-
-            for (uint32_t s = 0; s < r->plan.step_count; s++)
-                if (r->writes[s][0] == b)
-                    made = s;
-            if (r->was_view[b] || made == PLAN_NONE || made > i || last_reader(r, b) <= i)
-                continue;
-            for (uint32_t j = 0; j < r->buffers[b].bytes; j++)
-                if (arena[r->buffers[b].offset + j] != b + 1)
-                    fail_msg("seed %u: step %u overwrote byte %u of buffer %u", seed, i, j, b);
+        check_reads(r, arena, i, PLAN_NONE, seed);
+        for (size_t j = 0; j < step->workspace_bytes; j++)
+            arena[step->workspace_offset + j] = UINT32_MAX;
+        check_reads(r, arena, i, PLAN_NONE, seed);
+        for (size_t j = 0; j < r->buffers[write].bytes; j++) {
+            if (arena[r->buffers[write].offset + j] == UINT32_MAX && step->workspace_bytes &&
+                r->buffers[write].offset + j >= step->workspace_offset &&
+                r->buffers[write].offset + j < step->workspace_offset + step->workspace_bytes)
+                fail_msg("seed %u: step %u has its output in its workspace", seed, i);
+            arena[r->buffers[write].offset + j] = write + 1;
         }
-        /* Workspace must not touch what the step itself reads or writes. */
-        for (uint32_t j = 0; j < r->buffers[write].bytes; j++)
-            assert_int_equal(arena[r->buffers[write].offset + j], write + 1);
+        /* Only what the step works over in place may have gone. */
+        check_reads(r, arena, i, plan_root(&r->plan, write, &offset), seed);
     }
+    for (uint32_t i = 3; i < r->plan.buffer_count; i++)
+        for (size_t j = 0; r->buffers[i].is_kept && j < r->buffers[i].bytes; j++)
+            if (arena[r->buffers[i].offset + j] != i + 1)
+                fail_msg("seed %u: byte %zu of buffer %u was not kept", seed, j, i);
     free(arena);
 }
 
