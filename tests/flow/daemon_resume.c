@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions that go on: after the daemon was killed, or only the connection broke. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/support/check.h"
+#include "tests/support/optraced.h"
+#include "tests/support/raw_client.h"
+
+static void define(struct raw_client *client)
+{
+    raw_lane(client, 1, "main");
+    raw_op(client, 1, "conv1", "Conv");
+}
+
+/* Spans `first` to `last`, numbered by their correlation. */
+static void put_spans(struct raw_ring *ring, uint64_t first, uint64_t last)
+{
+    for (uint64_t i = first; i <= last; i++) {
+        struct ot_wire_record span = raw_span(1, 1, ot_clock_ns(CLOCK_MONOTONIC), 10, i);
+
+        assert_true(raw_ring_put(ring, &span));
+    }
+}
+
+static void send_spans(struct raw_client *client, uint64_t first, uint64_t last)
+{
+    for (uint64_t i = first; i <= last; i++) {
+        struct ot_wire_record span = raw_span(1, 1, ot_clock_ns(CLOCK_MONOTONIC), 10, i);
+
+        assert_true(raw_events(client, &span, 1));
+    }
+}
+
+/* Events 1 to `count`, each once, and no loss. */
+static void check_events(const struct optraced *daemon, uint64_t count)
+{
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM event"), count);
+    CHECK_U64(optraced_query(daemon, "SELECT count(DISTINCT correlation) FROM event"), count);
+    CHECK_U64(optraced_query(daemon, "SELECT max(correlation) FROM event"), count);
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM gap"), 0);
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM session"), 1);
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM op"), 1);
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM lane"), 1);
+}
+
+static void rings_outlive_the_daemon(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+    struct raw_ring ring;
+    struct ot_wire_welcome first, second;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    first = raw_join(&client, daemon.socket);
+    define(&client);
+    raw_ring_create(&ring, &client, 1, 1, 256);
+    raw_ring_send(&client, &ring);
+    put_spans(&ring, 1, 100);
+    assert_int_equal(raw_flush(&client), 0);
+    put_spans(&ring, 101, 150); /* perhaps read, perhaps committed: who knows */
+    optraced_kill(&daemon);
+    put_spans(&ring, 151, 200);
+    /* A daemon that was killed between commit and this store: */
+    __atomic_store_n(&ring.memory->tail, 40, __ATOMIC_RELEASE);
+    optraced_start(&daemon, NULL);
+    second = raw_join(&client, daemon.socket);
+    CHECK_U64(second.session_id, first.session_id);
+    define(&client);
+    raw_ring_send(&client, &ring);
+    put_spans(&ring, 201, 210);
+    assert_int_equal(raw_flush(&client), 0);
+    check_events(&daemon, 210);
+    CHECK_U64(ring.memory->tail, 210);
+    raw_bye(&client);
+    optraced_wait_for(&daemon, "SELECT count(*) FROM session WHERE end_reason = 'done'", 1);
+    raw_ring_destroy(&ring);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+static void a_ring_that_was_never_committed_is_read_from_its_start(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+    struct raw_ring ring;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    define(&client);
+    assert_int_equal(raw_flush(&client), 0);
+    optraced_kill(&daemon);
+    raw_ring_create(&ring, &client, 1, 1, 256);
+    put_spans(&ring, 1, 30);
+    optraced_start(&daemon, NULL);
+    raw_join(&client, daemon.socket);
+    define(&client);
+    raw_ring_send(&client, &ring);
+    assert_int_equal(raw_flush(&client), 0);
+    check_events(&daemon, 30);
+    raw_ring_destroy(&ring);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+static void inline_records_go_on_where_the_store_stands(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    define(&client);
+    send_spans(&client, 1, 20);
+    assert_int_equal(raw_flush(&client), 0);
+    optraced_kill(&daemon);
+    optraced_start(&daemon, NULL);
+    CHECK_U64(raw_join(&client, daemon.socket).inline_committed, 20);
+    define(&client);
+    client.sequence = 15; /* what is sent again is skipped */
+    send_spans(&client, 16, 30);
+    assert_int_equal(raw_flush(&client), 0);
+    check_events(&daemon, 30);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+static void a_broken_connection_is_taken_up_again(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+    struct raw_ring ring;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    define(&client);
+    raw_ring_create(&ring, &client, 1, 1, 256);
+    raw_ring_send(&client, &ring);
+    put_spans(&ring, 1, 50);
+    for (uint64_t round = 1; round <= 3; round++) {
+        raw_close(&client);
+        put_spans(&ring, 50 * round + 1, 50 * round + 50);
+        raw_join(&client, daemon.socket);
+        define(&client);
+        raw_ring_send(&client, &ring);
+        assert_int_equal(raw_flush(&client), 0);
+    }
+    check_events(&daemon, 200);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM session WHERE end_ns IS NULL"), 1);
+    raw_ring_destroy(&ring);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+/* HELLO on a new connection; returns the status of WELCOME. */
+static uint32_t say_hello(const struct raw_client *like, const struct optraced *daemon)
+{
+    struct raw_client client = *like;
+    struct ot_wire_hello hello = raw_hello(&client);
+    struct ot_wire_welcome_view welcome;
+    struct diag diag = {0};
+    uint8_t frame[4096];
+    size_t length;
+
+    client.fd = -1;
+    assert_true(raw_connect(&client, daemon->socket));
+    raw_send_hello(&client, &hello);
+    length = raw_receive(&client, frame, sizeof(frame));
+    assert_int_equal(ot_wire_decode_welcome(frame, length, &welcome, &diag), 0);
+    raw_close(&client);
+    return welcome.fixed.status;
+}
+
+static void a_session_has_one_connection_and_one_end(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    assert_int_equal(say_hello(&client, &daemon), OT_WELCOME_BUSY);
+    assert_int_equal(raw_flush(&client), 0); /* the first one is not touched */
+    raw_bye(&client);
+    raw_close(&client);
+    assert_int_equal(say_hello(&client, &daemon), OT_WELCOME_ENDED);
+    optraced_wait_for(&daemon, "SELECT count(*) FROM session WHERE end_reason = 'done'", 1);
+    assert_int_equal(say_hello(&client, &daemon), OT_WELCOME_ENDED);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_start(&daemon, NULL);
+    assert_int_equal(say_hello(&client, &daemon), OT_WELCOME_ENDED);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+static void another_store_begins_where_the_ring_stands(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+    struct raw_ring ring;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    define(&client);
+    raw_ring_create(&ring, &client, 1, 1, 256);
+    raw_ring_send(&client, &ring);
+    put_spans(&ring, 1, 50);
+    send_spans(&client, 1001, 1010);
+    assert_int_equal(raw_flush(&client), 0);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    free(daemon.store);
+    assert_true(asprintf(&daemon.store, "%s/other.db", daemon.dir) > 0);
+    optraced_start(&daemon, NULL);
+    raw_join(&client, daemon.socket);
+    define(&client);
+    client.sequence = 10;
+    raw_ring_send(&client, &ring);
+    put_spans(&ring, 51, 60);
+    send_spans(&client, 1011, 1020);
+    assert_int_equal(raw_flush(&client), 0);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event WHERE correlation BETWEEN 51 AND"
+                                      " 60 OR correlation BETWEEN 1011 AND 1020"),
+              20);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), 20);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM gap"), 0);
+    raw_ring_destroy(&ring);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rings_outlive_the_daemon),
+        cmocka_unit_test(a_ring_that_was_never_committed_is_read_from_its_start),
+        cmocka_unit_test(inline_records_go_on_where_the_store_stands),
+        cmocka_unit_test(a_broken_connection_is_taken_up_again),
+        cmocka_unit_test(a_session_has_one_connection_and_one_end),
+        cmocka_unit_test(another_store_begins_where_the_ring_stands),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
