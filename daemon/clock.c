@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "daemon/memory.h"
 #include "schema/wire.h"
 
 static const double RATE_MIN = 1e9 / 1e11; /* ns per tick: no counter runs faster than 100 GHz */
@@ -18,6 +19,7 @@ static const double RATE_TOLERANCE = 0.05;   /* a client's first guess may be th
 static const double SLOPE_TOLERANCE = 0.01;  /* a duration is wrong by this at most, when the
                                                 clock was set */
 static const double ERROR_TOLERANCE_NS = 500;
+static const uint64_t UPDATE_NS_MIN = 100000000; /* more often is of no use */
 
 static const uint64_t REALTIME_NS_MIN = UINT64_C(946684800000000000);  /* the year 2000 */
 static const uint64_t REALTIME_NS_MAX = UINT64_C(7258118400000000000); /* the year 2200 */
@@ -33,6 +35,7 @@ int tick_clock_init(struct tick_clock *clock, uint32_t kind, uint64_t ticks_per_
                     const struct ot_clock_triple *triple, uint64_t now_ns, struct diag *diag)
 {
     double rate = kind == OT_CLOCK_MONOTONIC ? 1 : SECOND_NS / (double)ticks_per_s;
+    struct tick_knot first = {triple->ticks, (int64_t)triple->realtime_ns, rate};
 
     if (!(rate >= RATE_MIN && rate <= RATE_MAX))
         return diag_set(diag, -EPROTO, "a clock of %llu ticks per second",
@@ -48,17 +51,21 @@ int tick_clock_init(struct tick_clock *clock, uint32_t kind, uint64_t ticks_per_
     clock->rate = rate;
     clock->heard_ns = now_ns;
     clock->latest = clock->base = clock->between = *triple;
-    clock->knots[0] = (struct tick_knot){triple->ticks, (int64_t)triple->realtime_ns, rate, false};
-    clock->knot_count = 1;
+    memory_must(array_push(&clock->knots, first));
     tick_clock_set_now(clock, now_ns);
     return 0;
+}
+
+void tick_clock_deinit(struct tick_clock *clock)
+{
+    array_deinit(&clock->knots);
 }
 
 void tick_clock_set_now(struct tick_clock *clock, uint64_t now_ns)
 {
     double past = PAST_NS / clock->rate;
     double ahead = ((double)(now_ns - clock->heard_ns) + FUTURE_NS) / clock->rate;
-    uint64_t first = clock->knots[0].ticks;
+    uint64_t first = clock->knots.items[0].ticks;
 
     clock->ticks_min = (double)first > past ? first - (uint64_t)past : 0;
     clock->ticks_max = clock->latest.ticks + (uint64_t)ahead;
@@ -67,68 +74,75 @@ void tick_clock_set_now(struct tick_clock *clock, uint64_t now_ns)
 }
 
 /* Value of line `index` at `ticks`, which may lie before its start or beyond its end. */
-static int64_t line_ns(const struct tick_clock *clock, uint32_t index, uint64_t ticks)
+static int64_t line_ns(const struct tick_clock *clock, size_t index, uint64_t ticks)
 {
-    const struct tick_knot *knot = &clock->knots[index];
+    const struct tick_knot *knot = &clock->knots.items[index];
 
     return knot->ns + (int64_t)((double)(int64_t)(ticks - knot->ticks) * knot->slope);
 }
 
 int64_t tick_clock_past_ns(const struct tick_clock *clock, uint64_t ticks)
 {
-    uint32_t low = 0, high = clock->knot_count - 1;
+    size_t low = 0, high = clock->knots.count - 1;
     int64_t ns;
 
     while (low < high) { /* the last line that starts at or before `ticks`, else the first */
-        uint32_t middle = (low + high + 1) / 2;
+        size_t middle = (low + high + 1) / 2;
 
-        if (clock->knots[middle].ticks <= ticks)
+        if (clock->knots.items[middle].ticks <= ticks)
             low = middle;
         else
             high = middle - 1;
     }
     ns = line_ns(clock, low, ticks);
-    if (low + 1 < clock->knot_count && ns > clock->knots[low + 1].ns)
-        ns = clock->knots[low + 1].ns; /* a chord of thin_knots() may round up */
+    if (low + 1 < clock->knots.count && ns > clock->knots.items[low + 1].ns)
+        ns = clock->knots.items[low + 1].ns; /* rounding */
     return ns;
 }
 
-/* Make room: every second line of the older half goes, its neighbour becomes the chord over both.
- * That moves what was converted long ago by the bend between the two lines, nanoseconds in
- * practice. Jumps stay. */
+/* The slope of a line that replaces lines `index` and `index + 1`, and is nowhere above them: times
+ * that are converted late, the starts of long spans, move back by nanoseconds and thus still
+ * contain what was converted early. */
+static double lower_slope(const struct tick_clock *clock, size_t index)
+{
+    const struct tick_knot *first = &clock->knots.items[index], *end = first + 2;
+    int64_t end_ns = line_ns(clock, index + 1, end->ticks);
+    double chord;
+
+    if (end_ns > end->ns)
+        end_ns = end->ns;
+    chord = (double)(end_ns - 2 - first->ns) / (double)(int64_t)(end->ticks - first->ticks);
+    return fmin(first->slope, chord);
+}
+
+/* Make room: every second line of the older half goes. */
 static void thin_knots(struct tick_clock *clock)
 {
-    uint32_t half = clock->knot_count / 2, kept = 1;
+    size_t half = clock->knots.count / 2, kept = 0;
 
-    for (uint32_t i = 1; i < clock->knot_count; i++) {
-        const struct tick_knot *next = &clock->knots[i + 1];
-        struct tick_knot *before = &clock->knots[kept - 1];
+    for (size_t i = 0; i < clock->knots.count; i++) {
+        struct tick_knot knot = clock->knots.items[i];
 
-        if (i < half && i % 2 == 1 && !clock->knots[i].jump && !next->jump)
-            before->slope =
-                (double)(next->ns - before->ns) / (double)(int64_t)(next->ticks - before->ticks);
-        else
-            clock->knots[kept++] = clock->knots[i];
+        if (i + 2 < half && i % 2 == 0) {
+            knot.slope = lower_slope(clock, i);
+            i++;
+        }
+        clock->knots.items[kept++] = knot;
     }
-    if (kept == clock->knot_count) { /* nothing but jumps: forget the oldest */
-        kept--;
-        memmove(clock->knots, clock->knots + 1, kept * sizeof(clock->knots[0]));
-    }
-    clock->knot_count = kept;
+    clock->knots.count = kept;
 }
 
 static void add_knot(struct tick_clock *clock, struct tick_knot knot)
 {
-    struct tick_knot *last = &clock->knots[clock->knot_count - 1];
+    struct tick_knot *last = &clock->knots.items[clock->knots.count - 1];
 
     if (last->ticks == knot.ticks) {
-        knot.jump |= last->jump;
         *last = knot;
         return;
     }
-    if (clock->knot_count == TICK_CLOCK_KNOTS_MAX)
+    if (clock->knots.count == TICK_CLOCK_KNOTS_MAX)
         thin_knots(clock);
-    clock->knots[clock->knot_count++] = knot;
+    memory_must(array_push(&clock->knots, knot));
 }
 
 /* While the machine is suspended, the counter may go on and CLOCK_MONOTONIC stands. */
@@ -165,14 +179,14 @@ static bool measure_rate(struct tick_clock *clock, const struct ot_clock_triple 
 bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *triple,
                        uint64_t now_ns)
 {
-    struct tick_knot *last = &clock->knots[clock->knot_count - 1];
+    struct tick_knot *last = &clock->knots.items[clock->knots.count - 1];
     struct tick_knot knot = {.ticks = triple->ticks};
     double error_ns, slope_limit;
 
     tick_clock_set_now(clock, now_ns);
     if (triple->ticks <= clock->latest.ticks || triple->ticks > clock->ticks_max ||
-        triple->monotonic_ns <= clock->latest.monotonic_ns || !is_realtime(triple->realtime_ns) ||
-        !measure_rate(clock, triple))
+        triple->monotonic_ns < clock->latest.monotonic_ns + UPDATE_NS_MIN ||
+        !is_realtime(triple->realtime_ns) || !measure_rate(clock, triple))
         return false;
     clock->latest = *triple;
     clock->heard_ns = now_ns;
@@ -180,7 +194,7 @@ bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *t
         knot.ticks = clock->converted;
     if (knot.ticks < last->ticks)
         knot.ticks = last->ticks;
-    knot.ns = line_ns(clock, clock->knot_count - 1, knot.ticks);
+    knot.ns = line_ns(clock, clock->knots.count - 1, knot.ticks);
     error_ns = (double)((int64_t)triple->realtime_ns - knot.ns) +
                (double)(knot.ticks - triple->ticks) * clock->rate;
     if (fabs(error_ns) < ERROR_TOLERANCE_NS &&
@@ -188,7 +202,6 @@ bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *t
             2 * ERROR_TOLERANCE_NS)
         return true; /* the line that stands is good enough */
     if (error_ns > SECOND_NS) {
-        knot.jump = true;
         knot.ns += (int64_t)error_ns;
         error_ns = 0;
     }
@@ -210,15 +223,8 @@ struct saved_header {
     uint64_t converted;
 };
 
-struct saved_knot {
-    uint64_t ticks;
-    int64_t ns;
-    double slope;
-    uint64_t jump;
-};
-
 static_assert(sizeof(struct saved_header) + 3 * sizeof(struct ot_clock_triple) +
-                      TICK_CLOCK_KNOTS_SAVED * sizeof(struct saved_knot) ==
+                      TICK_CLOCK_KNOTS_SAVED * sizeof(struct tick_knot) ==
                   TICK_CLOCK_SAVED_BYTES,
               "saved state");
 
@@ -229,34 +235,28 @@ size_t tick_clock_save(const struct tick_clock *clock, uint8_t out[TICK_CLOCK_SA
                                   .kind = clock->kind,
                                   .rate = clock->rate,
                                   .converted = clock->converted,
-                                  .knot_count = clock->knot_count};
+                                  .knot_count = TICK_CLOCK_KNOTS_SAVED};
     uint8_t *at = out;
 
-    if (header.knot_count > TICK_CLOCK_KNOTS_SAVED)
-        header.knot_count = TICK_CLOCK_KNOTS_SAVED;
+    if (clock->knots.count < header.knot_count)
+        header.knot_count = (uint32_t)clock->knots.count;
     memcpy(at, &header, sizeof(header));
     at += sizeof(header);
     memcpy(at, triples, sizeof(triples));
     at += sizeof(triples);
-    for (uint32_t i = clock->knot_count - header.knot_count; i < clock->knot_count; i++) {
-        const struct tick_knot *knot = &clock->knots[i];
-        struct saved_knot saved = {knot->ticks, knot->ns, knot->slope, knot->jump};
-
-        memcpy(at, &saved, sizeof(saved));
-        at += sizeof(saved);
-    }
+    memcpy(at, clock->knots.items + clock->knots.count - header.knot_count,
+           header.knot_count * sizeof(struct tick_knot));
+    at += header.knot_count * sizeof(struct tick_knot);
     return (size_t)(at - out);
 }
 
 /* Times run forwards, slopes are those of a clock. */
-static bool knot_is_sound(const struct tick_clock *clock, uint32_t index)
+static bool knot_is_sound(const struct tick_knot *knot, bool has_previous)
 {
-    const struct tick_knot *knot = &clock->knots[index];
-
     if (!(knot->slope >= RATE_MIN / 2 && knot->slope <= RATE_MAX * 2) ||
-        knot->ticks > OT_WIRE_TIME_MAX || knot->ns < 0)
+        knot->ticks > OT_WIRE_TIME_MAX || !is_realtime((uint64_t)knot->ns))
         return false;
-    return index == 0 || (knot[-1].ticks < knot->ticks && knot[-1].ns <= knot->ns);
+    return !has_previous || (knot[-1].ticks < knot->ticks && knot[-1].ns <= knot->ns);
 }
 
 int tick_clock_restore(struct tick_clock *clock, const void *bytes, size_t length, uint64_t now_ns)
@@ -275,9 +275,8 @@ int tick_clock_restore(struct tick_clock *clock, const void *bytes, size_t lengt
         header.knot_count > TICK_CLOCK_KNOTS_SAVED || header.kind > OT_CLOCK_TSC ||
         !(header.rate >= RATE_MIN && header.rate <= RATE_MAX) ||
         header.converted > OT_WIRE_TIME_MAX ||
-        length != sizeof(header) + sizeof(triples) + header.knot_count * sizeof(struct saved_knot))
+        length != sizeof(header) + sizeof(triples) + header.knot_count * sizeof(struct tick_knot))
         return -EINVAL;
-    memset(clock, 0, sizeof(*clock));
     clock->kind = header.kind;
     clock->rate = header.rate;
     clock->converted = header.converted;
@@ -285,14 +284,12 @@ int tick_clock_restore(struct tick_clock *clock, const void *bytes, size_t lengt
     clock->base = triples[1];
     clock->between = triples[2];
     clock->heard_ns = now_ns;
-    clock->knot_count = header.knot_count;
     for (uint32_t i = 0; i < header.knot_count; i++) {
-        struct saved_knot saved;
+        struct tick_knot knot;
 
-        memcpy(&saved, at, sizeof(saved));
-        at += sizeof(saved);
-        clock->knots[i] = (struct tick_knot){saved.ticks, saved.ns, saved.slope, saved.jump != 0};
-        if (!knot_is_sound(clock, i))
+        memcpy(&knot, at + i * sizeof(knot), sizeof(knot));
+        memory_must(array_push(&clock->knots, knot));
+        if (!knot_is_sound(&clock->knots.items[i], i > 0))
             return -EINVAL;
     }
     tick_clock_set_now(clock, now_ns);

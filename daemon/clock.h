@@ -18,11 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/diag.h"
 
 enum {
-    TICK_CLOCK_KNOTS_MAX = 512,  /* lines kept for starts in the past */
+    TICK_CLOCK_KNOTS_MAX = 8192, /* lines kept for starts in the past: hours, usually days */
     TICK_CLOCK_KNOTS_SAVED = 32, /* of them, in the store */
 };
 
@@ -31,12 +32,10 @@ struct tick_knot {
     uint64_t ticks;
     int64_t ns;
     double slope; /* ns per tick */
-    bool jump;    /* does not start where the line before it arrived */
 };
 
 struct tick_clock {
-    uint32_t kind; /* enum ot_wire_clock_kind */
-    uint32_t knot_count;
+    uint32_t kind;      /* enum ot_wire_clock_kind */
     double rate;        /* ns per tick of the true clock, best estimate */
     uint64_t converted; /* the latest ticks that were converted */
     uint64_t ticks_min; /* outside of these two, ticks are nonsense */
@@ -45,7 +44,7 @@ struct tick_clock {
     struct ot_clock_triple latest;  /* the latest triple */
     struct ot_clock_triple base;    /* an older one, to measure the rate against */
     struct ot_clock_triple between; /* the next base */
-    struct tick_knot knots[TICK_CLOCK_KNOTS_MAX];
+    ARRAY_OF(struct tick_knot) knots;
 };
 
 /**
@@ -56,13 +55,17 @@ struct tick_clock {
  *              OT_CLOCK_MONOTONIC
  * now_ns       the daemon's CLOCK_BOOTTIME, here and below
  *
- * Returns 0, or -EPROTO with the reason: a rate or a time that no machine has.
+ * Returns 0; then tick_clock_deinit() is due. -EPROTO with the reason: a rate or a time that no
+ * machine has.
  */
 int tick_clock_init(struct tick_clock *clock, uint32_t kind, uint64_t ticks_per_s,
                     const struct ot_clock_triple *triple, uint64_t now_ns, struct diag *diag);
 
-/** Take a CLOCK frame. Returns false when it is ignored: backwards, from the future, or a rate that
- *  differs wildly from what was heard so far. */
+/** Frees the lines. A zeroed one is allowed. */
+void tick_clock_deinit(struct tick_clock *clock);
+
+/** Take a CLOCK frame. Returns false when it is ignored: too soon, backwards, from the future, or a
+ *  rate that differs wildly from what was heard so far. */
 bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *triple,
                        uint64_t now_ns);
 
@@ -82,7 +85,7 @@ int64_t tick_clock_past_ns(const struct tick_clock *clock, uint64_t ticks);
 /** Convert; ticks must be plausible. */
 static inline int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
 {
-    const struct tick_knot *knot = &clock->knots[clock->knot_count - 1];
+    const struct tick_knot *knot = &clock->knots.items[clock->knots.count - 1];
 
     if (ticks > clock->converted)
         clock->converted = ticks;
@@ -92,12 +95,13 @@ static inline int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
 }
 
 /* The state that a restarted daemon goes on with, for ingest_cursor.clock. */
-enum { TICK_CLOCK_SAVED_BYTES = 32 + 3 * 24 + TICK_CLOCK_KNOTS_SAVED * 32 };
+enum { TICK_CLOCK_SAVED_BYTES = 32 + 3 * 24 + TICK_CLOCK_KNOTS_SAVED * 24 };
 
 /** Write the state. Returns its length, at most TICK_CLOCK_SAVED_BYTES. */
 size_t tick_clock_save(const struct tick_clock *clock, uint8_t out[TICK_CLOCK_SAVED_BYTES]);
 
-/** Restore a state that tick_clock_save() wrote. Returns 0, or -EINVAL when it is not one. */
+/** Restore a state that tick_clock_save() wrote, into a zeroed clock. Returns 0, or -EINVAL when it
+ *  is not one; give it up with tick_clock_deinit() then too. */
 int tick_clock_restore(struct tick_clock *clock, const void *bytes, size_t length, uint64_t now_ns);
 
 #endif

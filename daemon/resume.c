@@ -139,7 +139,7 @@ int session_resume(struct store *reader, const struct ot_wire_hello_view *hello,
 
     if (rc == 0)
         rc = load_parts(db, session, diag);
-    if (rc == 0 && session->clock.knot_count == 0)
+    if (rc == 0 && session->clock.knots.count == 0)
         rc = diag_set(diag, -EUCLEAN, "the store holds no clock of session %lld",
                       (long long)session->session_id);
     if (rc < 0)

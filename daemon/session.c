@@ -103,6 +103,7 @@ void session_destroy(struct session **session_at)
         drop_ring(session, 0);
     array_deinit(&session->rings);
     array_deinit(&session->cursors);
+    tick_clock_deinit(&session->clock);
     arena_deinit(&session->texts.arena);
     free(session->texts.texts);
     free(session->models.ids);
