@@ -398,7 +398,6 @@ int ot_wire_decode_gap(const void *frame, size_t length, struct ot_wire_gap *out
         OT_RULE(ot_wire_gap, lane_id, 1, OT_WIRE_LANES_MAX),
         OT_RULE(ot_wire_gap, reason, OT_LOSS_RING_FULL, LOSS_END - 1),
         OT_RULE(ot_wire_gap, lost_count, 1, OT_WIRE_COUNT_MAX),
-        RULE_TIME(ot_wire_gap, first_ticks),
         RULE_TIME(ot_wire_gap, last_ticks),
     };
     struct ot_wire_gap gap;
@@ -406,9 +405,9 @@ int ot_wire_decode_gap(const void *frame, size_t length, struct ot_wire_gap *out
 
     if (rc < 0)
         return rc;
-    if (gap.last_ticks < gap.first_ticks)
-        return diag_set_at(diag, -EPROTO, offsetof(struct ot_wire_gap, last_ticks),
-                           "GAP: last_ticks is before first_ticks");
+    if (gap.first_ticks > gap.last_ticks)
+        return diag_set_at(diag, -EPROTO, offsetof(struct ot_wire_gap, first_ticks),
+                           "GAP: first_ticks is after last_ticks");
     *out_gap = gap;
     return 0;
 }

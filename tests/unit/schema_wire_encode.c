@@ -360,8 +360,14 @@ static void encoders_refuse_what_decoders_would(void **state)
     welcome.level = 3;
     assert_int_equal(ot_wire_encode_welcome(&welcome, good, frame, sizeof(frame)), -EINVAL);
     assert_true(ot_wire_encode_hello(&hello, &texts, frame, sizeof(frame)) > 0);
-    texts.host = too_long;
-    assert_int_equal(ot_wire_encode_hello(&hello, &texts, frame, sizeof(frame)), -EINVAL);
+    for (size_t i = 0; i < 4; i++) {
+        struct ot_wire_hello_texts long_texts = {.program = good};
+        struct ot_text *const each[] = {&long_texts.program, &long_texts.command,
+                                        &long_texts.library, &long_texts.host};
+
+        *each[i] = too_long;
+        assert_int_equal(ot_wire_encode_hello(&hello, &long_texts, frame, sizeof(frame)), -EINVAL);
+    }
     texts.host = latin1;
     assert_int_equal(ot_wire_encode_hello(&hello, &texts, frame, sizeof(frame)), -EINVAL);
     texts.host = good;
