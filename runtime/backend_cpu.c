@@ -17,20 +17,24 @@ enum {
     SPINS_WAITER = 100,  /* short: the waiter may hold the CPU that the team needs */
 };
 
+#define NOBODY_WAITS UINT64_MAX
+
 struct item {
     backend_item_fn *run;
     void *argument;
 };
 
 /* One thread pushes, the worker pops. Each counter is written by one side only; a side that finds
- * nothing to do says so in its `sleeps` flag before it looks at the counter a last time, and the
- * other side looks at the flag after it has moved the counter: no wake-up can be missed. */
+ * nothing to do says so (`worker_sleeps`, `waiter_target`) before it looks at the counter a last
+ * time, and the other side looks there after it has moved the counter: no wake-up can be missed.
+ * The waiter says how far it waits, because a wake-up at each item would cost the worker its CPU
+ * between two items on a busy machine. */
 struct backend_queue {
     struct item items[QUEUE_ITEMS];
     _Alignas(64) _Atomic uint64_t pushed;
     _Alignas(64) _Atomic uint64_t done;
     _Alignas(64) atomic_bool worker_sleeps;
-    atomic_bool waiter_sleeps;
+    _Atomic uint64_t waiter_target; /* NOBODY_WAITS, or the count of done items it sleeps for */
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
     pthread_t thread;
@@ -68,10 +72,10 @@ static void wait_until_done(struct backend_queue *queue, uint64_t target)
         pause_cpu();
     }
     pthread_mutex_lock(&queue->lock);
-    atomic_store(&queue->waiter_sleeps, true);
+    atomic_store(&queue->waiter_target, target);
     while (atomic_load(&queue->done) < target)
         pthread_cond_wait(&queue->idle, &queue->lock);
-    atomic_store(&queue->waiter_sleeps, false);
+    atomic_store(&queue->waiter_target, NOBODY_WAITS);
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -97,7 +101,7 @@ static void *worker(void *argument)
             return NULL;
         item.run(item.argument);
         atomic_store(&queue->done, ++done);
-        if (atomic_load(&queue->waiter_sleeps))
+        if (done >= atomic_load(&queue->waiter_target))
             wake(queue, &queue->idle);
     }
 }
@@ -127,6 +131,7 @@ static int cpu_queue_create(uint32_t threads, struct backend_queue **out_queue)
         return -ENOMEM;
     memset(queue, 0, sizeof(*queue));
     queue->threads = threads;
+    queue->waiter_target = NOBODY_WAITS;
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->work, NULL);
     pthread_cond_init(&queue->idle, NULL);
