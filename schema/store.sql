@@ -152,20 +152,23 @@ CREATE TABLE event_batch (
     lanes       TEXT              -- JSON: ids of its lanes; NULL when there are more than 64
 );
 
--- Roll-ups per op and time bucket, kept up to date as batches are committed.
+-- Roll-ups per op and time bucket, kept up to date as batches are committed. Every finished event
+-- counts in exactly one row: a longer bucket takes the place of shorter ones. The rows stand in the
+-- order of time, because those of the last bucket are written at every commit.
 CREATE TABLE op_stat (
-    op_id        INTEGER NOT NULL REFERENCES op,
-    lane_kind    TEXT NOT NULL,    -- thread | stream | queue
     bucket_ns    INTEGER NOT NULL, -- length of the bucket: 10 s, 10 min, 1 day
     start_ns     INTEGER NOT NULL, -- ns since 1970, a multiple of bucket_ns; events count where they start
+    op_id        INTEGER NOT NULL REFERENCES op,
+    lane_kind    TEXT NOT NULL,    -- thread | stream | queue
     event_count  INTEGER NOT NULL, -- finished events
     sum_ns       INTEGER NOT NULL, -- of dur_ns
     min_ns       INTEGER NOT NULL,
     max_ns       INTEGER NOT NULL,
     kern_sum_ns  INTEGER NOT NULL, -- of kern_ns, where known
     histogram    TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, see store.md
-    PRIMARY KEY (op_id, lane_kind, bucket_ns, start_ns)
+    PRIMARY KEY (bucket_ns, start_ns, op_id, lane_kind)
 ) WITHOUT ROWID;
+CREATE INDEX op_stat_by_op ON op_stat (op_id);
 
 -- A chunk of memory that a plan or a framework uses again and again.
 CREATE TABLE mem_chunk (

@@ -6,15 +6,15 @@
 
 #include "schema/store_private.h"
 
-static void begin_batch(struct batch *batch, int64_t rowid, int64_t session_id,
-                        const struct store_event *event)
+static void begin_batch(struct batch *batch, int64_t rowid)
 {
     batch->first_rowid = rowid;
-    batch->start_ns = event->start_ns;
-    batch->end_ns = event->start_ns;
+    batch->last_rowid = rowid - 1;
+    batch->start_ns = INT64_MAX;
+    batch->end_ns = INT64_MIN;
     batch->dur_max_ns = STORE_NULL;
-    batch->session_min = session_id;
-    batch->session_max = session_id;
+    batch->session_min = INT64_MAX;
+    batch->session_max = INT64_MIN;
     batch->lane_count = 0;
 }
 
@@ -30,47 +30,59 @@ static bool fits(const struct batch *batch, int64_t rowid, const struct store_ev
             (uint64_t)event->start_ns - (uint64_t)batch->start_ns < (uint64_t)BATCH_SPAN_NS);
 }
 
-static void add_lane(struct batch *batch, int64_t lane_id)
-{
-    for (uint32_t i = batch->lane_count; i-- > 0;) {
-        if (batch->lanes[i] == lane_id)
-            return;
-    }
-    if (batch->lane_count < BATCH_LANES_MAX)
-        batch->lanes[batch->lane_count] = lane_id;
-    batch->lane_count++;
-}
-
-int store_batch_add(struct store *store, int64_t rowid, int64_t session_id,
-                    const struct store_event *event, struct diag *diag)
+int store_batch_reserve(struct store *store, int64_t rowid, const struct store_event *event,
+                        size_t *out_room, struct diag *diag)
 {
     struct batch *batch = &store->batch;
-    int64_t end_ns = event->start_ns;
 
     if (!fits(batch, rowid, event)) {
         int rc = store_batch_write(store, diag);
 
         if (rc < 0)
             return rc;
-        begin_batch(batch, rowid, session_id, event);
+        begin_batch(batch, rowid);
     }
-    batch->last_rowid = rowid;
+    *out_room = (size_t)(batch->first_rowid + BATCH_ROWS_MAX - rowid);
+    return 0;
+}
+
+void store_batch_add(struct batch *batch, const struct store_event *events, size_t count)
+{
+    int64_t start_ns = batch->start_ns, end_ns = batch->end_ns, dur_max_ns = batch->dur_max_ns;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t dur_ns = events[i].dur_ns;
+        int64_t event_end_ns;
+
+        if (__builtin_add_overflow(events[i].start_ns, dur_ns == STORE_NULL ? 0 : dur_ns,
+                                   &event_end_ns))
+            event_end_ns = INT64_MAX;
+        start_ns = events[i].start_ns < start_ns ? events[i].start_ns : start_ns;
+        end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
+        dur_max_ns = dur_ns > dur_max_ns ? dur_ns : dur_max_ns; /* STORE_NULL is the least */
+    }
+    batch->start_ns = start_ns;
+    batch->end_ns = end_ns;
+    batch->dur_max_ns = dur_max_ns;
+    batch->last_rowid += (int64_t)count;
     batch->is_dirty = true;
-    if (event->dur_ns != STORE_NULL && __builtin_add_overflow(end_ns, event->dur_ns, &end_ns))
-        end_ns = INT64_MAX;
-    if (event->start_ns < batch->start_ns)
-        batch->start_ns = event->start_ns;
-    if (end_ns > batch->end_ns)
-        batch->end_ns = end_ns;
-    if (event->dur_ns > batch->dur_max_ns) /* STORE_NULL is below all others */
-        batch->dur_max_ns = event->dur_ns;
+}
+
+void store_batch_add_lane(struct batch *batch, int64_t lane_id, int64_t session_id)
+{
     if (session_id < batch->session_min)
         batch->session_min = session_id;
     if (session_id > batch->session_max)
         batch->session_max = session_id;
-    if (batch->lane_count <= BATCH_LANES_MAX)
-        add_lane(batch, event->lane_id);
-    return 0;
+    if (batch->lane_count > BATCH_LANES_MAX)
+        return;
+    for (uint32_t i = 0; i < batch->lane_count; i++) {
+        if (batch->lanes[i] == lane_id)
+            return;
+    }
+    if (batch->lane_count < BATCH_LANES_MAX)
+        batch->lanes[batch->lane_count] = lane_id;
+    batch->lane_count++;
 }
 
 /* "[1,2,3]" */

@@ -29,9 +29,16 @@ struct batch {
     bool is_dirty;
 };
 
-/** Count the event whose rowid is `rowid`; a full or unfitting batch is written first. */
-int store_batch_add(struct store *store, int64_t rowid, int64_t session_id,
-                    const struct store_event *event, struct diag *diag);
+/** Make the batch ready for the event whose rowid is `rowid`: a full or unfitting one is written
+ * and the next begun. *out_room is how many events it takes now, at least 1. */
+int store_batch_reserve(struct store *store, int64_t rowid, const struct store_event *event,
+                        size_t *out_room, struct diag *diag);
+
+/** Count events that there is room for: their rows and times. */
+void store_batch_add(struct batch *batch, const struct store_event *events, size_t count);
+
+/** Count the lane of an event. */
+void store_batch_add_lane(struct batch *batch, int64_t lane_id, int64_t session_id);
 
 /** Write the batch, which may go on after the commit. */
 int store_batch_write(struct store *store, struct diag *diag);

@@ -49,25 +49,65 @@ static int check_event(const struct store_event *event, size_t index, struct dia
     return 0;
 }
 
-/* What event_batch and op_stat are to know about these events. */
-static int account(struct store *store, int64_t rowid, const struct store_event *rows, size_t count,
-                   struct diag *diag)
+/* The lane of an event, counted in the batch. */
+static inline int account_lane(struct store *store, int64_t lane_id, struct lane **out_lane,
+                               struct diag *diag)
 {
-    const struct lane *lane = NULL;
+    struct lane *lane = lane_slot(&store->lanes, lane_id);
+
+    if (lane->lane_id != lane_id || lane_id == 0) {
+        int rc = lane_read(store, lane_id, lane, diag);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (lane->batch_rowid != store->batch.first_rowid) {
+        store_batch_add_lane(&store->batch, lane_id, lane->session_id);
+        lane->batch_rowid = store->batch.first_rowid;
+    }
+    *out_lane = lane;
+    return 0;
+}
+
+/* What event_batch and op_stat are to know about events of one batch. */
+static int account_batch(struct store *store, const struct store_event *rows, size_t count,
+                         struct diag *diag)
+{
+    struct lane *lane;
     int rc = 0;
 
     for (size_t i = 0; i < count && rc == 0; i++) {
         const struct store_event *event = &rows[i];
 
         rc = check_event(event, i, diag);
-        if (rc == 0 && (!lane || lane->lane_id != event->lane_id))
-            rc = lane_find(store, event->lane_id, &lane, diag);
         if (rc == 0)
-            rc = store_batch_add(store, rowid + (int64_t)i, lane->session_id, event, diag);
+            rc = account_lane(store, event->lane_id, &lane, diag);
         if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
             rc = rollup_add(store, lane->kind, event, diag);
     }
+    if (rc == 0)
+        store_batch_add(&store->batch, rows, count);
     return rc;
+}
+
+static int account(struct store *store, int64_t rowid, const struct store_event *rows, size_t count,
+                   struct diag *diag)
+{
+    while (count > 0) {
+        size_t part;
+        int rc = store_batch_reserve(store, rowid, rows, &part, diag);
+
+        if (rc < 0)
+            return rc;
+        part = part < count ? part : count;
+        rc = account_batch(store, rows, part, diag);
+        if (rc < 0)
+            return rc;
+        rowid += (int64_t)part;
+        rows += part;
+        count -= part;
+    }
+    return 0;
 }
 
 int store_add_events(struct store *store, const struct store_event *rows, size_t count,

@@ -18,7 +18,7 @@ int lane_kind_of(const char *text)
     return -EINVAL;
 }
 
-static int read_lane(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag)
+int lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag)
 {
     sqlite3_stmt *statement;
     int code, kind;
@@ -33,6 +33,7 @@ static int read_lane(struct store *store, int64_t lane_id, struct lane *slot, st
         kind = lane_kind_of((const char *)sqlite3_column_text(statement, 1));
         slot->lane_id = lane_id;
         slot->session_id = sqlite3_column_int64(statement, 0);
+        slot->batch_rowid = 0;
         slot->kind = (uint8_t)kind;
         if (kind < 0)
             rc = diag_set(diag, -EUCLEAN, "%s is damaged: lane %lld is of no known kind",
@@ -49,28 +50,9 @@ static int read_lane(struct store *store, int64_t lane_id, struct lane *slot, st
     return rc;
 }
 
-static struct lane *slot_of(struct lane_cache *cache, int64_t lane_id)
-{
-    return &cache->slots[(uint64_t)lane_id % LANE_SLOTS];
-}
-
-int lane_find(struct store *store, int64_t lane_id, const struct lane **out_lane, struct diag *diag)
-{
-    struct lane *slot = slot_of(&store->lanes, lane_id);
-
-    if (slot->lane_id != lane_id || lane_id == 0) {
-        int rc = read_lane(store, lane_id, slot, diag);
-
-        if (rc < 0)
-            return rc;
-    }
-    *out_lane = slot;
-    return 0;
-}
-
 void lane_forget(struct lane_cache *cache, int64_t lane_id)
 {
-    slot_of(cache, lane_id)->lane_id = 0;
+    lane_slot(cache, lane_id)->lane_id = 0;
 }
 
 void lane_cache_clear(struct lane_cache *cache)

@@ -13,7 +13,8 @@ extern const char *const store_lane_kinds[STORE_LANE_KIND_COUNT];
 struct lane {
     int64_t lane_id; /* 0: free slot */
     int64_t session_id;
-    uint8_t kind; /* index into store_lane_kinds */
+    int64_t batch_rowid; /* first_rowid of the last batch that it was counted in */
+    uint8_t kind;        /* index into store_lane_kinds */
 };
 
 /* A cache with one place per hash value: the last lane of a value is remembered. */
@@ -24,10 +25,13 @@ struct lane_cache {
 /** The index of a kind, or -EINVAL for a text that is none. */
 int lane_kind_of(const char *text);
 
-/** Find a lane, in the cache or the file. -EINVAL when it was never put. *out_lane is borrowed
- * until the next call. */
-int lane_find(struct store *store, int64_t lane_id, const struct lane **out_lane,
-              struct diag *diag);
+/** Read a lane from the file into its slot. -EINVAL when it was never put. */
+int lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag);
+
+static inline struct lane *lane_slot(struct lane_cache *cache, int64_t lane_id)
+{
+    return &cache->slots[(uint64_t)lane_id % LANE_SLOTS];
+}
 
 /** A lane is being put anew. */
 void lane_forget(struct lane_cache *cache, int64_t lane_id);

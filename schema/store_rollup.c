@@ -74,6 +74,14 @@ static int parse_row(struct store *store, sqlite3_stmt *statement, struct rollup
                                  &entry->histogram, diag);
 }
 
+static void bind_key(sqlite3_stmt *statement, const struct rollup_entry *entry)
+{
+    sqlite3_bind_int64(statement, 1, ROLLUP_BUCKET_NS);
+    sqlite3_bind_int64(statement, 2, entry->start_ns);
+    sqlite3_bind_int64(statement, 3, entry->op_id);
+    sqlite3_bind_text(statement, 4, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
+}
+
 /* What the file holds for a new entry, if anything. */
 static int read_row(struct store *store, struct rollup_entry *entry, struct diag *diag)
 {
@@ -81,16 +89,13 @@ static int read_row(struct store *store, struct rollup_entry *entry, struct diag
     int code;
     int rc = store_statement(store, STORE_GET_STAT,
                              "SELECT event_count,sum_ns,min_ns,max_ns,kern_sum_ns,histogram"
-                             " FROM op_stat WHERE op_id=? AND lane_kind=? AND bucket_ns=?"
-                             " AND start_ns=?",
+                             " FROM op_stat WHERE bucket_ns=? AND start_ns=? AND op_id=?"
+                             " AND lane_kind=?",
                              &statement, diag);
 
     if (rc < 0)
         return rc;
-    sqlite3_bind_int64(statement, 1, entry->op_id);
-    sqlite3_bind_text(statement, 2, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 3, ROLLUP_BUCKET_NS);
-    sqlite3_bind_int64(statement, 4, entry->start_ns);
+    bind_key(statement, entry);
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW)
         rc = parse_row(store, statement, entry, diag);
@@ -192,23 +197,24 @@ int rollup_add(struct store *store, uint8_t lane_kind, const struct store_event 
     return 0;
 }
 
+/* An update, not a replacement, leaves the index as it is. */
 static int write_entry(struct store *store, struct rollup_entry *entry, struct diag *diag)
 {
     char *text = store->rollup.text;
     size_t length = store_histogram_format(&entry->histogram, text);
     sqlite3_stmt *statement;
     int rc = store_statement(store, STORE_PUT_STAT,
-                             "REPLACE INTO op_stat(op_id,lane_kind,bucket_ns,start_ns,event_count,"
+                             "INSERT INTO op_stat(bucket_ns,start_ns,op_id,lane_kind,event_count,"
                              "sum_ns,min_ns,max_ns,kern_sum_ns,histogram)"
-                             " VALUES(?,?,?,?,?,?,?,?,?,?)",
+                             " VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET"
+                             " event_count=excluded.event_count,sum_ns=excluded.sum_ns,"
+                             "min_ns=excluded.min_ns,max_ns=excluded.max_ns,"
+                             "kern_sum_ns=excluded.kern_sum_ns,histogram=excluded.histogram",
                              &statement, diag);
 
     if (rc < 0)
         return rc;
-    sqlite3_bind_int64(statement, 1, entry->op_id);
-    sqlite3_bind_text(statement, 2, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 3, ROLLUP_BUCKET_NS);
-    sqlite3_bind_int64(statement, 4, entry->start_ns);
+    bind_key(statement, entry);
     sqlite3_bind_int64(statement, 5, entry->event_count);
     sqlite3_bind_int64(statement, 6, entry->sum_ns);
     sqlite3_bind_int64(statement, 7, entry->min_ns);

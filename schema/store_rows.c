@@ -6,6 +6,7 @@
 #include "schema/store_rows.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ enum {
     PAGES_BEFORE_LEAVES = 2,
     /* length, rowid, header length, a type per column, 8 bytes per column */
     CELL_BYTES_MAX = 1 + 3 + 1 + ROWS_COLUMNS_MAX + 8 * ROWS_COLUMNS_MAX,
-    CELL_SPILL_BYTES = 8, /* numbers are written as 8 bytes and cut by what follows */
+    LARGE_IMAGE_LEAVES = 16, /* from here on a small cache for reading the image pays */
 };
 
 static_assert(ROWS_LEAVES_MAX * ((PAGE_BYTES - LEAF_HEADER_BYTES) / (CELL_BYTES_MAX + 2)) >=
@@ -28,6 +29,7 @@ static_assert(ROWS_LEAVES_MAX * ((PAGE_BYTES - LEAF_HEADER_BYTES) / (CELL_BYTES_
               "an image of the longest rows has room for all its leaves");
 static_assert(ROWS_LEAVES_MAX * (2 + 4 + 3) + INTERIOR_HEADER_BYTES <= PAGE_BYTES,
               "the root has room for a cell per leaf");
+static_assert(ROWS_COLUMNS_MAX == 8, "the types of a row fit 64 bits");
 static_assert(ROWS_IMAGE_MAX < 1 << 21, "a rowid is a varint of three bytes at most");
 
 /* SQLite's serial types of integers, by the number of bits that they need with their sign. */
@@ -54,14 +56,19 @@ static void put_u32(uint8_t *at, uint32_t value)
     put_u16(at + 2, value);
 }
 
-static uint8_t *put_varint(uint8_t *at, uint32_t value)
+/* Store 8 bytes that end before `end`. */
+static inline void put_u64_before(uint8_t *end, uint64_t bits)
 {
-    if (value >= 1 << 14)
-        *at++ = (uint8_t)(0x80 | value >> 14);
-    if (value >= 1 << 7)
-        *at++ = (uint8_t)(0x80 | (value >> 7 & 0x7f));
-    *at++ = (uint8_t)(value & 0x7f);
-    return at;
+    memcpy(end - sizeof(bits), &bits, sizeof(bits));
+}
+
+/* A varint that ends before `end`. Returns its first byte. */
+static inline uint8_t *put_varint_before(uint8_t *end, uint32_t value)
+{
+    *--end = (uint8_t)(value & 0x7f);
+    while (value >>= 7)
+        *--end = (uint8_t)(0x80 | (value & 0x7f));
+    return end;
 }
 
 static bool is_nan(int64_t bits)
@@ -78,38 +85,31 @@ static inline uint8_t type_of(int64_t value)
     return type_of_bits[64 - __builtin_clrsbll(value)];
 }
 
-/* The bytes of a number, most significant first; 8 bytes are written whatever its length is. */
-static inline uint8_t *put_value(uint8_t *at, int64_t value, uint8_t type)
+/* One table leaf cell that ends before `end`: length of the record, rowid, record. Returns its
+ * first byte. From the last value to the first byte, because then each value can be stored as 8
+ * bytes, of which those that are too many lie below it, where what comes next overwrites them. */
+static inline __attribute__((always_inline)) uint8_t *
+layout_cell(int column_count, bool last_is_real, uint32_t rowid, const char *values, uint8_t *end)
 {
-    uint32_t length = bytes_of_type[type];
-    uint64_t bits = (uint64_t)value;
+    uint8_t *at = end;
+    uint64_t types = 0;
 
-    if (length == 0)
-        return at;
-    bits = __builtin_bswap64(bits << (64 - 8 * length));
-    memcpy(at, &bits, sizeof(bits));
-    return at + length;
-}
+    for (int i = column_count - 1; i >= 0; i--) {
+        int64_t value;
+        uint8_t type;
 
-/* One table leaf cell: length of the record, rowid, record. Returns its size. */
-static uint32_t layout_cell(const struct rows_table *table, uint32_t rowid, const int64_t *values,
-                            uint8_t *out_cell)
-{
-    uint32_t column_count = (uint32_t)table->column_count;
-    uint8_t *record = put_varint(out_cell + 1, rowid);
-    uint8_t *at = record + 1 + column_count;
-
-    record[0] = (uint8_t)(1 + column_count);
-    for (uint32_t i = 0; i < column_count; i++) {
-        uint8_t type = type_of(values[i]);
-
-        if (table->last_is_real && i == column_count - 1)
-            type = is_nan(values[i]) ? TYPE_NULL : TYPE_REAL;
-        record[1 + i] = type;
-        at = put_value(at, values[i], type);
+        memcpy(&value, values + (size_t)i * sizeof(value), sizeof(value));
+        type = type_of(value);
+        if (last_is_real && i == column_count - 1)
+            type = is_nan(value) ? TYPE_NULL : TYPE_REAL;
+        put_u64_before(at, __builtin_bswap64((uint64_t)value));
+        at -= bytes_of_type[type];
+        types = types << 8 | type;
     }
-    out_cell[0] = (uint8_t)(at - record);
-    return (uint32_t)(at - out_cell);
+    put_u64_before(at, htole64(types << (64 - 8 * column_count)));
+    at -= column_count;
+    *--at = (uint8_t)(1 + column_count);
+    return put_varint_before(put_varint_before(at, rowid), (uint32_t)(end - at));
 }
 
 static uint8_t *page_of(struct rows *rows, uint32_t number)
@@ -153,24 +153,29 @@ static int begin_leaf(struct rows *rows)
     return 0;
 }
 
-static int append_row(struct rows *rows, const int64_t *values)
+static inline __attribute__((always_inline)) int append_rows(struct rows *rows, int column_count,
+                                                             bool last_is_real, const char *values,
+                                                             size_t count)
 {
-    uint8_t cell[CELL_BYTES_MAX + CELL_SPILL_BYTES];
-    uint32_t size = layout_cell(rows->table, rows->row_count + 1, values, cell);
-    uint8_t *leaf;
+    for (; count > 0; count--, values += (size_t)column_count * sizeof(int64_t)) {
+        uint32_t pointers_end = LEAF_HEADER_BYTES + 2 * (rows->leaf_rows + 1);
+        uint8_t *leaf, *cell;
 
-    if (rows->leaf_free < LEAF_HEADER_BYTES + 2 * (rows->leaf_rows + 1) + size) {
-        if (rows->leaf_count)
-            finish_leaf(rows);
-        if (begin_leaf(rows) < 0)
-            return -ENOMEM;
+        if (rows->leaf_free < pointers_end + CELL_BYTES_MAX) {
+            if (rows->leaf_count)
+                finish_leaf(rows);
+            if (begin_leaf(rows) < 0)
+                return -ENOMEM;
+            pointers_end = LEAF_HEADER_BYTES + 2;
+        }
+        leaf = last_leaf(rows);
+        rows->row_count++;
+        rows->leaf_rows++;
+        cell = layout_cell(column_count, last_is_real, rows->row_count, values,
+                           leaf + rows->leaf_free);
+        rows->leaf_free = (uint32_t)(cell - leaf);
+        put_u16(leaf + pointers_end - 2, rows->leaf_free);
     }
-    leaf = last_leaf(rows);
-    rows->leaf_free -= size;
-    memcpy(leaf + rows->leaf_free, cell, size);
-    put_u16(leaf + LEAF_HEADER_BYTES + 2 * rows->leaf_rows, rows->leaf_free);
-    rows->leaf_rows++;
-    rows->row_count++;
     return 0;
 }
 
@@ -220,13 +225,10 @@ static void layout_root(struct rows *rows)
         return;
     }
     for (uint32_t i = 0; i < cell_count; i++) {
-        uint8_t cell[4 + 3];
-        uint32_t size;
+        uint8_t *cell = put_varint_before(root + free_offset, rows->leaf_last[i]) - 4;
 
         put_u32(cell, PAGES_BEFORE_LEAVES + 1 + i);
-        size = (uint32_t)(put_varint(cell + 4, rows->leaf_last[i]) - cell);
-        free_offset -= size;
-        memcpy(root + free_offset, cell, size);
+        free_offset = (uint32_t)(cell - root);
         put_u16(root + INTERIOR_HEADER_BYTES + 2 * i, free_offset);
     }
     root[0] = 5; /* an interior page of a table */
@@ -277,6 +279,12 @@ static int open_image(struct store *store, struct rows *rows)
     snprintf(sql, sizeof(sql), "seg_%s", rows->table->name);
     code = sqlite3_deserialize(store->db, sql, rows->image, (sqlite3_int64)image_bytes,
                                (sqlite3_int64)image_bytes, SQLITE_DESERIALIZE_READONLY);
+    if (code == SQLITE_OK && rows->leaf_count >= LARGE_IMAGE_LEAVES) {
+        /* Each page is read once: ten buffers stay in the CPU's cache, where SQLite would allocate
+         * and fault in as much memory as the image has. */
+        snprintf(sql, sizeof(sql), "PRAGMA seg_%s.cache_size = 10", rows->table->name);
+        code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    }
     if (code != SQLITE_OK || rows->copy)
         return code;
     snprintf(sql, sizeof(sql), "INSERT INTO main.%s SELECT * FROM seg_%s.%s", rows->table->name,
@@ -330,23 +338,23 @@ static int insert_rows(struct store *store, struct rows *rows, const char *value
 
 static int layout_rows(struct rows *rows, const char *values, size_t count)
 {
-    size_t row_bytes = (size_t)rows->table->column_count * sizeof(int64_t);
-    int64_t row[ROWS_COLUMNS_MAX];
-    int rc = 0;
+    const struct rows_table *table = rows->table;
+    int rc;
 
     rows->row_count = 0;
     rows->leaf_count = 0;
     rows->leaf_rows = 0;
     rows->leaf_free = 0;
-    for (; count > 0 && rc == 0; count--, values += row_bytes) {
-        memcpy(row, values, row_bytes);
-        rc = append_row(rows, row);
-    }
-    if (rc == 0) {
-        finish_leaf(rows);
-        layout_root(rows);
-    }
-    return rc;
+    /* Events, of which there are the most, have a loop without a loop inside. */
+    if (table->column_count == ROWS_COLUMNS_MAX && !table->last_is_real)
+        rc = append_rows(rows, ROWS_COLUMNS_MAX, false, values, count);
+    else
+        rc = append_rows(rows, table->column_count, table->last_is_real, values, count);
+    if (rc < 0)
+        return rc;
+    finish_leaf(rows);
+    layout_root(rows);
+    return 0;
 }
 
 int rows_copy(struct store *store, struct rows *rows, const void *values, size_t count,

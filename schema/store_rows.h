@@ -21,7 +21,7 @@ struct sqlite3_stmt;
 enum {
     ROWS_COLUMNS_MAX = 8,
     ROWS_IMAGE_MAX = 1 << 17, /* rows of one image, which then has at most 10 MiB */
-    ROWS_COPY_MIN = 128,      /* for fewer, laying out and attaching costs more than it saves */
+    ROWS_COPY_MIN = 48,       /* for fewer, attaching the image costs more than it saves */
     ROWS_LEAVES_MAX = 330,    /* what ROWS_IMAGE_MAX of the longest rows fill */
 };
 
@@ -29,7 +29,7 @@ enum {
 struct rows_table {
     const char *name;
     const char *columns; /* "a,b,c", in the order of the table */
-    int column_count;
+    int column_count;    /* 5 to ROWS_COLUMNS_MAX */
     bool last_is_real;
 };
 

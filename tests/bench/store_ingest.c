@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What it costs to store events: store_add_events() with its batches and roll-ups, against a loop
- * of prepared INSERTs of the same rows into a file of the same settings in transactions of the same
- * size. CPU time of the process, from the first transaction to the closed file.
+ * of prepared INSERTs of the same rows into the same file with the same settings in transactions of
+ * the same size, on a connection as sqlite3_open() makes it and on one without mutexes. CPU time of
+ * the process, from the first transaction to the closed file.
  */
 #include <math.h>
 #include <sqlite3.h>
@@ -19,11 +20,17 @@
 #include "tests/support/temp.h"
 
 enum {
-    OPS = 75, /* of a ResNet-50, about */
-    EVENTS = 2000000,
+    OPS = 75,         /* of a ResNet-50, about */
+    EVENTS = 2000000, /* a multiple of both batch sizes */
+    BATCH_MAX = 100000,
 };
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed;
+
+struct producer {
+    int64_t now_ns;
+    int64_t execution_count;
+};
 
 static double random_unit(void)
 {
@@ -42,24 +49,22 @@ static int64_t random_duration(int op)
 }
 
 /* What load_and_run sends: for each op a span on the host's thread and one on the queue, tied by a
- * correlation, run after run. */
-static void make_events(struct store_event *events)
+ * correlation, run after run. The next `count` of them. */
+static void make_events(struct producer *producer, struct store_event *events, size_t count)
 {
-    int64_t now_ns = INT64_C(1790000000000000000);
-    int64_t correlation = 0;
-
-    for (size_t i = 0; i < EVENTS; i += 2) {
-        int op = (int)(i / 2 % OPS);
-        int64_t run = (int64_t)(i / 2 / OPS) + 1;
+    for (size_t i = 0; i < count; i += 2) {
+        int64_t execution = producer->execution_count++;
+        int op = (int)(execution % OPS);
+        int64_t run = execution / OPS + 1;
         int64_t dur_ns = random_duration(op);
         int64_t wait_ns = 400 + (int64_t)(random_unit() * 2000);
+        int64_t now_ns = producer->now_ns;
 
-        correlation++;
-        events[i] = (struct store_event){1,       op + 1,      run,       now_ns, wait_ns + dur_ns,
-                                         wait_ns, correlation, STORE_NULL};
-        events[i + 1] = (struct store_event){2,      op + 1, run,         now_ns + wait_ns,
-                                             dur_ns, 0,      correlation, STORE_NULL};
-        now_ns += wait_ns + dur_ns + 300;
+        events[i] = (struct store_event){
+            1, op + 1, run, now_ns, wait_ns + dur_ns, wait_ns, execution + 1, STORE_NULL};
+        events[i + 1] = (struct store_event){2,      op + 1, run,           now_ns + wait_ns,
+                                             dur_ns, 0,      execution + 1, STORE_NULL};
+        producer->now_ns += wait_ns + dur_ns + 300;
     }
 }
 
@@ -104,104 +109,155 @@ static void put_definitions(struct store *store)
     check(store_commit(store, &diag), &diag);
 }
 
-static void insert_one_by_one(struct store *store, sqlite3_stmt *statement,
-                              const struct store_event *events, size_t count)
+/* A second way into the same file: what a program without the store's code would write. */
+struct loop {
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+};
+
+static void check_code(struct loop *loop, int code)
 {
+    if (code != SQLITE_OK && code != SQLITE_DONE) {
+        fprintf(stderr, "store_ingest: %s\n", sqlite3_errmsg(loop->db));
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void open_loop(struct loop *loop, const char *path, int flags)
+{
+    check_code(loop, sqlite3_open_v2(path, &loop->db, flags, NULL));
+    check_code(loop, sqlite3_exec(loop->db,
+                                  "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4096;"
+                                  "PRAGMA wal_autocheckpoint = 512",
+                                  NULL, NULL, NULL));
+    check_code(loop, sqlite3_prepare_v2(loop->db, "INSERT INTO event VALUES(?,?,?,?,?,?,?,?)", -1,
+                                        &loop->statement, NULL));
+}
+
+static void insert_one_by_one(struct loop *loop, const struct store_event *events, size_t count)
+{
+    check_code(loop, sqlite3_exec(loop->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
     for (size_t i = 0; i < count; i++) {
         int64_t values[8];
 
         memcpy(values, &events[i], sizeof(values));
         for (int column = 0; column < 8; column++) {
             if (values[column] == STORE_NULL)
-                sqlite3_bind_null(statement, column + 1);
+                sqlite3_bind_null(loop->statement, column + 1);
             else
-                sqlite3_bind_int64(statement, column + 1, values[column]);
+                sqlite3_bind_int64(loop->statement, column + 1, values[column]);
         }
-        if (sqlite3_step(statement) != SQLITE_DONE) {
-            fprintf(stderr, "store_ingest: %s\n", sqlite3_errmsg(store_handle(store)));
-            exit(EXIT_FAILURE);
-        }
-        sqlite3_reset(statement);
+        check_code(loop, sqlite3_step(loop->statement));
+        sqlite3_reset(loop->statement);
     }
+    check_code(loop, sqlite3_exec(loop->db, "COMMIT", NULL, NULL, NULL));
 }
 
-/* Store all events. Returns CPU ns per event; *out_bytes is the size of the closed file. */
-static double ingest(const char *path, const struct store_event *events, size_t batch, bool is_fast,
-                     double *out_bytes)
+static void add_to_store(struct store *store, const struct store_event *events, size_t count)
 {
-    sqlite3_stmt *statement = NULL;
+    struct diag diag = {0};
+
+    check(store_begin(store, &diag), &diag);
+    check(store_add_events(store, events, count, &diag), &diag);
+    check(store_commit(store, &diag), &diag);
+}
+
+/* A new store with what the events refer to; *out_bytes is the size of its file. */
+static struct store *make_store(const char *path, double *out_bytes)
+{
     struct store *store = NULL;
     struct diag diag = {0};
     struct stat status;
-    uint64_t start_ns;
-    double empty_bytes;
 
     unlink(path);
     check(store_open(path, STORE_WRITE, &store, &diag), &diag);
     put_definitions(store);
     sqlite3_exec(store_handle(store), "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
     stat(path, &status);
-    empty_bytes = (double)status.st_size;
-    sqlite3_prepare_v2(store_handle(store), "INSERT INTO event VALUES(?,?,?,?,?,?,?,?)", -1,
-                       &statement, NULL);
-    start_ns = ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    for (size_t i = 0; i < EVENTS; i += batch) {
-        size_t count = EVENTS - i < batch ? EVENTS - i : batch;
-
-        check(store_begin(store, &diag), &diag);
-        if (is_fast)
-            check(store_add_events(store, &events[i], count, &diag), &diag);
-        else
-            insert_one_by_one(store, statement, &events[i], count);
-        check(store_commit(store, &diag), &diag);
-    }
-    sqlite3_finalize(statement);
-    store_close(&store);
-    start_ns = ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
-    stat(path, &status);
-    *out_bytes = ((double)status.st_size - empty_bytes) / EVENTS;
-    return (double)start_ns / EVENTS;
+    *out_bytes = (double)status.st_size;
+    return store;
 }
 
-static void compare(const char *path, const struct store_event *events, size_t batch,
-                    const char *names[3], double goal)
-{
-    static struct bench_figure insert, store, bytes;
+enum way { WAY_STORE, WAY_LOOP, WAY_LOOP_WITHOUT_MUTEX };
 
-    insert = (struct bench_figure){.name = names[0], .unit = "ns"};
-    store = (struct bench_figure){.name = names[1], .unit = "ns"};
+/* Store all events. Returns CPU ns per event; *out_bytes is what an event adds to the closed file.
+ * The events of a batch are made in the same memory each time, as the daemon does it. */
+static double ingest(const char *path, struct store_event *events, size_t batch, enum way way,
+                     double *out_bytes)
+{
+    struct producer producer = {.now_ns = INT64_C(1790000000000000000)};
+    struct loop loop = {0};
+    struct stat status;
+    uint64_t start_ns, total_ns = 0;
+    double empty_bytes;
+    struct store *store = make_store(path, &empty_bytes);
+
+    seed = 88172645463325252u;
+    if (way != WAY_STORE) {
+        store_close(&store);
+        open_loop(&loop, path, SQLITE_OPEN_READWRITE | (way == WAY_LOOP ? 0 : SQLITE_OPEN_NOMUTEX));
+    }
+    for (size_t i = 0; i < EVENTS; i += batch) {
+        make_events(&producer, events, batch);
+        start_ns = ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+        if (way == WAY_STORE)
+            add_to_store(store, events, batch);
+        else
+            insert_one_by_one(&loop, events, batch);
+        total_ns += ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
+    }
+    start_ns = ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    store_close(&store);
+    sqlite3_finalize(loop.statement);
+    sqlite3_close(loop.db);
+    total_ns += ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
+    stat(path, &status);
+    *out_bytes = ((double)status.st_size - empty_bytes) / EVENTS;
+    return (double)total_ns / EVENTS;
+}
+
+/* `names`: the figures of WAY_STORE, WAY_LOOP, WAY_LOOP_WITHOUT_MUTEX and of both ratios. */
+static void compare(const char *path, struct store_event *events, size_t batch,
+                    const char *const names[5])
+{
+    static struct bench_figure figures[3], bytes;
+
+    for (int way = 0; way < 3; way++)
+        figures[way] = (struct bench_figure){.name = names[way], .unit = "ns"};
     bytes = (struct bench_figure){.name = "store_bytes_per_event", .unit = "bytes"};
     for (int i = 0; i < BENCH_REPEATS; i++) {
-        double event_bytes;
+        for (int way = 0; way < 3; way++) {
+            double event_bytes;
 
-        bench_add(&insert, ingest(path, events, batch, false, &event_bytes));
-        bench_add(&store, ingest(path, events, batch, true, &event_bytes));
-        bench_add(&bytes, event_bytes);
+            bench_add(&figures[way], ingest(path, events, batch, (enum way)way, &event_bytes));
+            if (way == WAY_STORE)
+                bench_add(&bytes, event_bytes);
+        }
     }
-    bench_print(&insert);
-    bench_print(&store);
-    bench_print_ratio(names[2], &insert, &store, goal);
+    for (int way = 0; way < 3; way++)
+        bench_print(&figures[way]);
+    bench_print_ratio(names[3], &figures[WAY_LOOP], &figures[WAY_STORE], 3.5);
+    bench_print_ratio(names[4], &figures[WAY_LOOP_WITHOUT_MUTEX], &figures[WAY_STORE], 0);
     bench_print(&bytes);
 }
 
 int main(void)
 {
-    struct store_event *events = malloc(EVENTS * sizeof(*events));
+    static const char *const large_names[] = {
+        "store_add_100k_cpu_ns", "insert_loop_100k_cpu_ns", "insert_loop_nomutex_100k_cpu_ns",
+        "store_add_100k_speedup", "store_add_100k_speedup_nomutex"};
+    static const char *const small_names[] = {
+        "store_add_20k_cpu_ns", "insert_loop_20k_cpu_ns", "insert_loop_nomutex_20k_cpu_ns",
+        "store_add_20k_speedup", "store_add_20k_speedup_nomutex"};
+    struct store_event *events = malloc(BATCH_MAX * sizeof(*events));
     char *dir = temp_create();
     char *path = temp_path(dir, "store.db");
 
     if (!events)
         return EXIT_FAILURE;
-    make_events(events);
     bench_print_machine();
-    compare(path, events, 100000,
-            (const char *[]){"prepared_insert_100k_cpu_ns", "store_add_100k_cpu_ns",
-                             "store_add_100k_speedup"},
-            3.5);
-    compare(path, events, 20000,
-            (const char *[]){"prepared_insert_20k_cpu_ns", "store_add_20k_cpu_ns",
-                             "store_add_20k_speedup"},
-            3.5);
+    compare(path, events, BATCH_MAX, large_names);
+    compare(path, events, 20000, small_names);
     temp_destroy(&dir);
     free(path);
     free(events);
