@@ -21,7 +21,7 @@ enum {
     PAGES_BEFORE_LEAVES = 2,
     /* length, rowid, header length, a type per column, 8 bytes per column */
     CELL_BYTES_MAX = 1 + 3 + 1 + ROWS_COLUMNS_MAX + 8 * ROWS_COLUMNS_MAX,
-    LARGE_IMAGE_LEAVES = 16, /* from here on a small cache for reading the image pays */
+    LARGE_IMAGE_LEAVES = 32, /* from here on a small cache for reading the image pays */
 };
 
 static_assert(ROWS_LEAVES_MAX * ((PAGE_BYTES - LEAF_HEADER_BYTES) / (CELL_BYTES_MAX + 2)) >=
@@ -365,8 +365,12 @@ int rows_copy(struct store *store, struct rows *rows, const void *values, size_t
 
     if (rc < 0)
         return diag_set(diag, rc, "no memory for %zu rows of %s", count, store->path);
-    if (open_image(store, rows) != SQLITE_OK) {
-        rows->is_refused = true;
+    code = open_image(store, rows);
+    if (code != SQLITE_OK) {
+        if (code == SQLITE_BUSY)
+            rows->is_large = true;
+        else
+            rows->is_refused = true;
         return insert_rows(store, rows, values, count, diag);
     }
     code = sqlite3_step(rows->copy);
@@ -383,8 +387,9 @@ int rows_add(struct store *store, struct rows *rows, const void *values, size_t 
     int rc = 0;
 
     while (count > 0 && rc == 0) {
-        size_t part = count < ROWS_IMAGE_MAX ? count : ROWS_IMAGE_MAX;
+        size_t part = rows->is_large ? ROWS_IMAGE_MAX : ROWS_IMAGE_SMALL;
 
+        part = part < count ? part : count;
         if (part < ROWS_COPY_MIN || rows->is_refused)
             rc = insert_rows(store, rows, at, part, diag);
         else

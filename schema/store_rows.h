@@ -5,6 +5,11 @@
  * SELECT * FROM seg.t` copies the records whole, without decoding them (SQLite's transfer
  * optimisation). Only public interfaces and the published file format are used; where SQLite
  * refuses, and for a few rows, each row is a prepared INSERT.
+ *
+ * SQLite up to 3.40 at least opens a new image in the middle of a transaction that has read the
+ * last one: then images are small and stay in the CPU's cache. Later versions, as their manual
+ * says, do not (SQLITE_BUSY): then there is one large image per table and transaction, and rows
+ * that are added to the same table in the same transaction once more go one by one.
  */
 #ifndef OPTRACE_SCHEMA_STORE_ROWS_H
 #define OPTRACE_SCHEMA_STORE_ROWS_H
@@ -20,9 +25,10 @@ struct sqlite3_stmt;
 
 enum {
     ROWS_COLUMNS_MAX = 8,
-    ROWS_IMAGE_MAX = 1 << 17, /* rows of one image, which then has at most 10 MiB */
-    ROWS_COPY_MIN = 48,       /* for fewer, attaching the image costs more than it saves */
-    ROWS_LEAVES_MAX = 330,    /* what ROWS_IMAGE_MAX of the longest rows fill */
+    ROWS_IMAGE_SMALL = 1 << 13, /* rows of one image: 280 KiB of them as they are on average */
+    ROWS_IMAGE_MAX = 1 << 17,   /* rows of a large one, which has at most 10 MiB */
+    ROWS_COPY_MIN = 48,         /* for fewer, attaching the image costs more than it saves */
+    ROWS_LEAVES_MAX = 330,      /* what ROWS_IMAGE_MAX of the longest rows fill */
 };
 
 /* A table whose columns are all INTEGER, except the last where `last_is_real`. */
@@ -44,6 +50,7 @@ struct rows {
     uint32_t leaf_free;                  /* offset of the lowest cell of the last leaf */
     uint32_t leaf_last[ROWS_LEAVES_MAX]; /* last rowid of each leaf */
     bool is_attached;
+    bool is_large;               /* images are large: SQLite opens one per transaction */
     bool is_refused;             /* SQLite will not: no further try */
     struct sqlite3_stmt *copy;   /* INSERT ... SELECT * */
     struct sqlite3_stmt *insert; /* INSERT ... VALUES */

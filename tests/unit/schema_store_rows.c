@@ -161,10 +161,12 @@ static void check_count(struct store *store, const int64_t *values, size_t count
     struct rows *rows = &store->rows[STORE_ROWS_EVENT];
     struct diag diag = {0};
 
+    CHECK_OK(store_begin(store, &diag));
     CHECK_OK(rows_copy(store, rows, values, count, &diag));
     CHECK_U64(rows->leaf_count, leaf_count);
     check_integrity(store, "seg_event");
     CHECK_U64(query_int(store, "SELECT count(*) FROM seg_event.event"), count);
+    CHECK_OK(store_commit(store, &diag));
 }
 
 /* Every count around one full leaf and around two, with rows of the least and the greatest size. */
@@ -184,6 +186,7 @@ static void counts_around_a_full_leaf_are_whole(void **state)
             values[i] = fills[fill];
         CHECK_OK(store_begin(store, &diag));
         CHECK_OK(rows_copy(store, rows, values, ROWS, &diag));
+        CHECK_OK(store_commit(store, &diag));
         ends[0] = rows->leaf_last[0];
         ends[1] = rows->leaf_count > 2 ? rows->leaf_last[1] : ROWS;
         check_count(store, values, 1, 1);
@@ -195,7 +198,6 @@ static void counts_around_a_full_leaf_are_whole(void **state)
         check_count(store, values, ends[1], 2);
         if (ends[1] < ROWS)
             check_count(store, values, ends[1] + 1, 3);
-        CHECK_OK(store_commit(store, &diag));
     }
     check_integrity(store, "main");
     assert_false(rows->is_refused);
@@ -224,6 +226,31 @@ static void the_largest_image_is_whole(void **state)
     CHECK_U64(query_int(store, "SELECT count(*) FROM event WHERE bytes IS NULL OR lane_id + 7 <> "
                                "bytes"),
               0);
+    check_integrity(store, "main");
+    store_close(&store);
+    free(values);
+}
+
+/* SQLite that opens one image per transaction: what does not fit goes one by one, and nothing is
+ * lost or doubled. */
+static void large_images_hold_the_same(void **state)
+{
+    size_t count = ROWS_IMAGE_MAX + 3 * ROWS_IMAGE_SMALL / 2;
+    int64_t *values = malloc(count * 8 * sizeof(*values));
+    struct store *store = open_memory();
+    struct rows *rows = &store->rows[STORE_ROWS_EVENT];
+    struct diag diag = {0};
+
+    rows->is_large = true;
+    for (size_t i = 0; i < count * 8; i++)
+        values[i] = (int64_t)(i / 8);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(store_begin(store, &diag));
+        CHECK_OK(rows_add(store, rows, values, count, &diag));
+        CHECK_OK(store_commit(store, &diag));
+    }
+    CHECK_U64(query_int(store, "SELECT count(*) FROM event"), 3 * count);
+    CHECK_U64(query_int(store, "SELECT count(DISTINCT start_ns) FROM event"), count);
     check_integrity(store, "main");
     store_close(&store);
     free(values);
@@ -335,6 +362,7 @@ int main(void)
         cmocka_unit_test(random_rows_are_the_same),
         cmocka_unit_test(counts_around_a_full_leaf_are_whole),
         cmocka_unit_test(the_largest_image_is_whole),
+        cmocka_unit_test(large_images_hold_the_same),
         cmocka_unit_test(the_copy_decodes_no_columns),
         cmocka_unit_test(a_table_of_another_shape_is_refused),
         cmocka_unit_test(special_reals_are_the_same),
