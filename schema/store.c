@@ -200,7 +200,7 @@ void store_close(struct store **store_slot)
     for (int i = 0; i < STORE_STATEMENT_COUNT; i++)
         sqlite3_finalize(store->statements[i]);
     for (int i = 0; i < STORE_ROWS_COUNT; i++)
-        rows_finalize(&store->rows[i]);
+        store_rows_finalize(&store->rows[i]);
     if (store->db && store->mode == STORE_WRITE) {
         /* A reader that keeps the log busy leaves the rest of this to the next writer. */
         sqlite3_busy_timeout(store->db, 0);
@@ -210,8 +210,8 @@ void store_close(struct store **store_slot)
     sqlite3_close_v2(store->db);
     store_lock_release(store->lock_fd); /* last: the next writer finds all of it done */
     for (int i = 0; i < STORE_ROWS_COUNT; i++)
-        rows_deinit(&store->rows[i]);
-    rollup_deinit(&store->rollup);
+        store_rows_deinit(&store->rows[i]);
+    store_rollup_deinit(&store->rollup);
     free(store->path);
     free(store);
 }

@@ -53,10 +53,10 @@ static int check_event(const struct store_event *event, size_t index, struct dia
 static inline int account_lane(struct store *store, int64_t lane_id, struct lane **out_lane,
                                struct diag *diag)
 {
-    struct lane *lane = lane_slot(&store->lanes, lane_id);
+    struct lane *lane = store_lane_slot(&store->lanes, lane_id);
 
     if (lane->lane_id != lane_id || lane_id == 0) {
-        int rc = lane_read(store, lane_id, lane, diag);
+        int rc = store_lane_read(store, lane_id, lane, diag);
 
         if (rc < 0)
             return rc;
@@ -83,7 +83,7 @@ static int account_batch(struct store *store, const struct store_event *rows, si
         if (rc == 0)
             rc = account_lane(store, event->lane_id, &lane, diag);
         if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
-            rc = rollup_add(store, lane->kind, event, diag);
+            rc = store_rollup_add(store, lane->kind, event, diag);
     }
     if (rc == 0)
         store_batch_add(&store->batch, rows, count);
@@ -124,7 +124,7 @@ int store_add_events(struct store *store, const struct store_event *rows, size_t
     if (rc == 0)
         rc = account(store, rowid, rows, count, diag);
     if (rc == 0)
-        rc = rows_add(store, &store->rows[STORE_ROWS_EVENT], rows, count, diag);
+        rc = store_rows_add(store, &store->rows[STORE_ROWS_EVENT], rows, count, diag);
     if (rc == 0)
         store->next_event = rowid + (int64_t)count;
     return rc;
@@ -133,26 +133,26 @@ int store_add_events(struct store *store, const struct store_event *rows, size_t
 int store_add_memory_events(struct store *store, const struct store_memory_event *rows,
                             size_t count, struct diag *diag)
 {
-    return rows_add(store, &store->rows[STORE_ROWS_MEMORY_EVENT], rows, count, diag);
+    return store_rows_add(store, &store->rows[STORE_ROWS_MEMORY_EVENT], rows, count, diag);
 }
 
 int store_add_counters(struct store *store, const struct store_counter *rows, size_t count,
                        struct diag *diag)
 {
-    return rows_add(store, &store->rows[STORE_ROWS_COUNTER], rows, count, diag);
+    return store_rows_add(store, &store->rows[STORE_ROWS_COUNTER], rows, count, diag);
 }
 
 int store_write_accounts(struct store *store, struct diag *diag)
 {
     int rc = store_batch_write(store, diag);
 
-    return rc < 0 ? rc : rollup_write(store, diag);
+    return rc < 0 ? rc : store_rollup_write(store, diag);
 }
 
 void store_forget_accounts(struct store *store)
 {
     store->next_event = 0;
     store_batch_clear(&store->batch);
-    rollup_clear(&store->rollup);
-    lane_cache_clear(&store->lanes);
+    store_rollup_clear(&store->rollup);
+    store_lane_cache_clear(&store->lanes);
 }

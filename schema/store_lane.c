@@ -9,7 +9,7 @@
 
 const char *const store_lane_kinds[STORE_LANE_KIND_COUNT] = {"thread", "stream", "queue"};
 
-int lane_kind_of(const char *text)
+int store_lane_kind_of(const char *text)
 {
     for (int i = 0; text && i < STORE_LANE_KIND_COUNT; i++) {
         if (strcmp(text, store_lane_kinds[i]) == 0)
@@ -18,7 +18,7 @@ int lane_kind_of(const char *text)
     return -EINVAL;
 }
 
-int lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag)
+int store_lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag)
 {
     sqlite3_stmt *statement;
     int code, kind;
@@ -30,7 +30,7 @@ int lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct di
     sqlite3_bind_int64(statement, 1, lane_id);
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
-        kind = lane_kind_of((const char *)sqlite3_column_text(statement, 1));
+        kind = store_lane_kind_of((const char *)sqlite3_column_text(statement, 1));
         slot->lane_id = lane_id;
         slot->session_id = sqlite3_column_int64(statement, 0);
         slot->batch_rowid = 0;
@@ -50,12 +50,12 @@ int lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct di
     return rc;
 }
 
-void lane_forget(struct lane_cache *cache, int64_t lane_id)
+void store_lane_forget(struct lane_cache *cache, int64_t lane_id)
 {
-    lane_slot(cache, lane_id)->lane_id = 0;
+    store_lane_slot(cache, lane_id)->lane_id = 0;
 }
 
-void lane_cache_clear(struct lane_cache *cache)
+void store_lane_cache_clear(struct lane_cache *cache)
 {
     memset(cache, 0, sizeof(*cache));
 }

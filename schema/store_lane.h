@@ -23,18 +23,18 @@ struct lane_cache {
 };
 
 /** The index of a kind, or -EINVAL for a text that is none. */
-int lane_kind_of(const char *text);
+int store_lane_kind_of(const char *text);
 
 /** Read a lane from the file into its slot. -EINVAL when it was never put. */
-int lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag);
+int store_lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag);
 
-static inline struct lane *lane_slot(struct lane_cache *cache, int64_t lane_id)
+static inline struct lane *store_lane_slot(struct lane_cache *cache, int64_t lane_id)
 {
     return &cache->slots[(uint64_t)lane_id % LANE_SLOTS];
 }
 
 /** A lane is being put anew. */
-void lane_forget(struct lane_cache *cache, int64_t lane_id);
-void lane_cache_clear(struct lane_cache *cache);
+void store_lane_forget(struct lane_cache *cache, int64_t lane_id);
+void store_lane_cache_clear(struct lane_cache *cache);
 
 #endif

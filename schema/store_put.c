@@ -212,10 +212,10 @@ int store_put_lane(struct store *store, const struct store_lane *row, struct dia
     struct binder b;
     int rc;
 
-    if (lane_kind_of(row->kind) < 0)
+    if (store_lane_kind_of(row->kind) < 0)
         return diag_set(diag, -EINVAL, "a lane of the unknown kind '%.40s'",
                         row->kind ? row->kind : "");
-    lane_forget(&store->lanes, row->lane_id);
+    store_lane_forget(&store->lanes, row->lane_id);
     rc = begin_row(store, &b, STORE_PUT_LANE, "lane", "lane_id",
                    "lane_id,session_id,client_lane,kind,name,device,native_id", diag);
     if (rc < 0)

@@ -114,8 +114,8 @@ static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int6
     int rc = 0;
 
     if (rollup->entry_count == ROLLUP_ENTRIES_MAX) {
-        rc = rollup_write(store, diag);
-        rollup_clear(rollup);
+        rc = store_rollup_write(store, diag);
+        store_rollup_clear(rollup);
     }
     if (rc == 0)
         rc = read_row(store, &entry, diag);
@@ -165,8 +165,8 @@ static void add_saturated(int64_t *sum, int64_t value)
         *sum = INT64_MAX;
 }
 
-int rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
-               struct diag *diag)
+int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
+                     struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
     struct rollup_entry *entry;
@@ -248,7 +248,7 @@ static void forget_idle(struct rollup *rollup)
     rebuild_slots(rollup);
 }
 
-int rollup_write(struct store *store, struct diag *diag)
+int store_rollup_write(struct store *store, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
     int rc = 0;
@@ -268,7 +268,7 @@ int rollup_write(struct store *store, struct diag *diag)
     return rc;
 }
 
-void rollup_clear(struct rollup *rollup)
+void store_rollup_clear(struct rollup *rollup)
 {
     for (uint32_t i = 0; i < rollup->entry_count; i++)
         store_histogram_deinit(&rollup->entries[i].histogram);
@@ -277,9 +277,9 @@ void rollup_clear(struct rollup *rollup)
         rebuild_slots(rollup);
 }
 
-void rollup_deinit(struct rollup *rollup)
+void store_rollup_deinit(struct rollup *rollup)
 {
-    rollup_clear(rollup);
+    store_rollup_clear(rollup);
     free(rollup->entries);
     free(rollup->slots);
     free(rollup->text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The roll-ups of one writer in memory: per op, lane kind and 10 s, what op_stat holds. Events are
- * added as they come; the rows that changed are written by rollup_write() before the commit. A row
- * that is in the file already is read when it is first touched.
+ * added as they come; the rows that changed are written before the commit. A row that is in the
+ * file already is read when it is first touched.
  */
 #ifndef OPTRACE_SCHEMA_STORE_ROLLUP_H
 #define OPTRACE_SCHEMA_STORE_ROLLUP_H
@@ -33,14 +33,14 @@ struct rollup {
 };
 
 /** Count one finished event. */
-int rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
-               struct diag *diag);
+int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
+                     struct diag *diag);
 
 /** Write the rows that changed; forget those that have not changed for a while. */
-int rollup_write(struct store *store, struct diag *diag);
+int store_rollup_write(struct store *store, struct diag *diag);
 
 /** Forget all that is not written: after a rollback, or when another program changed the file. */
-void rollup_clear(struct rollup *rollup);
-void rollup_deinit(struct rollup *rollup);
+void store_rollup_clear(struct rollup *rollup);
+void store_rollup_deinit(struct rollup *rollup);
 
 #endif

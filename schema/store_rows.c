@@ -357,8 +357,8 @@ static int layout_rows(struct rows *rows, const char *values, size_t count)
     return 0;
 }
 
-int rows_copy(struct store *store, struct rows *rows, const void *values, size_t count,
-              struct diag *diag)
+int store_rows_copy(struct store *store, struct rows *rows, const void *values, size_t count,
+                    struct diag *diag)
 {
     int rc = layout_rows(rows, values, count);
     int code;
@@ -379,8 +379,8 @@ int rows_copy(struct store *store, struct rows *rows, const void *values, size_t
     return rc;
 }
 
-int rows_add(struct store *store, struct rows *rows, const void *values, size_t count,
-             struct diag *diag)
+int store_rows_add(struct store *store, struct rows *rows, const void *values, size_t count,
+                   struct diag *diag)
 {
     size_t row_bytes = (size_t)rows->table->column_count * sizeof(int64_t);
     const char *at = values;
@@ -393,14 +393,14 @@ int rows_add(struct store *store, struct rows *rows, const void *values, size_t 
         if (part < ROWS_COPY_MIN || rows->is_refused)
             rc = insert_rows(store, rows, at, part, diag);
         else
-            rc = rows_copy(store, rows, at, part, diag);
+            rc = store_rows_copy(store, rows, at, part, diag);
         at += part * row_bytes;
         count -= part;
     }
     return rc;
 }
 
-void rows_finalize(struct rows *rows)
+void store_rows_finalize(struct rows *rows)
 {
     sqlite3_finalize(rows->copy);
     sqlite3_finalize(rows->insert);
@@ -408,7 +408,7 @@ void rows_finalize(struct rows *rows)
     rows->insert = NULL;
 }
 
-void rows_deinit(struct rows *rows)
+void store_rows_deinit(struct rows *rows)
 {
     free(rows->image);
     rows->image = NULL;

@@ -65,18 +65,18 @@ struct rows {
  * Returns 0 or a negative errno; then some of the rows may be there and the transaction is to be
  * rolled back.
  */
-int rows_add(struct store *store, struct rows *rows, const void *values, size_t count,
-             struct diag *diag);
+int store_rows_add(struct store *store, struct rows *rows, const void *values, size_t count,
+                   struct diag *diag);
 
 /** The same through an image whatever their number, which is ROWS_IMAGE_MAX at most: what
- * rows_add() does with many. */
-int rows_copy(struct store *store, struct rows *rows, const void *values, size_t count,
-              struct diag *diag);
+ * store_rows_add() does with many. */
+int store_rows_copy(struct store *store, struct rows *rows, const void *values, size_t count,
+                    struct diag *diag);
 
 /** After the database is closed: frees the image. */
-void rows_deinit(struct rows *rows);
+void store_rows_deinit(struct rows *rows);
 
 /** Before the database is closed: finalizes the statements. */
-void rows_finalize(struct rows *rows);
+void store_rows_finalize(struct rows *rows);
 
 #endif

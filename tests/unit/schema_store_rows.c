@@ -121,8 +121,8 @@ static void add_both(struct store *pages, struct store *inserts, int which, cons
     inserts->rows[which].is_refused = true;
     CHECK_OK(store_begin(pages, &diag));
     CHECK_OK(store_begin(inserts, &diag));
-    CHECK_OK(rows_copy(pages, &pages->rows[which], values, count, &diag));
-    CHECK_OK(rows_add(inserts, &inserts->rows[which], values, count, &diag));
+    CHECK_OK(store_rows_copy(pages, &pages->rows[which], values, count, &diag));
+    CHECK_OK(store_rows_add(inserts, &inserts->rows[which], values, count, &diag));
     assert_false(pages->rows[which].is_refused);
     CHECK_OK(store_commit(pages, &diag));
     CHECK_OK(store_commit(inserts, &diag));
@@ -162,7 +162,7 @@ static void check_count(struct store *store, const int64_t *values, size_t count
     struct diag diag = {0};
 
     CHECK_OK(store_begin(store, &diag));
-    CHECK_OK(rows_copy(store, rows, values, count, &diag));
+    CHECK_OK(store_rows_copy(store, rows, values, count, &diag));
     CHECK_U64(rows->leaf_count, leaf_count);
     check_integrity(store, "seg_event");
     CHECK_U64(query_int(store, "SELECT count(*) FROM seg_event.event"), count);
@@ -185,7 +185,7 @@ static void counts_around_a_full_leaf_are_whole(void **state)
         for (size_t i = 0; i < ROWS * 8; i++)
             values[i] = fills[fill];
         CHECK_OK(store_begin(store, &diag));
-        CHECK_OK(rows_copy(store, rows, values, ROWS, &diag));
+        CHECK_OK(store_rows_copy(store, rows, values, ROWS, &diag));
         CHECK_OK(store_commit(store, &diag));
         ends[0] = rows->leaf_last[0];
         ends[1] = rows->leaf_count > 2 ? rows->leaf_last[1] : ROWS;
@@ -215,11 +215,11 @@ static void the_largest_image_is_whole(void **state)
     for (size_t i = 0; i < count * 8; i++)
         values[i] = INT64_MIN + 1 + (int64_t)i;
     CHECK_OK(store_begin(store, &diag));
-    CHECK_OK(rows_copy(store, rows, values, ROWS_IMAGE_MAX, &diag));
+    CHECK_OK(store_rows_copy(store, rows, values, ROWS_IMAGE_MAX, &diag));
     check_integrity(store, "seg_event");
     CHECK_OK(store_commit(store, &diag));
     CHECK_OK(store_begin(store, &diag));
-    CHECK_OK(rows_add(store, rows, values, count, &diag)); /* in two parts */
+    CHECK_OK(store_rows_add(store, rows, values, count, &diag)); /* in two parts */
     CHECK_OK(store_commit(store, &diag));
     assert_false(rows->is_refused);
     CHECK_U64(query_int(store, "SELECT count(*) FROM event"), count + ROWS_IMAGE_MAX);
@@ -246,7 +246,7 @@ static void large_images_hold_the_same(void **state)
         values[i] = (int64_t)(i / 8);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(store_begin(store, &diag));
-        CHECK_OK(rows_add(store, rows, values, count, &diag));
+        CHECK_OK(store_rows_add(store, rows, values, count, &diag));
         CHECK_OK(store_commit(store, &diag));
     }
     CHECK_U64(query_int(store, "SELECT count(*) FROM event"), 3 * count);
@@ -270,7 +270,7 @@ static void the_copy_decodes_no_columns(void **state)
         int copies = 0;
 
         CHECK_OK(store_begin(store, &diag));
-        CHECK_OK(rows_add(store, rows, values, ROWS_COPY_MIN, &diag));
+        CHECK_OK(store_rows_add(store, rows, values, ROWS_COPY_MIN, &diag));
         assert_non_null(rows->copy);
         snprintf(sql, sizeof(sql), "EXPLAIN %s", sqlite3_sql(rows->copy));
         assert_int_equal(sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL), SQLITE_OK);
@@ -301,7 +301,7 @@ static void a_table_of_another_shape_is_refused(void **state)
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     CHECK_OK(store_begin(store, &diag));
-    CHECK_OK(rows_add(store, &store->rows[STORE_ROWS_EVENT], values, ROWS_COPY_MIN, &diag));
+    CHECK_OK(store_rows_add(store, &store->rows[STORE_ROWS_EVENT], values, ROWS_COPY_MIN, &diag));
     assert_true(store->rows[STORE_ROWS_EVENT].is_refused);
     CHECK_OK(store_commit(store, &diag));
     CHECK_U64(query_int(store, "SELECT count(*) FROM event WHERE extra IS NULL"), ROWS_COPY_MIN);
@@ -343,7 +343,7 @@ static void memory_stays_bounded(void **state)
     CHECK_OK(store_open(path, STORE_WRITE, &store, &diag));
     for (int i = 0; i < 250; i++) {
         CHECK_OK(store_begin(store, &diag));
-        CHECK_OK(rows_add(store, &store->rows[STORE_ROWS_EVENT], values, ROWS, &diag));
+        CHECK_OK(store_rows_add(store, &store->rows[STORE_ROWS_EVENT], values, ROWS, &diag));
         CHECK_OK(store_commit(store, &diag));
         if (i == 100)
             early = sqlite3_memory_used();
