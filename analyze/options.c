@@ -99,8 +99,8 @@ static const struct option_spec options[] = {
 const struct option_command analyze_command = {
     .name = "profile_analyze",
     .version = OPTRACE_VERSION,
-    .purpose = "Say where the time and the memory of a model went, from what optraced recorded or "
-               "from a profile of MegEngine.",
+    .purpose = "say where the time and the memory of a model went, from what optraced recorded or "
+               "from a profile of MegEngine",
     .arguments = "[FILE]",
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),

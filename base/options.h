@@ -67,7 +67,7 @@ struct option_spec {
 struct option_command {
     const char *name; /* "profile_analyze" */
     const char *version;
-    const char *purpose;   /* one sentence: what it is for */
+    const char *purpose;   /* what it is for, behind the name: lower case, no full stop */
     const char *arguments; /* "[FILE]" */
     const struct option_spec *options;
     size_t option_count;
