@@ -123,10 +123,10 @@ static int bind_symbol(struct graph *graph, const char *name, int64_t size, stru
 static int bind_given(struct graph *graph, const struct input *input, struct diag *diag)
 {
     struct value *value = find_value(graph, input);
-    int rc = check_form(input, value, diag);
+    int rc = 0;
 
-    if (rc < 0 || fills_scalar(input, value))
-        return rc;
+    if (fills_scalar(input, value))
+        return 0;
     for (int k = 0; rc == 0 && k < input->tensor.shape.rank; k++) {
         if (value->shape.rank >= 0 && value->dim_names[k] != NULL)
             rc = bind_symbol(graph, value->dim_names[k], input->tensor.shape.dims[k], diag);
@@ -139,6 +139,9 @@ int input_bind_shapes(struct graph *graph, const struct input_list *list, struct
 {
     int rc = check_names(graph, list, diag);
 
+    /* All against what the model says first, then against each other. */
+    for (size_t i = 0; rc == 0 && i < list->count; i++)
+        rc = check_form(&list->items[i], find_value(graph, &list->items[i]), diag);
     for (size_t i = 0; rc == 0 && i < list->count; i++)
         rc = bind_given(graph, &list->items[i], diag);
     for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {

@@ -2,6 +2,7 @@
 /* Fold BatchNormalization into the Conv before it: scale the weights, shift the bias. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,16 +49,26 @@ static bool find_pair(struct node *norm, struct pair *pair)
            pair->variance != NULL;
 }
 
-static struct value *add_constant(struct graph *graph, const struct shape *shape)
+/* A new constant, named after the node that its numbers come from. */
+static struct value *add_constant(struct graph *graph, const struct node *norm, const char *role,
+                                  const struct shape *shape)
 {
-    struct value *value = graph_add_value(graph, NULL, DTYPE_F32, shape, NULL);
+    struct value *value = NULL;
     void *data;
+    char *name;
+    int error = 0;
 
-    if (value == NULL)
+    if (asprintf(&name, "%s:%s", norm->name, role) < 0)
         return NULL;
+    value = graph_add_value(graph, name, DTYPE_F32, shape, &error);
+    free(name);
+    if (value == NULL && error == -EEXIST)
+        value = graph_add_value(graph, NULL, DTYPE_F32, shape, NULL);
     data = graph_alloc_data((size_t)shape_bytes(shape, DTYPE_F32));
-    if (data == NULL)
-        return NULL; /* the value has no use and goes with the next sweep */
+    if (value == NULL || data == NULL) {
+        free(data);
+        return NULL; /* a value has no use then and goes with the next sweep */
+    }
     value_set_data(value, data);
     return value;
 }
@@ -81,8 +92,9 @@ static void compute(const struct pair *pair, float *weights, float *bias)
 static int fold(struct graph *graph, const struct pair *pair)
 {
     struct shape per_channel = {.rank = 1, .dims = {pair->channels}};
-    struct value *weights = add_constant(graph, &pair->conv->inputs[1]->shape);
-    struct value *bias = add_constant(graph, &per_channel);
+    struct value *weights =
+        add_constant(graph, pair->norm, "weights", &pair->conv->inputs[1]->shape);
+    struct value *bias = add_constant(graph, pair->norm, "bias", &per_channel);
     int rc;
 
     if (weights == NULL || bias == NULL)

@@ -24,18 +24,6 @@ static int keep_text(const struct session_config *config, const struct graph *gr
     return fclose(out) == 0 ? 0 : diag_set(diag, -ENOMEM, "no memory for the text of the graph");
 }
 
-static void count_source(struct session *session)
-{
-    const struct graph *graph = session->graph;
-
-    session->source_node_count = graph->node_count;
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        if (graph->values[i]->data != NULL)
-            session->parameter_bytes +=
-                shape_bytes(&graph->values[i]->shape, graph->values[i]->dtype);
-    }
-}
-
 static int set_inputs(struct session *session, const struct session_config *config,
                       struct diag *diag)
 {
@@ -53,15 +41,14 @@ static int set_inputs(struct session *session, const struct session_config *conf
     return rc;
 }
 
-int session_prepare(struct session *session, const struct session_config *config,
-                    struct diag *diag)
+int session_prepare(struct session *session, const struct session_config *config, struct diag *diag)
 {
     struct exec_options options = {.threads = config->threads};
     struct graph *graph = session->graph;
     uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
     int rc;
 
-    count_source(session);
+    session->source_node_count = graph->node_count;
     rc = input_bind_shapes(graph, config->inputs, diag);
     if (rc == 0)
         rc = shape_infer(graph, eval_node, diag);

@@ -24,7 +24,6 @@ struct session {
     uint64_t load_ns;    /* reading the file */
     uint64_t prepare_ns; /* everything after that: shapes, passes, choice of kernels, memory */
     uint32_t source_node_count; /* nodes in the model file */
-    int64_t parameter_bytes;    /* initialisers in the model file */
     char *text_before;          /* NULL unless kept */
     char *text_after;
 };

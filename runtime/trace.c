@@ -102,6 +102,8 @@ static char *make_params(const struct exec_step *step)
     json_end_object(&json);
     text = json_finish(&json) == 0 ? json_take(&json, NULL) : NULL;
     json_deinit(&json);
+    if (text != NULL)
+        text[strcspn(text, "\n")] = '\0';
     return text;
 }
 
@@ -133,15 +135,28 @@ static uint32_t define_step(const struct exec_step *step, uint32_t model)
     return op;
 }
 
-static uint32_t define_model(const struct session *session)
+/* The weights that the optimised graph holds. */
+static int64_t constant_bytes(const struct graph *graph)
 {
-    const struct graph *graph = session->graph;
+    int64_t total = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+
+        if (value->data != NULL)
+            total += shape_bytes(&value->shape, value->dtype);
+    }
+    return total;
+}
+
+static uint32_t define_model(const struct graph *graph)
+{
     struct optrace_model_info info = {
         .name = graph->name[0] != '\0' ? graph->name : graph->path,
         .path = graph->path,
         .format = "onnx",
         .producer = graph->producer_name[0] != '\0' ? graph->producer_name : NULL,
-        .parameter_bytes = session->parameter_bytes,
+        .parameter_bytes = constant_bytes(graph),
     };
     uint32_t model = 0;
 
@@ -191,7 +206,7 @@ static struct op_set *define(const struct session *session, uint64_t signature, 
     if (set == NULL)
         return NULL;
     *set = (struct op_set){.signature = signature,
-                           .model = model != 0 ? model : define_model(session)};
+                           .model = model != 0 ? model : define_model(session->graph)};
     for (uint32_t i = 0; i < count; i++)
         set->ops[i] = define_step(exec_step(session->exec, i), set->model);
     return set;
