@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feeding events to a scan. Each row goes through one call of an aggregate function of ours, which
- * keeps its sums in the scan: no sorting, no row handed back (GROUP BY needs a sorter of all rows).
- * event_batch says which rows can belong to the time and the sessions asked for.
+ * Feeding events to a scan. event_batch says which rows can belong to the time and the sessions
+ * asked for. A good part of the table is read page by page (event_pages.c). Else each row goes
+ * through one call of an aggregate function of ours, which keeps its sums in the scan: no sorting,
+ * no row handed back (GROUP BY needs a sorter of all rows).
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analyze/query_private.h"
 
-struct row_range {
-    int64_t first, last;
-};
 struct row_ranges ARRAY_FIELDS(struct row_range);
 
 static int64_t argument(sqlite3_value *value)
@@ -92,37 +90,63 @@ static int find_ranges(struct store *store, const struct scan *scan, struct row_
     return rc;
 }
 
-int query_events(struct store *store, struct scan *scan, struct diag *diag)
+/* Reading all pages pays from about this part of the rows on. */
+enum { PAGES_PAY_FROM = 6 };
+
+static bool is_worth_all_pages(const struct row_ranges *ranges)
+{
+    int64_t rows = 0;
+
+    if (!ranges->count)
+        return false;
+    for (size_t i = 0; i < ranges->count; i++)
+        rows += ranges->items[i].last - ranges->items[i].first + 1;
+    return rows > ranges->items[ranges->count - 1].last / PAGES_PAY_FROM;
+}
+
+static int read_rows(struct store *store, struct scan *scan, const struct row_ranges *ranges,
+                     struct diag *diag)
 {
     sqlite3 *db = store_handle(store);
-    struct row_ranges ranges = {0};
     sqlite3_stmt *statement = NULL;
-    int rc = find_ranges(store, scan, &ranges, diag);
-    int code;
+    int code = sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8 | SQLITE_DIRECTONLY, scan,
+                                       NULL, step, finish);
+    int rc;
 
-    if (rc < 0)
-        goto out;
-    code = sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8 | SQLITE_DIRECTONLY, scan,
-                                   NULL, step, finish);
-    if (code != SQLITE_OK) {
-        rc = store_fail(store, code, "read", diag);
-        goto out;
-    }
+    if (code != SQLITE_OK)
+        return store_fail(store, code, "read", diag);
     rc = query_prepare(store,
                        "SELECT scan_events(lane_id, op_id, run, start_ns, dur_ns, kern_ns)"
                        "  FROM event WHERE rowid BETWEEN ?1 AND ?2",
                        &statement, diag);
-    for (size_t i = 0; i < ranges.count && rc == 0; i++) {
-        sqlite3_bind_int64(statement, 1, ranges.items[i].first);
-        sqlite3_bind_int64(statement, 2, ranges.items[i].last);
+    for (size_t i = 0; i < ranges->count && rc == 0; i++) {
+        sqlite3_bind_int64(statement, 1, ranges->items[i].first);
+        sqlite3_bind_int64(statement, 2, ranges->items[i].last);
         rc = query_step(store, statement, diag);
-        rc = rc < 0 ? rc : scan->error;
+        rc = rc < 0 ? rc : 0;
         sqlite3_reset(statement);
     }
     sqlite3_finalize(statement);
     /* The function points to the scan, which will not outlive its caller. */
     sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+    return rc;
+}
+
+int query_events(struct store *store, struct scan *scan, struct diag *diag)
+{
+    struct row_ranges ranges = {0};
+    int rc = find_ranges(store, scan, &ranges, diag);
+
+    if (rc == 0 && is_worth_all_pages(&ranges) &&
+        event_pages(store, scan, ranges.items, ranges.count))
+        goto out;
+    if (rc == 0) {
+        scan_restart(scan);
+        rc = read_rows(store, scan, &ranges, diag);
+    }
 out:
     array_deinit(&ranges);
+    if (rc == 0)
+        rc = scan->error;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory to sum up the events") : rc;
 }

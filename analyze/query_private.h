@@ -27,7 +27,20 @@ const char *query_keep(struct query_texts *texts, const char *text);
 /* query_events.c */
 
 /** Hand every event that may belong to the scan to scan_add(): those of committed batches that
- *  overlap its sessions and windows. */
+ *  overlap its sessions and windows. Inside a transaction of the caller. */
 int query_events(struct store *store, struct scan *scan, struct diag *diag);
+
+/* Rows of `event`, both ends included. */
+struct row_range {
+    int64_t first, last;
+};
+
+/* event_pages.c */
+
+/** The same for rows in ascending ranges, by reading the pages of the whole table. Returns false
+ *  when that cannot be done with this database (in memory, an unusual layout, damage): the scan may
+ *  have got some rows then and is to be restarted. Inside a transaction of the caller. */
+bool event_pages(struct store *store, struct scan *scan, const struct row_range *ranges,
+                 size_t range_count);
 
 #endif

@@ -14,16 +14,12 @@ int scan_prepare(struct scan *scan)
     int64_t *lane_ids = malloc((scan->lane_count ? scan->lane_count : 1) * sizeof(*lane_ids));
     int rc;
 
-    for (int side = 0; side < SCAN_SIDES; side++) {
-        scan->first_ns[side] = INT64_MAX;
-        scan->last_ns[side] = INT64_MIN;
-    }
     scan->first_sums = malloc((scan->op_count ? scan->op_count : 1) * sizeof(*scan->first_sums));
     if (!lane_ids || !scan->first_sums) {
         rc = -ENOMEM;
         goto out;
     }
-    memset(scan->first_sums, 0xff, scan->op_count * sizeof(*scan->first_sums));
+    scan_restart(scan);
     for (size_t i = 0; i < scan->lane_count; i++)
         lane_ids[i] = scan->lanes[i].lane_id;
     rc = id_map_init(&scan->op_map, scan->op_ids, scan->op_count);
@@ -32,6 +28,21 @@ int scan_prepare(struct scan *scan)
 out:
     free(lane_ids);
     return rc;
+}
+
+void scan_restart(struct scan *scan)
+{
+    for (int side = 0; side < SCAN_SIDES; side++) {
+        scan->first_ns[side] = INT64_MAX;
+        scan->last_ns[side] = INT64_MIN;
+        interval_deinit(&scan->covered[side]);
+    }
+    for (size_t i = 0; i < scan->lane_count; i++)
+        scan->lanes[i].open.count = 0;
+    scan->sums.count = 0;
+    memset(scan->first_sums, 0xff, scan->op_count * sizeof(*scan->first_sums));
+    scan->counted = scan->outside_count = scan->bad_count = scan->unfinished_count = 0;
+    scan->error = 0;
 }
 
 void scan_deinit(struct scan *scan)

@@ -116,6 +116,9 @@ int scan_prepare(struct scan *scan);
 
 void scan_add(struct scan *scan, const struct scan_event *event);
 
+/** Forget all events, as after scan_prepare(). */
+void scan_restart(struct scan *scan);
+
 /** Frees the results and what lies inside lanes and sessions, not these arrays themselves. */
 void scan_deinit(struct scan *scan);
 
