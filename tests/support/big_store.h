@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store of many events, as load_and_run makes them, for benchmarks of reports. */
+#ifndef OPTRACE_TESTS_SUPPORT_BIG_STORE_H
+#define OPTRACE_TESTS_SUPPORT_BIG_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BIG_STORE_OPS = 1000,
+    BIG_STORE_RUNS = 5000, /* the first ten are warm-ups */
+    BIG_STORE_EVENTS = 2 * BIG_STORE_OPS * BIG_STORE_RUNS,
+};
+
+/* The store begins at this time, ns since 1970, and lasts until *out_end_ns. */
+#define BIG_STORE_START_NS INT64_C(1790000000000000000)
+
+/**
+ * The path of a store of one session: in each run every op has a span on a host thread and one on a
+ * device queue. It is made on the first use and kept in the build folder. The caller frees the
+ * path. Ends the program when it cannot be made.
+ */
+char *big_store(int64_t *out_end_ns);
+
+#endif
