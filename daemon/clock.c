@@ -64,7 +64,9 @@ void tick_clock_deinit(struct tick_clock *clock)
 void tick_clock_set_now(struct tick_clock *clock, uint64_t now_ns)
 {
     double past = PAST_NS / clock->rate;
-    double ahead = ((double)(now_ns - clock->heard_ns) + FUTURE_NS) / clock->rate;
+    /* The loop's time may lie before the moment at which the clock was heard. */
+    uint64_t since_ns = now_ns > clock->heard_ns ? now_ns - clock->heard_ns : 0;
+    double ahead = ((double)since_ns + FUTURE_NS) / clock->rate;
     uint64_t first = clock->knots.items[0].ticks;
 
     clock->ticks_min = (double)first > past ? first - (uint64_t)past : 0;

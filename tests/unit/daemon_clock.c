@@ -370,6 +370,22 @@ static void damaged_states_are_refused(void **state)
     tick_clock_deinit(&clock);
 }
 
+/* A connection's time is taken before the clock that its session had is read from the store. */
+static void time_before_the_last_word_opens_no_window(void **state)
+{
+    struct machine machine = {.ticks_per_ns = 2.4};
+    struct tick_clock clock = {0};
+    uint64_t ticks_max;
+
+    start(&clock, &machine, HZ);
+    assert_true(tell(&clock, &machine, 5e9));
+    tick_clock_set_now(&clock, 5 * SECOND_NS);
+    ticks_max = clock.ticks_max;
+    tick_clock_set_now(&clock, 5 * SECOND_NS - 1);
+    CHECK_U64(clock.ticks_max, ticks_max);
+    tick_clock_deinit(&clock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +404,7 @@ int main(void)
         cmocka_unit_test(old_lines_are_thinned_downwards),
         cmocka_unit_test(a_saved_clock_goes_on_alike),
         cmocka_unit_test(damaged_states_are_refused),
+        cmocka_unit_test(time_before_the_last_word_opens_no_window),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
