@@ -13,7 +13,7 @@ static void check_all(const int64_t *ids, size_t count, bool is_table)
     assert_int_equal(map.table != NULL, is_table);
     for (size_t i = 0; i < count; i++) {
         CHECK_U64(id_map_find(&map, ids[i]), i);
-        if (i == 0 || ids[i] != ids[i - 1] + 1)
+        if (i == 0 || ids[i] - 1 != ids[i - 1])
             CHECK_U64(id_map_find(&map, ids[i] - 1), ID_MAP_NONE);
     }
     CHECK_U64(id_map_find(&map, INT64_MIN), ID_MAP_NONE);

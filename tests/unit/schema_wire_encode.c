@@ -202,7 +202,7 @@ struct definition {
 
 static int64_t random_size(void)
 {
-    return (int64_t)random_up_to(UINT64_C(1) << 63) - 1; /* from -1 on */
+    return (int64_t)(random_up_to(UINT64_C(1) << 63) - 1); /* from -1 on */
 }
 
 static void random_definition(struct definition *definition, size_t tensor_max, size_t origin_max)
