@@ -32,12 +32,24 @@ static bool is_patient(const struct session *session, const struct ring *ring)
            ot_clock_ns(CLOCK_MONOTONIC) - ring->waiting_since_ns < DEFINITION_WAIT_NS;
 }
 
+/* How many records there are before the first that nobody wrote. Memory that was never written
+ * comes into being when it is read, and is then ours: a client could make us fill gigabytes by a
+ * head that is a lie. */
+static size_t count_written(const struct ot_wire_record *records, size_t count)
+{
+    size_t written = 0;
+
+    while (written < count && records[written].kind != OT_RECORD_NEVER_WRITTEN)
+        written++;
+    return written;
+}
+
 static int drain_records(struct collector *collector, struct session *session, struct ring *ring,
-                         uint64_t head)
+                         uint64_t head, struct diag *diag)
 {
     struct ot_wire_record portion[PORTION];
     struct ingest ingest;
-    size_t taken, count;
+    size_t taken, count, written;
 
     ingest_init(&ingest, session, NULL, is_patient(session, ring));
     while (ring->read < head) {
@@ -47,13 +59,17 @@ static int drain_records(struct collector *collector, struct session *session, s
         session->is_touched = true; /* the room may be in a new batch */
         count = head - ring->read < PORTION ? (size_t)(head - ring->read) : PORTION;
         ring_copy(ring, ring->read, count, portion);
-        taken = ingest_records(&ingest, portion, count);
+        written = count_written(portion, count);
+        taken = ingest_records(&ingest, portion, written);
         ring->read += taken;
-        if (taken < count) {
+        if (taken < written) {
             if (ring->waiting_since_ns == 0)
                 ring->waiting_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
             return DRAIN_WAITS;
         }
+        if (written < count)
+            return diag_set(diag, -EPROTO, "ring %u: record %llu was never written", ring->ring_id,
+                            (unsigned long long)ring->read);
     }
     if (ingest.undefined_count == 0)
         ring->waiting_since_ns = 0;
@@ -85,13 +101,15 @@ static int drain_ring(struct collector *collector, struct session *session, stru
     uint64_t head;
     int rc = ring_load(ring, &head, &depth, diag);
 
+    if (rc == 0) {
+        note_pace(ring, head, pace);
+        if (head != ring->read)
+            rc = drain_records(collector, session, ring, head, diag);
+    }
     if (rc < 0) {
         ring->is_broken = true;
         return rc;
     }
-    note_pace(ring, head, pace);
-    if (head != ring->read)
-        rc = drain_records(collector, session, ring, head);
     if (rc == DRAIN_DONE)
         rc = drain_gaps(collector, session, ring);
     if (rc == DRAIN_DONE && is_closed)

@@ -58,6 +58,7 @@ enum ot_frame_type {
 
 #define OT_RECORD(id, name, text, uses_end, meaning) OT_RECORD_##name = id,
 enum ot_record_kind {
+    OT_RECORD_NEVER_WRITTEN = 0, /* no kind: memory that nobody has written */
 #include "schema/records.def"
 };
 

@@ -209,6 +209,7 @@ static const struct number {
     {                                                                                              \
 #name, NULL, NULL, name                                                                    \
     }
+    NUMBER(OT_RECORD_NEVER_WRITTEN),
     NUMBER(OT_FEATURE_RINGS),
     NUMBER(OT_FEATURE_CONTROL),
     NUMBER(OT_CLOCK_MONOTONIC),
