@@ -12,6 +12,7 @@ struct unary_params {
     unary_f32_fn *fn;
     size_t count;
     float a, b;
+    bool has_low, has_high; /* Clip: bounds in inputs 1 and 2 */
 };
 
 static int run_unary(const struct call *call)
@@ -22,28 +23,34 @@ static int run_unary(const struct call *call)
     return 0;
 }
 
-/* A bound of Clip: an input since opset 11, an attribute before. */
-static int clip_bound(const struct call_request *request, uint32_t index, const char *attribute,
-                      float fallback, float *out)
+/* Clip's bounds are inputs since opset 11: read on each run. */
+static int run_clip(const struct call *call)
 {
-    const struct tensor_view *input = call_input(request, index);
+    const struct unary_params *p = call->params;
+    const float *low = p->has_low ? call->inputs[1] : NULL;
+    const float *high = p->has_high ? call->inputs[2] : NULL;
 
-    *out = node_float(request->node, attribute, fallback);
-    if (!input)
-        return 0;
-    if (shape_elements(&input->shape) != 1)
-        return call_refuse(request, -EINVAL, "%s is not a scalar", attribute);
-    if (!input->data)
-        return call_refuse(request, -ENOTSUP, "%s is not known before the run", attribute);
-    *out = *(const float *)input->data;
+    p->fn(call->outputs[0], call->inputs[0], p->count, low ? *low : p->a, high ? *high : p->b);
     return 0;
 }
 
-static int unary_kind(const struct call_request *request, struct kernel_activation *out)
+static int clip_bounds(const struct call_request *request, struct unary_params *p)
+{
+    for (uint32_t i = 1; i <= 2; i++) {
+        const struct tensor_view *bound = call_input(request, i);
+
+        if (bound && shape_elements(&bound->shape) != 1)
+            return call_refuse(request, -EINVAL, "%s is not one number", i == 1 ? "min" : "max");
+    }
+    p->has_low = call_input(request, 1) != NULL;
+    p->has_high = call_input(request, 2) != NULL;
+    return 0;
+}
+
+static struct kernel_activation unary_kind(const struct call_request *request)
 {
     const char *op_type = request->node->op_type;
     struct kernel_activation kind = {KERNEL_IDENTITY, 0.0f, 0.0f};
-    int rc = 0;
 
     if (strcmp(op_type, "Relu") == 0) {
         kind.kind = KERNEL_RELU;
@@ -56,22 +63,18 @@ static int unary_kind(const struct call_request *request, struct kernel_activati
         kind.kind = KERNEL_TANH;
     } else { /* Clip */
         kind.kind = KERNEL_CLIP;
-        rc = clip_bound(request, 1, "min", -FLT_MAX, &kind.a);
-        if (rc == 0)
-            rc = clip_bound(request, 2, "max", FLT_MAX, &kind.b);
+        kind.a = node_float(request->node, "min", -FLT_MAX);
+        kind.b = node_float(request->node, "max", FLT_MAX);
     }
-    *out = kind;
-    return rc;
+    return kind;
 }
 
 int call_bind_unary(const struct call_request *request, struct call *call)
 {
-    struct kernel_activation kind = {0};
+    struct kernel_activation kind = unary_kind(request);
     struct unary_params *p;
     int rc = call_require_f32(request, 0, 2);
 
-    if (rc == 0)
-        rc = unary_kind(request, &kind);
     if (rc == 0 && (!call_input(request, 0) ||
                     !shape_equal(&request->inputs[0].shape, &request->outputs[0].shape)))
         rc = call_refuse(request, -EINVAL, "input and output differ in shape");
@@ -85,8 +88,8 @@ int call_bind_unary(const struct call_request *request, struct call *call)
     p->a = kind.a;
     p->b = kind.b;
     call->version = request->kernels->unary_f32[kind.kind].version;
-    call->run = run_unary;
-    return 0;
+    call->run = kind.kind == KERNEL_CLIP ? run_clip : run_unary;
+    return kind.kind == KERNEL_CLIP ? clip_bounds(request, p) : 0;
 }
 
 /* Two operands */

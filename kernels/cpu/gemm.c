@@ -31,12 +31,12 @@ ISA_BODY float finish(const struct gemv *p, float sum, int64_t column)
     return sum;
 }
 
-ISA_BODY float sum_lanes(lanes v)
+ISA_BODY float sum_lanes(const lanes *v)
 {
     float sum = 0.0f;
 
     for (int i = 0; i < 16; i++)
-        sum += v[i];
+        sum += (*v)[i];
     return sum;
 }
 
@@ -61,10 +61,10 @@ ISA_BODY void gemv_rows(const struct gemv *p, int64_t begin, int64_t end)
         for (int64_t i = whole; i < k; i++)
             for (int r = 0; r < ROWS; r++)
                 tails[r] += p->a[i] * b[r * k + i];
-        p->y[row] = finish(p, sum_lanes(sum0) + tails[0], row);
-        p->y[row + 1] = finish(p, sum_lanes(sum1) + tails[1], row + 1);
-        p->y[row + 2] = finish(p, sum_lanes(sum2) + tails[2], row + 2);
-        p->y[row + 3] = finish(p, sum_lanes(sum3) + tails[3], row + 3);
+        p->y[row] = finish(p, sum_lanes(&sum0) + tails[0], row);
+        p->y[row + 1] = finish(p, sum_lanes(&sum1) + tails[1], row + 1);
+        p->y[row + 2] = finish(p, sum_lanes(&sum2) + tails[2], row + 2);
+        p->y[row + 3] = finish(p, sum_lanes(&sum3) + tails[3], row + 3);
     }
     for (; row < end; row++) {
         const float *b = p->b + row * k;
@@ -75,7 +75,7 @@ ISA_BODY void gemv_rows(const struct gemv *p, int64_t begin, int64_t end)
             sum0 += *(const lanes *)(p->a + i) * *(const lanes *)(b + i);
         for (int64_t i = whole; i < k; i++)
             tail += p->a[i] * b[i];
-        p->y[row] = finish(p, sum_lanes(sum0) + tail, row);
+        p->y[row] = finish(p, sum_lanes(&sum0) + tail, row);
     }
 }
 
