@@ -6,7 +6,7 @@
 
 #include <string.h>
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 /* Bytes that are worth a second thread, and the side of a block that is transposed at once. */
