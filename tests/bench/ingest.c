@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What it costs the daemon to collect events: CPU time of the whole process, from rings that were
+ * filled beforehand to committed rows, as fast as it goes; against a loop of prepared INSERTs of
+ * the same rows into a file of the same settings in transactions of the same size. Then its share
+ * of a core while a program records 100,000 events a second, and the bytes that an event takes on
+ * disk.
+ */
+#include <math.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "schema/store.h"
+#include "tests/support/bench.h"
+#include "tests/support/check.h"
+#include "tests/support/optraced.h"
+#include "tests/support/raw_client.h"
+
+enum {
+    OPS = 75,         /* of a ResNet-50, about */
+    EVENTS = 1 << 21, /* half of them on each of two rings */
+    BATCH = 50000,    /* rows in a transaction of the daemon */
+    RATE = 100000,    /* events a second, of the realistic program */
+    RATE_SECONDS = 4,
+    RATE_BURST_US = 10000,
+};
+
+static uint64_t seed = 88172645463325252u;
+
+static double random_unit(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (double)(seed >> 11) / 9007199254740992.0;
+}
+
+/* A program with two lanes: the host's thread and a queue that it feeds. */
+struct program {
+    struct raw_client client;
+    struct raw_ring rings[2];
+    uint64_t pair; /* spans so far, of each lane */
+    uint64_t now_ns;
+};
+
+static void program_start(struct program *program, const struct optraced *daemon,
+                          uint64_t record_count)
+{
+    raw_init(&program->client);
+    raw_join(&program->client, daemon->socket);
+    raw_lane(&program->client, 1, "main");
+    raw_lane(&program->client, 2, "worker");
+    for (uint32_t op = 1; op <= OPS; op++)
+        raw_op(&program->client, op, "op", "Conv");
+    for (uint32_t i = 0; i < 2; i++)
+        raw_ring_create(&program->rings[i], &program->client, i + 1, i + 1, record_count);
+    assert_int_equal(raw_flush(&program->client), 0);
+    program->pair = 0;
+    program->now_ns = ot_clock_ns(CLOCK_MONOTONIC) - UINT64_C(3600000000000);
+}
+
+static void program_hand_over(struct program *program)
+{
+    for (size_t i = 0; i < 2; i++)
+        assert_true(raw_ring_send(&program->client, &program->rings[i]));
+}
+
+/* One op: a span on the host's thread and one on the queue, tied by a correlation. */
+static bool program_record(struct program *program)
+{
+    uint32_t op = (uint32_t)(program->pair % OPS) + 1;
+    uint64_t wait_ns = 400 + (uint64_t)(random_unit() * 2000);
+    uint64_t dur_ns = (uint64_t)(200 + random_unit() * 3000);
+    struct ot_wire_record host =
+        raw_span(op, 1, program->now_ns, wait_ns + dur_ns, program->pair + 1);
+    struct ot_wire_record device =
+        raw_span(op, 2, program->now_ns + wait_ns, dur_ns, program->pair + 1);
+
+    host.run = device.run = (uint32_t)(program->pair / OPS) + 1;
+    host.kern_ticks = host.start_ticks + wait_ns;
+    device.kern_ticks = device.start_ticks;
+    program->now_ns += wait_ns + dur_ns + 300;
+    program->pair++;
+    return raw_ring_put(&program->rings[0], &host) && raw_ring_put(&program->rings[1], &device);
+}
+
+static void program_stop(struct program *program)
+{
+    raw_bye(&program->client);
+    for (size_t i = 0; i < 2; i++)
+        raw_ring_destroy(&program->rings[i]);
+    raw_close(&program->client);
+}
+
+static uint64_t cpu_ns(pid_t pid)
+{
+    clockid_t clock;
+
+    assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+    return ot_clock_ns(clock);
+}
+
+static double store_bytes(const struct optraced *daemon)
+{
+    struct stat status;
+
+    assert_int_equal(stat(daemon->store, &status), 0);
+    return (double)status.st_size;
+}
+
+/* From full rings to rows. Returns CPU ns per event of the daemon's process. The store stays. */
+static double collect(struct optraced *daemon, double *out_bytes)
+{
+    struct program program;
+    double empty_bytes;
+    uint64_t start_ns;
+
+    optraced_start(daemon, NULL);
+    assert_int_equal(optraced_stop(daemon), 0); /* an empty store, all in one file */
+    empty_bytes = store_bytes(daemon);
+    optraced_start(daemon, NULL);
+    program_start(&program, daemon, EVENTS / 2);
+    while (program.pair < EVENTS / 2)
+        assert_true(program_record(&program));
+    start_ns = cpu_ns(daemon->child.pid);
+    program_hand_over(&program);
+    assert_int_equal(raw_flush(&program.client), 0);
+    start_ns = cpu_ns(daemon->child.pid) - start_ns;
+    program_stop(&program);
+    assert_int_equal(optraced_stop(daemon), 0);
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM event"), EVENTS);
+    *out_bytes = (store_bytes(daemon) - empty_bytes) / EVENTS;
+    return (double)start_ns / EVENTS;
+}
+
+static void insert_one(sqlite3_stmt *statement, const int64_t values[8])
+{
+    for (int column = 0; column < 8; column++) {
+        if (values[column] == STORE_NULL)
+            sqlite3_bind_null(statement, column + 1);
+        else
+            sqlite3_bind_int64(statement, column + 1, values[column]);
+    }
+    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
+    sqlite3_reset(statement);
+}
+
+/* The rows that the daemon has stored, as it stored them. */
+static int64_t (*load_rows(const struct optraced *daemon))[8]
+{
+    int64_t(*rows)[8] = malloc(EVENTS * sizeof(*rows));
+    sqlite3_stmt *row;
+    sqlite3 *db;
+
+    assert_non_null(rows);
+    assert_int_equal(sqlite3_open(daemon->store, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT * FROM event", -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_column_count(row), 8);
+    for (size_t i = 0; i < EVENTS; i++) {
+        assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+        for (int column = 0; column < 8; column++)
+            rows[i][column] = sqlite3_column_type(row, column) == SQLITE_NULL
+                                  ? STORE_NULL
+                                  : sqlite3_column_int64(row, column);
+    }
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return rows;
+}
+
+/* The same rows by a prepared INSERT each. Returns CPU ns per event. */
+static double insert(const struct optraced *daemon, int64_t (*rows)[8])
+{
+    sqlite3_stmt *statement;
+    struct store *store = NULL;
+    struct diag diag = {0};
+    uint64_t start_ns;
+
+    unlink(daemon->store);
+    CHECK_OK(store_open(daemon->store, STORE_WRITE, &store, &diag));
+    sqlite3_prepare_v2(store_handle(store), "INSERT INTO event VALUES(?,?,?,?,?,?,?,?)", -1,
+                       &statement, NULL);
+    start_ns = ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    for (size_t i = 0; i < EVENTS; i++) {
+        if (i % BATCH == 0)
+            CHECK_OK(store_begin(store, &diag));
+        insert_one(statement, rows[i]);
+        if (i % BATCH == BATCH - 1 || i == EVENTS - 1)
+            CHECK_OK(store_commit(store, &diag));
+    }
+    start_ns = ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
+    sqlite3_finalize(statement);
+    store_close(&store);
+    unlink(daemon->store);
+    return (double)start_ns / EVENTS;
+}
+
+static void compare(void)
+{
+    static struct bench_figure by_daemon = {.name = "ingest_cpu_ns", .unit = "ns"};
+    static struct bench_figure by_insert = {.name = "ingest_prepared_insert_cpu_ns", .unit = "ns"};
+    static struct bench_figure bytes = {.name = "ingest_bytes_per_event", .unit = "bytes"};
+    int64_t(*rows)[8] = NULL;
+
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        struct optraced daemon;
+        double event_bytes;
+
+        optraced_init(&daemon);
+        bench_add(&by_daemon, collect(&daemon, &event_bytes));
+        bench_add(&bytes, event_bytes);
+        if (!rows)
+            rows = load_rows(&daemon);
+        bench_add(&by_insert, insert(&daemon, rows));
+        optraced_deinit(&daemon);
+    }
+    bench_print(&by_daemon);
+    bench_print(&by_insert);
+    bench_print_ratio("ingest_speedup", &by_insert, &by_daemon, 3);
+    bench_print(&bytes);
+    free(rows);
+}
+
+/* A program that records RATE events a second in small bursts, as inference does. Returns the
+ * daemon's CPU time, in percent of one core. */
+static double share_of_core(void)
+{
+    struct optraced daemon;
+    struct program program;
+    uint64_t start_ns, start_cpu_ns, wall_ns;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    program_start(&program, &daemon, 65536);
+    program_hand_over(&program);
+    start_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    start_cpu_ns = cpu_ns(daemon.child.pid);
+    for (uint64_t i = 0; i < (uint64_t)RATE * RATE_SECONDS / 2; i++) {
+        if (i % (RATE / 2 / (1000000 / RATE_BURST_US)) == 0)
+            usleep(RATE_BURST_US); /* a little slow, by the time that recording takes */
+        assert_true(program_record(&program));
+    }
+    wall_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns;
+    assert_int_equal(raw_flush(&program.client), 0);
+    start_cpu_ns = cpu_ns(daemon.child.pid) - start_cpu_ns;
+    program_stop(&program);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+    /* Per event, times the rate: what the sleeps take too long drops out. */
+    return wall_ns > 0 ? (double)start_cpu_ns / (RATE * RATE_SECONDS) * RATE / 1e9 * 100 : 0;
+}
+
+int main(void)
+{
+    static struct bench_figure share = {.name = "collect_100k_per_s_cpu", .unit = "percent"};
+
+    bench_print_machine();
+    compare();
+    for (int i = 0; i < BENCH_REPEATS; i++)
+        bench_add(&share, share_of_core());
+    bench_print(&share);
+    return 0;
+}
