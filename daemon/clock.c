@@ -19,7 +19,7 @@ static const double RATE_TOLERANCE = 0.05;   /* a client's first guess may be th
 static const double SLOPE_TOLERANCE = 0.01;  /* a duration is wrong by this at most, when the
                                                 clock was set */
 static const double ERROR_TOLERANCE_NS = 500;
-static const uint64_t UPDATE_NS_MIN = 100000000; /* more often is of no use */
+static const uint64_t UPDATE_NS_MIN = 1000000; /* more often is of no use */
 
 static const uint64_t REALTIME_NS_MIN = UINT64_C(946684800000000000);  /* the year 2000 */
 static const uint64_t REALTIME_NS_MAX = UINT64_C(7258118400000000000); /* the year 2200 */

@@ -21,7 +21,7 @@ void optraced_init(struct optraced *daemon)
     daemon->store = temp_path(daemon->dir, "o.db");
 }
 
-void optraced_start(struct optraced *daemon, const char *const *arguments)
+void optraced_spawn(struct optraced *daemon, const char *const *arguments)
 {
     char *program = place_program("daemon/optraced");
     const char *argv[ARGUMENTS_MAX + 8] = {program,   "--foreground", "--socket", daemon->socket,
@@ -32,9 +32,14 @@ void optraced_start(struct optraced *daemon, const char *const *arguments)
         argv[count++] = arguments[i];
     child_deinit(&daemon->child);
     child_start(&daemon->child, argv, NULL);
+    free(program);
+}
+
+void optraced_start(struct optraced *daemon, const char *const *arguments)
+{
+    optraced_spawn(daemon, arguments);
     if (!child_wait_text(&daemon->child, "ready: ", WAIT_MS))
         fail_msg("optraced did not start: %s", daemon->child.err);
-    free(program);
 }
 
 int optraced_stop(struct optraced *daemon)

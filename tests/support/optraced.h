@@ -30,8 +30,11 @@ struct optraced {
 /** Make the directory and the paths; nothing runs yet. */
 void optraced_init(struct optraced *daemon);
 
-/** Start it in the foreground with these further arguments (ends with NULL; may be NULL), and wait
- *  until programs can connect. Its log is in daemon->child.err. */
+/** Start it in the foreground with these further arguments (ends with NULL; may be NULL). Its log
+ * is in daemon->child.err. */
+void optraced_spawn(struct optraced *daemon, const char *const *arguments);
+
+/** The same, and wait until programs can connect. */
 void optraced_start(struct optraced *daemon, const char *const *arguments);
 
 /** SIGTERM, wait for the end. Returns the exit status. */

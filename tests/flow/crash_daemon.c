@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SIGKILL of the daemon at random moments, started again at once while the program goes on:
+ * nothing is lost, nothing is stored twice, the store is sound. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/flow/crash_check.h"
+#include "tests/support/check.h"
+
+enum {
+    ROUNDS = 200,
+    ROUNDS_PER_PROGRAM = 40,
+    LIFE_US_MAX = 60000,
+    CHECKPOINT_ROUNDS = 30,
+    CREATE_ROUNDS = 60,
+};
+
+/* The program ends in peace: all that it recorded must be there. */
+static uint64_t end_and_check(struct optraced *daemon, struct crash_program *program)
+{
+    struct crash_position position = {0};
+    uint64_t count;
+
+    assert_int_equal(child_kill(&program->child, SIGTERM), 0);
+    optraced_wait_for(daemon, "SELECT count(*) FROM session WHERE end_ns IS NULL", 0);
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM session"), 1);
+    CHECK_U64(optraced_query(daemon, "SELECT count(*) FROM session WHERE end_reason = 'done'"), 1);
+    program->session_id = 1;
+    count = crash_check(daemon, program, &position, false);
+    crash_check_integrity(daemon);
+    return count;
+}
+
+static void killed_daemons_lose_nothing(void **state)
+{
+    unsigned rounds = crash_rounds(ROUNDS);
+    uint64_t total = 0;
+
+    for (unsigned round = 0; round < rounds;) {
+        struct crash_program program;
+        struct optraced daemon;
+
+        optraced_init(&daemon);
+        optraced_start(&daemon, NULL);
+        crash_program_start(&program, &daemon, 2, 0, 1000);
+        for (unsigned i = 0; i < ROUNDS_PER_PROGRAM && round < rounds; i++, round++) {
+            crash_random_pause(LIFE_US_MAX);
+            optraced_kill(&daemon);
+            if (crash_random(2))
+                crash_check_integrity(&daemon); /* else the daemon recovers it by itself */
+            optraced_start(&daemon, NULL);
+        }
+        total += end_and_check(&daemon, &program);
+        crash_program_deinit(&program);
+        assert_int_equal(optraced_stop(&daemon), 0);
+        optraced_deinit(&daemon);
+    }
+    printf("%u daemons killed, %llu events compared\n", rounds, (unsigned long long)total);
+    assert_true(total > rounds);
+}
+
+/* SIGTERM makes it drain, commit and, at the end, checkpoint: SIGKILL somewhere in it. */
+static void daemons_killed_in_a_checkpoint_lose_nothing(void **state)
+{
+    unsigned rounds = crash_rounds(CHECKPOINT_ROUNDS), killed = 0;
+    struct crash_program program;
+    struct optraced daemon;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    crash_program_start(&program, &daemon, 2, 0, 500);
+    for (unsigned round = 0; round < rounds; round++) {
+        crash_random_pause(2 * LIFE_US_MAX);
+        kill(daemon.child.pid, SIGTERM);
+        crash_random_pause(20000);
+        killed += child_kill(&daemon.child, SIGKILL) == 128 + SIGKILL;
+        optraced_start(&daemon, NULL);
+        crash_check_integrity(&daemon);
+    }
+    printf("%u of %u were killed before they had ended, %llu events compared\n", killed, rounds,
+           (unsigned long long)end_and_check(&daemon, &program));
+    crash_program_deinit(&program);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+static void daemons_killed_while_they_make_a_store_leave_a_sound_one(void **state)
+{
+    unsigned rounds = crash_rounds(CREATE_ROUNDS);
+
+    for (unsigned round = 0; round < rounds; round++) {
+        struct optraced daemon;
+
+        optraced_init(&daemon);
+        optraced_spawn(&daemon, NULL);
+        crash_random_pause(10000);
+        child_kill(&daemon.child, SIGKILL);
+        optraced_start(&daemon, NULL);
+        crash_check_integrity(&daemon);
+        CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM session"), 0);
+        assert_int_equal(optraced_stop(&daemon), 0);
+        optraced_deinit(&daemon);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(killed_daemons_lose_nothing),
+        cmocka_unit_test(daemons_killed_in_a_checkpoint_lose_nothing),
+        cmocka_unit_test(daemons_killed_while_they_make_a_store_leave_a_sound_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
