@@ -156,16 +156,16 @@ CREATE TABLE event_batch (
 -- counts in exactly one row: a longer bucket takes the place of shorter ones. The rows stand in the
 -- order of time, because those of the last bucket are written at every commit.
 CREATE TABLE op_stat (
-    bucket_ns    INTEGER NOT NULL, -- length of the bucket: 10 s, 10 min, 1 day
-    start_ns     INTEGER NOT NULL, -- ns since 1970, a multiple of bucket_ns; events count where they start
-    op_id        INTEGER NOT NULL REFERENCES op,
-    lane_kind    TEXT NOT NULL,    -- thread | stream | queue
-    event_count  INTEGER NOT NULL, -- finished events
-    sum_ns       INTEGER NOT NULL, -- of dur_ns
-    min_ns       INTEGER NOT NULL,
-    max_ns       INTEGER NOT NULL,
-    kern_sum_ns  INTEGER NOT NULL, -- of kern_ns, where known
-    histogram    TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, see store.md
+    bucket_ns   INTEGER NOT NULL, -- length of the bucket: 10 s, 10 min, 1 day
+    start_ns    INTEGER NOT NULL, -- ns since 1970, a multiple of bucket_ns; events count where they start
+    op_id       INTEGER NOT NULL REFERENCES op,
+    lane_kind   TEXT NOT NULL,    -- thread | stream | queue
+    event_count INTEGER NOT NULL, -- finished events
+    sum_ns      INTEGER NOT NULL, -- of dur_ns
+    min_ns      INTEGER NOT NULL,
+    max_ns      INTEGER NOT NULL,
+    kern_sum_ns INTEGER NOT NULL, -- of kern_ns, where known
+    histogram   TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, see store.md
     PRIMARY KEY (bucket_ns, start_ns, op_id, lane_kind)
 ) WITHOUT ROWID;
 CREATE INDEX op_stat_by_op ON op_stat (op_id);

@@ -15,9 +15,15 @@
 /* "OTRC": what file(1) and we know a store by. */
 #define STORE_APPLICATION_ID 0x4f545243
 
-/* Texts of store.sql and store_views.sql, made by the build. */
+#define STORE_STRING_OF(x) #x
+#define STORE_STRING(x)    STORE_STRING_OF(x)
+#define STORE_VERSION_TEXT STORE_STRING(STORE_VERSION_MAJOR) "." STORE_STRING(STORE_VERSION_MINOR)
+enum { STORE_VERSION_TEXT_MAX = 64 };
+
+/* Texts of the .sql files, made by the build. */
 extern const char store_tables_sql[];
 extern const char store_views_sql[];
+extern const char store_0_9_to_1_0_sql[];
 
 /* Prepared on first use, kept until store_close(). */
 enum store_statement {
@@ -100,6 +106,11 @@ int store_check_schema(struct store *store, struct diag *diag);
 
 /** Make all tables and views, in one transaction. */
 int store_create_schema(struct store *store, struct diag *diag);
+
+/** The text of meta.schema_version, cut to STORE_VERSION_TEXT_MAX; "" when there is none. */
+int store_read_version(struct store *store, char *out_text, struct diag *diag);
+
+/* store_migrate.c */
 
 /** Bring an older store to this version, in one transaction. */
 int store_migrate(struct store *store, struct diag *diag);

@@ -8,10 +8,6 @@
 #include "base/clock.h"
 #include "schema/store_private.h"
 
-#define STRING(x)    #x
-#define STRING_OF(x) STRING(x)
-#define VERSION_TEXT STRING_OF(STORE_VERSION_MAJOR) "." STRING_OF(STORE_VERSION_MINOR)
-
 static int refuse_version(struct store *store, const char *version, struct diag *diag)
 {
     return diag_set(diag, -EUCLEAN, "%s is damaged: its schema version is '%.40s'", store->path,
@@ -31,8 +27,7 @@ static bool parse_version(const char *text, long *out_major, long *out_minor)
     return end != text && *end == '\0';
 }
 
-/* The text of meta.schema_version; "" when there is none. */
-static int read_version(struct store *store, char *out_text, size_t text_bytes, struct diag *diag)
+int store_read_version(struct store *store, char *out_text, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     int rc = 0;
@@ -42,7 +37,7 @@ static int read_version(struct store *store, char *out_text, size_t text_bytes, 
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
     if (code == SQLITE_ROW && sqlite3_column_text(statement, 0))
-        snprintf(out_text, text_bytes, "%s", sqlite3_column_text(statement, 0));
+        snprintf(out_text, STORE_VERSION_TEXT_MAX, "%s", sqlite3_column_text(statement, 0));
     else if (code == SQLITE_ROW || code == SQLITE_DONE || code == SQLITE_ERROR)
         out_text[0] = '\0';
     else
@@ -53,9 +48,9 @@ static int read_version(struct store *store, char *out_text, size_t text_bytes, 
 
 static int check_version(struct store *store, struct diag *diag)
 {
-    char version[64];
+    char version[STORE_VERSION_TEXT_MAX];
     long major, minor;
-    int rc = read_version(store, version, sizeof(version), diag);
+    int rc = store_read_version(store, version, diag);
 
     if (rc < 0)
         return rc;
@@ -64,7 +59,7 @@ static int check_version(struct store *store, struct diag *diag)
     if (major > STORE_VERSION_MAJOR)
         return diag_set(diag, -EPROTO,
                         "%s was written by a newer optrace: its schema version is %s, this program "
-                        "knows " VERSION_TEXT,
+                        "knows " STORE_VERSION_TEXT,
                         store->path, version);
     if (major < STORE_VERSION_MAJOR || minor < STORE_VERSION_MINOR)
         return STORE_STATE_OLDER;
@@ -94,7 +89,7 @@ static int put_meta(struct store *store, struct diag *diag)
 
     snprintf(sql, sizeof(sql),
              "PRAGMA application_id = %d;"
-             "REPLACE INTO meta VALUES('schema_version','" VERSION_TEXT "');"
+             "REPLACE INTO meta VALUES('schema_version','" STORE_VERSION_TEXT "');"
              "INSERT OR IGNORE INTO meta VALUES('created_ns','%lld'),"
              "('created_by','optrace " OPTRACE_VERSION "');",
              STORE_APPLICATION_ID, (long long)ot_clock_ns(CLOCK_REALTIME));
@@ -116,9 +111,4 @@ int store_create_schema(struct store *store, struct diag *diag)
     if (rc < 0)
         store_rollback(store);
     return rc;
-}
-
-int store_migrate(struct store *store, struct diag *diag)
-{
-    return diag_set(diag, -EPROTO, "%s has an older schema that cannot be migrated", store->path);
 }

@@ -1,26 +1,217 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Views: the promise to users. A migration drops and makes them anew; tables are in store.sql.
+-- The views: the promise to users. Tables are in store.sql; schema/store.md explains every column. A
+-- migration drops the views and makes them anew.
+--
+-- `_ns` is ns: of CLOCK_REALTIME since 1970 for points in time (start_ns, end_ns), else a duration.
+-- "Host" is what happened on threads, "device" what happened on streams and queues; the two overlap
+-- and are never added. What is not known is NULL.
 
--- One row per event, with names.
+-- One row per event, with names. For a time window, go through event_batch (see store.md).
 CREATE VIEW v_event AS
 SELECT
-    e.rowid                   AS event_id,
-    l.session_id              AS session_id,
-    e.run                     AS run,
-    e.lane_id                 AS lane_id,
-    l.kind                    AS lane_kind,   -- thread | stream | queue
-    l.name                    AS lane_name,
-    l.device                  AS lane_device, -- NULL for the host
-    e.op_id                   AS op_id,
-    o.name                    AS op_name,
-    o.type                    AS op_type,
-    e.start_ns                AS start_ns,    -- ns since 1970
-    e.start_ns + e.dur_ns     AS end_ns,      -- ns since 1970; NULL: unfinished
-    e.dur_ns                  AS dur_ns,      -- ns
-    e.kern_ns                 AS kern_ns,     -- ns from start to the first kernel
-    e.dur_ns - e.kern_ns      AS exec_ns,     -- ns in kernels; NULL when kern_ns is
-    e.correlation             AS correlation,
-    e.bytes                   AS bytes        -- bytes of a copy
+    e.rowid               AS event_id,
+    l.session_id          AS session_id,
+    e.run                 AS run,
+    r.warmup              AS warmup,      -- 1: of a run that statistics leave out; NULL: no run
+    e.lane_id             AS lane_id,
+    l.kind                AS lane_kind,   -- thread | stream | queue
+    l.name                AS lane_name,
+    l.device              AS lane_device, -- NULL for the host
+    e.op_id               AS op_id,
+    o.name                AS op_name,
+    o.type                AS op_type,
+    e.start_ns            AS start_ns,    -- since 1970
+    e.start_ns + e.dur_ns AS end_ns,      -- since 1970; NULL: unfinished
+    e.dur_ns              AS dur_ns,
+    e.kern_ns             AS kern_ns,     -- from start to the first kernel: waiting, preparation
+    e.dur_ns - e.kern_ns  AS exec_ns,     -- from the first kernel to the end; NULL when kern_ns is
+    e.correlation         AS correlation, -- same number: launching host span and device span
+    e.bytes               AS bytes        -- of a copy
 FROM event e
 LEFT JOIN lane l ON l.lane_id = e.lane_id
-LEFT JOIN op o ON o.op_id = e.op_id;
+LEFT JOIN op o ON o.op_id = e.op_id
+LEFT JOIN run r ON r.session_id = l.session_id AND r.run = e.run;
+
+-- One row per op, lane kind, bucket and bin of durations that occurred: op_stat, unfolded.
+CREATE VIEW v_op_histogram AS
+SELECT
+    s.op_id                AS op_id,
+    s.lane_kind            AS lane_kind, -- thread | stream | queue
+    s.bucket_ns            AS bucket_ns, -- length of the bucket
+    s.start_ns             AS start_ns,  -- of the bucket, since 1970
+    s.min_ns               AS min_ns,    -- shortest and longest event of the bucket
+    s.max_ns               AS max_ns,
+    CAST(j.key AS INTEGER) AS bin,
+    -- The middle of the bin: 16 bins per power of two.
+    CASE
+        WHEN j.key < 32 THEN CAST(j.key AS INTEGER)
+        ELSE ((16 + j.key % 16) << (j.key / 16 - 1)) + ((1 << (j.key / 16 - 1)) - 1) / 2
+    END                    AS middle_ns,
+    j.value                AS event_count
+FROM op_stat s, json_each(s.histogram) j;
+
+-- One row per op. All that counts events comes from op_stat, so it also covers events that are not
+-- stored any more, and warm-up runs. A percentile is computed only where it is asked for; it is the
+-- middle of its bin, at most 1/32 away from the true one (nearest rank).
+CREATE VIEW v_op AS
+SELECT
+    o.op_id            AS op_id,
+    o.session_id       AS session_id,
+    o.model_id         AS model_id,
+    o.name             AS name,
+    o.type             AS type,
+    o.node_id          AS node_id,
+    o.device           AS device,
+    coalesce(nullif(s.host_calls, 0), s.device_calls, 0) AS calls, -- on the host, else on the device
+    coalesce(s.host_calls, 0)                            AS host_calls,
+    s.host_ns                                            AS host_ns,
+    s.host_ns / s.host_calls                             AS host_mean_ns,
+    s.host_min_ns                                        AS host_min_ns,
+    s.host_max_ns                                        AS host_max_ns,
+    s.host_kern_ns                                       AS host_kern_ns, -- waiting and preparation
+    (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
+        SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
+               sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
+               max(max(h.max_ns)) OVER () AS longest_ns
+        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind = 'thread' GROUP BY h.bin)
+     WHERE upto * 100 >= total * 50 ORDER BY upto LIMIT 1) AS host_p50_ns,
+    (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
+        SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
+               sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
+               max(max(h.max_ns)) OVER () AS longest_ns
+        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind = 'thread' GROUP BY h.bin)
+     WHERE upto * 100 >= total * 90 ORDER BY upto LIMIT 1) AS host_p90_ns,
+    (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
+        SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
+               sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
+               max(max(h.max_ns)) OVER () AS longest_ns
+        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind = 'thread' GROUP BY h.bin)
+     WHERE upto * 100 >= total * 99 ORDER BY upto LIMIT 1) AS host_p99_ns,
+    coalesce(s.device_calls, 0)                          AS device_calls,
+    s.device_ns                                          AS device_ns,
+    s.device_ns / s.device_calls                         AS device_mean_ns,
+    s.device_min_ns                                      AS device_min_ns,
+    s.device_max_ns                                      AS device_max_ns,
+    s.device_kern_ns                                     AS device_kern_ns, -- waiting in the queue
+    (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
+        SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
+               sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
+               max(max(h.max_ns)) OVER () AS longest_ns
+        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind <> 'thread' GROUP BY h.bin)
+     WHERE upto * 100 >= total * 50 ORDER BY upto LIMIT 1) AS device_p50_ns,
+    (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
+        SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
+               sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
+               max(max(h.max_ns)) OVER () AS longest_ns
+        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind <> 'thread' GROUP BY h.bin)
+     WHERE upto * 100 >= total * 90 ORDER BY upto LIMIT 1) AS device_p90_ns,
+    (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
+        SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
+               sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
+               max(max(h.max_ns)) OVER () AS longest_ns
+        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind <> 'thread' GROUP BY h.bin)
+     WHERE upto * 100 >= total * 99 ORDER BY upto LIMIT 1) AS device_p99_ns,
+    -- Execution: from the first kernel to the end, on the device where it ran there.
+    CASE WHEN s.device_calls > 0 THEN s.device_ns - s.device_kern_ns
+         ELSE s.host_ns - s.host_kern_ns END             AS exec_ns,
+    o.computation_flop                                   AS computation_flop, -- of one execution
+    o.memory_bytes                                       AS memory_bytes,     -- of one execution
+    o.workspace_bytes                                    AS workspace_bytes,
+    -- FLOP and bytes per second of execution.
+    CASE WHEN s.device_calls > 0
+         THEN 1e9 * o.computation_flop * s.device_calls / nullif(s.device_ns - s.device_kern_ns, 0)
+         ELSE 1e9 * o.computation_flop * s.host_calls / nullif(s.host_ns - s.host_kern_ns, 0)
+    END                                                  AS flop_per_s,
+    CASE WHEN s.device_calls > 0
+         THEN 1e9 * o.memory_bytes * s.device_calls / nullif(s.device_ns - s.device_kern_ns, 0)
+         ELSE 1e9 * o.memory_bytes * s.host_calls / nullif(s.host_ns - s.host_kern_ns, 0)
+    END                                                  AS bytes_per_s,
+    o.input_shapes     AS input_shapes,  -- JSON
+    o.output_shapes    AS output_shapes, -- JSON
+    o.params           AS params,        -- JSON
+    o.source           AS source,        -- file:line
+    o.origin           AS origin         -- JSON: names of the model nodes that it came from
+FROM op o
+LEFT JOIN (
+    SELECT
+        op_id,
+        sum(event_count) FILTER (WHERE lane_kind = 'thread')  AS host_calls,
+        sum(sum_ns)      FILTER (WHERE lane_kind = 'thread')  AS host_ns,
+        min(min_ns)      FILTER (WHERE lane_kind = 'thread')  AS host_min_ns,
+        max(max_ns)      FILTER (WHERE lane_kind = 'thread')  AS host_max_ns,
+        sum(kern_sum_ns) FILTER (WHERE lane_kind = 'thread')  AS host_kern_ns,
+        sum(event_count) FILTER (WHERE lane_kind <> 'thread') AS device_calls,
+        sum(sum_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_ns,
+        min(min_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_min_ns,
+        max(max_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_max_ns,
+        sum(kern_sum_ns) FILTER (WHERE lane_kind <> 'thread') AS device_kern_ns
+    FROM op_stat GROUP BY op_id
+) s ON s.op_id = o.op_id;
+
+-- One row per session and op type.
+CREATE VIEW v_type AS
+SELECT
+    session_id                           AS session_id,
+    type                                 AS type,
+    count(*)                             AS op_count,
+    sum(calls)                           AS calls,
+    sum(host_calls)                      AS host_calls,
+    sum(host_ns)                         AS host_ns,
+    sum(device_calls)                    AS device_calls,
+    sum(device_ns)                       AS device_ns,
+    sum(exec_ns)                         AS exec_ns,
+    sum(computation_flop * calls)        AS computation_flop, -- of all executions
+    sum(memory_bytes * calls)            AS memory_bytes,     -- of all executions
+    -- Of the ops that say how much they compute or move.
+    1e9 * sum(computation_flop * calls) / nullif(sum(exec_ns) FILTER (WHERE computation_flop IS NOT NULL), 0)
+                                         AS flop_per_s,
+    1e9 * sum(memory_bytes * calls) / nullif(sum(exec_ns) FILTER (WHERE memory_bytes IS NOT NULL), 0)
+                                         AS bytes_per_s
+FROM v_op
+GROUP BY session_id, type;
+
+-- One row per session.
+CREATE VIEW v_session AS
+SELECT
+    s.session_id AS session_id,
+    s.program    AS program,
+    s.command    AS command,
+    s.pid        AS pid,
+    s.uid        AS uid,
+    s.host       AS host,
+    s.library    AS library,
+    s.source     AS source,     -- live | megengine | ...
+    s.start_ns   AS start_ns,   -- since 1970
+    s.end_ns     AS end_ns,     -- since 1970; NULL while it runs
+    s.end_reason AS end_reason, -- done | died | cut off | imported; NULL while it runs
+    -- Until its end, or while it runs until the latest event of a batch that it is in.
+    coalesce(s.end_ns, (SELECT max(b.end_ns) FROM event_batch b
+                        WHERE s.session_id BETWEEN b.session_min AND b.session_max)) - s.start_ns
+                 AS wall_ns,
+    (SELECT count(*) FROM op o WHERE o.session_id = s.session_id)     AS op_count,
+    (SELECT count(*) FROM lane l WHERE l.session_id = s.session_id)   AS lane_count,
+    (SELECT count(*) FROM run r WHERE r.session_id = s.session_id)    AS run_count,
+    (SELECT coalesce(sum(t.event_count), 0) FROM op o JOIN op_stat t ON t.op_id = o.op_id
+     WHERE o.session_id = s.session_id)                               AS event_count, -- finished
+    (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id)
+                                                                      AS lost_count,  -- events
+    s.note       AS note
+FROM session s;
+
+-- What was lost: one row per session, lane and reason.
+CREATE VIEW v_loss AS
+SELECT
+    g.session_id      AS session_id,
+    s.program         AS program,
+    s.pid             AS pid,
+    g.lane_id         AS lane_id,  -- NULL: not known
+    l.kind            AS lane_kind,
+    l.name            AS lane_name,
+    g.reason          AS reason,
+    sum(g.lost_count) AS lost_count, -- events
+    min(g.start_ns)   AS start_ns,   -- since 1970: the first loss was not before
+    max(g.end_ns)     AS end_ns      -- since 1970: the last loss was not after
+FROM gap g
+LEFT JOIN session s ON s.session_id = g.session_id
+LEFT JOIN lane l ON l.lane_id = g.lane_id
+GROUP BY g.session_id, g.lane_id, g.reason;

@@ -1,0 +1,192 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Store 0.9, as it was before 1.0: what the tests of migration start from.
+--
+-- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
+-- column is a point in time; durations are ns too. What is not known is NULL, never 0.
+
+-- One row per fact about the file: schema_version ("0.9"), created_ns, created_by.
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- A migration that was applied: from which version to which, when.
+CREATE TABLE migration (
+    from_version TEXT NOT NULL,
+    to_version   TEXT NOT NULL,
+    applied_ns   INTEGER NOT NULL -- ns since 1970
+);
+
+-- One connected process, from HELLO to BYE or death.
+CREATE TABLE session (
+    session_id   INTEGER PRIMARY KEY,
+    uuid         BLOB NOT NULL UNIQUE, -- 16 bytes, chosen by the client
+    start_ns     INTEGER NOT NULL,     -- ns since 1970
+    end_ns       INTEGER,              -- ns since 1970; NULL while it runs
+    end_reason   TEXT,                 -- done | died | cut off | imported; NULL while it runs
+    program      TEXT,
+    command      TEXT,
+    library      TEXT,                 -- client library and its version
+    host         TEXT,
+    pid          INTEGER,
+    uid          INTEGER,
+    clock        TEXT NOT NULL,        -- tsc | monotonic | foreign
+    source       TEXT NOT NULL,        -- live | megengine | chrome | ...: where the rows come from
+    note         TEXT                  -- why it was cut off, name of the imported file, ...
+);
+
+-- A model that a session ran.
+CREATE TABLE model (
+    model_id        INTEGER PRIMARY KEY,
+    session_id      INTEGER NOT NULL REFERENCES session,
+    client_model    INTEGER NOT NULL, -- the client's number for it
+    name            TEXT,
+    path            TEXT,
+    format          TEXT,             -- onnx, ...
+    producer        TEXT,
+    digest          TEXT,             -- "sha256:..."
+    parameter_bytes INTEGER,          -- bytes of weights
+    UNIQUE (session_id, client_model)
+);
+
+-- What is constant for an op. Types with a meaning of their own: label (a scope named by a person),
+-- phase (a part of an op), copy, counter, mark.
+CREATE TABLE op (
+    op_id            INTEGER PRIMARY KEY,
+    session_id       INTEGER NOT NULL REFERENCES session,
+    client_op        INTEGER NOT NULL, -- the client's number for it
+    model_id         INTEGER REFERENCES model,
+    name             TEXT NOT NULL,
+    type             TEXT NOT NULL,
+    node_id          TEXT,    -- id in its model
+    device           TEXT,    -- cpu:0, cuda:0
+    input_shapes     TEXT,    -- JSON: [[1,3,224,224],...]; null for a dimension that is not known
+    input_dtypes     TEXT,    -- JSON: ["f32",...]
+    output_shapes    TEXT,    -- JSON
+    output_dtypes    TEXT,    -- JSON
+    params           TEXT,    -- JSON object
+    computation_flop INTEGER, -- operations of one execution; a multiply and an add are two
+    memory_bytes     INTEGER, -- bytes read and written by one execution, weights included
+    source           TEXT,    -- file:line
+    origin           TEXT,    -- JSON: names of the model nodes that it came from
+    UNIQUE (session_id, client_op)
+);
+
+-- A serial track: a host thread, a device stream, a queue.
+CREATE TABLE lane (
+    lane_id     INTEGER PRIMARY KEY,
+    session_id  INTEGER NOT NULL REFERENCES session,
+    client_lane INTEGER NOT NULL, -- the client's number for it
+    kind        TEXT NOT NULL,    -- thread | stream | queue
+    name        TEXT,
+    device      TEXT,             -- NULL for the host
+    native_id   INTEGER,          -- thread id of the system, or the stream's number
+    UNIQUE (session_id, client_lane)
+);
+
+-- One execution of a model.
+CREATE TABLE run (
+    session_id INTEGER NOT NULL REFERENCES session,
+    run        INTEGER NOT NULL, -- number within the session, from 1
+    model_id   INTEGER REFERENCES model,
+    lane_id    INTEGER NOT NULL REFERENCES lane,
+    start_ns   INTEGER NOT NULL, -- ns since 1970
+    end_ns     INTEGER,          -- ns since 1970; NULL: not finished
+    warmup     INTEGER NOT NULL DEFAULT 0, -- 1: not to be counted in statistics
+    PRIMARY KEY (session_id, run)
+) WITHOUT ROWID;
+
+-- One execution of an op on a lane; narrow, and without an index, because it is written a lot.
+-- The rows stand in the order of their commit; event_batch says which rows hold which time.
+CREATE TABLE event (
+    lane_id     INTEGER, -- lane
+    op_id       INTEGER, -- op
+    run         INTEGER, -- run.run of the lane's session; NULL: outside any run
+    start_ns    INTEGER, -- ns since 1970
+    dur_ns      INTEGER, -- end - start in ns; 0 for a mark; NULL: unfinished, the program died in it
+    kern_ns     INTEGER, -- first kernel - start in ns: waiting and preparation; NULL: not known
+    bytes       INTEGER  -- bytes of a copy; NULL otherwise
+);
+
+-- Memory taken and given back.
+CREATE TABLE memory_event (
+    lane_id INTEGER, -- lane that did it
+    run     INTEGER,
+    time_ns INTEGER, -- ns since 1970
+    address INTEGER, -- bit pattern of the address, as a signed number
+    bytes   INTEGER  -- bytes: > 0 taken, < 0 given back, NULL: given back, size not known
+);
+
+-- Values over time.
+CREATE TABLE counter (
+    lane_id INTEGER,
+    op_id   INTEGER, -- names the counter
+    run     INTEGER,
+    time_ns INTEGER, -- ns since 1970
+    value   REAL
+);
+
+-- What was lost on a lane.
+CREATE TABLE gap (
+    session_id INTEGER NOT NULL REFERENCES session,
+    lane_id    INTEGER REFERENCES lane, -- NULL: the lane is not known
+    reason     TEXT NOT NULL, -- ring full | too deep | unknown kind | bad record | store | no memory | producer
+    lost_count INTEGER NOT NULL, -- events
+    start_ns   INTEGER,          -- ns since 1970: the first loss was not before
+    end_ns     INTEGER           -- ns since 1970: the last loss was not after
+);
+
+-- Each committed batch of `event`: how a time filter finds its rows without an index.
+CREATE TABLE event_batch (
+    first_rowid INTEGER PRIMARY KEY, -- event.rowid
+    last_rowid  INTEGER NOT NULL,
+    start_ns    INTEGER NOT NULL, -- earliest event.start_ns in it
+    end_ns      INTEGER NOT NULL, -- latest end in it
+    dur_max_ns  INTEGER,          -- longest event in it
+    session_min INTEGER NOT NULL, -- lowest and highest session in it
+    session_max INTEGER NOT NULL
+);
+
+-- A chunk of memory that a plan or a framework uses again and again.
+CREATE TABLE mem_chunk (
+    mem_chunk_id INTEGER PRIMARY KEY,
+    session_id   INTEGER NOT NULL REFERENCES session,
+    client_chunk TEXT NOT NULL,
+    size_bytes   INTEGER,
+    owner        TEXT, -- name of the variable that it was made for
+    UNIQUE (session_id, client_chunk)
+);
+
+-- A value that ops produce and consume.
+CREATE TABLE variable (
+    variable_id  INTEGER PRIMARY KEY,
+    session_id   INTEGER NOT NULL REFERENCES session,
+    client_var   TEXT NOT NULL,
+    name         TEXT,
+    dtype        TEXT,    -- f32, i64, ...
+    shape        TEXT,    -- JSON
+    producer_op  INTEGER REFERENCES op,
+    mem_chunk_id INTEGER REFERENCES mem_chunk,
+    offset_bytes INTEGER, -- within the chunk
+    UNIQUE (session_id, client_var)
+);
+
+-- How far each ring and each inline stream has been committed: with this a daemon that starts again
+-- goes on where the last one stopped. Not meant for queries.
+CREATE TABLE ingest_cursor (
+    session_id INTEGER NOT NULL REFERENCES session,
+    ring_id    INTEGER NOT NULL, -- 0: the inline stream
+    committed  INTEGER NOT NULL, -- records
+    gaps       BLOB,             -- committed gap counters
+    clock      BLOB,             -- state of the conversion from ticks to ns
+    PRIMARY KEY (session_id, ring_id)
+) WITHOUT ROWID;
+
+CREATE VIEW v_event AS
+SELECT e.rowid AS event_id, l.session_id, e.run, o.name AS op_name, o.type AS op_type, e.start_ns, e.dur_ns
+FROM event e LEFT JOIN lane l ON l.lane_id = e.lane_id LEFT JOIN op o ON o.op_id = e.op_id;
+CREATE VIEW v_op_time AS SELECT op_id, count(*) AS calls, sum(dur_ns) AS host_ns FROM event GROUP BY op_id;
+
+PRAGMA application_id = 1330926147;
+INSERT INTO meta VALUES ('schema_version', '0.9'), ('created_ns', '1700000000000000000'),
+    ('created_by', 'optrace 0.0.9');
