@@ -222,7 +222,9 @@ int main(int argc, char **argv)
     status = options.verify != NULL ? run_verify(&options, model) : run_timing(&options, model);
     if (!options.no_trace)
         trace_stop();
-    if (fflush(stdout) != 0 && status == EXIT_OK)
-        status = EXIT_SYSTEM;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK) {
+        diag_set(&diag, -EIO, "cannot write the result: %s", strerror(errno));
+        status = complain(EXIT_SYSTEM, &diag);
+    }
     return status;
 }

@@ -75,6 +75,8 @@ int profile_run_end(struct profile *profile, const struct session_times *times);
  * kernel_min_s, kernel_max_s over the timed runs).
  *
  * with_device  false: "device" is empty, and so is device_total
+ *
+ * Returns 0, -ENOMEM, or -EIO for whatever stopped the writing; diag names it and the path.
  */
 int profile_write(const struct profile *profile, bool with_device, const char *path,
                   struct diag *diag);

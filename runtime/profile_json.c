@@ -472,5 +472,5 @@ int profile_write(const struct profile *profile, bool with_device, const char *p
             rc = -errno;
     }
     free(w.ids);
-    return rc < 0 ? diag_set(diag, rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
+    return rc < 0 ? diag_set(diag, -EIO, "cannot write '%s': %s", path, strerror(-rc)) : 0;
 }

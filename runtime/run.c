@@ -260,7 +260,7 @@ static void show_pages(const struct run_config *config, const struct worker *wor
         if (workers[i].out == NULL)
             continue;
         fclose(workers[i].out);
-        if (pages[i].text != NULL)
+        if (pages[i].size > 0)
             printf("thread %u:\n%s", i, pages[i].text);
         free(pages[i].text);
     }

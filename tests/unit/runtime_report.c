@@ -392,7 +392,7 @@ static void a_profile_that_cannot_be_written_says_so(void **state)
     struct diag diag = {0};
 
     CHECK_OK(profile_create(session, &profile, &diag));
-    assert_int_equal(profile_write(profile, true, "/nonexistent/p.json", &diag), -ENOENT);
+    assert_int_equal(profile_write(profile, true, "/nonexistent/p.json", &diag), -EIO);
     CHECK_CONTAINS(diag.text, "cannot write '/nonexistent/p.json'");
     session_destroy(&session);
     profile_destroy(&profile);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What load_and_run records stands in the store: the model, ops with their facts, host and device
+ * spans that belong together, runs, memory. */
+#include "base/exit_status.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/onnx_sample.h"
+#include "tests/support/optraced.h"
+#include "tests/support/place.h"
+#include "tests/support/temp.h"
+
+static char *program;
+static struct optraced daemon_;
+
+enum { WORDS_MAX = 8 };
+
+/* Runs the sample model and waits until the daemon has seen its session end. */
+static void record(const char *const words[WORDS_MAX], int64_t session_count)
+{
+    char *socket, *model = temp_path(daemon_.dir, "model.onnx");
+    const char *argv[WORDS_MAX + 3] = {program, model};
+    const char *environment[] = {NULL, NULL};
+    struct child_options options = {.environment = environment};
+    struct child_result result;
+
+    assert_true(asprintf(&socket, "OPTRACE_SOCKET=%s", daemon_.socket) > 0);
+    environment[0] = socket;
+    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+        argv[i + 2] = words[i];
+    result = child_run(argv, &options);
+    if (result.status != EXIT_OK)
+        fail_msg("%s", result.err);
+    child_result_deinit(&result);
+    optraced_wait_for(&daemon_, "SELECT count(*) FROM session WHERE end_ns IS NOT NULL",
+                      session_count);
+    free(socket);
+    free(model);
+}
+
+#define RECORD(sessions, ...) record((const char *const[WORDS_MAX]){__VA_ARGS__}, sessions)
+
+static void expect(const char *sql, int64_t wanted)
+{
+    int64_t got = optraced_query(&daemon_, sql);
+
+    if (got != wanted)
+        fail_msg("%s: %lld, not %lld", sql, (long long)got, (long long)wanted);
+}
+
+static void expect_text(const char *sql, const char *wanted)
+{
+    char *got = optraced_query_text(&daemon_, sql);
+
+    assert_string_equal(got, wanted);
+    free(got);
+}
+
+static void start(void)
+{
+    struct onnx_sample sample;
+    uint8_t *bytes;
+    size_t size;
+
+    optraced_init(&daemon_);
+    optraced_start(&daemon_, NULL);
+    onnx_sample_init(&sample);
+    bytes = onnx_sample_pack(&sample, &size);
+    free(temp_write(daemon_.dir, "model.onnx", bytes, size));
+    free(bytes);
+}
+
+static void stop(void)
+{
+    assert_int_equal(optraced_stop(&daemon_), 0);
+    optraced_deinit(&daemon_);
+}
+
+static void a_run_stands_in_the_store(void **state)
+{
+    start();
+    RECORD(1, "--iter", "3", "--warmup-iter", "2", "--trace");
+    expect_text("SELECT name || ' ' || format || ' ' || producer FROM model", "main onnx test");
+    expect("SELECT count(*) FROM run", 5);
+    expect("SELECT count(*) FROM run WHERE warmup = 1", 2);
+    expect("SELECT count(*) FROM run WHERE model_id IS NULL OR end_ns < start_ns", 0);
+
+    /* Two ops, each five times on each side. */
+    expect_text("SELECT name || ' ' || device || ' ' || computation_flop || ' ' || memory_bytes "
+                "|| ' ' || origin FROM op WHERE type = 'Add'",
+                "sum cpu:0 6 72 [\"sum\"]");
+    expect("SELECT count(*) FROM op WHERE type IN ('Add', 'Relu') AND "
+           "json_extract(input_shapes, '$[0][1]') = 3 AND json_valid(params)",
+           2);
+    expect("SELECT count(*) FROM event JOIN lane USING (lane_id) WHERE lane.kind = 'queue'", 10);
+    expect("SELECT count(*) FROM event JOIN lane USING (lane_id) WHERE lane.kind = 'thread'", 10);
+    expect("SELECT count(DISTINCT op_id) FROM event", 2);
+    stop();
+}
+
+static void host_and_device_belong_together(void **state)
+{
+    start();
+    RECORD(1, "--iter", "4", "--warmup-iter", "0", "--trace");
+    expect("SELECT count(*) FROM event h JOIN lane hl ON hl.lane_id = h.lane_id AND hl.kind = "
+           "'thread' JOIN event d ON d.correlation = h.correlation JOIN lane dl ON dl.lane_id = "
+           "d.lane_id AND dl.kind = 'queue' WHERE h.op_id = d.op_id AND h.run = d.run AND "
+           "d.start_ns + d.kern_ns >= h.start_ns",
+           8);
+    expect("SELECT count(*) FROM event WHERE kern_ns IS NULL OR kern_ns < 0 OR kern_ns > dur_ns",
+           0);
+    expect("SELECT count(*) FROM event e LEFT JOIN run r ON r.run = e.run WHERE r.run IS NULL OR "
+           "e.start_ns < r.start_ns OR e.start_ns + e.dur_ns > "
+           "r.end_ns",
+           0);
+    stop();
+}
+
+static void memory_is_taken_and_given_back(void **state)
+{
+    start();
+    RECORD(1, "--iter", "1", "--trace");
+    expect("SELECT count(*) > 2 FROM memory_event", 1);
+    expect("SELECT sum(bytes) FROM memory_event", 0);
+    expect("SELECT count(*) FROM memory_event JOIN op USING (op_id) WHERE op.name = 'arena'", 2);
+    stop();
+}
+
+static void threads_share_the_ops(void **state)
+{
+    start();
+    RECORD(1, "--iter", "2", "--warmup-iter", "0", "--thread", "3", "--trace");
+    expect("SELECT count(*) FROM op WHERE type IN ('Add', 'Relu')", 2);
+    expect("SELECT count(*) FROM lane WHERE kind = 'queue'", 3);
+    expect("SELECT count(*) FROM run", 6);
+    expect("SELECT count(*) FROM event", 24);
+    stop();
+}
+
+static void nothing_is_recorded_when_told_so(void **state)
+{
+    start();
+    RECORD(0, "--iter", "1", "--no-trace");
+    RECORD(1, "--iter", "1"); /* without a word, a daemon that listens gets it */
+    expect("SELECT count(*) FROM session", 1);
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_stands_in_the_store),
+        cmocka_unit_test(host_and_device_belong_together),
+        cmocka_unit_test(memory_is_taken_and_given_back),
+        cmocka_unit_test(threads_share_the_ops),
+        cmocka_unit_test(nothing_is_recorded_when_told_so),
+    };
+    int failed;
+
+    program = place_program("runtime/load_and_run");
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(program);
+    return failed;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: the input is a model file. What the reader accepts must hold the graph's invariants
+ * before and after shape inference and all optimisations, and small models are computed while
+ * folding. The same bytes are also taken as a tensor file.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/graph_text.h"
+#include "runtime/input.h"
+#include "runtime/model_onnx.h"
+#include "runtime/onnx_tensor.h"
+#include "runtime/pass.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Above this, folding would only cost time. */
+enum { EVALUATE_BYTES_MAX = 1 << 18 };
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static int refuse(const struct graph *graph, const struct node *node,
+                  const struct tensor_view *inputs, struct tensor_view *outputs, struct diag *diag)
+{
+    return -1;
+}
+
+static int64_t total_bytes(const struct graph *graph)
+{
+    int64_t total = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        int64_t bytes = shape_bytes(&graph->values[i]->shape, graph->values[i]->dtype);
+
+        if (bytes < 0 || bytes > EVALUATE_BYTES_MAX)
+            return EVALUATE_BYTES_MAX + 1;
+        total += bytes;
+    }
+    return total;
+}
+
+static void write_text(const struct graph *graph)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    require(out != NULL);
+    graph_text_write(graph, out);
+    fclose(out);
+    require(size > 0);
+    free(text);
+}
+
+static void work_on(struct graph *graph)
+{
+    struct input_list none = {0};
+    struct diag diag = {0};
+    eval_fn *eval;
+
+    require(graph_check(graph, &diag) == 0);
+    if (input_bind_shapes(graph, &none, &diag) < 0 || shape_infer(graph, NULL, &diag) < 0) {
+        require(diag.text[0] != '\0');
+        return;
+    }
+    eval = total_bytes(graph) > EVALUATE_BYTES_MAX ? refuse : eval_node;
+    write_text(graph);
+    if (graph_optimise(graph, eval, &diag) == 0)
+        require(graph_check(graph, &diag) == 0);
+    write_text(graph);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct graph *graph = NULL;
+    struct tensor_view view;
+    struct diag diag = {0};
+    char *name;
+
+    if (model_onnx_parse(data, size, -1, &graph, &diag) == 0)
+        work_on(graph);
+    else
+        require(diag.text[0] != '\0' && graph == NULL);
+    graph_destroy(&graph);
+    diag = (struct diag){0};
+    if (onnx_tensor_parse(data, size, "the tensor", &view, &name, &diag) == 0) {
+        require(shape_bytes(&view.shape, view.dtype) >= 0);
+        free(view.data);
+        free(name);
+    } else {
+        require(diag.text[0] != '\0');
+    }
+    return 0;
+}
