@@ -91,7 +91,7 @@ double ops_time_of(const struct op_cost *cost, enum ops_time time)
 /* What happens per second; nothing can be said of no time at all. */
 static double rate(double amount, double time_ns)
 {
-    return time_ns > 0 ? amount / (time_ns * 1e-9) : NAN;
+    return time_ns > 0 ? amount * 1e9 / time_ns : NAN;
 }
 
 static struct ops_line line_of(const struct op_row *op, const struct ops_view_options *options)
@@ -355,6 +355,7 @@ int ops_view(const struct ops_answer *answer, struct filter *filter,
     for (size_t i = 0; i < groups.count && rc == 0; i++)
         rc = array_push(&out->lines, line_of_group(&groups.items[i], options->reduction));
     array_deinit(&groups);
+    out->line_count = out->lines.count;
     if (rc == 0)
         rc = sort_lines(out, options);
     if (rc == 0)

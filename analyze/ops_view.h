@@ -73,8 +73,9 @@ struct ops_line {
 
 struct ops_lines {
     ARRAY_OF(struct ops_line) lines;
-    size_t matched; /* ops that passed the filter */
-    size_t present; /* ops with any call on this side */
+    size_t line_count; /* before those beyond `top` were cut off */
+    size_t matched;    /* ops that passed the filter */
+    size_t present;    /* ops with any call on this side */
 };
 
 /** Ops without a call on this side are left out. Lines point into `answer`. Returns 0 or -ENOMEM;

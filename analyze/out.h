@@ -46,7 +46,7 @@ enum out_kind {
     OUT_JSON,      /* any JSON; people see it as it is */
     OUT_WHEN,      /* ns since 1970 */
     OUT_BOOL,      /* integer 0 or 1 */
-    OUT_PART,      /* so many of so many; people see nothing when it is all of them */
+    OUT_PART,      /* so many of so many; people see nothing when it is none or all */
 };
 
 struct out_value {

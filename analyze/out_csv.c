@@ -69,7 +69,10 @@ static void csv_facts(struct out *out, const struct out_section *section,
         add_value(&value, &facts[i].value);
         if (facts[i].title) {
             out_buffer_print(&sentence, "%s: ", facts[i].title);
-            out_format_inline(&sentence, &facts[i].value);
+            if (facts[i].value.kind == OUT_NS && facts[i].value.known)
+                out_buffer_print(&sentence, "%g s", facts[i].value.real * 1e-9);
+            else
+                out_format_inline(&sentence, &facts[i].value);
         }
         held = (struct held_fact){name.text, value.text, sentence.text};
         if (name.failed || value.failed || sentence.failed || array_push(&state->facts, held) < 0) {

@@ -226,9 +226,8 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
         out_buffer_print(buffer, "%s", value->integer ? "yes" : "no");
         break;
     case OUT_PART:
-        if (value->integer != value->whole)
-            out_buffer_print(buffer, "of %" PRId64 "/%" PRId64 " ops", value->integer,
-                             value->whole);
+        if (value->integer && value->integer != value->whole)
+            out_buffer_print(buffer, "%" PRId64 " of %" PRId64, value->integer, value->whole);
         break;
     default: /* OUT_TEXT, OUT_JSON */
         add_wrapped(buffer, value->text, wrap);

@@ -85,7 +85,10 @@ static void wiki_facts(struct out *out, const struct out_section *section,
 
         if (!facts[i].title)
             continue;
-        add_value(&text, &facts[i].value);
+        if (facts[i].value.kind == OUT_NS && facts[i].value.known)
+            out_buffer_print(&text, "%g", facts[i].value.real * 1e-9);
+        else
+            add_value(&text, &facts[i].value);
         if (text.failed)
             out_fail(out, -ENOMEM);
         out_write(out, "| ");

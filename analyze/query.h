@@ -95,7 +95,7 @@ struct unfinished_row {
 struct ops_answer {
     ARRAY_OF(struct op_row) rows; /* in the order in which they were defined; also never called */
     double total_ns[OP_SIDES];    /* end_ns of all rows but labels; NaN: nothing there */
-    uint64_t runs, warmups_left_out;
+    uint64_t runs, warmups_left_out, unended_left_out;
     double divisor;  /* runs, or 1 for totals */
     bool is_per_run; /* values are means of one run */
     double *run_ns;  /* durations of the counted runs that ended, ascending */

@@ -45,14 +45,15 @@ static int read_lanes(struct ops_reading *reading, uint32_t session, struct diag
     return rc;
 }
 
-/* Which runs count: those that were asked for by number, else all that ended and are no warm-ups;
- * where there is none of these, the warm-ups that ended; where nothing ended, whatever there is. */
+/* Which runs count: those that were asked for by number, else all that are no warm-ups and, unless
+ * totals are asked for, ended; where there is none of these, the warm-ups that ended; where nothing
+ * ended, whatever there is. */
 static void choose_runs(struct scan_session *session, const int64_t *numbers,
                         const uint8_t *is_warmup, const struct ops_question *question,
-                        uint64_t *warmups_left_out)
+                        struct ops_answer *answer)
 {
     bool by_number = question->first_run || question->last_run;
-    size_t chosen = 0, warmups = 0;
+    size_t chosen = 0, warmups = 0, unended = 0;
 
     for (size_t i = 0; i < session->run_count; i++) {
         struct scan_run *run = &session->runs[i];
@@ -62,16 +63,19 @@ static void choose_runs(struct scan_session *session, const int64_t *numbers,
         if (by_number)
             run->selected = numbers[i] >= question->first_run && numbers[i] <= question->last_run;
         else
-            run->selected = ended && (question->warmups || !is_warmup[i]);
+            run->selected = (ended || question->totals) && (question->warmups || !is_warmup[i]);
         chosen += run->selected;
         warmups += ended && is_warmup[i] && !run->selected && in_window;
+        unended += !ended && !run->selected && in_window;
     }
     if (!chosen && !by_number) {
         for (size_t i = 0; i < session->run_count; i++)
             session->runs[i].selected = !warmups || session->runs[i].end_ns != STORE_NULL;
+        unended = warmups ? unended : 0;
         warmups = 0;
     }
-    *warmups_left_out += by_number ? 0 : warmups;
+    answer->warmups_left_out += by_number ? 0 : warmups;
+    answer->unended_left_out += by_number ? 0 : unended;
 }
 
 static int read_runs(struct ops_reading *reading, struct scan_session *session, struct diag *diag)
@@ -101,8 +105,7 @@ static int read_runs(struct ops_reading *reading, struct scan_session *session, 
     if (rc == 0)
         rc = id_map_init(&session->run_map, numbers.items, numbers.count);
     if (rc == 0)
-        choose_runs(session, numbers.items, is_warmup.items, reading->question,
-                    &reading->answer->warmups_left_out);
+        choose_runs(session, numbers.items, is_warmup.items, reading->question, reading->answer);
     array_deinit(&numbers);
     array_deinit(&is_warmup);
     return rc;
@@ -320,7 +323,8 @@ static int measure_coverage(struct ops_answer *answer, struct scan *scan,
     answer->covered_is_exact = wall->late_count == 0;
     answer->wall_is_runs = run_ns && answer->is_per_run && !scan->sessions[0].flat;
     for (int side = 0; side < SCAN_SIDES && rc == 0; side++) {
-        bool any = scan->last_ns[side] > scan->first_ns[side];
+        /* Between sessions there is nothing to cover. */
+        bool any = scan->last_ns[side] > scan->first_ns[side] && scan->session_count == 1;
 
         answer->wall_ns[side] = any ? (double)(scan->last_ns[side] - scan->first_ns[side]) : NAN;
         if (answer->wall_is_runs)

@@ -37,19 +37,24 @@ static const char *or_unknown(const char *text)
     return text ? text : "unknown";
 }
 
-/* "10 runs (1 warm-up left out)" */
+/* "10 runs (1 warm-up and 1 that did not end left out)" */
 static void describe_runs(char *text, size_t bytes, const struct ops_answer *answer)
 {
-    char warmups[64] = "";
+    uint64_t warmups = answer->warmups_left_out, unended = answer->unended_left_out;
+    char warmups_text[48] = "", unended_text[48] = "";
 
-    if (answer->warmups_left_out)
-        snprintf(warmups, sizeof(warmups), " (%" PRIu64 " warm-up%s left out)",
-                 answer->warmups_left_out, answer->warmups_left_out == 1 ? "" : "s");
-    if (!answer->runs && !answer->warmups_left_out)
+    if (warmups)
+        snprintf(warmups_text, sizeof(warmups_text), "%" PRIu64 " warm-up%s", warmups,
+                 warmups == 1 ? "" : "s");
+    if (unended)
+        snprintf(unended_text, sizeof(unended_text), "%" PRIu64 " that did not end", unended);
+    if (!answer->runs && !warmups && !unended)
         snprintf(text, bytes, "no runs");
     else
-        snprintf(text, bytes, "%" PRIu64 " run%s%s", answer->runs, answer->runs == 1 ? "" : "s",
-                 warmups);
+        snprintf(text, bytes, "%" PRIu64 " run%s%s%s%s%s%s", answer->runs,
+                 answer->runs == 1 ? "" : "s", warmups || unended ? " (" : "", warmups_text,
+                 warmups && unended ? " and " : "", unended_text,
+                 warmups || unended ? " left out)" : "");
 }
 
 static void emit_selection(const struct report *report, const struct ops_answer *answer)
@@ -102,13 +107,21 @@ static void note_selection(const struct report *report, const struct ops_answer 
 
 static void note_denominators(const struct report *report, const struct ops_answer *answer)
 {
-    size_t count = 0;
+    size_t count = 0, labels = 0;
 
-    for (size_t i = 0; i < answer->rows.count; i++)
-        count += !answer->rows.items[i].is_label;
+    for (size_t i = 0; i < answer->rows.count; i++) {
+        const struct op_row *row = &answer->rows.items[i];
+
+        labels += row->is_label;
+        count += !row->is_label && (row->cost[OP_HOST].calls || row->cost[OP_DEVICE].calls);
+    }
     out_note(report->out, OUT_NOTE_PLAIN,
-             "Percentages are of the total device or host time of all %zu operators%s.", count,
-             report->options->top_end_key == OPS_TIME_END ? "" : ", from start to end");
+             "Percentages are of the total device or host time of all %zu operators that ran%s.",
+             count,
+             report->options->top_end_key == OPS_TIME_END ? "" : ", taken from start to end");
+    if (labels)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "Labels show the whole time of their scopes and are in no total.");
     if (report->options->top_end_key == OPS_TIME_KERN)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "kern is the time from an operator's start to its first kernel: waiting and "
@@ -133,6 +146,7 @@ static void note_runs(const struct report *report, const struct ops_answer *answ
         (struct out_fact[]){
             {"count", NULL, out_integer(OUT_INT, (int64_t)answer->runs)},
             {"warmups_left_out", NULL, out_integer(OUT_INT, (int64_t)answer->warmups_left_out)},
+            {"unended_left_out", NULL, out_integer(OUT_INT, (int64_t)answer->unended_left_out)},
             {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
             {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
             {"p50_ns", NULL, out_number(OUT_NS, values[0])},
@@ -140,8 +154,8 @@ static void note_runs(const struct report *report, const struct ops_answer *answ
             {"p99_ns", NULL, out_number(OUT_NS, values[2])},
             {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
         },
-        8);
-    if (count < 2 || report->source->kind == SOURCE_MEGENGINE)
+        9);
+    if (count < 2 || report->session_count > 1 || report->source->kind == SOURCE_MEGENGINE)
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
              "A run took %s in the mean, P50 %s, P90 %s, P99 %s (nearest rank), from %s to %s.",
@@ -309,8 +323,9 @@ static void note_left_out(const struct report *report, const struct ops_answer *
         5);
     if (answer->outside_count)
         out_note(report->out, OUT_NOTE_PLAIN,
-                 "%" PRIu64 " event%s outside of any run that ended left out; --total counts them.",
-                 answer->outside_count, answer->outside_count == 1 ? " is" : "s are");
+                 "%" PRIu64 " event%s in no run %s left out; --total counts them.",
+                 answer->outside_count, answer->outside_count == 1 ? "" : "s",
+                 answer->outside_count == 1 ? "is" : "are");
     if (answer->bad_count)
         out_note(report->out, OUT_NOTE_WARNING,
                  "%" PRIu64 " event%s left out whose op or times make no sense.", answer->bad_count,

@@ -345,6 +345,12 @@ static int explain_nothing(const struct table *table, struct diag *diag)
     return REPORT_NOTHING;
 }
 
+/* Parts and plain lines are for other programs: they come alone. */
+static bool has_footer(const struct analyze_options *options)
+{
+    return !options->dump_only_opr && options->print_only == CHOICE_NONE;
+}
+
 static int emit_side(struct table *table, enum op_side side, struct filter *filter,
                      struct diag *diag)
 {
@@ -363,6 +369,10 @@ static int emit_side(struct table *table, enum op_side side, struct filter *filt
         rc = explain_nothing(table, diag);
     else
         emit_table(table);
+    if (rc == 0 && lines.lines.count < lines.line_count && has_footer(table->report->options))
+        out_note(table->report->out, OUT_NOTE_PLAIN,
+                 "The %s table shows %zu of %zu lines; -t 0 shows all.",
+                 side == OP_DEVICE ? "device" : "host", lines.lines.count, lines.line_count);
     ops_lines_deinit(&lines);
     return rc;
 }
@@ -387,7 +397,7 @@ static int emit_parts(const struct report *report, const struct ops_answer *answ
         /* With both tables, one that has lines is an answer. */
         rc = host_rc < 0 || !device || rc == host_rc ? host_rc : 0;
     }
-    if (only == CHOICE_NONE && !has_device && !options->dump_only_opr)
+    if (!has_device && has_footer(options))
         out_note(report->out, OUT_NOTE_PLAIN,
                  "No device time was recorded: the table shows host times.");
     return rc;
@@ -412,7 +422,7 @@ int report_ops(const struct report *report, struct diag *diag)
     rc = query_ops(report->source->store, &question, &answer, diag);
     if (rc == 0)
         rc = emit_parts(report, &answer, &view, &filter, diag);
-    if (rc == 0 && !report->options->dump_only_opr && report->options->print_only == CHOICE_NONE)
+    if (rc == 0 && has_footer(report->options))
         report_footer(report, &answer);
     ops_answer_deinit(&answer);
     filter_deinit(&filter);

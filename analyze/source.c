@@ -68,13 +68,15 @@ static int parse_json(const char *path, const char *text, size_t size, cJSON **o
     cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
     size_t offset = end ? (size_t)(end - text) : 0;
 
-    if (root && strspn(end, " \t\r\n") == size - offset) {
+    if (root)
+        offset += strspn(end, " \t\r\n");
+    if (root && offset == size) {
         *out_root = root;
         return 0;
     }
     cJSON_Delete(root);
     diag_set_at(diag, -EUCLEAN, (int64_t)offset, "%s: malformed JSON at byte %zu, line %u%s", path,
-                offset, line_of(text, offset), offset >= size ? " (the text ends there)" : "");
+                offset, line_of(text, offset), offset + 1 >= size ? " (the text ends there)" : "");
     if (diag)
         diag->line = line_of(text, offset);
     return -EUCLEAN;
@@ -143,7 +145,7 @@ int source_open(const char *path, struct source *out_source, struct diag *diag)
     if (length == sizeof(head) && memcmp(head, sqlite_magic, sizeof(head)) == 0)
         rc = store_open(path, STORE_READ, &source.store, diag);
     else if (length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0)
-        rc = diag_set(diag, -EUCLEAN, "%s is compressed with gzip: %s, not compressed", path,
+        rc = diag_set(diag, -EUCLEAN, "%s is compressed: unpack it with gzip -d first; %s", path,
                       supported);
     else
         rc = open_json(path, &source, diag);
