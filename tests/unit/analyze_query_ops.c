@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums over a small store whose numbers are known: runs, warm-ups, totals, windows, sessions. */
+#include <math.h>
+
+#include "analyze/query.h"
+#include "tests/support/check.h"
+#include "tests/support/small_store.h"
+
+#define MS 1e6
+
+struct fixture {
+    struct store *store;
+    struct ops_answer answer;
+};
+
+static const int64_t hello[] = {1}, resnet[] = {2}, both[] = {1, 2};
+
+static void ask(struct fixture *fixture, const struct ops_question *question)
+{
+    struct diag diag = {0};
+
+    CHECK_OK(store_open("", STORE_MEMORY, &fixture->store, &diag));
+    small_store_fill(fixture->store);
+    if (query_ops(fixture->store, question, &fixture->answer, &diag) < 0)
+        fail_msg("%s", diag.text);
+}
+
+static void stop(struct fixture *fixture)
+{
+    ops_answer_deinit(&fixture->answer);
+    store_close(&fixture->store);
+}
+
+static const struct op_row *find(const struct fixture *fixture, const char *name)
+{
+    for (size_t i = 0; i < fixture->answer.rows.count; i++) {
+        if (strcmp(fixture->answer.rows.items[i].name, name) == 0)
+            return &fixture->answer.rows.items[i];
+    }
+    return NULL;
+}
+
+static const struct op_cost *cost_of(const struct fixture *fixture, const char *name,
+                                     enum op_side side)
+{
+    const struct op_row *row = find(fixture, name);
+
+    if (!row)
+        fail_msg("there is no %s", name);
+    return &row->cost[side];
+}
+
+static void one_run_in_the_mean(void **state)
+{
+    const struct ops_question question = {.session_ids = resnet, .session_count = 1};
+    const struct op_cost *conv;
+    struct fixture fixture;
+
+    ask(&fixture, &question);
+    conv = cost_of(&fixture, "conv1", OP_DEVICE);
+    CHECK_U64(conv->calls, 2);
+    CHECK_NEAR(conv->end_ns, 7 * MS, 0);
+    CHECK_NEAR(conv->kern_ns, 1 * MS, 0);
+    CHECK_NEAR(conv->exec_ns, 6 * MS, 0);
+    CHECK_NEAR(conv->min_ns, 6 * MS, 0);
+    CHECK_NEAR(conv->max_ns, 8 * MS, 0);
+    CHECK_NEAR(conv->computation_flop, 236027904, 0);
+    CHECK_NEAR(conv->memory_bytes, 3851008, 0);
+    CHECK_NEAR(cost_of(&fixture, "conv1", OP_HOST)->end_ns, 0.5 * MS, 0);
+    CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->end_ns, 2 * MS, 0);
+    assert_true(isnan(cost_of(&fixture, "relu1", OP_DEVICE)->kern_ns));
+    assert_true(isnan(cost_of(&fixture, "relu1", OP_DEVICE)->memory_bytes));
+    CHECK_U64(cost_of(&fixture, "load", OP_HOST)->calls, 0);
+    assert_null(find(&fixture, "prepare_data"));
+    CHECK_NEAR(fixture.answer.total_ns[OP_DEVICE], 9 * MS, 0);
+    CHECK_NEAR(fixture.answer.total_ns[OP_HOST], 0.75 * MS, 0);
+    assert_true(fixture.answer.is_per_run);
+    CHECK_U64(fixture.answer.runs, 2);
+    CHECK_U64(fixture.answer.warmups_left_out, 1);
+    CHECK_U64(fixture.answer.run_ns_count, 2);
+    CHECK_NEAR(fixture.answer.run_ns[0], 10 * MS, 0);
+    CHECK_NEAR(fixture.answer.run_ns[1], 12 * MS, 0);
+    stop(&fixture);
+}
+
+static void footer_numbers(void **state)
+{
+    const struct ops_question question = {.session_ids = resnet, .session_count = 1};
+    struct fixture fixture;
+
+    ask(&fixture, &question);
+    assert_true(fixture.answer.wall_is_runs);
+    CHECK_NEAR(fixture.answer.wall_ns[OP_DEVICE], 22 * MS, 0);
+    CHECK_NEAR(fixture.answer.covered_ns[OP_DEVICE], 18 * MS, 0);
+    CHECK_NEAR(fixture.answer.covered_ns[OP_HOST], 1.5 * MS, 0);
+    CHECK_U64(fixture.answer.event_count, 8);
+    CHECK_U64(fixture.answer.outside_count, 1);
+    CHECK_U64(fixture.answer.losses.count, 1);
+    assert_string_equal(fixture.answer.losses.items[0].lane, "worker");
+    assert_string_equal(fixture.answer.losses.items[0].reason, "ring full");
+    CHECK_U64((uint64_t)fixture.answer.losses.items[0].lost_count, 42);
+    CHECK_U64(fixture.answer.unfinished_count, 1);
+    assert_string_equal(fixture.answer.unfinished.items[0].op, "relu1");
+    assert_string_equal(fixture.answer.unfinished.items[0].lane, "worker");
+    stop(&fixture);
+}
+
+static void warmups_and_numbers(void **state)
+{
+    struct ops_question question = {.session_ids = resnet, .session_count = 1, .warmups = true};
+    struct fixture fixture;
+
+    ask(&fixture, &question);
+    CHECK_U64(fixture.answer.runs, 3);
+    CHECK_U64(fixture.answer.warmups_left_out, 0);
+    CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->end_ns, 8 * MS / 3, 1e-6);
+    stop(&fixture);
+
+    question = (struct ops_question){
+        .session_ids = resnet, .session_count = 1, .first_run = 1, .last_run = 1};
+    ask(&fixture, &question);
+    CHECK_U64(fixture.answer.runs, 1);
+    CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->end_ns, 4 * MS, 0);
+    stop(&fixture);
+}
+
+static void totals_count_what_is_outside(void **state)
+{
+    const struct ops_question question = {
+        .session_ids = resnet, .session_count = 1, .totals = true};
+    struct fixture fixture;
+
+    ask(&fixture, &question);
+    assert_false(fixture.answer.is_per_run);
+    CHECK_NEAR(cost_of(&fixture, "conv1", OP_DEVICE)->end_ns, 14 * MS, 0);
+    CHECK_NEAR(cost_of(&fixture, "conv1", OP_DEVICE)->computation_flop, 2 * 236027904.0, 0);
+    CHECK_NEAR(cost_of(&fixture, "load", OP_HOST)->end_ns, 5 * MS, 0);
+    CHECK_U64(fixture.answer.outside_count, 0);
+    stop(&fixture);
+}
+
+static void nested_and_without_runs(void **state)
+{
+    struct ops_question question = {.session_ids = hello, .session_count = 1};
+    struct fixture fixture;
+
+    ask(&fixture, &question);
+    assert_false(fixture.answer.is_per_run);
+    CHECK_NEAR(cost_of(&fixture, "outer", OP_HOST)->end_ns, 18 * MS, 0);
+    CHECK_NEAR(cost_of(&fixture, "inner", OP_HOST)->end_ns, 12 * MS, 0);
+    CHECK_NEAR(fixture.answer.total_ns[OP_HOST], 30 * MS, 0);
+    assert_true(isnan(fixture.answer.total_ns[OP_DEVICE]));
+    CHECK_NEAR(fixture.answer.wall_ns[OP_HOST], 34 * MS, 0);
+    CHECK_NEAR(fixture.answer.covered_ns[OP_HOST], 30 * MS, 0);
+    assert_null(find(&fixture, "phase one"));
+    stop(&fixture);
+
+    question.labels = true;
+    ask(&fixture, &question);
+    CHECK_NEAR(cost_of(&fixture, "phase one", OP_HOST)->end_ns, 36 * MS, 0);
+    CHECK_NEAR(fixture.answer.total_ns[OP_HOST], 30 * MS, 0);
+    stop(&fixture);
+}
+
+static void window_cuts_by_start(void **state)
+{
+    struct selection_window window;
+    const struct ops_question question = {
+        .session_ids = hello, .session_count = 1, .window = &window, .totals = true};
+    struct fixture fixture;
+
+    CHECK_OK(selection_parse_window("12ms..24ms", &window, NULL));
+    ask(&fixture, &question);
+    CHECK_U64(cost_of(&fixture, "outer", OP_HOST)->calls, 1);
+    CHECK_U64(cost_of(&fixture, "inner", OP_HOST)->calls, 1);
+    stop(&fixture);
+    CHECK_OK(selection_parse_window("-5ms..", &window, NULL));
+    ask(&fixture, &question);
+    CHECK_U64(fixture.answer.event_count, 0);
+    stop(&fixture);
+}
+
+static void sessions_are_merged(void **state)
+{
+    const struct ops_question question = {.session_ids = both, .session_count = 2, .totals = true};
+    const int64_t twice[] = {2, 2};
+    const struct ops_question same = {.session_ids = twice, .session_count = 1};
+    struct fixture fixture;
+
+    ask(&fixture, &question);
+    CHECK_U64(fixture.answer.rows.count, 5);
+    CHECK_NEAR(cost_of(&fixture, "outer", OP_HOST)->end_ns, 18 * MS, 0);
+    CHECK_NEAR(cost_of(&fixture, "conv1", OP_DEVICE)->end_ns, 14 * MS, 0);
+    stop(&fixture);
+    ask(&fixture, &same);
+    CHECK_U64(fixture.answer.rows.count, 3);
+    stop(&fixture);
+}
+
+static void the_same_op_of_two_sessions_is_one_row(void **state)
+{
+    const struct ops_question question = {
+        .session_ids = (const int64_t[]){2, 3}, .session_count = 2, .totals = true};
+    struct store_session session = {.session_id = 3,
+                                    .uuid = {3},
+                                    .start_ns = SMALL_STORE_SECOND_NS,
+                                    .end_ns = SMALL_STORE_SECOND_NS,
+                                    .pid = 1,
+                                    .uid = 1,
+                                    .clock = "tsc",
+                                    .source = "live"};
+    struct store_lane lane = {9, 3, 1, "queue", "worker", "cpu:0", 1};
+    struct store_op op = {.op_id = 20,
+                          .session_id = 3,
+                          .client_op = 1,
+                          .model_id = STORE_NULL,
+                          .name = "relu1",
+                          .type = "Relu",
+                          .node_id = "1",
+                          .device = "cpu:0",
+                          .input_shapes = "[[null,64,112,112]]",
+                          .input_dtypes = "[\"f32\"]",
+                          .computation_flop = STORE_NULL,
+                          .memory_bytes = STORE_NULL,
+                          .workspace_bytes = STORE_NULL};
+    const struct store_event event = {9,       20,         STORE_NULL, SMALL_STORE_SECOND_NS,
+                                      1000000, STORE_NULL, STORE_NULL, STORE_NULL};
+    struct fixture fixture;
+    struct diag diag = {0};
+
+    CHECK_OK(store_open("", STORE_MEMORY, &fixture.store, &diag));
+    small_store_fill(fixture.store);
+    CHECK_OK(store_begin(fixture.store, &diag));
+    CHECK_OK(store_put_session(fixture.store, &session, &diag));
+    CHECK_OK(store_put_lane(fixture.store, &lane, &diag));
+    CHECK_OK(store_put_op(fixture.store, &op, &diag));
+    CHECK_OK(store_add_events(fixture.store, &event, 1, &diag));
+    CHECK_OK(store_commit(fixture.store, &diag));
+    CHECK_OK(query_ops(fixture.store, &question, &fixture.answer, &diag));
+    CHECK_U64(fixture.answer.rows.count, 3);
+    CHECK_U64(cost_of(&fixture, "relu1", OP_DEVICE)->calls, 3);
+    CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->end_ns, 5 * MS, 0);
+    CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->min_ns, 1 * MS, 0);
+    stop(&fixture);
+}
+
+static void sessions_are_listed(void **state)
+{
+    struct session_rows sessions;
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
+    CHECK_OK(query_sessions(store, &sessions, &diag));
+    CHECK_U64(sessions.rows.count, 0);
+    session_rows_deinit(&sessions);
+    small_store_fill(store);
+    CHECK_OK(query_sessions(store, &sessions, &diag));
+    CHECK_U64(sessions.rows.count, 2);
+    assert_string_equal(sessions.rows.items[1].models, "resnet");
+    CHECK_U64((uint64_t)sessions.rows.items[1].run_count, 4);
+    CHECK_U64((uint64_t)sessions.rows.items[1].warmup_count, 1);
+    CHECK_U64((uint64_t)sessions.rows.items[1].lost_count, 42);
+    assert_string_equal(sessions.rows.items[1].end_reason, "died");
+    session_rows_deinit(&sessions);
+    store_close(&store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_run_in_the_mean),
+        cmocka_unit_test(footer_numbers),
+        cmocka_unit_test(warmups_and_numbers),
+        cmocka_unit_test(totals_count_what_is_outside),
+        cmocka_unit_test(nested_and_without_runs),
+        cmocka_unit_test(window_cuts_by_start),
+        cmocka_unit_test(sessions_are_merged),
+        cmocka_unit_test(the_same_op_of_two_sessions_is_one_row),
+        cmocka_unit_test(sessions_are_listed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
