@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that profile_analyze refuses: one sentence on stderr, nothing on stdout, and the exit
+ * status that its manual page states. */
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/small_store.h"
+#include "tests/support/temp.h"
+#include "tests/support/wait.h"
+
+enum { ARGUMENTS_MAX = 8 };
+
+struct error_case {
+    int status;
+    const char *sentence; /* part of it */
+    const char *arguments[ARGUMENTS_MAX];
+};
+
+static const struct error_case cases[] = {
+    /* sources */
+    {3, "cannot open nowhere.json: No such file", {"nowhere.json"}},
+    {3, "/optrace/optrace.db yet: start optraced and record something", {NULL}},
+    {3, "cannot read .: Is a directory", {"."}},
+    {3, "empty.json is empty", {"empty.json"}},
+    {3, "text.txt is neither SQLite nor JSON: supported are", {"text.txt"}},
+    {3, "array.json: malformed JSON at byte 7, line 2", {"array.json"}},
+    {3, "cut.json: malformed JSON at byte 24, line 1 (the text ends there)", {"cut.json"}},
+    {3, "tail.json: malformed JSON at byte 4, line 3", {"tail.json"}},
+    {3, "chrome.json is a Chrome trace: supported are", {"chrome.json"}},
+    {3, "events.json is a Chrome trace", {"events.json"}},
+    {3, "other.json is JSON, but no profile that is known here", {"other.json"}},
+    {3, "graph.json has \"graph_exec\" but no \"profiler\"", {"graph.json"}},
+    {3, "half.json has \"profiler\" but no \"graph_exec\"", {"half.json"}},
+    {3, "profiler.host.5 has no operator", {"dangling.json"}},
+    {3, "trace.json.gz is compressed: unpack it", {"trace.json.gz"}},
+    {3, "newer", {"future.db"}},
+    {3, "other.db", {"other.db"}},
+    {3, "damaged.db", {"damaged.db"}},
+    /* nothing there */
+    {1, "empty.db holds no session yet", {"empty.db"}},
+    {1, "empty.db holds no session yet", {"empty.db", "--list"}},
+    {1, "there is no session 99: --list shows", {"store.db", "--session", "99"}},
+    {1, "none of the 2 operators with a device time matches", {"store.db", "--type", "conv"}},
+    {1, "none of the 2 operators", {"store.db", "--opr-name", "nv"}},
+    {1, "none of the 2 operators", {"store.db", "--min-time", "1"}},
+    {1, "no event belongs to the runs", {"store.db", "--runs", "90.."}},
+    {1, "no operator has a device time", {"store.db", "--time", "10h.."}},
+    {1, "no operator has a device time", {"store.db", "--session", "1", "--print-only", "device"}},
+    /* wrong use */
+    {2, "did you mean computation?", {"store.db", "--order-by", "computations"}},
+    {2, "there are time, cumulative, end", {"store.db", "--order-by", "+xyzzy"}},
+    {2,
+     "\"a(\" is no regular expression: missing closing parenthesis at character 2",
+     {"store.db", "--opr-name", "a("}},
+    {2, "--aggregate-by needs --aggregate", {"store.db", "--aggregate-by", "type"}},
+    {2, "--session takes a number, last or all", {"store.db", "--session", "first"}},
+    {2, "\"3..1\" is no range of runs", {"store.db", "--runs", "3..1"}},
+    {2, "\"5 s\" is no time", {"store.db", "--time", "5 s.."}},
+    {2, "did you mean '--order-by'?", {"store.db", "--order-bye", "time"}},
+    {2, "unexpected argument 'b.db'", {"a.db", "b.db"}},
+    {2, "max|min|sum|mean", {"store.db", "--aggregate", "median"}},
+    /* SQL */
+    {2, "--sql only reads: not authorized", {"store.db", "--sql", "DELETE FROM event"}},
+    {2, "--sql only reads", {"store.db", "--sql", "ATTACH 'x.db' AS x"}},
+    {2, "--sql only reads", {"store.db", "--sql", "PRAGMA journal_mode = DELETE"}},
+    {2, "--sql only reads", {"profile.db", "--sql", "CREATE TABLE x(a)"}},
+    {2, "load_extension", {"store.db", "--sql", "SELECT load_extension('x.so')"}},
+    {2, "no such column: colour", {"store.db", "--sql", "SELECT colour FROM event"}},
+    {2, "syntax error", {"store.db", "--sql", "SELEKT 1"}},
+    {2, "\"SELECT 2\" is left over", {"store.db", "--sql", "SELECT 1; SELECT 2"}},
+    {2, "there is no query", {"store.db", "--sql", " "}},
+    /* writing the report */
+    {4, "cannot write nowhere/report: No such file", {"store.db", "-o", "nowhere/report"}},
+    {4, "cannot write /dev/full: No space left", {"store.db", "-o", "/dev/full"}},
+    {4,
+     "cannot write the report: No space left",
+     {"store.db", "-o", "/dev/full", "--format", "csv", "--sql", "SELECT * FROM event"}},
+};
+
+struct fixture {
+    char *dir, *program;
+};
+
+static void write_text(const struct fixture *fixture, const char *name, const char *text)
+{
+    free(temp_write(fixture->dir, name, text, strlen(text)));
+}
+
+static void make_database(const struct fixture *fixture, const char *name, bool is_small_store,
+                          const char *sql)
+{
+    char *path = temp_path(fixture->dir, name);
+    sqlite3 *db;
+
+    if (is_small_store)
+        small_store_make(path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+    free(path);
+}
+
+/* A store whose pages behind the first are overwritten. */
+static void make_damaged(const struct fixture *fixture)
+{
+    char *path = temp_path(fixture->dir, "damaged.db");
+    size_t size;
+    char *bytes;
+
+    small_store_make(path);
+    bytes = temp_read(path, &size);
+    memset(bytes + 32768, 0x55, size - 32768);
+    free(path);
+    free(temp_write(fixture->dir, "damaged.db", bytes, size));
+    free(bytes);
+}
+
+static void make_empty(const struct fixture *fixture)
+{
+    char *path = temp_path(fixture->dir, "empty.db");
+    struct store *store = NULL;
+    struct diag diag = {0};
+
+    CHECK_OK(store_open(path, STORE_WRITE, &store, &diag));
+    store_close(&store);
+    free(path);
+}
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    fixture->dir = temp_create();
+    fixture->program = place_program("analyze/profile_analyze");
+    write_text(fixture, "empty.json", " \n");
+    write_text(fixture, "text.txt", "Hello\n");
+    write_text(fixture, "array.json", "[1,\n[2,,3]]");
+    write_text(fixture, "cut.json", "{\"profiler\": {\"device\": {");
+    write_text(fixture, "tail.json", "{}\n\n{}");
+    write_text(fixture, "chrome.json", "[{\"name\":\"a\",\"ph\":\"X\",\"ts\":1}]");
+    write_text(fixture, "events.json", "{\"traceEvents\":[]}");
+    write_text(fixture, "other.json", "{\"a\":1}");
+    write_text(fixture, "graph.json", "{\"graph_exec\":{}}");
+    write_text(fixture, "half.json", "{\"profiler\":{\"device\":{}}}");
+    write_text(fixture, "dangling.json", "{\"profiler\":{\"host\":{\"5\":{}}},\"graph_exec\":{}}");
+    write_text(fixture, "trace.json.gz", "\x1f\x8b\x08");
+    make_database(fixture, "store.db", true, "SELECT 1");
+    make_database(fixture, "profile.db", true, "SELECT 1");
+    make_database(fixture, "future.db", true,
+                  "UPDATE meta SET value = '99.0' WHERE key = 'schema_version'");
+    make_database(fixture, "other.db", false, "CREATE TABLE fruit(name)");
+    make_damaged(fixture);
+    make_empty(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+static void check_complaint(const struct error_case *wanted, const struct child_result *result)
+{
+    const char *first = wanted->arguments[0] ? wanted->arguments[0] : "(no file)";
+    size_t lines = 0;
+
+    if (result->status != wanted->status)
+        fail_msg("%s, wanted \"%s\": status %d, not %d: %s", first, wanted->sentence,
+                 result->status, wanted->status, result->err);
+    CHECK_CONTAINS(result->err, wanted->sentence);
+    assert_memory_equal(result->err, "profile_analyze: ", 17);
+    assert_string_equal(result->out, "");
+    for (const char *at = result->err; *at; at++)
+        lines += *at == '\n';
+    /* After wrong use a second line leads to --help. */
+    assert_int_equal(lines, wanted->status == 2 ? 2 : 1);
+}
+
+static void mistakes_get_one_sentence(void **state)
+{
+    struct fixture *fixture = *state;
+    char state_home[256];
+    const char *const environment[] = {state_home, "OPTRACE_STORE", NULL};
+    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+
+    snprintf(state_home, sizeof(state_home), "XDG_STATE_HOME=%s", fixture->dir);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+        struct child_result result;
+
+        for (size_t k = 0; k < ARGUMENTS_MAX && cases[i].arguments[k]; k++)
+            argv[k + 1] = cases[i].arguments[k];
+        result = child_run(argv, &options);
+        check_complaint(&cases[i], &result);
+        child_result_deinit(&result);
+    }
+}
+
+static void no_file_without_an_answer(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct child_options options = {.directory = fixture->dir};
+    const char *argv[] = {fixture->program, "store.db", "--type", "x", "-o", "report", NULL};
+    struct child_result result = child_run(argv, &options);
+    char *path = temp_path(fixture->dir, "report");
+
+    assert_int_equal(result.status, 1);
+    assert_int_not_equal(access(path, F_OK), 0);
+    free(path);
+    child_result_deinit(&result);
+}
+
+static int run_as_nobody(void *context)
+{
+    const struct fixture *fixture = context;
+    char *store = temp_path(fixture->dir, "store.db");
+
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+        return 99;
+    execl(fixture->program, fixture->program, store, (char *)NULL);
+    return 98;
+}
+
+static void permission_is_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+    char *store = temp_path(fixture->dir, "store.db");
+    struct child child;
+
+    chmod(store, 0);
+    child_start_function(&child, run_as_nobody, fixture);
+    assert_int_equal(child_wait(&child, WAIT_MS), 4);
+    CHECK_CONTAINS(child.err, "store.db: Permission denied");
+    child_deinit(&child);
+    chmod(store, 0600);
+    free(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mistakes_get_one_sentence),
+        cmocka_unit_test(no_file_without_an_answer),
+        cmocka_unit_test(permission_is_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}

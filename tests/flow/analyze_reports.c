@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What profile_analyze prints, against tests/golden/analyze/. Sources are a MegEngine profile made
+ * for this test and the small store; both have short names in the folder where the program runs.
+ */
+#include <string.h>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/golden.h"
+#include "tests/support/place.h"
+#include "tests/support/small_store.h"
+#include "tests/support/temp.h"
+
+enum { ARGUMENTS_MAX = 12 };
+
+struct report_case {
+    const char *golden;
+    const char *arguments[ARGUMENTS_MAX];
+};
+
+static const struct report_case cases[] = {
+    /* MegEngine's profile: its flags, its layout */
+    {"default.txt", {"profile.json"}},
+    {"sample_row.txt", {"profile.json", "--type", "Elemwise", "-t", "1"}},
+    {"all_with_host.txt", {"profile.json", "-t", "0", "--show-host", "--copy-time"}},
+    {"sum_by_type.txt", {"profile.json", "-t0", "--aggregate", "sum", "--aggregate-by", "type"}},
+    {"mean_of_all.txt", {"profile.json", "--aggregate", "mean", "--print-only", "device"}},
+    {"max_by_type_kern.txt",
+     {"profile.json", "--aggregate=max", "--aggregate-by=type", "--top-end-key", "kern"}},
+    {"order_flops.txt", {"profile.json", "--order-by", "FLOPS", "-t0", "--print-only", "device"}},
+    {"order_computation_up.txt",
+     {"profile.json", "--order-by", "+computation", "-t0", "--dump-only-opr"}},
+    {"drop_from_the_end.txt", {"profile.json", "-t", "-4", "--dump-only-opr"}},
+    {"filters.txt",
+     {"profile.json", "--opr-name", ".*conv", "--input-dtype", "Float32", "--min-time", "0.0005",
+      "--max-time", "0.002", "--print-only", "device"}},
+    {"exec_host.txt", {"profile.json", "--top-end-key", "exec", "--print-only", "host"}},
+    {"summary.txt", {"profile.json", "--print-only", "summary"}},
+    {"dump_types.txt",
+     {"profile.json", "--dump-only-opr", "--aggregate", "sum", "--aggregate-by", "type", "-t0"}},
+    {"wiki.txt", {"profile.json", "--wiki", "-t0"}},
+    {"confluence_without_computation.txt",
+     {"profile.json", "--confluence", "--type", "Softmax", "--print-only", "device"}},
+    {"profile.json.txt", {"profile.json", "--format", "json", "-t", "2"}},
+    {"profile.csv.txt", {"profile.json", "--format", "csv", "-t", "0"}},
+    {"summary.csv.txt", {"profile.json", "--format", "csv", "--print-only", "summary"}},
+    {"ascii.txt", {"profile.json", "--ascii", "-t", "1", "--color", "always"}},
+    /* the store: runs, losses, death */
+    {"store.txt", {"store.db"}},
+    {"store_total.txt", {"store.db", "--total", "--show-host", "--warmup"}},
+    {"store_runs.txt", {"store.db", "--runs", "3", "-t1"}},
+    {"store_window.txt", {"store.db", "--time", "55ms..70ms"}},
+    {"store_host_only.txt", {"store.db", "--session", "1"}},
+    {"store_labels.txt", {"store.db", "--session", "1", "--type", "label"}},
+    {"store_all_sessions.txt", {"store.db", "--session", "all", "--show-host", "-t0"}},
+    {"store.json.txt", {"store.db", "--format", "json", "--show-host"}},
+    {"store_list.txt", {"store.db", "--list"}},
+    {"store_list.json.txt", {"store.db", "--list", "--format", "json"}},
+    {"sql.txt", {"store.db", "--sql", "SELECT op_id, name, type, node_id, 1.5 AS x FROM op"}},
+    {"sql.csv.txt",
+     {"store.db", "--format", "csv", "--sql", "SELECT 'a \"b\", c' AS t, NULL AS n, 2 AS i"}},
+    {"sql_on_profile.json.txt",
+     {"profile.json", "--format", "json", "--sql",
+      "SELECT name, kind, device FROM lane ORDER BY lane_id"}},
+};
+
+struct fixture {
+    char *dir, *program;
+};
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    char *source = place_source("tests/golden/analyze/profile.json");
+    char *store;
+    char *bytes;
+    size_t size;
+
+    fixture->dir = temp_create();
+    fixture->program = place_program("analyze/profile_analyze");
+    bytes = temp_read(source, &size);
+    free(temp_write(fixture->dir, "profile.json", bytes, size));
+    store = temp_path(fixture->dir, "store.db");
+    small_store_make(store);
+    free(store);
+    free(bytes);
+    free(source);
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+static struct child_result run(const struct fixture *fixture, const char *const *arguments)
+{
+    static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
+    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
+        argv[i + 1] = arguments[i];
+    return child_run(argv, &options);
+}
+
+static void reports_look_as_agreed(void **state)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct child_result result = run(*state, cases[i].arguments);
+        char name[128];
+        char *all;
+
+        if (result.status != 0)
+            fail_msg("%s: status %d, %s", cases[i].golden, result.status, result.err);
+        /* What went to stderr stands below a line, so that nothing hides there. */
+        assert_true(asprintf(&all, "%s%s%s", result.out, result.err[0] ? "--- stderr\n" : "",
+                             result.err) >= 0);
+        snprintf(name, sizeof(name), "analyze/%s", cases[i].golden);
+        golden_check(name, all, strlen(all));
+        free(all);
+        child_result_deinit(&result);
+    }
+}
+
+static void output_goes_to_a_file(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *const to_file[] = {"profile.json", "-o", "report.txt", NULL};
+    const char *const to_stdout[] = {"profile.json", NULL};
+    struct child_result file = run(fixture, to_file), screen = run(fixture, to_stdout);
+    char *path = temp_path(fixture->dir, "report.txt");
+    char *text = temp_read(path, NULL);
+
+    assert_int_equal(file.status, 0);
+    assert_string_equal(file.out, "");
+    assert_string_equal(text, screen.out);
+    free(text);
+    free(path);
+    child_result_deinit(&file);
+    child_result_deinit(&screen);
+}
+
+static void default_store_is_found(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const environment[] = {"OPTRACE_STORE=store.db", NULL};
+    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const char *argv[] = {fixture->program, "--print-only", "summary", NULL};
+    struct child_result result = child_run(argv, &options);
+
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "total device time  0.009");
+    child_result_deinit(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reports_look_as_agreed),
+        cmocka_unit_test(output_goes_to_a_file),
+        cmocka_unit_test(default_store_is_found),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
