@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening stores: new ones, those of others, damaged ones, and who may write. */
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schema/store.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 #include "tests/support/wait.h"
 
@@ -21,18 +20,6 @@ static int remove_place(void **state)
 {
     temp_destroy((char **)state);
     return 0;
-}
-
-/* Open, expecting success. */
-static struct store *open_store(const char *path, enum store_mode mode)
-{
-    struct store *store = NULL;
-    struct diag diag = {0};
-    int rc = store_open(path, mode, &store, &diag);
-
-    if (rc < 0)
-        fail_msg("store_open: %d: %s", rc, diag.text);
-    return store;
 }
 
 /* Open, expecting this error and a sentence with this part. */
@@ -49,32 +36,10 @@ static void check_refused(const char *path, enum store_mode mode, int error, con
 
 static void make_store(const char *path)
 {
-    struct store *store = open_store(path, STORE_WRITE);
+    struct store *store = store_support_open(path, STORE_WRITE);
 
     store_close(&store);
     assert_null(store);
-}
-
-static void run_sql(const char *path, const char *sql)
-{
-    sqlite3 *db;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-}
-
-static int64_t query_int(struct store *store, const char *sql)
-{
-    sqlite3_stmt *statement;
-    int64_t value;
-
-    if (sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(store_handle(store)));
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return value;
 }
 
 static void a_new_store_is_private_and_complete(void **state)
@@ -86,24 +51,26 @@ static void a_new_store_is_private_and_complete(void **state)
     struct stat status;
 
     umask(0);
-    store = open_store(path, STORE_WRITE);
+    store = store_support_open(path, STORE_WRITE);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     assert_int_equal(stat(wal, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     assert_int_equal(stat(shm, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
-    CHECK_U64(query_int(store, "PRAGMA page_size"), 32768);
-    CHECK_U64(query_int(store, "PRAGMA synchronous"), 1);
-    CHECK_U64(query_int(store, "PRAGMA application_id"), 0x4f545243);
-    CHECK_U64(query_int(store, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode='wal'"),
+    CHECK_U64(store_support_int(store, "PRAGMA page_size"), 32768);
+    CHECK_U64(store_support_int(store, "PRAGMA synchronous"), 1);
+    CHECK_U64(store_support_int(store, "PRAGMA application_id"), 0x4f545243);
+    CHECK_U64(store_support_int(
+                  store, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode='wal'"),
               1);
-    CHECK_U64(query_int(store, "SELECT value='1.0' FROM meta WHERE key='schema_version'"), 1);
+    CHECK_U64(store_support_int(store, "SELECT value='1.0' FROM meta WHERE key='schema_version'"),
+              1);
     store_close(&store);
     assert_int_equal(access(wal, F_OK), -1); /* all of it is in the file */
 
-    store = open_store(path, STORE_READ);
-    CHECK_U64(query_int(store, "SELECT count(*) FROM v_event"), 0);
+    store = store_support_open(path, STORE_READ);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM v_event"), 0);
     store_close(&store);
     free(shm);
     free(wal);
@@ -121,7 +88,7 @@ static void what_is_not_a_store_is_refused(void **state)
     check_refused(path, STORE_READ, -EUCLEAN, "is not an SQLite file");
     check_refused(path, STORE_WRITE, -EUCLEAN, "is not an SQLite file");
     assert_int_equal(access(lock, F_OK), -1);
-    run_sql(foreign, "CREATE TABLE bookmark(url TEXT)");
+    store_support_run(foreign, "CREATE TABLE bookmark(url TEXT)");
     check_refused(foreign, STORE_READ, -EUCLEAN, "not a store of optrace");
     check_refused(foreign, STORE_WRITE, -EUCLEAN, "not a store of optrace");
     check_refused(*state, STORE_READ, -EISDIR, "is a directory");
@@ -156,8 +123,8 @@ static void an_empty_file_becomes_a_store(void **state)
     struct store *store;
 
     check_refused(path, STORE_READ, -ENOENT, "nothing was recorded");
-    store = open_store(path, STORE_WRITE);
-    CHECK_U64(query_int(store, "SELECT count(*) FROM session"), 0);
+    store = store_support_open(path, STORE_WRITE);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM session"), 0);
     store_close(&store);
     free(path);
 }
@@ -170,7 +137,7 @@ static void names_that_sqlite_would_interpret_are_files(void **state)
     assert_int_equal(chdir(*state), 0);
     make_store("file:x?mode=memory");
     assert_int_equal(access("file:x?mode=memory", F_OK), 0);
-    store = open_store(":memory:", STORE_WRITE);
+    store = store_support_open(":memory:", STORE_WRITE);
     assert_int_equal(access(":memory:", F_OK), 0);
     store_close(&store);
     assert_int_equal(chdir(here), 0);
@@ -180,24 +147,24 @@ static void names_that_sqlite_would_interpret_are_files(void **state)
 static void only_one_may_write(void **state)
 {
     char *path = temp_path(*state, "store.db");
-    struct store *first = open_store(path, STORE_WRITE);
+    struct store *first = store_support_open(path, STORE_WRITE);
     struct store *reader;
     char pid_text[40];
 
     snprintf(pid_text, sizeof(pid_text), "process %ld is writing", (long)getpid());
     check_refused(path, STORE_WRITE, -EBUSY, pid_text);
-    reader = open_store(path, STORE_READ);
+    reader = store_support_open(path, STORE_READ);
     store_close(&reader);
     check_refused(path, STORE_WRITE, -EBUSY, pid_text);
     store_close(&first);
-    first = open_store(path, STORE_WRITE);
+    first = store_support_open(path, STORE_WRITE);
     store_close(&first);
     free(path);
 }
 
 static int hold_store(void *context)
 {
-    struct store *store = open_store(context, STORE_WRITE);
+    struct store *store = store_support_open(context, STORE_WRITE);
 
     printf("ready\n");
     fflush(stdout);
@@ -227,16 +194,17 @@ static void a_newer_major_is_refused_and_a_newer_minor_is_not(void **state)
     struct store *store;
 
     make_store(path);
-    run_sql(path, "UPDATE meta SET value='2.0' WHERE key='schema_version'");
+    store_support_run(path, "UPDATE meta SET value='2.0' WHERE key='schema_version'");
     check_refused(path, STORE_READ, -EPROTO, "its schema version is 2.0, this program knows 1.0");
     check_refused(path, STORE_WRITE, -EPROTO, "newer optrace");
-    run_sql(path, "UPDATE meta SET value='1.7' WHERE key='schema_version'");
-    store = open_store(path, STORE_READ);
+    store_support_run(path, "UPDATE meta SET value='1.7' WHERE key='schema_version'");
+    store = store_support_open(path, STORE_READ);
     store_close(&store);
-    store = open_store(path, STORE_WRITE);
-    CHECK_U64(query_int(store, "SELECT value='1.7' FROM meta WHERE key='schema_version'"), 1);
+    store = store_support_open(path, STORE_WRITE);
+    CHECK_U64(store_support_int(store, "SELECT value='1.7' FROM meta WHERE key='schema_version'"),
+              1);
     store_close(&store);
-    run_sql(path, "UPDATE meta SET value='one' WHERE key='schema_version'");
+    store_support_run(path, "UPDATE meta SET value='one' WHERE key='schema_version'");
     check_refused(path, STORE_READ, -EUCLEAN, "schema version is 'one'");
     free(path);
 }
@@ -268,8 +236,8 @@ static void permissions_hold(void **state)
     char *new_path = temp_path(shared_dir, "new.db");
     struct store *store;
 
-    store = open_store(store_path, STORE_READ);
-    CHECK_U64(query_int(store, "SELECT count(*) FROM session"), 1);
+    store = store_support_open(store_path, STORE_READ);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM session"), 1);
     store_close(&store);
     check_refused(store_path, STORE_WRITE, -EACCES, store_path);
     check_refused(secret, STORE_READ, -EACCES, "ermission denied");
@@ -300,7 +268,7 @@ static void a_read_only_directory_can_be_read(void **state)
     char *secret = temp_path(*state, "secret.db");
     int status;
 
-    store = open_store(path, STORE_WRITE);
+    store = store_support_open(path, STORE_WRITE);
     CHECK_OK(store_begin(store, &diag));
     CHECK_OK(store_put_session(store, &session, &diag));
     CHECK_OK(store_commit(store, &diag));

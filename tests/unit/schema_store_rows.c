@@ -5,25 +5,12 @@
 
 #include "schema/store_private.h"
 #include "tests/support/check.h"
+#include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
 static struct store *open_memory(void)
 {
-    struct store *store = NULL;
-    struct diag diag = {0};
-
-    CHECK_OK(store_open(NULL, STORE_MEMORY, &store, &diag));
-    return store;
-}
-
-static int64_t query_int(struct store *store, const char *sql)
-{
-    struct diag diag = {0};
-    int64_t value = 0;
-
-    if (store_query_int(store, sql, &value, &diag) < 0)
-        fail_msg("%s: %s", sql, diag.text);
-    return value;
+    return store_support_open(NULL, STORE_MEMORY);
 }
 
 static void check_integrity(struct store *store, const char *schema)
@@ -165,7 +152,7 @@ static void check_count(struct store *store, const int64_t *values, size_t count
     CHECK_OK(store_rows_copy(store, rows, values, count, &diag));
     CHECK_U64(rows->leaf_count, leaf_count);
     check_integrity(store, "seg_event");
-    CHECK_U64(query_int(store, "SELECT count(*) FROM seg_event.event"), count);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM seg_event.event"), count);
     CHECK_OK(store_commit(store, &diag));
 }
 
@@ -222,9 +209,10 @@ static void the_largest_image_is_whole(void **state)
     CHECK_OK(store_rows_add(store, rows, values, count, &diag)); /* in two parts */
     CHECK_OK(store_commit(store, &diag));
     assert_false(rows->is_refused);
-    CHECK_U64(query_int(store, "SELECT count(*) FROM event"), count + ROWS_IMAGE_MAX);
-    CHECK_U64(query_int(store, "SELECT count(*) FROM event WHERE bytes IS NULL OR lane_id + 7 <> "
-                               "bytes"),
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM event"), count + ROWS_IMAGE_MAX);
+    CHECK_U64(store_support_int(store,
+                                "SELECT count(*) FROM event WHERE bytes IS NULL OR lane_id + 7 <> "
+                                "bytes"),
               0);
     check_integrity(store, "main");
     store_close(&store);
@@ -249,8 +237,8 @@ static void large_images_hold_the_same(void **state)
         CHECK_OK(store_rows_add(store, rows, values, count, &diag));
         CHECK_OK(store_commit(store, &diag));
     }
-    CHECK_U64(query_int(store, "SELECT count(*) FROM event"), 3 * count);
-    CHECK_U64(query_int(store, "SELECT count(DISTINCT start_ns) FROM event"), count);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM event"), 3 * count);
+    CHECK_U64(store_support_int(store, "SELECT count(DISTINCT start_ns) FROM event"), count);
     check_integrity(store, "main");
     store_close(&store);
     free(values);
@@ -304,7 +292,8 @@ static void a_table_of_another_shape_is_refused(void **state)
     CHECK_OK(store_rows_add(store, &store->rows[STORE_ROWS_EVENT], values, ROWS_COPY_MIN, &diag));
     assert_true(store->rows[STORE_ROWS_EVENT].is_refused);
     CHECK_OK(store_commit(store, &diag));
-    CHECK_U64(query_int(store, "SELECT count(*) FROM event WHERE extra IS NULL"), ROWS_COPY_MIN);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM event WHERE extra IS NULL"),
+              ROWS_COPY_MIN);
     store_close(&store);
 }
 
@@ -324,7 +313,7 @@ static void special_reals_are_the_same(void **state)
     }
     add_both(pages, inserts, STORE_ROWS_COUNTER, counters, 100);
     check_same(pages, inserts, "counter", 5, true);
-    CHECK_U64(query_int(pages, "SELECT count(*) FROM counter WHERE value IS NULL"), 10);
+    CHECK_U64(store_support_int(pages, "SELECT count(*) FROM counter WHERE value IS NULL"), 10);
     store_close(&pages);
     store_close(&inserts);
 }
