@@ -138,11 +138,10 @@ void store_support_check_accounts(struct store *store)
     CHECK_U64(store_support_int(store, "SELECT sum(last_rowid - first_rowid + 1) FROM event_batch"),
               store_support_int(store, "SELECT count(*) FROM event"));
     CHECK_U64(store_support_int(store,
-                                "SELECT count(*) FROM event e WHERE NOT EXISTS (SELECT 1 FROM"
-                                " event_batch b WHERE e.rowid BETWEEN b.first_rowid AND"
-                                " b.last_rowid AND e.start_ns BETWEEN b.start_ns AND b.end_ns AND"
-                                " e.start_ns + coalesce(e.dur_ns, 0) <= b.end_ns)"),
-              0);
+                                "SELECT count(*) FROM event_batch b CROSS JOIN event e ON e.rowid"
+                                " BETWEEN b.first_rowid AND b.last_rowid WHERE e.start_ns >="
+                                " b.start_ns AND e.start_ns + coalesce(e.dur_ns, 0) <= b.end_ns"),
+              store_support_int(store, "SELECT count(*) FROM event"));
     CHECK_U64(store_support_int(
                   store,
                   "SELECT count(*) FROM (SELECT op_id, kind, start_ns / 10000000000 * 10000000000,"

@@ -21,7 +21,7 @@ enum {
     OPS = 10,
     TRANSACTION_EVENTS_MAX = 3000,
     ROUNDS = 120, /* half of them dying at a write */
-    ROUNDS_PER_FILE = 20,
+    ROUNDS_PER_FILE = 10,
 };
 
 static char *path;
@@ -154,7 +154,7 @@ static void nothing_committed_is_lost_or_torn(void **state)
         child_start_function(&child, write_until_death, &death);
         if (!death.write_number) {
             assert_true(wait_until(has_moved_on, &before, WAIT_MS));
-            usleep((useconds_t)(random_u64() % 10000));
+            usleep((useconds_t)(random_u64() % 5000));
             kill(child.pid, SIGKILL);
         }
         status = child_wait(&child, WAIT_MS);
