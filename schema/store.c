@@ -15,6 +15,10 @@
 /* How long a write waits for another program's short lock, such as that of a sqlite3 shell. */
 #define BUSY_MS 5000
 
+/* The log is brought into the file when it has this many pages: 16 MiB, which stay in the CPU's
+ * cache. */
+#define LOG_PAGES_MAX 512
+
 static int open_database(struct store *store, const char *name, int flags, struct diag *diag)
 {
     int code;
@@ -63,18 +67,29 @@ static bool has_wal(const char *path)
     return stat(wal_path, &status) == 0 && status.st_size > 0;
 }
 
+/* SQLite would checkpoint within COMMIT, and a commit that is done would return the error of a
+ * checkpoint that is not. */
+static int note_log_pages(void *context, sqlite3 *db, const char *schema, int page_count)
+{
+    struct store *store = context;
+
+    store->log_pages = page_count;
+    return SQLITE_OK;
+}
+
 static int set_up_writing(struct store *store, struct diag *diag)
 {
     /* The order matters: the page size must be known before the first page is written. */
-    return store_exec(
-        store,
-        "PRAGMA page_size = 32768;"
-        "PRAGMA journal_mode = WAL;"
-        "PRAGMA synchronous = NORMAL;"
-        "PRAGMA cache_size = -4096;"       /* KiB: what a commit needs again */
-        "PRAGMA wal_autocheckpoint = 512;" /* pages: 16 MiB, which stay in the CPU's cache */
-        "PRAGMA journal_size_limit = 33554432;",
-        "open", diag);
+    int rc = store_exec(store,
+                        "PRAGMA page_size = 32768;"
+                        "PRAGMA journal_mode = WAL;"
+                        "PRAGMA synchronous = NORMAL;"
+                        "PRAGMA cache_size = -4096;" /* KiB: what a commit needs again */
+                        "PRAGMA journal_size_limit = 33554432;",
+                        "open", diag);
+
+    sqlite3_wal_hook(store->db, note_log_pages, store);
+    return rc;
 }
 
 static int open_for_writing(struct store *store, struct diag *diag)
@@ -171,6 +186,7 @@ int store_open(const char *path, enum store_mode mode, struct store **out_store,
         return diag_set(diag, -ENOMEM, "no memory to open a store");
     store->mode = mode;
     store->lock_fd = -1;
+    store->log_pages_max = LOG_PAGES_MAX;
     for (int i = 0; i < STORE_ROWS_COUNT; i++)
         store->rows[i].table = &store_rows_tables[i];
     store_forget_accounts(store);
@@ -269,7 +285,12 @@ int store_commit(struct store *store, struct diag *diag)
 {
     int rc = store_write_accounts(store, diag);
 
-    return rc < 0 ? rc : store_exec(store, "COMMIT", "write", diag);
+    if (rc == 0)
+        rc = store_exec(store, "COMMIT", "write", diag);
+    /* What fails here is tried again after the next commit. */
+    if (rc == 0 && store->log_pages >= store->log_pages_max)
+        sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return rc;
 }
 
 void store_rollback(struct store *store)

@@ -5,9 +5,23 @@
 
 #include "schema/store_private.h"
 
+/* SQLite keeps the system's error per file; which of both failed, it does not say. */
+static int last_errno(sqlite3 *db)
+{
+    sqlite3_file *log = NULL;
+    int error = 0;
+
+    sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log && log->pMethods)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
+    if (error == 0)
+        sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+    return error;
+}
+
 static int errno_of_io_error(sqlite3 *db)
 {
-    switch (sqlite3_system_errno(db)) {
+    switch (last_errno(db)) {
     case ENOSPC:
     case EDQUOT:
         return -ENOSPC;
@@ -69,7 +83,7 @@ int store_fail(struct store *store, int code, const char *doing, struct diag *di
         return diag_set(diag, error, "%s is not an SQLite file", store->path);
     if (error == -EUCLEAN)
         return diag_set(diag, error, "%s is damaged: %s", store->path, message);
-    if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN)
+    if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN || error == -ENOSPC)
         message = strerror(-error);
     return diag_set(diag, error, "cannot %s %s: %s", doing, store->path, message);
 }

@@ -59,8 +59,9 @@ extern const struct rows_table store_rows_tables[STORE_ROWS_COUNT];
 struct store {
     sqlite3 *db;
     enum store_mode mode;
-    char *path;  /* as given; "memory" for STORE_MEMORY */
-    int lock_fd; /* -1: none */
+    char *path;                   /* as given; "memory" for STORE_MEMORY */
+    int lock_fd;                  /* -1: none */
+    int log_pages, log_pages_max; /* of the WAL after the last commit; when to checkpoint */
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     struct rows rows[STORE_ROWS_COUNT];
     /* What follows is known from our own writing, and forgotten when another program has written.

@@ -5,10 +5,26 @@
 #include <errno.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static uint64_t write_count, fatal_write, part_seed;
 static int write_error;
+static const char *failing_suffix;
+
+static bool is_failing(int fd)
+{
+    char link[40], path[4096];
+    size_t suffix_bytes = strlen(failing_suffix);
+    ssize_t length;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    length = readlink(link, path, sizeof(path));
+    return length >= (ssize_t)suffix_bytes &&
+           memcmp(path + length - (ssize_t)suffix_bytes, failing_suffix, suffix_bytes) == 0;
+}
 
 static ssize_t write_or_die(int fd, const void *bytes, size_t size, off_t offset)
 {
@@ -19,7 +35,7 @@ static ssize_t write_or_die(int fd, const void *bytes, size_t size, off_t offset
         (void)written;
         raise(SIGKILL);
     }
-    if (write_error) {
+    if (write_error && is_failing(fd)) {
         ssize_t written = pwrite(fd, bytes, size / 2, offset);
 
         (void)written;
@@ -46,9 +62,10 @@ void store_crash_at_write(uint64_t write_number, uint64_t seed)
     install();
 }
 
-void store_crash_fail_writes(int error)
+void store_crash_fail_writes(int error, const char *suffix)
 {
     write_error = error;
+    failing_suffix = suffix;
     install();
 }
 
