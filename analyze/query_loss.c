@@ -5,9 +5,8 @@
 #include "analyze/query_ops_private.h"
 
 static const char losses_sql[] =
-    "SELECT l.name, g.reason, sum(g.lost_count), min(g.start_ns), max(g.end_ns)"
-    "  FROM gap g LEFT JOIN lane l ON l.lane_id = g.lane_id"
-    " WHERE g.session_id = ?1 GROUP BY g.lane_id, g.reason ORDER BY 3 DESC";
+    "SELECT lane_name, reason, lost_count, start_ns, end_ns FROM v_loss"
+    " WHERE session_id = ?1 ORDER BY lost_count DESC";
 
 int query_losses(struct ops_reading *reading, int64_t session_id, struct diag *diag)
 {

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: the input is a file that is said to be a MegEngine profile. What the importer
+ * accepts is reported on in every format; what it refuses must leave the store as it was.
+ */
+#include <math.h>
+#include <sqlite3.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/import_megengine.h"
+#include "analyze/report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static int64_t count_sessions(struct store *store)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t count;
+
+    require(sqlite3_prepare_v2(store_handle(store), "SELECT count(*) FROM session", -1, &statement,
+                               NULL) == SQLITE_OK &&
+            sqlite3_step(statement) == SQLITE_ROW);
+    count = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return count;
+}
+
+static void report_on(struct store *store, enum out_format format, FILE *nowhere)
+{
+    const struct source source = {.kind = SOURCE_MEGENGINE, .name = "fuzz", .store = store};
+    const int64_t session_id = 1;
+    struct analyze_options options = analyze_options_default();
+    struct session_rows sessions;
+    struct report report = {.options = &options,
+                            .source = &source,
+                            .sessions = &sessions,
+                            .session_ids = &session_id,
+                            .session_count = 1};
+    const struct out_options out_options = {
+        .format = format, .report = "ops", .stream = nowhere, .side = nowhere};
+    struct diag diag = {0};
+
+    options.top = 0;
+    options.show_host = true;
+    options.copy_time = true;
+    options.order_by = "in_shapes";
+    options.input_dtype = format == OUT_FORMAT_WIKI ? "f32" : NULL;
+    require(query_sessions(store, &sessions, &diag) == 0);
+    require(out_open(&out_options, &report.out) == 0);
+    require(report_ops(&report, &diag) >= 0);
+    require(out_close(&report.out, &diag) == 0);
+    session_rows_deinit(&sessions);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cJSON *root = cJSON_ParseWithLength((const char *)data, size);
+    struct store *store = NULL;
+    struct diag diag = {0};
+    FILE *nowhere;
+
+    if (!root || !import_megengine_recognises(root)) {
+        cJSON_Delete(root);
+        return 0;
+    }
+    nowhere = fopen("/dev/null", "w");
+    require(nowhere && store_open("", STORE_MEMORY, &store, &diag) == 0);
+    if (import_megengine(root, "fuzz", store, &diag) < 0) {
+        require(diag.text[0] != '\0');
+        require(count_sessions(store) == 0);
+    } else {
+        require(count_sessions(store) == 1);
+        for (int format = OUT_FORMAT_TABLE; format <= OUT_FORMAT_WIKI; format++)
+            report_on(store, (enum out_format)format, nowhere);
+    }
+    store_close(&store);
+    fclose(nowhere);
+    cJSON_Delete(root);
+    return 0;
+}
