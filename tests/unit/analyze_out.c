@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same cells through each printer: widths, escapes, scales, unknown values, failures. */
+#include <cjson/cJSON.h>
+#include <math.h>
+
+#include "analyze/out.h"
+#include "analyze/out_private.h"
+#include "tests/support/check.h"
+
+static const struct out_column columns[] = {
+    {.name = "rank", .title = "self time", .wiki = "#"},
+    {.name = "time_ns", .wiki = "time", .wiki_bar = "bar"},
+    {.name = "name", .title = "name", .wiki = "name", .wrap = 6},
+    {.name = "bytes", .title = "memory", .wiki = "MiB"},
+    {.name = "note", .data_only = true},
+};
+
+static void fill(struct out *out)
+{
+    static const struct out_section facts = {.name = "totals"}, table = {.name = "ops"};
+
+    out_facts(out, &facts,
+              (struct out_fact[]){
+                  {"total_ns", "total time", out_number(OUT_NS, 12.5e6)},
+                  {"host_ns", "host", out_number(OUT_NS, 3e9)},
+                  {"hidden", NULL, out_integer(OUT_INT, 7)},
+              },
+              3);
+    out_table_begin(out, &table, columns, 5);
+    out_row(out, (struct out_value[]){out_integer(OUT_RANK, 0), out_number(OUT_NS, 1.5e6),
+                                      out_text("\xe5\x90\x8d\xe5\x89\x8d-long|name"),
+                                      out_number(OUT_BYTES, 3851008), out_text("a,\"b\"")});
+    out_row(out, (struct out_value[]){out_integer(OUT_RANK, 1), out_number(OUT_NS, 5e5),
+                                      out_text("\033[1m\n\xff"), out_number(OUT_BYTES, NAN),
+                                      out_unknown(OUT_TEXT)});
+    out_table_end(out);
+    out_note(out, OUT_NOTE_WARNING, "%d lost", 3);
+}
+
+/* What a printer writes; *out_side, when asked for, is what went beside. The caller frees both. */
+static char *print(enum out_format format, bool ascii, char **out_side)
+{
+    char *text = NULL, *side = NULL;
+    size_t size, side_size;
+    struct out_options options = {.format = format, .report = "test", .ascii = ascii};
+    struct diag diag = {0};
+    struct out *out;
+
+    options.stream = open_memstream(&text, &size);
+    options.side = open_memstream(&side, &side_size);
+    CHECK_OK(out_open(&options, &out));
+    fill(out);
+    CHECK_OK(out_close(&out, &diag));
+    assert_null(out);
+    fclose(options.stream);
+    fclose(options.side);
+    if (out_side)
+        *out_side = side;
+    else
+        free(side);
+    return text;
+}
+
+static void table_minds_widths_and_escapes(void **state)
+{
+    char *text = print(OUT_FORMAT_TABLE, true, NULL);
+
+    assert_string_equal(text, "----------  ------\n"
+                              "total time  0.0125\n"
+                              "host        3\n"
+                              "----------  ------\n"
+                              "\n"
+                              "+-------------+-----------+----------+\n"
+                              "| self time   | name      | memory   |\n"
+                              "+=============+===========+==========+\n"
+                              "| #0          | \xe5\x90\x8d\xe5\x89\x8d-l    | 3.67     |\n"
+                              "| 0.0015      | -  ong|na | MiB      |\n"
+                              "|             | -  me     |          |\n"
+                              "+-------------+-----------+----------+\n"
+                              "| #1          | \\x1b[1    | N/A      |\n"
+                              "| 0.0005      | -  m\\x0a  | byte     |\n"
+                              "|             | -  \\xff   |          |\n"
+                              "+-------------+-----------+----------+\n"
+                              "\n"
+                              "3 lost\n");
+    free(text);
+}
+
+static void json_is_exact(void **state)
+{
+    char *text = print(OUT_FORMAT_JSON, false, NULL);
+    cJSON *root = cJSON_Parse(text);
+    const cJSON *rows, *row;
+
+    assert_non_null(root);
+    CHECK_NEAR(cJSON_GetObjectItem(root, "format_version")->valuedouble, 1, 0);
+    CHECK_NEAR(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "totals"), "hidden")->valuedouble, 7,
+               0);
+    rows = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "ops"), "rows");
+    assert_int_equal(cJSON_GetArraySize(rows), 2);
+    row = cJSON_GetArrayItem(rows, 0);
+    CHECK_NEAR(cJSON_GetObjectItem(row, "time_ns")->valuedouble, 1500000, 0);
+    CHECK_NEAR(cJSON_GetObjectItem(row, "bytes")->valuedouble, 3851008, 0);
+    assert_string_equal(cJSON_GetObjectItem(row, "note")->valuestring, "a,\"b\"");
+    row = cJSON_GetArrayItem(rows, 1);
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(row, "bytes")));
+    assert_string_equal(cJSON_GetObjectItem(row, "name")->valuestring, "\033[1m\n\xef\xbf\xbd");
+    row = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "notes"), 0);
+    assert_string_equal(cJSON_GetObjectItem(row, "kind")->valuestring, "warning");
+    cJSON_Delete(root);
+    free(text);
+}
+
+static void csv_has_tables_only(void **state)
+{
+    char *side, *text = print(OUT_FORMAT_CSV, false, &side);
+
+    assert_string_equal(text,
+                        "rank,time_ns,name,bytes,note\n"
+                        "0,1500000,\xe5\x90\x8d\xe5\x89\x8d-long|name,3851008,\"a,\"\"b\"\"\"\n"
+                        "1,500000,\"\033[1m\n\xff\",,\n");
+    assert_string_equal(side, "total time: 0.0125 s\nhost: 3 s\n3 lost\n");
+    free(text);
+    free(side);
+}
+
+static void wiki_has_bars_and_escapes(void **state)
+{
+    char *text = print(OUT_FORMAT_WIKI, false, NULL);
+
+    CHECK_CONTAINS(text, "|| # || time || bar || name || MiB ||\n");
+    CHECK_CONTAINS(text, "| 0 | 0.0015 | ############### | \xe5\x90\x8d\xe5\x89\x8d-long\\|name | "
+                         "3.67 |\n");
+    CHECK_CONTAINS(text, "| 1 | 0.0005 | ##### | \\x1b[1m\\x0a\\xff | N/A |\n");
+    CHECK_CONTAINS(text, "|| name || value ||\n| total time | 0.0125 |\n");
+    free(text);
+}
+
+static void shapes_survive_nonsense(void **state)
+{
+    static const char *const cases[][3] = {
+        {"[[1,3],[]]", NULL, "{1,3}\n{}"},
+        {"[[null,2],null]", NULL, "{?,2}\n{?}"},
+        {"[[4,5],[6]]", "[null,[1]]", "{4,5}\n{6} -[1]"},
+        {"[[4,5]]", "no json", "{4,5}"},
+        {"no json", NULL, "no json"},
+        {"{\"a\":1}", NULL, "{\"a\":1}"},
+        {"[]", NULL, ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct out_value value = out_shapes(cases[i][0], cases[i][1]);
+        struct out_buffer buffer = {0};
+
+        out_format_value(&buffer, &value, 0);
+        assert_string_equal(out_buffer_text(&buffer), cases[i][2]);
+        out_buffer_deinit(&buffer);
+    }
+}
+
+static void numbers_scale(void **state)
+{
+    static const struct {
+        enum out_kind kind;
+        double number;
+        const char *text;
+    } cases[] = {
+        {OUT_FLOP, 236027904, "236.03 MFLO"},
+        {OUT_FLOP, 999, "999.00 FLO"},
+        {OUT_FLOP, 1000, "1.00 KFLO"},
+        {OUT_FLOP, 5e21, "5000000.00 PFLO"},
+        {OUT_FLOP_RATE, 1.5e12, "1.50 TFLOPS"},
+        {OUT_BYTES, 1023, "1023.00 byte"},
+        {OUT_BYTES, 1024, "1.00 KiB"},
+        {OUT_BYTE_RATE, 6422528000.0, "5.98 GiB/s"},
+        {OUT_SHARE, 0.09765625, "9.8%"},
+        {OUT_BYTES, NAN, "N/A byte"},
+        {OUT_FLOP_RATE, INFINITY, "inf FLOPS"},
+        {OUT_NS, 5140000, "0.00514"},
+        {OUT_NS, 5140, "5.14e-06"},
+        {OUT_NS, 0, "0.0"},
+        {OUT_NS, 1e9, "1.0"},
+        {OUT_NS, 123.4e9, "1.23e+02"},
+        {OUT_NS, 100e9, "1e+02"},
+        {OUT_NS, 99.96e9, "1e+02"},
+        {OUT_NS, 12.34e9, "12.3"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct out_value value = out_number(cases[i].kind, cases[i].number);
+        struct out_buffer buffer = {0};
+
+        out_format_inline(&buffer, &value);
+        assert_string_equal(out_buffer_text(&buffer), cases[i].text);
+        out_buffer_deinit(&buffer);
+    }
+}
+
+static void parts_show_when_partial(void **state)
+{
+    static const int64_t parts[] = {0, 2, 4};
+    static const char *const texts[] = {"", "2 of 4", ""};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct out_value value = out_part(parts[i], 4);
+        struct out_buffer buffer = {0};
+
+        out_format_value(&buffer, &value, 0);
+        assert_string_equal(out_buffer_text(&buffer), texts[i]);
+        out_buffer_deinit(&buffer);
+    }
+}
+
+static void full_disk_is_told(void **state)
+{
+    FILE *full = fopen("/dev/full", "w");
+
+    if (!full)
+        CHECK_SKIP("no /dev/full");
+    for (int format = OUT_FORMAT_TABLE; format <= OUT_FORMAT_WIKI; format++) {
+        const struct out_options options = {
+            .format = (enum out_format)format, .report = "test", .stream = full};
+        struct diag diag = {0};
+        struct out *out;
+
+        CHECK_OK(out_open(&options, &out));
+        fill(out);
+        assert_int_equal(out_close(&out, &diag), -ENOSPC);
+        CHECK_CONTAINS(diag.text, "No space left");
+        clearerr(full);
+    }
+    fclose(full);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_minds_widths_and_escapes),
+        cmocka_unit_test(json_is_exact),
+        cmocka_unit_test(csv_has_tables_only),
+        cmocka_unit_test(wiki_has_bars_and_escapes),
+        cmocka_unit_test(shapes_survive_nonsense),
+        cmocka_unit_test(numbers_scale),
+        cmocka_unit_test(parts_show_when_partial),
+        cmocka_unit_test(full_disk_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
