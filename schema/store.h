@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "schema/store_stat.h"
 
 #define STORE_VERSION_MAJOR 1
 #define STORE_VERSION_MINOR 0
@@ -33,9 +34,9 @@ struct store;
 struct sqlite3;
 
 enum store_mode {
-    STORE_READ,   /* an existing store, read-only */
-    STORE_WRITE,  /* made when missing (mode 0600), migrated when older; takes the writer's lock */
-    STORE_MEMORY, /* an empty store in memory, for importers; path is ignored */
+    STORE_READ,   /* an existing store, read-only, also while it is written */
+    STORE_WRITE,  /* made when missing, with the directories above; takes the writer's lock */
+    STORE_MEMORY, /* an empty store in memory, for importers; path is ignored, may be NULL */
 };
 
 /**
@@ -45,13 +46,18 @@ enum store_mode {
  * out_store  written only on success; give it to store_close()
  *
  * STORE_WRITE takes a lock that a second writer is refused with (-EBUSY, with the pid of the holder
- * in the sentence); it ends with store_close() or the process. A store of an older version is
- * migrated in one transaction; a newer minor version is opened, a newer major one refused
- * (-EPROTO).
+ * in the sentence). It is on the file PATH-lock, which stays, and ends with store_close() or the
+ * process. A new file has mode 0600, new directories 0700.
+ *
+ * A store of an older version is migrated in one transaction, also by STORE_READ, which then needs
+ * the lock and permission to write for that moment; a newer minor version is opened, a newer major
+ * one refused (-EPROTO), as is one too old to be migrated. -EISDIR and -EINVAL: not a file. -ENOENT
+ * also for a file into which no daemon has written yet.
  */
 int store_open(const char *path, enum store_mode mode, struct store **out_store, struct diag *diag);
 
-/** Closes, and checkpoints the WAL when the store was open for writing. NULL inside is allowed. */
+/** Rolls back what is open, brings the WAL into the file when the store was open for writing, and
+ *  closes. Nulls *store; NULL inside is allowed. Finalize your own statements before. */
 void store_close(struct store **store);
 
 /** The SQLite handle, borrowed until store_close(). Do not change schema or data through it. */
@@ -66,8 +72,16 @@ int store_fail(struct store *store, int code, const char *doing, struct diag *di
  *  for root without HOME /var/lib/optrace/optrace.db. Returns 0 or -ENAMETOOLONG. */
 int store_default_path(char *out_path, size_t path_bytes);
 
+/** Begin a transaction. -EBUSY: some other program, such as a sqlite3 shell, has been writing for
+ *  five seconds. */
 int store_begin(struct store *store, struct diag *diag);
+
+/** Commit. After 0 the transaction survives the death of the process; a power failure may take the
+ *  last ones. After an error call store_rollback(): nothing of it is in the file. Also brings the
+ *  WAL into the file when that has grown, which may take as long as the disk needs for 16 MiB. */
 int store_commit(struct store *store, struct diag *diag);
+
+/** Roll back. Allowed at any time, also without a transaction. The store can be used on. */
 void store_rollback(struct store *store);
 
 /** The highest ids in use, so that the only writer can number new rows itself. */
@@ -163,8 +177,11 @@ struct store_counter {
 /**
  * Append events, in the order given, the fast way: the rows are laid out as table pages of an
  * in-memory database and copied by SQLite's transfer optimisation (schema/store.md says why).
- * Adds the event_batch rows and updates op_stat in the same transaction. Lanes and ops must have
- * been put before. 20,000 to 100,000 rows per call are best.
+ * store_commit() then adds to event_batch and op_stat in the same transaction. 20,000 to 100,000
+ * rows per transaction are best.
+ *
+ * Lanes and ops must have been put before. -EINVAL: a lane that was not put, no lane, no start, a
+ * negative dur_ns, or no transaction; the others then are to be rolled back too.
  */
 int store_add_events(struct store *store, const struct store_event *rows, size_t count,
                      struct diag *diag);
