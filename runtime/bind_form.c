@@ -121,6 +121,11 @@ static uint32_t root_of(const struct binding *binding, uint32_t buffer)
     return buffer;
 }
 
+bool binding_is_same(const struct binding *binding, uint32_t a, uint32_t b)
+{
+    return root_of(binding, a) == root_of(binding, b);
+}
+
 bool binding_ends_at(const struct binding *binding, const struct node *node, uint32_t buffer)
 {
     uint32_t root = root_of(binding, buffer);

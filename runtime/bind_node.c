@@ -80,7 +80,8 @@ static int settle_residual(struct binding *binding, const struct node *node,
     bool is_read_too = false;
 
     for (uint32_t i = 0; i < node->input_count; i++)
-        is_read_too = is_read_too || (i != residual && node->inputs[i] == node->inputs[residual]);
+        is_read_too = is_read_too || (i != residual && node->inputs[i] &&
+                                      binding_is_same(binding, step->input_buffers[i], buffer));
     if (!is_read_too && binding_ends_at(binding, node, buffer))
         return 0;
     return binding_copy_form(binding, node, node->inputs[residual],

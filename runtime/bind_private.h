@@ -65,6 +65,9 @@ int binding_copy_form(struct binding *binding, const struct node *node, const st
 /** Whether nobody reads this memory after `node`, so that a step of it may write over it. */
 bool binding_ends_at(const struct binding *binding, const struct node *node, uint32_t buffer);
 
+/** Whether both are, or are views of, the same memory. */
+bool binding_is_same(const struct binding *binding, uint32_t a, uint32_t b);
+
 /* Takes step->call also after failure. */
 int binding_add_step(struct binding *binding, struct bound_step *step);
 

@@ -286,6 +286,16 @@ static void a_residual_that_is_the_input(void **state)
     y = add_conv(x, 16, 3, 1, 1, x);
     CHECK_OK(graph_add_output(graph, y));
     check_graph();
+
+    /* The same by way of two views. */
+    begin_graph(13);
+    x = add_input(DIMS(1, 16, 12, 12));
+    x = add_conv(x, 16, 1, 1, 1, NULL);
+    y = NODE("Reshape", DIMS(4, 4, 12, 12), x, add_int64s((int64_t[]){4, 4, 12, 12}, 4));
+    y = NODE("Reshape", DIMS(1, 16, 12, 12), y, add_int64s((int64_t[]){1, 16, 12, 12}, 4));
+    y = add_conv(x, 16, 3, 1, 1, y);
+    CHECK_OK(graph_add_output(graph, y));
+    check_graph();
 }
 
 static void branches_that_are_concatenated(void **state)
