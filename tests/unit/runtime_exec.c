@@ -4,24 +4,18 @@
 
 #include <math.h>
 
-#include "runtime/eval.h"
 #include "runtime/exec.h"
+#include "tests/support/exec_check.h"
 
 /* Building small graphs */
 
 static struct graph *graph;
 static uint32_t noise;
 
-static float next_float(void)
-{
-    noise = noise * 1664525u + 1013904223u;
-    return (float)(noise >> 8) / (float)(1 << 23) - 1.0f;
-}
-
 static void fill(float *data, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        data[i] = next_float();
+        data[i] = exec_check_random(&noise);
 }
 
 static struct shape shape_of(int rank, const int64_t *dims)
@@ -132,106 +126,10 @@ static void begin_graph(int64_t opset)
     CHECK_OK(graph_add_opset(graph, "", opset));
 }
 
-/* Running it both ways */
-
-static struct tensor_view view_of(const struct value *value, void **data)
-{
-    if (!value)
-        return (struct tensor_view){.dtype = DTYPE_NONE};
-    return (struct tensor_view){value->dtype, value->shape, data[value->index]};
-}
-
-/* Every value's content, by value->index, the slow way. */
-static void **evaluate(void)
-{
-    void **data = calloc(graph->value_count, sizeof(*data));
-
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        struct value *value = graph->values[i];
-        size_t bytes = (size_t)shape_bytes(&value->shape, value->dtype);
-
-        data[i] = malloc(bytes + 1);
-        if (value->data)
-            memcpy(data[i], value->data, bytes);
-        else if (value->is_input && value->dtype == DTYPE_F32)
-            fill(data[i], shape_elements(&value->shape));
-        else
-            memset(data[i], 0, bytes);
-    }
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        struct node *node = graph->nodes[i];
-        struct tensor_view inputs[8], outputs[2];
-        struct diag diag = {0};
-        int rc;
-
-        for (uint32_t j = 0; j < node->input_count; j++)
-            inputs[j] = view_of(node->inputs[j], data);
-        for (uint32_t j = 0; j < node->output_count; j++)
-            outputs[j] = view_of(node->outputs[j], data);
-        rc = eval_node(graph, node, inputs, outputs, &diag);
-        if (rc != 0)
-            fail_msg("eval_node: %s (%d)", diag.text, rc);
-    }
-    return data;
-}
-
-static struct exec *create(uint32_t threads)
-{
-    struct exec_options options = {.threads = threads};
-    struct exec *exec = NULL;
-    struct diag diag = {0};
-    int rc = exec_create(graph, &options, &exec, &diag);
-
-    if (rc != 0)
-        fail_msg("exec_create: %s (%d)", diag.text, rc);
-    return exec;
-}
-
-static void compare_output(const struct exec *exec, uint32_t index, void **truth)
-{
-    const struct value *value = graph->outputs[index];
-    const float *want = truth[value->index];
-    struct tensor_view got;
-
-    CHECK_OK(exec_output(exec, index, &got));
-    for (int64_t i = 0; i < shape_elements(&value->shape); i++) {
-        double off = fabs((double)((const float *)got.data)[i] - (double)want[i]);
-
-        if (!(off <= 1e-5 + 1e-5 * fabs((double)want[i])))
-            fail_msg("output %u (%s), element %lld: %.9g, not %.9g", index,
-                     value->producer ? value->producer->op_type : "input", (long long)i,
-                     (double)((const float *)got.data)[i], (double)want[i]);
-    }
-}
-
-/* Three runs each with one and two threads; then destroys the graph. */
+/* Three runs each with one and two threads, against eval_node(); then destroys the graph. */
 static void check_graph(void)
 {
-    struct diag diag = {0};
-    void **truth;
-
-    if (graph_check(graph, &diag) != 0)
-        fail_msg("graph_check: %s", diag.text);
-    truth = evaluate();
-    for (uint32_t threads = 1; threads <= 2; threads++) {
-        struct exec *exec = create(threads);
-
-        for (uint32_t i = 0; i < graph->input_count; i++) {
-            struct tensor_view view = view_of(graph->inputs[i], truth);
-
-            CHECK_OK(exec_set_input(exec, i, &view, &diag));
-        }
-        for (int run = 0; run < 3; run++) {
-            exec_dispatch(exec);
-            CHECK_OK(exec_wait(exec, &diag));
-            for (uint32_t i = 0; i < graph->output_count; i++)
-                compare_output(exec, i, truth);
-        }
-        exec_destroy(&exec);
-    }
-    for (uint32_t i = 0; i < graph->value_count; i++)
-        free(truth[i]);
-    free(truth);
+    exec_check_graph(graph, 1, 1.0, "graph");
     graph_destroy(&graph);
 }
 
@@ -433,7 +331,7 @@ static void observers_see_each_step(void **state)
     y = add_conv(add_input(DIMS(1, 3, 8, 8)), 16, 3, 1, 1, NULL);
     y = NODE("Relu", y->shape, y);
     CHECK_OK(graph_add_output(graph, y));
-    exec = create(1);
+    exec = exec_check_create(graph, 1);
     CHECK_OK(exec_add_observer(exec, &observer));
     exec_dispatch(exec);
     CHECK_OK(exec_wait(exec, &diag));
@@ -462,7 +360,7 @@ static void a_full_queue_waits(void **state)
     for (int i = 0; i < 10; i++)
         y = NODE("Add", DIMS(1), y, y);
     CHECK_OK(graph_add_output(graph, y));
-    exec = create(1);
+    exec = exec_check_create(graph, 1);
     CHECK_OK(exec_set_input(exec, 0, &(struct tensor_view){DTYPE_F32, DIMS(1), &one}, &diag));
     for (int i = 0; i < 2000; i++)
         exec_dispatch(exec);
@@ -488,7 +386,7 @@ static void an_index_out_of_range_fails_the_run_only(void **state)
     y = NODE("Gather", DIMS(2, 3), add_constant(DIMS(5, 3)), indices);
     y = NODE("Relu", y->shape, y);
     CHECK_OK(graph_add_output(graph, y));
-    exec = create(1);
+    exec = exec_check_create(graph, 1);
     CHECK_OK(exec_set_input(exec, 0, &view, &diag));
     exec_dispatch(exec);
     assert_int_equal(exec_wait(exec, &diag), -EINVAL);
@@ -524,7 +422,7 @@ static void mistakes_are_named(void **state)
     begin_graph(13);
     x = add_input(DIMS(2, 2));
     CHECK_OK(graph_add_output(graph, NODE("Relu", DIMS(2, 2), x)));
-    exec = create(1);
+    exec = exec_check_create(graph, 1);
     diag = (struct diag){0};
     assert_int_equal(exec_set_input(exec, 0, &wrong, &diag), -EINVAL);
     CHECK_CONTAINS(diag.text, "{2,2}");
