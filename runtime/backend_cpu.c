@@ -91,6 +91,7 @@ static void *worker(void *argument)
     struct backend_queue *queue = argument;
     uint64_t done = 0;
 
+    pthread_setname_np(pthread_self(), "cpu worker"); /* debuggers, top and traces show it */
     kernel_set_threads(queue->threads);
     for (;;) {
         struct item item;

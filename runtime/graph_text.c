@@ -60,6 +60,15 @@ static void write_type(const struct value *value, FILE *out)
     fprintf(out, " -> %s, %s", dtype_name(value->dtype), shape_text(&value->shape, text));
 }
 
+/* In quotes; what could break the line or move the cursor becomes '?'. */
+static void write_quoted(const char *text, FILE *out)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++)
+        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+    fputc('"', out);
+}
+
 static void write_attribute(const struct attribute *a, FILE *out)
 {
     fprintf(out, "%s=", a->name);
@@ -71,7 +80,7 @@ static void write_attribute(const struct attribute *a, FILE *out)
         fprintf(out, "%.7g", (double)a->f);
         return;
     case ATTRIBUTE_STRING:
-        fprintf(out, "\"%s\"", a->s);
+        write_quoted(a->s, out);
         return;
     case ATTRIBUTE_TENSOR:
         write_elements(&a->tensor, out);
@@ -88,7 +97,7 @@ static void write_attribute(const struct attribute *a, FILE *out)
         else if (a->type == ATTRIBUTE_FLOATS)
             fprintf(out, "%.7g", (double)a->floats[i]);
         else
-            fprintf(out, "\"%s\"", a->strings[i]);
+            write_quoted(a->strings[i], out);
     }
     fputc('}', out);
 }

@@ -22,6 +22,15 @@ enum {
     PROTO_STRINGS = 8,
 };
 
+bool model_text_is_sound(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return false;
+    }
+    return text_is_utf8(text, strlen(text));
+}
+
 static int read_strings(struct node *node, const Onnx__AttributeProto *proto)
 {
     char **copies = calloc(proto->n_strings + 1, sizeof(*copies));
@@ -59,7 +68,7 @@ static int read_attribute(struct node *node, const Onnx__AttributeProto *proto, 
 {
     const char *name = proto->name;
 
-    if (name == NULL || name[0] == '\0' || !text_is_utf8(name, strlen(name)))
+    if (name == NULL || name[0] == '\0' || !model_text_is_sound(name))
         return diag_set(diag, -EINVAL, "node '%s' has an attribute without a proper name",
                         node->name);
     if (node_attribute(node, name) != NULL)
@@ -98,8 +107,8 @@ static int find_or_add(struct graph *graph, const char *name, struct value **out
     *out = graph_find_value(graph, name);
     if (*out != NULL)
         return 0;
-    if (!text_is_utf8(name, strlen(name)))
-        return diag_set(diag, -EINVAL, "a value of the graph has a name that is not UTF-8");
+    if (!model_text_is_sound(name))
+        return diag_set(diag, -EINVAL, "a value of the graph has a name that is not plain UTF-8");
     *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
     return *out == NULL ? -ENOMEM : 0;
 }
@@ -139,12 +148,13 @@ static int check_node(const Onnx__NodeProto *proto, struct diag *diag)
 {
     const char *op_type = proto->op_type;
 
-    if (op_type == NULL || op_type[0] == '\0' || !text_is_utf8(op_type, strlen(op_type)))
+    if (op_type == NULL || op_type[0] == '\0' || !model_text_is_sound(op_type))
         return diag_set(diag, -EINVAL, "node '%s' has no operator type",
                         proto->name != NULL ? proto->name : "");
-    if ((proto->name != NULL && !text_is_utf8(proto->name, strlen(proto->name))) ||
-        (proto->domain != NULL && !text_is_utf8(proto->domain, strlen(proto->domain))))
-        return diag_set(diag, -EINVAL, "a node of type '%s' has a name that is not UTF-8", op_type);
+    if ((proto->name != NULL && !model_text_is_sound(proto->name)) ||
+        (proto->domain != NULL && !model_text_is_sound(proto->domain)))
+        return diag_set(diag, -EINVAL, "a node of type '%s' has a name that is not plain UTF-8",
+                        op_type);
     if (proto->n_input > MODEL_NODE_INPUTS_MAX || proto->n_output > MODEL_NODE_OUTPUTS_MAX ||
         proto->n_attribute > MODEL_NODE_ATTRIBUTES_MAX)
         return diag_set(diag, -E2BIG,

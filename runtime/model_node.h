@@ -11,7 +11,11 @@
 int model_read_nodes(struct graph *graph, const Onnx__GraphProto *proto, int folder_fd,
                      struct diag *diag);
 
-/** -EINVAL unless name is a non-empty UTF-8 text; `what` is for the message. */
+/** Whether a text of the model may be shown and stored: UTF-8 without control characters, which
+ * could break a line or move a terminal's cursor. */
+bool model_text_is_sound(const char *text);
+
+/** -EINVAL unless name is such a text and not empty; `what` is for the message. */
 int model_check_name(const char *name, const char *what, struct diag *diag);
 
 #endif

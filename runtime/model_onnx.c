@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "runtime/model_node.h"
 #include "runtime/model_onnx.h"
 #include "runtime/onnx_file.h"
@@ -68,8 +67,8 @@ int model_check_name(const char *name, const char *what, struct diag *diag)
 {
     if (name == NULL || name[0] == '\0')
         return diag_set(diag, -EINVAL, "%s of the graph has no name", what);
-    if (!text_is_utf8(name, strlen(name)))
-        return diag_set(diag, -EINVAL, "%s of the graph has a name that is not UTF-8", what);
+    if (!model_text_is_sound(name))
+        return diag_set(diag, -EINVAL, "%s of the graph has a name that is not plain UTF-8", what);
     return 0;
 }
 
@@ -130,8 +129,9 @@ static int read_dims(const Onnx__TensorShapeProto *proto, const char *what, stru
 
         shape->dims[i] = dim->has_dim_value ? dim->dim_value : -1;
         if (!dim->has_dim_value && dim->dim_param != NULL && dim->dim_param[0] != '\0') {
-            if (!text_is_utf8(dim->dim_param, strlen(dim->dim_param)))
-                return diag_set(diag, -EINVAL, "%s has a dimension name that is not UTF-8", what);
+            if (!model_text_is_sound(dim->dim_param))
+                return diag_set(diag, -EINVAL, "%s has a dimension name that is not plain UTF-8",
+                                what);
             value->dim_names[i] = strdup(dim->dim_param);
             if (value->dim_names[i] == NULL)
                 return -ENOMEM;
@@ -233,7 +233,7 @@ static int set_texts(struct graph *graph, const Onnx__ModelProto *model)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         const char *text = texts[i].text;
 
-        if (text == NULL || !text_is_utf8(text, strlen(text)))
+        if (text == NULL || !model_text_is_sound(text))
             continue;
         if (graph_set_text(texts[i].field, text) < 0)
             return -ENOMEM;

@@ -211,7 +211,12 @@ static int work(struct worker *worker)
 static void *run_worker(void *argument)
 {
     struct worker *worker = argument;
+    char name[16];
 
+    if (worker->config->thread_count > 1) { /* the only one is the program's own thread */
+        snprintf(name, sizeof(name), "run %u", worker->number);
+        pthread_setname_np(pthread_self(), name);
+    }
     worker->result = work(worker);
     if (worker->result == -ENOMEM)
         diag_set(&worker->diag, -ENOMEM, "out of memory");

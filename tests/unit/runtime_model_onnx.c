@@ -151,13 +151,18 @@ static void names_must_be_there(void **state)
     s.weight.name = NULL;
     expect_failure(&s, -EINVAL, "an initialiser of the graph has no name");
     s.weight.name = "\xff";
-    expect_failure(&s, -EINVAL, "not UTF-8");
+    expect_failure(&s, -EINVAL, "not plain UTF-8");
     s.weight.name = "w";
     s.nodes[0].op_type = NULL;
     expect_failure(&s, -EINVAL, "node 'sum' has no operator type");
     s.nodes[0].op_type = "Add";
+    s.nodes[0].name = "two\nlines";
+    expect_failure(&s, -EINVAL, "not plain UTF-8");
+    s.nodes[0].name = "\x1b[2J";
+    expect_failure(&s, -EINVAL, "not plain UTF-8");
+    s.nodes[0].name = "sum";
     s.names[0][0] = "\xc3";
-    expect_failure(&s, -EINVAL, "not UTF-8");
+    expect_failure(&s, -EINVAL, "not plain UTF-8");
 }
 
 static void initialisers_must_fit_their_shape(void **state)
