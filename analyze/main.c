@@ -29,7 +29,7 @@ static int exit_status_of(int error)
 
 /* --- Sessions. --- */
 
-/* --session ID|last|all to ids. */
+/* --session ID|last|all to ids; NULL is last. */
 static int choose_sessions(const char *text, const struct session_rows *sessions, int64_t *ids,
                            size_t *out_count, struct diag *diag)
 {
@@ -38,12 +38,12 @@ static int choose_sessions(const char *text, const struct session_rows *sessions
     long long id;
 
     *out_count = 0;
-    if (strcmp(text, "all") == 0) {
+    if (text && strcmp(text, "all") == 0) {
         for (size_t i = 0; i < count; i++)
             ids[(*out_count)++] = sessions->rows.items[i].session_id;
         return 0;
     }
-    if (strcmp(text, "last") == 0) {
+    if (!text || strcmp(text, "last") == 0) {
         ids[(*out_count)++] = sessions->rows.items[count - 1].session_id;
         return 0;
     }
@@ -84,7 +84,9 @@ static int run_report(struct report *report, struct diag *diag)
     }
     report->sessions = &sessions;
     report->session_ids = ids;
-    rc = choose_sessions(report->options->session, &sessions, ids, &report->session_count, diag);
+    rc = choose_sessions(
+        report->options->list && !report->options->session ? "all" : report->options->session,
+        &sessions, ids, &report->session_count, diag);
     if (rc == 0)
         rc = report->options->list ? report_sessions(report, diag) : report_ops(report, diag);
 out:
@@ -200,6 +202,8 @@ int main(int argc, char **argv)
     rc = options_parse(&analyze_command, argc, argv, &options, &path, &path_count, &diag);
     if (rc == OPTIONS_SHOWN)
         return EXIT_OK;
+    if (rc == 0)
+        rc = analyze_options_check(&options, &diag);
     if (rc < 0)
         return options_complain(&analyze_command, &diag);
     rc = source_open(path_count ? path : NULL, &source, &diag);

@@ -94,10 +94,20 @@ static double rate(double amount, double time_ns)
     return time_ns > 0 ? amount * 1e9 / time_ns : NAN;
 }
 
-static struct ops_line line_of(const struct op_row *op, const struct ops_view_options *options)
+/* Whether the time of this side is the time of the computation: on the host only where no device
+ * does it. MegEngine's reader divides by any time, and its profiles are read the same way. */
+static bool is_computed_here(const struct ops_answer *answer, const struct op_row *op,
+                             enum op_side side)
+{
+    return side == OP_DEVICE || !op->cost[OP_DEVICE].calls || answer->is_flat;
+}
+
+static struct ops_line line_of(const struct ops_answer *answer, const struct op_row *op,
+                               const struct ops_view_options *options)
 {
     const struct op_cost *cost = &op->cost[options->side];
     double time_ns = ops_time_of(cost, options->time);
+    double rate_ns = is_computed_here(answer, op, options->side) ? time_ns : NAN;
 
     return (struct ops_line){
         .op = op,
@@ -114,8 +124,9 @@ static struct ops_line line_of(const struct op_row *op, const struct ops_view_op
         .memory_bytes = cost->memory_bytes,
         .computation_count = !isnan(cost->computation_flop),
         .memory_count = !isnan(cost->memory_bytes),
-        .flop_rate = rate(cost->computation_flop, time_ns),
-        .byte_rate = rate(cost->memory_bytes, time_ns),
+        .rate_ns = rate_ns,
+        .flop_rate = rate(cost->computation_flop, rate_ns),
+        .byte_rate = rate(cost->memory_bytes, rate_ns),
     };
 }
 
@@ -142,9 +153,9 @@ static void add_to_group(struct group *group, const struct ops_line *line)
     stats_add(&group->computation, line->computation_flop);
     stats_add(&group->memory, line->memory_bytes);
     if (!isnan(line->computation_flop))
-        stats_add(&group->computation_time, line->time_ns);
+        stats_add(&group->computation_time, line->rate_ns);
     if (!isnan(line->memory_bytes))
-        stats_add(&group->memory_time, line->time_ns);
+        stats_add(&group->memory_time, line->rate_ns);
 }
 
 static struct ops_line line_of_group(const struct group *group, enum stats_reduction reduction)
@@ -343,7 +354,7 @@ int ops_view(const struct ops_answer *answer, struct filter *filter,
         if (!op->cost[options->side].calls)
             continue;
         out->present++;
-        line = line_of(op, options);
+        line = line_of(answer, op, options);
         if (!filter_passes(filter, op, line.time_ns))
             continue;
         out->matched++;

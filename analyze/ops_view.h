@@ -68,6 +68,7 @@ struct ops_line {
     double min_ns, max_ns;
     double computation_flop, memory_bytes;
     size_t computation_count, memory_count; /* ops that say how much */
+    double rate_ns;                         /* of one op: the time that its rates are of */
     double flop_rate, byte_rate;            /* per second, of those ops */
 };
 

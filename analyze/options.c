@@ -2,11 +2,12 @@
 /* The option table of profile_analyze: parser, --help, man page and completion come from it. */
 #include "analyze/options.h"
 
+#include <errno.h>
 #include <math.h>
 
 #define TARGET(field) .target = offsetof(struct analyze_options, field)
 
-static const struct option_spec options[] = {
+static const struct option_spec option_table[] = {
     {OPTION_GROUP, "What to read"},
     {OPTION_STRING, "session", .value_name = "ID", .default_text = "last",
      .help = "Which session of a store: its number (see --list), last, or all.", TARGET(session)},
@@ -102,8 +103,8 @@ const struct option_command analyze_command = {
     .purpose = "say where the time and the memory of a model went, from what optraced recorded or "
                "from a profile of MegEngine",
     .arguments = "[FILE]",
-    .options = options,
-    .option_count = sizeof(options) / sizeof(options[0]),
+    .options = option_table,
+    .option_count = sizeof(option_table) / sizeof(option_table[0]),
     .examples = "profile_analyze\n"
                 "    the three operators of the last session that took most device time\n"
                 "profile_analyze -t 5 --aggregate-by type --aggregate sum\n"
@@ -127,7 +128,8 @@ const struct option_command analyze_command = {
         "\n"
         "An operator's time is the mean of one run over all counted runs: all its calls together, "
         "divided by the number of runs. Warm-up runs are left out. On the host, the time of "
-        "operators nested inside is left out, so that the lines add up to the total. Sources "
+        "operators nested inside is left out, so that the lines add up to the total; FLOPS and "
+        "bandwidth of what a device computes stand in the device table only. Sources "
         "without runs, --time, --total and --session all show totals instead; the notes under a "
         "report say which. Host and device times are never added together.\n"
         "\n"
@@ -138,14 +140,64 @@ const struct option_command analyze_command = {
                    "NO_COLOR  when not empty, --color auto uses none\n",
 };
 
+/* The first option given that only the report on operators knows, or NULL. */
+static const char *find_ops_option(const struct analyze_options *options)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } all[] = {
+        {options->runs != NULL, "--runs"},
+        {options->time != NULL, "--time"},
+        {options->warmup, "--warmup"},
+        {options->total, "--total"},
+        {options->types.count > 0, "--type"},
+        {options->opr_name != NULL, "--opr-name"},
+        {options->input_dtype != NULL, "--input-dtype"},
+        {!isnan(options->min_time_s), "--min-time"},
+        {!isnan(options->max_time_s), "--max-time"},
+        {options->top != analyze_options_default().top, "--top"},
+        {options->order_by != NULL, "--order-by"},
+        {options->top_end_key != 0, "--top-end-key"},
+        {options->aggregate != CHOICE_NONE, "--aggregate"},
+        {options->aggregate_by != CHOICE_NONE, "--aggregate-by"},
+        {options->show_host, "--show-host"},
+        {options->print_only != CHOICE_NONE, "--print-only"},
+        {options->copy_time, "--copy-time"},
+        {options->dump_only_opr, "--dump-only-opr"},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].given)
+            return all[i].name;
+    }
+    return NULL;
+}
+
+int analyze_options_check(const struct analyze_options *options, struct diag *diag)
+{
+    const char *other = find_ops_option(options);
+    const char *report = options->sql ? "--sql" : options->list ? "--list" : NULL;
+
+    if (options->sql && options->list)
+        other = "--list";
+    else if (options->sql && options->session)
+        other = "--session";
+    if (report && other)
+        return diag_set(diag, -EINVAL, "%s has no effect on %s", other, report);
+    if (options->wiki && options->format != 0)
+        return diag_set(diag, -EINVAL, "--wiki is a format of its own: leave out --format");
+    if (options->aggregate_by != CHOICE_NONE && options->aggregate == CHOICE_NONE)
+        return diag_set(diag, -EINVAL, "--aggregate-by needs --aggregate max, min, sum or mean");
+    return 0;
+}
+
 struct analyze_options analyze_options_default(void)
 {
     return (struct analyze_options){
-        .session = "last",
         .min_time_s = NAN,
         .max_time_s = NAN,
         .top = 3,
-        .order_by = "time",
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,

@@ -15,7 +15,7 @@ enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct analyze_options {
     /* what to read */
-    const char *session;
+    const char *session; /* NULL: the last */
     const char *runs;
     const char *time;
     bool warmup, total;
@@ -27,10 +27,10 @@ struct analyze_options {
 
     /* lines */
     int64_t top;
-    const char *order_by;
-    int top_end_key;  /* enum ops_time */
-    int aggregate;    /* enum stats_reduction, or CHOICE_NONE */
-    int aggregate_by; /* 0: type, or CHOICE_NONE */
+    const char *order_by; /* NULL: time */
+    int top_end_key;      /* enum ops_time */
+    int aggregate;        /* enum stats_reduction, or CHOICE_NONE */
+    int aggregate_by;     /* 0: type, or CHOICE_NONE */
 
     /* parts */
     bool copy_time, show_host, dump_only_opr;
@@ -46,6 +46,10 @@ struct analyze_options {
 };
 
 extern const struct option_command analyze_command;
+
+/** Which options go together. Returns 0, or -EINVAL with a sentence: what would be ignored beside
+ *  another option is refused. */
+int analyze_options_check(const struct analyze_options *options, struct diag *diag);
 
 /** The defaults. */
 struct analyze_options analyze_options_default(void);

@@ -98,6 +98,7 @@ struct ops_answer {
     uint64_t runs, warmups_left_out, unended_left_out;
     double divisor;  /* runs, or 1 for totals */
     bool is_per_run; /* values are means of one run */
+    bool is_flat;    /* of a profile that tells one time per op and side (MegEngine's) */
     double *run_ns;  /* durations of the counted runs that ended, ascending */
     size_t run_ns_count;
     double wall_ns[OP_SIDES];    /* time that counted runs, or else counted ops, span; NaN: none */

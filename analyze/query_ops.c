@@ -358,6 +358,7 @@ static int run_scan(struct ops_reading *reading, struct diag *diag)
     if (rc == 0)
         rc = query_events(reading->store, &scan, diag);
     if (rc == 0) {
+        answer->is_flat = reading->sessions.items[0].flat;
         set_costs(reading, &scan);
         answer->event_count = scan.counted;
         answer->outside_count = scan.outside_count;

@@ -116,8 +116,8 @@ static void note_denominators(const struct report *report, const struct ops_answ
         count += !row->is_label && (row->cost[OP_HOST].calls || row->cost[OP_DEVICE].calls);
     }
     out_note(report->out, OUT_NOTE_PLAIN,
-             "Percentages are of the total device or host time of all %zu operators that ran%s.",
-             count,
+             "Percentages are of the total device or host time of %s%zu operator%s that ran%s.",
+             count == 1 ? "the " : "all ", count, count == 1 ? "" : "s",
              report->options->top_end_key == OPS_TIME_END ? "" : ", taken from start to end");
     if (labels)
         out_note(report->out, OUT_NOTE_PLAIN,

@@ -321,12 +321,12 @@ static int make_view(const struct analyze_options *options, struct ops_view_opti
         .time = (enum ops_time)options->top_end_key,
         .top = options->top,
     };
-    if (options->aggregate_by != CHOICE_NONE && options->aggregate == CHOICE_NONE)
-        return diag_set(diag, -EINVAL, "--aggregate-by needs --aggregate max, min, sum or mean");
     if (options->aggregate != CHOICE_NONE) {
         view->reduction = (enum stats_reduction)options->aggregate;
         view->grouping = options->aggregate_by == CHOICE_NONE ? OPS_ALL_IN_ONE : OPS_BY_TYPE;
     }
+    if (!options->order_by)
+        return 0;
     return ops_parse_order(options->order_by, &view->order, &view->ascending, diag);
 }
 

@@ -4,6 +4,15 @@
 
 #include "analyze/report.h"
 
+static bool is_chosen(const struct report *report, int64_t session_id)
+{
+    for (size_t i = 0; i < report->session_count; i++) {
+        if (report->session_ids[i] == session_id)
+            return true;
+    }
+    return false;
+}
+
 int report_sessions(const struct report *report, struct diag *diag)
 {
     static const struct out_section section = {.name = "sessions"};
@@ -30,6 +39,8 @@ int report_sessions(const struct report *report, struct diag *diag)
         const struct session_row *row = &report->sessions->rows.items[i];
         struct out_value pid = out_integer(OUT_INT, row->pid);
 
+        if (!is_chosen(report, row->session_id))
+            continue;
         out_row(report->out, (struct out_value[]){
                                  out_integer(OUT_INT, row->session_id),
                                  out_integer(OUT_WHEN, row->start_ns),

@@ -63,6 +63,10 @@ static const struct error_case cases[] = {
     {2, "did you mean '--order-by'?", {"store.db", "--order-bye", "time"}},
     {2, "unexpected argument 'b.db'", {"a.db", "b.db"}},
     {2, "max|min|sum|mean", {"store.db", "--aggregate", "median"}},
+    {2, "--order-by has no effect on --list", {"store.db", "--list", "--order-by", "time"}},
+    {2, "--type has no effect on --sql", {"store.db", "--sql", "SELECT 1", "--type", "x"}},
+    {2, "--session has no effect on --sql", {"store.db", "--sql", "SELECT 1", "--session", "1"}},
+    {2, "--wiki is a format of its own", {"store.db", "--wiki", "--format", "json"}},
     /* SQL */
     {2, "--sql only reads: not authorized", {"store.db", "--sql", "DELETE FROM event"}},
     {2, "--sql only reads", {"store.db", "--sql", "ATTACH 'x.db' AS x"}},

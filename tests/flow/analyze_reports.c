@@ -56,6 +56,7 @@ static const struct report_case cases[] = {
     {"store_all_sessions.txt", {"store.db", "--session", "all", "--show-host", "-t0"}},
     {"store.json.txt", {"store.db", "--format", "json", "--show-host"}},
     {"store_list.txt", {"store.db", "--list"}},
+    {"store_list_one.txt", {"store.db", "--list", "--session", "1", "--ascii"}},
     {"store_list.json.txt", {"store.db", "--list", "--format", "json"}},
     {"sql.txt", {"store.db", "--sql", "SELECT op_id, name, type, node_id, 1.5 AS x FROM op"}},
     {"sql.csv.txt",
