@@ -52,7 +52,20 @@ void report_warmup(FILE *out, uint64_t index, const struct session_times *times)
 void report_run(FILE *out, uint64_t index, uint64_t count, const struct session_times *times);
 int report_finished(FILE *out, const struct report *report);
 
-/** One thread's part of the JSON document, as an object. */
+/**
+ * One thread's part of the JSON document, as an object; times are ns of CLOCK_MONOTONIC:
+ *
+ *     load_ns, prepare_ns, threads (of the kernels), model_node_count, step_count, arena_bytes,
+ *     weight_bytes, input_bytes
+ *     inputs    [{name, dtype, shape, data: "given" | "random"}]
+ *     warmups, runs   [{e2e_ns, host_ns}]
+ *     summary   of the runs' e2e_ns: {count, total_ns, mean_ns, standard_deviation_ns, min_ns,
+ * max_ns, median_ns, p99_ns}, or null graph_before, graph_after   texts; only with --model-info, of
+ * the first thread
+ *
+ * The document around it: version (1), model (path), device, seed, trace (a sentence), threads (a
+ * list of these objects).
+ */
 int report_write_json(struct json_writer *json, const struct report *report);
 
 #endif
