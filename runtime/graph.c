@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "runtime/graph.h"
 #include "runtime/graph_private.h"
+
+enum { HUGE_PAGE_BYTES = 2 << 20, LARGE_BYTES = 2 * HUGE_PAGE_BYTES };
 
 static struct value tombstone;
 
@@ -261,8 +264,17 @@ void value_set_data(struct value *value, void *data)
 
 void *graph_alloc_data(size_t bytes)
 {
+    /* Large constants in huge pages: they are written once and then streamed through on each run.
+     */
+    bool is_large = bytes >= LARGE_BYTES;
+    size_t alignment = is_large ? HUGE_PAGE_BYTES : 64;
     /* aligned_alloc wants a multiple of the alignment. */
-    return aligned_alloc(64, bytes == 0 ? 64 : (bytes + 63) & ~(size_t)63);
+    size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1);
+    void *data = aligned_alloc(alignment, rounded);
+
+    if (data != NULL && is_large)
+        madvise(data, rounded, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+    return data;
 }
 
 static int add_end(struct value ***list, uint32_t *count, struct value *value)
