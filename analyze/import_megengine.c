@@ -163,6 +163,7 @@ static int put_op(struct import *import, const struct by_id *op, int64_t place, 
     char *in_dtypes = dtypes_text(import, member(op->item, "input"));
     char *out_dtypes = dtypes_text(import, member(op->item, "output"));
     char *params = params_text(costs);
+    char *origin = list_text(member(member(op->item, "extra"), "origins")); /* load_and_run's */
     const char *name = text_of(op->item, "name"), *type = text_of(op->item, "type");
     struct store_op row = {
         .op_id = import->first.op_id + op->number,
@@ -180,12 +181,14 @@ static int put_op(struct import *import, const struct by_id *op, int64_t place, 
         .computation_flop = count_of(costs, "computation"),
         .memory_bytes = count_of(costs, "memory"),
         .workspace_bytes = STORE_NULL,
+        .origin = origin,
     };
     int rc = store_put_op(import->store, &row, diag);
 
     cJSON_free(in_shapes);
     cJSON_free(out_shapes);
     cJSON_free(params);
+    cJSON_free(origin);
     free(in_dtypes);
     free(out_dtypes);
     return rc;

@@ -11,7 +11,7 @@ static const char profile[] =
     "   \"operator\": {"
     "     \"12\": "
     "{\"node_type\":\"operator\",\"id\":\"12\",\"name\":\"relu\",\"type\":\"Elemwise\","
-    "              \"input\":[\"3\"],\"output\":[\"4\"]},"
+    "              \"input\":[\"3\"],\"output\":[\"4\"],\"extra\":{\"origins\":[\"r1\",\"r2\"]}},"
     "     \"7\": {\"name\":\"conv\",\"type\":\"ConvolutionForward\",\"input\":[\"1\",2],"
     "             \"output\":[\"3\",\"9\"]},"
     "     \"30\": {\"type\":\"Host2DeviceCopy\"}},"
@@ -86,11 +86,11 @@ static void tables_hold_the_profile(void **state)
                "have different zeros");
     check_rows(store,
                "SELECT client_op, name, type, node_id, input_shapes, input_dtypes, output_dtypes,"
-               " params, computation_flop, memory_bytes FROM op ORDER BY client_op",
+               " params, computation_flop, memory_bytes, origin FROM op ORDER BY client_op",
                "1|conv|ConvolutionForward|7|[[1,3],[4]]|[\"f32\", \"i8\"]|[null, null]|"
-               "{\"pad\":1,\"input_strides\":[[6,2],null]}|200|100;"
-               "2|relu|Elemwise|12|[[1,4]]|[null]|[\"QuantizedS8\"]|-|-|8;"
-               "3|30|Host2DeviceCopy|30|-|-|-|-|-|-");
+               "{\"pad\":1,\"input_strides\":[[6,2],null]}|200|100|-;"
+               "2|relu|Elemwise|12|[[1,4]]|[null]|[\"QuantizedS8\"]|-|-|8|[\"r1\",\"r2\"];"
+               "3|30|Host2DeviceCopy|30|-|-|-|-|-|-|-");
     check_rows(store, "SELECT kind, name, device FROM lane ORDER BY lane_id",
                "thread|main|-;thread|worker|-;"
                "stream|CompNode(\"gpu0:0\" from \"xpux:0\")|gpu0:0;"
