@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows decoded from pages are the rows that SQL returns; what cannot be decoded is said to be so.
  */
+#include <signal.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include "analyze/query_private.h"
 #include "tests/support/check.h"
+#include "tests/support/child.h"
 #include "tests/support/temp.h"
+#include "tests/support/wait.h"
 
 enum { ROWS = 5000 };
 
@@ -122,9 +124,10 @@ static void describe(const struct scan *scan, char *text, size_t bytes)
     }
 }
 
-/* Sums over the rows of the ranges by one way or the other; false when pages cannot be read. */
-static bool sum_up(struct store *store, const struct row_range *ranges, size_t count, bool by_pages,
-                   char *text, size_t bytes)
+/* Sums over the rows of the ranges by one way or the other, inside a transaction; false when pages
+ * cannot be read. */
+static bool sum_up_now(struct store *store, const struct row_range *ranges, size_t count,
+                       bool by_pages, char *text, size_t bytes)
 {
     static const int64_t op_ids[] = {1, 2, 3};
     static const uint8_t kinds[] = {SCAN_OP_NESTING, SCAN_OP_NESTING, SCAN_OP_WHOLE};
@@ -144,7 +147,6 @@ static bool sum_up(struct store *store, const struct row_range *ranges, size_t c
     bool complete = true;
 
     CHECK_OK(scan_prepare(&scan));
-    execute(store, "BEGIN");
     if (by_pages) {
         complete = event_pages(store, &scan, ranges, count);
     } else {
@@ -166,9 +168,20 @@ static bool sum_up(struct store *store, const struct row_range *ranges, size_t c
         }
         sqlite3_finalize(rows);
     }
-    sqlite3_exec(store_handle(store), "ROLLBACK", NULL, NULL, NULL); /* damage may have done so */
     describe(&scan, text, bytes);
     scan_deinit(&scan);
+    return complete;
+}
+
+static bool sum_up(struct store *store, const struct row_range *ranges, size_t count, bool by_pages,
+                   char *text, size_t bytes)
+{
+    bool complete;
+
+    execute(store, "BEGIN");
+    complete = sum_up_now(store, ranges, count, by_pages, text, bytes);
+    /* Damage may have ended the transaction already. */
+    sqlite3_exec(store_handle(store), "ROLLBACK", NULL, NULL, NULL);
     return complete;
 }
 
@@ -231,6 +244,53 @@ static void rows_after_a_deletion_are_read(void **state)
     check_same(fixture.store, everything, 1);
     execute(fixture.writer, "DELETE FROM event");
     check_same(fixture.store, everything, 1);
+    stop(&fixture);
+}
+
+/* Commits small batches, with checkpoints between them, until it is killed. */
+static int write_without_end(void *context)
+{
+    struct store *store = NULL;
+    struct diag diag = {0};
+
+    if (store_open(context, STORE_WRITE, &store, &diag) < 0)
+        return 1;
+    printf("writing\n");
+    fflush(stdout);
+    for (int64_t i = 0;; i++) {
+        struct store_event row = {1, 1, 1, i, i, STORE_NULL, STORE_NULL, STORE_NULL};
+
+        if (store_begin(store, &diag) < 0 || store_add_events(store, &row, 1, &diag) < 0 ||
+            store_commit(store, &diag) < 0)
+            return 2;
+        if (i % 10 == 0)
+            sqlite3_wal_checkpoint_v2(store_handle(store), NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                      NULL);
+    }
+}
+
+static void a_snapshot_is_read_while_a_daemon_writes(void **state)
+{
+    char first[4096], pages[4096], rows[4096];
+    struct fixture fixture;
+    struct child child;
+    bool changed = false;
+
+    start(&fixture);
+    store_close(&fixture.writer);
+    assert_true(sum_up(fixture.store, everything, 1, false, first, sizeof(first)));
+    child_start_function(&child, write_without_end, fixture.path);
+    assert_true(child_wait_text(&child, "writing\n", WAIT_MS));
+    for (int round = 0; round < 200 || !changed; round++) {
+        execute(fixture.store, "BEGIN");
+        assert_true(sum_up_now(fixture.store, everything, 1, true, pages, sizeof(pages)));
+        assert_true(sum_up_now(fixture.store, everything, 1, false, rows, sizeof(rows)));
+        execute(fixture.store, "COMMIT");
+        assert_string_equal(pages, rows);
+        changed |= strcmp(pages, first) != 0;
+    }
+    child_kill(&child, SIGKILL);
+    child_deinit(&child);
     stop(&fixture);
 }
 
@@ -313,6 +373,7 @@ int main(void)
         cmocka_unit_test(rows_in_the_file_are_read),
         cmocka_unit_test(ranges_are_kept_apart),
         cmocka_unit_test(rows_after_a_deletion_are_read),
+        cmocka_unit_test(a_snapshot_is_read_while_a_daemon_writes),
         cmocka_unit_test(other_values_are_left_to_sql),
         cmocka_unit_test(memory_and_transactions_are_minded),
         cmocka_unit_test(damage_does_no_harm),
