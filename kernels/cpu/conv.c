@@ -14,6 +14,7 @@
 enum { ARGS_MAX = 5 };
 
 struct kernel_conv_plan {
+    dnnl_stream_t stream; /* its own: plans may run on several threads at once */
     dnnl_primitive_t primitive;
     dnnl_primitive_desc_t desc;
     dnnl_memory_t y, x, w, bias, workspace;
@@ -162,6 +163,8 @@ static dnnl_status_t choose_kernel(struct kernel_conv_plan *plan, const struct k
     if (status == dnnl_success && strncmp(name, "ref", 3) == 0)
         status = dnnl_unimplemented;
     snprintf(plan->version, sizeof(plan->version), "dnnl:%s", name);
+    if (status == dnnl_success)
+        status = dnnl_stream_create(&plan->stream, dnnl_cpu_engine(), dnnl_stream_default_flags);
     return status == dnnl_success ? dnnl_primitive_create(&plan->primitive, plan->desc) : status;
 }
 
@@ -263,6 +266,7 @@ void kernel_conv_plan_destroy(struct kernel_conv_plan **plan_ptr)
     dnnl_memory_destroy(plan->workspace);
     dnnl_primitive_destroy(plan->primitive);
     dnnl_primitive_desc_destroy(plan->desc);
+    dnnl_stream_destroy(plan->stream);
     free(plan->weights);
     free(plan);
 }
@@ -273,8 +277,8 @@ int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x
     dnnl_memory_set_data_handle(plan->x, (void *)x);
     dnnl_memory_set_data_handle(plan->workspace, workspace);
     /* The CPU stream of oneDNN is in order and done when this returns. */
-    return dnnl_primitive_execute(plan->primitive, dnnl_cpu_stream(), plan->arg_count,
-                                  plan->args) == dnnl_success
+    return dnnl_primitive_execute(plan->primitive, plan->stream, plan->arg_count, plan->args) ==
+                   dnnl_success
                ? 0
                : -EIO;
 }

@@ -7,10 +7,9 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-/** The process's one CPU engine and stream, made on first use; NULL when that failed, which every
- *  oneDNN call refuses. Any thread. */
+/** The process's one CPU engine, made on first use; NULL when that failed, which every oneDNN call
+ *  refuses. Any thread. */
 dnnl_engine_t dnnl_cpu_engine(void);
-dnnl_stream_t dnnl_cpu_stream(void);
 
 /** [batch, channels, spatial...] f32, rank 3 to 5, in one of the two layouts of images. */
 dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
