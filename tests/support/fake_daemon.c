@@ -57,7 +57,7 @@ static void welcome(struct fake_daemon *daemon, struct fake_connection *connecti
         .version_major = OT_WIRE_VERSION_MAJOR,
         .status = options->status,
         .features = (OT_FEATURE_RINGS | OT_FEATURE_CONTROL) & ~options->no_features,
-        .session_id = daemon->counts[FAKE_HELLOS],
+        .session_id = daemon->counts[FAKE_HELLOS] + 1,
         .level = options->level_off ? OT_LEVEL_OFF
                  : options->level   ? options->level
                                     : OT_LEVEL_ON,
@@ -121,11 +121,15 @@ static void keep_record(struct fake_daemon *daemon, uint32_t ring_id,
     daemon->counts[FAKE_RECORDS]++;
     if (ot_wire_check_record(record) != 0)
         breach(daemon, "a record that makes no sense");
-    else if (record->kind != OT_RECORD_RUN && record->op_id &&
-             (record->op_id >= FAKE_DEFINITIONS_MAX || !daemon->ops[record->op_id].op_id))
-        breach(daemon, "a record of an op that is not defined");
     else if (record->lane_id >= FAKE_DEFINITIONS_MAX || !daemon->lanes[record->lane_id].lane_id)
         breach(daemon, "a record of a lane that is not defined");
+}
+
+/* An op may be defined a moment after its record is seen, when the socket was full. */
+static bool is_op_known(const struct fake_daemon *daemon, const struct ot_wire_record *record)
+{
+    return record->kind == OT_RECORD_RUN || record->op_id == 0 ||
+           (record->op_id < FAKE_DEFINITIONS_MAX && daemon->ops[record->op_id].op_id != 0);
 }
 
 static void drain(struct fake_daemon *daemon)
@@ -136,13 +140,20 @@ static void drain(struct fake_daemon *daemon)
         const uint64_t head = ot_ring_head(state);
 
         if (head - ring->read > ring->frame.record_count ||
-            ot_ring_depth(state) > OT_RING_DEPTH_MAX)
+            ot_ring_depth(state) > OT_RING_DEPTH_MAX) {
             breach(daemon, "a ring's state is impossible");
-        else
-            for (; ring->read < head; ring->read++)
-                keep_record(daemon, ring->frame.ring_id,
-                            &ring->memory->records[ring->read & (ring->frame.record_count - 1)]);
-        __atomic_store_n(&ring->memory->tail, head, __ATOMIC_RELEASE);
+            ring->read = head;
+        }
+        while (ring->read < head) {
+            const struct ot_wire_record *record =
+                &ring->memory->records[ring->read & (ring->frame.record_count - 1)];
+
+            if (!is_op_known(daemon, record))
+                break;
+            keep_record(daemon, ring->frame.ring_id, record);
+            ring->read++;
+        }
+        __atomic_store_n(&ring->memory->tail, ring->read, __ATOMIC_RELEASE);
     }
 }
 

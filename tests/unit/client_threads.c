@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many threads at once: recording, defining, flushing, starting and stopping, ending. */
+#include <pthread.h>
+
+#include "client/optrace.h"
+#include "tests/support/check.h"
+#include "tests/support/client_place.h"
+#include "tests/support/wait.h"
+
+enum { THREADS = 4, ROUNDS = 500 };
+
+struct worker {
+    pthread_t thread;
+    struct client_place *place;
+    int index;
+    uint32_t lane;
+};
+
+static void start_workers(struct worker *workers, struct client_place *place,
+                          void *(*function)(void *))
+{
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.place = place, .index = i};
+        CHECK_OK(pthread_create(&workers[i].thread, NULL, function, &workers[i]));
+    }
+}
+
+static void join_workers(struct worker *workers)
+{
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+}
+
+/* Nested spans whose correlation says who and how many. */
+static void *record_nested(void *argument)
+{
+    struct worker *worker = argument;
+    uint32_t op = optrace_label("of all threads");
+
+    worker->lane = optrace_thread_lane();
+    for (int i = 0; i < ROUNDS; i++) {
+        struct optrace_span outer = optrace_begin(op);
+        struct optrace_span inner = optrace_begin(op);
+
+        optrace_span_correlate(inner, (uint64_t)worker->index << 32 | (uint64_t)(2 * i));
+        optrace_end(inner);
+        optrace_span_correlate(outer, (uint64_t)worker->index << 32 | (uint64_t)(2 * i + 1));
+        optrace_end(outer);
+        if (i % 64 == 0)
+            optrace_flush(WAIT_MS); /* room */
+    }
+    return NULL;
+}
+
+static void each_thread_has_its_ring(void **state)
+{
+    struct client_place *place = *state;
+    struct worker workers[THREADS];
+    uint64_t next[THREADS] = {0};
+
+    start_workers(workers, place, record_nested);
+    join_workers(workers);
+    client_place_drain(place, (size_t)THREADS * ROUNDS * 2);
+    assert_int_equal(place->daemon->ring_count, THREADS);
+    for (size_t i = 0; i < (size_t)THREADS * ROUNDS * 2; i++) {
+        struct ot_wire_record record = client_place_record(place, i);
+        uint64_t index = record.correlation >> 32;
+
+        assert_true(index < THREADS);
+        assert_int_equal(record.lane_id, workers[index].lane);
+        CHECK_U64((uint32_t)record.correlation, next[index]);
+        next[index]++;
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        assert_int_equal(client_place_ring(place, i)->closed, 1);
+}
+
+static void *record_named(void *argument)
+{
+    char name[32];
+    struct optrace_op_info info = OPTRACE_OP_INFO(name, "Conv");
+    uint32_t op;
+
+    for (int i = 0; i < 50; i++) {
+        snprintf(name, sizeof(name), "op %d", i);
+        optrace_end(optrace_begin(optrace_label(name)));
+        if (optrace_op_define(&info, &op) == 0)
+            optrace_end(optrace_begin(op));
+        OPTRACE_SCOPE("site");
+    }
+    return NULL;
+}
+
+static void definitions_come_from_everywhere(void **state)
+{
+    struct client_place *place = *state;
+    struct worker workers[THREADS];
+    const uint64_t ops = fake_daemon_count(place->daemon, FAKE_OPS);
+
+    start_workers(workers, place, record_named);
+    join_workers(workers);
+    client_place_drain(place, (size_t)THREADS * 150);
+    /* Labels and the site once, ops each time. The definitions of earlier cases may come late. */
+    assert_true(fake_daemon_count(place->daemon, FAKE_OPS) - ops <= 51 + THREADS * 50 + 8);
+}
+
+static void *record_a_little(void *argument)
+{
+    optrace_thread_name("short");
+    optrace_end(optrace_begin(optrace_label("short")));
+    return NULL;
+}
+
+/* The rings of ended threads go once they are drained: far more threads than rings are allowed. */
+static void threads_come_and_go(void **state)
+{
+    struct client_place *place = *state;
+    struct worker workers[THREADS];
+
+    for (int i = 0; i < FAKE_RINGS_MAX / THREADS - 1; i++) {
+        start_workers(workers, place, record_a_little);
+        join_workers(workers);
+    }
+    client_place_drain(place, FAKE_RINGS_MAX - THREADS);
+    for (uint32_t i = 0; i < FAKE_RINGS_MAX - THREADS; i++) {
+        uint32_t lane = client_place_record(place, i).lane_id;
+
+        CHECK_OK(strcmp(place->daemon->texts[place->daemon->lanes[lane].name], "short"));
+    }
+}
+
+static void *record_until_stopped(void *argument)
+{
+    struct worker *worker = argument;
+    uint32_t op = optrace_label("over stop and start");
+
+    while (fake_daemon_count(worker->place->daemon, FAKE_BYES) < 5) {
+        struct optrace_span span = optrace_begin(op);
+
+        optrace_kern(span);
+        optrace_mark(op);
+        optrace_end(span);
+    }
+    return NULL;
+}
+
+static void stop_and_start_while_threads_record(void **state)
+{
+    struct client_place *place = *state;
+    struct worker workers[THREADS];
+
+    start_workers(workers, place, record_until_stopped);
+    for (uint64_t i = 1; i <= 5; i++) {
+        optrace_flush(WAIT_MS);
+        optrace_stop();
+        fake_daemon_wait(place->daemon, FAKE_BYES, i);
+        CHECK_OK(client_place_start(place));
+    }
+    join_workers(workers);
+    CHECK_OK(optrace_flush(WAIT_MS));
+    CHECK_U64(fake_daemon_count(place->daemon, FAKE_HELLOS), 6);
+}
+
+static void *correlate(void *argument)
+{
+    struct worker *worker = argument;
+
+    for (int i = 0; i < ROUNDS; i++)
+        worker->lane += optrace_correlation_new() >> 40 != 0;
+    return (void *)(uintptr_t)optrace_correlation_new();
+}
+
+static void correlations_are_unique(void **state)
+{
+    struct worker workers[THREADS];
+    void *last[THREADS];
+
+    start_workers(workers, *state, correlate);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, &last[i]);
+        assert_int_equal(workers[i].lane, ROUNDS);
+        for (int k = 0; k < i; k++)
+            assert_ptr_not_equal(last[i], last[k]);
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, client_place_setup, client_place_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(each_thread_has_its_ring), CASE(definitions_come_from_everywhere),
+        CASE(threads_come_and_go),      CASE(stop_and_start_while_threads_record),
+        CASE(correlations_are_unique),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
