@@ -39,6 +39,7 @@ static void refuse(int error, const char *why)
 {
     ot_connect_close(error, why);
     ot_session.refused = true;
+    ot_session.saved_epoch = ot_session.epoch; /* it has the rings, and has its reasons */
     ot_session_set_level(OT_LEVEL_OFF);
 }
 

@@ -44,6 +44,7 @@ static int flush(uint64_t deadline_ns)
         uint64_t now_ns;
 
         ot_connect_tick();
+        ot_thread_follow(ot_ticks());
         if (session->flushed_token >= frame.token)
             return session->flushed_status;
         if (session->starts == 0 ||

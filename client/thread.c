@@ -225,18 +225,23 @@ static void migrate(struct ot_thread *thread, uint64_t now)
     drop_ring(&old);
 }
 
-void ot_thread_service(uint64_t now)
+void ot_thread_follow(uint64_t now)
 {
     struct ot_thread *thread = ot_hot.thread;
 
+    if (thread && thread->ring && thread->epoch != ot_session.epoch)
+        migrate(thread, now);
+}
+
+void ot_thread_service(uint64_t now)
+{
     if (!ot_try_enter()) {
-        set_deadline(&ot_hot, now + ms_to_ticks(RETRY_MS));
+        if (ot_hot.thread) /* a hundredth of a second; the session's numbers need the lock */
+            set_deadline(&ot_hot, now + ot_hot.thread->pause_ticks / 100);
         return;
     }
-    if (thread && thread->ring && ot_hot.state != OT_STATE_NONE &&
-        thread->epoch != ot_session.epoch)
-        migrate(thread, now);
     ot_connect_tick();
+    ot_thread_follow(now); /* after the tick, which may find that the session has ended */
     set_deadline(&ot_hot, next_deadline(now));
     ot_leave();
 }

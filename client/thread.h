@@ -81,9 +81,13 @@ bool ot_thread_attach(uint64_t now);
 /** The calling thread's struct, made when needed; needs the session's lock. NULL: no memory. */
 struct ot_thread *ot_thread_self(void);
 
-/** The housekeeping of the calling thread, whose deadline has passed: moves it to the ring of a new
- *  session, looks after the connection, sets the next deadline. */
+/** The housekeeping of the calling thread, whose deadline has passed: looks after the connection,
+ *  moves to the ring of a new session, sets the next deadline. */
 void ot_thread_service(uint64_t now);
+
+/** Move the calling thread to the ring of the present session, if it is not there yet. Needs the
+ *  session's lock. */
+void ot_thread_follow(uint64_t now);
 
 /** Make room for a record, or find that there is none; rings the daemon's doorbell. Sets
  *  ot_hot.stop. Returns false when the ring is full or there is none. */

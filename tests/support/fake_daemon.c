@@ -18,6 +18,7 @@ enum { FDS_MAX = 64, LOOK_MS = 2 };
 struct fake_connection {
     int fd;
     bool is_welcome;
+    uint8_t uuid[16];
     uint8_t *bytes;
     size_t have;
     int fds[FDS_MAX]; /* descriptors that came, for RING frames */
@@ -91,15 +92,19 @@ static void take_ring(struct fake_daemon *daemon, struct fake_connection *connec
         (fcntl(fd, F_GET_SEALS) & seals) != seals)
         breach(daemon, "a ring's memory is not as announced");
     for (uint32_t i = 0; i < daemon->ring_count; i++) {
-        if (daemon->rings[i].frame.ring_id == frame->ring_id)
+        if (daemon->rings[i].frame.ring_id == frame->ring_id &&
+            memcmp(daemon->rings[i].uuid, connection->uuid, sizeof(connection->uuid)) == 0)
             ring = &daemon->rings[i];
     }
+    if (!ring && daemon->ring_count == FAKE_RINGS_MAX)
+        breach(daemon, "more rings than the test allows for");
     if (!ring && daemon->ring_count < FAKE_RINGS_MAX) {
         ring = &daemon->rings[daemon->ring_count++];
         ring->frame = *frame;
+        memcpy(ring->uuid, connection->uuid, sizeof(ring->uuid));
         ring->memory = mmap(NULL, frame->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         ring->read = __atomic_load_n(&ring->memory->tail, __ATOMIC_ACQUIRE);
-        if (ot_ring_check_header(&ring->memory->header, frame, daemon->hello.uuid,
+        if (ot_ring_check_header(&ring->memory->header, frame, connection->uuid,
                                  frame->memory_bytes, NULL) < 0)
             breach(daemon, "a ring's header is not as announced");
         if (frame->lane_id >= FAKE_DEFINITIONS_MAX || !daemon->lanes[frame->lane_id].lane_id)
@@ -197,6 +202,7 @@ static void take_hello(struct fake_daemon *daemon, struct fake_connection *conne
         return;
     }
     daemon->hello = hello.fixed;
+    memcpy(connection->uuid, hello.fixed.uuid, sizeof(connection->uuid));
     snprintf(daemon->program, sizeof(daemon->program), "%.*s", (int)hello.texts.program.length,
              hello.texts.program.bytes);
     welcome(daemon, connection);

@@ -61,6 +61,7 @@ enum fake_count {
 
 struct fake_ring {
     struct ot_wire_ring frame;
+    uint8_t uuid[16];       /* of its session */
     struct ot_ring *memory; /* mapped a second time */
     uint64_t read;
 };
