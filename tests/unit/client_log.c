@@ -58,7 +58,10 @@ static void bad_bytes_are_replaced(void **state)
     struct ot_log log = {0};
     uint32_t bad, good;
 
-    CHECK_OK(ot_log_string(&log, "a\xff\xfe" "b", &bad));
+    CHECK_OK(ot_log_string(&log,
+                           "a\xff\xfe"
+                           "b",
+                           &bad));
     CHECK_OK(ot_log_string(&log, "a??b", &good));
     assert_int_equal(bad, good);
     ot_log_deinit(&log);
@@ -141,9 +144,12 @@ static void a_table_keeps_equal_keys_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_kept_once),          cmocka_unit_test(the_log_is_a_stream_of_frames),
-        cmocka_unit_test(bad_bytes_are_replaced),       cmocka_unit_test(limits_hold),
-        cmocka_unit_test(lanes_of_threads_are_dropped), cmocka_unit_test(a_table_keeps_equal_keys_apart),
+        cmocka_unit_test(texts_are_kept_once),
+        cmocka_unit_test(the_log_is_a_stream_of_frames),
+        cmocka_unit_test(bad_bytes_are_replaced),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(lanes_of_threads_are_dropped),
+        cmocka_unit_test(a_table_keeps_equal_keys_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
