@@ -61,17 +61,24 @@ void scan_deinit(struct scan *scan)
     id_map_deinit(&scan->lane_map);
 }
 
-/* The sums of an op on a lane, made on their first use. An op has few lanes: a chain will do. */
+/* The sums of an op on a lane, made on their first use. An op has few lanes, and the events of one
+ * come in a row: a chain will do whose first link is the lane that came last. */
 static struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32_t lane)
 {
-    uint32_t place = scan->first_sums[op];
-    struct scan_sums made = {.op = op, .lane = lane, .next = place};
+    uint32_t first = scan->first_sums[op], place = first, before = ID_MAP_NONE;
+    struct scan_sums made = {.op = op, .lane = lane, .next = first};
 
-    while (place != ID_MAP_NONE) {
-        if (scan->sums.items[place].lane == lane)
-            return &scan->sums.items[place];
+    while (place != ID_MAP_NONE && scan->sums.items[place].lane != lane) {
+        before = place;
         place = scan->sums.items[place].next;
     }
+    if (before != ID_MAP_NONE && place != ID_MAP_NONE) {
+        scan->sums.items[before].next = scan->sums.items[place].next;
+        scan->sums.items[place].next = first;
+        scan->first_sums[op] = place;
+    }
+    if (place != ID_MAP_NONE)
+        return &scan->sums.items[place];
     if (array_push(&scan->sums, made) < 0) {
         scan->error = -ENOMEM;
         return NULL;
