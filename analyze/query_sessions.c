@@ -6,12 +6,20 @@
 
 #include "analyze/query_private.h"
 
+/* These statements are right: what a store refuses about them is the store's fault. */
+static int fail(struct store *store, int code, struct diag *diag)
+{
+    int rc = store_fail(store, code, "read", diag);
+
+    return rc == -EINVAL ? -EUCLEAN : rc;
+}
+
 int query_prepare(struct store *store, const char *sql, sqlite3_stmt **out_statement,
                   struct diag *diag)
 {
     int code = sqlite3_prepare_v2(store_handle(store), sql, -1, out_statement, NULL);
 
-    return code == SQLITE_OK ? 0 : store_fail(store, code, "read", diag);
+    return code == SQLITE_OK ? 0 : fail(store, code, diag);
 }
 
 int query_step(struct store *store, sqlite3_stmt *statement, struct diag *diag)
@@ -20,7 +28,7 @@ int query_step(struct store *store, sqlite3_stmt *statement, struct diag *diag)
 
     if (code == SQLITE_ROW)
         return 1;
-    return code == SQLITE_DONE ? 0 : store_fail(store, code, "read", diag);
+    return code == SQLITE_DONE ? 0 : fail(store, code, diag);
 }
 
 int64_t query_int(sqlite3_stmt *statement, int column)

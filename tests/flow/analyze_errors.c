@@ -40,6 +40,7 @@ static const struct error_case cases[] = {
     {3, "newer", {"future.db"}},
     {3, "other.db", {"other.db"}},
     {3, "damaged.db", {"damaged.db"}},
+    {3, "cannot read bare.db: no such table: v_loss", {"bare.db"}},
     /* nothing there */
     {1, "empty.db holds no session yet", {"empty.db"}},
     {1, "empty.db holds no session yet", {"empty.db", "--list"}},
@@ -157,6 +158,7 @@ static int start(void **state)
     make_database(fixture, "profile.db", true, "SELECT 1");
     make_database(fixture, "future.db", true,
                   "UPDATE meta SET value = '99.0' WHERE key = 'schema_version'");
+    make_database(fixture, "bare.db", true, "DROP VIEW v_loss");
     make_database(fixture, "other.db", false, "CREATE TABLE fruit(name)");
     make_damaged(fixture);
     make_empty(fixture);
