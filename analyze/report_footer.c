@@ -323,7 +323,7 @@ static void note_left_out(const struct report *report, const struct ops_answer *
         5);
     if (answer->outside_count)
         out_note(report->out, OUT_NOTE_PLAIN,
-                 "%" PRIu64 " event%s in no run %s left out; --total counts them.",
+                 "%" PRIu64 " event%s in no run that ended %s left out; --total counts them.",
                  answer->outside_count, answer->outside_count == 1 ? "" : "s",
                  answer->outside_count == 1 ? "is" : "are");
     if (answer->bad_count)
