@@ -17,8 +17,8 @@ enum {
 
 /**
  * The path of a store of one session: in each run every op has a span on a host thread and one on a
- * device queue. It is made on the first use and kept in the build folder. The caller frees the
- * path. Ends the program when it cannot be made.
+ * device queue. It is made on the first use and kept in the build folder until the program is
+ * built anew. The caller frees the path. Ends the program when it cannot be made.
  */
 char *big_store(int64_t *out_end_ns);
 
