@@ -332,12 +332,12 @@ static int sort_lines(struct ops_lines *lines, const struct ops_view_options *op
 
 static void cut_lines(struct ops_lines *lines, int64_t top)
 {
-    uint64_t count = lines->lines.count;
+    uint64_t count = lines->lines.count, dropped = 0 - (uint64_t)top;
 
     if (top > 0 && (uint64_t)top < count)
         lines->lines.count = (size_t)top;
     else if (top < 0)
-        lines->lines.count = (uint64_t)-top < count ? (size_t)(count - (uint64_t)-top) : 0;
+        lines->lines.count = dropped < count ? (size_t)(count - dropped) : 0;
 }
 
 int ops_view(const struct ops_answer *answer, struct filter *filter,
