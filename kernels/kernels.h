@@ -63,7 +63,7 @@ struct kernel_window {
 /* Element-wise, one operand. */
 
 enum kernel_unary {
-    KERNEL_IDENTITY,
+    KERNEL_IDENTITY,   /* of an activation only: the table has no such function */
     KERNEL_RELU,       /* max(x, 0) */
     KERNEL_LEAKY_RELU, /* x < 0 ? a * x : x */
     KERNEL_CLIP,       /* min(max(x, a), b) */
@@ -81,8 +81,7 @@ struct kernel_activation {
 /** y[i] = f(x[i]); a and b as kernel_unary says. y may be x. NaN stays NaN. Sigmoid and tanh agree
  *  with ref to 2e-6 absolute, the others exactly. */
 typedef void unary_f32_fn(float *y, const float *x, size_t count, float a, float b);
-unary_f32_fn identity_f32_ref, relu_f32_ref, leaky_relu_f32_ref, clip_f32_ref, sigmoid_f32_ref,
-    tanh_f32_ref;
+unary_f32_fn relu_f32_ref, leaky_relu_f32_ref, clip_f32_ref, sigmoid_f32_ref, tanh_f32_ref;
 KERNEL_VERSIONS(unary_f32_fn, relu_f32);
 KERNEL_VERSIONS(unary_f32_fn, leaky_relu_f32);
 KERNEL_VERSIONS(unary_f32_fn, clip_f32);
@@ -352,8 +351,5 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level);
  *  itself and threads - 1 helpers that belong to it. At least 1. */
 void kernel_set_threads(uint32_t threads);
 uint32_t kernel_threads(void);
-
-/** Bytes of one element. */
-size_t kernel_dtype_bytes(enum kernel_dtype dtype);
 
 #endif

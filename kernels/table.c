@@ -10,7 +10,6 @@
 
 static void init_ref(struct kernel_table *table)
 {
-    USE(unary_f32[KERNEL_IDENTITY], identity_f32, ref);
     USE(unary_f32[KERNEL_RELU], relu_f32, ref);
     USE(unary_f32[KERNEL_LEAKY_RELU], leaky_relu_f32, ref);
     USE(unary_f32[KERNEL_CLIP], clip_f32, ref);
@@ -92,14 +91,4 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level)
     if (level >= KERNEL_LEVEL_AVX512)
         USE_VERSIONS(avx512);
 #endif
-}
-
-size_t kernel_dtype_bytes(enum kernel_dtype dtype)
-{
-    static const size_t bytes[KERNEL_DTYPES] = {
-        [KERNEL_F32] = 4, [KERNEL_F64] = 8, [KERNEL_I32] = 4,
-        [KERNEL_I64] = 8, [KERNEL_U8] = 1,  [KERNEL_BOOL] = 1,
-    };
-
-    return bytes[dtype];
 }

@@ -76,10 +76,10 @@ static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias,
 {
     dnnl_memory_desc_t x, y, w, bias;
     dnnl_format_tag_t w_tag = dnnl_format_tag_any;
-    dnnl_status_t status = dnnl_image_desc(&x, g->rank, g->x, true);
+    dnnl_status_t status = dnnl_image_desc(&x, g->rank, g->x);
 
     if (status == dnnl_success)
-        status = dnnl_image_desc(&y, g->rank, g->y, true);
+        status = dnnl_image_desc(&y, g->rank, g->y);
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&w, g->w_rank, g->w, dnnl_f32, w_tag);
     if (status == dnnl_success)
@@ -144,28 +144,53 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+/* oneDNN lists what it can do, the best first. */
+static bool is_good(const char *name)
+{
+    /* Its reference is no faster than ours. The other one crashes where it adds a residual and the
+     * channels are no multiple of 8 (2.6.3). */
+    return strncmp(name, "ref", 3) != 0 && strcmp(name, "jit_dw:sse41") != 0;
+}
+
+static dnnl_status_t choose_desc(struct kernel_conv_plan *plan, const dnnl_convolution_desc_t *desc,
+                                 dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_desc_iterator_t candidates = NULL;
+    dnnl_status_t status =
+        dnnl_primitive_desc_iterator_create(&candidates, desc, attr, dnnl_cpu_engine(), NULL);
+    const char *name = "";
+
+    while (status == dnnl_success) {
+        plan->desc = dnnl_primitive_desc_iterator_fetch(candidates);
+        status = dnnl_primitive_desc_query(plan->desc, dnnl_query_impl_info_str, 0, &name);
+        if (status != dnnl_success || is_good(name))
+            break;
+        dnnl_primitive_desc_destroy(plan->desc);
+        plan->desc = NULL;
+        status = dnnl_primitive_desc_iterator_next(candidates);
+    }
+    snprintf(plan->version, sizeof(plan->version), "dnnl:%s", name);
+    dnnl_primitive_desc_iterator_destroy(candidates);
+    return status;
+}
+
 static dnnl_status_t choose_kernel(struct kernel_conv_plan *plan, const struct kernel_conv *shape,
                                    const struct geometry *g, bool has_bias, bool has_residual)
 {
     dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
-    const char *name = "";
     dnnl_status_t status = conv_desc(g, has_bias, &desc);
 
     if (status == dnnl_success)
         status = conv_attr(&shape->activation, has_residual, &attr);
     if (status == dnnl_success)
-        status = dnnl_primitive_desc_create(&plan->desc, &desc, attr, dnnl_cpu_engine(), NULL);
-    if (status == dnnl_success)
-        status = dnnl_primitive_desc_query(plan->desc, dnnl_query_impl_info_str, 0, &name);
-    dnnl_primitive_attr_destroy(attr);
-    /* Its own reference is no faster than ours. */
-    if (status == dnnl_success && strncmp(name, "ref", 3) == 0)
-        status = dnnl_unimplemented;
-    snprintf(plan->version, sizeof(plan->version), "dnnl:%s", name);
+        status = choose_desc(plan, &desc, attr);
     if (status == dnnl_success)
         status = dnnl_stream_create(&plan->stream, dnnl_cpu_engine(), dnnl_stream_default_flags);
-    return status == dnnl_success ? dnnl_primitive_create(&plan->primitive, plan->desc) : status;
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&plan->primitive, plan->desc);
+    dnnl_primitive_attr_destroy(attr);
+    return status;
 }
 
 static dnnl_status_t plan_memory(struct kernel_conv_plan *plan, dnnl_query_t what, int arg,

@@ -18,16 +18,11 @@ dnnl_engine_t dnnl_cpu_engine(void)
     return engine;
 }
 
-dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
-                              bool channels_last)
+dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims)
 {
-    static const dnnl_format_tag_t tags[][2] = {
-        [3] = {dnnl_ncw, dnnl_nwc},
-        [4] = {dnnl_nchw, dnnl_nhwc},
-        [5] = {dnnl_ncdhw, dnnl_ndhwc},
-    };
+    static const dnnl_format_tag_t tags[] = {[3] = dnnl_nwc, [4] = dnnl_nhwc, [5] = dnnl_ndhwc};
 
-    return dnnl_memory_desc_init_by_tag(out, rank, dims, dnnl_f32, tags[rank][channels_last]);
+    return dnnl_memory_desc_init_by_tag(out, rank, dims, dnnl_f32, tags[rank]);
 }
 
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,

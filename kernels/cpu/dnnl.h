@@ -3,17 +3,14 @@
 #ifndef OPTRACE_KERNELS_CPU_DNNL_H
 #define OPTRACE_KERNELS_CPU_DNNL_H
 
-#include <stdbool.h>
-
 #include <oneapi/dnnl/dnnl.h>
 
 /** The process's one CPU engine, made on first use; NULL when that failed, which every oneDNN call
  *  refuses. Any thread. */
 dnnl_engine_t dnnl_cpu_engine(void);
 
-/** [batch, channels, spatial...] f32, rank 3 to 5, in one of the two layouts of images. */
-dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
-                              bool channels_last);
+/** [batch, channels, spatial...] f32, rank 3 to 5, channels-last. */
+dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims);
 
 /** Copy from one order to another, now. */
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,

@@ -54,7 +54,6 @@ float ref_activate(float x, const struct kernel_activation *activation)
             y[i] = function(x[i], a, b);                                                           \
     }
 
-UNARY(identity, identity)
 UNARY(relu, relu)
 UNARY(leaky_relu, leaky_relu)
 UNARY(clip, clip)
