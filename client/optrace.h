@@ -337,7 +337,8 @@ static inline struct optrace_span optrace_phase_begin(uint32_t op)
  *  ...) or of type "copy". End it with optrace_end(). */
 OPTRACE_API struct optrace_span optrace_copy_begin(uint32_t op, uint64_t bytes);
 
-/** Tie an open span to what it launches elsewhere (a device span with the same correlation). */
+/** Tie an open span to what it launches elsewhere: a device span of the same run with the same
+ *  correlation. Numbers need to be unique within a run only; small ones take less room. */
 OPTRACE_API void optrace_span_correlate(struct optrace_span span, uint64_t correlation);
 
 /** A correlation id that no other call in this process returns. Above 2^40, so that it does not
@@ -477,7 +478,7 @@ struct optrace_event {
     uint64_t start; /* from optrace_ticks(), or ns with OPTRACE_EVENT_REALTIME */
     uint64_t kern;  /* 0: not known; else start <= kern <= end */
     uint64_t end;
-    uint64_t correlation; /* 0: none */
+    uint64_t correlation; /* 0: none; see optrace_span_correlate() */
     uint64_t bytes;
     uint64_t address;
     double value;

@@ -40,7 +40,7 @@ CREATE TABLE event_1_0 (
     start_ns    INTEGER, -- ns since 1970
     dur_ns      INTEGER, -- end - start in ns; 0 for a mark; NULL: unfinished, the program died in it
     kern_ns     INTEGER, -- first kernel - start in ns: waiting and preparation; NULL: not known
-    correlation INTEGER, -- same number on the launching host span and the device span; NULL: none
+    correlation INTEGER, -- same number on the launching host span and the device span of a run; NULL: none
     bytes       INTEGER  -- bytes of a copy; NULL otherwise
 );
 INSERT INTO event_1_0(rowid, lane_id, op_id, run, start_ns, dur_ns, kern_ns, bytes)

@@ -25,7 +25,7 @@ SELECT
     e.dur_ns              AS dur_ns,
     e.kern_ns             AS kern_ns,     -- from start to the first kernel: waiting, preparation
     e.dur_ns - e.kern_ns  AS exec_ns,     -- from the first kernel to the end; NULL when kern_ns is
-    e.correlation         AS correlation, -- same number: launching host span and device span
+    e.correlation         AS correlation, -- same number in a run: launching host span and device span
     e.bytes               AS bytes        -- of a copy
 FROM event e
 LEFT JOIN lane l ON l.lane_id = e.lane_id

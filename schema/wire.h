@@ -282,7 +282,8 @@ struct ot_wire_record {
     uint64_t start_ticks;
     uint64_t end_ticks;   /* >= start_ticks; 0 for kinds that have none */
     uint64_t kern_ticks;  /* first kernel, start <= kern <= end; 0: not known */
-    uint64_t correlation; /* ties a device span to the host span that launched it; 0: none */
+    uint64_t correlation; /* ties a device span to the host span of the same run that launched it;
+                             0: none */
     int64_t bytes;        /* COPY, ALLOC, FREE: bytes; COUNTER: bits of a double */
     uint64_t address;     /* ALLOC, FREE */
 };
