@@ -21,6 +21,15 @@ struct context {
     struct optrace_span span;
 };
 
+/* Fork while the daemon's thread holds still: a child must not inherit a lock that this thread has
+ * taken within the C library or a sanitizer's allocator. */
+static void start_child(struct child *child, int (*function)(void *), struct context *context)
+{
+    fake_daemon_lock(context->place->daemon);
+    child_start_function(child, function, context);
+    fake_daemon_unlock(context->place->daemon);
+}
+
 /* In a child: records, then leaves in the way of exit(), with the library's destructor. */
 static int record_and_exit(void *argument)
 {
@@ -41,7 +50,7 @@ static void a_child_has_a_session_of_its_own(void **state)
     record_one(context.op);
     client_place_drain(place, 1);
     memcpy(uuid, place->daemon->hello.uuid, sizeof(uuid));
-    child_start_function(&child, record_and_exit, &context);
+    start_child(&child, record_and_exit, &context);
     fake_daemon_wait(place->daemon, FAKE_BYES, 1);
     fake_daemon_wait(place->daemon, FAKE_RECORDS, 3);
     fake_daemon_lock(place->daemon);
@@ -63,9 +72,10 @@ static int do_nothing(void *argument)
 static void a_child_that_records_nothing_stays_silent(void **state)
 {
     struct client_place *place = *state;
+    struct context context = {.place = place};
     struct child child;
 
-    child_start_function(&child, do_nothing, NULL);
+    start_child(&child, do_nothing, &context);
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
     child_deinit(&child);
     record_one(optrace_label("work"));
@@ -92,7 +102,7 @@ static void spans_of_the_parent_do_not_exist_in_the_child(void **state)
     struct child child;
 
     context.span = optrace_begin(context.op);
-    child_start_function(&child, end_what_the_parent_began, &context);
+    start_child(&child, end_what_the_parent_began, &context);
     fake_daemon_wait(place->daemon, FAKE_BYES, 1);
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
     child_deinit(&child);
@@ -124,7 +134,7 @@ static void what_a_killed_program_recorded_is_there(void **state)
     const struct ot_ring *ring;
     struct child child;
 
-    child_start_function(&child, record_and_die, &context);
+    start_child(&child, record_and_die, &context);
     assert_int_equal(child_wait(&child, WAIT_MS), 128 + SIGKILL);
     child_deinit(&child);
     fake_daemon_wait(place->daemon, FAKE_CLOSES, 1);
@@ -149,11 +159,18 @@ static void *record_until_told(void *argument)
 
     while (!__atomic_load_n(&recorder->is_ending, __ATOMIC_RELAXED)) {
         record_one(recorder->op);
-        recorder->count++;
+        __atomic_store_n(&recorder->count, recorder->count + 1, __ATOMIC_RELAXED);
         if (recorder->count % 64 == 0 && optrace_flush(WAIT_MS) < 0)
             break;
     }
     return NULL;
+}
+
+static bool is_well_under_way(void *argument)
+{
+    const struct recorder *recorder = argument;
+
+    return __atomic_load_n(&recorder->count, __ATOMIC_RELAXED) > 128;
 }
 
 static void forks_and_threads_do_not_disturb_each_other(void **state)
@@ -164,10 +181,11 @@ static void forks_and_threads_do_not_disturb_each_other(void **state)
     struct context context = {.place = place, .op = optrace_label("work")};
 
     CHECK_OK(pthread_create(&recorder.thread, NULL, record_until_told, &recorder));
+    wait_until(is_well_under_way, &recorder, WAIT_MS); /* and so allocates no more */
     for (int i = 0; i < CHILDREN; i++) {
         struct child child;
 
-        child_start_function(&child, record_and_exit, &context);
+        start_child(&child, record_and_exit, &context);
         assert_int_equal(child_wait(&child, WAIT_MS), 0);
         child_deinit(&child);
     }
