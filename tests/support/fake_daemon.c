@@ -116,13 +116,12 @@ static void take_ring(struct fake_daemon *daemon, struct fake_connection *connec
 static void keep_record(struct fake_daemon *daemon, uint32_t ring_id,
                         const struct ot_wire_record *record)
 {
-    if (!daemon->options.is_forgetful && daemon->record_count == daemon->record_capacity) {
+    if (daemon->record_count == daemon->record_capacity) {
         daemon->record_capacity = daemon->record_capacity ? daemon->record_capacity * 2 : 1024;
         daemon->records =
             realloc(daemon->records, daemon->record_capacity * sizeof(*daemon->records));
     }
-    if (!daemon->options.is_forgetful)
-        daemon->records[daemon->record_count++] = (struct fake_record){ring_id, *record};
+    daemon->records[daemon->record_count++] = (struct fake_record){ring_id, *record};
     daemon->counts[FAKE_RECORDS]++;
     if (ot_wire_check_record(record) != 0)
         breach(daemon, "a record that makes no sense");

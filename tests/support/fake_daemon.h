@@ -37,7 +37,6 @@ struct fake_daemon_options {
     uint64_t no_features; /* features it lacks */
     bool is_mute;         /* never answers HELLO */
     bool is_deaf;         /* does not read its sockets */
-    bool is_forgetful;    /* reads records, but keeps none */
     bool is_idle;         /* does not drain rings, nor answer FLUSH */
     bool is_garbled;      /* answers HELLO with what is no frame */
 };
