@@ -8,11 +8,8 @@
 
 #include "schema/store_private.h"
 
-enum {
-    ROLLUP_ENTRIES_MAX = 1 << 16, /* before all are written and forgotten */
-    ROLLUP_ENTRIES_MIN = 1 << 9,
-    ROLLUP_IDLE_MAX = 64, /* commits: 16 s when they come every 250 ms */
-};
+/* Commits that an entry stays after its last change: 16 s when they come every 250 ms. */
+enum { ROLLUP_IDLE_MAX = 64 };
 
 static uint32_t hash_of(int64_t op_id, int64_t start_ns, uint8_t lane_kind)
 {

@@ -14,6 +14,11 @@
 
 #define ROLLUP_BUCKET_NS INT64_C(10000000000)
 
+enum {
+    ROLLUP_ENTRIES_MIN = 1 << 9,
+    ROLLUP_ENTRIES_MAX = 1 << 16, /* in memory; beyond, all are written and forgotten */
+};
+
 struct rollup_entry {
     int64_t op_id;
     int64_t start_ns; /* of the bucket */

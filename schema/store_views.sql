@@ -44,7 +44,7 @@ SELECT
     CAST(j.key AS INTEGER) AS bin,
     -- The middle of the bin: 16 bins per power of two.
     CASE
-        WHEN j.key < 32 THEN CAST(j.key AS INTEGER)
+        WHEN CAST(j.key AS INTEGER) < 32 THEN CAST(j.key AS INTEGER)
         ELSE ((16 + j.key % 16) << (j.key / 16 - 1)) + ((1 << (j.key / 16 - 1)) - 1) / 2
     END                    AS middle_ns,
     j.value                AS event_count
