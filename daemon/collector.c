@@ -26,6 +26,7 @@ struct collector {
     struct writer *writer;
     struct store *reader;
     struct store_ids ids;
+    struct session_budget budget;
     struct batch *open;
     struct batch *in_flight[WRITER_QUEUE_MAX]; /* NULL: unused */
     struct batch *spare;                       /* a list */
@@ -188,6 +189,7 @@ static void finish_session(struct collector *collector, struct session *session)
 {
     drain_open_spans(collector, session);
     session_put_end(session, collector->open);
+    session_drop_rings(session); /* batches on their way have references of their own */
     collector->commits_soon = true;
     log_detail("session %lld (pid %lld) ends: %s", (long long)session->session_id,
                (long long)session->pid, session->end_reason);
@@ -224,13 +226,18 @@ bool collector_read_rings(struct collector *collector, struct session *session)
 }
 
 int collector_hello(struct collector *collector, struct producer *producer,
-                    const struct ot_wire_hello_view *hello, const struct session_peer *peer,
+                    const struct ot_wire_hello_view *hello, struct session_peer *peer,
                     bool (*is_alive)(const struct producer *producer), struct session **out_session,
                     enum ot_wire_welcome_status *out_status, struct diag *diag)
 {
     struct session *session = find_session(collector, hello->fixed.uuid);
     int rc = 0;
 
+    peer->budget = &collector->budget;
+    if (!session && collector->budget.session_count >= OT_WIRE_SESSIONS_MAX) {
+        *out_status = OT_WELCOME_FULL;
+        return 0;
+    }
     if (!session) {
         rc = session_resume(collector->reader, hello, peer, &session, diag);
         if (rc == -ENOENT)
@@ -328,6 +335,20 @@ static void set_pace(struct collector *collector, const struct drain_pace *pace)
         collector->pace_ms = slowest;
 }
 
+/* The rings of programs that have ended wait for room; while the store fails, that may be for long.
+ */
+static bool is_too_much_left(const struct collector *collector)
+{
+    uint64_t records = 0;
+
+    if (collector_trouble(collector) == 0)
+        return false;
+    for (const struct session *s = collector->sessions; s; s = s->next)
+        if (s->end_reason && !s->is_ended)
+            records += s->ring_records;
+    return records > OT_WIRE_LEFT_RECORDS_MAX;
+}
+
 /* Reads all rings. Returns false when there was no room for all. */
 static bool read_all(struct collector *collector)
 {
@@ -338,10 +359,15 @@ static bool read_all(struct collector *collector)
         check_alone(collector, s);
         if (s->is_ended)
             continue;
-        if (!read_session(collector, s, &pace) || !collector_room(collector))
-            is_done = false;
-        else if (s->end_reason)
+        if (read_session(collector, s, &pace) && collector_room(collector)) {
+            if (s->end_reason)
+                finish_session(collector, s);
+        } else if (s->end_reason && is_too_much_left(collector)) {
+            drain_nothing(collector, s);
             finish_session(collector, s);
+        } else {
+            is_done = false;
+        }
     }
     collector->commits_soon |= pace.is_pressing;
     set_pace(collector, &pace);

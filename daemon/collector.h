@@ -71,6 +71,7 @@ struct store_ids *collector_ids(struct collector *collector);
  * A client says HELLO: a new session, or one that goes on after its connection, or the daemon,
  * broke. There must be room.
  *
+ * peer           all but its budget, which is set here
  * is_alive       tells whether another connection of the same session still stands
  * out_session    written when *out_status is OT_WELCOME_OK; it belongs to `producer` from now on
  * out_status     enum ot_wire_welcome_status
@@ -78,7 +79,7 @@ struct store_ids *collector_ids(struct collector *collector);
  * Returns 0, or -EPROTO with the reason.
  */
 int collector_hello(struct collector *collector, struct producer *producer,
-                    const struct ot_wire_hello_view *hello, const struct session_peer *peer,
+                    const struct ot_wire_hello_view *hello, struct session_peer *peer,
                     bool (*is_alive)(const struct producer *producer), struct session **out_session,
                     enum ot_wire_welcome_status *out_status, struct diag *diag);
 

@@ -3,29 +3,9 @@
 #include "daemon/define.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "daemon/memory.h"
-
-static void text_table_set(struct text_table *table, uint32_t id, const char *text)
-{
-    if (id >= table->count) {
-        uint32_t count = table->count ? table->count : 64;
-        const char **texts;
-
-        while (count <= id)
-            count *= 2;
-        texts = memory_zeroed(count, sizeof(*texts));
-        if (table->count > 0)
-            memcpy(texts, table->texts, table->count * sizeof(*texts));
-        free(table->texts);
-        table->texts = texts;
-        table->count = count;
-    }
-    table->texts[id] = text;
-}
 
 static const char *text_table_get(const struct text_table *table, uint32_t id)
 {
@@ -38,6 +18,7 @@ int define_string(struct session *session, const struct ot_wire_string_view *str
     struct text_table *table = &session->texts;
     uint32_t id = string->fixed.string_id;
     const char *known = text_table_get(table, id);
+    int rc;
 
     if (known) {
         if (strlen(known) == string->text.length &&
@@ -45,10 +26,10 @@ int define_string(struct session *session, const struct ot_wire_string_view *str
             return 0;
         return diag_set(diag, -EPROTO, "STRING: %u is defined already, as another text", id);
     }
-    if (table->arena.bytes + string->text.length > OT_WIRE_SESSION_TEXT_MAX)
-        return diag_set(diag, -EPROTO, "STRING: more than %d bytes of texts",
-                        OT_WIRE_SESSION_TEXT_MAX);
-    text_table_set(table, id, arena_text(&table->arena, string->text.bytes, string->text.length));
+    rc = session_reserve_text(session, id, string->text.length, diag);
+    if (rc < 0)
+        return rc;
+    table->texts[id] = arena_text(&table->arena, string->text.bytes, string->text.length);
     return 0;
 }
 
@@ -92,6 +73,9 @@ int define_model(struct session *session, const struct ot_wire_model *model, str
 
     if (rc < 0 || id_table_get(&session->models, model->model_id) != 0)
         return rc;
+    rc = session_reserve_id(session, &session->models, model->model_id, diag);
+    if (rc < 0)
+        return rc;
     row.model_id = ++ids->model_id;
     id_table_set(&session->models, model->model_id, row.model_id);
     batch_push(&batch->models, row);
@@ -115,6 +99,9 @@ int define_lane(struct session *session, const struct ot_wire_lane *lane, struct
     int rc = look_up_texts(session, "LANE", uses, COUNT(uses), diag);
 
     if (rc < 0 || id_table_get(&session->lanes, lane->lane_id) != 0)
+        return rc;
+    rc = session_reserve_id(session, &session->lanes, lane->lane_id, diag);
+    if (rc < 0)
         return rc;
     row.lane_id = ++ids->lane_id;
     id_table_set(&session->lanes, lane->lane_id, row.lane_id);
@@ -246,6 +233,8 @@ int define_op(struct session *session, const struct ot_wire_op_view *op, struct 
         rc = diag_set(diag, -EPROTO, "OP: model %u is not defined", fixed->model_id);
     if (rc == 0 && id_table_get(&session->ops, fixed->op_id) != 0)
         return 0;
+    if (rc == 0)
+        rc = session_reserve_id(session, &session->ops, fixed->op_id, diag);
     if (rc == 0)
         rc = put_op_lists(session, op, batch, &row, diag);
     if (rc < 0)

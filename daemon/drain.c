@@ -134,6 +134,37 @@ int drain_session(struct collector *collector, struct session *session, struct d
     return worst;
 }
 
+static void lose_ring(struct collector *collector, struct session *session, struct ring *ring,
+                      uint64_t head)
+{
+    struct ot_wire_record first, last;
+    struct ot_ring_gap gap;
+    struct ingest ingest;
+
+    ring_copy(ring, ring->read, 1, &first);
+    ring_copy(ring, head - 1, 1, &last);
+    gap = (struct ot_ring_gap){.lane_id = ring->lane_id,
+                               .reason = OT_LOSS_STORE,
+                               .first_ticks = first.start_ticks,
+                               .last_ticks = last.start_ticks};
+    ingest_init(&ingest, session, collector_open_batch(collector), false);
+    ingest_gap(&ingest, &gap, head - ring->read);
+    ring->read = head;
+}
+
+void drain_nothing(struct collector *collector, struct session *session)
+{
+    for (size_t i = 0; i < session->rings.count; i++) {
+        struct ring *ring = session->rings.items[i];
+        struct diag ignored = {0};
+        uint32_t depth;
+        uint64_t head;
+
+        if (!ring->is_broken && ring_load(ring, &head, &depth, &ignored) == 0 && head != ring->read)
+            lose_ring(collector, session, ring, head);
+    }
+}
+
 void drain_open_spans(struct collector *collector, struct session *session)
 {
     struct ot_wire_record open[OT_RING_DEPTH_MAX];

@@ -17,7 +17,7 @@
 #include "daemon/log.h"
 #include "daemon/memory.h"
 
-enum { BACKLOG = 1024, HELLO_CHECK_MS = 1000 };
+enum { BACKLOG = 1024, TIMER_MS = 1000 };
 
 static int fill_address(const char *path, struct sockaddr_un *out_address, struct diag *diag)
 {
@@ -215,8 +215,6 @@ static void take_connection(struct listener *listener, int fd)
     rc = producer_accept(group, fd, peer.pid, peer.uid);
     if (rc < 0)
         log_peer(peer.pid, "refused pid %lld: %s", (long long)peer.pid, uv_strerror(rc));
-    else
-        listener->has_client_come = true;
 }
 
 static void accept_all(struct listener *listener)
@@ -228,6 +226,7 @@ static void accept_all(struct listener *listener)
             take_connection(listener, fd);
         else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             log_peer(0, "cannot accept a connection: %s", strerror(errno));
+            uv_poll_stop(&listener->poll); /* the timer tries again: no busy loop */
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return; /* EAGAIN: no more */
@@ -240,11 +239,14 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     accept_all(poll->data);
 }
 
-static void on_hello_timer(uv_timer_t *timer)
+/* Once a second. */
+static void on_timer(uv_timer_t *timer)
 {
-    const struct listener *listener = timer->data;
+    struct listener *listener = timer->data;
 
     producer_check_hello(listener->group);
+    if (!uv_is_active((uv_handle_t *)&listener->poll))
+        uv_poll_start(&listener->poll, UV_READABLE, on_poll);
 }
 
 int listener_start(struct listener *listener, uv_loop_t *loop, struct producer_group *group,
@@ -256,10 +258,10 @@ int listener_start(struct listener *listener, uv_loop_t *loop, struct producer_g
         return diag_set(diag, rc, "cannot watch the socket: %s", uv_strerror(rc));
     listener->group = group;
     listener->poll.data = listener;
-    listener->hello_timer.data = listener;
+    listener->timer.data = listener;
     uv_poll_start(&listener->poll, UV_READABLE, on_poll);
-    uv_timer_init(loop, &listener->hello_timer);
-    uv_timer_start(&listener->hello_timer, on_hello_timer, HELLO_CHECK_MS, HELLO_CHECK_MS);
+    uv_timer_init(loop, &listener->timer);
+    uv_timer_start(&listener->timer, on_timer, TIMER_MS, TIMER_MS);
     return 0;
 }
 
@@ -267,7 +269,7 @@ void listener_stop(struct listener *listener)
 {
     accept_all(listener);
     uv_close((uv_handle_t *)&listener->poll, NULL);
-    uv_close((uv_handle_t *)&listener->hello_timer, NULL);
+    uv_close((uv_handle_t *)&listener->timer, NULL);
 }
 
 void listener_close(struct listener *listener)

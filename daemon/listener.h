@@ -13,13 +13,12 @@
 
 struct listener {
     uv_poll_t poll;
-    uv_timer_t hello_timer;
+    uv_timer_t timer; /* once a second */
     struct producer_group *group;
     int fd;
     int lock_fd;
     char *path; /* to be removed at the end; NULL: systemd's */
     gid_t gid;  /* members may connect; (gid_t)-1: nobody but the owner */
-    bool has_client_come;
 };
 
 /**

@@ -21,8 +21,11 @@ struct producer {
     struct session *session; /* from HELLO on */
     pid_t pid;
     uid_t uid;
-    uint64_t accepted_ns; /* CLOCK_MONOTONIC */
-    bool is_paused;       /* not read until there is room */
+    uint64_t accepted_ns;       /* CLOCK_MONOTONIC */
+    ARRAY_OF(uint64_t) flushes; /* tokens: to be answered once the rings are read */
+    size_t flush_count;         /* not answered yet, these included */
+    bool wants_rings_read;      /* DOORBELL or RING came */
+    bool is_paused;             /* not read until there is room */
     bool is_closing;
 };
 
@@ -34,6 +37,7 @@ static void free_producer(uv_handle_t *handle)
 {
     struct producer *producer = handle->data;
 
+    array_deinit(&producer->flushes);
     free(producer);
 }
 
@@ -72,6 +76,8 @@ static void watch(struct producer *producer)
 /* The connection is gone, without a word. */
 static void leave(struct producer *producer)
 {
+    if (producer->connection.in_bytes > 0)
+        log_peer(producer->pid, "pid %lld left in the middle of a frame", (long long)producer->pid);
     if (producer->session)
         collector_leave(producer->group->collector, producer->session);
     producer->session = NULL;
@@ -138,6 +144,8 @@ static int send_welcome(struct producer *producer, enum ot_wire_welcome_status s
 
 static const char *refusal(enum ot_wire_welcome_status status)
 {
+    if (status == OT_WELCOME_FULL)
+        return "there are too many sessions";
     return status == OT_WELCOME_BUSY ? "this session is connected already"
                                      : "this session has ended";
 }
@@ -249,8 +257,7 @@ static int on_ring(struct producer *producer, const void *frame, size_t length, 
         return diag_set(diag, -EPROTO, "RING without a file descriptor");
     rc = session_add_ring(producer->session, fd, &ring, diag);
     close(fd);
-    if (rc == 0)
-        collector_read_rings(producer->group->collector, producer->session);
+    producer->wants_rings_read = true;
     return rc;
 }
 
@@ -258,11 +265,9 @@ static int on_doorbell(struct producer *producer, const void *frame, size_t leng
                        struct diag *diag)
 {
     struct ot_wire_doorbell doorbell;
-    int rc = ot_wire_decode_doorbell(frame, length, &doorbell, diag);
 
-    if (rc == 0)
-        collector_read_rings(producer->group->collector, producer->session);
-    return rc;
+    producer->wants_rings_read = true;
+    return ot_wire_decode_doorbell(frame, length, &doorbell, diag);
 }
 
 /* Records that are missing between what came and what comes now. */
@@ -330,17 +335,16 @@ static int on_gap(struct producer *producer, const void *frame, size_t length, s
 
 static int on_flush(struct producer *producer, const void *frame, size_t length, struct diag *diag)
 {
-    struct collector *collector = producer->group->collector;
-    struct session *session = producer->session;
     struct ot_wire_flush flush;
     int rc = ot_wire_decode_flush(frame, length, &flush, diag);
 
     if (rc < 0)
         return rc;
-    if (!collector_read_rings(collector, session) && collector_trouble(collector) == 0)
-        return -EAGAIN;
-    if (!producer->is_closing) /* its rings may have held nonsense */
-        collector_flush(collector, producer, flush.token);
+    if (producer->flush_count >= OT_WIRE_FLUSHES_MAX)
+        return diag_set(diag, -EPROTO, "FLUSH: %d wait for their answers already",
+                        OT_WIRE_FLUSHES_MAX);
+    memory_must(array_push(&producer->flushes, flush.token));
+    producer->flush_count++;
     return 0;
 }
 
@@ -390,6 +394,27 @@ static int handle_frame(struct producer *producer, uint16_t type, const void *fr
     return frame_fns[type](producer, frame, length, diag);
 }
 
+/* Once for all frames that came together: a flood of DOORBELLs costs no more than one. Returns 0,
+ * or -EAGAIN to be called again when there is room. */
+static int read_rings(struct producer *producer)
+{
+    struct collector *collector = producer->group->collector;
+    bool is_done;
+
+    if (!producer->wants_rings_read && producer->flushes.count == 0)
+        return 0;
+    producer->wants_rings_read = false;
+    is_done = collector_read_rings(collector, producer->session);
+    if (producer->is_closing || producer->flushes.count == 0)
+        return 0; /* the rings may have held nonsense */
+    if (!is_done && collector_trouble(collector) == 0)
+        return -EAGAIN;
+    for (size_t i = 0; i < producer->flushes.count && !producer->is_closing; i++)
+        collector_flush(collector, producer, producer->flushes.items[i]);
+    producer->flushes.count = 0;
+    return 0;
+}
+
 static void handle_frames(struct producer *producer)
 {
     struct connection *connection = &producer->connection;
@@ -398,7 +423,7 @@ static void handle_frames(struct producer *producer)
     size_t used = 0;
     int rc = 0;
 
-    while (rc == 0 && !producer->is_closing) {
+    while (rc == 0 && !producer->is_closing && used < connection->in_bytes) {
         size_t have = connection->in_bytes - used;
         int length = ot_wire_peek(connection->in + used, have, &header, &diag);
 
@@ -410,6 +435,8 @@ static void handle_frames(struct producer *producer)
         if (rc == 0)
             used += (size_t)length;
     }
+    if (rc == 0 && !producer->is_closing)
+        rc = read_rings(producer);
     if (producer->is_closing)
         return;
     if (rc == -ESHUTDOWN || rc == -ECONNREFUSED) {
@@ -519,6 +546,7 @@ void producer_on_flushed(void *context, struct producer *producer, uint64_t toke
                                       .status = status};
     int rc = send_bytes(producer, &flushed, sizeof(flushed));
 
+    producer->flush_count--;
     if (rc == -ENOBUFS)
         cut_off(producer, "it does not read its answers");
     else if (rc < 0)

@@ -32,7 +32,8 @@ static int for_each_row(sqlite3 *db, const char *sql, struct session *session, t
         if (step != SQLITE_ROW)
             rc = store_error(db, diag);
         else if (take(session, statement) < 0)
-            rc = diag_set(diag, -EUCLEAN, "the store holds impossible rows of session %lld",
+            rc = diag_set(diag, -EUCLEAN,
+                          "the store holds too many or impossible rows of session %lld",
                           (long long)session->session_id);
     }
     sqlite3_finalize(statement);
@@ -40,11 +41,12 @@ static int for_each_row(sqlite3 *db, const char *sql, struct session *session, t
 }
 
 /* Columns: client's number, store's number. */
-static int take_id(struct id_table *table, sqlite3_stmt *row, uint32_t max)
+static int take_id(struct session *session, struct id_table *table, sqlite3_stmt *row, uint32_t max)
 {
     int64_t client = sqlite3_column_int64(row, 0);
 
-    if (client < 1 || client > max)
+    if (client < 1 || client > max ||
+        session_reserve_id(session, table, (uint32_t)client, NULL) < 0)
         return -EUCLEAN;
     id_table_set(table, (uint32_t)client, sqlite3_column_int64(row, 1));
     return 0;
@@ -52,17 +54,17 @@ static int take_id(struct id_table *table, sqlite3_stmt *row, uint32_t max)
 
 static int take_model(struct session *session, sqlite3_stmt *row)
 {
-    return take_id(&session->models, row, OT_WIRE_MODELS_MAX);
+    return take_id(session, &session->models, row, OT_WIRE_MODELS_MAX);
 }
 
 static int take_op(struct session *session, sqlite3_stmt *row)
 {
-    return take_id(&session->ops, row, OT_WIRE_OPS_MAX);
+    return take_id(session, &session->ops, row, OT_WIRE_OPS_MAX);
 }
 
 static int take_lane(struct session *session, sqlite3_stmt *row)
 {
-    return take_id(&session->lanes, row, OT_WIRE_LANES_MAX);
+    return take_id(session, &session->lanes, row, OT_WIRE_LANES_MAX);
 }
 
 /* Columns: ring_id, committed, gaps, clock. */

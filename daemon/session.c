@@ -51,6 +51,8 @@ struct session *session_alloc(const struct ot_wire_hello_view *hello,
     session->pid = peer->pid;
     session->uid = peer->uid;
     session->process_fd = -1;
+    session->budget = peer->budget;
+    session->budget->session_count++;
     return session;
 }
 
@@ -87,9 +89,16 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
 
 static void drop_ring(struct session *session, size_t index)
 {
+    session->budget->ring_count--;
     session->ring_records -= session->rings.items[index]->record_count;
     ring_unref(&session->rings.items[index]);
     session->rings.items[index] = session->rings.items[--session->rings.count];
+}
+
+void session_drop_rings(struct session *session)
+{
+    while (session->rings.count > 0)
+        drop_ring(session, 0);
 }
 
 void session_destroy(struct session **session_at)
@@ -99,8 +108,9 @@ void session_destroy(struct session **session_at)
     *session_at = NULL;
     if (!session)
         return;
-    while (session->rings.count > 0)
-        drop_ring(session, 0);
+    session_drop_rings(session);
+    session->budget->session_count--;
+    session->budget->definition_bytes -= session->definition_bytes;
     array_deinit(&session->rings);
     array_deinit(&session->cursors);
     tick_clock_deinit(&session->clock);
@@ -115,22 +125,69 @@ void session_destroy(struct session **session_at)
     free(session);
 }
 
-void id_table_set(struct id_table *table, uint32_t id, int64_t value)
-{
-    if (id >= table->count) {
-        uint32_t count = table->count ? table->count : 64;
-        int64_t *ids;
+/* --- Tables --- */
 
-        while (count <= id)
-            count *= 2;
-        ids = memory_zeroed(count, sizeof(*ids));
-        if (table->count > 0)
-            memcpy(ids, table->ids, table->count * sizeof(*ids));
-        free(table->ids);
-        table->ids = ids;
-        table->count = count;
+/* Counts bytes that the session is going to take. */
+static int take_budget(struct session *session, size_t bytes, struct diag *diag)
+{
+    struct session_budget *budget = session->budget;
+
+    if (budget->definition_bytes + bytes > OT_WIRE_ALL_DEFINITIONS_MAX)
+        return diag_set(diag, -EPROTO, "all sessions together define more than %d bytes",
+                        OT_WIRE_ALL_DEFINITIONS_MAX);
+    budget->definition_bytes += bytes;
+    session->definition_bytes += bytes;
+    return 0;
+}
+
+/* Returns a zeroed table with the old one's contents and room for `id`, or NULL without budget. */
+static void *grow_table(struct session *session, void *old, uint32_t *count, uint32_t id,
+                        size_t item_bytes, struct diag *diag)
+{
+    uint32_t wanted = *count ? *count : 64;
+    void *table;
+
+    while (wanted <= id)
+        wanted *= 2;
+    if (take_budget(session, (wanted - *count) * item_bytes, diag) < 0)
+        return NULL;
+    table = memory_zeroed(wanted, item_bytes);
+    if (*count > 0)
+        memcpy(table, old, *count * item_bytes);
+    free(old);
+    *count = wanted;
+    return table;
+}
+
+int session_reserve_id(struct session *session, struct id_table *table, uint32_t id,
+                       struct diag *diag)
+{
+    int64_t *ids;
+
+    if (id < table->count)
+        return 0;
+    ids = grow_table(session, table->ids, &table->count, id, sizeof(*ids), diag);
+    if (!ids)
+        return -EPROTO;
+    table->ids = ids;
+    return 0;
+}
+
+int session_reserve_text(struct session *session, uint32_t id, size_t length, struct diag *diag)
+{
+    struct text_table *table = &session->texts;
+    const char **texts;
+
+    if (table->arena.bytes + length > OT_WIRE_SESSION_TEXT_MAX)
+        return diag_set(diag, -EPROTO, "STRING: more than %d bytes of texts",
+                        OT_WIRE_SESSION_TEXT_MAX);
+    if (id >= table->count) {
+        texts = grow_table(session, table->texts, &table->count, id, sizeof(*texts), diag);
+        if (!texts)
+            return -EPROTO;
+        table->texts = texts;
     }
-    table->ids[id] = value;
+    return take_budget(session, length + 8, diag);
 }
 
 /* --- Rings --- */
@@ -164,6 +221,9 @@ static int check_ring_limits(const struct session *session, const struct ot_wire
         return diag_set(diag, -EPROTO, "RING: lane %u is not defined", announced->lane_id);
     if (session->rings.count >= OT_WIRE_RINGS_MAX)
         return diag_set(diag, -EPROTO, "RING: more than %d rings", OT_WIRE_RINGS_MAX);
+    if (session->budget->ring_count >= OT_WIRE_ALL_RINGS_MAX)
+        return diag_set(diag, -EPROTO, "RING: more than %d rings of all programs",
+                        OT_WIRE_ALL_RINGS_MAX);
     if (session->ring_records + announced->record_count > OT_WIRE_SESSION_RING_RECORDS_MAX)
         return diag_set(diag, -EPROTO, "RING: more than %d records in all rings",
                         OT_WIRE_SESSION_RING_RECORDS_MAX);
@@ -200,6 +260,7 @@ int session_add_ring(struct session *session, int fd, const struct ot_wire_ring 
     }
     batch_push(&session->rings, ring);
     session->ring_records += ring->record_count;
+    session->budget->ring_count++;
     return 0;
 }
 

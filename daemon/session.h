@@ -37,6 +37,13 @@ struct text_table {
     struct arena arena;
 };
 
+/* What all sessions together hold; each has a pointer to the collector's. */
+struct session_budget {
+    size_t session_count;
+    size_t definition_bytes; /* texts and tables of ids */
+    size_t ring_count;
+};
+
 /* How far a ring had come when the last daemon ended; from the store. */
 struct session_cursor {
     uint32_t ring_id;
@@ -45,6 +52,8 @@ struct session_cursor {
 };
 
 struct session {
+    struct session_budget *budget;
+    size_t definition_bytes; /* its part of the budget */
     int64_t session_id;
     uint8_t uuid[16];
     int64_t pid; /* as the kernel says */
@@ -77,6 +86,7 @@ struct session_peer {
     uid_t uid;
     uint64_t ticks_per_s; /* of the TSC, as the daemon measured it */
     uint64_t now_ns;      /* CLOCK_BOOTTIME */
+    struct session_budget *budget;
 };
 
 /**
@@ -107,8 +117,19 @@ static inline int64_t id_table_get(const struct id_table *table, uint32_t id)
     return id < table->count ? table->ids[id] : 0;
 }
 
-/** id > 0, within the contract's limit. */
-void id_table_set(struct id_table *table, uint32_t id, int64_t value);
+/** Make room for an id, which is within the contract's limit. Returns 0, or -EPROTO when all
+ * sessions together hold too much. */
+int session_reserve_id(struct session *session, struct id_table *table, uint32_t id,
+                       struct diag *diag);
+
+/** The same for a text of `length` bytes. */
+int session_reserve_text(struct session *session, uint32_t id, size_t length, struct diag *diag);
+
+/** There must be room. */
+static inline void id_table_set(struct id_table *table, uint32_t id, int64_t value)
+{
+    table->ids[id] = value;
+}
 
 /**
  * Take a ring: it goes on where the store says, else where its own tail stands. One that is here
@@ -126,6 +147,9 @@ struct ring *session_find_ring(const struct session *session, uint32_t ring_id);
 
 /** Let go of the rings whose threads have ended and whose records are all committed. */
 void session_drop_closed_rings(struct session *session);
+
+/** Let go of all rings. */
+void session_drop_rings(struct session *session);
 
 /** When the batch has rows of it: add how far it has come, and the marks that give the rings' room
  *  back once that is committed. */
