@@ -440,13 +440,14 @@ static void on_done(void *context, struct batch *batch)
 {
     struct collector *collector = context;
 
-    for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)
-        if (collector->in_flight[i] == batch)
-            collector->in_flight[i] = NULL;
     if (batch->status < 0)
         collector->given_up += batch_row_count(batch);
     take_back_marks(batch);
-    answer_waiters(collector, batch, batch->status);
+    answer_waiters(collector, batch,
+                   batch->status); /* may cut clients off, who are then forgotten */
+    for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)
+        if (collector->in_flight[i] == batch)
+            collector->in_flight[i] = NULL;
     take_back_ends(collector, batch);
     for (struct session *s = collector->sessions; s; s = s->next)
         session_drop_closed_rings(s);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ static struct {
     bool verbose;
     int fd;
     char *path;
+    uint64_t lost_count; /* lines that could not be written */
     struct recent recent[RECENT_COUNT];
 } the_log = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = STDERR_FILENO};
 
@@ -71,10 +73,18 @@ void log_reopen(void)
     free(path);
 }
 
+/* The loop must not wait for whoever reads the log: a pipe that is full, a terminal that stands. */
+static bool can_write(void)
+{
+    struct pollfd out = {.fd = the_log.fd, .events = POLLOUT};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT);
+}
+
 /* With the mutex held. */
 static void write_line(const char *text, uint64_t left_out)
 {
-    char line[LINE_BYTES + 100];
+    char line[LINE_BYTES + 200];
     time_t now = time(NULL);
     struct tm local;
     int length;
@@ -88,9 +98,15 @@ static void write_line(const char *text, uint64_t left_out)
     if (left_out)
         length += snprintf(line + length, sizeof(line) - (size_t)length,
                            " (and %llu times more before)", (unsigned long long)left_out);
+    if (the_log.lost_count)
+        length += snprintf(line + length, sizeof(line) - (size_t)length,
+                           " (%llu lines before this one could not be written)",
+                           (unsigned long long)the_log.lost_count);
     line[length++] = '\n';
-    if (write(the_log.fd, line, (size_t)length) < 0)
-        return; /* nobody left to tell */
+    if (can_write() && write(the_log.fd, line, (size_t)length) > 0)
+        the_log.lost_count = 0;
+    else
+        the_log.lost_count++;
 }
 
 static void say(const char *format, va_list args)

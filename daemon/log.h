@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the daemon says: one line per event, on stderr or in a file, with the time in front. Any
- * thread. A line is written with one write(), so that lines of several processes do not mix.
+ * thread. A line is written with one write(), so that lines of several processes do not mix; it is
+ * left out, and counted in the next one, when writing would block.
  */
 #ifndef OPTRACE_DAEMON_LOG_H
 #define OPTRACE_DAEMON_LOG_H
