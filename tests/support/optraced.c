@@ -134,7 +134,7 @@ unsigned optraced_count_log(struct optraced *daemon, const char *text)
     unsigned count = 0;
 
     child_wait_text(&daemon->child, "no line says this", 1); /* reads what is there */
-    for (const char *at = daemon->child.err; at && (at = strstr(at, text)); at++)
+    for (const char *at = daemon->child.err; at && *text && (at = strstr(at, text)); at++)
         count++;
     return count;
 }

@@ -55,7 +55,7 @@ char *optraced_query_text(const struct optraced *daemon, const char *sql);
 /** Wait until the query answers this integer. Fails the test at the deadline. */
 void optraced_wait_for(const struct optraced *daemon, const char *sql, int64_t wanted);
 
-/** Read what it has logged so far; counts the lines that hold `text`. */
+/** Read what it has logged so far; counts the places where `text` stands. */
 unsigned optraced_count_log(struct optraced *daemon, const char *text);
 
 #endif
