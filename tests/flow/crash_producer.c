@@ -14,6 +14,9 @@
 #include "client/optrace.h"
 #include "tests/flow/crash_events.h"
 
+/* What may stand in a ring before its thread waits for a commit; a quarter of what it holds. */
+enum { UNCOMMITTED_MAX = 16384 };
+
 struct producer {
     struct crash_notes *notes;
     uint32_t index;
@@ -117,13 +120,23 @@ static uint64_t record_run(struct producer *producer, uint64_t number)
     return number;
 }
 
+/* Wait until there is room in the ring: how long a killed daemon is away must not decide what is
+ * lost, and on a loaded machine that is longer than the ring lasts. */
+static void wait_for_room(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+
+    while (!is_ending && optrace_flush(1000) < 0)
+        nanosleep(&pause, NULL);
+}
+
 static void *produce(void *context)
 {
     struct producer *producer = context;
     struct crash_thread *thread = &producer->notes->threads[producer->index];
     const struct timespec pause = {.tv_sec = (time_t)(producer->pause_us / 1000000),
                                    .tv_nsec = (long)(producer->pause_us % 1000000 * 1000)};
-    uint64_t number = 0;
+    uint64_t number = 0, committed = 0;
 
     thread->lane = optrace_thread_lane();
     while (!is_ending && (producer->event_count == 0 || number < producer->event_count) &&
@@ -134,6 +147,10 @@ static void *produce(void *context)
         optrace_lost(&loss);
         __atomic_store_n(&producer->notes->lost, loss.ring_full + loss.too_deep + loss.no_memory,
                          __ATOMIC_RELAXED);
+        if (number - committed >= UNCOMMITTED_MAX) {
+            wait_for_room();
+            committed = number;
+        }
         if (producer->pause_us > 0)
             nanosleep(&pause, NULL);
     }
