@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The store: one SQLite file that any client can read. schema/store.md explains every column and
--- holds twenty queries. Views are the promise; tables may change with schema_version.
+-- holds twenty queries. The views in store_views.sql are the promise; tables may change with
+-- schema_version.
 --
 -- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
 -- column is a point in time; durations are ns too. What is not known is NULL, never 0.

@@ -101,12 +101,15 @@ static int refuse_second_writer(int fd, const char *path, struct diag *diag)
 int store_lock_take(const char *path, struct diag *diag)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char lock_path[PATH_MAX];
+    char real_path[PATH_MAX], lock_path[PATH_MAX + sizeof("-lock")];
     char text[32];
     ssize_t written;
     int fd, length;
 
-    snprintf(lock_path, sizeof(lock_path), "%s-lock", path);
+    /* One lock per store, by whatever link it is named. */
+    if (!realpath(path, real_path))
+        return diag_set(diag, -errno, "cannot lock %s for writing: %s", path, strerror(errno));
+    snprintf(lock_path, sizeof(lock_path), "%s-lock", real_path);
     fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return diag_set(diag, -errno, "cannot lock %s for writing: %s: %s", path, lock_path,

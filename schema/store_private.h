@@ -83,7 +83,8 @@ int store_query_int(struct store *store, const char *sql, int64_t *out_value, st
 
 /* store_lock.c */
 
-/** Take the writer's lock of `path`. Returns the fd that holds it, or -EBUSY and so on. */
+/** Take the writer's lock of `path`, an existing file. Returns the fd that holds it, or -EBUSY and
+ * so on. */
 int store_lock_take(const char *path, struct diag *diag);
 void store_lock_release(int fd);
 

@@ -162,6 +162,22 @@ static void only_one_may_write(void **state)
     free(path);
 }
 
+static void a_link_to_a_store_has_the_same_lock(void **state)
+{
+    char *path = temp_path(*state, "store.db");
+    char *link_path = temp_path(*state, "link.db");
+    struct store *store = store_support_open(path, STORE_WRITE);
+
+    assert_int_equal(symlink(path, link_path), 0);
+    check_refused(link_path, STORE_WRITE, -EBUSY, "is writing to");
+    store_close(&store);
+    store = store_support_open(link_path, STORE_WRITE);
+    check_refused(path, STORE_WRITE, -EBUSY, "is writing to");
+    store_close(&store);
+    free(link_path);
+    free(path);
+}
+
 static int hold_store(void *context)
 {
     struct store *store = store_support_open(context, STORE_WRITE);
@@ -227,11 +243,14 @@ static void a_damaged_store_is_refused(void **state)
     free(path);
 }
 
+/* A name that is no URI as it stands: on read-only media SQLite opens one. */
+#define ODD_NAME "100%25 what? #1.db"
+
 static char *shared_dir; /* what the child of the test below looks at */
 
 static void permissions_hold(void **state)
 {
-    char *store_path = temp_path(shared_dir, "store.db");
+    char *store_path = temp_path(shared_dir, ODD_NAME);
     char *secret = temp_path(shared_dir, "secret.db");
     char *new_path = temp_path(shared_dir, "new.db");
     struct store *store;
@@ -264,7 +283,7 @@ static void a_read_only_directory_can_be_read(void **state)
     struct diag diag = {0};
     struct store *store;
     struct child child;
-    char *path = temp_path(*state, "store.db");
+    char *path = temp_path(*state, ODD_NAME);
     char *secret = temp_path(*state, "secret.db");
     int status;
 
@@ -320,6 +339,7 @@ int main(void)
         WITH_PLACE(an_empty_file_becomes_a_store),
         WITH_PLACE(names_that_sqlite_would_interpret_are_files),
         WITH_PLACE(only_one_may_write),
+        WITH_PLACE(a_link_to_a_store_has_the_same_lock),
         WITH_PLACE(a_lock_dies_with_its_process),
         WITH_PLACE(a_newer_major_is_refused_and_a_newer_minor_is_not),
         WITH_PLACE(a_damaged_store_is_refused),
