@@ -71,7 +71,9 @@ void crash_program_start(struct crash_program *program, const struct optraced *d
     char *path = place_program("tests/flow/crash_producer");
     char threads[16], events[32], pause[16], socket[300];
     const char *argv[] = {path, NULL, threads, events, pause, NULL};
-    const char *environment[] = {socket, NULL};
+    /* Rings with room for the whole test: on a busy machine, a daemon that is killed every few
+     * milliseconds hardly gets to commit. */
+    const char *environment[] = {socket, "OPTRACE_RING_RECORDS=2097152", NULL};
     struct child_options options = {.environment = environment};
 
     *program = (struct crash_program){.notes_path = temp_path(daemon->dir, "notes")};
