@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking in what importers find; importer_drain.c writes it. */
+#include "analyze/importer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/importer_private.h"
+
+static int no_memory(struct diag *diag)
+{
+    return diag_set(diag, -ENOMEM, "no memory for the imported rows");
+}
+
+int importer_begin(struct importer *importer, struct store *store, const char *source,
+                   struct diag *diag)
+{
+    int rc;
+
+    *importer = (struct importer){.store = store, .source = source};
+    importer->min_ns = INT64_MAX;
+    importer->max_ns = INT64_MIN;
+    rc = store_begin(store, diag);
+    if (rc < 0)
+        return rc;
+    importer->in_transaction = true;
+    rc = store_last_ids(store, &importer->first, diag);
+    if (rc == 0)
+        rc = importer_put_session(importer, NULL, diag); /* ops refer to it */
+    return rc;
+}
+
+/* --- Lanes and ops. --- */
+
+int importer_set_text(char **text, const char *value, struct diag *diag)
+{
+    char *copy = value ? strdup(value) : NULL;
+
+    if (value && !copy)
+        return no_memory(diag);
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+int importer_lane(struct importer *importer, const struct importer_lane *lane, uint32_t *out_lane,
+                  struct diag *diag)
+{
+    struct importer_lane copy = {.native_id = lane->native_id, .is_device = lane->is_device};
+    int rc = importer_set_text(&copy.name, lane->name, diag);
+
+    if (rc == 0)
+        rc = importer_set_text(&copy.device, lane->device, diag);
+    if (rc == 0 && array_push(&importer->lanes, copy) < 0)
+        rc = no_memory(diag);
+    if (rc < 0) {
+        free(copy.name);
+        free(copy.device);
+        return rc;
+    }
+    *out_lane = (uint32_t)importer->lanes.count - 1;
+    return 0;
+}
+
+uint32_t importer_find_op(const struct importer *importer, struct place_key identity)
+{
+    return place_map_find(&importer->ops, identity);
+}
+
+int importer_put_op(struct importer *importer, struct place_key identity, struct store_op *row,
+                    uint32_t *out_op, struct diag *diag)
+{
+    uint32_t place = importer->op_count;
+    int rc;
+
+    row->op_id = importer->first.op_id + 1 + place;
+    row->session_id = importer->first.session_id + 1;
+    row->client_op = (int64_t)place + 1;
+    rc = store_put_op(importer->store, row, diag);
+    if (rc < 0)
+        return rc;
+    if (place_map_set(&importer->ops, identity, place) < 0)
+        return no_memory(diag);
+    importer->op_count++;
+    *out_op = place;
+    return 0;
+}
+
+/* --- Rows. --- */
+
+static void reach(struct importer *importer, uint32_t lane, int64_t from_ns, int64_t until_ns)
+{
+    importer->lanes.items[lane].is_used = true;
+    if (from_ns < importer->min_ns)
+        importer->min_ns = from_ns;
+    if (until_ns > importer->max_ns)
+        importer->max_ns = until_ns;
+}
+
+/* Where a host span launched something: the launched belongs to the run of that moment. */
+static int note_launch(struct importer *importer, const struct import_span *span, struct diag *diag)
+{
+    struct place_key key = {.low = (uint64_t)span->correlation};
+    uint32_t place = (uint32_t)importer->launch_ns.count;
+
+    if (array_push(&importer->launch_ns, span->start_ns) < 0 ||
+        place_map_set(&importer->launches, key, place) < 0)
+        return no_memory(diag);
+    return 0;
+}
+
+int importer_span(struct importer *importer, const struct import_span *span, struct diag *diag)
+{
+    bool is_device = importer->lanes.items[span->lane].is_device;
+    bool is_finished = span->dur_ns != STORE_NULL;
+    struct import_row row = {
+        .kind = ROW_SPAN,
+        .start_ns = span->start_ns,
+        .end_ns = is_finished ? span->start_ns + span->dur_ns : INT64_MAX,
+        .kern_ns = span->kern_ns,
+        .correlation = span->correlation,
+        .bytes = span->bytes,
+        .lane = span->lane,
+        .op = span->op,
+    };
+
+    if (span->correlation != STORE_NULL) {
+        importer->has_correlation |= is_device;
+        if (!is_device && note_launch(importer, span, diag) < 0)
+            return -ENOMEM;
+    }
+    reach(importer, span->lane, span->start_ns, is_finished ? row.end_ns : span->start_ns);
+    importer->span_count++;
+    return row_sorter_add(&importer->sorter, row, diag);
+}
+
+int importer_memory(struct importer *importer, const struct import_memory *memory,
+                    struct diag *diag)
+{
+    struct import_row row = {
+        .kind = ROW_MEMORY,
+        .start_ns = memory->time_ns,
+        .end_ns = memory->time_ns,
+        .kern_ns = memory->address,
+        .correlation = memory->device,
+        .bytes = memory->bytes,
+        .lane = memory->lane,
+        .op = memory->op,
+    };
+
+    reach(importer, memory->device, memory->time_ns, memory->time_ns);
+    importer->memory_count++;
+    return row_sorter_add(&importer->sorter, row, diag);
+}
+
+int importer_counter(struct importer *importer, uint32_t lane, uint32_t op, int64_t time_ns,
+                     double value, struct diag *diag)
+{
+    struct import_row row = {
+        .kind = ROW_COUNTER,
+        .start_ns = time_ns,
+        .end_ns = time_ns,
+        .value = value,
+        .lane = lane,
+        .op = op,
+    };
+
+    reach(importer, lane, time_ns, time_ns);
+    importer->counter_count++;
+    return row_sorter_add(&importer->sorter, row, diag);
+}
+
+int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int64_t correlation,
+                  struct diag *diag)
+{
+    struct import_row row = {
+        .kind = ROW_FLOW,
+        .start_ns = time_ns,
+        .end_ns = time_ns,
+        .correlation = correlation,
+        .lane = lane,
+        .op = IMPORT_NONE,
+    };
+    struct import_span launch = {.start_ns = time_ns, .correlation = correlation};
+
+    if (importer->has_correlation)
+        return 0;
+    if (!importer->lanes.items[lane].is_device && note_launch(importer, &launch, diag) < 0)
+        return -ENOMEM;
+    return row_sorter_add(&importer->sorter, row, diag);
+}
+
+int importer_run(struct importer *importer, uint32_t lane, int64_t start_ns, int64_t end_ns,
+                 struct diag *diag)
+{
+    struct importer_run run = {start_ns, end_ns, lane};
+
+    importer->lanes.items[lane].is_used = true;
+    return array_push(&importer->runs, run) < 0 ? no_memory(diag) : 0;
+}
+
+void importer_deinit(struct importer *importer)
+{
+    if (importer->in_transaction)
+        store_rollback(importer->store);
+    for (size_t i = 0; i < importer->lanes.count; i++) {
+        free(importer->lanes.items[i].name);
+        free(importer->lanes.items[i].device);
+    }
+    array_deinit(&importer->lanes);
+    array_deinit(&importer->runs);
+    array_deinit(&importer->launch_ns);
+    place_map_deinit(&importer->ops);
+    place_map_deinit(&importer->launches);
+    row_sorter_deinit(&importer->sorter);
+    *importer = (struct importer){0};
+}

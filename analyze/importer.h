@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all importers share: lanes and ops by number, spans in the order that a store wants, runs,
+ * and one transaction. An importer knows a format and hands in what it finds, in any order:
+ *
+ *     importer_begin(&importer, store, "chrome", diag)
+ *     importer_lane(), importer_op(), importer_span(), importer_run(), ...
+ *     importer_finish(&importer, &session, diag)    one session is in the store
+ *     importer_deinit(&importer)                    without finish: the store is as it was
+ *
+ * What is worked out here, because it needs all rows: the run that a span belongs to (of a device
+ * span, the run that its launch is in), the innermost op of a memory event, spans tied by a flow,
+ * and which span is inside of which when times are rounded.
+ * Times may be relative until importer_finish() is told what to add.
+ *
+ * Functions return 0 or a negative errno with a sentence. Texts are borrowed for the call. One
+ * thread.
+ */
+#ifndef OPTRACE_ANALYZE_IMPORTER_H
+#define OPTRACE_ANALYZE_IMPORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/place_map.h"
+#include "analyze/row_sorter.h"
+#include "base/array.h"
+#include "base/diag.h"
+#include "schema/store.h"
+
+#define IMPORT_NONE UINT32_MAX
+
+struct import_options {
+    bool lenient; /* keep what could be read of a damaged file */
+    void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: none */
+    void *progress_context;
+};
+
+struct importer_lane {
+    char *name, *device; /* NULL: not known; device NULL: of the host */
+    int64_t native_id;   /* or STORE_NULL */
+    bool is_device;
+    bool is_used; /* set here: some row is on it; others are not written */
+};
+
+/* Times beyond this, about 126 years, are damage: is_import_time(). */
+#define IMPORT_TIME_MAX INT64_C(4000000000000000000)
+
+struct importer_run {
+    int64_t start_ns, end_ns;
+    uint32_t lane;
+};
+
+struct importer {
+    struct store *store;
+    const char *source;
+    struct store_ids first; /* ids in use before */
+    ARRAY_OF(struct importer_lane) lanes;
+    ARRAY_OF(struct importer_run) runs;
+    uint32_t op_count;
+    struct place_map ops;      /* identity of an op to its place */
+    struct place_map launches; /* correlation to its place in launch_ns */
+    ARRAY_OF(int64_t) launch_ns;
+    struct row_sorter sorter;
+    int64_t min_ns, max_ns;
+    bool has_correlation; /* some device span has one: flows are not needed */
+    int64_t rounding_ns;  /* input: spans of the host may stick out of those around them by this, as
+                             their times are rounded; they are cut */
+    bool in_transaction;
+    uint64_t span_count, memory_count, counter_count;
+};
+
+struct import_span {
+    uint32_t lane, op;
+    int64_t start_ns;
+    int64_t dur_ns;      /* STORE_NULL: never ended */
+    int64_t kern_ns;     /* after the start, or STORE_NULL */
+    int64_t correlation; /* or STORE_NULL */
+    int64_t bytes;       /* or STORE_NULL */
+};
+
+/** A span from start to start + dur is within what the importer takes; dur STORE_NULL is allowed.
+ */
+static inline bool is_import_time(int64_t start_ns, int64_t dur_ns)
+{
+    return start_ns >= -IMPORT_TIME_MAX && start_ns <= IMPORT_TIME_MAX &&
+           (dur_ns == STORE_NULL ||
+            (dur_ns >= 0 && dur_ns <= IMPORT_TIME_MAX && start_ns + dur_ns <= IMPORT_TIME_MAX));
+}
+
+int importer_begin(struct importer *importer, struct store *store, const char *source,
+                   struct diag *diag);
+
+/** A new lane. Its fields may be changed until importer_finish() through importer->lanes.items,
+ *  the texts being replaced with importer_set_text(). */
+int importer_lane(struct importer *importer, const struct importer_lane *lane, uint32_t *out_lane,
+                  struct diag *diag);
+int importer_set_text(char **text, const char *value, struct diag *diag);
+
+/** The op of an identity, or IMPORT_NONE: it must then be put. */
+uint32_t importer_find_op(const struct importer *importer, struct place_key identity);
+
+/** A new op. Of `row` ids, session and client_op are filled in here. */
+int importer_put_op(struct importer *importer, struct place_key identity, struct store_op *row,
+                    uint32_t *out_op, struct diag *diag);
+
+/** Its times must be is_import_time(). The same holds for all times below. */
+int importer_span(struct importer *importer, const struct import_span *span, struct diag *diag);
+
+struct import_memory {
+    uint32_t lane;   /* the thread that did it */
+    uint32_t device; /* the lane that stands for the memory of a device; else the same as `lane` */
+    uint32_t op;     /* IMPORT_NONE: the innermost span that is open on `lane` at that time */
+    int64_t time_ns;
+    int64_t address, bytes; /* or STORE_NULL */
+};
+int importer_memory(struct importer *importer, const struct import_memory *memory,
+                    struct diag *diag);
+int importer_counter(struct importer *importer, uint32_t lane, uint32_t op, int64_t time_ns,
+                     double value, struct diag *diag);
+
+/** One end of a tie between a launch and what it launched: gives the innermost span that is open on
+ *  the lane at that time this correlation, unless it has one. */
+int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int64_t correlation,
+                  struct diag *diag);
+
+/** An execution of the model. */
+int importer_run(struct importer *importer, uint32_t lane, int64_t start_ns, int64_t end_ns,
+                 struct diag *diag);
+
+/**
+ * Write everything and commit.
+ *
+ * session    of its fields id, uuid, times, clock and source are filled in here
+ * offset_ns  is added to all times, at most IMPORT_TIME_MAX and not below 0; times that are still
+ *            before 1970 are moved up to it together
+ */
+int importer_finish(struct importer *importer, struct store_session *session, int64_t offset_ns,
+                    struct diag *diag);
+
+void importer_deinit(struct importer *importer);
+
+#endif
