@@ -206,7 +206,7 @@ int main(int argc, char **argv)
         rc = analyze_options_check(&options, &diag);
     if (rc < 0)
         return options_complain(&analyze_command, &diag);
-    rc = source_open(path_count ? path : NULL, &source, &diag);
+    rc = source_open(path_count ? path : NULL, NULL, &source, &diag);
     if (rc == 0)
         rc = write_report(&options, &source, &diag);
     else if (rc == -EINVAL)

@@ -101,7 +101,7 @@ const struct option_command analyze_command = {
     .name = "profile_analyze",
     .version = OPTRACE_VERSION,
     .purpose = "say where the time and the memory of a model went, from what optraced recorded or "
-               "from a profile of MegEngine",
+               "from a profile of another tool",
     .arguments = "[FILE]",
     .options = option_table,
     .option_count = sizeof(option_table) / sizeof(option_table[0]),
@@ -123,8 +123,9 @@ const struct option_command analyze_command = {
     .see_also = "optraced(1), load_and_run(1), optrace(1)",
     .max_arguments = 1,
     .description =
-        "FILE is a store that optraced keeps, or the JSON that MegEngine's load_and_run --profile "
-        "writes; it is recognised by its content. Without FILE the default store is read.\n"
+        "FILE is a store that optraced keeps, the JSON that MegEngine's load_and_run --profile "
+        "writes, or a Chrome trace such as PyTorch's, compressed by gzip or not; it is recognised "
+        "by its content. Without FILE the default store is read.\n"
         "\n"
         "An operator's time is the mean of one run over all counted runs: all its calls together, "
         "divided by the number of runs. Warm-up runs are left out. On the host, the time of "

@@ -4,17 +4,20 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include "analyze/import_chrome.h"
 #include "analyze/import_megengine.h"
-#include "base/file.h"
+#include "analyze/json_stream.h"
+#include "base/array.h"
 
-static const char supported[] = "supported are a store of optraced and the JSON of MegEngine's "
-                                "load_and_run --profile";
+enum { READ_BYTES = 1 << 20 };
 
 static int open_default(struct source *source, struct diag *diag)
 {
@@ -32,24 +35,6 @@ static int open_default(struct source *source, struct diag *diag)
                         "name a file",
                         path);
     return store_open(path, STORE_READ, &source->store, diag);
-}
-
-/* The first bytes; fewer when the file is shorter. */
-static int peek(const char *path, char *bytes, size_t size, size_t *out_length, struct diag *diag)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length;
-    int error;
-
-    if (fd < 0)
-        return diag_set(diag, -errno, "cannot open %s: %s", path, strerror(errno));
-    length = pread(fd, bytes, size, 0);
-    error = errno;
-    close(fd);
-    if (length < 0 && error != ESPIPE) /* a pipe cannot be peeked into: JSON it must be */
-        return diag_set(diag, -error, "cannot read %s: %s", path, strerror(error));
-    *out_length = length < 0 ? 0 : (size_t)length;
-    return 0;
 }
 
 static uint32_t line_of(const char *text, size_t offset)
@@ -82,14 +67,9 @@ static int parse_json(const char *path, const char *text, size_t size, cJSON **o
     return -EUCLEAN;
 }
 
-/* What a JSON document is that no importer here reads. */
-static const char *describe_json(const cJSON *root)
+/* What a document lacks that is known to be MegEngine's, or of one of its kind. */
+static const char *describe_megengine(const cJSON *root)
 {
-    const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
-    const cJSON *first = cJSON_IsArray(root) ? root->child : events ? events->child : NULL;
-
-    if (events || cJSON_GetObjectItemCaseSensitive(first, "ph"))
-        return "is a Chrome trace";
     if (cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(root, "profiler")))
         return "has \"profiler\" but no \"graph_exec\" or neither \"device\" nor \"host\" in it, "
                "so it is no whole profile of MegEngine";
@@ -98,39 +78,126 @@ static const char *describe_json(const cJSON *root)
     return "is JSON, but no profile that is known here";
 }
 
-static int open_json(const char *path, struct source *source, struct diag *diag)
+/* The whole text, unpacked where it is compressed. The caller frees it. */
+static int read_text(const char *path, const char *name, char **out_text, size_t *out_size,
+                     struct diag *diag)
+{
+    gzFile file = gzopen(path, "rbe");
+    ARRAY_OF(char) text = {0};
+    int length = 1, rc = file ? 0 : diag_set(diag, -EIO, "cannot open %s", name);
+
+    while (rc == 0 && length > 0) {
+        if (text.count > SOURCE_JSON_BYTES_MAX)
+            rc = diag_set(diag, -EFBIG, "%s is larger than %zu MiB", name,
+                          SOURCE_JSON_BYTES_MAX >> 20);
+        else if (array_reserve(&text, text.count + READ_BYTES) < 0)
+            rc = diag_set(diag, -ENOMEM, "no memory to read %s", name);
+        else if ((length = gzread(file, text.items + text.count, READ_BYTES)) < 0)
+            rc = diag_set(diag, -EUCLEAN, "cannot read %s: %s", name, gzerror(file, &length));
+        else
+            text.count += (size_t)length;
+    }
+    if (file)
+        gzclose(file);
+    if (rc < 0) {
+        array_deinit(&text);
+        return rc;
+    }
+    *out_text = text.items;
+    *out_size = text.count;
+    return 0;
+}
+
+static int load_megengine(const char *path, struct source *source, struct diag *diag)
 {
     cJSON *root = NULL;
     char *text = NULL;
     size_t size;
-    int rc = file_read(path, SOURCE_JSON_BYTES_MAX, &text, &size, diag);
+    int rc = read_text(path, source->name, &text, &size, diag);
 
     if (rc < 0)
         return rc;
-    if (strspn(text, " \t\r\n") == size)
-        rc = diag_set(diag, -EUCLEAN, "%s is empty", path);
-    else if (!strchr("{[", text[strspn(text, " \t\r\n")]))
-        rc = diag_set(diag, -EUCLEAN, "%s is neither SQLite nor JSON: %s", path, supported);
-    else
-        rc = parse_json(path, text, size, &root, diag);
+    rc = parse_json(source->name, text, size, &root, diag);
     free(text); /* cJSON keeps copies */
     if (rc == 0 && !import_megengine_recognises(root))
-        rc = diag_set(diag, -EUCLEAN, "%s %s: %s", path, describe_json(root), supported);
+        rc = diag_set(diag, -EUCLEAN, "%s %s: %s", source->name, describe_megengine(root),
+                      source_supported);
     if (rc == 0)
-        rc = store_open("", STORE_MEMORY, &source->store, diag);
-    if (rc == 0)
-        rc = import_megengine(root, path, source->store, diag);
-    source->kind = SOURCE_MEGENGINE;
+        rc = import_megengine(root, source->name, source->store, diag);
     cJSON_Delete(root);
     return rc;
 }
 
-int source_open(const char *path, struct source *out_source, struct diag *diag)
+static int load_stream(const char *path, struct source *source,
+                       const struct import_options *options, struct diag *diag)
 {
-    static const char sqlite_magic[16] = "SQLite format 3";
+    struct json_stream_watch watch = {
+        .read = options ? options->progress : NULL,
+        .context = options ? options->progress_context : NULL,
+    };
+    struct json_stream *stream = NULL;
+    int rc = json_stream_open(path, source->name, &watch, &stream, diag);
+
+    if (rc == 0)
+        rc = import_chrome(stream, source->name, source->store, options, diag);
+    json_stream_close(&stream);
+    return rc;
+}
+
+static int open_path(const char *path, struct source *source, const struct import_options *options,
+                     struct diag *diag)
+{
+    int rc = recognise(path, source->name, diag);
+
+    if (rc < 0)
+        return rc;
+    source->kind = (enum source_kind)rc;
+    if (source->kind == SOURCE_STORE)
+        return store_open(path, STORE_READ, &source->store, diag);
+    rc = store_open("", STORE_MEMORY, &source->store, diag);
+    if (rc < 0)
+        return rc;
+    return source->kind == SOURCE_MEGENGINE ? load_megengine(path, source, diag)
+                                            : load_stream(path, source, options, diag);
+}
+
+/* What comes through a pipe is read twice, first to see what it is: it goes to a file without a
+ * name. */
+static int open_pipe(const char *path, struct source *source, const struct import_options *options,
+                     struct diag *diag)
+{
+    FILE *copy = tmpfile(), *pipe = fopen(path, "r");
+    char bytes[65536], place[64];
+    size_t length;
+    int rc = 0;
+
+    errno = copy ? errno : EIO;
+    if (!copy || !pipe) {
+        rc = diag_set(diag, -errno, "cannot open %s: %s", path, strerror(errno));
+        goto out;
+    }
+    while ((length = fread(bytes, 1, sizeof(bytes), pipe)) > 0 &&
+           fwrite(bytes, 1, length, copy) == length)
+        continue;
+    if (ferror(pipe) || ferror(copy) || fflush(copy) == EOF) {
+        rc = diag_set(diag, -EIO, "cannot read %s: %s", path, strerror(errno));
+        goto out;
+    }
+    snprintf(place, sizeof(place), "/proc/self/fd/%d", fileno(copy));
+    rc = open_path(place, source, options, diag);
+out:
+    if (pipe)
+        fclose(pipe);
+    if (copy)
+        fclose(copy);
+    return rc;
+}
+
+int source_open(const char *path, const struct import_options *options, struct source *out_source,
+                struct diag *diag)
+{
     struct source source = {.kind = SOURCE_STORE};
-    char head[16];
-    size_t length = 0;
+    struct stat status;
     int rc;
 
     if (!path) {
@@ -138,17 +205,12 @@ int source_open(const char *path, struct source *out_source, struct diag *diag)
         goto out;
     }
     source.name = strdup(path);
-    rc = source.name ? peek(path, head, sizeof(head), &length, diag)
-                     : diag_set(diag, -ENOMEM, "no memory for the source");
-    if (rc < 0)
-        goto out;
-    if (length == sizeof(head) && memcmp(head, sqlite_magic, sizeof(head)) == 0)
-        rc = store_open(path, STORE_READ, &source.store, diag);
-    else if (length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0)
-        rc = diag_set(diag, -EUCLEAN, "%s is compressed: unpack it with gzip -d first; %s", path,
-                      supported);
+    if (!source.name)
+        rc = diag_set(diag, -ENOMEM, "no memory for the source");
+    else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        rc = open_pipe(path, &source, options, diag);
     else
-        rc = open_json(path, &source, diag);
+        rc = open_path(path, &source, options, diag);
 out:
     if (rc < 0)
         source_close(&source);

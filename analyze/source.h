@@ -3,13 +3,13 @@
 #ifndef OPTRACE_ANALYZE_SOURCE_H
 #define OPTRACE_ANALYZE_SOURCE_H
 
+#include "analyze/importer.h"
+#include "analyze/recognise.h"
 #include "base/diag.h"
 #include "schema/store.h"
 
-/* A JSON file is held in memory as a whole, and several times its size while it is read. */
+/* MegEngine's JSON is held in memory as a whole, and several times its size while it is read. */
 #define SOURCE_JSON_BYTES_MAX ((size_t)512 << 20)
-
-enum source_kind { SOURCE_STORE, SOURCE_MEGENGINE };
 
 struct source {
     enum source_kind kind;
@@ -21,13 +21,15 @@ struct source {
  * Open a source, recognised by its content.
  *
  * path        NULL: the default store (store_default_path())
+ * options     of an import; NULL: the defaults
  * out_source  written only on success; give it to source_close()
  *
  * Errors, each with a sentence that names the path: -ENOENT, -EACCES, -EISDIR, -EUCLEAN damaged or
  * not a profile (the sentence says what it looks like and what is supported), -EPROTO too new,
  * -EFBIG, -ENOMEM.
  */
-int source_open(const char *path, struct source *out_source, struct diag *diag);
+int source_open(const char *path, const struct import_options *options, struct source *out_source,
+                struct diag *diag);
 
 /** Half-built and closed ones are allowed. */
 void source_close(struct source *source);

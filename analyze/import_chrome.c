@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chrome traces: from events to rows. */
+#include "analyze/import_chrome.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/import_chrome_private.h"
+
+/* Times are in microseconds, with as many digits behind the point as the writer likes. */
+static bool read_time(const struct chrome_event *event, int64_t *out_ns)
+{
+    return json_decimal(event->time, 3, out_ns) && is_import_time(*out_ns, 0);
+}
+
+/* --- Spans. --- */
+
+/* -1 stands for a span that never ended; other negative durations come from clocks that disagree.
+ */
+static int64_t read_duration(struct chrome *chrome, const struct chrome_event *event)
+{
+    int64_t dur_ns;
+
+    if (!json_decimal(event->duration, 3, &dur_ns) || dur_ns == -1000)
+        return STORE_NULL;
+    chrome->has_fractions |= dur_ns % 1000 != 0;
+    if (dur_ns < 0) {
+        chrome->clipped_count++;
+        return 0;
+    }
+    return dur_ns;
+}
+
+static int add_span(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                    int64_t start_ns, struct diag *diag)
+{
+    enum chrome_kind kind = chrome_kind_of(event);
+    struct import_span span = {
+        .lane = lane,
+        .start_ns = start_ns,
+        .dur_ns = read_duration(chrome, event),
+        .kern_ns = STORE_NULL,
+        .correlation = STORE_NULL,
+        .bytes = STORE_NULL,
+    };
+    int rc = 0;
+
+    if (!is_import_time(span.start_ns, span.dur_ns)) {
+        chrome->bad_count++;
+        return 0;
+    }
+    if (chrome_is_device(kind))
+        rc = chrome_mark_device(chrome, event, lane, diag);
+    if (rc == 0)
+        rc = chrome_op(chrome, event, kind, lane, NULL, &span.op, diag);
+    if (rc < 0)
+        return rc;
+    if (!json_whole(event->arg[ARG_CORRELATION], &span.correlation))
+        span.correlation = STORE_NULL;
+    if (kind == KIND_COPY && !json_whole(event->arg[ARG_BYTES], &span.bytes))
+        span.bytes = STORE_NULL;
+    if (kind == KIND_LABEL && chrome_is_step(event) && span.dur_ns != STORE_NULL)
+        rc = importer_run(&chrome->importer, lane, start_ns, start_ns + span.dur_ns, diag);
+    return rc < 0 ? rc : importer_span(&chrome->importer, &span, diag);
+}
+
+static int begin_span(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                      int64_t time_ns, struct diag *diag)
+{
+    struct chrome_open open = {.start_ns = time_ns};
+    enum chrome_kind kind = chrome_kind_of(event);
+    int rc = 0;
+
+    if (chrome_is_device(kind))
+        rc = chrome_mark_device(chrome, event, lane, diag);
+    if (rc == 0)
+        rc = chrome_op(chrome, event, kind, lane, NULL, &open.op, diag);
+    if (rc == 0 && array_push(&chrome->lane_states.items[lane].open, open) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the trace");
+    return rc;
+}
+
+static int close_span(struct chrome *chrome, uint32_t lane, int64_t end_ns, struct diag *diag)
+{
+    struct chrome_lane *state = &chrome->lane_states.items[lane];
+    struct import_span span = {
+        .lane = lane,
+        .dur_ns = STORE_NULL,
+        .kern_ns = STORE_NULL,
+        .correlation = STORE_NULL,
+        .bytes = STORE_NULL,
+    };
+
+    if (!state->open.count) {
+        chrome->unmatched_count++;
+        return 0;
+    }
+    state->open.count--;
+    span.op = state->open.items[state->open.count].op;
+    span.start_ns = state->open.items[state->open.count].start_ns;
+    if (end_ns != STORE_NULL) {
+        span.dur_ns = end_ns > span.start_ns ? end_ns - span.start_ns : 0;
+        chrome->clipped_count += end_ns < span.start_ns;
+    }
+    return importer_span(&chrome->importer, &span, diag);
+}
+
+/* What began and did not end before the trace did. */
+static int close_all(struct chrome *chrome, struct diag *diag)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < chrome->lane_states.count; i++) {
+        while (rc == 0 && chrome->lane_states.items[i].open.count)
+            rc = close_span(chrome, (uint32_t)i, STORE_NULL, diag);
+    }
+    return rc;
+}
+
+/* --- Points. --- */
+
+/* Device types 0, 2 and 5 are the host's: plain memory, and that of oneDNN. */
+static int add_memory(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                      int64_t time_ns, struct diag *diag)
+{
+    struct import_memory memory = {
+        .lane = lane,
+        .device = lane,
+        .op = IMPORT_NONE,
+        .time_ns = time_ns,
+    };
+    int64_t type = 0;
+    int rc = 0;
+
+    json_whole(event->arg[ARG_DEVICE_TYPE], &type);
+    if (type != 0 && type != 2 && type != 5)
+        rc = chrome_memory_lane(chrome, event, &memory.device, diag);
+    if (!json_whole(event->arg[ARG_MEMORY_BYTES], &memory.bytes))
+        memory.bytes = STORE_NULL;
+    if (!json_whole(event->arg[ARG_ADDRESS], &memory.address))
+        memory.address = STORE_NULL;
+    return rc < 0 ? rc : importer_memory(&chrome->importer, &memory, diag);
+}
+
+static int add_instant(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                       int64_t time_ns, struct diag *diag)
+{
+    struct import_span span = {
+        .lane = lane,
+        .start_ns = time_ns,
+        .kern_ns = STORE_NULL,
+        .correlation = STORE_NULL,
+        .bytes = STORE_NULL,
+    };
+    int rc;
+
+    if (json_is(event->name, "[memory]"))
+        return add_memory(chrome, event, lane, time_ns, diag);
+    rc = chrome_op(chrome, event, KIND_MARK, lane, NULL, &span.op, diag);
+    return rc < 0 ? rc : importer_span(&chrome->importer, &span, diag);
+}
+
+/* Each number in args is a counter of its own; a single one goes by the event's name. */
+static int add_counters(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                        int64_t time_ns, struct diag *diag)
+{
+    struct json_walk walk = json_walk_over(event->args);
+    struct json_slice key, value;
+    size_t count = 0;
+    int rc = 0;
+
+    while (json_walk_next(&walk, &key, &value) == 1)
+        count++;
+    walk = json_walk_over(event->args);
+    while (rc == 0 && json_walk_next(&walk, &key, &value) == 1) {
+        char *suffix = count > 1 ? json_take_text(key) : NULL;
+        double number;
+        uint32_t op;
+
+        if (json_real(value, &number)) {
+            rc = chrome_op(chrome, event, KIND_COUNTER, lane, suffix, &op, diag);
+            if (rc == 0)
+                rc = importer_counter(&chrome->importer, lane, op, time_ns, number, diag);
+        }
+        free(suffix);
+    }
+    return rc;
+}
+
+/* Flows between launches and what they launched; those between forward and backward ops have no
+ * place in a store. */
+static int add_flow(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                    int64_t time_ns, struct diag *diag)
+{
+    int64_t id;
+
+    if (!json_is(event->category, "ac2g") && !json_is(event->category, "async_cpu_to_gpu") &&
+        !json_is(event->category, "async") && !json_is(event->name, "ac2g"))
+        return 0;
+    if (!json_whole(event->id, &id)) {
+        chrome->bad_count++;
+        return 0;
+    }
+    return importer_flow(&chrome->importer, lane, time_ns, id, diag);
+}
+
+static int note_metadata(struct chrome *chrome, const struct chrome_event *event, struct diag *diag)
+{
+    char *name = json_take_text(event->arg[ARG_NAME]);
+    uint32_t lane;
+    int rc = name ? 0 : diag_set(diag, -ENOMEM, "no memory for the trace");
+
+    if (rc == 0 && json_is(event->name, "thread_name") && *name) {
+        rc = chrome_lane(chrome, event, &lane, diag);
+        if (rc == 0)
+            rc = importer_set_text(&chrome->importer.lanes.items[lane].name, name, diag);
+    } else if (rc == 0 && json_is(event->name, "process_name") && !chrome->program) {
+        rc = importer_set_text(&chrome->program, name, diag);
+        if (!json_whole(event->process, &chrome->pid))
+            chrome->pid = STORE_NULL;
+    }
+    free(name);
+    return rc;
+}
+
+/* --- Events. --- */
+
+static int add_point(struct chrome *chrome, const struct chrome_event *event, char phase,
+                     struct diag *diag)
+{
+    int64_t time_ns;
+    uint32_t lane;
+    int rc;
+
+    if (!read_time(event, &time_ns)) {
+        chrome->bad_count++;
+        return 0;
+    }
+    rc = chrome_lane(chrome, event, &lane, diag);
+    if (rc < 0)
+        return rc;
+    switch (phase) {
+    case 'X':
+        return add_span(chrome, event, lane, time_ns, diag);
+    case 'B':
+        return begin_span(chrome, event, lane, time_ns, diag);
+    case 'E':
+        return close_span(chrome, lane, time_ns, diag);
+    case 'C':
+        return add_counters(chrome, event, lane, time_ns, diag);
+    case 's':
+    case 't':
+    case 'f':
+        return add_flow(chrome, event, lane, time_ns, diag);
+    default:
+        return add_instant(chrome, event, lane, time_ns, diag);
+    }
+}
+
+static int add_event(struct chrome *chrome, const struct json_item *item, struct diag *diag)
+{
+    struct chrome_event event;
+    const char *problem, *place;
+    char phase;
+
+    if (item->text[0] != '{')
+        return json_stream_damage(chrome->stream, item->offset, "an event is no object", diag);
+    if (chrome_read_event(json_value(item->text, item->length), &event, &problem, &place) < 0)
+        return json_stream_damage(chrome->stream, item->offset + (uint64_t)(place - item->text),
+                                  problem, diag);
+    chrome->event_count++;
+    phase = event.phase.length == 1 ? *event.phase.text : '\0';
+    if (phase && strchr("XBECiIRstf", phase))
+        return add_point(chrome, &event, phase, diag);
+    if (phase == 'M')
+        return note_metadata(chrome, &event, diag);
+    chrome->unknown_count++;
+    return 0;
+}
+
+static int add_item(struct chrome *chrome, const struct json_item *item, struct diag *diag)
+{
+    struct json_slice value = json_value(item->text, item->length);
+
+    if (!item->key || strcmp(item->key, "traceEvents") == 0)
+        return add_event(chrome, item, diag);
+    if (strcmp(item->key, "baseTimeNanoseconds") == 0 &&
+        (!json_whole(value, &chrome->offset_ns) || chrome->offset_ns < 0 ||
+         chrome->offset_ns > IMPORT_TIME_MAX))
+        return json_stream_damage(chrome->stream, item->offset,
+                                  "baseTimeNanoseconds is no time since 1970", diag);
+    if (strcmp(item->key, "deviceProperties") == 0 && !chrome->gpu) {
+        chrome->gpu = json_take_text(json_member(value, "name"));
+        return chrome->gpu ? 0 : diag_set(diag, -ENOMEM, "no memory for the trace");
+    }
+    return 0;
+}
+
+/* --- All of it. --- */
+
+static void append_count(char *note, size_t bytes, uint64_t count, const char *what)
+{
+    size_t used = strlen(note);
+
+    if (count)
+        snprintf(note + used, bytes - used, "; %" PRIu64 " %s", count, what);
+}
+
+static int finish(struct chrome *chrome, const char *name, const char *damage, struct diag *diag)
+{
+    char note[1500];
+    struct store_session session = {
+        .program = chrome->program,
+        .pid = chrome->program ? chrome->pid : STORE_NULL,
+        .uid = STORE_NULL,
+        .note = note,
+    };
+    int rc = close_all(chrome, diag);
+
+    snprintf(note, sizeof(note), "%.400s: %" PRIu64 " events of a Chrome trace%s%.100s", name,
+             chrome->event_count, chrome->gpu && *chrome->gpu ? ", recorded on " : "",
+             chrome->gpu ? chrome->gpu : "");
+    append_count(note, sizeof(note), chrome->clipped_count, "ended before they began: taken as 0");
+    append_count(note, sizeof(note), chrome->bad_count, "without a usable time or id: left out");
+    append_count(note, sizeof(note), chrome->unmatched_count, "ends without a beginning: left out");
+    append_count(note, sizeof(note), chrome->unknown_count, "of kinds not read here: left out");
+    if (damage)
+        snprintf(note + strlen(note), sizeof(note) - strlen(note), "; the rest is lost: %.400s",
+                 damage);
+    else if (json_stream_is_unclosed(chrome->stream))
+        snprintf(note + strlen(note), sizeof(note) - strlen(note),
+                 "; the file was never closed: its writer was probably killed");
+    chrome->importer.rounding_ns = chrome->has_fractions ? 0 : 1000;
+    return rc < 0 ? rc : importer_finish(&chrome->importer, &session, chrome->offset_ns, diag);
+}
+
+static void chrome_deinit(struct chrome *chrome)
+{
+    importer_deinit(&chrome->importer);
+    place_map_deinit(&chrome->lanes);
+    for (size_t i = 0; i < chrome->lane_states.count; i++)
+        array_deinit(&chrome->lane_states.items[i].open);
+    array_deinit(&chrome->lane_states);
+    free(chrome->program);
+    free(chrome->gpu);
+}
+
+int import_chrome(struct json_stream *stream, const char *name, struct store *store,
+                  const struct import_options *options, struct diag *diag)
+{
+    struct chrome chrome = {.stream = stream};
+    struct diag damage = {0};
+    struct json_item item;
+    int rc = importer_begin(&chrome.importer, store, "chrome", diag);
+
+    if (rc == 0) {
+        while ((rc = json_stream_next(stream, &item, &damage)) == 1 &&
+               (rc = add_item(&chrome, &item, &damage)) == 0)
+            continue;
+        if (rc < 0 && !(rc == -EUCLEAN && options && options->lenient))
+            diag_set_at(diag, rc, damage.offset, "%s", damage.text);
+        else
+            rc = finish(&chrome, name, rc < 0 ? damage.text : NULL, diag);
+    }
+    chrome_deinit(&chrome);
+    return rc;
+}

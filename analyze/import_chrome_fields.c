@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields of an event of a Chrome trace. */
+#include <errno.h>
+
+#include "analyze/import_chrome_private.h"
+
+struct arg_name {
+    const char *name;
+    size_t length;
+    enum chrome_arg arg;
+};
+
+#define ARG(name, arg)                                                                             \
+    {                                                                                              \
+        name, sizeof(name) - 1, arg                                                                \
+    }
+
+/* As Kineto spells them. */
+static const struct arg_name arg_names[] = {
+    ARG("correlation", ARG_CORRELATION),
+    ARG("device", ARG_DEVICE),
+    ARG("bytes", ARG_BYTES),
+    ARG("Input Dims", ARG_DIMS),
+    ARG("Input dims", ARG_DIMS),
+    ARG("Input type", ARG_TYPES),
+    ARG("Input Strides", ARG_STRIDES),
+    ARG("Concrete Inputs", ARG_CONCRETE),
+    ARG("Call stack", ARG_STACK),
+    ARG("Module Hierarchy", ARG_MODULE),
+    ARG("grid", ARG_GRID),
+    ARG("block", ARG_BLOCK),
+    ARG("registers per thread", ARG_REGISTERS),
+    ARG("shared memory", ARG_SHARED),
+    ARG("Collective name", ARG_COLLECTIVE),
+    ARG("dtype", ARG_ELEMENT_TYPE),
+    ARG("In msg nelems", ARG_IN_ELEMENTS),
+    ARG("Out msg nelems", ARG_OUT_ELEMENTS),
+    ARG("Group size", ARG_GROUP_SIZE),
+    ARG("Addr", ARG_ADDRESS),
+    ARG("Bytes", ARG_MEMORY_BYTES),
+    ARG("Device Type", ARG_DEVICE_TYPE),
+    ARG("Device Id", ARG_DEVICE_ID),
+    ARG("name", ARG_NAME),
+};
+
+static void note_arg(struct chrome_event *event, struct json_slice key, struct json_slice value)
+{
+    for (size_t i = 0; i < sizeof(arg_names) / sizeof(arg_names[0]); i++) {
+        const struct arg_name *name = &arg_names[i];
+
+        if (key.length == name->length && key.text[0] == name->name[0] &&
+            memcmp(key.text, name->name, name->length) == 0) {
+            event->arg[name->arg] = value;
+            return;
+        }
+    }
+}
+
+static struct json_slice *field_of(struct chrome_event *event, struct json_slice key)
+{
+    switch (key.length) {
+    case 2:
+        if (key.text[0] == 't')
+            return key.text[1] == 's' ? &event->time : NULL;
+        if (key.text[0] == 'p')
+            return key.text[1] == 'h' ? &event->phase : NULL;
+        return json_is(key, "id") ? &event->id : NULL;
+    case 3:
+        if (json_is(key, "dur"))
+            return &event->duration;
+        if (json_is(key, "pid"))
+            return &event->process;
+        if (json_is(key, "tid"))
+            return &event->thread;
+        return json_is(key, "cat") ? &event->category : NULL;
+    case 4:
+        if (json_is(key, "name"))
+            return &event->name;
+        return json_is(key, "args") ? &event->args : NULL;
+    default:
+        return NULL;
+    }
+}
+
+int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
+                      const char **out_problem, const char **out_place)
+{
+    struct json_walk walk = json_walk_over(text);
+    struct json_slice key, value;
+    int rc;
+
+    memset(out_event, 0, sizeof(*out_event));
+    while ((rc = json_walk_next(&walk, &key, &value)) == 1) {
+        struct json_slice *field = field_of(out_event, key);
+
+        if (field)
+            *field = value;
+    }
+    if (rc == 0 && out_event->args.kind == JSON_OBJECT) {
+        walk = json_walk_over(out_event->args);
+        while ((rc = json_walk_next(&walk, &key, &value)) == 1)
+            note_arg(out_event, key, value);
+    }
+    *out_problem = walk.problem;
+    *out_place = walk.at;
+    return rc;
+}

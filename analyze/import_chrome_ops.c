@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes and ops of a Chrome trace. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/dtype.h"
+#include "analyze/import_chrome_private.h"
+#include "base/json.h"
+
+/* --- Categories. --- */
+
+struct kind_name {
+    const char *category;
+    enum chrome_kind kind;
+};
+
+/* Kineto's of today, then those of 2021. */
+static const struct kind_name kind_names[] = {
+    {"cpu_op", KIND_OP},
+    {"user_annotation", KIND_LABEL},
+    {"cuda_runtime", KIND_RUNTIME},
+    {"kernel", KIND_KERNEL},
+    {"gpu_memcpy", KIND_COPY},
+    {"gpu_memset", KIND_MEMSET},
+    {"cuda_sync", KIND_SYNC},
+    {"gpu_user_annotation", KIND_DEVICE_LABEL},
+    {"Trace", KIND_LABEL},
+    {"Operator", KIND_OP},
+    {"Runtime", KIND_RUNTIME},
+    {"Kernel", KIND_KERNEL},
+    {"Memcpy", KIND_COPY},
+    {"Memset", KIND_MEMSET},
+};
+
+bool chrome_is_step(const struct chrome_event *event)
+{
+    return event->name.length > 13 && memcmp(event->name.text, "ProfilerStep#", 13) == 0;
+}
+
+enum chrome_kind chrome_kind_of(const struct chrome_event *event)
+{
+    for (size_t i = 0; i < sizeof(kind_names) / sizeof(kind_names[0]); i++) {
+        if (json_is(event->category, kind_names[i].category)) {
+            enum chrome_kind kind = kind_names[i].kind;
+
+            return kind == KIND_OP && chrome_is_step(event) ? KIND_LABEL : kind;
+        }
+    }
+    /* The profiler before Kineto had no categories. */
+    if (!event->category.length && json_is(event->process, "CPU functions"))
+        return KIND_OP;
+    if (!event->category.length && json_is(event->process, "CUDA functions"))
+        return KIND_KERNEL;
+    return KIND_OTHER;
+}
+
+static const char *type_of(enum chrome_kind kind)
+{
+    static const char *const types[] = {
+        [KIND_OP] = "cpu_op",  [KIND_LABEL] = "label",     [KIND_RUNTIME] = "cuda_runtime",
+        [KIND_COPY] = "copy",  [KIND_MEMSET] = "memset",   [KIND_DEVICE_LABEL] = "label",
+        [KIND_SYNC] = "phase", [KIND_KERNEL] = "kernel",   [KIND_MARK] = "mark",
+        [KIND_OTHER] = "span", [KIND_COUNTER] = "counter",
+    };
+
+    return types[kind];
+}
+
+/* --- Lanes. --- */
+
+static int no_memory(struct diag *diag)
+{
+    return diag_set(diag, -ENOMEM, "no memory for the trace");
+}
+
+static int make_lane(struct chrome *chrome, struct place_key key, const struct importer_lane *lane,
+                     uint32_t *out_lane, struct diag *diag)
+{
+    struct chrome_lane state = {0};
+    int rc = importer_lane(&chrome->importer, lane, out_lane, diag);
+
+    if (rc < 0)
+        return rc;
+    if (array_push(&chrome->lane_states, state) < 0 ||
+        place_map_set(&chrome->lanes, key, *out_lane) < 0)
+        return no_memory(diag);
+    return 0;
+}
+
+/* A process or thread is a number, or a text; the number may stand in quotes. */
+int chrome_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_lane,
+                struct diag *diag)
+{
+    struct importer_lane lane = {.native_id = STORE_NULL};
+    struct place_key key = {0};
+    char *process, *thread, name[256];
+    int rc;
+
+    place_key_add(&key, event->process.text, event->process.length);
+    place_key_add(&key, event->thread.text, event->thread.length);
+    *out_lane = place_map_find(&chrome->lanes, key);
+    if (*out_lane != PLACE_NONE)
+        return 0;
+    if (!json_whole(event->thread, &lane.native_id))
+        lane.native_id = STORE_NULL;
+    process = json_take_text(event->process);
+    thread = json_take_text(event->thread);
+    if (!process || !thread) {
+        rc = no_memory(diag);
+    } else {
+        snprintf(name, sizeof(name), "%.120s/%.120s", process, thread);
+        lane.name = name;
+        rc = make_lane(chrome, key, &lane, out_lane, diag);
+    }
+    free(process);
+    free(thread);
+    return rc;
+}
+
+static void name_device(const struct chrome_event *event, char *device, size_t bytes)
+{
+    int64_t number;
+
+    if (!json_whole(event->arg[ARG_DEVICE], &number) && !json_whole(event->process, &number))
+        number = 0;
+    snprintf(device, bytes, "cuda:%lld", (long long)number);
+}
+
+int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                       struct diag *diag)
+{
+    struct importer_lane *row = &chrome->importer.lanes.items[lane];
+    char device[32];
+
+    if (row->is_device)
+        return 0;
+    row->is_device = true;
+    name_device(event, device, sizeof(device));
+    return importer_set_text(&row->device, device, diag);
+}
+
+int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_lane,
+                       struct diag *diag)
+{
+    static const char *const types[] = {[1] = "cuda", [6] = "hip", [12] = "xpu"};
+    struct importer_lane lane = {.native_id = STORE_NULL, .is_device = true};
+    struct place_key key = {.high = 1};
+    int64_t type = 0, number = 0;
+    char device[64], name[80];
+
+    json_whole(event->arg[ARG_DEVICE_TYPE], &type);
+    json_whole(event->arg[ARG_DEVICE_ID], &number);
+    place_key_add(&key, &type, sizeof(type));
+    place_key_add(&key, &number, sizeof(number));
+    *out_lane = place_map_find(&chrome->lanes, key);
+    if (*out_lane != PLACE_NONE)
+        return 0;
+    if (type > 0 && type < (int64_t)(sizeof(types) / sizeof(types[0])) && types[type])
+        snprintf(device, sizeof(device), "%s:%lld", types[type], (long long)number);
+    else
+        snprintf(device, sizeof(device), "device%lld:%lld", (long long)type, (long long)number);
+    snprintf(name, sizeof(name), "memory of %s", device);
+    lane.name = name;
+    lane.device = device;
+    return make_lane(chrome, key, &lane, out_lane, diag);
+}
+
+/* --- Ops. --- */
+
+enum { SHAPE_DEPTH_MAX = 6 };
+
+/* Lists of whole numbers, in any nesting; anything else becomes null. */
+static void write_shapes(struct json_writer *json, struct json_slice value, int depth)
+{
+    struct json_walk walk = json_walk_over(value);
+    struct json_slice key, item;
+    int64_t number;
+
+    if (value.kind == JSON_ARRAY && depth < SHAPE_DEPTH_MAX) {
+        json_begin_array(json);
+        while (json_walk_next(&walk, &key, &item) == 1)
+            write_shapes(json, item, depth + 1);
+        json_end_array(json);
+    } else if (json_whole(value, &number)) {
+        json_int(json, number);
+    } else {
+        json_null(json);
+    }
+}
+
+static void write_text(struct json_writer *json, struct json_slice value)
+{
+    char *text = json_take_text(value);
+
+    if (!text)
+        json->error = -ENOMEM;
+    json_string(json, text);
+    free(text);
+}
+
+/* A list of texts; with `are_dtypes` in the short spelling. */
+static void write_texts(struct json_writer *json, struct json_slice value, bool are_dtypes)
+{
+    struct json_walk walk = json_walk_over(value);
+    struct json_slice key, item;
+
+    json_begin_array(json);
+    while (json_walk_next(&walk, &key, &item) == 1) {
+        char *text = json_take_text(item);
+
+        if (!text)
+            json->error = -ENOMEM;
+        json_string(json, !are_dtypes ? text : text && *text ? dtype_short(text) : NULL);
+        free(text);
+    }
+    json_end_array(json);
+}
+
+/* The writer's text without the newline, or NULL. */
+static char *take(struct json_writer *json)
+{
+    char *text = json_finish(json) == 0 ? json_take(json, NULL) : NULL;
+
+    json_deinit(json);
+    if (text)
+        text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+static char *shapes_text(struct json_slice value)
+{
+    struct json_writer json;
+
+    if (value.kind != JSON_ARRAY)
+        return NULL;
+    json_init_memory(&json);
+    write_shapes(&json, value, 0);
+    return take(&json);
+}
+
+static char *dtypes_text(struct json_slice value)
+{
+    struct json_writer json;
+
+    if (value.kind != JSON_ARRAY)
+        return NULL;
+    json_init_memory(&json);
+    write_texts(&json, value, true);
+    return take(&json);
+}
+
+/* The args that are kept in `params`, and their names there. */
+static const struct {
+    enum chrome_arg arg;
+    const char *name;
+} params[] = {
+    {ARG_STRIDES, "input_strides"},
+    {ARG_CONCRETE, "concrete_inputs"},
+    {ARG_STACK, "stack"},
+    {ARG_MODULE, "module"},
+    {ARG_GRID, "grid"},
+    {ARG_BLOCK, "block"},
+    {ARG_REGISTERS, "registers_per_thread"},
+    {ARG_SHARED, "shared_memory_bytes"},
+    {ARG_COLLECTIVE, "collective"},
+    {ARG_ELEMENT_TYPE, "dtype"},
+    {ARG_IN_ELEMENTS, "in_elements"},
+    {ARG_OUT_ELEMENTS, "out_elements"},
+    {ARG_GROUP_SIZE, "group_size"},
+};
+
+static char *params_text(const struct chrome_event *event)
+{
+    struct json_writer json;
+    bool has_params = false;
+
+    for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++)
+        has_params |= event->arg[params[i].arg].kind != JSON_NONE;
+    if (!has_params)
+        return NULL;
+    json_init_memory(&json);
+    json_begin_object(&json);
+    for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+        struct json_slice value = event->arg[params[i].arg];
+
+        if (value.kind == JSON_NONE)
+            continue;
+        json_key(&json, params[i].name);
+        if (params[i].arg == ARG_CONCRETE)
+            write_texts(&json, value, false);
+        else if (value.kind == JSON_STRING)
+            write_text(&json, value);
+        else
+            write_shapes(&json, value, 0);
+    }
+    json_end_object(&json);
+    return take(&json);
+}
+
+/* "dir/file.py(54): function;outer..." begins with the place of the nearest frame. */
+static char *source_text(struct json_slice stack)
+{
+    char *text = stack.kind == JSON_STRING ? json_take_text(stack) : NULL;
+    char *open, *end;
+
+    if (!text)
+        return NULL;
+    text[strcspn(text, ";")] = '\0';
+    open = strrchr(text, '(');
+    end = open ? strstr(open, "): ") : NULL;
+    if (end && end > open + 1) {
+        *open = ':';
+        *end = '\0';
+    }
+    return text;
+}
+
+/* Steps are one op, so that a long trace has no op for each of them. */
+static char *name_text(const struct chrome_event *event, const char *suffix)
+{
+    char *name = chrome_is_step(event) ? strdup("ProfilerStep*") : json_take_text(event->name);
+    char *both;
+
+    if (!name || !suffix)
+        return name;
+    if (asprintf(&both, "%s %s", name, suffix) < 0)
+        both = NULL;
+    free(name);
+    return both;
+}
+
+static int put_op(struct chrome *chrome, struct place_key identity,
+                  const struct chrome_event *event, enum chrome_kind kind, uint32_t lane,
+                  const char *suffix, uint32_t *out_op, struct diag *diag)
+{
+    char *name = name_text(event, suffix), *shapes = shapes_text(event->arg[ARG_DIMS]);
+    char *dtypes = dtypes_text(event->arg[ARG_TYPES]), *parameters = params_text(event);
+    char *source = source_text(event->arg[ARG_STACK]);
+    char *category =
+        kind == KIND_OTHER && event->category.length ? json_take_text(event->category) : NULL;
+    struct store_op row = {
+        .model_id = STORE_NULL,
+        .name = name,
+        .type = category ? category : type_of(kind),
+        .device = chrome->importer.lanes.items[lane].device,
+        .input_shapes = shapes,
+        .input_dtypes = dtypes,
+        .params = parameters,
+        .computation_flop = STORE_NULL,
+        .memory_bytes = STORE_NULL,
+        .workspace_bytes = STORE_NULL,
+        .source = source,
+    };
+    int rc =
+        name ? importer_put_op(&chrome->importer, identity, &row, out_op, diag) : no_memory(diag);
+
+    free(name);
+    free(shapes);
+    free(dtypes);
+    free(parameters);
+    free(source);
+    free(category);
+    return rc;
+}
+
+int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chrome_kind kind,
+              uint32_t lane, const char *suffix, uint32_t *out_op, struct diag *diag)
+{
+    const char *device = chrome->importer.lanes.items[lane].device;
+    struct place_key identity = {.low = (uint64_t)kind};
+    size_t name_length = chrome_is_step(event) ? 13 : event->name.length;
+
+    place_key_add(&identity, event->name.text, name_length);
+    if (kind == KIND_OTHER)
+        place_key_add(&identity, event->category.text, event->category.length);
+    if (device)
+        place_key_add(&identity, device, strlen(device));
+    if (suffix)
+        place_key_add(&identity, suffix, strlen(suffix));
+    for (int i = ARG_DIMS; i <= ARG_GROUP_SIZE; i++) {
+        if (event->arg[i].kind != JSON_NONE) {
+            place_key_add(&identity, &i, sizeof(i));
+            place_key_add(&identity, event->arg[i].text, event->arg[i].length);
+        }
+    }
+    *out_op = importer_find_op(&chrome->importer, identity);
+    if (*out_op != PLACE_NONE)
+        return 0;
+    return put_op(chrome, identity, event, kind, lane, suffix, out_op, diag);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recognising files: the magic of SQLite, else the first keys of a JSON document. */
+#include "analyze/recognise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/json_stream.h"
+#include "analyze/json_text.h"
+
+const char source_supported[] =
+    "supported are a store of optraced, the JSON of MegEngine's load_and_run --profile, and Chrome "
+    "traces such as PyTorch's";
+
+static int read_head(const char *path, const char *name, char *head, size_t size,
+                     size_t *out_length, struct diag *diag)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+    int error;
+
+    if (fd < 0)
+        return diag_set(diag, -errno, "cannot open %s: %s", name, strerror(errno));
+    length = pread(fd, head, size, 0);
+    error = errno;
+    close(fd);
+    if (length < 0)
+        return diag_set(diag, -error, "cannot read %s: %s", name, strerror(error));
+    *out_length = (size_t)length;
+    return 0;
+}
+
+/* The piece that says it, SOURCE_KINDS while it may be in a later one. */
+static enum source_kind recognise_item(const struct json_item *item)
+{
+    struct json_slice value = json_value(item->text, item->length);
+
+    if (item->key && strcmp(item->key, "traceEvents") == 0)
+        return SOURCE_CHROME;
+    if (item->key)
+        return strcmp(item->key, "profiler") == 0 || strcmp(item->key, "graph_exec") == 0
+                   ? SOURCE_MEGENGINE
+                   : SOURCE_KINDS;
+    return json_member(value, "ph").kind == JSON_STRING ? SOURCE_CHROME : SOURCE_KINDS;
+}
+
+static int recognise_json(const char *path, const char *name, struct diag *diag)
+{
+    struct json_stream *stream = NULL;
+    struct json_item item;
+    enum source_kind kind = SOURCE_KINDS;
+    int rc = json_stream_open(path, name, NULL, &stream, diag);
+
+    while (rc == 0 && kind == SOURCE_KINDS && (rc = json_stream_next(stream, &item, diag)) == 1) {
+        kind = recognise_item(&item);
+        rc = !item.key && kind == SOURCE_KINDS ? -ENOTSUP : 0;
+        if (kind != SOURCE_KINDS)
+            break;
+    }
+    json_stream_close(&stream);
+    if (kind != SOURCE_KINDS)
+        return (int)kind;
+    if (rc == -EFBIG) /* only MegEngine's documents have values of that size */
+        return SOURCE_MEGENGINE;
+    if (rc == 0 || rc == -ENOTSUP)
+        return diag_set(diag, -EUCLEAN, "%s is JSON, but no profile that is known here: %s", name,
+                        source_supported);
+    return rc;
+}
+
+int recognise(const char *path, const char *name, struct diag *diag)
+{
+    static const char sqlite_magic[16] = "SQLite format 3";
+    char head[512];
+    size_t length = 0, first;
+    int rc = read_head(path, name, head, sizeof(head), &length, diag);
+
+    if (rc < 0)
+        return rc;
+    if (length >= sizeof(sqlite_magic) && memcmp(head, sqlite_magic, sizeof(sqlite_magic)) == 0)
+        return SOURCE_STORE;
+    if (length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0)
+        return recognise_json(path, name, diag);
+    for (first = 0; first < length && strchr(" \t\r\n\xef\xbb\xbf", head[first]); first++)
+        continue;
+    if (first == length)
+        return length == sizeof(head) ? recognise_json(path, name, diag)
+                                      : diag_set(diag, -EUCLEAN, "%s is empty", name);
+    if (head[first] != '{' && head[first] != '[')
+        return diag_set(diag, -EUCLEAN, "%s is neither SQLite nor JSON: %s", name,
+                        source_supported);
+    return recognise_json(path, name, diag);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a file is, by its content. */
+#ifndef OPTRACE_ANALYZE_RECOGNISE_H
+#define OPTRACE_ANALYZE_RECOGNISE_H
+
+#include "base/diag.h"
+
+enum source_kind {
+    SOURCE_STORE,
+    SOURCE_MEGENGINE, /* a JSON document that has or should have what MegEngine's profiles have */
+    SOURCE_CHROME,
+    SOURCE_KINDS
+};
+
+/** What the sentences about files that are none of these say is supported. */
+extern const char source_supported[];
+
+/**
+ * Look into a file; of a large one only the beginning is read.
+ *
+ * path  a file that can be read from any place, no pipe
+ * name  what to call it in sentences
+ *
+ * Returns an enum source_kind, or with a sentence: -ENOENT, -EACCES, -EISDIR, -EUCLEAN damaged or
+ * nothing that is known here, -ENOMEM, -EIO.
+ */
+int recognise(const char *path, const char *name, struct diag *diag);
+
+#endif

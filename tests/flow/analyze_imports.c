@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shared traces of other tools: profile_analyze reads each, and what it says was counted by
+ * other means. */
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+
+struct trace {
+    const char *path, *counts;
+};
+
+/* session.source; spans and marks; kernels; memory events, and those inside of an op; runs;
+ * distinct correlations of launches that have a device span; bytes copied; first start in ns. */
+static const char counts_sql[] =
+    "SELECT (SELECT source FROM session) || ' ' || (SELECT count(*) FROM event)"
+    " || ' ' || (SELECT count(*) FROM event JOIN op USING (op_id) WHERE type = 'kernel')"
+    " || ' ' || (SELECT count(*) FROM memory_event)"
+    " || ' ' || (SELECT count(*) FROM memory_event WHERE op_id IS NOT NULL)"
+    " || ' ' || (SELECT count(*) FROM run)"
+    " || ' ' || (SELECT count(DISTINCT d.correlation) FROM event d JOIN lane USING (lane_id)"
+    "             WHERE kind = 'stream' AND d.correlation IN"
+    "             (SELECT correlation FROM event JOIN lane USING (lane_id) WHERE kind = 'thread'))"
+    " || ' ' || (SELECT coalesce(sum(bytes), 0) FROM event)"
+    " || ' ' || (SELECT min(start_ns) FROM event) AS counts";
+
+static const struct trace traces[] = {
+    {"traces/kineto-gpu/a100_alexnet_train.json.gz",
+     "chrome 870 79 0 0 0 139 244403360 1695835542481129000"},
+    {"traces/kineto-gpu/a100_recsys_train_shapes.json.gz",
+     "chrome 67219 6080 0 0 5 6600 16890869512 1683564901540885000"},
+    {"traces/kineto-gpu/a100_resnet_nccl_rank.json.gz",
+     "chrome 26935 2700 0 0 3 3774 307323096 1716423322388068751"},
+    {"traces/kineto-gpu/v100_resnet50_shapes_stack_memory_legacy.json.gz",
+     "chrome 44668 8772 12838 9544 6 9096 115607040 1623142623460016000"},
+    {"traces/pytorch/cnn_inference_cpu.json", "chrome 433 0 0 0 0 0 0 171000"},
+};
+
+static void counts_are_right(void **state)
+{
+    char *program = place_program("analyze/profile_analyze");
+    size_t seen = 0;
+
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        char *path = place_shared(traces[i].path);
+        const char *argv[] = {program, path, "--format", "csv", "--sql", counts_sql, NULL};
+        struct child_result result;
+
+        if (!path)
+            continue;
+        seen++;
+        result = child_run(argv, NULL);
+        if (result.status != 0)
+            fail_msg("%s: status %d: %s", path, result.status, result.err);
+        assert_memory_equal(result.out, "counts\n", 7);
+        result.out[strcspn(result.out + 7, "\n") + 7] = '\0';
+        assert_string_equal(result.out + 7, traces[i].counts);
+        child_result_deinit(&result);
+        free(path);
+    }
+    free(program);
+    if (!seen)
+        CHECK_SKIP("the shared traces are not there");
+}
+
+/* What PyTorch's own table says of the same run: "Self CPU time total: 10.116ms". */
+static void self_times_add_up_to_pytorchs_total(void **state)
+{
+    char *program = place_program("analyze/profile_analyze");
+    char *path = place_shared("traces/pytorch/cnn_inference_cpu.json");
+    const char *argv[] = {program, path, "--print-only", "summary", NULL};
+    struct child_result result;
+
+    if (!path) {
+        free(program);
+        CHECK_SKIP("the shared traces are not there");
+    }
+    result = child_run(argv, NULL);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "0.010116");
+    child_result_deinit(&result);
+    free(path);
+    free(program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_right),
+        cmocka_unit_test(self_times_add_up_to_pytorchs_total),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
