@@ -258,34 +258,26 @@ int optrace_model_define(const struct optrace_model_info *info, uint32_t *out_mo
     return rc;
 }
 
-/* Describe a lane, or describe it anew. */
-static int describe_lane(uint32_t lane, const struct optrace_lane_info *info)
+static int define_lane(const struct optrace_lane_info *info, uint32_t *out_lane)
 {
     struct ot_log *log = &ot_session.log;
     struct ot_wire_lane frame = {
         .header = ot_wire_header(OT_FRAME_LANE, sizeof(frame)),
-        .lane_id = lane,
+        .lane_id = log->lane_count + 1,
         .kind = info->kind,
         .native_id = info->native_id,
     };
-    int rc = ot_log_string(log, info->name, &frame.name);
+    int rc;
 
+    if (log->lane_count >= OT_WIRE_LANES_MAX)
+        return -ENOSPC;
+    rc = ot_log_string(log, info->name, &frame.name);
     if (rc == 0)
         rc = ot_log_string(log, info->device, &frame.device);
     if (rc == 0)
         rc = ot_log_add(log, &frame, sizeof(frame));
-    return rc;
-}
-
-static int define_lane(const struct optrace_lane_info *info, uint32_t *out_lane)
-{
-    int rc;
-
-    if (ot_session.log.lane_count >= OT_WIRE_LANES_MAX)
-        return -ENOSPC;
-    rc = describe_lane(ot_session.log.lane_count + 1, info);
     if (rc == 0)
-        *out_lane = ++ot_session.log.lane_count;
+        *out_lane = ++log->lane_count;
     return rc;
 }
 
@@ -302,17 +294,17 @@ int optrace_lane_define(const struct optrace_lane_info *info, uint32_t *out_lane
     return rc;
 }
 
-int ot_define_thread_lane(uint32_t *out_lane)
+int ot_define_thread_lane(const char *name, uint32_t *out_lane)
 {
-    char name[17] = "";
+    char system_name[17] = "";
     const struct optrace_lane_info info = {
-        .name = name,
+        .name = name ? name : system_name,
         .kind = OT_LANE_THREAD,
         .native_id = (uint64_t)gettid(),
     };
     int rc;
 
-    prctl(PR_GET_NAME, name);
+    prctl(PR_GET_NAME, system_name);
     rc = define_lane(&info, out_lane);
     if (rc == -ENOSPC && free_lane_count > 0) {
         *out_lane = free_lanes[--free_lane_count];
@@ -334,15 +326,14 @@ void ot_define_free_lane(uint32_t lane)
 
 uint32_t optrace_thread_lane(void)
 {
-    const struct ot_thread *thread;
+    struct ot_thread *thread;
     uint32_t lane;
 
     if (ot_hot.thread)
         return ot_hot.thread->lane_id;
     if (!ot_enter())
         return 0;
-    thread = ot_thread_self();
-    lane = thread ? thread->lane_id : 0;
+    lane = ot_thread_make(NULL, &thread) == 0 ? thread->lane_id : 0;
     defined();
     ot_leave();
     return lane;
@@ -350,23 +341,16 @@ uint32_t optrace_thread_lane(void)
 
 int optrace_thread_name(const char *name)
 {
-    const struct ot_thread *thread;
-    int rc = -ENOMEM;
+    struct ot_thread *thread;
+    int rc;
 
     if (!name)
         return -EINVAL;
+    if (ot_hot.thread)
+        return -EALREADY;
     if (!ot_enter())
         return -EDEADLK;
-    thread = ot_thread_self();
-    if (thread) {
-        const struct optrace_lane_info info = {
-            .name = name,
-            .kind = OT_LANE_THREAD,
-            .native_id = (uint64_t)gettid(),
-        };
-
-        rc = describe_lane(thread->lane_id, &info);
-    }
+    rc = ot_thread_make(name, &thread);
     defined();
     ot_leave();
     return rc;

@@ -5,9 +5,14 @@
 
 #include <stdint.h>
 
-/** A lane for the calling thread, under the name that the system has for it. When all ids are used
- *  up, one that an ended thread left. Returns 0, -ENOSPC or -ENOMEM. */
-int ot_define_thread_lane(uint32_t *out_lane);
+/**
+ * A lane for the calling thread. When all ids are used up, one that an ended thread left.
+ *
+ * name  NULL: the one that the system has for the thread
+ *
+ * Returns 0, -E2BIG, -ENOSPC or -ENOMEM.
+ */
+int ot_define_thread_lane(const char *name, uint32_t *out_lane);
 
 /** An ended thread's lane may be used again. */
 void ot_define_free_lane(uint32_t lane);

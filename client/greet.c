@@ -142,7 +142,6 @@ int ot_greet_hello(struct ot_session *session)
     char host[256] = "";
     char frame[HELLO_BYTES];
     struct ot_wire_hello_texts texts = {.library = {LIBRARY_NAME, sizeof(LIBRARY_NAME) - 1}};
-    ssize_t sent;
     int length;
 
     memcpy(hello.uuid, session->uuid, sizeof(hello.uuid));
@@ -155,7 +154,5 @@ int ot_greet_hello(struct ot_session *session)
     length = ot_wire_encode_hello(&hello, &texts, frame, sizeof(frame));
     if (length < 0)
         return length;
-    sent = ot_link_stream(&session->link, frame, (size_t)length);
-    /* A new socket takes more than this; one that does not is no better than a closed one. */
-    return sent == length ? 0 : sent < 0 ? (int)sent : -ENOBUFS;
+    return ot_link_send(&session->link, frame, (size_t)length, -1);
 }

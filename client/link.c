@@ -31,7 +31,6 @@ int ot_link_open(struct ot_link *link, const char *path)
         return -error;
     }
     link->fd = fd;
-    link->rest_length = 0;
     link->input_length = 0;
     link->input_taken = 0;
     return 0;
@@ -74,40 +73,18 @@ static ssize_t send_once(struct ot_link *link, const void *bytes, size_t length,
     return errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS ? -EAGAIN : -errno;
 }
 
-static int send_rest(struct ot_link *link)
-{
-    ssize_t sent;
-
-    if (link->rest_length == 0)
-        return 0;
-    sent = send_once(link, link->rest, link->rest_length, -1);
-    if (sent < 0)
-        return (int)sent;
-    link->rest_length -= (size_t)sent;
-    memmove(link->rest, link->rest + sent, link->rest_length);
-    return link->rest_length ? -EAGAIN : 0;
-}
-
 int ot_link_send(struct ot_link *link, const void *frame, size_t length, int fd)
 {
-    int rc = send_rest(link);
-    ssize_t sent;
+    ssize_t sent = send_once(link, frame, length, fd);
 
-    if (rc < 0)
-        return rc;
-    sent = send_once(link, frame, length, fd);
     if (sent < 0)
         return (int)sent;
-    link->rest_length = length - (size_t)sent;
-    memcpy(link->rest, (const uint8_t *)frame + sent, link->rest_length);
-    return 0;
+    return (size_t)sent == length ? 0 : -EMSGSIZE;
 }
 
 ssize_t ot_link_stream(struct ot_link *link, const void *bytes, size_t length)
 {
-    int rc = send_rest(link);
-
-    return rc < 0 ? rc : send_once(link, bytes, length, -1);
+    return send_once(link, bytes, length, -1);
 }
 
 /* Read what is there. */

@@ -20,14 +20,11 @@
 enum {
     OT_LINK_PATH_BYTES = sizeof(((struct sockaddr_un *)0)->sun_path),
     OT_LINK_INPUT_BYTES = OT_WIRE_TEXT_BYTES_MAX + 256, /* no frame of the daemon is longer */
-    OT_LINK_REST_BYTES = 128,                           /* no frame but definitions and HELLO is */
 };
 
 /** All zero but fd = -1 is a closed link. */
 struct ot_link {
     int fd;
-    uint8_t rest[OT_LINK_REST_BYTES]; /* of a frame that was sent in part */
-    size_t rest_length;
     size_t input_length; /* bytes in `input` */
     size_t input_taken;  /* of them, given out */
     uint8_t input[OT_LINK_INPUT_BYTES];
@@ -39,8 +36,8 @@ int ot_link_open(struct ot_link *link, const char *path);
 
 void ot_link_close(struct ot_link *link);
 
-/** Send a frame of at most OT_LINK_REST_BYTES, with a file descriptor unless fd is -1. Returns 0,
- *  or -EAGAIN: nothing of it was sent. */
+/** Send a short frame, with a file descriptor unless fd is -1. Returns 0, or -EAGAIN: nothing of it
+ *  was sent. The system takes short frames whole; if it ever did not, that is -EMSGSIZE. */
 int ot_link_send(struct ot_link *link, const void *frame, size_t length, int fd);
 
 /** Send some of a stream of frames. Returns the count of bytes, or -EAGAIN. The caller goes on with

@@ -90,7 +90,7 @@ struct optrace_config {
  *   -ENOENT, -ECONNREFUSED  nobody listens (with `required` only)
  *   -EACCES                 the socket belongs to someone else
  *   -EPROTO                 the daemon speaks another version, or not this language at all
- *   -EUSERS                 the daemon has too many clients
+ *   -EUSERS                 the daemon has too many clients (with `required` only)
  *   -ETIMEDOUT              it did not answer in time (with `required` only)
  *   -ENAMETOOLONG, -EINVAL, -ENOMEM
  * After an error it is not started. Blocks for connect_timeout_ms at most.
@@ -276,8 +276,9 @@ OPTRACE_API int optrace_lane_define(const struct optrace_lane_info *info, uint32
 /** The calling thread's lane; made on the first call. 0 when none can be made. */
 OPTRACE_API uint32_t optrace_thread_lane(void);
 
-/** Name the calling thread's lane. Without it, the lane bears the name that the system has for the
- *  thread when it first records. Returns 0 or an error as optrace_op_define(). */
+/** Name the calling thread's lane, before its first record; else it bears the name that the system
+ *  has for the thread. Returns 0, -EALREADY when the thread has recorded or asked for its lane, or
+ * an error as optrace_op_define(). */
 OPTRACE_API int optrace_thread_name(const char *name);
 
 /* --- Spans on the calling thread ---

@@ -73,22 +73,27 @@ static void thread_ended(void *context)
     ot_leave();
 }
 
-struct ot_thread *ot_thread_self(void)
+int ot_thread_make(const char *name, struct ot_thread **out_thread)
 {
     struct ot_session *session = &ot_session;
     struct ot_thread *thread = ot_hot.thread;
+    int rc;
 
+    *out_thread = thread;
     if (thread)
-        return thread;
+        return 0;
     if (!has_end_key && pthread_key_create(&end_key, thread_ended) != 0)
-        return NULL;
+        return -ENOMEM;
     has_end_key = true;
     thread = calloc(1, sizeof(*thread));
     if (!thread)
-        return NULL;
-    if (ot_define_thread_lane(&thread->lane_id) < 0 || pthread_setspecific(end_key, thread) != 0) {
+        return -ENOMEM;
+    rc = ot_define_thread_lane(name, &thread->lane_id);
+    if (rc == 0)
+        rc = -pthread_setspecific(end_key, thread);
+    if (rc < 0) {
         free(thread);
-        return NULL;
+        return rc;
     }
     thread->hot = &ot_hot;
     thread->ring_fd = -1;
@@ -99,7 +104,8 @@ struct ot_thread *ot_thread_self(void)
     ot_hot.thread = thread;
     ot_hot.lane_run = thread->lane_id | (ot_hot.lane_run & ~(uint64_t)UINT32_MAX);
     ot_hot.correlation = (uint64_t)++session->thread_serial << 40;
-    return thread;
+    *out_thread = thread;
+    return 0;
 }
 
 static int give_ring(struct ot_thread *thread)
@@ -171,8 +177,7 @@ bool ot_thread_attach(uint64_t now)
 
     if ((thread && now < thread->retry_ticks) || !ot_enter())
         return false;
-    thread = optrace_level() == OPTRACE_OFF ? NULL : ot_thread_self();
-    if (thread && !thread->ring) {
+    if (optrace_level() != OPTRACE_OFF && ot_thread_make(NULL, &thread) == 0 && !thread->ring) {
         if (ot_session.forked)
             ot_connect_wait(FORK_TIMEOUT_MS, false);
         has_ring = give_ring(thread) == 0;

@@ -78,8 +78,9 @@ static inline uint64_t ot_ticks(void)
  *  ot_thread_lost_here()). */
 bool ot_thread_attach(uint64_t now);
 
-/** The calling thread's struct, made when needed; needs the session's lock. NULL: no memory. */
-struct ot_thread *ot_thread_self(void);
+/** Make the calling thread's struct and its lane, unless it has them. Needs the session's lock.
+ * Errors as ot_define_thread_lane(). */
+int ot_thread_make(const char *name, struct ot_thread **out_thread);
 
 /** The housekeeping of the calling thread, whose deadline has passed: looks after the connection,
  *  moves to the ring of a new session, sets the next deadline. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Definitions as a daemon gets them, and what is refused. */
+#include <pthread.h>
+
 #include "client/optrace.h"
 #include "tests/support/check.h"
 #include "tests/support/client_place.h"
@@ -114,19 +116,34 @@ static void names_are_defined_once_per_type(void **state)
     assert_int_equal(place->daemon->ops[label].computation_flop, -1);
 }
 
+/* In a thread of its own, whose lane is not made yet. */
+static void *name_and_record(void *argument)
+{
+    uint32_t *lane = argument;
+
+    if (optrace_thread_name("main loop") != 0)
+        return NULL;
+    *lane = optrace_thread_lane();
+    optrace_end(optrace_begin(optrace_label("named")));
+    return optrace_thread_name("too late") == -EALREADY ? lane : NULL;
+}
+
 static void lanes_are_described(void **state)
 {
     struct client_place *place = *state;
     const struct optrace_lane_info info = {
         .name = "stream 7", .device = "cuda:0", .kind = OPTRACE_LANE_STREAM, .native_id = 7};
-    const uint32_t own = optrace_thread_lane();
+    uint32_t own = 0;
     uint32_t lane;
+    pthread_t thread;
+    void *done;
 
     CHECK_OK(optrace_lane_define(&info, &lane));
+    CHECK_OK(pthread_create(&thread, NULL, name_and_record, &own));
+    pthread_join(thread, &done);
+    assert_non_null(done);
     assert_int_not_equal(own, 0);
     assert_int_not_equal(own, lane);
-    CHECK_OK(optrace_thread_name("main loop"));
-    assert_int_equal(optrace_thread_lane(), own);
     CHECK_OK(optrace_flush(60000));
     assert_string_equal(text(place, place->daemon->lanes[lane].name), "stream 7");
     assert_string_equal(text(place, place->daemon->lanes[lane].device), "cuda:0");
