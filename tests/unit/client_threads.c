@@ -184,14 +184,64 @@ static void correlations_are_unique(void **state)
     }
 }
 
+struct crowd {
+    pthread_barrier_t met;
+    uint32_t op;
+};
+
+static void *record_together(void *argument)
+{
+    struct crowd *crowd = argument;
+
+    optrace_end(optrace_begin(crowd->op));
+    pthread_barrier_wait(&crowd->met); /* all rings exist at once */
+    return NULL;
+}
+
+/* A session may have 2^25 records of rings, and the client stays an eighth below: of eight threads
+ * with the largest rings, the last one gets none, and the daemon hears how much it lost. */
+static void threads_without_a_ring_are_told(void **state)
+{
+    enum { CROWD = 8 };
+    struct client_place *place = *state;
+    struct optrace_config config = {
+        .socket_path = place->socket, .ring_records = 1 << 22, .required = 1};
+    struct crowd crowd = {.op = optrace_label("of a crowd")};
+    struct optrace_loss before, loss;
+    pthread_t threads[CROWD];
+
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(optrace_start(&config));
+    optrace_lost(&before);
+    CHECK_OK(pthread_barrier_init(&crowd.met, NULL, CROWD));
+    for (int i = 0; i < CROWD; i++)
+        CHECK_OK(pthread_create(&threads[i], NULL, record_together, &crowd));
+    for (int i = 0; i < CROWD; i++)
+        pthread_join(threads[i], NULL);
+    client_place_drain(place, CROWD - 1);
+    optrace_lost(&loss);
+    CHECK_U64(loss.no_memory - before.no_memory, 1);
+    fake_daemon_wait(place->daemon, FAKE_GAPS, 1);
+    assert_int_equal(place->daemon->gaps[0].reason, OT_LOSS_NO_MEMORY);
+    CHECK_U64(place->daemon->gaps[0].lost_count, 1);
+    assert_true(place->daemon->lanes[place->daemon->gaps[0].lane_id].lane_id != 0);
+    pthread_barrier_destroy(&crowd.met);
+    optrace_stop();
+    fake_daemon_wait(place->daemon, FAKE_BYES, 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, client_place_setup, client_place_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(each_thread_has_its_ring), CASE(definitions_come_from_everywhere),
-        CASE(threads_come_and_go),      CASE(stop_and_start_while_threads_record),
+        CASE(each_thread_has_its_ring),
+        CASE(definitions_come_from_everywhere),
+        CASE(threads_come_and_go),
+        CASE(stop_and_start_while_threads_record),
         CASE(correlations_are_unique),
+        cmocka_unit_test_setup_teardown(threads_without_a_ring_are_told, client_place_make,
+                                        client_place_clear),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
