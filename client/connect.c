@@ -368,7 +368,9 @@ int ot_connect_wait(uint32_t timeout_ms, bool patient)
         now_ns = ot_clock_ns(CLOCK_MONOTONIC);
         if (session->refused || session->starts == 0)
             return session->error ? session->error : -ENOTCONN;
-        if (session->phase == OT_PHASE_CLOSED && !patient)
+        /* A full backlog, or an old connection that the daemon still sees, is gone in a moment. */
+        if (session->phase == OT_PHASE_CLOSED && !patient && session->error != -EAGAIN &&
+            session->error != -EBUSY)
             return session->error;
         if (now_ns >= deadline_ns)
             return session->phase == OT_PHASE_CLOSED ? session->error : -ETIMEDOUT;

@@ -37,8 +37,9 @@
  * Death: what a thread recorded, and which spans it is in, is in shared memory at once. It reaches
  * the store when the program is killed, and when the daemon is killed and started again.
  *
- * fork(): the child gets a session of its own with its first record. Spans and runs that were open
- * in the parent do not exist in the child. exec() ends the session.
+ * fork(): the child gets a session of its own with its first record, which blocks for 100 ms at
+ * most to connect. Spans and runs that were open in the parent do not exist in the child. exec()
+ * ends the session. Not for children made by a bare clone().
  *
  * Errors: negative errno values. A failed call changes nothing. optrace_status() has the sentence.
  *
@@ -269,8 +270,8 @@ struct optrace_lane_info {
     uint64_t native_id; /* thread id of the system, or the stream's or queue's number */
 };
 
-/** Describe a lane that is not a thread of its own. Errors as optrace_op_define(); at most 4096
- *  lanes, those of threads included. */
+/** Describe a lane that is not a thread (-EINVAL): those have theirs. Errors as
+ * optrace_op_define(); at most 4096 lanes, those of threads included. */
 OPTRACE_API int optrace_lane_define(const struct optrace_lane_info *info, uint32_t *out_lane);
 
 /** The calling thread's lane; made on the first call. 0 when none can be made. */

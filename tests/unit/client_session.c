@@ -340,6 +340,32 @@ static void a_cut_off_is_final(void **state)
     fake_daemon_wait(place->daemon, FAKE_CLOSES, 1);
 }
 
+static bool is_waiting(void *context)
+{
+    record_one(*(const uint32_t *)context);
+    return strstr(status(), "waiting for the daemon") != NULL;
+}
+
+static void a_daemon_that_ends_is_waited_for(void **state)
+{
+    struct client_place *place = *state;
+    uint32_t op = optrace_label("meanwhile");
+    uint8_t frame[64];
+    int length =
+        ot_wire_encode_bye(OT_BYE_SHUTDOWN, (struct ot_text){"over", 4}, frame, sizeof(frame));
+
+    record_one(op);
+    client_place_drain(place, 1);
+    fake_daemon_send(place->daemon, frame, (size_t)length);
+    fake_daemon_destroy(&place->daemon);
+    assert_true(wait_until(is_waiting, &op, WAIT_MS));
+    assert_int_equal(optrace_level(), OPTRACE_ON);
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(optrace_flush(WAIT_MS));
+    assert_true(fake_daemon_count(place->daemon, FAKE_RECORDS) > 0);
+    assert_int_equal(place->daemon->hello.connection, 1);
+}
+
 static void an_ended_session_is_followed_by_a_new_one(void **state)
 {
     struct client_place *place = *state;
@@ -464,6 +490,7 @@ int main(void)
         BARE(stop_waits_for_a_daemon_that_restarts),
         CASE(control_sets_the_level),
         cmocka_unit_test_setup_teardown(a_cut_off_is_final, client_place_setup, client_place_clear),
+        CASE(a_daemon_that_ends_is_waited_for),
         BARE(an_ended_session_is_followed_by_a_new_one),
         CASE(a_deaf_daemon_does_not_stop_the_program),
         BARE(disabled_means_off),
