@@ -3,7 +3,7 @@
  * What recording costs the traced program: CPU time of its thread per span (begin + end), of the
  * whole process per span that was shipped, and of a span while nobody listens. The floor is what no
  * recorder that takes two times can go below: two readings of the time stamp counter and one store
- * of a 64-byte record.
+ * of a 64-byte record. Records that bring their times have no clock to read.
  *
  * Spans come in bursts, as between two steps of a program; then there is a pause in which optraced,
  * on another CPU, catches up. Bursts of floor and spans alternate.
@@ -30,7 +30,7 @@ enum {
     BURST = 10000,
     BURSTS = 50, /* per sample */
     PAUSE_MS = 10,
-    FLUSH_EVERY = 4, /* bursts; together they fit a ring, so that a busy machine drops nothing */
+    FLUSH_EVERY = 3, /* rounds; together they fit a ring, so that a busy machine drops nothing */
     OFF_SPANS = 4000000,
     RING_RECORDS = 65536,
 };
@@ -81,6 +81,19 @@ __attribute__((noinline)) static void span_burst(size_t count)
     }
 }
 
+/* Records with given times, as of a device: no clock is read. */
+__attribute__((noinline)) static void given_burst(size_t count)
+{
+    struct optrace_event event = {.op = op, .start = optrace_ticks()};
+
+    for (size_t i = 0; i < count; i++) {
+        event.end = ++event.start;
+        event.correlation = i;
+        optrace_record(&event);
+        BARRIER();
+    }
+}
+
 static void pause_a_little(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
@@ -102,26 +115,32 @@ static void pin(int cpu)
     sched_setaffinity(0, sizeof(set), &set); /* where that is not allowed, it is only less steady */
 }
 
-/* One sample of each: CPU of the thread over bursts of both kinds, in turn. */
-static void sample_thread(struct bench_figure *floor_ns, struct bench_figure *span_ns)
+static double time_burst(void (*burst)(size_t))
+{
+    double start = thread_ns();
+
+    burst(BURST);
+    return thread_ns() - start;
+}
+
+/* One sample of each: CPU of the thread over bursts of all kinds, in turn. */
+static void sample_thread(struct bench_figure *floor_ns, struct bench_figure *span_ns,
+                          struct bench_figure *given_ns)
 {
     double in_floor = 0;
     double in_spans = 0;
+    double in_given = 0;
 
     for (int i = 0; i < BURSTS; i++) {
-        double start = thread_ns();
-        double middle;
-
-        floor_burst(BURST);
-        middle = thread_ns();
-        span_burst(BURST);
-        in_spans += thread_ns() - middle;
-        in_floor += middle - start;
+        in_floor += time_burst(floor_burst);
+        in_spans += time_burst(span_burst);
+        in_given += time_burst(given_burst);
         pause_a_little();
         let_daemon_catch_up(i);
     }
     bench_add(floor_ns, in_floor / BURSTS / BURST);
     bench_add(span_ns, in_spans / BURSTS / BURST);
+    bench_add(given_ns, in_given / BURSTS / BURST);
 }
 
 /* CPU of the process over bursts and pauses, all threads and system calls included, also those of
@@ -164,6 +183,7 @@ static void bench_on(void)
 {
     static struct bench_figure floor_ns = {.name = "span_floor_ns", .unit = "ns"};
     static struct bench_figure span_ns = {.name = "span_recorded_ns", .unit = "ns"};
+    static struct bench_figure given_ns = {.name = "record_given_ns", .unit = "ns"};
     static struct bench_figure floor_all_ns = {.name = "span_floor_process_ns", .unit = "ns"};
     static struct bench_figure span_all_ns = {.name = "span_shipped_process_ns", .unit = "ns"};
     struct optrace_loss loss;
@@ -175,13 +195,14 @@ static void bench_on(void)
         CHECK_OK(optrace_flush(WAIT_MS));
     }
     for (int i = 0; i < BENCH_REPEATS; i++) {
-        sample_thread(&floor_ns, &span_ns);
+        sample_thread(&floor_ns, &span_ns, &given_ns);
         sample_process(floor_burst, &floor_all_ns);
         sample_process(span_burst, &span_all_ns);
     }
     bench_print(&floor_ns);
     bench_print(&span_ns);
     bench_print_ratio("span_recorded_to_floor", &span_ns, &floor_ns, 1.10);
+    bench_print(&given_ns);
     bench_print(&floor_all_ns);
     bench_print(&span_all_ns);
     bench_print_ratio("span_shipped_to_floor", &span_all_ns, &floor_ns, 1.25);
