@@ -101,14 +101,16 @@ static int read_section(struct import *import, const char *section, const cJSON 
 }
 
 /* The store has times since 1970 and none before: a side that begins below its zero is moved up. */
-static void lift_times(struct store_event *events, size_t count)
+static void lift_times(struct import *import, size_t first, size_t count)
 {
     int64_t low = 0;
 
-    for (size_t i = 0; i < count; i++)
-        low = events[i].start_ns < low ? events[i].start_ns : low;
-    for (size_t i = 0; i < count; i++)
-        events[i].start_ns -= low;
+    for (size_t i = first; i < first + count; i++) {
+        if (import->events.items[i].start_ns < low)
+            low = import->events.items[i].start_ns;
+    }
+    for (size_t i = first; i < first + count; i++)
+        import->events.items[i].start_ns -= low;
 }
 
 static void find_run(struct import *import, size_t first, size_t count)
@@ -137,8 +139,8 @@ int import_read_spans(struct import *import, struct diag *diag)
     rc = read_section(import, "device", import->device, diag);
     if (rc < 0)
         return rc;
-    lift_times(import->events.items, host_count);
-    lift_times(import->events.items + host_count, import->events.count - host_count);
+    lift_times(import, 0, host_count);
+    lift_times(import, host_count, import->events.count - host_count);
     find_run(import, 0, import->events.count);
     import->last_ns = import->run_end_ns;
     if (host_count)
