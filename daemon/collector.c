@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/drain.h"
+#include "daemon/keep.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
 #include "daemon/resume.h"
@@ -18,6 +19,7 @@
 static const uint64_t COMMIT_AGE_NS = UINT64_C(250000000); /* rows are committed after this */
 static const uint64_t ALONE_NS = UINT64_C(5000000000);     /* a living client may come back */
 
+enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came back */
 enum { PACE_BUSY_MS = 10, PACE_IDLE_MS = 200, PACE_MAX_MS = 100 };
 
 struct collector {
@@ -32,6 +34,8 @@ struct collector {
     struct batch *spare;                       /* a list */
     struct session *sessions;
     uv_timer_t timer;
+    uv_timer_t strays_timer;
+    unsigned open_handles; /* of these two */
     unsigned pace_ms;
     bool commits_soon; /* a flush waits, or a ring is half full */
     bool lacks_room;   /* collector_room() has returned NULL */
@@ -225,33 +229,57 @@ bool collector_read_rings(struct collector *collector, struct session *session)
     return is_done;
 }
 
+static void watch_process(struct session *session)
+{
+    if (session->process_fd >= 0)
+        close(session->process_fd);
+    session->process_fd = (int)syscall(SYS_pidfd_open, (pid_t)session->pid, 0);
+}
+
+/* The session of this uuid: here, or from the store. Returns as session_resume(). */
+static int find_or_resume(struct collector *collector, const uint8_t uuid[16],
+                          struct session **out_session, struct diag *diag)
+{
+    struct session *session = find_session(collector, uuid);
+    int rc = 0;
+
+    if (!session) {
+        rc = session_resume(collector->reader, uuid, &collector->budget, &session, diag);
+        if (rc < 0)
+            return rc;
+        link_session(collector, session);
+        watch_process(session);
+        collector_leave(collector, session); /* until its client is back */
+    }
+    *out_session = session;
+    return 0;
+}
+
 int collector_hello(struct collector *collector, struct producer *producer,
                     const struct ot_wire_hello_view *hello, struct session_peer *peer,
                     bool (*is_alive)(const struct producer *producer), struct session **out_session,
                     enum ot_wire_welcome_status *out_status, struct diag *diag)
 {
-    struct session *session = find_session(collector, hello->fixed.uuid);
-    int rc = 0;
+    struct session *session = NULL;
+    int rc;
 
     peer->budget = &collector->budget;
-    if (!session && collector->budget.session_count >= OT_WIRE_SESSIONS_MAX) {
+    rc = find_or_resume(collector, hello->fixed.uuid, &session, diag);
+    if (rc == -ENOENT && collector->budget.session_count >= OT_WIRE_SESSIONS_MAX) {
         *out_status = OT_WELCOME_FULL;
         return 0;
     }
-    if (!session) {
-        rc = session_resume(collector->reader, hello, peer, &session, diag);
-        if (rc == -ENOENT)
-            rc = session_create(hello, peer, &collector->ids, collector->open, &session, diag);
-        if (session)
+    if (rc == -ENOENT) {
+        rc = session_create(hello, peer, &collector->ids, collector->open, &session, diag);
+        if (rc == 0)
             link_session(collector, session);
-    } else if (session->end_reason || session->uid != peer->uid) {
-        rc = -ESTALE;
-    } else if (session->producer && is_alive(session->producer)) {
-        *out_status = OT_WELCOME_BUSY;
+    }
+    if (rc == -ESTALE || (rc == 0 && (session->end_reason || session->uid != peer->uid))) {
+        *out_status = OT_WELCOME_ENDED;
         return 0;
     }
-    if (rc == -ESTALE) {
-        *out_status = OT_WELCOME_ENDED;
+    if (rc == 0 && session->producer && is_alive(session->producer)) {
+        *out_status = OT_WELCOME_BUSY;
         return 0;
     }
     if (rc < 0)
@@ -259,14 +287,48 @@ int collector_hello(struct collector *collector, struct producer *producer,
     rc = session_come_back(session, hello, peer, diag);
     if (rc < 0)
         return rc;
-    if (session->process_fd >= 0)
-        close(session->process_fd);
-    session->process_fd = (int)syscall(SYS_pidfd_open, (pid_t)peer->pid, 0);
+    watch_process(session);
     session->producer = producer;
     schedule(collector);
     *out_session = session;
     *out_status = OT_WELCOME_OK;
     return 0;
+}
+
+void collector_adopt_ring(struct collector *collector, const struct notify_fd *kept)
+{
+    struct session *session = NULL;
+    struct ot_wire_ring announced;
+    struct diag diag = {0};
+    uint8_t uuid[16];
+    int rc = keep_identify(kept->fd, uuid, &announced, &diag);
+
+    if (rc == 0) {
+        rc = find_or_resume(collector, uuid, &session, &diag);
+        if (rc < 0)
+            diag_set(&diag, rc, "its session %s", rc == -ENOENT ? "is not known" : "has ended");
+    }
+    if (rc == 0)
+        rc = session_add_ring(session, kept->fd, &announced, &diag);
+    if (rc == 0) {
+        memory_must(array_push(&session->kept_rings, announced.ring_id));
+        return;
+    }
+    log_say("cannot take %s up again: %s", kept->name, diag.text);
+    notify_forget(kept->name);
+}
+
+static void end_strays(uv_timer_t *timer)
+{
+    struct collector *collector = timer->data;
+    struct diag diag = {0};
+    int living = resume_end_strays(collector->reader, collector->sessions, collector->open, &diag);
+
+    if (living < 0)
+        log_say("%s", diag.text);
+    if (living > 0)
+        uv_timer_start(timer, end_strays, STRAYS_MS, 0);
+    schedule(collector);
 }
 
 /* --- Flushes --- */
@@ -429,6 +491,7 @@ static void take_back_ends(struct collector *collector, struct batch *batch)
         if (!session)
             continue;
         unlink_session(collector, session);
+        keep_forget_session(session);
         session_destroy(&session);
     }
     if (batch->ends.count > 0 && !collector->sessions && !collector->is_stopping)
@@ -503,14 +566,20 @@ int collector_create(uv_loop_t *loop, struct store *store, const char *store_pat
     collector->open = batch_create();
     collector->pace_ms = PACE_BUSY_MS;
     uv_timer_init(loop, &collector->timer);
-    collector->timer.data = collector;
+    uv_timer_init(loop, &collector->strays_timer);
+    collector->timer.data = collector->strays_timer.data = collector;
+    collector->open_handles = 2;
+    uv_timer_start(&collector->strays_timer, end_strays, 0, 0); /* after rings were adopted */
     *out_collector = collector;
     return 0;
 }
 
 static void free_collector(uv_handle_t *timer)
 {
-    free(timer->data);
+    struct collector *collector = timer->data;
+
+    if (--collector->open_handles == 0)
+        free(collector);
 }
 
 void collector_destroy(struct collector **collector_at)
@@ -535,6 +604,7 @@ void collector_destroy(struct collector **collector_at)
     batch_destroy(&collector->open);
     store_close(&collector->reader);
     uv_close((uv_handle_t *)&collector->timer, free_collector);
+    uv_close((uv_handle_t *)&collector->strays_timer, free_collector);
 }
 
 void collector_stop(struct collector *collector)

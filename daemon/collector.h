@@ -19,6 +19,7 @@
 
 #include "base/diag.h"
 #include "daemon/batch.h"
+#include "daemon/notify.h"
 #include "daemon/session.h"
 #include "daemon/writer.h"
 #include "schema/store.h"
@@ -82,6 +83,10 @@ int collector_hello(struct collector *collector, struct producer *producer,
                     const struct ot_wire_hello_view *hello, struct session_peer *peer,
                     bool (*is_alive)(const struct producer *producer), struct session **out_session,
                     enum ot_wire_welcome_status *out_status, struct diag *diag);
+
+/** Take a ring that was kept while no daemon was there (see keep.h); what cannot be used is
+ * forgotten, with a logged line. Before the loop runs. The caller closes the fd. */
+void collector_adopt_ring(struct collector *collector, const struct notify_fd *kept);
 
 /** Read the rings of a session now. Returns true when all that was there at the call was read. */
 bool collector_read_rings(struct collector *collector, struct session *session);

@@ -10,6 +10,7 @@
 #include "daemon/connection.h"
 #include "daemon/define.h"
 #include "daemon/ingest.h"
+#include "daemon/keep.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
 
@@ -256,6 +257,8 @@ static int on_ring(struct producer *producer, const void *frame, size_t length, 
     if (fd < 0)
         return diag_set(diag, -EPROTO, "RING without a file descriptor");
     rc = session_add_ring(producer->session, fd, &ring, diag);
+    if (rc == 0)
+        keep_ring(producer->session, ring.ring_id, fd);
     close(fd);
     producer->wants_rings_read = true;
     return rc;

@@ -3,6 +3,7 @@
 #include "daemon/resume.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,10 +110,10 @@ static int load_parts(sqlite3 *db, struct session *session, struct diag *diag)
 /* Fills the identity of the session that is known by this uuid. */
 static int load_identity(sqlite3 *db, struct session *session, struct diag *diag)
 {
-    const char *sql = "SELECT session_id, start_ns, uid, end_ns IS NOT NULL OR source <> 'live'"
-                      " FROM session WHERE uuid = ?";
+    const char *sql = "SELECT session_id, start_ns, pid, uid,"
+                      " end_ns IS NOT NULL OR source <> 'live' FROM session WHERE uuid = ?";
     sqlite3_stmt *row = NULL;
-    int rc, step;
+    int rc = 0, step;
 
     if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
         return store_error(db, diag);
@@ -125,17 +126,19 @@ static int load_identity(sqlite3 *db, struct session *session, struct diag *diag
     } else {
         session->session_id = sqlite3_column_int64(row, 0);
         session->start_ns = sqlite3_column_int64(row, 1);
-        rc = sqlite3_column_int(row, 3) || sqlite3_column_int64(row, 2) != session->uid ? -ESTALE
-                                                                                        : 0;
+        session->pid = sqlite3_column_int64(row, 2);
+        session->uid = (uid_t)sqlite3_column_int64(row, 3);
+        if (sqlite3_column_int(row, 4))
+            rc = -ESTALE;
     }
     sqlite3_finalize(row);
     return rc;
 }
 
-int session_resume(struct store *reader, const struct ot_wire_hello_view *hello,
-                   const struct session_peer *peer, struct session **out_session, struct diag *diag)
+int session_resume(struct store *reader, const uint8_t uuid[16], struct session_budget *budget,
+                   struct session **out_session, struct diag *diag)
 {
-    struct session *session = session_alloc(hello, peer);
+    struct session *session = session_alloc(uuid, budget);
     sqlite3 *db = store_handle(reader);
     int rc = load_identity(db, session, diag);
 
@@ -149,6 +152,47 @@ int session_resume(struct store *reader, const struct ot_wire_hello_view *hello,
     else
         *out_session = session;
     return rc;
+}
+
+static bool is_known(const struct session *known, int64_t session_id)
+{
+    for (; known; known = known->next)
+        if (known->session_id == session_id)
+            return true;
+    return false;
+}
+
+int resume_end_strays(struct store *reader, const struct session *known, struct batch *batch,
+                      struct diag *diag)
+{
+    /* The end of the last batch that holds events of it is the closest that is known. */
+    const char *sql = "SELECT session_id, pid, max(start_ns, ifnull((SELECT max(end_ns)"
+                      " FROM event_batch WHERE session_id BETWEEN session_min AND session_max), 0))"
+                      " FROM session WHERE end_ns IS NULL AND source = 'live'";
+    sqlite3 *db = store_handle(reader);
+    sqlite3_stmt *row = NULL;
+    int living = 0, step;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
+        return store_error(db, diag);
+    while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+        struct batch_end end = {.session_id = sqlite3_column_int64(row, 0),
+                                .end_ns = sqlite3_column_int64(row, 2),
+                                .reason = "died",
+                                .note = "while no daemon was there"};
+        pid_t pid = (pid_t)sqlite3_column_int64(row, 1);
+
+        if (is_known(known, end.session_id))
+            continue;
+        if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM))
+            living++;
+        else
+            batch_push(&batch->ends, end);
+    }
+    if (step != SQLITE_DONE)
+        living = store_error(db, diag);
+    sqlite3_finalize(row);
+    return living;
 }
 
 int session_come_back(struct session *session, const struct ot_wire_hello_view *hello,

@@ -7,18 +7,26 @@
 #include "daemon/session.h"
 
 /**
- * Look for the session of a HELLO in the store.
+ * Look for a session in the store.
  *
  * reader       open for reading
  * out_session  written only on success: what it has defined, how far it was committed
  *
- * Returns 0; -ENOENT: not known; -ESTALE: it has ended, or belongs to another user; -EPROTO when
- * the HELLO contradicts it; another negative errno when the store cannot be read. All but the
- * first three with the reason in diag.
+ * Returns 0; -ENOENT: not known; -ESTALE: it has ended; another negative errno when the store
+ * cannot be read, or holds what no daemon wrote, with the reason in diag.
  */
-int session_resume(struct store *reader, const struct ot_wire_hello_view *hello,
-                   const struct session_peer *peer, struct session **out_session,
-                   struct diag *diag);
+int session_resume(struct store *reader, const uint8_t uuid[16], struct session_budget *budget,
+                   struct session **out_session, struct diag *diag);
+
+/**
+ * End the sessions whose programs died while no daemon was there: they stand open in the store, are
+ * not in the list `known`, and their process is gone.
+ *
+ * Adds the rows that end them to the batch. Returns how many of them still live, or a negative
+ * errno with the reason in diag.
+ */
+int resume_end_strays(struct store *reader, const struct session *known, struct batch *batch,
+                      struct diag *diag);
 
 /** A client is (again) connected: take its clock. Returns 0, or -EPROTO with the reason. */
 int session_come_back(struct session *session, const struct ot_wire_hello_view *hello,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/keep.h"
 #include "daemon/memory.h"
 
 static const char *row_text(struct batch *batch, struct ot_text text)
@@ -42,16 +43,13 @@ struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello)
                                     .realtime_ns = hello->realtime_ns};
 }
 
-struct session *session_alloc(const struct ot_wire_hello_view *hello,
-                              const struct session_peer *peer)
+struct session *session_alloc(const uint8_t uuid[16], struct session_budget *budget)
 {
     struct session *session = memory_zeroed(1, sizeof(*session));
 
-    memcpy(session->uuid, hello->fixed.uuid, sizeof(session->uuid));
-    session->pid = peer->pid;
-    session->uid = peer->uid;
+    memcpy(session->uuid, uuid, sizeof(session->uuid));
     session->process_fd = -1;
-    session->budget = peer->budget;
+    session->budget = budget;
     session->budget->session_count++;
     return session;
 }
@@ -70,7 +68,7 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
                    struct diag *diag)
 {
     struct ot_clock_triple triple = session_hello_triple(&hello->fixed);
-    struct session *session = session_alloc(hello, peer);
+    struct session *session = session_alloc(hello->fixed.uuid, peer->budget);
     int rc = tick_clock_init(&session->clock, hello->fixed.clock_kind, first_rate(hello, peer),
                              &triple, peer->now_ns, diag);
 
@@ -79,6 +77,8 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
         return rc;
     }
     session->session_id = ++ids->session_id;
+    session->pid = peer->pid;
+    session->uid = peer->uid;
     session->start_ns = (int64_t)triple.realtime_ns;
     session->is_new_to_store = hello->fixed.connection > 0;
     put_row(session, hello, batch);
@@ -113,6 +113,7 @@ void session_destroy(struct session **session_at)
     session->budget->definition_bytes -= session->definition_bytes;
     array_deinit(&session->rings);
     array_deinit(&session->cursors);
+    array_deinit(&session->kept_rings);
     tick_clock_deinit(&session->clock);
     arena_deinit(&session->texts.arena);
     free(session->texts.texts);
@@ -269,8 +270,10 @@ void session_drop_closed_rings(struct session *session)
     for (size_t i = session->rings.count; i-- > 0;) {
         struct ring *ring = session->rings.items[i];
 
-        if (ring->is_drained && ring->committed == ring->read)
+        if (ring->is_drained && ring->committed == ring->read) {
+            keep_forget_ring(session, ring->ring_id);
             drop_ring(session, i);
+        }
     }
 }
 

@@ -67,8 +67,9 @@ struct session {
     ARRAY_OF(struct ring *) rings;
     uint64_t ring_records; /* of all rings together */
     ARRAY_OF(struct session_cursor) cursors;
-    uint64_t inline_next; /* sequence number of the next inline record */
-    bool is_new_to_store; /* its client has sent records before, to another store */
+    ARRAY_OF(uint32_t) kept_rings; /* ids of those that the service manager keeps, see keep.h */
+    uint64_t inline_next;          /* sequence number of the next inline record */
+    bool is_new_to_store;          /* its client has sent records before, to another store */
 
     bool is_touched;           /* has rows in the open batch */
     bool is_ended;             /* the row that ends it is on its way */
@@ -101,9 +102,8 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
                    struct store_ids *ids, struct batch *batch, struct session **out_session,
                    struct diag *diag);
 
-/** An empty session of this peer, for session_create() and session_resume(). */
-struct session *session_alloc(const struct ot_wire_hello_view *hello,
-                              const struct session_peer *peer);
+/** An empty session, for session_create() and session_resume(). */
+struct session *session_alloc(const uint8_t uuid[16], struct session_budget *budget);
 
 /** Gives up rings and memory; NULL inside is allowed. */
 void session_destroy(struct session **session);

@@ -51,7 +51,7 @@ enum {
     OT_WIRE_CONNECTIONS_MAX = 1024,  /* connections open at once, all clients */
     OT_WIRE_SESSIONS_MAX = 2048,     /* sessions that have not ended, connected or not */
     OT_WIRE_ALL_RINGS_MAX = 1 << 14, /* rings of all sessions */
-    OT_WIRE_ALL_DEFINITIONS_MAX = 512 << 20, /* bytes of texts and tables of ids, all sessions */
+    OT_WIRE_ALL_DEFINITIONS_MAX = 256 << 20, /* bytes of texts and tables of ids, all sessions */
     OT_WIRE_LEFT_RECORDS_MAX = 1 << 24, /* records that dead programs leave in their rings while
                                            the store cannot be written */
     OT_WIRE_HELLO_SECONDS = 5,          /* a connection without HELLO is closed after this */

@@ -110,7 +110,7 @@ void scene_check_memory(const struct scene *scene)
 #if defined(__SANITIZE_ADDRESS__)
     const int64_t limit_kib = 2 << 20;
 #else
-    const int64_t limit_kib = 256 << 10;
+    const int64_t limit_kib = (OT_WIRE_ALL_DEFINITIONS_MAX >> 10) + (128 << 10);
 #endif
 
     assert_in_range(anonymous_kib(scene->daemon.child.pid), 1, limit_kib);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wiring, signals, the orderly end. */
+#include "daemon/service.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/listener.h"
+#include "daemon/log.h"
+#include "daemon/process.h"
+
+enum { SIGNAL_COUNT = 3 };
+
+struct service {
+    const struct settings *settings;
+    uv_loop_t loop;
+    uv_signal_t signals[SIGNAL_COUNT];
+    struct store *store;
+    struct collector *collector;
+    struct producer_group producers;
+    struct listener listener;
+    bool has_served; /* a session has come and gone */
+    bool is_stopping;
+};
+
+/* Nothing new comes in; what is there is committed, then on_empty() is called. */
+static void stop(struct service *service)
+{
+    if (service->is_stopping)
+        return;
+    service->is_stopping = true;
+    notify_send("STOPPING=1");
+    listener_stop(&service->listener);
+    producer_stop_reading(&service->producers);
+    collector_stop(service->collector);
+}
+
+static void end_when_served(struct service *service)
+{
+    if (service->settings->once && service->has_served && service->producers.count == 0 &&
+        collector_is_empty(service->collector))
+        stop(service);
+}
+
+static void on_left(void *context)
+{
+    end_when_served(context);
+}
+
+static void on_empty(void *context)
+{
+    struct service *service = context;
+
+    service->has_served = true;
+    if (!service->is_stopping) {
+        end_when_served(service);
+        return;
+    }
+    producer_close_all(&service->producers);
+    collector_destroy(&service->collector);
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
+        uv_close((uv_handle_t *)&service->signals[i], NULL);
+}
+
+static void on_room(void *context)
+{
+    struct service *service = context;
+
+    producer_on_room(&service->producers);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    if (number == SIGHUP)
+        log_reopen();
+    else
+        stop(handle->data);
+}
+
+static int open_socket(struct service *service, int adopted_fd, struct diag *diag)
+{
+    const struct settings *settings = service->settings;
+
+    return adopted_fd >= 0
+               ? listener_adopt(&service->listener, adopted_fd, settings->group, diag)
+               : listener_open(&service->listener, settings->socket_path, settings->group, diag);
+}
+
+static void adopt_rings(struct service *service, struct notify_fds *fds)
+{
+    for (size_t i = 0; i < fds->kept.count; i++) {
+        collector_adopt_ring(service->collector, &fds->kept.items[i]);
+        close(fds->kept.items[i].fd);
+    }
+    array_deinit(&fds->kept);
+}
+
+static int open_store(struct service *service, struct diag *diag)
+{
+    const struct collector_events events = {service, producer_on_flushed, producer_on_nonsense,
+                                            on_room, on_empty};
+    const char *path = service->settings->store_path;
+    int rc = store_open(path, STORE_WRITE, &service->store, diag);
+
+    if (rc == 0)
+        rc = uv_loop_init(&service->loop);
+    return rc < 0 ? rc
+                  : collector_create(&service->loop, service->store, path, &events,
+                                     &service->collector, diag);
+}
+
+static int start(struct service *service, struct diag *diag)
+{
+    static const int numbers[SIGNAL_COUNT] = {SIGTERM, SIGINT, SIGHUP};
+    struct notify_fds fds;
+    int rc;
+
+    notify_take_fds(&fds);
+    rc = open_socket(service, fds.socket, diag);
+    if (rc == 0)
+        rc = open_store(service, diag);
+    if (rc == 0 && service->settings->log_path)
+        rc = log_open(service->settings->log_path, diag);
+    if (rc < 0)
+        return rc;
+    adopt_rings(service, &fds);
+    producer_group_init(&service->producers, &service->loop, service->collector,
+                        (uint32_t)service->settings->level);
+    service->producers.context = service;
+    service->producers.on_left = on_left;
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        uv_signal_init(&service->loop, &service->signals[i]);
+        service->signals[i].data = service;
+        uv_signal_start(&service->signals[i], on_signal, numbers[i]);
+    }
+    return listener_start(&service->listener, &service->loop, &service->producers, diag);
+}
+
+int service_run(const struct settings *settings, int ready_fd, struct diag *diag)
+{
+    struct service service = {.settings = settings, .listener = {.fd = -1, .lock_fd = -1}};
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN);
+    rc = start(&service, diag);
+    if (rc < 0) { /* the process ends; only the socket's file would stay */
+        listener_close(&service.listener);
+        return rc;
+    }
+    process_write_pid(settings->pid_path);
+    notify_send("READY=1");
+    log_detail("ready: %s -> %s", settings->socket_path, settings->store_path);
+    if (ready_fd >= 0)
+        process_say_ready(ready_fd);
+    uv_run(&service.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&service.loop);
+    producer_group_deinit(&service.producers);
+    store_close(&service.store);
+    listener_close(&service.listener);
+    process_remove_pid(settings->pid_path);
+    return 0;
+}
