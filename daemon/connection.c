@@ -116,28 +116,27 @@ int connection_take_fd(struct connection *connection)
     return fd;
 }
 
-/* Returns how much went out, or a negative errno. */
-static ssize_t try_send(const struct connection *connection, const void *bytes, size_t length)
+/* Returns how much went out. */
+static size_t try_send(struct connection *connection, const void *bytes, size_t length)
 {
     ssize_t sent;
 
+    if (connection->is_deaf)
+        return length;
     do
         sent = send(connection->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
-    if (sent < 0)
-        return errno == EAGAIN ? 0 : -errno;
-    return sent;
+    if (sent < 0 && errno == EAGAIN)
+        return 0;
+    connection->is_deaf = sent < 0;
+    return sent < 0 ? length : (size_t)sent;
 }
 
 int connection_write(struct connection *connection, const void *bytes, size_t length)
 {
-    ssize_t sent = 0;
+    size_t sent = connection->out_bytes == 0 ? try_send(connection, bytes, length) : 0;
 
-    if (connection->out_bytes == 0)
-        sent = try_send(connection, bytes, length);
-    if (sent < 0)
-        return (int)sent;
-    length -= (size_t)sent;
+    length -= sent;
     if (length == 0)
         return 0;
     if (connection->out_bytes + length > CONNECTION_OUT_BYTES)
@@ -149,19 +148,16 @@ int connection_write(struct connection *connection, const void *bytes, size_t le
     return 0;
 }
 
-int connection_flush(struct connection *connection)
+void connection_flush(struct connection *connection)
 {
-    ssize_t sent = try_send(connection, connection->out, connection->out_bytes);
+    size_t sent = try_send(connection, connection->out, connection->out_bytes);
 
-    if (sent < 0)
-        return (int)sent;
-    connection->out_bytes -= (size_t)sent;
+    connection->out_bytes -= sent;
     memmove(connection->out, connection->out + sent, connection->out_bytes);
     if (connection->out_bytes == 0) {
         free(connection->out);
         connection->out = NULL;
     }
-    return 0;
 }
 
 bool connection_is_hung_up(const struct connection *connection)

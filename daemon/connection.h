@@ -26,6 +26,7 @@ struct connection {
     size_t out_bytes;
     int fds[CONNECTION_FDS_MAX];
     size_t fd_count;
+    bool is_deaf; /* the client reads no more */
 };
 
 /** Takes the socket. */
@@ -48,12 +49,12 @@ void connection_consume(struct connection *connection, size_t bytes);
 /** The oldest file descriptor that came, or -1. The caller closes it. */
 int connection_take_fd(struct connection *connection);
 
-/** Send, or keep for later. Returns 0; -ENOBUFS when the client lets too much pile up; another
- *  negative errno when the connection is broken. */
+/** Send, or keep for later. Returns 0, or -ENOBUFS when the client lets too much pile up. To a
+ * client that reads no more it sends nothing: what that client sent before is still to be read. */
 int connection_write(struct connection *connection, const void *bytes, size_t length);
 
-/** Send what was kept. Returns 0 (look at out_bytes) or a negative errno. */
-int connection_flush(struct connection *connection);
+/** Send what was kept; look at out_bytes. */
+void connection_flush(struct connection *connection);
 
 /** True when the other side has closed it. */
 bool connection_is_hung_up(const struct connection *connection);

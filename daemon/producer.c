@@ -482,12 +482,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
             ;
         return;
     }
-    if ((events & UV_WRITABLE) && connection_flush(&producer->connection) < 0) {
-        leave(producer);
-        return;
-    }
-    if (events & UV_WRITABLE)
+    if (events & UV_WRITABLE) {
+        connection_flush(&producer->connection);
         watch(producer);
+    }
     if (events & UV_READABLE)
         read_some(producer);
 }
@@ -547,13 +545,10 @@ void producer_on_flushed(void *context, struct producer *producer, uint64_t toke
     struct ot_wire_flushed flushed = {.header = ot_wire_header(OT_FRAME_FLUSHED, sizeof(flushed)),
                                       .token = token,
                                       .status = status};
-    int rc = send_bytes(producer, &flushed, sizeof(flushed));
 
     producer->flush_count--;
-    if (rc == -ENOBUFS)
+    if (send_bytes(producer, &flushed, sizeof(flushed)) < 0)
         cut_off(producer, "it does not read its answers");
-    else if (rc < 0)
-        leave(producer);
 }
 
 void producer_on_nonsense(void *context, struct producer *producer, const char *text)
