@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analyze/import_chrome_private.h"
+#include "analyze/import_values.h"
 
 /* Times are in microseconds, with as many digits behind the point as the writer likes. */
 static bool read_time(const struct chrome_event *event, int64_t *out_ns)
@@ -280,8 +281,9 @@ static int add_event(struct chrome *chrome, const struct json_item *item, struct
     return 0;
 }
 
-static int add_item(struct chrome *chrome, const struct json_item *item, struct diag *diag)
+static int add_item(void *context, const struct json_item *item, struct diag *diag)
 {
+    struct chrome *chrome = context;
     struct json_slice value = json_value(item->text, item->length);
 
     if (!item->key || strcmp(item->key, "traceEvents") == 0)
@@ -300,15 +302,8 @@ static int add_item(struct chrome *chrome, const struct json_item *item, struct 
 
 /* --- All of it. --- */
 
-static void append_count(char *note, size_t bytes, uint64_t count, const char *what)
-{
-    size_t used = strlen(note);
-
-    if (count)
-        snprintf(note + used, bytes - used, "; %" PRIu64 " %s", count, what);
-}
-
-static int finish(struct chrome *chrome, const char *name, const char *damage, struct diag *diag)
+static int finish(struct chrome *chrome, const char *name, const struct import_loop *loop,
+                  struct diag *diag)
 {
     char note[1500];
     struct store_session session = {
@@ -322,16 +317,15 @@ static int finish(struct chrome *chrome, const char *name, const char *damage, s
     snprintf(note, sizeof(note), "%.400s: %" PRIu64 " events of a Chrome trace%s%.100s", name,
              chrome->event_count, chrome->gpu && *chrome->gpu ? ", recorded on " : "",
              chrome->gpu ? chrome->gpu : "");
-    append_count(note, sizeof(note), chrome->clipped_count, "ended before they began: taken as 0");
-    append_count(note, sizeof(note), chrome->bad_count, "without a usable time or id: left out");
-    append_count(note, sizeof(note), chrome->unmatched_count, "ends without a beginning: left out");
-    append_count(note, sizeof(note), chrome->unknown_count, "of kinds not read here: left out");
-    if (damage)
-        snprintf(note + strlen(note), sizeof(note) - strlen(note), "; the rest is lost: %.400s",
-                 damage);
-    else if (json_stream_is_unclosed(chrome->stream))
-        snprintf(note + strlen(note), sizeof(note) - strlen(note),
-                 "; the file was never closed: its writer was probably killed");
+    import_note_count(note, sizeof(note), chrome->clipped_count,
+                      "ended before they began: taken as 0");
+    import_note_count(note, sizeof(note), chrome->bad_count,
+                      "without a usable time or id: left out");
+    import_note_count(note, sizeof(note), chrome->unmatched_count,
+                      "ends without a beginning: left out");
+    import_note_count(note, sizeof(note), chrome->unknown_count,
+                      "of kinds not read here: left out");
+    import_note_end(note, sizeof(note), loop);
     chrome->importer.rounding_ns = chrome->has_fractions ? 0 : 1000;
     return rc < 0 ? rc : importer_finish(&chrome->importer, &session, chrome->offset_ns, diag);
 }
@@ -351,19 +345,13 @@ int import_chrome(struct json_stream *stream, const char *name, struct store *st
                   const struct import_options *options, struct diag *diag)
 {
     struct chrome chrome = {.stream = stream};
-    struct diag damage = {0};
-    struct json_item item;
+    struct import_loop loop = {stream, options, add_item, &chrome, ""};
     int rc = importer_begin(&chrome.importer, store, "chrome", diag);
 
-    if (rc == 0) {
-        while ((rc = json_stream_next(stream, &item, &damage)) == 1 &&
-               (rc = add_item(&chrome, &item, &damage)) == 0)
-            continue;
-        if (rc < 0 && !(rc == -EUCLEAN && options && options->lenient))
-            diag_set_at(diag, rc, damage.offset, "%s", damage.text);
-        else
-            rc = finish(&chrome, name, rc < 0 ? damage.text : NULL, diag);
-    }
+    if (rc == 0)
+        rc = import_each(&loop, diag);
+    if (rc == 0)
+        rc = finish(&chrome, name, &loop, diag);
     chrome_deinit(&chrome);
     return rc;
 }

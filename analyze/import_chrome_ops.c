@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/dtype.h"
 #include "analyze/import_chrome_private.h"
-#include "base/json.h"
+#include "analyze/import_values.h"
 
 /* --- Categories. --- */
 
@@ -168,88 +167,6 @@ int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, 
 
 /* --- Ops. --- */
 
-enum { SHAPE_DEPTH_MAX = 6 };
-
-/* Lists of whole numbers, in any nesting; anything else becomes null. */
-static void write_shapes(struct json_writer *json, struct json_slice value, int depth)
-{
-    struct json_walk walk = json_walk_over(value);
-    struct json_slice key, item;
-    int64_t number;
-
-    if (value.kind == JSON_ARRAY && depth < SHAPE_DEPTH_MAX) {
-        json_begin_array(json);
-        while (json_walk_next(&walk, &key, &item) == 1)
-            write_shapes(json, item, depth + 1);
-        json_end_array(json);
-    } else if (json_whole(value, &number)) {
-        json_int(json, number);
-    } else {
-        json_null(json);
-    }
-}
-
-static void write_text(struct json_writer *json, struct json_slice value)
-{
-    char *text = json_take_text(value);
-
-    if (!text)
-        json->error = -ENOMEM;
-    json_string(json, text);
-    free(text);
-}
-
-/* A list of texts; with `are_dtypes` in the short spelling. */
-static void write_texts(struct json_writer *json, struct json_slice value, bool are_dtypes)
-{
-    struct json_walk walk = json_walk_over(value);
-    struct json_slice key, item;
-
-    json_begin_array(json);
-    while (json_walk_next(&walk, &key, &item) == 1) {
-        char *text = json_take_text(item);
-
-        if (!text)
-            json->error = -ENOMEM;
-        json_string(json, !are_dtypes ? text : text && *text ? dtype_short(text) : NULL);
-        free(text);
-    }
-    json_end_array(json);
-}
-
-/* The writer's text without the newline, or NULL. */
-static char *take(struct json_writer *json)
-{
-    char *text = json_finish(json) == 0 ? json_take(json, NULL) : NULL;
-
-    json_deinit(json);
-    if (text)
-        text[strcspn(text, "\n")] = '\0';
-    return text;
-}
-
-static char *shapes_text(struct json_slice value)
-{
-    struct json_writer json;
-
-    if (value.kind != JSON_ARRAY)
-        return NULL;
-    json_init_memory(&json);
-    write_shapes(&json, value, 0);
-    return take(&json);
-}
-
-static char *dtypes_text(struct json_slice value)
-{
-    struct json_writer json;
-
-    if (value.kind != JSON_ARRAY)
-        return NULL;
-    json_init_memory(&json);
-    write_texts(&json, value, true);
-    return take(&json);
-}
-
 /* The args that are kept in `params`, and their names there. */
 static const struct {
     enum chrome_arg arg;
@@ -288,31 +205,25 @@ static char *params_text(const struct chrome_event *event)
             continue;
         json_key(&json, params[i].name);
         if (params[i].arg == ARG_CONCRETE)
-            write_texts(&json, value, false);
+            import_write_texts(&json, value, false);
         else if (value.kind == JSON_STRING)
-            write_text(&json, value);
+            import_write_text(&json, value);
         else
-            write_shapes(&json, value, 0);
+            import_write_shapes(&json, value);
     }
     json_end_object(&json);
-    return take(&json);
+    return import_take(&json);
 }
 
-/* "dir/file.py(54): function;outer..." begins with the place of the nearest frame. */
+/* The nearest frame is the first. */
 static char *source_text(struct json_slice stack)
 {
     char *text = stack.kind == JSON_STRING ? json_take_text(stack) : NULL;
-    char *open, *end;
 
     if (!text)
         return NULL;
     text[strcspn(text, ";")] = '\0';
-    open = strrchr(text, '(');
-    end = open ? strstr(open, "): ") : NULL;
-    if (end && end > open + 1) {
-        *open = ':';
-        *end = '\0';
-    }
+    import_place_of_frame(text);
     return text;
 }
 
@@ -334,8 +245,8 @@ static int put_op(struct chrome *chrome, struct place_key identity,
                   const struct chrome_event *event, enum chrome_kind kind, uint32_t lane,
                   const char *suffix, uint32_t *out_op, struct diag *diag)
 {
-    char *name = name_text(event, suffix), *shapes = shapes_text(event->arg[ARG_DIMS]);
-    char *dtypes = dtypes_text(event->arg[ARG_TYPES]), *parameters = params_text(event);
+    char *name = name_text(event, suffix), *shapes = import_shapes_text(event->arg[ARG_DIMS]);
+    char *dtypes = import_dtypes_text(event->arg[ARG_TYPES]), *parameters = params_text(event);
     char *source = source_text(event->arg[ARG_STACK]);
     char *category =
         kind == KIND_OTHER && event->category.length ? json_take_text(event->category) : NULL;

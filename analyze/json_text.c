@@ -444,7 +444,7 @@ static size_t read_escape(const char *at, const char *end, uint32_t *out_code)
 
 char *json_take_text(struct json_slice slice)
 {
-    const char *at = slice.text, *end = slice.text + slice.length;
+    const char *at = slice.text ? slice.text : "", *end = at + slice.length;
     /* One byte that is not UTF-8 becomes three. */
     char *text = malloc(slice.length * 3 + 4), *out = text;
 

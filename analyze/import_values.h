@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What importers of JSON share: values as the store writes them, going through a stream, notes. */
+#ifndef OPTRACE_ANALYZE_IMPORT_VALUES_H
+#define OPTRACE_ANALYZE_IMPORT_VALUES_H
+
+#include "analyze/importer.h"
+#include "analyze/json_stream.h"
+#include "analyze/json_text.h"
+#include "base/json.h"
+
+/** Lists of whole numbers, in any nesting; anything else becomes null. */
+void import_write_shapes(struct json_writer *json, struct json_slice value);
+
+/** A list of texts; with `are_dtypes` in the short spelling, empty ones as null. */
+void import_write_texts(struct json_writer *json, struct json_slice value, bool are_dtypes);
+
+/** A text, or the spelling of another value. */
+void import_write_text(struct json_writer *json, struct json_slice value);
+
+/** What was written into memory without the newline, or NULL; the writer is done with. The caller
+ *  frees it. */
+char *import_take(struct json_writer *json);
+
+/** The list as JSON text, or NULL where the value is no list. The caller frees it. */
+char *import_shapes_text(struct json_slice value);
+char *import_dtypes_text(struct json_slice value);
+
+/** "dir/file.py(54): function" as "dir/file.py:54", in place. */
+void import_place_of_frame(char *frame);
+
+struct import_loop {
+    struct json_stream *stream;
+    const struct import_options *options; /* NULL: the defaults */
+    /** Returns 0, or a negative errno with a sentence: -EUCLEAN is damage. */
+    int (*add)(void *context, const struct json_item *item, struct diag *diag);
+    void *context;
+    char damage[500]; /* result: the sentence about damage that was survived, or "" */
+};
+
+/** Hands all pieces to loop->add(). Damage is survived where the options are lenient. */
+int import_each(struct import_loop *loop, struct diag *diag);
+
+/** Appends "; COUNT WHAT" to a note, where the count is not 0. */
+void import_note_count(char *note, size_t note_bytes, uint64_t count, const char *what);
+
+/** Appends that the file was damaged or never closed, where it was. */
+void import_note_end(char *note, size_t note_bytes, const struct import_loop *loop);
+
+#endif
