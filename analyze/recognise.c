@@ -11,8 +11,9 @@
 #include "analyze/json_text.h"
 
 const char source_supported[] =
-    "supported are a store of optraced, the JSON of MegEngine's load_and_run --profile, and Chrome "
-    "traces such as PyTorch's";
+    "supported are a store of optraced, Chrome traces such as PyTorch's, profiles of ONNX Runtime "
+    "and "
+    "of MegEngine's load_and_run, and dumps of PyTorch's function events";
 
 static int read_head(const char *path, const char *name, char *head, size_t size,
                      size_t *out_length, struct diag *diag)
@@ -43,7 +44,16 @@ static enum source_kind recognise_item(const struct json_item *item)
         return strcmp(item->key, "profiler") == 0 || strcmp(item->key, "graph_exec") == 0
                    ? SOURCE_MEGENGINE
                    : SOURCE_KINDS;
-    return json_member(value, "ph").kind == JSON_STRING ? SOURCE_CHROME : SOURCE_KINDS;
+    if (json_member(value, "start_us").kind == JSON_NUMBER &&
+        json_member(value, "end_us").kind == JSON_NUMBER)
+        return SOURCE_PYTORCH_EVENTS;
+    if (json_member(value, "ph").kind != JSON_STRING)
+        return SOURCE_KINDS;
+    /* ONNX Runtime's first event is that of loading the model. */
+    return json_is(json_member(value, "cat"), "Session") ||
+                   json_is(json_member(value, "cat"), "Node")
+               ? SOURCE_ORT
+               : SOURCE_CHROME;
 }
 
 static int recognise_json(const char *path, const char *name, struct diag *diag)

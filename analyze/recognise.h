@@ -9,6 +9,8 @@ enum source_kind {
     SOURCE_STORE,
     SOURCE_MEGENGINE, /* a JSON document that has or should have what MegEngine's profiles have */
     SOURCE_CHROME,
+    SOURCE_ORT,
+    SOURCE_PYTORCH_EVENTS,
     SOURCE_KINDS
 };
 

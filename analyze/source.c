@@ -14,6 +14,8 @@
 
 #include "analyze/import_chrome.h"
 #include "analyze/import_megengine.h"
+#include "analyze/import_ort.h"
+#include "analyze/import_pytorch_events.h"
 #include "analyze/json_stream.h"
 #include "base/array.h"
 
@@ -138,7 +140,13 @@ static int load_stream(const char *path, struct source *source,
     struct json_stream *stream = NULL;
     int rc = json_stream_open(path, source->name, &watch, &stream, diag);
 
-    if (rc == 0)
+    if (rc < 0)
+        return rc;
+    if (source->kind == SOURCE_ORT)
+        rc = import_ort(stream, source->name, source->store, options, diag);
+    else if (source->kind == SOURCE_PYTORCH_EVENTS)
+        rc = import_pytorch_events(stream, source->name, source->store, options, diag);
+    else
         rc = import_chrome(stream, source->name, source->store, options, diag);
     json_stream_close(&stream);
     return rc;

@@ -32,6 +32,12 @@ static const struct trace traces[] = {
      "chrome 26935 2700 0 0 3 3774 307323096 1716423322388068751"},
     {"traces/kineto-gpu/v100_resnet50_shapes_stack_memory_legacy.json.gz",
      "chrome 44668 8772 12838 9544 6 9096 115607040 1623142623460016000"},
+    {"traces/onnxruntime/light_resnet50_cpu_1thread_3runs.json",
+     "onnxruntime 185 0 0 0 3 0 0 2000"},
+    {"traces/onnxruntime/light_squeezenet_cpu_1thread_3runs.json",
+     "onnxruntime 128 0 0 0 3 0 0 2000"},
+    {"traces/pytorch/cnn_inference_cpu.function_events.json",
+     "pytorch events 433 0 174 174 0 0 0 171000"},
     {"traces/pytorch/cnn_inference_cpu.json", "chrome 433 0 0 0 0 0 0 171000"},
 };
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: the input is a profile of ONNX Runtime. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/import_ort.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is refused must be explained, and never when it is to be read leniently. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct import_options options = {.lenient = size && data[size - 1] == '\n'};
+    struct json_stream *stream = NULL;
+    struct store *store = NULL;
+    struct diag diag = {0};
+    int rc;
+
+    if (store_open("", STORE_MEMORY, &store, &diag) < 0 ||
+        json_stream_open_memory("input", data, size, &stream, &diag) < 0)
+        abort();
+    rc = import_ort(stream, "input", store, &options, &diag);
+    if (rc < 0 && (diag.text[0] == '\0' || (rc == -EUCLEAN && options.lenient)))
+        abort();
+    json_stream_close(&stream);
+    store_close(&store);
+    return 0;
+}
