@@ -143,6 +143,7 @@ int service_run(const struct settings *settings, int ready_fd, struct diag *diag
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk, see writer.h */
     rc = start(&service, diag);
     if (rc < 0) { /* the process ends; only the socket's file would stay */
         listener_close(&service.listener);
