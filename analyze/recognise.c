@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/import_nsys.h"
 #include "analyze/json_stream.h"
 #include "analyze/json_text.h"
 
@@ -90,7 +91,7 @@ int recognise(const char *path, const char *name, struct diag *diag)
     if (rc < 0)
         return rc;
     if (length >= sizeof(sqlite_magic) && memcmp(head, sqlite_magic, sizeof(sqlite_magic)) == 0)
-        return SOURCE_STORE;
+        return import_nsys_recognises(path) ? SOURCE_NSYS : SOURCE_STORE;
     if (length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0)
         return recognise_json(path, name, diag);
     for (first = 0; first < length && strchr(" \t\r\n\xef\xbb\xbf", head[first]); first++)

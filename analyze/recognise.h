@@ -11,6 +11,7 @@ enum source_kind {
     SOURCE_CHROME,
     SOURCE_ORT,
     SOURCE_PYTORCH_EVENTS,
+    SOURCE_NSYS,
     SOURCE_KINDS
 };
 

@@ -14,6 +14,7 @@
 
 #include "analyze/import_chrome.h"
 #include "analyze/import_megengine.h"
+#include "analyze/import_nsys.h"
 #include "analyze/import_ort.h"
 #include "analyze/import_pytorch_events.h"
 #include "analyze/json_stream.h"
@@ -165,6 +166,8 @@ static int open_path(const char *path, struct source *source, const struct impor
     rc = store_open("", STORE_MEMORY, &source->store, diag);
     if (rc < 0)
         return rc;
+    if (source->kind == SOURCE_NSYS)
+        return import_nsys(path, source->name, source->store, options, diag);
     return source->kind == SOURCE_MEGENGINE ? load_megengine(path, source, diag)
                                             : load_stream(path, source, options, diag);
 }

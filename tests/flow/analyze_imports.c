@@ -36,6 +36,8 @@ static const struct trace traces[] = {
      "onnxruntime 185 0 0 0 3 0 0 2000"},
     {"traces/onnxruntime/light_squeezenet_cpu_1thread_3runs.json",
      "onnxruntime 128 0 0 0 3 0 0 2000"},
+    {"traces/nsys-sqlite/h100_2gpu_train_a.sqlite",
+     "nsys 32249 4010 0 0 0 5634 8046134544 1779782390288182771"},
     {"traces/pytorch/cnn_inference_cpu.function_events.json",
      "pytorch events 433 0 174 174 0 0 0 171000"},
     {"traces/pytorch/cnn_inference_cpu.json", "chrome 433 0 0 0 0 0 0 171000"},
