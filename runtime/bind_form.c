@@ -16,7 +16,8 @@ struct tensor_view binding_view(const struct value *value)
 {
     if (!value)
         return (struct tensor_view){.dtype = DTYPE_NONE};
-    return (struct tensor_view){value->dtype, value->shape, value->data};
+    return (struct tensor_view){value->dtype, value->shape,
+                                value->data ? value->data : value->known};
 }
 
 size_t binding_bytes(const struct value *value)

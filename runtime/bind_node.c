@@ -88,6 +88,19 @@ static int settle_residual(struct binding *binding, const struct node *node,
                              &choice->input_layouts[residual], &step->input_buffers[residual]);
 }
 
+/* A buffer for an output; the first one's layout was chosen, the others are row-major. An output
+ * behind the first that nobody reads has none. */
+static int make_output(struct binding *binding, const struct value *value,
+                       const struct layout *layout, uint32_t *out_buffer)
+{
+    struct layout row_major;
+
+    if (!value || (!layout && value->consumer_count == 0 && !value->is_output))
+        return 0;
+    row_major = layout_row_major(value->shape.rank);
+    return binding_make_form(binding, value, layout ? layout : &row_major, out_buffer);
+}
+
 static int add_node_step(struct binding *binding, const struct node *node,
                          const struct choice *choice, struct call *call)
 {
@@ -107,9 +120,9 @@ static int add_node_step(struct binding *binding, const struct node *node,
 
     if (rc == 0 && choice->must_be_in_place)
         rc = settle_residual(binding, node, choice, &step);
-    if (rc == 0)
-        rc = binding_make_form(binding, node->outputs[0], &choice->y_layout,
-                               &step.output_buffers[0]);
+    for (uint32_t i = 0; rc == 0 && i < node->output_count; i++)
+        rc = make_output(binding, node->outputs[i], i == 0 ? &choice->y_layout : NULL,
+                         &step.output_buffers[i]);
     if (rc < 0) {
         bound_step_deinit(&step);
         return rc;
@@ -185,7 +198,7 @@ static void choose_same(const struct binding *binding, const struct node *node, 
 static int choose(struct binding *binding, const struct node *node, struct choice *choice)
 {
     *choice = (struct choice){.in_place_input = NO_INPUT};
-    choice->y_layout = layout_row_major(node->outputs[0]->shape.rank);
+    choice->y_layout = layout_row_major(node->outputs[0] ? node->outputs[0]->shape.rank : 0);
     choice->input_layouts = calloc(node->input_count + 1, sizeof(*choice->input_layouts));
     if (!choice->input_layouts)
         return binding_no_memory(binding);

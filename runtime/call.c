@@ -13,6 +13,7 @@ static const struct binder {
     const char *op_type;
     call_bind_fn *bind;
     enum layout_need need;
+    uint32_t outputs; /* how many it computes; 0 is 1. The first may be left out only of several */
 } binders[] = {
     {"Add", call_bind_binary, LAYOUT_ANY},
     {"AveragePool", call_bind_pool, LAYOUT_IMAGE},
@@ -153,17 +154,19 @@ int call_bind(const struct call_request *request, struct call *out_call)
 
     if (!binder)
         return call_refuse(request, -ENOTSUP, "no kernel for this operator");
-    if (node->output_count == 0 || !node->outputs[0])
+    if (node->output_count == 0 || (!node->outputs[0] && binder->outputs <= 1))
         return call_refuse(request, -EINVAL, "it has no output");
-    for (uint32_t i = 1; i < node->output_count; i++)
+    for (uint32_t i = binder->outputs ? binder->outputs : 1; i < node->output_count; i++)
         if (node->outputs[i] && (node->outputs[i]->consumer_count || node->outputs[i]->is_output))
             return call_refuse(request, -ENOTSUP, "no kernel computes its output %" PRIu32, i);
     for (uint32_t i = 0; i < node->input_count; i++)
         if (request->inputs[i].dtype != DTYPE_NONE && !shape_is_known(&request->inputs[i].shape))
             return call_refuse(request, -EINVAL, "the shape of its input %" PRIu32 " is not known",
                                i);
-    if (shape_bytes(&request->outputs[0].shape, request->outputs[0].dtype) < 0)
-        return call_refuse(request, -EINVAL, "the shape or dtype of its output is not known");
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] &&
+            shape_bytes(&request->outputs[i].shape, request->outputs[i].dtype) < 0)
+            return call_refuse(request, -EINVAL, "the shape or dtype of its output is not known");
 
     rc = binder->bind(request, &call);
     if (rc == 0)

@@ -267,6 +267,11 @@ int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *
         return diag_set(diag, -EINVAL, "input \"%s\" is %s %s, not %s %s", value->name,
                         dtype_name(value->dtype), shape_text(&value->shape, want),
                         dtype_name(tensor->dtype), shape_text(&tensor->shape, got));
+    if (value->known && memcmp(value->known, tensor->data, input_bytes(exec, index)) != 0)
+        return diag_set(diag, -EINVAL,
+                        "input \"%s\" decides about shapes, and these are for "
+                        "another content",
+                        value->name);
     exec->backend->queue_wait(exec->queue);
     exec->backend->copy_in(exec->input_memory[index], tensor->data, input_bytes(exec, index));
     return 0;

@@ -99,7 +99,8 @@ int exec_add_observer(struct exec *exec, const struct exec_observer *observer);
  * Copy a tensor into graph->inputs[index]. It stays for all later runs until it is set again; an
  * input that was never set is all zero. Waits until queued runs are done.
  *
- * -EINVAL when dtype or shape are not the graph's (diag tells both), or there is no such input.
+ * -EINVAL when dtype or shape are not the graph's (diag tells both), there is no such input, or the
+ * graph's shapes were inferred from another content (shape_infer_for()).
  */
 int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *tensor,
                    struct diag *diag);

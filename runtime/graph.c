@@ -52,6 +52,7 @@ void value_free(struct value *value)
         free(value->dim_names[i]);
     free(value->name);
     free(value->data);
+    free(value->known);
     free(value->consumers);
     free(value);
 }

@@ -116,8 +116,11 @@ struct value {
     struct shape shape;
     char *dim_names[SHAPE_MAX_RANK]; /* symbolic names ("batch") of the model's dims, or NULL */
     void *data;                      /* constant: dense, row-major, 64-byte aligned */
-    struct node *producer;           /* NULL for graph inputs and constants */
-    struct node **consumers;         /* one entry per use: a node that reads it twice is in twice */
+    /* Content that shapes were inferred from, as long as the graph's inputs have the content that
+     * shape_infer_for() was given; owned; NULL: nothing depends on it. Never set with data. */
+    void *known;
+    struct node *producer;   /* NULL for graph inputs and constants */
+    struct node **consumers; /* one entry per use: a node that reads it twice is in twice */
     uint32_t consumer_count;
     bool is_input;  /* fed by the caller on every run */
     bool is_output; /* read by the caller after every run; may also have consumers */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "runtime/element.h"
 #include "runtime/graph_text.h"
 #include "runtime/model_onnx.h"
 #include "runtime/pass.h"
@@ -41,6 +42,27 @@ static int set_inputs(struct session *session, const struct session_config *conf
     return rc;
 }
 
+/* What shapes may be inferred from: all that was given, and made-up floats. Made-up integers are no
+ * sizes. */
+static int infer_shapes(struct graph *graph, const struct session_config *config, struct diag *diag)
+{
+    struct tensor_view *contents = calloc(graph->input_count + 1, sizeof(*contents));
+    int rc = contents != NULL ? 0 : diag_set(diag, -ENOMEM, "no memory for the inputs");
+
+    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
+        bool is_given = input_find(graph, config->inputs, i) != NULL;
+
+        if (is_given || element_is_float(graph->inputs[i]->dtype))
+            rc = input_tensor(graph, config->inputs, i, config->seed, &contents[i], diag);
+    }
+    if (rc == 0)
+        rc = shape_infer_for(graph, contents, eval_node, diag);
+    for (uint32_t i = 0; contents != NULL && i < graph->input_count; i++)
+        free(contents[i].data);
+    free(contents);
+    return rc;
+}
+
 int session_prepare(struct session *session, const struct session_config *config, struct diag *diag)
 {
     struct exec_options options = {.threads = config->threads};
@@ -51,7 +73,7 @@ int session_prepare(struct session *session, const struct session_config *config
     session->source_node_count = graph->node_count;
     rc = input_bind_shapes(graph, config->inputs, diag);
     if (rc == 0)
-        rc = shape_infer(graph, eval_node, diag);
+        rc = infer_shapes(graph, config, diag);
     if (rc == 0)
         rc = keep_text(config, graph, &session->text_before, diag);
     if (rc == 0)

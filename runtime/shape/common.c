@@ -95,15 +95,17 @@ int infer_float(struct infer *infer, uint32_t i)
 int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_count)
 {
     const struct value *value = infer->node->inputs[i];
-    const void *data = value->data != NULL ? value->data : infer->known[value->index].data;
     size_t count = (size_t)shape_elements(&value->shape);
+    const void *data;
     int64_t *ints;
+    int rc;
 
     if (value->dtype != DTYPE_I64 && value->dtype != DTYPE_I32)
         return infer_fail(infer, "input %u is %s where integers are needed", i,
                           dtype_name(value->dtype));
-    if (data == NULL)
-        return infer_unsupported(infer, "its shape depends on the data of '%s'", value->name);
+    rc = infer_content(infer, i, &data);
+    if (rc < 0)
+        return rc;
     ints = malloc((count + 1) * sizeof(*ints));
     if (ints == NULL)
         return -ENOMEM;

@@ -8,9 +8,6 @@
 #include "runtime/shape/infer.h"
 #include "runtime/shape/shape.h"
 
-/* Integer tensors up to this size are computed when later shapes may depend on them. */
-enum { KNOWN_ELEMENTS_MAX = 1024 };
-
 static int compare_op(const void *key, const void *entry)
 {
     return strcmp(key, ((const struct shape_op *)entry)->op_type);
@@ -66,75 +63,35 @@ static int check_inputs(struct infer *infer)
     return 0;
 }
 
-static struct tensor_view view_of(const struct value *value, void *data)
+static bool inputs_are_known(const struct node *node)
 {
-    if (value == NULL)
-        return (struct tensor_view){0};
-    return (struct tensor_view){value->dtype, value->shape, data};
-}
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct value *value = node->inputs[i];
 
-/* The data of an input that is known now: a constant's, or computed by this walk. */
-static void *known_data(const struct infer *infer, const struct value *value)
-{
-    return value->data != NULL ? value->data : infer->known[value->index].data;
-}
-
-static bool inputs_are_known(const struct infer *infer)
-{
-    for (uint32_t i = 0; i < infer->node->input_count; i++) {
-        const struct value *value = infer->node->inputs[i];
-
-        if (value != NULL && known_data(infer, value) == NULL)
+        if (value != NULL && value->data == NULL && value->known == NULL)
             return false;
     }
     return true;
 }
 
-static int run_eval(struct infer *infer, eval_fn *eval, const struct tensor_view *output)
+/* Computes outputs that are small and depend on nothing unknown. A node that cannot be computed
+ * only matters when a shape needs it, and is refused there. */
+static int remember(struct infer *infer)
 {
-    struct tensor_view *views;
     const struct node *node = infer->node;
     struct diag ignored = {0};
-    int rc;
 
-    if (eval == NULL || node->output_count != 1 || !inputs_are_known(infer))
-        return -ENOTSUP;
-    views = calloc(node->input_count + 1, sizeof(*views));
-    if (views == NULL)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] != NULL)
-            views[i] = view_of(node->inputs[i], known_data(infer, node->inputs[i]));
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const struct value *value = node->outputs[i];
+        int64_t elements = value == NULL ? 0 : shape_elements(&value->shape);
+
+        if (elements < 0 || elements > KNOWN_ELEMENTS_MAX)
+            return 0;
     }
-    views[node->input_count] = *output;
-    rc = eval(infer->graph, node, views, &views[node->input_count], &ignored);
-    free(views);
-    return rc;
-}
-
-/* Computes output 0 when it is small and depends on nothing unknown. A node that cannot be computed
- * only matters when a shape needs it, and is refused there. */
-static int remember(struct infer *infer, eval_fn *eval, struct tensor_view *known)
-{
-    const struct value *value = infer->node->outputs[0];
-    struct tensor_view output = view_of(value, NULL);
-    int64_t elements = shape_elements(&value->shape);
-    int rc;
-
-    if (elements < 0 || elements > KNOWN_ELEMENTS_MAX)
+    if (!inputs_are_known(node) && strcmp(node->op_type, "Shape") != 0 &&
+        strcmp(node->op_type, "Size") != 0)
         return 0;
-    output.data = graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype));
-    if (output.data == NULL)
-        return -ENOMEM;
-    rc = shape_evaluate(infer->node, &output);
-    if (rc == -ENOTSUP)
-        rc = run_eval(infer, eval, &output);
-    if (rc == 0) {
-        known[value->index] = output;
-        return 0;
-    }
-    free(output.data);
-    return rc == -ENOMEM ? rc : 0;
+    return infer_compute(infer, node, &ignored) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* What a graph output declares, to be compared with what comes out. */
@@ -175,39 +132,48 @@ static int infer_node(struct infer *infer)
     return rc == 0 ? op->infer(infer) : rc;
 }
 
-static int infer_all(struct graph *graph, eval_fn *eval, struct tensor_view *known,
-                     struct diag *diag)
+static int infer_all(struct infer *infer)
 {
-    struct infer infer = {
-        .graph = graph, .opset = graph_opset(graph, ""), .known = known, .diag = diag};
+    const struct graph *graph = infer->graph;
     int rc = 0;
 
     for (uint32_t i = 0; i < graph->node_count && rc == 0; i++) {
-        infer.node = graph->nodes[i];
-        rc = infer_node(&infer);
+        infer->node = graph->nodes[i];
+        rc = infer_node(infer);
         if (rc == 0)
-            rc = remember(&infer, eval, known);
+            rc = remember(infer);
     }
     return rc;
 }
 
 int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag)
 {
-    struct tensor_view *known = calloc(graph->value_count + 1, sizeof(*known));
+    return shape_infer_for(graph, NULL, eval, diag);
+}
+
+int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eval_fn *eval,
+                    struct diag *diag)
+{
+    struct infer infer = {.graph = graph,
+                          .opset = graph_opset(graph, ""),
+                          .contents = contents,
+                          .eval = eval,
+                          .asked = calloc(graph->value_count + 1, sizeof(*infer.asked)),
+                          .diag = diag};
     struct declared *declared = calloc(graph->output_count + 1, sizeof(*declared));
     int rc = -ENOMEM;
 
-    if (known == NULL || declared == NULL)
+    if (infer.asked == NULL || declared == NULL)
         goto out;
     for (uint32_t i = 0; i < graph->output_count; i++)
         declared[i] = (struct declared){graph->outputs[i]->dtype, graph->outputs[i]->shape};
-    rc = infer_all(graph, eval, known, diag);
+    rc = infer_all(&infer);
     for (uint32_t i = 0; i < graph->output_count && rc == 0; i++)
         rc = check_declared(graph->outputs[i], &declared[i], diag);
 out:
-    for (uint32_t i = 0; known != NULL && i < graph->value_count; i++)
-        free(known[i].data);
-    free(known);
+    if (infer.asked != NULL)
+        infer_forget(&infer);
+    free(infer.asked);
     free(declared);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for shape inference") : rc;
 }

@@ -6,13 +6,16 @@
 
 #include "base/diag.h"
 #include "runtime/graph.h"
+#include "runtime/shape/shape.h"
 
 /** One node at work. Its present inputs have known dtypes and shapes. */
 struct infer {
     const struct graph *graph;
     const struct node *node;
     int64_t opset;
-    const struct tensor_view *known; /* by value->index; data NULL where not known */
+    const struct tensor_view *contents; /* of the graph's inputs, or NULL */
+    eval_fn *eval;                      /* or NULL */
+    bool *asked;                        /* by value->index: shapes depend on its content */
     struct diag *diag;
 };
 
@@ -56,6 +59,19 @@ int infer_same_dtype(struct infer *infer, uint32_t i, uint32_t k);
 
 /** -ENOTSUP unless input i is a floating point tensor. */
 int infer_float(struct infer *infer, uint32_t i);
+
+/** The content of input i, whatever it is computed from; it stays in the value as `known`. -ENOTSUP
+ *  when it depends on an input of the graph whose content was not given, or cannot be computed. */
+int infer_content(struct infer *infer, uint32_t i, const void **out_data);
+
+/** Compute a node whose inputs are all known into its outputs' `known`. */
+int infer_compute(struct infer *infer, const struct node *node, struct diag *diag);
+
+/** Free what was computed on the way to a content and is large. */
+void infer_forget(struct infer *infer);
+
+/* Tensors up to this size are computed as soon as they can be: later shapes may depend on them. */
+enum { KNOWN_ELEMENTS_MAX = 1024 };
 
 /** The elements of integer input i as int64; the caller frees *out_ints. -ENOTSUP when they are not
  *  known before the run. */

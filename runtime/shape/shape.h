@@ -27,6 +27,17 @@ typedef int eval_fn(const struct graph *graph, const struct node *node,
  */
 int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag);
 
+/**
+ * The same, where shapes may also depend on the content of the graph's inputs (the target of a
+ * Reshape, the boxes that a NonMaxSuppression keeps).
+ *
+ * contents  by position in graph->inputs: as they are bound, with the data where it is given, else
+ *           with data NULL. Read only where a shape needs it: the graph is then right for that
+ *           content alone, which the input keeps a copy of (value->known)
+ */
+int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eval_fn *eval,
+                    struct diag *diag);
+
 /** True when shape inference knows the operator at that version of the standard operator set. */
 bool shape_is_supported(const char *op_type, int64_t opset);
 

@@ -275,6 +275,31 @@ static void shapes_are_computed_from_shapes(void **state)
     graph_destroy(&graph);
 }
 
+/* The target of the Reshape is computed from a graph input: known only for one content. */
+static void shapes_follow_the_content_of_inputs(void **state)
+{
+    struct graph *graph = build_graph(13);
+    struct diag diag = {0};
+    int64_t target[] = {5, 3};
+    struct tensor_view contents[2] = {{0}, {DTYPE_I64, {1, {2}}, target}};
+    const struct value *input;
+    char text[100];
+
+    build_node(graph, "Concat", "t:i64 2;one:i64=1", "axis=0", "wanted");
+    build_node(graph, "Reshape", "x:f32 15;wanted", "", "y");
+    build_output(graph, "y");
+    assert_int_equal(shape_infer(graph, eval_node, &diag), -ENOTSUP);
+    CHECK_CONTAINS(diag.text, "depends on the data of 't'");
+
+    input = graph_find_value(graph, "t");
+    contents[0] = graph->inputs[0] == input ? contents[1] : contents[0];
+    CHECK_OK(shape_infer_for(graph, contents, eval_node, &diag));
+    assert_string_equal(build_type_text(graph->outputs[0], text), "f32 5,3,1");
+    assert_memory_equal(input->known, target, sizeof(target));
+    assert_null(graph_find_value(graph, "x")->known);
+    graph_destroy(&graph);
+}
+
 static void a_wrong_declaration_is_found(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -309,6 +334,7 @@ int main(void)
         cmocka_unit_test(moves_pick_and_join),
         cmocka_unit_test(second_outputs_have_types),
         cmocka_unit_test(shapes_are_computed_from_shapes),
+        cmocka_unit_test(shapes_follow_the_content_of_inputs),
         cmocka_unit_test(a_wrong_declaration_is_found),
         cmocka_unit_test(every_name_is_found),
     };
