@@ -22,21 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    KERNEL_MAX_RANK = 8,  /* of a tensor */
-    KERNEL_MAX_AXES = 16, /* of a copy: Tile needs two for each of the tensor's */
-    KERNEL_SPATIAL = 3,   /* depth, height, width */
-};
-
-enum kernel_dtype {
-    KERNEL_F32,
-    KERNEL_F64,
-    KERNEL_I32,
-    KERNEL_I64,
-    KERNEL_U8,
-    KERNEL_BOOL, /* one byte, 0 or 1 */
-    KERNEL_DTYPES,
-};
+#include "kernels/dtype.h"
+#include "kernels/elementwise.h"
 
 /** Declares the versions that are compiled once per instruction set. */
 #if defined(__x86_64__)
@@ -329,6 +316,9 @@ struct kernel_table {
     KERNEL_ENTRY(pad_fn, pad);
     KERNEL_ENTRY(gather_fn, gather);
     KERNEL_ENTRY(cast_fn, cast);
+    KERNEL_ENTRY(map_fn, map);
+    KERNEL_ENTRY(zip_fn, zip);
+    KERNEL_ENTRY(where_fn, where);
 };
 
 /** How much of this CPU a table may use. Each level holds the ones before it. */

@@ -43,6 +43,9 @@ static void init_ref(struct kernel_table *table)
     USE(pad, pad, ref);
     USE(gather, gather, ref);
     USE(cast, cast, ref);
+    USE(map, map, ref);
+    USE(zip, zip, ref);
+    USE(where, where, ref);
 }
 
 /* Everything that is compiled once per instruction set. */

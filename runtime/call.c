@@ -15,42 +15,95 @@ static const struct binder {
     enum layout_need need;
     uint32_t outputs; /* how many it computes; 0 is 1. The first may be left out only of several */
 } binders[] = {
-    {"Add", call_bind_binary, LAYOUT_ANY},
-    {"AveragePool", call_bind_pool, LAYOUT_IMAGE},
-    {"BatchNormalization", call_bind_batch_norm, LAYOUT_IMAGE},
-    {"Cast", call_bind_cast, LAYOUT_SAME},
-    {"Clip", call_bind_unary, LAYOUT_SAME},
-    {"Concat", call_bind_concat, LAYOUT_ANY},
-    {"ConstantOfShape", call_bind_constant_of_shape, LAYOUT_ROW_MAJOR},
-    {"Conv", call_bind_conv, LAYOUT_ROW_MAJOR},
-    {"Div", call_bind_binary, LAYOUT_ANY},
-    {"Dropout", call_bind_view, LAYOUT_SAME},
-    {"Expand", call_bind_expand, LAYOUT_ROW_MAJOR},
-    {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR},
-    {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR},
-    {"Gemm", call_bind_gemm, LAYOUT_ROW_MAJOR},
-    {"GlobalAveragePool", call_bind_pool, LAYOUT_IMAGE},
-    {"GlobalMaxPool", call_bind_pool, LAYOUT_IMAGE},
-    {"Identity", call_bind_view, LAYOUT_SAME},
-    {"LRN", call_bind_lrn, LAYOUT_IMAGE},
-    {"LeakyRelu", call_bind_unary, LAYOUT_SAME},
-    {"MatMul", call_bind_matmul, LAYOUT_ROW_MAJOR},
-    {"MaxPool", call_bind_pool, LAYOUT_IMAGE},
-    {"Mul", call_bind_binary, LAYOUT_ANY},
-    {"Pad", call_bind_pad, LAYOUT_ROW_MAJOR},
-    {"Relu", call_bind_unary, LAYOUT_SAME},
-    {"Reshape", call_bind_view, LAYOUT_ROW_MAJOR},
-    {"Shape", call_bind_shape, LAYOUT_ROW_MAJOR},
-    {"Sigmoid", call_bind_unary, LAYOUT_SAME},
-    {"Slice", call_bind_slice, LAYOUT_ANY},
-    {"Softmax", call_bind_softmax, LAYOUT_ROW_MAJOR},
-    {"Squeeze", call_bind_view, LAYOUT_ROW_MAJOR},
-    {"Sub", call_bind_binary, LAYOUT_ANY},
-    {"Sum", call_bind_sum, LAYOUT_ANY},
-    {"Tanh", call_bind_unary, LAYOUT_SAME},
-    {"Tile", call_bind_tile, LAYOUT_ROW_MAJOR},
-    {"Transpose", call_bind_transpose, LAYOUT_ANY},
-    {"Unsqueeze", call_bind_view, LAYOUT_ROW_MAJOR},
+    {"Abs", call_bind_map, LAYOUT_SAME, 1},
+    {"Acos", call_bind_map, LAYOUT_SAME, 1},
+    {"Acosh", call_bind_map, LAYOUT_SAME, 1},
+    {"Add", call_bind_binary, LAYOUT_ANY, 1},
+    {"And", call_bind_zip, LAYOUT_ANY, 1},
+    {"Asin", call_bind_map, LAYOUT_SAME, 1},
+    {"Asinh", call_bind_map, LAYOUT_SAME, 1},
+    {"Atan", call_bind_map, LAYOUT_SAME, 1},
+    {"Atanh", call_bind_map, LAYOUT_SAME, 1},
+    {"AveragePool", call_bind_pool, LAYOUT_IMAGE, 1},
+    {"BatchNormalization", call_bind_batch_norm, LAYOUT_IMAGE, 1},
+    {"Cast", call_bind_cast, LAYOUT_SAME, 1},
+    {"CastLike", call_bind_cast, LAYOUT_SAME, 1},
+    {"Ceil", call_bind_map, LAYOUT_SAME, 1},
+    {"Celu", call_bind_map, LAYOUT_SAME, 1},
+    {"Clip", call_bind_unary, LAYOUT_SAME, 1},
+    {"Concat", call_bind_concat, LAYOUT_ANY, 1},
+    {"ConstantOfShape", call_bind_constant_of_shape, LAYOUT_ROW_MAJOR, 1},
+    {"Conv", call_bind_conv, LAYOUT_ROW_MAJOR, 1},
+    {"Cos", call_bind_map, LAYOUT_SAME, 1},
+    {"Cosh", call_bind_map, LAYOUT_SAME, 1},
+    {"Div", call_bind_binary, LAYOUT_ANY, 1},
+    {"Dropout", call_bind_view, LAYOUT_SAME, 1},
+    {"Elu", call_bind_map, LAYOUT_SAME, 1},
+    {"Equal", call_bind_zip, LAYOUT_ANY, 1},
+    {"Erf", call_bind_map, LAYOUT_SAME, 1},
+    {"Exp", call_bind_map, LAYOUT_SAME, 1},
+    {"Expand", call_bind_expand, LAYOUT_ROW_MAJOR, 1},
+    {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR, 1},
+    {"Floor", call_bind_map, LAYOUT_SAME, 1},
+    {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR, 1},
+    {"Gelu", call_bind_map, LAYOUT_SAME, 1},
+    {"Gemm", call_bind_gemm, LAYOUT_ROW_MAJOR, 1},
+    {"GlobalAveragePool", call_bind_pool, LAYOUT_IMAGE, 1},
+    {"GlobalMaxPool", call_bind_pool, LAYOUT_IMAGE, 1},
+    {"Greater", call_bind_zip, LAYOUT_ANY, 1},
+    {"GreaterOrEqual", call_bind_zip, LAYOUT_ANY, 1},
+    {"HardSigmoid", call_bind_map, LAYOUT_SAME, 1},
+    {"HardSwish", call_bind_map, LAYOUT_SAME, 1},
+    {"Identity", call_bind_view, LAYOUT_SAME, 1},
+    {"IsInf", call_bind_map, LAYOUT_SAME, 1},
+    {"IsNaN", call_bind_map, LAYOUT_SAME, 1},
+    {"LRN", call_bind_lrn, LAYOUT_IMAGE, 1},
+    {"LeakyRelu", call_bind_unary, LAYOUT_SAME, 1},
+    {"Less", call_bind_zip, LAYOUT_ANY, 1},
+    {"LessOrEqual", call_bind_zip, LAYOUT_ANY, 1},
+    {"Log", call_bind_map, LAYOUT_SAME, 1},
+    {"MatMul", call_bind_matmul, LAYOUT_ROW_MAJOR, 1},
+    {"Max", call_bind_zip_many, LAYOUT_ANY, 1},
+    {"MaxPool", call_bind_pool, LAYOUT_IMAGE, 1},
+    {"Mean", call_bind_zip_many, LAYOUT_ANY, 1},
+    {"Min", call_bind_zip_many, LAYOUT_ANY, 1},
+    {"Mish", call_bind_map, LAYOUT_SAME, 1},
+    {"Mod", call_bind_zip, LAYOUT_ANY, 1},
+    {"Mul", call_bind_binary, LAYOUT_ANY, 1},
+    {"Neg", call_bind_map, LAYOUT_SAME, 1},
+    {"Not", call_bind_map, LAYOUT_SAME, 1},
+    {"Or", call_bind_zip, LAYOUT_ANY, 1},
+    {"PRelu", call_bind_zip, LAYOUT_ANY, 1},
+    {"Pad", call_bind_pad, LAYOUT_ROW_MAJOR, 1},
+    {"Pow", call_bind_zip, LAYOUT_ANY, 1},
+    {"Reciprocal", call_bind_map, LAYOUT_SAME, 1},
+    {"Relu", call_bind_unary, LAYOUT_SAME, 1},
+    {"Reshape", call_bind_view, LAYOUT_ROW_MAJOR, 1},
+    {"Round", call_bind_map, LAYOUT_SAME, 1},
+    {"Selu", call_bind_map, LAYOUT_SAME, 1},
+    {"Shape", call_bind_shape, LAYOUT_ROW_MAJOR, 1},
+    {"Shrink", call_bind_map, LAYOUT_SAME, 1},
+    {"Sigmoid", call_bind_unary, LAYOUT_SAME, 1},
+    {"Sign", call_bind_map, LAYOUT_SAME, 1},
+    {"Sin", call_bind_map, LAYOUT_SAME, 1},
+    {"Sinh", call_bind_map, LAYOUT_SAME, 1},
+    {"Slice", call_bind_slice, LAYOUT_ANY, 1},
+    {"Softmax", call_bind_softmax, LAYOUT_ROW_MAJOR, 1},
+    {"Softplus", call_bind_map, LAYOUT_SAME, 1},
+    {"Softsign", call_bind_map, LAYOUT_SAME, 1},
+    {"Sqrt", call_bind_map, LAYOUT_SAME, 1},
+    {"Squeeze", call_bind_view, LAYOUT_ROW_MAJOR, 1},
+    {"Sub", call_bind_binary, LAYOUT_ANY, 1},
+    {"Sum", call_bind_sum, LAYOUT_ANY, 1},
+    {"Swish", call_bind_map, LAYOUT_SAME, 1},
+    {"Tan", call_bind_map, LAYOUT_SAME, 1},
+    {"Tanh", call_bind_unary, LAYOUT_SAME, 1},
+    {"ThresholdedRelu", call_bind_map, LAYOUT_SAME, 1},
+    {"Tile", call_bind_tile, LAYOUT_ROW_MAJOR, 1},
+    {"Transpose", call_bind_transpose, LAYOUT_ANY, 1},
+    {"Unsqueeze", call_bind_view, LAYOUT_ROW_MAJOR, 1},
+    {"Where", call_bind_where, LAYOUT_ROW_MAJOR, 1},
+    {"Xor", call_bind_zip, LAYOUT_ANY, 1},
 };
 
 static const struct binder *find_binder(const struct node *node)
@@ -82,10 +135,10 @@ int call_in_place_input(const struct node *node)
     const struct binder *binder = find_binder(node);
     const struct value *y = node_output(node, 0);
 
-    if (!binder || !y)
+    if (!binder || !y || !node_input(node, 0) || node->inputs[0]->dtype != y->dtype)
         return -1;
     if (binder->bind == call_bind_unary || binder->bind == call_bind_batch_norm ||
-        binder->bind == call_bind_softmax)
+        binder->bind == call_bind_softmax || binder->bind == call_bind_map)
         return 0;
     if (binder->bind != call_bind_binary && binder->bind != call_bind_sum)
         return -1;
@@ -200,28 +253,23 @@ int call_params(const struct call_request *request, struct call *call, size_t by
 
 bool call_dtype(enum dtype dtype, enum kernel_dtype *out_dtype)
 {
-    switch (dtype) {
-    case DTYPE_F32:
-        *out_dtype = KERNEL_F32;
-        return true;
-    case DTYPE_F64:
-        *out_dtype = KERNEL_F64;
-        return true;
-    case DTYPE_I32:
-        *out_dtype = KERNEL_I32;
-        return true;
-    case DTYPE_I64:
-        *out_dtype = KERNEL_I64;
-        return true;
-    case DTYPE_U8:
-        *out_dtype = KERNEL_U8;
-        return true;
-    case DTYPE_BOOL:
-        *out_dtype = KERNEL_BOOL;
-        return true;
-    default:
-        return false;
+    static const struct {
+        enum dtype dtype;
+        enum kernel_dtype kernel;
+    } types[] = {
+        {DTYPE_F32, KERNEL_F32}, {DTYPE_F64, KERNEL_F64},   {DTYPE_F16, KERNEL_F16},
+        {DTYPE_I8, KERNEL_I8},   {DTYPE_I16, KERNEL_I16},   {DTYPE_I32, KERNEL_I32},
+        {DTYPE_I64, KERNEL_I64}, {DTYPE_U8, KERNEL_U8},     {DTYPE_U16, KERNEL_U16},
+        {DTYPE_U32, KERNEL_U32}, {DTYPE_BOOL, KERNEL_BOOL},
+    };
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (types[i].dtype == dtype) {
+            *out_dtype = types[i].kernel;
+            return true;
+        }
     }
+    return false;
 }
 
 int call_require_f32(const struct call_request *request, uint32_t first, uint32_t last)

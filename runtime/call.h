@@ -108,6 +108,8 @@ call_bind_fn call_bind_view, call_bind_concat, call_bind_transpose;  /* call_mov
 call_bind_fn call_bind_slice, call_bind_tile, call_bind_expand;      /* call_move.c */
 call_bind_fn call_bind_pad, call_bind_gather, call_bind_cast;        /* call_select.c */
 call_bind_fn call_bind_constant_of_shape, call_bind_shape;           /* call_select.c */
+call_bind_fn call_bind_clip_any, call_bind_map, call_bind_zip, call_bind_zip_many,
+    call_bind_where; /* call_elementwise.c */
 
 /** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
 int call_refuse(const struct call_request *request, int error, const char *format, ...)
@@ -142,6 +144,12 @@ int call_axis(const struct call_request *request, int64_t axis, int limit);
 /** Strides in elements, by axis. */
 void call_input_strides(const struct call_request *request, uint32_t index, int64_t *out_strides);
 void call_output_strides(const struct call_request *request, int64_t *out_strides);
+
+/** Strides that show `operand`, which has own_strides, under output 0's shape: its axes stand at
+ *  `first` and after; 0 where it is broadcast. -EINVAL when it does not fit. */
+int call_broadcast_strides(const struct call_request *request, const struct shape *operand,
+                           const int64_t *own_strides, int first,
+                           int64_t out_strides[KERNEL_MAX_RANK]);
 
 /** The axes of output 0 from outermost to innermost. */
 struct layout call_output_layout(const struct call_request *request);

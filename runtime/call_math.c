@@ -73,8 +73,12 @@ int call_bind_unary(const struct call_request *request, struct call *call)
 {
     struct kernel_activation kind = unary_kind(request);
     struct unary_params *p;
-    int rc = call_require_f32(request, 0, 2);
+    int rc;
 
+    if (request->outputs[0].dtype != DTYPE_F32)
+        return kind.kind == KERNEL_CLIP ? call_bind_clip_any(request, call)
+                                        : call_bind_map(request, call);
+    rc = call_require_f32(request, 0, 2);
     if (rc == 0 && (!call_input(request, 0) ||
                     !shape_equal(&request->inputs[0].shape, &request->outputs[0].shape)))
         rc = call_refuse(request, -EINVAL, "input and output differ in shape");
@@ -110,10 +114,9 @@ static int run_binary(const struct call *call)
     return 0;
 }
 
-/* Strides that show `operand` under the result's shape; its axes stand at `first` and after. */
-static int broadcast_strides(const struct call_request *request, const struct shape *operand,
-                             const int64_t *own_strides, int first,
-                             int64_t out_strides[KERNEL_MAX_RANK])
+int call_broadcast_strides(const struct call_request *request, const struct shape *operand,
+                           const int64_t *own_strides, int first,
+                           int64_t out_strides[KERNEL_MAX_RANK])
 {
     const struct shape *y = &request->outputs[0].shape;
 
@@ -143,11 +146,11 @@ static int make_broadcast(const struct call_request *request, uint32_t b, int b_
         call_input_strides(request, 0, own);
     else
         call_output_strides(request, own);
-    rc = broadcast_strides(request, a, own, y->rank - a->rank, a_stride);
+    rc = call_broadcast_strides(request, a, own, y->rank - a->rank, a_stride);
     if (rc < 0)
         return rc;
     call_input_strides(request, b, own);
-    rc = broadcast_strides(request, &request->inputs[b].shape, own, b_first, b_stride);
+    rc = call_broadcast_strides(request, &request->inputs[b].shape, own, b_first, b_stride);
     out->rank = y->rank;
     for (int i = 0; i < y->rank; i++) {
         int axis = layout.order[i];
@@ -160,7 +163,7 @@ static int make_broadcast(const struct call_request *request, uint32_t b, int b_
 }
 
 static int bind_operands(const struct call_request *request, struct call *call,
-                         enum kernel_binary op, int second_first)
+                         enum kernel_binary op, int second_first, bool is_sum)
 {
     const struct shape *y = &request->outputs[0].shape;
     uint32_t count = request->node->input_count;
@@ -171,9 +174,11 @@ static int bind_operands(const struct call_request *request, struct call *call,
     for (uint32_t i = 0; i < count; i++)
         if (!call_input(request, i) || request->inputs[i].dtype != request->outputs[0].dtype)
             return call_refuse(request, -EINVAL, "operands and result differ in dtype");
-    if (!call_dtype(request->outputs[0].dtype, &dtype) || !request->kernels->binary[op][dtype].fn)
+    if (!call_dtype(request->outputs[0].dtype, &dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for %s",
                            dtype_name(request->outputs[0].dtype));
+    if (!request->kernels->binary[op][dtype].fn)
+        return is_sum ? call_bind_zip_many(request, call) : call_bind_zip(request, call);
     rc = call_params(request, call, sizeof(*p) + (count - 1) * sizeof(p->shapes[0]));
     if (rc < 0)
         return rc;
@@ -207,7 +212,7 @@ int call_bind_binary(const struct call_request *request, struct call *call)
     /* Before opset 7 the second operand was put at an axis of the first one. */
     if (graph_opset(request->graph, "") < 7 && node_attribute(node, "axis"))
         first = (int)node_int(node, "axis", 0) + (node_int(node, "axis", 0) < 0 ? rank : 0);
-    return bind_operands(request, call, ops[op].op, first);
+    return bind_operands(request, call, ops[op].op, first, false);
 }
 
 int call_bind_sum(const struct call_request *request, struct call *call)
@@ -217,7 +222,7 @@ int call_bind_sum(const struct call_request *request, struct call *call)
     if (request->node->input_count == 0 || !call_input(request, 1))
         return call_refuse(request, -EINVAL, "it has no inputs");
     return bind_operands(request, call, KERNEL_ADD,
-                         request->outputs[0].shape.rank - request->inputs[1].shape.rank);
+                         request->outputs[0].shape.rank - request->inputs[1].shape.rank, true);
 }
 
 /* Matrix products */

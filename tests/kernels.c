@@ -257,6 +257,12 @@ static void run_op(struct run *run, const struct test_op *op)
     }
 }
 
+static void run_group(struct run *run, const struct test_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        run_op(run, &ops[i]);
+}
+
 static int usage(void)
 {
     fprintf(stderr, "usage: kernels [--op NAME] [--seed N] [--cases N] [--bench]\n");
@@ -280,11 +286,9 @@ int main(int argc, char **argv)
         else
             return usage();
     }
-    for (size_t i = 0; i < test_ops_image_count; i++)
-        run_op(&run, &test_ops_image[i]);
-    for (size_t i = 0; i < test_ops_math_count; i++)
-        run_op(&run, &test_ops_math[i]);
-    for (size_t i = 0; i < test_ops_move_count; i++)
-        run_op(&run, &test_ops_move[i]);
+    run_group(&run, test_ops_image, test_ops_image_count);
+    run_group(&run, test_ops_math, test_ops_math_count);
+    run_group(&run, test_ops_move, test_ops_move_count);
+    run_group(&run, test_ops_elementwise, test_ops_elementwise_count);
     return run.failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

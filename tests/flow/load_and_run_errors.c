@@ -128,12 +128,12 @@ static void operators_that_are_not_supported(void **state)
     sample.nodes[0].domain = "com.example";
     write_model("domain.onnx", &sample);
     sample.nodes[0].domain = NULL;
-    sample.nodes[1].op_type = "Sigmoid"; /* of float64, for which there is no kernel */
-    sample.tensor_type.elem_type = 11;
-    sample.weight.data_type = 11;
+    sample.nodes[1].op_type = "Sigmoid"; /* of uint64, for which there is no kernel */
+    sample.tensor_type.elem_type = 13;
+    sample.weight.data_type = 13;
     sample.weight.n_float_data = 0;
-    sample.weight.double_data = (double[6]){0};
-    sample.weight.n_double_data = 6;
+    sample.weight.uint64_data = (uint64_t[6]){0};
+    sample.weight.n_uint64_data = 6;
     write_model("kernel.onnx", &sample);
     EXPECT(EXIT_INPUT, "operator Frobnicate (opset 13) of node \"sum\" is not supported",
            "unknown.onnx");

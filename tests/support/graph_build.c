@@ -2,6 +2,7 @@
 /* Graphs from short texts, for tests of the runtime. */
 #include "tests/support/graph_build.h"
 
+#include "runtime/element.h"
 #include "runtime/eval.h"
 #include "runtime/shape/shape.h"
 #include "tests/support/check.h"
@@ -43,31 +44,6 @@ static int read_ints(const char **text, int64_t *out, int max)
     }
 }
 
-/* long double holds every int64. */
-static void store(void *data, enum dtype dtype, int64_t i, long double number)
-{
-    switch (dtype) {
-    case DTYPE_F32:
-        ((float *)data)[i] = (float)number;
-        break;
-    case DTYPE_F64:
-        ((double *)data)[i] = number;
-        break;
-    case DTYPE_I64:
-        ((int64_t *)data)[i] = (int64_t)number;
-        break;
-    case DTYPE_I32:
-        ((int32_t *)data)[i] = (int32_t)number;
-        break;
-    case DTYPE_BOOL:
-    case DTYPE_U8:
-        ((uint8_t *)data)[i] = (uint8_t)number;
-        break;
-    default:
-        fail_msg("no constants of %s here", dtype_name(dtype));
-    }
-}
-
 /* "=1,2,3" behind the type: the elements; without dims their number is the shape. */
 static void read_constant(struct value *value, const char *text, bool has_dims)
 {
@@ -87,7 +63,7 @@ static void read_constant(struct value *value, const char *text, bool has_dims)
     data = graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype));
     assert_non_null(data);
     for (int i = 0; i < count; i++)
-        store(data, value->dtype, i, numbers[i]);
+        assert_true(element_set(data, value->dtype, i, numbers[i]));
     value_set_data(value, data);
 }
 

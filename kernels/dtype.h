@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element types and limits that all contracts share. */
+#ifndef OPTRACE_KERNELS_DTYPE_H
+#define OPTRACE_KERNELS_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    KERNEL_MAX_RANK = 8,  /* of a tensor */
+    KERNEL_MAX_AXES = 16, /* of a copy: Tile needs two for each of the tensor's */
+    KERNEL_SPATIAL = 3,   /* depth, height, width */
+};
+
+enum kernel_dtype {
+    KERNEL_F32,
+    KERNEL_F64,
+    KERNEL_F16, /* IEEE half, as uint16_t */
+    KERNEL_I8,
+    KERNEL_I16,
+    KERNEL_I32,
+    KERNEL_I64,
+    KERNEL_U8,
+    KERNEL_U16,
+    KERNEL_U32,
+    KERNEL_BOOL, /* one byte, 0 or 1 */
+    KERNEL_DTYPES,
+};
+
+/** Bytes of one element. */
+size_t kernel_dtype_bytes(enum kernel_dtype dtype);
+
+/** True for f32, f64 and f16. */
+bool kernel_dtype_is_real(enum kernel_dtype dtype);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of the element-wise kernels over every type: a whole tensor must be what each element gives
+ * when it is computed alone. What one element gives is checked by hand in tests/unit. */
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+/* Numbers that every type can hold, small enough not to be all the same after saturation. */
+static void *random_tensor(struct test *test, enum kernel_dtype dtype, size_t count)
+{
+    float *numbers = test_input(test, count);
+    void *data = test_input_bytes(test, count * kernel_dtype_bytes(dtype));
+
+    for (size_t i = 0; i < count; i++)
+        numbers[i] *= dtype == KERNEL_BOOL ? (test_chance(test, 2) ? 0.0f : 1.0f) : 20.0f;
+    cast_ref(data, dtype, numbers, KERNEL_F32, count);
+    return data;
+}
+
+static enum kernel_dtype random_dtype(struct test *test)
+{
+    return (enum kernel_dtype)test_range(test, 0, KERNEL_DTYPES - 1);
+}
+
+static void check_map(struct test *test, const struct kernel_table *table)
+{
+    size_t count = (size_t)test_range(test, 0, 300), bytes, y_bytes;
+    struct kernel_map_args args = {.a = 0.75, .b = 0.25};
+    bool in_place;
+    char *x, *want, *got;
+
+    do {
+        args.op = (enum kernel_map)test_range(test, 0, MAP_COUNT - 1);
+        args.dtype = random_dtype(test);
+    } while (!kernel_map_has(args.op, args.dtype));
+    bytes = kernel_dtype_bytes(args.dtype);
+    y_bytes = args.op == MAP_IS_INF || args.op == MAP_IS_NAN ? 1 : bytes;
+    in_place = y_bytes == bytes && test_chance(test, 3) && !test->bench;
+    test_describe(test, "function %d of %zu elements of type %d%s", (int)args.op, count,
+                  (int)args.dtype, in_place ? ", in place" : "");
+    x = random_tensor(test, args.dtype, count);
+    want = test_output(test, count * y_bytes);
+    got = test_output(test, count * y_bytes);
+    TEST_RUN(test, TEST_REF,
+             for (size_t i = 0; i < count; i++)
+                 map_ref(want + i * y_bytes, x + i * bytes, 1, &args));
+    if (in_place)
+        memcpy(got, x, count * bytes);
+    TEST_RUN(test, TEST_NEW, table->map.fn(got, in_place ? got : x, count, &args));
+    test_compare_bytes(test, got, want, count * y_bytes);
+}
+
+/* Dense, broadcast or reversed in memory; how many elements that spans. */
+static size_t random_strides(struct test *test, int rank, const int64_t *dims, int64_t *strides)
+{
+    bool reversed = test_chance(test, 5);
+    int64_t stride = 1;
+
+    for (int i = 0; i < rank; i++) {
+        int axis = reversed ? i : rank - 1 - i;
+        bool is_broadcast = test_chance(test, 3);
+
+        strides[axis] = is_broadcast ? 0 : stride;
+        stride *= is_broadcast ? 1 : dims[axis];
+    }
+    return (size_t)stride;
+}
+
+static size_t random_dims(struct test *test, int rank, int64_t *dims)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < rank; i++) {
+        dims[i] = test_chance(test, 40) ? 0 : test_range(test, 1, 6);
+        count *= (size_t)dims[i];
+    }
+    return count;
+}
+
+/* Element i of the dense result: where an operand has it. */
+static int64_t place(size_t i, int rank, const int64_t *dims, const int64_t *strides)
+{
+    int64_t at = 0;
+
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        at += (int64_t)i % dims[axis] * strides[axis];
+        i /= (size_t)dims[axis];
+    }
+    return at;
+}
+
+static void zip_alone(char *y, const char *a, const char *b, size_t count,
+                      const struct kernel_zip_args *args)
+{
+    struct kernel_zip_args one = {
+        .op = args->op, .y_type = args->y_type, .a_type = args->a_type, .b_type = args->b_type};
+
+    for (size_t i = 0; i < count; i++)
+        zip_ref(y + i * kernel_dtype_bytes(args->y_type),
+                a + (size_t)place(i, args->rank, args->dims, args->a_stride) *
+                        kernel_dtype_bytes(args->a_type),
+                b + (size_t)place(i, args->rank, args->dims, args->b_stride) *
+                        kernel_dtype_bytes(args->b_type),
+                &one);
+}
+
+static void check_zip(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_zip_args args = {.op = (enum kernel_zip)test_range(test, 0, ZIP_COUNT - 1),
+                                   .a_type = random_dtype(test),
+                                   .rank = (int)test_range(test, 0, 5)};
+    size_t count = random_dims(test, args.rank, args.dims), a_count, b_count, bytes;
+    char *a, *b, *want, *got;
+
+    if (args.op >= ZIP_AND)
+        args.a_type = KERNEL_BOOL;
+    args.b_type = args.op == ZIP_POW ? random_dtype(test) : args.a_type;
+    args.y_type = args.op >= ZIP_EQUAL ? KERNEL_BOOL : args.a_type;
+    a_count = random_strides(test, args.rank, args.dims, args.a_stride);
+    b_count = random_strides(test, args.rank, args.dims, args.b_stride);
+    test_describe(test, "function %d of types %d and %d, rank %d, %zu elements of %zu and %zu",
+                  (int)args.op, (int)args.a_type, (int)args.b_type, args.rank, count, a_count,
+                  b_count);
+    bytes = count * kernel_dtype_bytes(args.y_type);
+    a = random_tensor(test, args.a_type, a_count);
+    b = random_tensor(test, args.b_type, b_count);
+    want = test_output(test, bytes);
+    got = test_output(test, bytes);
+    TEST_RUN(test, TEST_REF, zip_alone(want, a, b, count, &args));
+    TEST_RUN(test, TEST_NEW, table->zip.fn(got, a, b, &args));
+    test_compare_bytes(test, got, want, bytes);
+}
+
+static void check_where(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_where s = {.element_bytes = (size_t)1 << test_range(test, 0, 3),
+                             .rank = (int)test_range(test, 0, 5)};
+    size_t count = random_dims(test, s.rank, s.dims), bytes = count * s.element_bytes;
+    size_t c_count = random_strides(test, s.rank, s.dims, s.condition_stride);
+    size_t a_count = random_strides(test, s.rank, s.dims, s.a_stride);
+    size_t b_count = random_strides(test, s.rank, s.dims, s.b_stride);
+    uint8_t *condition = random_tensor(test, KERNEL_BOOL, c_count);
+    char *a = test_input_bytes(test, a_count * s.element_bytes);
+    char *b = test_input_bytes(test, b_count * s.element_bytes);
+    char *want = test_output(test, bytes), *got = test_output(test, bytes);
+
+    test_describe(test, "rank %d, %zu elements of %zu bytes", s.rank, count, s.element_bytes);
+    for (size_t i = 0; i < count; i++) {
+        bool first = condition[place(i, s.rank, s.dims, s.condition_stride)];
+        int64_t at = place(i, s.rank, s.dims, first ? s.a_stride : s.b_stride);
+
+        memcpy(want + i * s.element_bytes, (first ? a : b) + (size_t)at * s.element_bytes,
+               s.element_bytes);
+    }
+    TEST_RUN(test, TEST_NEW, table->where.fn(got, condition, a, b, &s));
+    test_compare_bytes(test, got, want, bytes);
+}
+
+const struct test_op test_ops_elementwise[] = {
+    {"map", check_map, offsetof(struct kernel_table, map)},
+    {"where", check_where, offsetof(struct kernel_table, where)},
+    {"zip", check_zip, offsetof(struct kernel_table, zip)},
+};
+const size_t test_ops_elementwise_count =
+    sizeof(test_ops_elementwise) / sizeof(test_ops_elementwise[0]);

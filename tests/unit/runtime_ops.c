@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators against answers worked out by hand from the ONNX specification: the graph is inferred
+ * for the contents of its inputs and each node computed with the reference kernels. */
+#include "tests/support/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/element.h"
+#include "runtime/eval.h"
+#include "runtime/shape/shape.h"
+#include "tests/support/graph_build.h"
+
+/* One node of one operator set. Inputs are constants; text as build_node() takes it. */
+struct example {
+    const char *op_type;
+    int64_t opset;
+    const char *inputs, *attributes;
+    const char *type; /* of the result, as build_type_text() */
+    double want[8];   /* its first elements */
+    uint32_t output;  /* which of its results; those before it are made too */
+};
+
+static void check_values(const struct example *e, const struct value *value)
+{
+    int64_t count = shape_elements(&value->shape);
+
+    for (int64_t i = 0; i < count && i < 8; i++) {
+        double got = (double)element_get(value->known, value->dtype, i), want = e->want[i];
+        double room = value->dtype == DTYPE_F16 ? 2e-3 : 2e-6;
+
+        if (isnan(want) ? !isnan(got)
+                        : !(fabs(got - want) <= room * (1 + fabs(want))) && got != want)
+            fail_msg("%s (opset %d) %s: element %d is %.9g, not %.9g", e->op_type, (int)e->opset,
+                     e->inputs, (int)i, got, want);
+    }
+}
+
+static void check_example(const struct example *e)
+{
+    static const char *const names[] = {"y0", "y0;y1", "y0;y1;y2"};
+    struct graph *graph = build_graph(e->opset);
+    struct diag diag = {0};
+    char name[] = "y0", text[100];
+    const struct value *value;
+
+    name[1] = (char)('0' + e->output);
+    build_node(graph, e->op_type, e->inputs, e->attributes, names[e->output]);
+    build_output(graph, name);
+    if (shape_infer(graph, eval_node, &diag) < 0)
+        fail_msg("%s: %s", e->op_type, diag.text);
+    value = graph_find_value(graph, name);
+    if (strcmp(build_type_text(value, text), e->type) != 0)
+        fail_msg("%s %s gives %s, not %s", e->op_type, e->inputs, text, e->type);
+    assert_non_null(value->known);
+    check_values(e, value);
+    graph_destroy(&graph);
+}
+
+static const struct example elementwise[] = {
+    {"Abs", 13, "x:i8=-128,-3,0,7", "", "i8 4", {-128, 3, 0, 7}, 0},
+    {"Abs", 13, "x:f16=-1.5,2", "", "f16 2", {1.5, 2}, 0},
+    {"Acos", 7, "x:f64=1,0.5", "", "f64 2", {0, 1.0471975511965979}, 0},
+    {"Acosh", 9, "x:f32=1,2", "", "f32 2", {0, 1.3169579}, 0},
+    {"Asin", 7, "x:f32=1", "", "f32 1", {1.5707963}, 0},
+    {"Asinh", 9, "x:f32=1", "", "f32 1", {0.88137359}, 0},
+    {"Atan", 7, "x:f32=1", "", "f32 1", {0.78539816}, 0},
+    {"Atanh", 9, "x:f32=0.5", "", "f32 1", {0.54930614}, 0},
+    {"Ceil", 13, "x:f32=-1.5,1.2", "", "f32 2", {-1, 2}, 0},
+    {"Celu", 12, "x:f32=-1,2", "alpha=2.0", "f32 2", {-0.78693868, 2}, 0},
+    {"Cos", 7, "x:f32=0,1", "", "f32 2", {1, 0.54030231}, 0},
+    {"Cosh", 9, "x:f32=1", "", "f32 1", {1.5430806}, 0},
+    {"Elu", 6, "x:f32=-1,2", "alpha=2.0", "f32 2", {-1.2642411, 2}, 0},
+    {"Erf", 9, "x:f32=0.5,-3", "", "f32 2", {0.52049988, -0.99997791}, 0},
+    {"Exp", 13, "x:f64=1", "", "f64 1", {2.718281828459045}, 0},
+    {"Floor", 13, "x:f32=-1.5,1.2", "", "f32 2", {-2, 1}, 0},
+    {"Gelu", 20, "x:f32=1,-1", "", "f32 2", {0.84134475, -0.15865525}, 0},
+    {"Gelu", 20, "x:f32=1,-1", "approximate='tanh'", "f32 2", {0.84119199, -0.15880801}, 0},
+    {"HardSigmoid", 6, "x:f32=-9,1,9", "", "f32 3", {0, 0.7, 1}, 0},
+    {"HardSwish", 14, "x:f32=-4,1,4", "", "f32 3", {0, 0.66666667, 4}, 0},
+    {"IsInf", 20, "x:f16=inf,-inf,1", "detect_negative=0", "bool 3", {1, 0, 0}, 0},
+    {"Log", 13, "x:f32=2,0", "", "f32 2", {0.69314718, -INFINITY}, 0},
+    {"Mish", 18, "x:f32=1", "", "f32 1", {0.86509839}, 0},
+    {"Neg", 13, "x:i64=5,-7", "", "i64 2", {-5, 7}, 0},
+    {"Not", 1, "x:bool=1,0", "", "bool 2", {0, 1}, 0},
+    {"Reciprocal", 13, "x:f32=4,0", "", "f32 2", {0.25, INFINITY}, 0},
+    {"Relu", 14, "x:i32=-4,9", "", "i32 2", {0, 9}, 0},
+    {"Round", 11, "x:f32=0.5,1.5,2.5,-1.5,-2.7", "", "f32 5", {0, 2, 2, -2, -3}, 0},
+    {"Selu", 6, "x:f32=-1,1", "", "f32 2", {-1.1113307, 1.050701}, 0},
+    {"Shrink", 9, "x:f32=-2,0.4,2", "lambd=1.5 bias=1.5", "f32 3", {-0.5, 0, 0.5}, 0},
+    {"Sign", 13, "x:f32=-2,0,2", "", "f32 3", {-1, 0, 1}, 0},
+    {"Sin", 7, "x:f32=1", "", "f32 1", {0.84147098}, 0},
+    {"Sinh", 9, "x:f32=1", "", "f32 1", {1.1752012}, 0},
+    {"Softplus", 1, "x:f32=0,100", "", "f32 2", {0.69314718, 100}, 0},
+    {"Softsign", 1, "x:f32=-1,3", "", "f32 2", {-0.5, 0.75}, 0},
+    {"Sqrt", 13, "x:f16=4,-1", "", "f16 2", {2, NAN}, 0},
+    {"Swish", 24, "x:f32=1", "alpha=2.0", "f32 1", {0.88079708}, 0},
+    {"Tan", 7, "x:f32=1", "", "f32 1", {1.5574077}, 0},
+    {"Tanh", 13, "x:f64=1", "", "f64 1", {0.76159415595576485}, 0},
+    {"ThresholdedRelu", 10, "x:f32=1,3", "alpha=2.0", "f32 2", {0, 3}, 0},
+    {"Clip", 13, "x:i8=-9,3,9;lo:i8=-5;hi:i8=4", "", "i8 3", {-5, 3, 4}, 0},
+    {"Add", 14, "x:u8=250,3;y:u8=10,4", "", "u8 2", {4, 7}, 0},
+    {"Sub", 14, "x:f16=2.5;y:f16=1", "", "f16 1", {1.5}, 0},
+    {"Div", 14, "x:i32=-7,7;y:i32=2", "", "i32 2", {-3, 3}, 0},
+    {"Mul", 14, "x:i8=100;y:i8=3", "", "i8 1", {44}, 0},
+    {"And", 7, "x:bool 2,1=1,0;y:bool=1,0", "", "bool 2,2", {1, 0, 0, 0}, 0},
+    {"Or", 7, "x:bool=1,0;y:bool=0,0", "", "bool 2", {1, 0}, 0},
+    {"Xor", 7, "x:bool=1,0;y:bool=1,1", "", "bool 2", {0, 1}, 0},
+    {"Equal", 19, "x:f16=1,2;y:f16=1,3", "", "bool 2", {1, 0}, 0},
+    {"Greater", 13, "x:i64=1,2;y:i64=1", "", "bool 2", {0, 1}, 0},
+    {"GreaterOrEqual", 16, "x:u8=200,1;y:u8=100", "", "bool 2", {1, 0}, 0},
+    {"Less", 13, "x:f32=1,2;y:f32=2", "", "bool 2", {1, 0}, 0},
+    {"LessOrEqual", 16, "x:f32=1,2,3;y:f32=2", "", "bool 3", {1, 1, 0}, 0},
+    {"Mod", 13, "x:i32=-4,7,5;y:i32=3,-3,0", "", "i32 3", {2, -2, 0}, 0},
+    {"Mod", 13, "x:f32=-4.5;y:f32=2", "fmod=1", "f32 1", {-0.5}, 0},
+    {"Pow", 15, "x:i32=2,3;y:f32=3,2", "", "i32 2", {8, 9}, 0},
+    {"Pow", 15, "x:f32=2,4;y:i64=-1,2", "", "f32 2", {0.5, 16}, 0},
+    {"PRelu", 16, "x:f32=-2,2;s:f32=0.5", "", "f32 2", {-1, 2}, 0},
+    {"PRelu", 6, "x:f32 1,2,2=-1,-1,-1,-1;s:f32=2,3", "", "f32 1,2,2", {-2, -2, -3, -3}, 0},
+    {"Max", 13, "x:i32=1,5;y:i32=3;z:i32=2,9", "", "i32 2", {3, 9}, 0},
+    {"Min", 13, "x:f32=1,5;y:f32 2,1=3,0", "", "f32 2,2", {1, 3, 0, 0}, 0},
+    {"Mean", 13, "x:f32=1,5;y:f32=3;z:f32=2", "", "f32 2", {2, 3.3333333}, 0},
+    {"Where", 16, "c:bool 2,1=1,0;x:i8=1,2;y:i8=7", "", "i8 2,2", {1, 2, 7, 7}, 0},
+    {"Cast", 13, "x:f32=-1.7,300,2.5", "to=3", "i8 3", {-1, 127, 2}, 0},
+    {"Cast", 13, "x:f64=65504,70000,0.1", "to=10", "f16 3", {65504, INFINITY, 0.1}, 0},
+    {"CastLike", 19, "x:f32=1.5;t:i64=3", "", "i64 1", {1}, 0},
+};
+
+static void check_all(const struct example *examples, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check_example(&examples[i]);
+}
+
+#define GROUP(name)                                                                                \
+    static void name##_operators(void **state)                                                     \
+    {                                                                                              \
+        check_all(name, sizeof(name) / sizeof(name[0]));                                           \
+    }
+
+GROUP(elementwise)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elementwise_operators),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
