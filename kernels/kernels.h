@@ -24,6 +24,7 @@
 
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
+#include "kernels/reduce.h"
 
 /** Declares the versions that are compiled once per instruction set. */
 #if defined(__x86_64__)
@@ -319,6 +320,10 @@ struct kernel_table {
     KERNEL_ENTRY(map_fn, map);
     KERNEL_ENTRY(zip_fn, zip);
     KERNEL_ENTRY(where_fn, where);
+    KERNEL_ENTRY(reduce_fn, reduce);
+    KERNEL_ENTRY(arg_reduce_fn, arg_reduce);
+    KERNEL_ENTRY(normalize_fn, normalize);
+    KERNEL_ENTRY(along_fn, along);
 };
 
 /** How much of this CPU a table may use. Each level holds the ones before it. */

@@ -46,6 +46,10 @@ static void init_ref(struct kernel_table *table)
     USE(map, map, ref);
     USE(zip, zip, ref);
     USE(where, where, ref);
+    USE(reduce, reduce, ref);
+    USE(arg_reduce, arg_reduce, ref);
+    USE(normalize, normalize, ref);
+    USE(along, along, ref);
 }
 
 /* Everything that is compiled once per instruction set. */

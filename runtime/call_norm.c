@@ -92,10 +92,12 @@ int call_bind_softmax(const struct call_request *request, struct call *call)
     struct softmax_params *p;
     int axis = 0, rc = require_same_shape(request, 0);
 
-    if (rc == 0)
-        rc = call_require_f32(request, 0, 0);
-    /* A scalar is a row of one. */
-    if (rc == 0 && y->rank > 0)
+    if (rc == 0 && request->outputs[0].dtype != DTYPE_F32)
+        return call_bind_softmax_any(request, call);
+    /* A scalar is a row of one, and so is all behind the last axis. */
+    if (rc == 0 && flattens && node_int(request->node, "axis", 1) == y->rank)
+        axis = y->rank;
+    else if (rc == 0 && y->rank > 0)
         rc = axis = call_axis(request, node_int(request->node, "axis", flattens ? 1 : -1), y->rank);
     if (rc >= 0)
         rc = call_params(request, call, sizeof(*p));

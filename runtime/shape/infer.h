@@ -112,5 +112,6 @@ shape_fn shape_same, shape_unary_float, shape_dropout, shape_clip, shape_softmax
     shape_gather, shape_cast, shape_constant, shape_constant_of_shape, shape_shape;
 shape_fn shape_unary_any, shape_test_float, shape_not, shape_compare, shape_pow, shape_prelu,
     shape_many, shape_where, shape_cast_like;
+shape_fn shape_reduce, shape_arg, shape_lp_norm, shape_cum_sum, shape_layer_norm, shape_channels;
 
 #endif

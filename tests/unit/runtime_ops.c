@@ -127,6 +127,71 @@ static const struct example elementwise[] = {
     {"CastLike", 19, "x:f32=1.5;t:i64=3", "", "i64 1", {1}, 0},
 };
 
+static const struct example reduce[] = {
+    {"ReduceSum", 13, "x:i32 2,2=1,2,3,4;a:i64=-1", "keepdims=0", "i32 2", {3, 7}, 0},
+    {"ReduceSum", 13, "x:f32 2,2=1,2,3,4", "noop_with_empty_axes=1", "f32 2,2", {1, 2, 3, 4}, 0},
+    {"ReduceSum", 11, "x:f32 2,2=1,2,3,4", "axes=[0]", "f32 1,2", {4, 6}, 0},
+    {"ReduceSum", 13, "x:f32 0,2=;a:i64=0", "", "f32 1,2", {0, 0}, 0},
+    {"ReduceMean", 18, "x:f16 2,2=1,2,3,5", "keepdims=0", "f16", {2.75}, 0},
+    {"ReduceL1", 18, "x:f64 1,2=-3,4;a:i64=1", "", "f64 1,1", {7}, 0},
+    {"ReduceL2", 18, "x:f32 1,2=-3,4;a:i64=1", "", "f32 1,1", {5}, 0},
+    {"ReduceLogSum", 18, "x:f32=1,2;a:i64=0", "", "f32 1", {1.0986123}, 0},
+    {"ReduceLogSumExp", 18, "x:f32=1000,1000;a:i64=0", "", "f32 1", {1000.6931}, 0},
+    {"ReduceMax", 20, "x:i8 2,2=-5,2,7,-9;a:i64=0", "", "i8 1,2", {7, 2}, 0},
+    {"ReduceMin", 20, "x:bool=1,0,1", "", "bool 1", {0}, 0},
+    {"ReduceProd", 18, "x:i64=2,3,4", "", "i64 1", {24}, 0},
+    {"ReduceSumSquare", 18, "x:f32=2,3", "", "f32 1", {13}, 0},
+    {"ArgMax", 13, "x:u8 2,3=1,9,9,4,0,2", "axis=1", "i64 2,1", {1, 0}, 0},
+    {"ArgMax", 13, "x:f32=1,9,9", "select_last_index=1 keepdims=0", "i64", {2}, 0},
+    {"ArgMin", 13, "x:f16 2,2=1,9,0,4", "keepdims=0", "i64 2", {1, 1}, 0},
+    {"LogSoftmax", 13, "x:f32=0,0", "", "f32 2", {-0.69314718, -0.69314718}, 0},
+    {"Softmax",
+     13,
+     "x:f64 2,2=0,0,0,5",
+     "axis=0",
+     "f64 2,2",
+     {0.5, 0.0066928509, 0.5, 0.99330715},
+     0},
+    {"Softmax", 11, "x:f64 1,2,2=0,0,0,0", "", "f64 1,2,2", {0.25, 0.25, 0.25, 0.25}, 0},
+    {"Hardmax", 13, "x:f32 2,2=3,3,1,2", "", "f32 2,2", {1, 0, 0, 1}, 0},
+    {"LpNormalization", 22, "x:f32=3,4", "", "f32 2", {0.6, 0.8}, 0},
+    {"LpNormalization", 22, "x:f32 2,2=0,0,1,3", "p=1 axis=1", "f32 2,2", {0, 0, 0.25, 0.75}, 0},
+    {"CumSum", 14, "x:i32=1,2,3;a:i32=0", "", "i32 3", {1, 3, 6}, 0},
+    {"CumSum", 14, "x:f32=1,2,3;a:i64=-1", "exclusive=1 reverse=1", "f32 3", {5, 3, 0}, 0},
+    {"LayerNormalization",
+     17,
+     "x:f32 1,2=1,3;s:f32=2,2;b:f32=0.5,0",
+     "epsilon=3.0",
+     "f32 1,2",
+     {-0.5, 1},
+     0},
+    {"LayerNormalization", 17, "x:f32 1,2=1,3;s:f32=2,2", "epsilon=3.0", "f32 1,1", {2}, 1},
+    {"LayerNormalization", 17, "x:f32 1,2=1,3;s:f32=2,2", "epsilon=3.0", "f32 1,1", {0.5}, 2},
+    {"RMSNormalization", 23, "x:f32 1,2=1,7;s:f32=1,10", "epsilon=0.0", "f32 1,2", {0.2, 14}, 0},
+    {"GroupNormalization",
+     21,
+     "x:f32 1,2,2=1,3,5,9;s:f32=1,2;b:f32=0,1",
+     "num_groups=2 epsilon=0.0",
+     "f32 1,2,2",
+     {-1, 1, -1, 3},
+     0},
+    {"GroupNormalization",
+     18,
+     "x:f32 1,2,1=1,3;s:f32=2;b:f32=1",
+     "num_groups=1 epsilon=0.0",
+     "f32 1,2,1",
+     {-1, 3},
+     0},
+    {"InstanceNormalization",
+     6,
+     "x:f32 1,2,2=1,3,5,9;s:f32=1,2;b:f32=0,1",
+     "epsilon=0.0",
+     "f32 1,2,2",
+     {-1, 1, -1, 3},
+     0},
+    {"MeanVarianceNormalization", 13, "x:f32 1,1,1,2=1,3", "", "f32 1,1,1,2", {-1, 1}, 0},
+};
+
 static void check_all(const struct example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -140,11 +205,13 @@ static void check_all(const struct example *examples, size_t count)
     }
 
 GROUP(elementwise)
+GROUP(reduce)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elementwise_operators),
+        cmocka_unit_test(reduce_operators),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of reductions, normalisations and what runs along an axis, held to sums that are worked out
+ * in another order: over all elements, looking for those that belong together. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+/* Which group element i belongs to: its place on the axes that are not reduced. */
+static size_t group_of(size_t i, int rank, const int64_t *dims, const bool *is_reduced)
+{
+    size_t group = 0, stride = 1;
+
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        if (!is_reduced[axis]) {
+            group += i % (size_t)dims[axis] * stride;
+            stride *= (size_t)dims[axis];
+        }
+        i /= (size_t)dims[axis];
+    }
+    return group;
+}
+
+static size_t random_axes(struct test *test, int rank, int64_t *dims, bool *is_reduced,
+                          size_t *out_groups)
+{
+    size_t count = 1;
+
+    *out_groups = 1;
+    for (int i = 0; i < rank; i++) {
+        dims[i] = test_range(test, 1, 7);
+        is_reduced[i] = test_chance(test, 2);
+        count *= (size_t)dims[i];
+        *out_groups *= is_reduced[i] ? 1 : (size_t)dims[i];
+    }
+    return count;
+}
+
+static double start_of(enum kernel_reduce_op op)
+{
+    return op == REDUCE_MAX ? -INFINITY : op == REDUCE_MIN ? INFINITY : op == REDUCE_PROD;
+}
+
+static double add_to(enum kernel_reduce_op op, double sum, double x)
+{
+    switch (op) {
+    case REDUCE_L1:
+        return sum + fabs(x);
+    case REDUCE_L2:
+    case REDUCE_SUM_SQUARE:
+        return sum + x * x;
+    case REDUCE_LOG_SUM_EXP:
+        return sum + exp(x);
+    case REDUCE_MAX:
+        return fmax(sum, x);
+    case REDUCE_MIN:
+        return fmin(sum, x);
+    case REDUCE_PROD:
+        return sum * x;
+    default:
+        return sum + x;
+    }
+}
+
+static void check_reduce(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_reduce s = {.op = (enum kernel_reduce_op)test_range(test, 0, REDUCE_SUM_SQUARE),
+                              .dtype = KERNEL_F32,
+                              .rank = (int)test_range(test, 0, 5)};
+    size_t groups, count = random_axes(test, s.rank, s.dims, s.is_reduced, &groups);
+    float *x = test_input(test, count), *want = test_output(test, groups * sizeof(*want));
+    float *got = test_output(test, groups * sizeof(*got));
+    struct test_tolerance tolerance = {.absolute = 1e-6, .relative = 1e-5};
+
+    test_describe(test, "operation %d, rank %d, %zu elements to %zu", (int)s.op, s.rank, count,
+                  groups);
+    for (size_t i = 0; s.op == REDUCE_LOG_SUM && i < count; i++)
+        x[i] = fabsf(x[i]) + 0.1f;
+    for (size_t g = 0; g < groups; g++) {
+        double sum = start_of(s.op);
+
+        for (size_t i = 0; i < count; i++)
+            if (group_of(i, s.rank, s.dims, s.is_reduced) == g)
+                sum = add_to(s.op, sum, x[i]);
+        sum = s.op == REDUCE_L2                                      ? sqrt(sum)
+              : s.op == REDUCE_LOG_SUM || s.op == REDUCE_LOG_SUM_EXP ? log(sum)
+              : s.op == REDUCE_MEAN ? sum / ((double)count / (double)groups)
+                                    : sum;
+        want[g] = (float)sum;
+    }
+    TEST_RUN(test, TEST_NEW, table->reduce.fn(got, x, &s));
+    test_compare(test, got, want, groups, &tolerance);
+}
+
+static void check_arg_reduce(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_arg_reduce s = {.dtype = KERNEL_I8,
+                                  .outer = test_range(test, 0, 5),
+                                  .axis = test_range(test, 1, 40),
+                                  .inner = test_range(test, 1, 7),
+                                  .is_min = test_chance(test, 2),
+                                  .takes_last = test_chance(test, 2)};
+    size_t count = (size_t)(s.outer * s.inner);
+    int8_t *x = test_input_bytes(test, count * (size_t)s.axis);
+    int64_t *got = test_output(test, count * sizeof(*got));
+
+    test_describe(test, "%lldx%lldx%lld", (long long)s.outer, (long long)s.axis,
+                  (long long)s.inner);
+    for (size_t i = 0; i < count * (size_t)s.axis; i++)
+        x[i] = (int8_t)(x[i] / 16); /* so that some are equal */
+    TEST_RUN(test, TEST_NEW, table->arg_reduce.fn(got, x, &s));
+    for (int64_t i = 0; i < (int64_t)count; i++) {
+        const int8_t *line = x + i / s.inner * s.axis * s.inner + i % s.inner;
+
+        if (got[i] < 0 || got[i] >= s.axis) {
+            test_fail(test, "result %lld is place %lld", (long long)i, (long long)got[i]);
+            return;
+        }
+        for (int64_t k = 0; k < s.axis; k++) {
+            int8_t here = line[k * s.inner], best = line[got[i] * s.inner];
+            bool beats = s.is_min ? here < best : here > best;
+
+            if (beats || (here == best && (s.takes_last ? k > got[i] : k < got[i])))
+                test_fail(test, "result %lld is place %lld, not %lld", (long long)i,
+                          (long long)got[i], (long long)k);
+        }
+    }
+}
+
+static void check_normalize(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_normalize s = {.stat_dtype = KERNEL_F32,
+                                 .rank = (int)test_range(test, 1, 4),
+                                 .keeps_mean = test_chance(test, 3),
+                                 .adds_to_root = test_chance(test, 3),
+                                 .epsilon = 1e-3};
+    size_t groups, count = random_axes(test, s.rank, s.dims, s.is_reduced, &groups);
+    int last = s.rank - 1;
+    float *x = test_input(test, count), *want = test_output(test, count * sizeof(*want));
+    float *scale = test_input(test, (size_t)s.dims[last]), *bias = test_input(test, 1);
+    float *got = test_output(test, count * sizeof(*got));
+    float *mean = test_output(test, groups * sizeof(*mean));
+    float *want_mean = test_output(test, groups * sizeof(*mean));
+    struct kernel_normalize_data data = {.y = got, .mean = mean, .x = x, .scale = scale};
+    struct test_tolerance tolerance = {.absolute = 1e-5, .relative = 1e-5};
+    double each = (double)count / (double)groups;
+
+    test_describe(test, "rank %d, %zu elements in %zu groups", s.rank, count, groups);
+    s.scale_stride[last] = 1;
+    data.bias = test_chance(test, 2) ? bias : NULL;
+    for (size_t g = 0; g < groups; g++) {
+        double sum = 0, squares = 0;
+
+        for (int pass = 0; pass < 3; pass++) {
+            double m = s.keeps_mean ? 0 : sum / each, root = sqrt(squares / each + 1e-3);
+
+            for (size_t i = 0; i < count; i++) {
+                if (group_of(i, s.rank, s.dims, s.is_reduced) != g)
+                    continue;
+                sum += pass == 0 ? x[i] : 0;
+                squares += pass == 1 ? (x[i] - m) * (x[i] - m) : 0;
+                root = s.adds_to_root ? sqrt(squares / each) + 1e-3 : root;
+                if (pass == 2)
+                    want[i] = (float)((x[i] - m) / root * scale[i % (size_t)s.dims[last]] +
+                                      (data.bias ? bias[0] : 0));
+            }
+            want_mean[g] = (float)m;
+        }
+    }
+    TEST_RUN(test, TEST_NEW, table->normalize.fn(&data, &s));
+    test_compare(test, got, want, count, &tolerance);
+    test_compare(test, mean, want_mean, groups, &tolerance);
+}
+
+/* Each line alone gives what it gives among others. */
+static void check_along(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_along s = {.op = (enum kernel_along_op)test_range(test, 0, ALONG_SUM),
+                             .dtype = KERNEL_F32,
+                             .outer = test_range(test, 0, 4),
+                             .axis = test_range(test, 0, 40),
+                             .inner = test_range(test, 1, 9),
+                             .is_exclusive = test_chance(test, 2),
+                             .is_reverse = test_chance(test, 2)};
+    struct kernel_along one = s;
+    size_t lines = (size_t)(s.outer * s.inner), count = lines * (size_t)s.axis;
+    float *x = test_input(test, count), *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+    float line[40], result[40];
+
+    one.outer = one.inner = 1;
+    test_describe(test, "operation %d of %lldx%lldx%lld", (int)s.op, (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner);
+    for (size_t i = 0; i < lines; i++) {
+        size_t base = i / (size_t)s.inner * (size_t)(s.axis * s.inner) + i % (size_t)s.inner;
+
+        for (int64_t k = 0; k < s.axis; k++)
+            line[k] = x[base + (size_t)(k * s.inner)];
+        along_ref(result, line, &one);
+        for (int64_t k = 0; k < s.axis; k++)
+            want[base + (size_t)(k * s.inner)] = result[k];
+    }
+    TEST_RUN(test, TEST_NEW, table->along.fn(got, x, &s));
+    test_compare_bytes(test, got, want, count * sizeof(*got));
+}
+
+const struct test_op test_ops_reduce[] = {
+    {"along", check_along, offsetof(struct kernel_table, along)},
+    {"arg_reduce", check_arg_reduce, offsetof(struct kernel_table, arg_reduce)},
+    {"normalize", check_normalize, offsetof(struct kernel_table, normalize)},
+    {"reduce", check_reduce, offsetof(struct kernel_table, reduce)},
+};
+const size_t test_ops_reduce_count = sizeof(test_ops_reduce) / sizeof(test_ops_reduce[0]);
