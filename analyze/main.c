@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/import_files.h"
+#include "analyze/progress.h"
 #include "analyze/report.h"
 #include "base/exit_status.h"
 
@@ -191,27 +193,49 @@ static int write_report(const struct analyze_options *options, const struct sour
     return rc ? rc : close_rc;
 }
 
-int main(int argc, char **argv)
+static int run(const struct analyze_options *options, const char *const *files, int file_count,
+               struct diag *diag)
 {
-    struct analyze_options options = analyze_options_default();
+    struct progress progress = {.out = stderr, .is_shown = options->progress};
+    struct import_options import = {
+        .lenient = options->lenient,
+        .progress = progress_update,
+        .progress_context = &progress,
+    };
     struct source source = {0};
-    const char *path = NULL;
-    struct diag diag = {0};
-    int path_count, rc;
+    int rc;
 
-    rc = options_parse(&analyze_command, argc, argv, &options, &path, &path_count, &diag);
-    if (rc == OPTIONS_SHOWN)
-        return EXIT_OK;
+    if (options->import) {
+        rc = import_files(files, (size_t)file_count, options->into, &import, stdout, diag);
+        progress_end(&progress);
+        return rc == -EINVAL ? -EUCLEAN : rc;
+    }
+    rc = source_open(file_count ? files[0] : NULL, &import, &source, diag);
+    progress_end(&progress);
     if (rc == 0)
-        rc = analyze_options_check(&options, &diag);
-    if (rc < 0)
-        return options_complain(&analyze_command, &diag);
-    rc = source_open(path_count ? path : NULL, NULL, &source, &diag);
-    if (rc == 0)
-        rc = write_report(&options, &source, &diag);
+        rc = write_report(options, &source, diag);
     else if (rc == -EINVAL)
         rc = -EUCLEAN; /* the source's fault, not the command line's */
     source_close(&source);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct analyze_options options = analyze_options_default();
+    const char *files[ANALYZE_FILES_MAX];
+    struct diag diag = {0};
+    int file_count, rc;
+
+    options.progress = isatty(STDERR_FILENO);
+    rc = options_parse(&analyze_command, argc, argv, &options, files, &file_count, &diag);
+    if (rc == OPTIONS_SHOWN)
+        return EXIT_OK;
+    if (rc == 0)
+        rc = analyze_options_check(&options, files, file_count, &diag);
+    if (rc < 0)
+        return options_complain(&analyze_command, &diag);
+    rc = run(&options, files, file_count, &diag);
     if (rc == -EINVAL)
         return options_complain(&analyze_command, &diag);
     if (rc != 0)

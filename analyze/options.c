@@ -20,6 +20,22 @@ static const struct option_spec option_table[] = {
              "-10s.. before its end, @SECONDS since 1970, or 2026-01-31T08:00:00[Z]. Values are "
              "then totals over the window.",
      TARGET(time)},
+    {OPTION_FLAG, "lenient",
+     .help = "Of a damaged file of another tool, keep what could be read; the note of --list says "
+             "where the damage is.",
+     TARGET(lenient)},
+    {OPTION_FLAG, "import",
+     .help = "Put the files given, which are other tools', into the store of --into instead of "
+             "reporting on one; each becomes a session.",
+     TARGET(import)},
+    {OPTION_STRING, "into", .value_name = "STORE",
+     .help = "With --import: the store, made when missing. A store that a daemon is writing to "
+             "cannot be imported into.",
+     TARGET(into)},
+    {OPTION_FLAG, "progress",
+     .help = "Say on standard error how far reading a file of another tool is, from the first "
+             "second on. Without it, or --no-progress, that is done on a terminal.",
+     TARGET(progress), .flags = OPTION_NEGATABLE},
     {OPTION_FLAG, "warmup", .help = "Count warm-up runs too.", TARGET(warmup)},
     {OPTION_FLAG, "total",
      .help = "Show totals over all that is counted, ops outside of runs included. Without it "
@@ -102,7 +118,7 @@ const struct option_command analyze_command = {
     .version = OPTRACE_VERSION,
     .purpose = "say where the time and the memory of a model went, from what optraced recorded or "
                "from a profile of another tool",
-    .arguments = "[FILE]",
+    .arguments = "[FILE]...",
     .options = option_table,
     .option_count = sizeof(option_table) / sizeof(option_table[0]),
     .examples = "profile_analyze\n"
@@ -121,7 +137,7 @@ const struct option_command analyze_command = {
                  "3  the source is missing, damaged, of another format or too new\n"
                  "4  the system failed: no permission, no memory, disk full\n",
     .see_also = "optraced(1), load_and_run(1), optrace(1)",
-    .max_arguments = 1,
+    .max_arguments = ANALYZE_FILES_MAX,
     .description =
         "FILE is a store that optraced keeps, the JSON that MegEngine's load_and_run --profile "
         "writes, or a Chrome trace such as PyTorch's, compressed by gzip or not; it is recognised "
@@ -175,7 +191,8 @@ static const char *find_ops_option(const struct analyze_options *options)
     return NULL;
 }
 
-int analyze_options_check(const struct analyze_options *options, struct diag *diag)
+int analyze_options_check(const struct analyze_options *options, const char *const *files,
+                          int file_count, struct diag *diag)
 {
     const char *other = find_ops_option(options);
     const char *report = options->sql ? "--sql" : options->list ? "--list" : NULL;
@@ -186,6 +203,15 @@ int analyze_options_check(const struct analyze_options *options, struct diag *di
         other = "--session";
     if (report && other)
         return diag_set(diag, -EINVAL, "%s has no effect on %s", other, report);
+    if (options->import && (report || other))
+        return diag_set(diag, -EINVAL, "%s has no effect on --import", report ? report : other);
+    if (options->import && (!options->into || !file_count))
+        return diag_set(diag, -EINVAL, "--import needs %s",
+                        file_count ? "--into STORE" : "files to import");
+    if (options->into && !options->import)
+        return diag_set(diag, -EINVAL, "--into has no effect without --import");
+    if (file_count > 1 && !options->import)
+        return diag_set(diag, -EINVAL, "unexpected argument '%s'", files[1]);
     if (options->wiki && options->format != 0)
         return diag_set(diag, -EINVAL, "--wiki is a format of its own: leave out --format");
     if (options->aggregate_by != CHOICE_NONE && options->aggregate == CHOICE_NONE)

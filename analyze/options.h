@@ -8,7 +8,8 @@
 
 #include "base/options.h"
 
-enum { CHOICE_NONE = -1 }; /* of an option that was not given and has no default */
+enum { ANALYZE_FILES_MAX = 256 }; /* on one command line */
+enum { CHOICE_NONE = -1 };        /* of an option that was not given and has no default */
 
 enum print_only { PRINT_SUMMARY, PRINT_DEVICE, PRINT_HOST };
 enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -19,6 +20,8 @@ struct analyze_options {
     const char *runs;
     const char *time;
     bool warmup, total;
+    bool lenient, import, progress;
+    const char *into;
 
     /* which ops */
     struct option_list types;
@@ -49,7 +52,8 @@ extern const struct option_command analyze_command;
 
 /** Which options go together. Returns 0, or -EINVAL with a sentence: what would be ignored beside
  *  another option is refused. */
-int analyze_options_check(const struct analyze_options *options, struct diag *diag);
+int analyze_options_check(const struct analyze_options *options, const char *const *files,
+                          int file_count, struct diag *diag);
 
 /** The defaults. */
 struct analyze_options analyze_options_default(void);

@@ -153,6 +153,7 @@ static int load_stream(const char *path, struct source *source,
     return rc;
 }
 
+/* `source->store` is where an import goes; NULL: to a store in memory, and stores are read too. */
 static int open_path(const char *path, struct source *source, const struct import_options *options,
                      struct diag *diag)
 {
@@ -161,9 +162,14 @@ static int open_path(const char *path, struct source *source, const struct impor
     if (rc < 0)
         return rc;
     source->kind = (enum source_kind)rc;
+    if (source->kind == SOURCE_STORE && source->store)
+        return diag_set(diag, -EUCLEAN,
+                        "%s is a store already: only files of other tools are "
+                        "imported",
+                        source->name);
     if (source->kind == SOURCE_STORE)
         return store_open(path, STORE_READ, &source->store, diag);
-    rc = store_open("", STORE_MEMORY, &source->store, diag);
+    rc = source->store ? 0 : store_open("", STORE_MEMORY, &source->store, diag);
     if (rc < 0)
         return rc;
     if (source->kind == SOURCE_NSYS)
@@ -204,29 +210,39 @@ out:
     return rc;
 }
 
+static int open_file(const char *path, struct source *source, const struct import_options *options,
+                     struct diag *diag)
+{
+    struct stat status;
+
+    source->name = strdup(path);
+    if (!source->name)
+        return diag_set(diag, -ENOMEM, "no memory for the source");
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        return open_pipe(path, source, options, diag);
+    return open_path(path, source, options, diag);
+}
+
 int source_open(const char *path, const struct import_options *options, struct source *out_source,
                 struct diag *diag)
 {
     struct source source = {.kind = SOURCE_STORE};
-    struct stat status;
-    int rc;
+    int rc = path ? open_file(path, &source, options, diag) : open_default(&source, diag);
 
-    if (!path) {
-        rc = open_default(&source, diag);
-        goto out;
-    }
-    source.name = strdup(path);
-    if (!source.name)
-        rc = diag_set(diag, -ENOMEM, "no memory for the source");
-    else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-        rc = open_pipe(path, &source, options, diag);
-    else
-        rc = open_path(path, &source, options, diag);
-out:
     if (rc < 0)
         source_close(&source);
     else
         *out_source = source;
+    return rc;
+}
+
+int source_import(const char *path, const struct import_options *options, struct store *store,
+                  struct diag *diag)
+{
+    struct source source = {.store = store};
+    int rc = open_file(path, &source, options, diag);
+
+    free(source.name);
     return rc;
 }
 

@@ -31,6 +31,11 @@ struct source {
 int source_open(const char *path, const struct import_options *options, struct source *out_source,
                 struct diag *diag);
 
+/** Import a file of another tool into a store that is open for writing. The errors are those of
+ *  source_open(); a file that is a store itself is refused with -EUCLEAN. */
+int source_import(const char *path, const struct import_options *options, struct store *store,
+                  struct diag *diag);
+
 /** Half-built and closed ones are allowed. */
 void source_close(struct source *source);
 

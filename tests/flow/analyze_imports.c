@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
+#include "tests/support/temp.h"
 
 struct trace {
     const char *path, *counts;
@@ -90,11 +91,94 @@ static void self_times_add_up_to_pytorchs_total(void **state)
     free(program);
 }
 
+/* Runs profile_analyze; the caller gives the result to child_result_deinit(). */
+static struct child_result analyze(const char *const *arguments)
+{
+    char *program = place_program("analyze/profile_analyze");
+    const char *argv[16] = {program};
+    struct child_result result;
+
+    for (size_t i = 0; arguments[i]; i++)
+        argv[i + 1] = arguments[i];
+    result = child_run(argv, NULL);
+    free(program);
+    return result;
+}
+
+static void check_output(const char *const *arguments, const char *wanted)
+{
+    struct child_result result = analyze(arguments);
+
+    if (result.status != 0)
+        fail_msg("status %d: %s", result.status, result.err);
+    assert_string_equal(result.out, wanted);
+    child_result_deinit(&result);
+}
+
+static const char small_trace[] = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2},"
+                                  "{\"ph\":\"X\",\"name\":\"b\",\"ts\":4,\"dur\":1}]";
+
+static void imports_stay_in_a_store(void **state)
+{
+    char *dir = temp_create(), *store = temp_path(dir, "kept.db");
+    char *whole = temp_write(dir, "whole.json", small_trace, sizeof(small_trace) - 1);
+    char *cut = temp_write(dir, "cut.json", small_trace, sizeof(small_trace) - 9);
+    const char *const both[] = {"--import", whole, cut, "--lenient", "--into", store, NULL};
+    const char *const count[] = {
+        store,
+        "--format",
+        "csv",
+        "--sql",
+        "SELECT session_id, source, count(*) AS n FROM event JOIN lane USING (lane_id)"
+        " JOIN session USING (session_id) GROUP BY session_id",
+        NULL};
+    const char *const again[] = {"--import", cut, "--into", store, NULL};
+    char wanted[512];
+    struct child_result result;
+
+    snprintf(wanted, sizeof(wanted), "%s: session 1\n%s: session 2\n", whole, cut);
+    check_output(both, wanted);
+    check_output(count, "session_id,source,n\n1,chrome,2\n2,chrome,1\n");
+    /* Damage without --lenient changes nothing. */
+    result = analyze(again);
+    assert_int_equal(result.status, 3);
+    CHECK_CONTAINS(result.err, "in the middle of the value");
+    child_result_deinit(&result);
+    check_output(count, "session_id,source,n\n1,chrome,2\n2,chrome,1\n");
+    free(cut);
+    free(whole);
+    free(store);
+    temp_destroy(&dir);
+}
+
+/* What comes through a pipe cannot be read twice. */
+static void reads_pipes(void **state)
+{
+    char *program = place_program("analyze/profile_analyze"), *command;
+    const char *argv[] = {"/bin/sh", "-c", NULL, NULL};
+    struct child_result result;
+
+    if (asprintf(&command,
+                 "printf '%%s' '%s' | gzip | '%s' /dev/stdin --format csv"
+                 " --sql 'SELECT name FROM op'",
+                 small_trace, program) < 0)
+        fail_msg("no memory");
+    argv[2] = command;
+    result = child_run(argv, NULL);
+    assert_string_equal(result.err, "");
+    assert_string_equal(result.out, "name\na\nb\n");
+    child_result_deinit(&result);
+    free(command);
+    free(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_right),
         cmocka_unit_test(self_times_add_up_to_pytorchs_total),
+        cmocka_unit_test(imports_stay_in_a_store),
+        cmocka_unit_test(reads_pipes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_analyze --import: files of other tools become sessions of a store that stays. */
+#ifndef OPTRACE_ANALYZE_IMPORT_FILES_H
+#define OPTRACE_ANALYZE_IMPORT_FILES_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "analyze/importer.h"
+
+/**
+ * Import files into a store, which is made when missing, and say on `out` which session each
+ * became.
+ *
+ * Each file is a transaction: when one fails, with -EBUSY where a daemon keeps the store, those
+ * before it stay and those after it are not read.
+ */
+int import_files(const char *const *paths, size_t path_count, const char *into,
+                 const struct import_options *options, FILE *out, struct diag *diag);
+
+#endif
