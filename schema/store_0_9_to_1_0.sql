@@ -88,6 +88,5 @@ CREATE TABLE op_stat (
     max_ns      INTEGER NOT NULL,
     kern_sum_ns INTEGER NOT NULL, -- of kern_ns, where known
     histogram   TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, see store.md
-    PRIMARY KEY (bucket_ns, start_ns, op_id, lane_kind)
-) WITHOUT ROWID;
-CREATE INDEX op_stat_by_op ON op_stat (op_id);
+    UNIQUE (op_id, lane_kind, bucket_ns, start_ns)
+);

@@ -67,16 +67,9 @@ static int parse_row(struct store *store, sqlite3_stmt *statement, struct rollup
     entry->min_ns = sqlite3_column_int64(statement, 2);
     entry->max_ns = sqlite3_column_int64(statement, 3);
     entry->kern_sum_ns = sqlite3_column_int64(statement, 4);
+    entry->rowid = sqlite3_column_int64(statement, 6);
     return store_histogram_parse(text ? text : "", (size_t)sqlite3_column_bytes(statement, 5),
                                  &entry->histogram, diag);
-}
-
-static void bind_key(sqlite3_stmt *statement, const struct rollup_entry *entry)
-{
-    sqlite3_bind_int64(statement, 1, ROLLUP_BUCKET_NS);
-    sqlite3_bind_int64(statement, 2, entry->start_ns);
-    sqlite3_bind_int64(statement, 3, entry->op_id);
-    sqlite3_bind_text(statement, 4, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
 }
 
 /* What the file holds for a new entry, if anything. */
@@ -85,14 +78,17 @@ static int read_row(struct store *store, struct rollup_entry *entry, struct diag
     sqlite3_stmt *statement;
     int code;
     int rc = store_statement(store, STORE_GET_STAT,
-                             "SELECT event_count,sum_ns,min_ns,max_ns,kern_sum_ns,histogram"
-                             " FROM op_stat WHERE bucket_ns=? AND start_ns=? AND op_id=?"
-                             " AND lane_kind=?",
+                             "SELECT event_count,sum_ns,min_ns,max_ns,kern_sum_ns,histogram,"
+                             "rowid FROM op_stat WHERE op_id=? AND lane_kind=? AND bucket_ns=?"
+                             " AND start_ns=?",
                              &statement, diag);
 
     if (rc < 0)
         return rc;
-    bind_key(statement, entry);
+    sqlite3_bind_int64(statement, 1, entry->op_id);
+    sqlite3_bind_text(statement, 2, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 3, ROLLUP_BUCKET_NS);
+    sqlite3_bind_int64(statement, 4, entry->start_ns);
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW)
         rc = parse_row(store, statement, entry, diag);
@@ -194,24 +190,45 @@ int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_
     return 0;
 }
 
-/* An update, not a replacement, leaves the index as it is. */
+/* The statement that writes an entry; all but the first four columns are bound by the caller. A row
+ * that is there is updated by its rowid: half the price of finding it by its key. */
+static int prepare_write(struct store *store, const struct rollup_entry *entry,
+                         sqlite3_stmt **out_statement, struct diag *diag)
+{
+    int rc;
+
+    if (entry->rowid) {
+        rc = store_statement(store, STORE_UPDATE_STAT,
+                             "UPDATE op_stat SET event_count=?5,sum_ns=?6,min_ns=?7,max_ns=?8,"
+                             "kern_sum_ns=?9,histogram=?10 WHERE rowid=?1",
+                             out_statement, diag);
+        if (rc == 0)
+            sqlite3_bind_int64(*out_statement, 1, entry->rowid);
+        return rc;
+    }
+    rc = store_statement(store, STORE_ADD_STAT,
+                         "INSERT INTO op_stat(bucket_ns,start_ns,op_id,lane_kind,event_count,"
+                         "sum_ns,min_ns,max_ns,kern_sum_ns,histogram)"
+                         " VALUES(?,?,?,?,?,?,?,?,?,?)",
+                         out_statement, diag);
+    if (rc < 0)
+        return rc;
+    sqlite3_bind_int64(*out_statement, 1, ROLLUP_BUCKET_NS);
+    sqlite3_bind_int64(*out_statement, 2, entry->start_ns);
+    sqlite3_bind_int64(*out_statement, 3, entry->op_id);
+    sqlite3_bind_text(*out_statement, 4, store_lane_kinds[entry->lane_kind], -1, SQLITE_STATIC);
+    return 0;
+}
+
 static int write_entry(struct store *store, struct rollup_entry *entry, struct diag *diag)
 {
     char *text = store->rollup.text;
     size_t length = store_histogram_format(&entry->histogram, text);
     sqlite3_stmt *statement;
-    int rc = store_statement(store, STORE_PUT_STAT,
-                             "INSERT INTO op_stat(bucket_ns,start_ns,op_id,lane_kind,event_count,"
-                             "sum_ns,min_ns,max_ns,kern_sum_ns,histogram)"
-                             " VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET"
-                             " event_count=excluded.event_count,sum_ns=excluded.sum_ns,"
-                             "min_ns=excluded.min_ns,max_ns=excluded.max_ns,"
-                             "kern_sum_ns=excluded.kern_sum_ns,histogram=excluded.histogram",
-                             &statement, diag);
+    int rc = prepare_write(store, entry, &statement, diag);
 
     if (rc < 0)
         return rc;
-    bind_key(statement, entry);
     sqlite3_bind_int64(statement, 5, entry->event_count);
     sqlite3_bind_int64(statement, 6, entry->sum_ns);
     sqlite3_bind_int64(statement, 7, entry->min_ns);
@@ -219,11 +236,13 @@ static int write_entry(struct store *store, struct rollup_entry *entry, struct d
     sqlite3_bind_int64(statement, 9, entry->kern_sum_ns);
     sqlite3_bind_text(statement, 10, text, (int)length, SQLITE_STATIC);
     rc = store_step(store, statement, "write", diag);
-    if (rc == 0) {
-        entry->is_dirty = false;
-        entry->idle_count = 0;
-    }
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (!entry->rowid)
+        entry->rowid = sqlite3_last_insert_rowid(store->db);
+    entry->is_dirty = false;
+    entry->idle_count = 0;
+    return 0;
 }
 
 /* Buckets gone by are not touched any more; one that is touched late is read again. */

@@ -20,6 +20,7 @@ enum {
 };
 
 struct rollup_entry {
+    int64_t rowid; /* in op_stat; 0: not written yet */
     int64_t op_id;
     int64_t start_ns; /* of the bucket */
     int64_t event_count, sum_ns, min_ns, max_ns, kern_sum_ns;
