@@ -166,14 +166,20 @@ static int open_for_reading(struct store *store, struct diag *diag)
                       diag);
 }
 
+/* The empty name is a file of its own that SQLite removes by itself, and writes to only when the
+ * cache is full: an import of any size keeps within it. */
 static int open_in_memory(struct store *store, struct diag *diag)
 {
-    int rc = open_database(
-        store, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, diag);
+    int rc = open_database(store, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diag);
 
     if (rc < 0)
         return rc;
-    rc = store_exec(store, "PRAGMA page_size = 32768", "open", diag);
+    rc = store_exec(store,
+                    "PRAGMA page_size = 32768;"
+                    "PRAGMA journal_mode = MEMORY;"
+                    "PRAGMA synchronous = OFF;"
+                    "PRAGMA cache_size = -65536;", /* KiB */
+                    "open", diag);
     return rc < 0 ? rc : store_create_schema(store, diag);
 }
 

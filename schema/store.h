@@ -36,7 +36,8 @@ struct sqlite3;
 enum store_mode {
     STORE_READ,   /* an existing store, read-only, also while it is written */
     STORE_WRITE,  /* made when missing, with the directories above; takes the writer's lock */
-    STORE_MEMORY, /* an empty store in memory, for importers; path is ignored, may be NULL */
+    STORE_MEMORY, /* an empty store that nobody else sees, for importers; what does not fit into 64
+                     MiB goes to a temporary file. path is ignored, may be NULL */
 };
 
 /**
