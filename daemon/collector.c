@@ -74,12 +74,20 @@ static void hand_over(struct collector *collector)
     collector->commits_soon = false;
 }
 
+/* While the store cannot be written, queueing more would only cost memory; at the end, the writer
+ * gives each batch one try. */
+static bool may_hand_over(const struct collector *collector)
+{
+    return writer_has_room(collector->writer) &&
+           (writer_trouble(collector->writer) == 0 || collector->is_stopping);
+}
+
 struct batch *collector_room(struct collector *collector)
 {
     schedule(collector);
     if (!batch_is_full(collector->open))
         return collector->open;
-    if (!writer_has_room(collector->writer)) {
+    if (!may_hand_over(collector)) {
         collector->lacks_room = true;
         return NULL;
     }
@@ -108,10 +116,12 @@ static void commit_when_due(struct collector *collector)
     struct batch *open = collector->open;
     uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
 
-    if (batch_is_empty(open) || !writer_has_room(collector->writer))
+    if (batch_is_empty(open))
         return;
     if (open->first_ns == 0)
         open->first_ns = now_ns;
+    if (!may_hand_over(collector))
+        return;
     if (collector->commits_soon || collector->is_stopping || batch_is_full(open) ||
         (now_ns - open->first_ns >= COMMIT_AGE_NS && !writer_is_busy(collector->writer)))
         hand_over(collector);

@@ -103,8 +103,6 @@ static int open_store(struct service *service, struct diag *diag)
     const char *path = service->settings->store_path;
     int rc = store_open(path, STORE_WRITE, &service->store, diag);
 
-    if (rc == 0)
-        rc = uv_loop_init(&service->loop);
     return rc < 0 ? rc
                   : collector_create(&service->loop, service->store, path, &events,
                                      &service->collector, diag);
@@ -122,43 +120,55 @@ static int start(struct service *service, struct diag *diag)
         rc = open_store(service, diag);
     if (rc == 0 && service->settings->log_path)
         rc = log_open(service->settings->log_path, diag);
-    if (rc < 0)
+    if (rc < 0) {
+        array_deinit(&fds.kept); /* the process ends, the service manager keeps them */
         return rc;
+    }
     adopt_rings(service, &fds);
     producer_group_init(&service->producers, &service->loop, service->collector,
                         (uint32_t)service->settings->level);
     service->producers.context = service;
     service->producers.on_left = on_left;
-    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+    rc = listener_start(&service->listener, &service->loop, &service->producers, diag);
+    for (size_t i = 0; rc == 0 && i < SIGNAL_COUNT; i++) {
         uv_signal_init(&service->loop, &service->signals[i]);
         service->signals[i].data = service;
         uv_signal_start(&service->signals[i], on_signal, numbers[i]);
     }
-    return listener_start(&service->listener, &service->loop, &service->producers, diag);
+    return rc;
+}
+
+/* After the loop, and after a start that failed halfway. */
+static void close_all(struct service *service)
+{
+    collector_destroy(&service->collector);
+    uv_run(&service->loop, UV_RUN_DEFAULT); /* handles that are being closed */
+    uv_loop_close(&service->loop);
+    producer_group_deinit(&service->producers);
+    store_close(&service->store);
+    listener_close(&service->listener);
 }
 
 int service_run(const struct settings *settings, int ready_fd, struct diag *diag)
 {
     struct service service = {.settings = settings, .listener = {.fd = -1, .lock_fd = -1}};
-    int rc;
+    int rc = uv_loop_init(&service.loop);
 
+    if (rc < 0)
+        return diag_set(diag, rc, "cannot make a loop: %s", uv_strerror(rc));
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk, see writer.h */
     rc = start(&service, diag);
-    if (rc < 0) { /* the process ends; only the socket's file would stay */
-        listener_close(&service.listener);
-        return rc;
+    if (rc == 0) {
+        process_write_pid(settings->pid_path);
+        notify_send("READY=1");
+        log_detail("ready: %s -> %s", settings->socket_path, settings->store_path);
+        if (ready_fd >= 0)
+            process_say_ready(ready_fd);
+        uv_run(&service.loop, UV_RUN_DEFAULT);
     }
-    process_write_pid(settings->pid_path);
-    notify_send("READY=1");
-    log_detail("ready: %s -> %s", settings->socket_path, settings->store_path);
-    if (ready_fd >= 0)
-        process_say_ready(ready_fd);
-    uv_run(&service.loop, UV_RUN_DEFAULT);
-    uv_loop_close(&service.loop);
-    producer_group_deinit(&service.producers);
-    store_close(&service.store);
-    listener_close(&service.listener);
-    process_remove_pid(settings->pid_path);
-    return 0;
+    close_all(&service);
+    if (rc == 0)
+        process_remove_pid(settings->pid_path);
+    return rc;
 }
