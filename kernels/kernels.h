@@ -24,6 +24,7 @@
 
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
+#include "kernels/index.h"
 #include "kernels/reduce.h"
 
 /** Declares the versions that are compiled once per instruction set. */
@@ -260,10 +261,10 @@ copy_fn copy_ref, copy_portable;
 typedef void fill_fn(void *y, const void *value, size_t element_bytes, size_t count);
 fill_fn fill_ref;
 
-enum kernel_pad_mode { KERNEL_PAD_CONSTANT, KERNEL_PAD_REFLECT, KERNEL_PAD_EDGE };
+enum kernel_pad_mode { KERNEL_PAD_CONSTANT, KERNEL_PAD_REFLECT, KERNEL_PAD_EDGE, KERNEL_PAD_WRAP };
 
 /** begin[i] elements before and the rest of y_dims[i] after x on axis i; negative begin cuts off.
- *  Reflect needs pads below x_dims[i]; edge and reflect need x_dims[i] >= 1. */
+ *  Reflect needs pads below x_dims[i]; edge, reflect and wrap need x_dims[i] >= 1. */
 struct kernel_pad {
     size_t element_bytes;
     enum kernel_pad_mode mode;
@@ -324,6 +325,19 @@ struct kernel_table {
     KERNEL_ENTRY(arg_reduce_fn, arg_reduce);
     KERNEL_ENTRY(normalize_fn, normalize);
     KERNEL_ENTRY(along_fn, along);
+    KERNEL_ENTRY(gather_elements_fn, gather_elements);
+    KERNEL_ENTRY(scatter_elements_fn, scatter_elements);
+    KERNEL_ENTRY(gather_nd_fn, gather_nd);
+    KERNEL_ENTRY(scatter_nd_fn, scatter_nd);
+    KERNEL_ENTRY(top_k_fn, top_k);
+    KERNEL_ENTRY(nonzero_fn, nonzero);
+    KERNEL_ENTRY(compress_fn, compress);
+    KERNEL_ENTRY(one_hot_fn, one_hot);
+    KERNEL_ENTRY(triangle_fn, triangle);
+    KERNEL_ENTRY(eye_fn, eye);
+    KERNEL_ENTRY(range_fn, range);
+    KERNEL_ENTRY(reverse_fn, reverse);
+    KERNEL_ENTRY(cache_write_fn, cache_write);
 };
 
 /** How much of this CPU a table may use. Each level holds the ones before it. */

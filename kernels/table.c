@@ -50,6 +50,19 @@ static void init_ref(struct kernel_table *table)
     USE(arg_reduce, arg_reduce, ref);
     USE(normalize, normalize, ref);
     USE(along, along, ref);
+    USE(gather_elements, gather_elements, ref);
+    USE(scatter_elements, scatter_elements, ref);
+    USE(gather_nd, gather_nd, ref);
+    USE(scatter_nd, scatter_nd, ref);
+    USE(top_k, top_k, ref);
+    USE(nonzero, nonzero, ref);
+    USE(compress, compress, ref);
+    USE(one_hot, one_hot, ref);
+    USE(triangle, triangle, ref);
+    USE(eye, eye, ref);
+    USE(range, range, ref);
+    USE(reverse, reverse, ref);
+    USE(cache_write, cache_write, ref);
 }
 
 /* Everything that is compiled once per instruction set. */

@@ -32,23 +32,29 @@ static const struct binder {
     {"CastLike", call_bind_cast, LAYOUT_SAME, 1},
     {"Ceil", call_bind_map, LAYOUT_SAME, 1},
     {"Celu", call_bind_map, LAYOUT_SAME, 1},
+    {"CenterCropPad", call_bind_center, LAYOUT_ROW_MAJOR, 1},
     {"Clip", call_bind_unary, LAYOUT_SAME, 1},
+    {"Compress", call_bind_compress, LAYOUT_ROW_MAJOR, 1},
     {"Concat", call_bind_concat, LAYOUT_ANY, 1},
     {"ConstantOfShape", call_bind_constant_of_shape, LAYOUT_ROW_MAJOR, 1},
     {"Conv", call_bind_conv, LAYOUT_ROW_MAJOR, 1},
     {"Cos", call_bind_map, LAYOUT_SAME, 1},
     {"Cosh", call_bind_map, LAYOUT_SAME, 1},
     {"CumSum", call_bind_cum_sum, LAYOUT_ROW_MAJOR, 1},
+    {"DepthToSpace", call_bind_blocks, LAYOUT_ROW_MAJOR, 1},
     {"Div", call_bind_binary, LAYOUT_ANY, 1},
-    {"Dropout", call_bind_view, LAYOUT_SAME, 1},
+    {"Dropout", call_bind_dropout, LAYOUT_SAME, 2},
     {"Elu", call_bind_map, LAYOUT_SAME, 1},
     {"Equal", call_bind_zip, LAYOUT_ANY, 1},
     {"Erf", call_bind_map, LAYOUT_SAME, 1},
     {"Exp", call_bind_map, LAYOUT_SAME, 1},
     {"Expand", call_bind_expand, LAYOUT_ROW_MAJOR, 1},
+    {"EyeLike", call_bind_eye, LAYOUT_ROW_MAJOR, 1},
     {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR, 1},
     {"Floor", call_bind_map, LAYOUT_SAME, 1},
     {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR, 1},
+    {"GatherElements", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
+    {"GatherND", call_bind_tuples, LAYOUT_ROW_MAJOR, 1},
     {"Gelu", call_bind_map, LAYOUT_SAME, 1},
     {"Gemm", call_bind_gemm, LAYOUT_ROW_MAJOR, 1},
     {"GlobalAveragePool", call_bind_pool, LAYOUT_IMAGE, 1},
@@ -81,12 +87,15 @@ static const struct binder {
     {"Mod", call_bind_zip, LAYOUT_ANY, 1},
     {"Mul", call_bind_binary, LAYOUT_ANY, 1},
     {"Neg", call_bind_map, LAYOUT_SAME, 1},
+    {"NonZero", call_bind_nonzero, LAYOUT_ROW_MAJOR, 1},
     {"Not", call_bind_map, LAYOUT_SAME, 1},
+    {"OneHot", call_bind_one_hot, LAYOUT_ROW_MAJOR, 1},
     {"Or", call_bind_zip, LAYOUT_ANY, 1},
     {"PRelu", call_bind_zip, LAYOUT_ANY, 1},
     {"Pad", call_bind_pad, LAYOUT_ROW_MAJOR, 1},
     {"Pow", call_bind_zip, LAYOUT_ANY, 1},
     {"RMSNormalization", call_bind_layer_norm, LAYOUT_ROW_MAJOR, 1},
+    {"Range", call_bind_range, LAYOUT_ROW_MAJOR, 1},
     {"Reciprocal", call_bind_map, LAYOUT_SAME, 1},
     {"ReduceL1", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
     {"ReduceL2", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
@@ -100,7 +109,11 @@ static const struct binder {
     {"ReduceSumSquare", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
     {"Relu", call_bind_unary, LAYOUT_SAME, 1},
     {"Reshape", call_bind_view, LAYOUT_ROW_MAJOR, 1},
+    {"ReverseSequence", call_bind_reverse, LAYOUT_ROW_MAJOR, 1},
     {"Round", call_bind_map, LAYOUT_SAME, 1},
+    {"Scatter", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
+    {"ScatterElements", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
+    {"ScatterND", call_bind_tuples, LAYOUT_ROW_MAJOR, 1},
     {"Selu", call_bind_map, LAYOUT_SAME, 1},
     {"Shape", call_bind_shape, LAYOUT_ROW_MAJOR, 1},
     {"Shrink", call_bind_map, LAYOUT_SAME, 1},
@@ -108,10 +121,13 @@ static const struct binder {
     {"Sign", call_bind_map, LAYOUT_SAME, 1},
     {"Sin", call_bind_map, LAYOUT_SAME, 1},
     {"Sinh", call_bind_map, LAYOUT_SAME, 1},
+    {"Size", call_bind_size, LAYOUT_ROW_MAJOR, 1},
     {"Slice", call_bind_slice, LAYOUT_ANY, 1},
     {"Softmax", call_bind_softmax, LAYOUT_ROW_MAJOR, 1},
     {"Softplus", call_bind_map, LAYOUT_SAME, 1},
     {"Softsign", call_bind_map, LAYOUT_SAME, 1},
+    {"SpaceToDepth", call_bind_blocks, LAYOUT_ROW_MAJOR, 1},
+    {"Split", call_bind_split, LAYOUT_ROW_MAJOR, UINT32_MAX},
     {"Sqrt", call_bind_map, LAYOUT_SAME, 1},
     {"Squeeze", call_bind_view, LAYOUT_ROW_MAJOR, 1},
     {"Sub", call_bind_binary, LAYOUT_ANY, 1},
@@ -119,9 +135,12 @@ static const struct binder {
     {"Swish", call_bind_map, LAYOUT_SAME, 1},
     {"Tan", call_bind_map, LAYOUT_SAME, 1},
     {"Tanh", call_bind_unary, LAYOUT_SAME, 1},
+    {"TensorScatter", call_bind_cache_write, LAYOUT_ROW_MAJOR, 1},
     {"ThresholdedRelu", call_bind_map, LAYOUT_SAME, 1},
     {"Tile", call_bind_tile, LAYOUT_ROW_MAJOR, 1},
+    {"TopK", call_bind_top_k, LAYOUT_ROW_MAJOR, 2},
     {"Transpose", call_bind_transpose, LAYOUT_ANY, 1},
+    {"Trilu", call_bind_triangle, LAYOUT_ROW_MAJOR, 1},
     {"Unsqueeze", call_bind_view, LAYOUT_ROW_MAJOR, 1},
     {"Where", call_bind_where, LAYOUT_ROW_MAJOR, 1},
     {"Xor", call_bind_zip, LAYOUT_ANY, 1},
@@ -137,11 +156,19 @@ static const struct binder *find_binder(const struct node *node)
     return NULL;
 }
 
+bool call_is_read(const struct node *node, uint32_t output)
+{
+    const struct value *value = node_output(node, output);
+
+    return value && (value->consumer_count || value->is_output);
+}
+
 bool call_is_view(const struct node *node)
 {
     const struct binder *binder = find_binder(node);
 
-    return binder && binder->bind == call_bind_view;
+    return binder && (binder->bind == call_bind_view ||
+                      (binder->bind == call_bind_dropout && !call_is_read(node, 1)));
 }
 
 enum layout_need call_layout_need(const struct node *node)

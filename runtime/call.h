@@ -113,6 +113,13 @@ call_bind_fn call_bind_clip_any, call_bind_map, call_bind_zip, call_bind_zip_man
 call_bind_fn call_bind_reduce, call_bind_arg, call_bind_softmax_any, call_bind_lp_norm,
     call_bind_cum_sum, call_bind_layer_norm, call_bind_group_norm,
     call_bind_mean_variance; /* call_reduce.c, call_normalize.c */
+call_bind_fn call_bind_elements, call_bind_tuples, call_bind_top_k, call_bind_nonzero,
+    call_bind_compress, call_bind_one_hot, call_bind_reverse, call_bind_cache_write,
+    call_bind_triangle, call_bind_range, call_bind_eye, call_bind_size, call_bind_split,
+    call_bind_blocks, call_bind_center, call_bind_dropout; /* call_index.c, call_make.c */
+
+/** Whether somebody reads an output of the node. */
+bool call_is_read(const struct node *node, uint32_t output);
 
 /** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
 int call_refuse(const struct call_request *request, int error, const char *format, ...)

@@ -11,6 +11,7 @@
 struct pad_params {
     pad_fn *fn;
     uint64_t value; /* room for one element of any dtype */
+    bool has_input; /* the element is input 2, read on each run */
     struct kernel_pad shape;
 };
 
@@ -18,7 +19,7 @@ static int run_pad(const struct call *call)
 {
     const struct pad_params *p = call->params;
 
-    p->fn(call->outputs[0], call->inputs[0], &p->value, &p->shape);
+    p->fn(call->outputs[0], call->inputs[0], p->has_input ? call->inputs[2] : &p->value, &p->shape);
     return 0;
 }
 
@@ -32,6 +33,8 @@ static int pad_mode(const struct call_request *request, enum kernel_pad_mode *ou
         *out = KERNEL_PAD_REFLECT;
     else if (strcmp(mode, "edge") == 0)
         *out = KERNEL_PAD_EDGE;
+    else if (strcmp(mode, "wrap") == 0)
+        *out = KERNEL_PAD_WRAP;
     else
         return call_refuse(request, -ENOTSUP, "no kernel for mode \"%s\"", mode);
     return 0;
@@ -65,7 +68,7 @@ static int pad_sizes(const struct call_request *request, struct kernel_pad *shap
     for (int i = 0; i < x->rank; i++) {
         int64_t begin = shape->begin[i], dim = x->dims[i];
         bool reaches = shape->mode == KERNEL_PAD_CONSTANT || (begin <= 0 && ends[i] <= 0) ||
-                       (shape->mode == KERNEL_PAD_EDGE && dim > 0) ||
+                       (shape->mode != KERNEL_PAD_REFLECT && dim > 0) ||
                        (begin < dim && ends[i] < dim);
 
         if (begin > y->dims[i] || begin < -dim || ends[i] != y->dims[i] - dim - begin || !reaches)
@@ -94,9 +97,6 @@ static int pad_value(const struct call_request *request, uint64_t *out)
     }
     if (value->dtype != dtype || shape_elements(&value->shape) != 1)
         return call_refuse(request, -EINVAL, "the value is not one element of the input's dtype");
-    if (!value->data)
-        return call_refuse(request, -ENOTSUP, "the value is not known before the run");
-    memcpy(out, value->data, dtype_bytes(dtype));
     return 0;
 }
 
@@ -120,6 +120,7 @@ int call_bind_pad(const struct call_request *request, struct call *call)
         rc = pad_sizes(request, &p->shape);
     if (rc == 0)
         rc = pad_value(request, &p->value);
+    p->has_input = call_input(request, 2) != NULL;
     return rc;
 }
 

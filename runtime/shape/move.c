@@ -225,7 +225,7 @@ int shape_pad(struct infer *infer)
     if (rc == 0 && (pads == NULL || count != 2 * axis_count))
         rc = infer_fail(infer, "it has %zu pads for %zu dimensions", count, axis_count);
     if (rc == 0 && strcmp(mode, "constant") != 0 && strcmp(mode, "edge") != 0 &&
-        strcmp(mode, "reflect") != 0)
+        strcmp(mode, "reflect") != 0 && strcmp(mode, "wrap") != 0)
         rc = infer_unsupported(infer, "mode '%s' is not supported", mode);
     for (size_t i = 0; rc == 0 && i < axis_count; i++) {
         int64_t before = pads[i];

@@ -192,6 +192,99 @@ static const struct example reduce[] = {
     {"MeanVarianceNormalization", 13, "x:f32 1,1,1,2=1,3", "", "f32 1,1,1,2", {-1, 1}, 0},
 };
 
+static const struct example index_examples[] = {
+    {"GatherElements",
+     13,
+     "x:i8 2,2=1,2,3,4;i:i32 2,2=0,0,-1,0",
+     "axis=1",
+     "i8 2,2",
+     {1, 1, 4, 3},
+     0},
+    {"ScatterElements", 18, "x:f32=1,2,3;i:i64=1,-3;u:f32=9,8", "", "f32 3", {8, 9, 3}, 0},
+    {"ScatterElements",
+     18,
+     "x:u8=1,2,3;i:i64=1,1;u:u8=9,8",
+     "reduction='max'",
+     "u8 3",
+     {1, 9, 3},
+     0},
+    {"ScatterElements",
+     16,
+     "x:f16=1,2,3;i:i64=1,1;u:f16=9,8",
+     "reduction='add'",
+     "f16 3",
+     {1, 19, 3},
+     0},
+    {"GatherND", 12, "x:f64 2,2=1,2,3,4;i:i64 2,1=1,0", "batch_dims=1", "f64 2", {2, 3}, 0},
+    {"GatherND", 11, "x:i64 2,2=1,2,3,4;i:i64 1,1=-1", "", "i64 1,2", {3, 4}, 0},
+    {"ScatterND",
+     16,
+     "x:i32 2,2=1,2,3,4;i:i64 1,1=1;u:i32 1,2=5,6",
+     "reduction='mul'",
+     "i32 2,2",
+     {1, 2, 15, 24},
+     0},
+    {"TopK", 11, "x:f32 1,4=3,9,9,1;k:i64=3", "", "f32 1,3", {9, 9, 3}, 0},
+    {"TopK", 11, "x:i64 4=3,9,9,1;k:i64=2", "largest=0", "i64 2", {3, 0}, 1},
+    {"TopK", 1, "x:f32 4=3,9,8,1", "k=2", "i64 2", {1, 2}, 1},
+    {"NonZero", 13, "x:bool 2,2=1,0,1,1", "", "i64 2,3", {0, 1, 1, 0, 0, 1}, 0},
+    {"Compress", 11, "x:f32 2,2=1,2,3,4;c:bool=0,1", "axis=1", "f32 2,1", {2, 4}, 0},
+    {"Compress", 11, "x:f32 2,2=1,2,3,4;c:bool=0,1,1", "", "f32 2", {2, 3}, 0},
+    {"OneHot", 11, "i:f32=1,-1,7;d:i32=2;v:i8=5,6", "axis=0", "i8 2,3", {5, 5, 5, 6, 6, 5}, 0},
+    {"ReverseSequence", 10, "x:i32 2,2=1,2,3,4;n:i64=2,1", "", "i32 2,2", {3, 2, 1, 4}, 0},
+    {"TensorScatter",
+     24,
+     "x:f32 1,3,1=1,2,3;u:f32 1,2,1=8,9;i:i64=2",
+     "mode='circular'",
+     "f32 1,3,1",
+     {9, 2, 8},
+     0},
+    {"Trilu", 14, "x:i64 2,2=1,2,3,4;k:i64 =1", "", "i64 2,2", {0, 2, 0, 0}, 0},
+    {"Trilu", 14, "x:bool 2,2=1,1,1,1", "upper=0", "bool 2,2", {1, 0, 1, 1}, 0},
+};
+
+static const struct example make[] = {
+    {"Range", 11, "s:i32 =10;e:i32 =4;d:i32 =-2", "", "i32 3", {10, 8, 6}, 0},
+    {"Range", 11, "s:f32 =1;e:f32 =2;d:f32 =0.25", "", "f32 4", {1, 1.25, 1.5, 1.75}, 0},
+    {"EyeLike", 22, "x:i32 2,3=0,0,0,0,0,0", "k=1 dtype=1", "f32 2,3", {0, 1, 0, 0, 0, 1}, 0},
+    {"Size", 13, "x:u8 2,3=0,0,0,0,0,0", "", "i64", {6}, 0},
+    {"Split", 18, "x:f32=1,2,3,4,5", "num_outputs=2", "f32 2", {4, 5}, 1},
+    {"Split", 13, "x:f32 2,3=1,2,3,4,5,6;s:i64=1,2", "axis=1", "f32 2,2", {2, 3, 5, 6}, 1},
+    {"Split", 11, "x:i8=1,2,3", "split=[2,1]", "i8 1", {3}, 1},
+    {"DepthToSpace",
+     13,
+     "x:f32 1,4,1,2=1,2,3,4,5,6,7,8",
+     "blocksize=2",
+     "f32 1,1,2,4",
+     {1, 3, 2, 4, 5, 7, 6, 8},
+     0},
+    {"DepthToSpace",
+     13,
+     "x:f32 1,8,1,1=1,2,3,4,5,6,7,8",
+     "blocksize=2 mode='CRD'",
+     "f32 1,2,2,2",
+     {1, 2, 3, 4, 5, 6, 7, 8},
+     0},
+    {"DepthToSpace",
+     13,
+     "x:f32 1,8,1,1=1,2,3,4,5,6,7,8",
+     "blocksize=2",
+     "f32 1,2,2,2",
+     {1, 3, 5, 7, 2, 4, 6, 8},
+     0},
+    {"SpaceToDepth",
+     13,
+     "x:f32 1,1,2,4=1,3,2,4,5,7,6,8",
+     "blocksize=2",
+     "f32 1,4,1,2",
+     {1, 2, 3, 4, 5, 6, 7, 8},
+     0},
+    {"CenterCropPad", 18, "x:i64 2,4=1,2,3,4,5,6,7,8;s:i64=3,1", "", "i64 3,1", {2, 6, 0}, 0},
+    {"CenterCropPad", 18, "x:i64 1,4=1,2,3,4;s:i64=5", "axes=[1]", "i64 1,5", {1, 2, 3, 4, 0}, 0},
+    {"Dropout", 13, "x:f32=3,4", "", "bool 2", {1, 1}, 1},
+    {"Pad", 19, "x:i32=1,2,3;p:i64=2,1", "mode='wrap'", "i32 6", {2, 3, 1, 2, 3, 1}, 0},
+};
+
 static void check_all(const struct example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -205,12 +298,16 @@ static void check_all(const struct example *examples, size_t count)
     }
 
 GROUP(elementwise)
+GROUP(index_examples)
+GROUP(make)
 GROUP(reduce)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elementwise_operators),
+        cmocka_unit_test(index_examples_operators),
+        cmocka_unit_test(make_operators),
         cmocka_unit_test(reduce_operators),
     };
 

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of the kernels that pick and place by index: what is gathered is looked up by hand, what is
+ * scattered is gathered again. */
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+static size_t product(const int64_t *dims, int rank)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < rank; i++)
+        count *= (size_t)dims[i];
+    return count;
+}
+
+/* In [-limit, limit), of either type of index. */
+static void *random_indices(struct test *test, enum kernel_dtype type, size_t count, int64_t limit)
+{
+    int64_t *wide = test_input_bytes(test, count * sizeof(*wide));
+    void *indices = test_input_bytes(test, count * kernel_dtype_bytes(type));
+
+    for (size_t i = 0; i < count; i++)
+        wide[i] = test_range(test, -limit, limit - 1);
+    cast_ref(indices, type, wide, KERNEL_I64, count);
+    return indices;
+}
+
+static enum kernel_dtype random_index_type(struct test *test)
+{
+    return test_chance(test, 2) ? KERNEL_I32 : KERNEL_I64;
+}
+
+static int64_t index_of(const void *indices, enum kernel_dtype type, size_t i, int64_t limit)
+{
+    int64_t index =
+        type == KERNEL_I32 ? ((const int32_t *)indices)[i] : ((const int64_t *)indices)[i];
+
+    return index < 0 ? index + limit : index;
+}
+
+static void random_elements(struct test *test, struct kernel_elements *s)
+{
+    *s = (struct kernel_elements){.dtype = KERNEL_F32,
+                                  .index_type = random_index_type(test),
+                                  .rank = (int)test_range(test, 1, 4)};
+    s->axis = (int)test_range(test, 0, s->rank - 1);
+    for (int i = 0; i < s->rank; i++) {
+        s->x_dims[i] = test_range(test, 1, 6);
+        s->dims[i] = test_range(test, 0, i == s->axis ? 8 : s->x_dims[i]);
+    }
+}
+
+/* Where element i of the indices points in x. */
+static size_t element_at(size_t i, int64_t index, const struct kernel_elements *s)
+{
+    size_t place = 0, stride = 1;
+
+    for (int axis = s->rank - 1; axis >= 0; axis--) {
+        size_t at = i % (size_t)s->dims[axis];
+
+        place += (axis == s->axis ? (size_t)index : at) * stride;
+        stride *= (size_t)s->x_dims[axis];
+        i /= (size_t)s->dims[axis];
+    }
+    return place;
+}
+
+static void check_elements(struct test *test, const struct kernel_table *table, bool is_gather)
+{
+    struct kernel_elements s;
+    size_t count, x_count;
+    float *x, *updates, *want, *got;
+    void *indices;
+    int rc;
+
+    random_elements(test, &s);
+    s.op = is_gather || test_chance(test, 2) ? SCATTER_SET : SCATTER_ADD;
+    count = product(s.dims, s.rank);
+    x_count = product(s.x_dims, s.rank);
+    x = test_input(test, x_count);
+    updates = test_input(test, count);
+    indices = random_indices(test, s.index_type, count, s.x_dims[s.axis]);
+    want = test_output(test, (is_gather ? count : x_count) * sizeof(*want));
+    got = test_output(test, (is_gather ? count : x_count) * sizeof(*got));
+    test_describe(test, "rank %d, axis %d, %zu of %zu", s.rank, s.axis, count, x_count);
+    if (!is_gather)
+        memcpy(want, x, x_count * sizeof(*want));
+    for (size_t i = 0; i < count; i++) {
+        size_t at = element_at(i, index_of(indices, s.index_type, i, s.x_dims[s.axis]), &s);
+
+        if (is_gather)
+            want[i] = x[at];
+        else
+            want[at] = s.op == SCATTER_ADD ? want[at] + updates[i] : updates[i];
+    }
+    TEST_RUN(test, TEST_NEW,
+             rc = is_gather ? table->gather_elements.fn(got, x, indices, &s)
+                            : table->scatter_elements.fn(got, x, indices, updates, &s));
+    if (rc < 0)
+        test_fail(test, "refused indices that are in range");
+    test_compare_bytes(test, got, want, (is_gather ? count : x_count) * sizeof(*got));
+}
+
+static void check_gather_elements(struct test *test, const struct kernel_table *table)
+{
+    check_elements(test, table, true);
+}
+
+static void check_scatter_elements(struct test *test, const struct kernel_table *table)
+{
+    check_elements(test, table, false);
+}
+
+static void check_tuples(struct test *test, const struct kernel_table *table, bool is_gather)
+{
+    struct kernel_tuples s = {.dtype = KERNEL_I64,
+                              .index_type = random_index_type(test),
+                              .batch = is_gather ? test_range(test, 1, 3) : 1,
+                              .tuples = test_range(test, 0, 9),
+                              .depth = (int)test_range(test, 0, 3),
+                              .slice = test_range(test, 1, 5)};
+    size_t tuples = (size_t)(s.batch * s.tuples), slices, bytes;
+    int64_t *x, *updates, *want, *got;
+    void *indices;
+    int rc;
+
+    for (int i = 0; i < s.depth; i++)
+        s.dims[i] = 4;
+    slices = product(s.dims, s.depth);
+    bytes = (size_t)s.slice * sizeof(*x);
+    x = test_input_bytes(test, (size_t)s.batch * slices * bytes);
+    updates = test_input_bytes(test, tuples * bytes);
+    indices = random_indices(test, s.index_type, tuples * (size_t)s.depth, 4);
+    want = test_output(test, (is_gather ? tuples : slices) * bytes);
+    got = test_output(test, (is_gather ? tuples : slices) * bytes);
+    test_describe(test, "%zu tuples of %d, slices of %lld", tuples, s.depth, (long long)s.slice);
+    if (!is_gather)
+        memcpy(want, x, slices * bytes);
+    for (size_t i = 0; i < tuples; i++) {
+        size_t at = 0;
+
+        for (int d = 0; d < s.depth; d++)
+            at = at * 4 +
+                 (size_t)index_of(indices, s.index_type, i * (size_t)s.depth + (size_t)d, 4);
+        if (is_gather)
+            memcpy((char *)want + i * bytes,
+                   (char *)x + (i / (size_t)s.tuples * slices + at) * bytes, bytes);
+        else
+            memcpy((char *)want + at * bytes, (char *)updates + i * bytes, bytes);
+    }
+    TEST_RUN(test, TEST_NEW,
+             rc = is_gather ? table->gather_nd.fn(got, x, indices, &s)
+                            : table->scatter_nd.fn(got, x, indices, updates, &s));
+    if (rc < 0)
+        test_fail(test, "refused indices that are in range");
+    test_compare_bytes(test, got, want, (is_gather ? tuples : slices) * bytes);
+}
+
+static void check_gather_nd(struct test *test, const struct kernel_table *table)
+{
+    check_tuples(test, table, true);
+}
+
+static void check_scatter_nd(struct test *test, const struct kernel_table *table)
+{
+    check_tuples(test, table, false);
+}
+
+/* In order, from the input, each place once, and nothing better left out. */
+static void check_top_k(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_top_k s = {.dtype = KERNEL_I8,
+                             .outer = test_range(test, 0, 4),
+                             .axis = test_range(test, 0, 30),
+                             .inner = test_range(test, 1, 5),
+                             .is_smallest = test_chance(test, 2)};
+    size_t lines = (size_t)(s.outer * s.inner), got_count;
+    int8_t *x = test_input_bytes(test, lines * (size_t)s.axis), *values;
+    int64_t *indices;
+
+    s.k = test_range(test, 0, s.axis);
+    got_count = lines * (size_t)s.k;
+    values = test_output(test, got_count);
+    indices = test_output(test, got_count * sizeof(*indices));
+    test_describe(test, "%lld of %lldx%lldx%lld", (long long)s.k, (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner);
+    for (size_t i = 0; i < lines * (size_t)s.axis; i++)
+        x[i] = (int8_t)(x[i] / 16);
+    TEST_RUN(test, TEST_NEW, table->top_k.fn(values, indices, x, &s));
+    for (size_t line = 0; line < lines; line++) {
+        size_t o = line / (size_t)s.inner, i = line % (size_t)s.inner;
+        const int8_t *in = x + o * (size_t)(s.axis * s.inner) + i;
+        size_t out = o * (size_t)(s.k * s.inner) + i;
+
+        for (int64_t k = 0; k < s.k; k++, out += (size_t)s.inner) {
+            int64_t better = 0;
+            int here = s.is_smallest ? -values[out] : values[out];
+
+            for (int64_t j = 0; j < s.axis; j++) {
+                int there = s.is_smallest ? -in[j * s.inner] : in[j * s.inner];
+
+                better += there > here || (there == here && j < indices[out]);
+            }
+            if (indices[out] < 0 || indices[out] >= s.axis ||
+                in[indices[out] * s.inner] != values[out] || better != k)
+                test_fail(test, "line %zu: the wrong element at place %lld", line, (long long)k);
+        }
+    }
+}
+
+static void check_nonzero(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_nonzero s = {.dtype = KERNEL_F32, .rank = (int)test_range(test, 1, 4)};
+    size_t count, found = 0;
+    int64_t *got;
+    float *x;
+
+    for (int i = 0; i < s.rank; i++)
+        s.dims[i] = test_range(test, 1, 6);
+    count = product(s.dims, s.rank);
+    x = test_input(test, count);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = test_chance(test, 2) ? 0.0f : x[i];
+        s.count += x[i] != 0.0f;
+    }
+    got = test_output(test, (size_t)(s.rank * s.count) * sizeof(*got));
+    test_describe(test, "rank %d, %lld of %zu", s.rank, (long long)s.count, count);
+    TEST_RUN(test, TEST_NEW, (void)table->nonzero.fn(got, x, &s));
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+
+        if (x[i] == 0.0f)
+            continue;
+        for (int axis = 0; axis < s.rank; axis++)
+            at = at * (size_t)s.dims[axis] + (size_t)got[(size_t)(axis * s.count) + found];
+        if (at != i)
+            test_fail(test, "element %zu is not found in its place", i);
+        found++;
+    }
+    s.count++;
+    if (s.count <= (int64_t)count &&
+        table->nonzero.fn(test_output(test, (size_t)(s.rank * s.count) * sizeof(*got)), x, &s) == 0)
+        test_fail(test, "did not notice that there are fewer");
+}
+
+static void check_compress(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_compress s = {.outer = test_range(test, 0, 4),
+                                .axis = test_range(test, 1, 9),
+                                .inner_bytes = test_range(test, 1, 9)};
+    uint8_t *condition, *x, *want, *got;
+    size_t bytes, next = 0;
+
+    s.conditions = test_range(test, 0, s.axis + 3);
+    condition = test_input_bytes(test, (size_t)s.conditions);
+    for (int64_t i = 0; i < s.conditions; i++) {
+        condition[i] &= 1;
+        s.count += condition[i] && i < s.axis;
+    }
+    x = test_input_bytes(test, (size_t)(s.outer * s.axis * s.inner_bytes));
+    bytes = (size_t)(s.outer * s.count * s.inner_bytes);
+    want = test_output(test, bytes);
+    got = test_output(test, bytes);
+    test_describe(test, "%lldx%lldx%lld, %lld stay", (long long)s.outer, (long long)s.axis,
+                  (long long)s.inner_bytes, (long long)s.count);
+    for (int64_t i = 0; i < s.outer * s.axis * s.inner_bytes; i++) {
+        int64_t at = i / s.inner_bytes % s.axis;
+
+        if (at < s.conditions && condition[at])
+            want[next++] = x[i];
+    }
+    TEST_RUN(test, TEST_NEW, (void)table->compress.fn(got, x, condition, &s));
+    test_compare_bytes(test, got, want, bytes);
+}
+
+static void check_one_hot(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_one_hot s = {.index_type = KERNEL_I64,
+                               .element_bytes = 2,
+                               .outer = test_range(test, 0, 5),
+                               .depth = test_range(test, 0, 7),
+                               .inner = test_range(test, 1, 5)};
+    size_t count = (size_t)(s.outer * s.depth * s.inner);
+    int64_t *indices = random_indices(test, KERNEL_I64, (size_t)(s.outer * s.inner), 9);
+    uint16_t values[2] = {7, 9}, *want = test_output(test, count * 2);
+    uint16_t *got = test_output(test, count * 2);
+
+    test_describe(test, "%lldx%lldx%lld", (long long)s.outer, (long long)s.depth,
+                  (long long)s.inner);
+    for (size_t i = 0; i < count; i++)
+        want[i] = values[0];
+    for (int64_t i = 0; i < s.outer * s.inner; i++) {
+        int64_t index = indices[i] < 0 ? indices[i] + s.depth : indices[i];
+
+        if (index >= 0 && index < s.depth)
+            want[(i / s.inner * s.depth + index) * s.inner + i % s.inner] = values[1];
+    }
+    TEST_RUN(test, TEST_NEW, table->one_hot.fn(got, indices, values, &s));
+    test_compare_bytes(test, got, want, count * 2);
+}
+
+static void check_triangle(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_triangle s = {.element_bytes = 1,
+                                .batch = test_range(test, 0, 3),
+                                .rows = test_range(test, 1, 8),
+                                .cols = test_range(test, 1, 8),
+                                .is_upper = test_chance(test, 2)};
+    size_t count = (size_t)(s.batch * s.rows * s.cols);
+    int64_t k = test_range(test, -9, 9);
+    uint8_t *x = test_input_bytes(test, count), *want = test_output(test, count);
+    uint8_t *got = test_output(test, count);
+    uint8_t *p = want;
+
+    test_describe(test, "%lldx%lldx%lld, diagonal %lld", (long long)s.batch, (long long)s.rows,
+                  (long long)s.cols, (long long)k);
+    for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t r = 0; r < s.rows; r++)
+            for (int64_t c = 0; c < s.cols; c++, p++)
+                *p = (s.is_upper ? c >= r + k : c <= r + k) ? x[p - want] : 0;
+    TEST_RUN(test, TEST_NEW, table->triangle.fn(got, x, k, &s));
+    test_compare_bytes(test, got, want, count);
+}
+
+/* Reversing twice gives what was there. */
+static void check_reverse(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_reverse s = {.batch = test_range(test, 1, 5),
+                               .time = test_range(test, 1, 9),
+                               .inner_bytes = test_range(test, 1, 9),
+                               .is_time_first = test_chance(test, 2)};
+    size_t bytes = (size_t)(s.batch * s.time * s.inner_bytes);
+    uint8_t *x = test_input_bytes(test, bytes), *once = test_output(test, bytes);
+    uint8_t *twice = test_output(test, bytes);
+    int64_t lengths[5];
+
+    test_describe(test, "%lld sequences of %lld", (long long)s.batch, (long long)s.time);
+    for (int64_t b = 0; b < s.batch; b++)
+        lengths[b] = test_range(test, 0, s.time);
+    TEST_RUN(test, TEST_NEW, (void)table->reverse.fn(once, x, lengths, &s));
+    (void)table->reverse.fn(twice, once, lengths, &s);
+    test_compare_bytes(test, twice, x, bytes);
+    if (lengths[0] > 0 &&
+        memcmp(once, x + (lengths[0] - 1) * s.inner_bytes * (s.is_time_first ? s.batch : 1),
+               (size_t)s.inner_bytes) != 0)
+        test_fail(test, "the last step of the first sequence is not its first one");
+}
+
+static void check_cache_write(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_cache_write s = {.batch = test_range(test, 1, 3),
+                                   .outer = test_range(test, 1, 3),
+                                   .places = test_range(test, 1, 9),
+                                   .inner_bytes = test_range(test, 1, 5),
+                                   .is_circular = test_chance(test, 2)};
+    size_t bytes, inner = (size_t)s.inner_bytes;
+    uint8_t *cache, *update, *want, *got;
+    int64_t at[3];
+
+    s.steps = test_range(test, 0, s.places);
+    bytes = (size_t)(s.batch * s.outer * s.places) * inner;
+    cache = test_input_bytes(test, bytes);
+    update = test_input_bytes(test, (size_t)(s.batch * s.outer * s.steps) * inner);
+    want = test_output(test, bytes);
+    got = test_output(test, bytes);
+    test_describe(test, "%lld of %lld places", (long long)s.steps, (long long)s.places);
+    memcpy(want, cache, bytes);
+    for (int64_t b = 0; b < s.batch; b++)
+        at[b] = test_range(test, 0, s.is_circular ? s.places : s.places - s.steps);
+    for (int64_t row = 0; row < s.batch * s.outer; row++)
+        for (int64_t i = 0; i < s.steps; i++)
+            memcpy(want + (size_t)(row * s.places + (at[row / s.outer] + i) % s.places) * inner,
+                   update + (size_t)(row * s.steps + i) * inner, inner);
+    TEST_RUN(test, TEST_NEW, (void)table->cache_write.fn(got, cache, update, at, &s));
+    test_compare_bytes(test, got, want, bytes);
+}
+
+const struct test_op test_ops_index[] = {
+    {"cache_write", check_cache_write, offsetof(struct kernel_table, cache_write)},
+    {"compress", check_compress, offsetof(struct kernel_table, compress)},
+    {"gather_elements", check_gather_elements, offsetof(struct kernel_table, gather_elements)},
+    {"gather_nd", check_gather_nd, offsetof(struct kernel_table, gather_nd)},
+    {"nonzero", check_nonzero, offsetof(struct kernel_table, nonzero)},
+    {"one_hot", check_one_hot, offsetof(struct kernel_table, one_hot)},
+    {"reverse", check_reverse, offsetof(struct kernel_table, reverse)},
+    {"scatter_elements", check_scatter_elements, offsetof(struct kernel_table, scatter_elements)},
+    {"scatter_nd", check_scatter_nd, offsetof(struct kernel_table, scatter_nd)},
+    {"top_k", check_top_k, offsetof(struct kernel_table, top_k)},
+    {"triangle", check_triangle, offsetof(struct kernel_table, triangle)},
+};
+const size_t test_ops_index_count = sizeof(test_ops_index) / sizeof(test_ops_index[0]);
