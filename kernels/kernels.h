@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/attention.h"
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
@@ -325,6 +326,8 @@ struct kernel_table {
     KERNEL_ENTRY(arg_reduce_fn, arg_reduce);
     KERNEL_ENTRY(normalize_fn, normalize);
     KERNEL_ENTRY(along_fn, along);
+    KERNEL_ENTRY(attention_fn, attention);
+    KERNEL_ENTRY(rotary_fn, rotary);
     KERNEL_ENTRY(gather_elements_fn, gather_elements);
     KERNEL_ENTRY(scatter_elements_fn, scatter_elements);
     KERNEL_ENTRY(gather_nd_fn, gather_nd);

@@ -50,6 +50,8 @@ static void init_ref(struct kernel_table *table)
     USE(arg_reduce, arg_reduce, ref);
     USE(normalize, normalize, ref);
     USE(along, along, ref);
+    USE(attention, attention, ref);
+    USE(rotary, rotary, ref);
     USE(gather_elements, gather_elements, ref);
     USE(scatter_elements, scatter_elements, ref);
     USE(gather_nd, gather_nd, ref);

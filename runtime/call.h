@@ -120,6 +120,7 @@ call_bind_fn call_bind_elements, call_bind_tuples, call_bind_top_k, call_bind_no
 
 /** Whether somebody reads an output of the node. */
 bool call_is_read(const struct node *node, uint32_t output);
+call_bind_fn call_bind_attention, call_bind_rotary; /* call_attention.c */
 
 /** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
 int call_refuse(const struct call_request *request, int error, const char *format, ...)

@@ -114,7 +114,8 @@ shape_fn shape_unary_any, shape_test_float, shape_not, shape_compare, shape_pow,
     shape_many, shape_where, shape_cast_like;
 shape_fn shape_reduce, shape_arg, shape_lp_norm, shape_cum_sum, shape_layer_norm, shape_channels;
 shape_fn shape_gather_elements, shape_scatter_elements, shape_gather_nd, shape_scatter_nd,
-    shape_top_k, shape_nonzero, shape_compress, shape_one_hot, shape_square, shape_arange, shape_eye,
-    shape_size, shape_split, shape_depth_to_space, shape_space_to_depth, shape_center;
+    shape_top_k, shape_nonzero, shape_compress, shape_one_hot, shape_square, shape_arange,
+    shape_eye, shape_size, shape_split, shape_depth_to_space, shape_space_to_depth, shape_center;
+shape_fn shape_attention, shape_rotary;
 
 #endif

@@ -285,6 +285,59 @@ static const struct example make[] = {
     {"Pad", 19, "x:i32=1,2,3;p:i64=2,1", "mode='wrap'", "i32 6", {2, 3, 1, 2, 3, 1}, 0},
 };
 
+/* Queries that see one key alone give its value; 0.5 each where two are alike. */
+static const struct example attention[] = {
+    {"Attention",
+     23,
+     "q:f32 1,1,2,1=1,1;k:f32 1,1,2,1=3,3;v:f32 1,1,2,1=10,20",
+     "",
+     "f32 1,1,2,1",
+     {15, 15},
+     0},
+    {"Attention",
+     23,
+     "q:f32 1,1,2,1=1,1;k:f32 1,1,2,1=3,3;v:f32 1,1,2,1=10,20",
+     "is_causal=1",
+     "f32 1,1,2,1",
+     {10, 15},
+     0},
+    {"Attention",
+     23,
+     "q:f32 1,1,1,1=1;k:f32 1,1,2,1=3,3;v:f32 1,1,2,1=10,20;m:bool 1,2=0,1",
+     "",
+     "f32 1,1,1,1",
+     {20},
+     0},
+    {"Attention",
+     24,
+     "q:f16 1,1,1,1=1;k:f16 1,1,1,1=3;v:f16 1,1,1,1=10;-;pk:f16 1,1,1,1=3;pv:f16 1,1,1,1=20",
+     "",
+     "f16 1,1,2,1",
+     {20, 10},
+     2},
+    {"Attention",
+     24,
+     "q:f32 1,1,2=1,1;k:f32 1,1,2=3,3;v:f32 1,1,2=10,20",
+     "q_num_heads=2 kv_num_heads=2",
+     "f32 1,1,2",
+     {10, 20},
+     0},
+    {"RotaryEmbedding",
+     23,
+     "x:f32 1,1,1,4=1,2,3,4;c:f32 1,1,2=0,1;s:f32 1,1,2=1,0",
+     "",
+     "f32 1,1,1,4",
+     {-3, 2, 1, 4},
+     0},
+    {"RotaryEmbedding",
+     23,
+     "x:f32 1,1,4=1,2,3,4;c:f32 2,1=9,0;s:f32 2,1=9,1;p:i64 1,1=1",
+     "num_heads=1 interleaved=1 rotary_embedding_dim=2",
+     "f32 1,1,4",
+     {-2, 1, 3, 4},
+     0},
+};
+
 static void check_all(const struct example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -297,6 +350,7 @@ static void check_all(const struct example *examples, size_t count)
         check_all(name, sizeof(name) / sizeof(name[0]));                                           \
     }
 
+GROUP(attention)
 GROUP(elementwise)
 GROUP(index_examples)
 GROUP(make)
@@ -305,9 +359,8 @@ GROUP(reduce)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise_operators),
-        cmocka_unit_test(index_examples_operators),
-        cmocka_unit_test(make_operators),
+        cmocka_unit_test(attention_operators),      cmocka_unit_test(elementwise_operators),
+        cmocka_unit_test(index_examples_operators), cmocka_unit_test(make_operators),
         cmocka_unit_test(reduce_operators),
     };
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contracts of attention and rotary embedding, over f32, f64 and f16. What is common to all
+ * contracts stands in kernels.h, which includes this. Sums are taken in f64 and rounded once.
+ */
+#ifndef OPTRACE_KERNELS_ATTENTION_H
+#define OPTRACE_KERNELS_ATTENTION_H
+
+#include "kernels/dtype.h"
+
+/** What is written to kernel_attention_data.scores. */
+enum kernel_scores { SCORES_RAW, SCORES_CAPPED, SCORES_MASKED, SCORES_SOFTMAX };
+
+/** Strides in elements of [batch, heads, sequence, channels], the channels being dense. */
+struct kernel_heads {
+    int64_t batch_stride, head_stride, step_stride;
+};
+
+struct kernel_attention {
+    enum kernel_dtype dtype;
+    enum kernel_dtype mask_type;    /* KERNEL_BOOL: true may be seen; else added to the scores */
+    int64_t batch, heads, kv_heads; /* kv_heads divides heads: neighbours share one */
+    int64_t q_steps, kv_steps, past_steps;
+    int64_t channels, v_channels;
+    struct kernel_heads q, k, v, y;
+    int64_t mask_stride[3]; /* of batch, head, query step; the keys are dense */
+    int64_t mask_steps;     /* keys behind them are not seen */
+    bool is_causal;         /* key t is seen from step s where t <= s + past_steps */
+    double scale;
+    double softcap; /* c * tanh(score / c); 0: none */
+    enum kernel_scores scores_mode;
+};
+
+/** Those said to be NULL may be. */
+struct kernel_attention_data {
+    void *y;
+    void *present_k, *present_v; /* NULL; [batch, kv_heads, past + kv_steps, channels] */
+    void *scores;                /* NULL; [batch, heads, q_steps, past + kv_steps] */
+    const void *q, *k, *v;
+    const void *mask;            /* NULL */
+    const void *past_k, *past_v; /* NULL; [batch, kv_heads, past_steps, channels] */
+    const int64_t *seen_steps;   /* NULL; per batch: keys from there on are not seen */
+    double *workspace;           /* past_steps + kv_steps numbers */
+};
+
+/** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives NaN. */
+typedef void attention_fn(const struct kernel_attention_data *data,
+                          const struct kernel_attention *shape);
+attention_fn attention_ref;
+
+struct kernel_rotary {
+    enum kernel_dtype dtype;
+    int64_t batch, heads, steps, channels;
+    int64_t rotated;       /* channels that are turned, even; the others stay */
+    struct kernel_heads x; /* of y too */
+    bool
+        is_interleaved; /* neighbours are a pair; else a channel and the one half of `rotated` on */
+    int64_t positions;  /* rows of the caches; 0: one row per batch and step */
+};
+
+/** y = x with pairs of channels turned by the angle whose cosine and sine stand in the caches
+ *  [positions, rotated / 2], in the row places[batch, step]. Returns 0, or -1 when a place is
+ *  outside. places is NULL where positions is 0. */
+typedef int rotary_fn(void *y, const void *x, const void *cosines, const void *sines,
+                      const int64_t *places, const struct kernel_rotary *shape);
+rotary_fn rotary_ref;
+
+#endif

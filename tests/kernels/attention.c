@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of attention and rotary embedding. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+/* Attention over one flat layout, without past: written down from the formula. */
+static void attend(float *y, const float *q, const float *k, const float *v, const float *mask,
+                   const struct kernel_attention *s, double *scores)
+{
+    int64_t group = s->heads / s->kv_heads;
+
+    for (int64_t i = 0; i < s->batch * s->heads * s->q_steps; i++) {
+        int64_t step = i % s->q_steps, line = i / s->q_steps;
+        int64_t kv = line / s->heads * s->kv_heads + line % s->heads / group;
+        double sum = 0.0;
+
+        for (int64_t t = 0; t < s->kv_steps; t++) {
+            double score = 0.0;
+
+            for (int64_t c = 0; c < s->channels; c++)
+                score +=
+                    (double)q[i * s->channels + c] * k[(kv * s->kv_steps + t) * s->channels + c];
+            score *= s->scale;
+            if (s->softcap != 0.0)
+                score = s->softcap * tanh(score / s->softcap);
+            if (mask)
+                score += mask[step * s->kv_steps + t];
+            scores[t] = s->is_causal && t > step ? 0.0 : exp(score);
+            sum += scores[t];
+        }
+        for (int64_t c = 0; c < s->v_channels; c++) {
+            double all = 0.0;
+
+            for (int64_t t = 0; t < s->kv_steps; t++)
+                all += scores[t] / sum * v[(kv * s->kv_steps + t) * s->v_channels + c];
+            y[i * s->v_channels + c] = (float)all;
+        }
+    }
+}
+
+static struct kernel_heads dense(int64_t heads, int64_t steps, int64_t channels)
+{
+    return (struct kernel_heads){heads * steps * channels, steps * channels, channels};
+}
+
+/* The first `past` of the keys and values are given as the past of the same sequence. */
+static void check_attention(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_attention s = {.dtype = KERNEL_F32,
+                                 .mask_type = KERNEL_F32,
+                                 .batch = 1,
+                                 .kv_heads = test_range(test, 1, 3),
+                                 .q_steps = test_range(test, 1, 7),
+                                 .channels = test_range(test, 1, 9),
+                                 .v_channels = test_range(test, 1, 9),
+                                 .scale = 0.7,
+                                 .softcap = test_chance(test, 2) ? 0.0 : 1.5};
+    int64_t total = test_range(test, 1, 20);
+    double scores[20], workspace[20];
+    float *q, *k, *v, *mask, *want, *got;
+    struct kernel_attention_data data;
+
+    s.batch = test_range(test, 1, 3);
+    s.heads = s.kv_heads * test_range(test, 1, 2);
+    s.is_causal = test_chance(test, 3);
+    s.kv_steps = total;
+    s.mask_steps = total;
+    s.mask_stride[2] = total;
+    s.q = dense(s.heads, s.q_steps, s.channels);
+    s.k = dense(s.kv_heads, total, s.channels);
+    s.v = dense(s.kv_heads, total, s.v_channels);
+    s.y = dense(s.heads, s.q_steps, s.v_channels);
+    q = test_input(test, (size_t)(s.batch * s.q.batch_stride));
+    k = test_input(test, (size_t)(s.batch * s.k.batch_stride));
+    v = test_input(test, (size_t)(s.batch * s.v.batch_stride));
+    mask = test_input(test, (size_t)(s.q_steps * total));
+    want = test_output(test, (size_t)(s.batch * s.y.batch_stride) * sizeof(*want));
+    got = test_output(test, (size_t)(s.batch * s.y.batch_stride) * sizeof(*got));
+    data = (struct kernel_attention_data){.y = got,
+                                          .q = q,
+                                          .k = k,
+                                          .v = v,
+                                          .mask = test_chance(test, 2) ? mask : NULL,
+                                          .workspace = workspace};
+    test_describe(test, "%lld x %lld heads of %lld, %lld x %lld steps", (long long)s.batch,
+                  (long long)s.heads, (long long)s.channels, (long long)s.q_steps,
+                  (long long)total);
+    attend(want, q, k, v, data.mask, &s, scores);
+    if (!s.is_causal && s.batch == 1 && s.kv_heads == 1) { /* then the past lies in front */
+        s.past_steps = test_range(test, 0, total);
+        s.kv_steps -= s.past_steps;
+        data.past_k = k;
+        data.past_v = v;
+        data.k = k + s.past_steps * s.channels;
+        data.v = v + s.past_steps * s.v_channels;
+        data.present_k = test_output(test, (size_t)(total * s.channels) * sizeof(float));
+    }
+    TEST_RUN(test, TEST_NEW, table->attention.fn(&data, &s));
+    test_compare(test, got, want, (size_t)(s.batch * s.y.batch_stride),
+                 &(struct test_tolerance){.absolute = 1e-5});
+    if (data.present_k)
+        test_compare_bytes(test, data.present_k, k, (size_t)(total * s.channels) * sizeof(float));
+}
+
+/* Turning back gives what was there; what is not turned stays. */
+static void check_rotary(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_rotary s = {.dtype = KERNEL_F32,
+                              .batch = test_range(test, 1, 3),
+                              .heads = test_range(test, 1, 3),
+                              .steps = test_range(test, 1, 5),
+                              .rotated = 2 * test_range(test, 1, 5),
+                              .is_interleaved = test_chance(test, 2),
+                              .positions = 6};
+    size_t count, half = (size_t)s.rotated / 2;
+    float *x, *once, *twice, *cosines, *sines, *back;
+    int64_t places[15];
+
+    s.channels = s.rotated + test_range(test, 0, 4);
+    s.x = dense(s.heads, s.steps, s.channels);
+    count = (size_t)(s.batch * s.x.batch_stride);
+    x = test_input(test, count);
+    once = test_output(test, count * sizeof(*once));
+    twice = test_output(test, count * sizeof(*twice));
+    cosines = test_input(test, 6 * half);
+    sines = test_input(test, 6 * half);
+    back = test_input(test, 6 * half);
+    for (size_t i = 0; i < 6 * half; i++) {
+        double angle = 3.0 * sines[i];
+
+        cosines[i] = (float)cos(angle);
+        sines[i] = (float)sin(angle);
+        back[i] = -sines[i];
+    }
+    for (int64_t i = 0; i < s.batch * s.steps; i++)
+        places[i] = test_range(test, 0, 5);
+    test_describe(test, "%zu elements, %lld of %lld channels", count, (long long)s.rotated,
+                  (long long)s.channels);
+    TEST_RUN(test, TEST_NEW, (void)table->rotary.fn(once, x, cosines, sines, places, &s));
+    (void)table->rotary.fn(twice, once, cosines, back, places, &s);
+    test_compare(test, twice, x, count, &(struct test_tolerance){.absolute = 1e-6});
+    if (fabs((double)once[0] -
+             ((double)cosines[(size_t)places[0] * half] * x[0] -
+              (double)sines[(size_t)places[0] * half] * x[s.is_interleaved ? 1 : half])) > 1e-6)
+        test_fail(test, "the first channel is turned the wrong way");
+}
+
+const struct test_op test_ops_attention[] = {
+    {"attention", check_attention, offsetof(struct kernel_table, attention)},
+    {"rotary", check_rotary, offsetof(struct kernel_table, rotary)},
+};
+const size_t test_ops_attention_count = sizeof(test_ops_attention) / sizeof(test_ops_attention[0]);
