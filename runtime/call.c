@@ -158,6 +158,14 @@ static const struct binder *find_binder(const struct node *node)
     return NULL;
 }
 
+call_bind_fn *call_binder(const char *op_type)
+{
+    for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
+        if (strcmp(binders[i].op_type, op_type) == 0)
+            return binders[i].bind;
+    return NULL;
+}
+
 bool call_is_read(const struct node *node, uint32_t output)
 {
     const struct value *value = node_output(node, output);

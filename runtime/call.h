@@ -118,6 +118,12 @@ call_bind_fn call_bind_elements, call_bind_tuples, call_bind_top_k, call_bind_no
     call_bind_triangle, call_bind_range, call_bind_eye, call_bind_size, call_bind_split,
     call_bind_blocks, call_bind_center, call_bind_dropout; /* call_index.c, call_make.c */
 
+/** Which binder serves an operator of the standard set; NULL: none. */
+call_bind_fn *call_binder(const char *op_type);
+
+/** Whether call_bind_map() computes an operator over a type. */
+bool call_map_takes(const char *op_type, enum kernel_dtype dtype);
+
 /** Whether somebody reads an output of the node. */
 bool call_is_read(const struct node *node, uint32_t output);
 call_bind_fn call_bind_attention, call_bind_rotary; /* call_attention.c */

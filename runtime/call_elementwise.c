@@ -95,6 +95,14 @@ static void map_args(const struct call_request *request, const struct map_op *op
     }
 }
 
+bool call_map_takes(const char *op_type, enum kernel_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof(map_ops) / sizeof(map_ops[0]); i++)
+        if (strcmp(map_ops[i].op_type, op_type) == 0)
+            return kernel_map_has(map_ops[i].op, dtype);
+    return false;
+}
+
 int call_bind_map(const struct call_request *request, struct call *call)
 {
     const struct tensor_view *x = call_input(request, 0);

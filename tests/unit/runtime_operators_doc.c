@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* docs/operators.md is what the operator table says: OPTRACE_GOLDEN_REWRITE=1 writes it anew. */
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "runtime/operators.h"
+
+static const char head[] =
+    "# Operators\n"
+    "\n"
+    "What `load_and_run` computes, out of the standard operator set of ONNX. This page is "
+    "generated\n"
+    "from the operator table by the unit test `runtime_operators_doc`, which also finds out when "
+    "it\n"
+    "is not current; write it anew with `OPTRACE_GOLDEN_REWRITE=1`.\n"
+    "\n"
+    "- *Since* is the first operator set; all later forms of the operator are meant too.\n"
+    "- *Types* are those of the first input; `any` is every type that ONNX tensors can have but\n"
+    "  strings.\n"
+    "- *Kernels* are entries of `struct kernel_table` in [kernels.h](../kernels/kernels.h), on the "
+    "CPU;\n"
+    "  none has a CUDA version.\n"
+    "- A shape that depends on the content of an input (Reshape, Range, NonZero ...) is worked "
+    "out\n"
+    "  for the content that the input is bound to.\n"
+    "\n"
+    "Which public conformance cases pass is listed in `tests/golden/conformance_pass.txt`;\n"
+    "`scripts/conformance` says why the others do not.\n"
+    "\n"
+    "| Operator | Since | Inputs | Outputs | Types | Kernels |\n"
+    "| --- | --- | --- | --- | --- | --- |\n";
+
+static void print_range(FILE *out, uint32_t low, uint32_t high)
+{
+    if (high == OPERATOR_ANY)
+        fprintf(out, " %u or more |", low);
+    else if (low == high)
+        fprintf(out, " %u |", low);
+    else
+        fprintf(out, " %u to %u |", low, high);
+}
+
+static char *render(void)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    fputs(head, out);
+    for (size_t i = 0; i < operators_count(); i++) {
+        struct operator_facts facts;
+
+        operators_get(i, &facts);
+        fprintf(out, "| %s | %u |", facts.op_type, facts.since);
+        print_range(out, facts.inputs_min, facts.inputs_max);
+        print_range(out, 1, facts.outputs_max);
+        fprintf(out, " %s | %s |\n", facts.types, facts.kernels);
+    }
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void the_page_is_current(void **state)
+{
+    const char *root = getenv("OPTRACE_SOURCE_ROOT");
+    struct diag diag = {0};
+    char *want = render(), *got;
+    char path[4096];
+    size_t size;
+    FILE *out;
+
+    assert_non_null(root);
+    snprintf(path, sizeof(path), "%s/docs/operators.md", root);
+    if (getenv("OPTRACE_GOLDEN_REWRITE") != NULL) {
+        out = fopen(path, "w");
+        assert_non_null(out);
+        fputs(want, out);
+        assert_int_equal(fclose(out), 0);
+    }
+    CHECK_OK(file_read(path, 1 << 20, &got, &size, &diag));
+    if (size != strlen(want) || memcmp(got, want, size) != 0)
+        fail_msg("docs/operators.md is not current: run this test with OPTRACE_GOLDEN_REWRITE=1");
+    free(got);
+    free(want);
+}
+
+/* An operator that is in the table must be computed by something. */
+static void each_operator_has_kernels(void **state)
+{
+    for (size_t i = 0; i < operators_count(); i++) {
+        struct operator_facts facts;
+
+        operators_get(i, &facts);
+        if (strstr(facts.kernels, "folded") != NULL && strcmp(facts.op_type, "Constant") != 0)
+            fail_msg("%s is in the table of shapes, but nothing computes it", facts.op_type);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_page_is_current),
+        cmocka_unit_test(each_operator_has_kernels),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
