@@ -27,6 +27,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
 #include "kernels/reduce.h"
+#include "kernels/resample.h"
 
 /** Declares the versions that are compiled once per instruction set. */
 #if defined(__x86_64__)
@@ -328,6 +329,7 @@ struct kernel_table {
     KERNEL_ENTRY(along_fn, along);
     KERNEL_ENTRY(attention_fn, attention);
     KERNEL_ENTRY(rotary_fn, rotary);
+    KERNEL_ENTRY(resample_fn, resample);
     KERNEL_ENTRY(gather_elements_fn, gather_elements);
     KERNEL_ENTRY(scatter_elements_fn, scatter_elements);
     KERNEL_ENTRY(gather_nd_fn, gather_nd);

@@ -110,6 +110,7 @@ static const struct binder {
     {"ReduceSumSquare", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
     {"Relu", call_bind_unary, LAYOUT_SAME, 1},
     {"Reshape", call_bind_view, LAYOUT_ROW_MAJOR, 1},
+    {"Resize", call_bind_resize, LAYOUT_ROW_MAJOR, 1},
     {"ReverseSequence", call_bind_reverse, LAYOUT_ROW_MAJOR, 1},
     {"RotaryEmbedding", call_bind_rotary, LAYOUT_ROW_MAJOR, 1},
     {"Round", call_bind_map, LAYOUT_SAME, 1},
@@ -144,6 +145,7 @@ static const struct binder {
     {"Transpose", call_bind_transpose, LAYOUT_ANY, 1},
     {"Trilu", call_bind_triangle, LAYOUT_ROW_MAJOR, 1},
     {"Unsqueeze", call_bind_view, LAYOUT_ROW_MAJOR, 1},
+    {"Upsample", call_bind_resize, LAYOUT_ROW_MAJOR, 1},
     {"Where", call_bind_where, LAYOUT_ROW_MAJOR, 1},
     {"Xor", call_bind_zip, LAYOUT_ANY, 1},
 };

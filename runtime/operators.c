@@ -47,6 +47,7 @@ static const struct family {
     {call_bind_pool, "max_pool_f32, average_pool_f32", "f32"},
     {call_bind_range, "range", every},
     {call_bind_reduce, "reduce", every},
+    {call_bind_resize, "resample", every},
     {call_bind_reverse, "reverse", moved},
     {call_bind_rotary, "rotary", reals},
     {call_bind_shape, "none: known when it is bound", moved},

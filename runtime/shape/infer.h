@@ -117,5 +117,6 @@ shape_fn shape_gather_elements, shape_scatter_elements, shape_gather_nd, shape_s
     shape_top_k, shape_nonzero, shape_compress, shape_one_hot, shape_square, shape_arange,
     shape_eye, shape_size, shape_split, shape_depth_to_space, shape_space_to_depth, shape_center;
 shape_fn shape_attention, shape_rotary;
+shape_fn shape_resize;
 
 #endif

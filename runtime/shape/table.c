@@ -101,6 +101,7 @@ const struct shape_op shape_ops[] = {
     {"ReduceSumSquare", 1, 1, 2, 1, shape_reduce},
     {"Relu", 1, 1, 1, 1, shape_same},
     {"Reshape", 1, 1, 2, 1, shape_reshape},
+    {"Resize", 10, 1, 4, 1, shape_resize},
     {"ReverseSequence", 10, 2, 2, 1, shape_square},
     {"RotaryEmbedding", 23, 3, 4, 1, shape_rotary},
     {"Round", 11, 1, 1, 1, shape_unary_float},
@@ -135,6 +136,7 @@ const struct shape_op shape_ops[] = {
     {"Transpose", 1, 1, 1, 1, shape_transpose},
     {"Trilu", 14, 1, 2, 1, shape_square},
     {"Unsqueeze", 1, 1, 2, 1, shape_unsqueeze},
+    {"Upsample", 7, 1, 2, 1, shape_resize},
     {"Where", 9, 3, 3, 1, shape_where},
     {"Xor", 1, 2, 2, 1, shape_compare},
 };

@@ -338,6 +338,54 @@ static const struct example attention[] = {
      0},
 };
 
+static const struct example resize[] = {
+    {"Resize",
+     13,
+     "x:f32 1,1,2=1,2;-;s:f32=1,1,2",
+     "mode='linear'",
+     "f32 1,1,4",
+     {1, 1.25, 1.75, 2},
+     0},
+    {"Resize", 13, "x:i8 1,1,2=1,3;-;-;n:i64=1,1,4", "mode='nearest'", "i8 1,1,4", {1, 1, 3, 3}, 0},
+    {"Resize",
+     18,
+     "x:f32 1,3=1,2,4;-;-;n:i64=5",
+     "mode='linear' axes=[1] coordinate_transformation_mode='align_corners'",
+     "f32 1,5",
+     {1, 1.5, 2, 3, 4},
+     0},
+    {"Resize",
+     13,
+     "x:f64=1,2,4;r:f32=0,2;-;n:i64=3",
+     "mode='linear' coordinate_transformation_mode='tf_crop_and_resize' extrapolation_value=9.0",
+     "f64 3",
+     {1, 4, 9},
+     0},
+    {"Resize",
+     18,
+     "x:f32 4=1,3,5,7;-;s:f32=0.5",
+     "mode='linear' antialias=1",
+     "f32 2",
+     {2.25, 5.75},
+     0},
+    {"Resize",
+     18,
+     "x:f32 2,4=1,2,3,4,5,6,7,8;-;-;n:i64=1,3",
+     "keep_aspect_ratio_policy='not_larger'",
+     "f32 1,2",
+     {1, 3},
+     0},
+    {"Resize",
+     13,
+     "x:f32 2=1,2;-;s:f32=2",
+     "mode='cubic' cubic_coeff_a=-0.5",
+     "f32 4",
+     {0.9296875, 1.203125, 1.796875, 2.0703125},
+     0},
+    {"Resize", 10, "x:u8=1,2,3;s:f32=0.6", "", "u8 1", {1}, 0},
+    {"Upsample", 9, "x:f32=1,3;s:f32=2", "mode='linear'", "f32 4", {1, 2, 3, 3}, 0},
+};
+
 static void check_all(const struct example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -355,13 +403,14 @@ GROUP(elementwise)
 GROUP(index_examples)
 GROUP(make)
 GROUP(reduce)
+GROUP(resize)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_operators),      cmocka_unit_test(elementwise_operators),
         cmocka_unit_test(index_examples_operators), cmocka_unit_test(make_operators),
-        cmocka_unit_test(reduce_operators),
+        cmocka_unit_test(reduce_operators),         cmocka_unit_test(resize_operators),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of resampling, over two axes with any places and weights. */
+#include "tests/kernels/harness.h"
+
+static void random_axis(struct test *test, struct kernel_resample *s, int axis)
+{
+    int64_t taps = test_range(test, 1, 4), terms;
+    int64_t *places;
+    double *weights;
+
+    s->x_dims[axis] = test_range(test, 1, 9);
+    s->y_dims[axis] = test_range(test, 0, 9);
+    terms = taps * s->y_dims[axis];
+    places = test_input_bytes(test, (size_t)terms * sizeof(*places));
+    weights = test_input_bytes(test, (size_t)terms * sizeof(*weights));
+    for (int64_t i = 0; i < terms; i++) {
+        places[i] = test_range(test, test_chance(test, 5) ? -1 : 0, s->x_dims[axis] - 1);
+        weights[i] = test_float(test);
+    }
+    s->axes[axis] = (struct kernel_resample_axis){taps, places, weights};
+}
+
+static void check_resample(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_resample s = {.dtype = KERNEL_F32, .rank = 2, .outside = 7.0};
+    float *x, *want, *got;
+    size_t count;
+
+    random_axis(test, &s, 0);
+    random_axis(test, &s, 1);
+    count = (size_t)(s.y_dims[0] * s.y_dims[1]);
+    x = test_input(test, (size_t)(s.x_dims[0] * s.x_dims[1]));
+    want = test_output(test, count * sizeof(*want));
+    got = test_output(test, count * sizeof(*got));
+    test_describe(test, "%lldx%lld to %zu elements", (long long)s.x_dims[0], (long long)s.x_dims[1],
+                  count);
+    for (int64_t i = 0; i < (int64_t)count; i++) {
+        const struct kernel_resample_axis *rows = &s.axes[0], *cols = &s.axes[1];
+        bool is_outside = false;
+        double sum = 0.0;
+
+        for (int64_t r = i / s.y_dims[1] * rows->taps, rt = 0; rt < rows->taps; rt++, r++) {
+            for (int64_t c = i % s.y_dims[1] * cols->taps, ct = 0; ct < cols->taps; ct++, c++) {
+                is_outside = is_outside || rows->places[r] < 0 || cols->places[c] < 0;
+                if (!is_outside)
+                    sum += rows->weights[r] * cols->weights[c] *
+                           x[rows->places[r] * s.x_dims[1] + cols->places[c]];
+            }
+        }
+        want[i] = is_outside ? 7.0f : (float)sum;
+    }
+    TEST_RUN(test, TEST_NEW, table->resample.fn(got, x, &s));
+    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-6});
+}
+
+const struct test_op test_ops_resample[] = {
+    {"resample", check_resample, offsetof(struct kernel_table, resample)},
+};
+const size_t test_ops_resample_count = sizeof(test_ops_resample) / sizeof(test_ops_resample[0]);
