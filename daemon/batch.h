@@ -20,7 +20,7 @@
 #include "schema/store.h"
 
 enum {
-    BATCH_ROWS_FULL = 50000,         /* hand it over from here on */
+    BATCH_ROWS_FULL = 100000,        /* hand it over from here on */
     BATCH_TEXT_BYTES_FULL = 4 << 20, /* the same for texts and definitions */
     BATCH_GAPS_MAX = 1 << 16,        /* beyond, losses are added to the last row */
 };
