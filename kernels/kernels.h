@@ -26,6 +26,7 @@
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
+#include "kernels/quantize.h"
 #include "kernels/reduce.h"
 #include "kernels/resample.h"
 
@@ -329,6 +330,9 @@ struct kernel_table {
     KERNEL_ENTRY(along_fn, along);
     KERNEL_ENTRY(attention_fn, attention);
     KERNEL_ENTRY(rotary_fn, rotary);
+    KERNEL_ENTRY(quantize_fn, quantize);
+    KERNEL_ENTRY(dequantize_fn, dequantize);
+    KERNEL_ENTRY(quantize_dynamic_fn, quantize_dynamic);
     KERNEL_ENTRY(resample_fn, resample);
     KERNEL_ENTRY(gather_elements_fn, gather_elements);
     KERNEL_ENTRY(scatter_elements_fn, scatter_elements);

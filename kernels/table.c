@@ -52,6 +52,9 @@ static void init_ref(struct kernel_table *table)
     USE(along, along, ref);
     USE(attention, attention, ref);
     USE(rotary, rotary, ref);
+    USE(quantize, quantize, ref);
+    USE(dequantize, dequantize, ref);
+    USE(quantize_dynamic, quantize_dynamic, ref);
     USE(resample, resample, ref);
     USE(gather_elements, gather_elements, ref);
     USE(scatter_elements, scatter_elements, ref);

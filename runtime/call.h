@@ -126,8 +126,9 @@ bool call_map_takes(const char *op_type, enum kernel_dtype dtype);
 
 /** Whether somebody reads an output of the node. */
 bool call_is_read(const struct node *node, uint32_t output);
-call_bind_fn call_bind_attention, call_bind_rotary; /* call_attention.c */
-call_bind_fn call_bind_resize;                      /* call_resize.c */
+call_bind_fn call_bind_attention, call_bind_rotary;          /* call_attention.c */
+call_bind_fn call_bind_resize;                               /* call_resize.c */
+call_bind_fn call_bind_quantize, call_bind_quantize_dynamic; /* call_quantize.c */
 
 /** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
 int call_refuse(const struct call_request *request, int error, const char *format, ...)

@@ -45,6 +45,8 @@ static const struct family {
     {call_bind_one_hot, "one_hot", "any; indices of every type"},
     {call_bind_pad, "pad", moved},
     {call_bind_pool, "max_pool_f32, average_pool_f32", "f32"},
+    {call_bind_quantize, "quantize, dequantize", "f32 f64 f16; i8 i16 i32 u8 u16 back"},
+    {call_bind_quantize_dynamic, "quantize_dynamic", "f32"},
     {call_bind_range, "range", every},
     {call_bind_reduce, "reduce", every},
     {call_bind_resize, "resample", every},

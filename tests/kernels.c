@@ -293,6 +293,7 @@ int main(int argc, char **argv)
     run_group(&run, test_ops_attention, test_ops_attention_count);
     run_group(&run, test_ops_index, test_ops_index_count);
     run_group(&run, test_ops_resample, test_ops_resample_count);
+    run_group(&run, test_ops_quantize, test_ops_quantize_count);
     run_group(&run, test_ops_reduce, test_ops_reduce_count);
     return run.failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -118,5 +118,6 @@ shape_fn shape_gather_elements, shape_scatter_elements, shape_gather_nd, shape_s
     shape_eye, shape_size, shape_split, shape_depth_to_space, shape_space_to_depth, shape_center;
 shape_fn shape_attention, shape_rotary;
 shape_fn shape_resize;
+shape_fn shape_quantize, shape_dequantize, shape_quantize_dynamic;
 
 #endif

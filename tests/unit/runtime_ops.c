@@ -386,6 +386,34 @@ static const struct example resize[] = {
     {"Upsample", 9, "x:f32=1,3;s:f32=2", "mode='linear'", "f32 4", {1, 2, 3, 3}, 0},
 };
 
+static const struct example quantize[] = {
+    {"QuantizeLinear",
+     13,
+     "x:f32=0,2.5,3,1000,-99;s:f32 =2;z:u8 =128",
+     "",
+     "u8 5",
+     {128, 129, 130, 255, 78},
+     0},
+    {"QuantizeLinear", 13, "x:f32 1,2=10,10;s:f32=2,5;z:i8=0,1", "axis=1", "i8 1,2", {5, 3}, 0},
+    {"QuantizeLinear",
+     21,
+     "x:f32 1,4=1,2,30,40;s:f32 1,2=1,10",
+     "axis=1 block_size=2",
+     "u8 1,4",
+     {1, 2, 3, 4},
+     0},
+    {"DequantizeLinear", 13, "x:i32=7,-7;s:f32 =0.5", "", "f32 2", {3.5, -3.5}, 0},
+    {"DequantizeLinear", 21, "x:u8=3,130;s:f16 =2;z:u8 =128", "", "f16 2", {-250, 4}, 0},
+    {"DynamicQuantizeLinear",
+     11,
+     "x:f32=0,2,-3,-2.5,1.34,0.5",
+     "",
+     "u8 6",
+     {153, 255, 0, 26, 221, 179},
+     0},
+    {"DynamicQuantizeLinear", 11, "x:f32=0,2,-3,-2.5,1.34,0.5", "", "u8", {153}, 2},
+};
+
 static void check_all(const struct example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -402,6 +430,7 @@ GROUP(attention)
 GROUP(elementwise)
 GROUP(index_examples)
 GROUP(make)
+GROUP(quantize)
 GROUP(reduce)
 GROUP(resize)
 
@@ -410,7 +439,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_operators),      cmocka_unit_test(elementwise_operators),
         cmocka_unit_test(index_examples_operators), cmocka_unit_test(make_operators),
-        cmocka_unit_test(reduce_operators),         cmocka_unit_test(resize_operators),
+        cmocka_unit_test(quantize_operators),       cmocka_unit_test(reduce_operators),
+        cmocka_unit_test(resize_operators),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contracts of quantisation: reals as 8-bit integers and back. What is common to all contracts
+ * stands in kernels.h, which includes this. Computed in f64; exact, but for rounding to the type.
+ */
+#ifndef OPTRACE_KERNELS_QUANTIZE_H
+#define OPTRACE_KERNELS_QUANTIZE_H
+
+#include "kernels/dtype.h"
+
+/** x and y are [outer, axis, inner]; scale and zero point have one entry per `block` places of the
+ *  axis, for each inner place where they are blocked, else one per place of the axis, or one. */
+struct kernel_quantize {
+    enum kernel_dtype real_type;    /* of the real side */
+    enum kernel_dtype scale_type;   /* a real one */
+    enum kernel_dtype integer_type; /* of the integer side and of the zero point */
+    int64_t outer, axis, inner;
+    int64_t scale_stride[3]; /* of scale and zero point, by outer, axis / block and inner */
+    int64_t block;           /* >= 1 */
+};
+
+/** y = saturate(round(x / scale) + zero), halves to even. zero may be NULL: 0. */
+typedef void quantize_fn(void *y, const void *x, const void *scale, const void *zero,
+                         const struct kernel_quantize *shape);
+quantize_fn quantize_ref;
+
+/** y = (x - zero) * scale. zero may be NULL: 0. */
+typedef void dequantize_fn(void *y, const void *x, const void *scale, const void *zero,
+                           const struct kernel_quantize *shape);
+dequantize_fn dequantize_ref;
+
+/** Choose scale and zero point so that u8 covers 0 and all of x, and quantise. Of no or only zero
+ *  elements the scale is 0 and everything else too. */
+typedef void quantize_dynamic_fn(uint8_t *y, float *scale, uint8_t *zero, const float *x,
+                                 size_t count);
+quantize_dynamic_fn quantize_dynamic_ref;
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantisation, the truth. */
+#include "kernels/kernels.h"
+#include "kernels/ref/number.h"
+
+#include <math.h>
+
+/* Where the scale of element i stands. */
+static int64_t scale_at(int64_t i, const struct kernel_quantize *s)
+{
+    int64_t inner = i % s->inner, axis = i / s->inner % s->axis, outer = i / s->inner / s->axis;
+
+    return outer * s->scale_stride[0] + axis / s->block * s->scale_stride[1] +
+           inner * s->scale_stride[2];
+}
+
+static double saturate(double number, enum kernel_dtype dtype)
+{
+    double low = (double)ref_lowest(dtype), high = (double)ref_highest(dtype);
+
+    return number < low ? low : number > high ? high : number;
+}
+
+void quantize_ref(void *y, const void *x, const void *scale, const void *zero,
+                  const struct kernel_quantize *shape)
+{
+    for (int64_t i = 0; i < shape->outer * shape->axis * shape->inner; i++) {
+        int64_t at = scale_at(i, shape);
+        double number = nearbyint(ref_get_f64(x, shape->real_type, i) /
+                                  ref_get_f64(scale, shape->scale_type, at));
+
+        number += zero ? (double)ref_get_i64(zero, shape->integer_type, at) : 0.0;
+        ref_set_f64(y, shape->integer_type, i, saturate(number, shape->integer_type));
+    }
+}
+
+void dequantize_ref(void *y, const void *x, const void *scale, const void *zero,
+                    const struct kernel_quantize *shape)
+{
+    for (int64_t i = 0; i < shape->outer * shape->axis * shape->inner; i++) {
+        int64_t at = scale_at(i, shape);
+        double number = (double)ref_get_i64(x, shape->integer_type, i);
+
+        number -= zero ? (double)ref_get_i64(zero, shape->integer_type, at) : 0.0;
+        ref_set_f64(y, shape->real_type, i, number * ref_get_f64(scale, shape->scale_type, at));
+    }
+}
+
+void quantize_dynamic_ref(uint8_t *y, float *scale, uint8_t *zero, const float *x, size_t count)
+{
+    float low = 0.0f, high = 0.0f;
+
+    for (size_t i = 0; i < count; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    *scale = (high - low) / 255.0f;
+    *zero = *scale > 0.0f ? (uint8_t)saturate(nearbyint((double)(-low / *scale)), KERNEL_U8) : 0;
+    for (size_t i = 0; i < count; i++) {
+        double number = *scale > 0.0f ? nearbyint((double)(x[i] / *scale)) + *zero : 0.0;
+
+        y[i] = (uint8_t)saturate(number, KERNEL_U8);
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of quantisation: there and back is at most half a step away. */
+#include <math.h>
+
+#include "tests/kernels/harness.h"
+
+static void check_quantize(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_quantize s = {.real_type = KERNEL_F32,
+                                .scale_type = KERNEL_F32,
+                                .integer_type = test_chance(test, 2) ? KERNEL_U8 : KERNEL_I8,
+                                .outer = test_range(test, 0, 4),
+                                .axis = test_range(test, 1, 9),
+                                .inner = test_range(test, 1, 7),
+                                .scale_stride = {0, 1, 0},
+                                .block = test_range(test, 1, 3)};
+    size_t count = (size_t)(s.outer * s.axis * s.inner);
+    size_t scales = (size_t)((s.axis + s.block - 1) / s.block);
+    float *x = test_input(test, count), *scale = test_input(test, scales);
+    uint8_t *zero = test_input_bytes(test, scales), *y = test_output(test, count);
+    float *back = test_output(test, count * sizeof(*back));
+
+    test_describe(test, "%lldx%lldx%lld in blocks of %lld", (long long)s.outer, (long long)s.axis,
+                  (long long)s.inner, (long long)s.block);
+    for (size_t i = 0; i < scales; i++) {
+        scale[i] = 0.01f + fabsf(scale[i]) * 0.01f;
+        zero[i] = s.integer_type == KERNEL_U8 ? 128 : 0;
+    }
+    TEST_RUN(test, TEST_NEW, table->quantize.fn(y, x, scale, zero, &s));
+    table->dequantize.fn(back, y, scale, zero, &s);
+    for (size_t i = 0; i < count; i++) {
+        double step = scale[i / (size_t)s.inner % (size_t)s.axis / (size_t)s.block];
+
+        if (fabs((double)back[i] - (double)x[i]) > 0.51 * step && fabs((double)x[i]) < 127 * step)
+            test_fail(test, "element %zu was %g and is %g", i, (double)x[i], (double)back[i]);
+    }
+}
+
+static void check_quantize_dynamic(struct test *test, const struct kernel_table *table)
+{
+    size_t count = (size_t)test_range(test, 0, 200);
+    float *x = test_input(test, count), *scale = test_output(test, sizeof(*scale));
+    uint8_t *y = test_output(test, count), *zero = test_output(test, 1);
+
+    test_describe(test, "%zu elements", count);
+    TEST_RUN(test, TEST_NEW, table->quantize_dynamic.fn(y, scale, zero, x, count));
+    for (size_t i = 0; i < count; i++)
+        if (fabs(((double)y[i] - *zero) * (double)*scale - (double)x[i]) > 1.01 * (double)*scale)
+            test_fail(test, "element %zu was %g and is %d", i, (double)x[i], (int)y[i]);
+}
+
+const struct test_op test_ops_quantize[] = {
+    {"quantize", check_quantize, offsetof(struct kernel_table, quantize)},
+    {"quantize_dynamic", check_quantize_dynamic, offsetof(struct kernel_table, quantize_dynamic)},
+};
+const size_t test_ops_quantize_count = sizeof(test_ops_quantize) / sizeof(test_ops_quantize[0]);
