@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/graph.h"
 #include "runtime/onnx_external.h"
 
 static int refuse(const struct onnx_external *external, const char *what, struct diag *diag)
@@ -78,8 +80,24 @@ static int read_all(int fd, const struct onnx_external *external, const char *wh
     return 0;
 }
 
+static int alloc_and_read(int fd, const struct onnx_external *external, const char *what,
+                          size_t bytes, void **out_data, struct diag *diag)
+{
+    void *data = graph_alloc_data(bytes);
+    int rc;
+
+    if (data == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the %zu bytes of %s", bytes, what);
+    rc = read_all(fd, external, what, data, bytes, diag);
+    if (rc < 0)
+        free(data);
+    else
+        *out_data = data;
+    return rc;
+}
+
 int onnx_external_read(int folder_fd, const struct onnx_external *external, const char *what,
-                       void *data, size_t bytes, struct diag *diag)
+                       size_t bytes, void **out_data, struct diag *diag)
 {
     struct stat st;
     int rc;
@@ -103,7 +121,7 @@ int onnx_external_read(int folder_fd, const struct onnx_external *external, cons
                       "%s needs %zu bytes from byte %" PRIu64 " of '%s', which has %" PRIu64, what,
                       bytes, external->offset, external->location, (uint64_t)st.st_size);
     else
-        rc = read_all(fd, external, what, data, bytes, diag);
+        rc = alloc_and_read(fd, external, what, bytes, out_data, diag);
     close(fd);
     return rc;
 }

@@ -15,13 +15,16 @@ struct onnx_external {
 };
 
 /**
- * Read `bytes` bytes into data.
+ * Read `bytes` bytes.
+ *
+ * out_data  written only on success: made with graph_alloc_data(), the caller frees it. Nothing is
+ *           allocated before the file is known to hold that much.
  *
  * Absolute paths, "..", and symbolic links anywhere on the way are refused with -EACCES: a model
  * from somewhere else must not be able to read files of this machine. -EINVAL when the file is
  * shorter than it must be or `length` contradicts `bytes`; else what open() or pread() say.
  */
 int onnx_external_read(int folder_fd, const struct onnx_external *external, const char *what,
-                       void *data, size_t bytes, struct diag *diag);
+                       size_t bytes, void **out_data, struct diag *diag);
 
 #endif

@@ -95,18 +95,24 @@ static int check_stored(const Onnx__TensorProto *proto, const char *what, enum d
     return 0;
 }
 
-static void copy_stored(Onnx__TensorProto *proto, struct tensor_view *out)
+static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dtype, size_t bytes,
+                       void **out_data, struct diag *diag)
 {
-    struct typed_list list = typed_data(proto, out->dtype);
+    struct typed_list list = typed_data(proto, dtype);
+    void *data = graph_alloc_data(bytes);
 
+    if (data == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the %zu bytes of %s", bytes, what);
+    *out_data = data;
     if (!proto->has_raw_data) {
-        copy_narrow(out->data, dtype_bytes(out->dtype), &list);
-        return;
+        copy_narrow(data, dtype_bytes(dtype), &list);
+        return 0;
     }
     if (proto->raw_data.len > 0)
-        memcpy(out->data, proto->raw_data.data, proto->raw_data.len);
+        memcpy(data, proto->raw_data.data, proto->raw_data.len);
     free(proto->raw_data.data);
     proto->raw_data = (ProtobufCBinaryData){0};
+    return 0;
 }
 
 static int parse_number(const char *text, uint64_t *out)
@@ -118,8 +124,8 @@ static int parse_number(const char *text, uint64_t *out)
     return errno != 0 || *end != '\0' || text[0] < '0' || text[0] > '9' ? -EINVAL : 0;
 }
 
-static int copy_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
-                         struct tensor_view *out, size_t bytes, struct diag *diag)
+static int read_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
+                         size_t bytes, void **out_data, struct diag *diag)
 {
     struct onnx_external external = {0};
 
@@ -148,7 +154,7 @@ static int copy_external(const Onnx__TensorProto *proto, int folder_fd, const ch
     if (external.location == NULL)
         return diag_set(diag, -EINVAL, "%s keeps its data in another file and does not say which",
                         what);
-    return onnx_external_read(folder_fd, &external, what, out->data, bytes, diag);
+    return onnx_external_read(folder_fd, &external, what, bytes, out_data, diag);
 }
 
 /* A bool is 0 or 1 from here on, whatever byte the file holds. */
@@ -176,24 +182,18 @@ int onnx_tensor_from_proto(Onnx__TensorProto *proto, int folder_fd, const char *
         return rc;
     elements = (size_t)shape_elements(&made.shape);
     bytes = (size_t)shape_bytes(&made.shape, made.dtype);
-    if (proto->data_location == 0)
+    if (proto->data_location == 0) {
         rc = check_stored(proto, what, made.dtype, elements, bytes, diag);
-    else if (proto->data_location != 1)
+        if (rc == 0)
+            rc = copy_stored(proto, what, made.dtype, bytes, &made.data, diag);
+    } else if (proto->data_location == 1) {
+        rc = read_external(proto, folder_fd, what, bytes, &made.data, diag);
+    } else {
         rc = diag_set(diag, -ENOTSUP, "%s has the unknown data location %d", what,
                       (int)proto->data_location);
+    }
     if (rc < 0)
         return rc;
-    made.data = graph_alloc_data(bytes);
-    if (made.data == NULL)
-        return diag_set(diag, -ENOMEM, "no memory for the %zu bytes of %s", bytes, what);
-    if (proto->data_location == 1)
-        rc = copy_external(proto, folder_fd, what, &made, bytes, diag);
-    else
-        copy_stored(proto, &made);
-    if (rc < 0) {
-        free(made.data);
-        return rc;
-    }
     if (made.dtype == DTYPE_BOOL)
         normalise_bool(&made, elements);
     *out = made;
