@@ -79,19 +79,33 @@ static inline bool tick_clock_is_plausible(const struct tick_clock *clock, uint6
     return ticks >= clock->ticks_min && ticks <= clock->ticks_max;
 }
 
-/** Used by tick_clock_ns() for ticks before the last line. */
+/** Used by tick_clock_look_ns() for ticks before the last line. */
 int64_t tick_clock_past_ns(const struct tick_clock *clock, uint64_t ticks);
 
-/** Convert; ticks must be plausible. */
-static inline int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
+/** Convert, without note that these ticks were converted: call tick_clock_note() with the latest of
+ * a record. ticks must be plausible. */
+static inline int64_t tick_clock_look_ns(const struct tick_clock *clock, uint64_t ticks)
 {
     const struct tick_knot *knot = &clock->knots.items[clock->knots.count - 1];
 
-    if (ticks > clock->converted)
-        clock->converted = ticks;
     if (__builtin_expect(ticks < knot->ticks, 0))
         return tick_clock_past_ns(clock, ticks);
     return knot->ns + (int64_t)((double)(int64_t)(ticks - knot->ticks) * knot->slope);
+}
+
+/** All that was converted so far is not later than these ticks, or than others that were noted: a
+ *  new line starts behind them. */
+static inline void tick_clock_note(struct tick_clock *clock, uint64_t ticks)
+{
+    if (ticks > clock->converted)
+        clock->converted = ticks;
+}
+
+/** Convert and note; ticks must be plausible. */
+static inline int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
+{
+    tick_clock_note(clock, ticks);
+    return tick_clock_look_ns(clock, ticks);
 }
 
 /* The state that a restarted daemon goes on with, for ingest_cursor.clock. */

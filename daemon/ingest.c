@@ -11,7 +11,7 @@ static const int64_t HOUR_NS = INT64_C(3600000000000);
 /* A record whose ids are looked up and whose times are converted. */
 struct resolved {
     int64_t lane_id, op_id, run;
-    int64_t start_ns;
+    int64_t start_ns, kern_ns, end_ns; /* kern_ns: STORE_NULL when not known */
 };
 
 void ingest_init(struct ingest *ingest, struct session *session, struct batch *batch, bool waits)
@@ -25,27 +25,38 @@ void ingest_init(struct ingest *ingest, struct session *session, struct batch *b
     session->is_touched = true;
 }
 
-/* Converts one time of a record with these flags. Returns false when it is implausible. */
-static inline bool to_ns(struct ingest *ingest, uint16_t flags, uint64_t time, int64_t *out_ns)
+/* The time of a loss, which is only informative. */
+static int64_t to_ns_or_null(struct ingest *ingest, uint16_t flags, uint64_t time)
 {
     struct tick_clock *clock = &ingest->session->clock;
 
-    if (__builtin_expect(flags & OT_RECORD_REALTIME, 0)) {
-        *out_ns = (int64_t)time;
-        return time > 0 && time <= (uint64_t)ingest->realtime_max_ns;
-    }
-    if (__builtin_expect(!tick_clock_is_plausible(clock, time), 0))
-        return false;
-    *out_ns = tick_clock_ns(clock, time);
-    return true;
+    if (flags & OT_RECORD_REALTIME)
+        return time > 0 && time <= (uint64_t)ingest->realtime_max_ns ? (int64_t)time : STORE_NULL;
+    return tick_clock_is_plausible(clock, time) ? tick_clock_ns(clock, time) : STORE_NULL;
 }
 
-/* The same for a loss, whose times are only informative. */
-static int64_t to_ns_or_null(struct ingest *ingest, uint16_t flags, uint64_t time)
+/* Converts the times of a record, which are in order. Returns false when they are implausible. */
+static inline bool convert_times(struct ingest *ingest, const struct ot_wire_record *record,
+                                 struct resolved *out)
 {
-    int64_t ns;
+    struct tick_clock *clock = &ingest->session->clock;
+    bool has_end = record->kind <= OT_RECORD_COPY; /* SPAN, RUN, COPY */
+    uint64_t start = record->start_ticks, end = has_end ? record->end_ticks : start;
+    uint64_t kern = has_end ? record->kern_ticks : 0;
 
-    return to_ns(ingest, flags, time, &ns) ? ns : STORE_NULL;
+    if (__builtin_expect(record->flags & OT_RECORD_REALTIME, 0)) {
+        out->start_ns = (int64_t)start;
+        out->kern_ns = kern ? (int64_t)kern : STORE_NULL;
+        out->end_ns = (int64_t)end;
+        return start > 0 && end <= (uint64_t)ingest->realtime_max_ns;
+    }
+    if (__builtin_expect(start < clock->ticks_min || end > clock->ticks_max, 0))
+        return false;
+    out->start_ns = tick_clock_look_ns(clock, start);
+    out->kern_ns = kern ? tick_clock_look_ns(clock, kern) : STORE_NULL;
+    out->end_ns = tick_clock_look_ns(clock, end);
+    tick_clock_note(clock, end);
+    return true;
 }
 
 static void lose(struct ingest *ingest, const struct ot_wire_record *record, uint32_t reason)
@@ -78,35 +89,26 @@ static inline int64_t number_or_null(uint64_t number)
     return number ? (int64_t)number : STORE_NULL;
 }
 
-/* SPAN, COPY, MARK. Returns false when a time is implausible. */
-static inline bool put_event(struct ingest *ingest, const struct ot_wire_record *record,
+/* SPAN, COPY, MARK */
+static inline void put_event(struct ingest *ingest, const struct ot_wire_record *record,
                              const struct resolved *resolved)
 {
-    int64_t end_ns = resolved->start_ns, kern_ns;
-    struct store_event *event;
+    const struct store_event row = {
+        .lane_id = resolved->lane_id,
+        .op_id = resolved->op_id,
+        .run = resolved->run,
+        .start_ns = resolved->start_ns,
+        .dur_ns = resolved->end_ns - resolved->start_ns,
+        .kern_ns =
+            resolved->kern_ns == STORE_NULL ? STORE_NULL : resolved->kern_ns - resolved->start_ns,
+        .correlation = number_or_null(record->correlation),
+        .bytes = record->kind == OT_RECORD_COPY ? record->bytes : STORE_NULL,
+    };
 
-    if (record->kind != OT_RECORD_MARK && !to_ns(ingest, record->flags, record->end_ticks, &end_ns))
-        return false;
-    memory_must(array_reserve(&ingest->batch->events, ingest->batch->events.count + 1));
-    event = &ingest->batch->events.items[ingest->batch->events.count];
-    event->lane_id = resolved->lane_id;
-    event->op_id = resolved->op_id;
-    event->run = resolved->run;
-    event->start_ns = resolved->start_ns;
-    event->dur_ns = end_ns - resolved->start_ns;
-    event->kern_ns = STORE_NULL;
-    if (record->kind != OT_RECORD_MARK && record->kern_ticks != 0) {
-        if (!to_ns(ingest, record->flags, record->kern_ticks, &kern_ns))
-            return false;
-        event->kern_ns = kern_ns - resolved->start_ns;
-    }
-    event->correlation = number_or_null(record->correlation);
-    event->bytes = record->kind == OT_RECORD_COPY ? record->bytes : STORE_NULL;
-    ingest->batch->events.count++;
-    return true;
+    batch_push(&ingest->batch->events, row);
 }
 
-static bool put_run(struct ingest *ingest, const struct ot_wire_record *record,
+static void put_run(struct ingest *ingest, const struct ot_wire_record *record,
                     const struct resolved *resolved)
 {
     struct store_run row = {
@@ -115,13 +117,11 @@ static bool put_run(struct ingest *ingest, const struct ot_wire_record *record,
         .model_id = resolved->op_id,
         .lane_id = resolved->lane_id,
         .start_ns = resolved->start_ns,
+        .end_ns = resolved->end_ns,
         .warmup = (record->flags & OT_RECORD_WARMUP) != 0,
     };
 
-    if (!to_ns(ingest, record->flags, record->end_ticks, &row.end_ns))
-        return false;
     batch_push(&ingest->batch->runs, row);
-    return true;
 }
 
 static void put_memory_event(struct ingest *ingest, const struct ot_wire_record *record,
@@ -166,25 +166,27 @@ static inline bool resolve(const struct session *session, const struct ot_wire_r
 }
 
 /* Returns 0, or why the record is lost. */
-static inline int put_record(struct ingest *ingest, const struct ot_wire_record *record,
-                             struct resolved *resolved)
+static inline __attribute__((always_inline)) int
+put_record(struct ingest *ingest, const struct ot_wire_record *record, struct resolved *resolved)
 {
-    if (!to_ns(ingest, record->flags, record->start_ticks, &resolved->start_ns))
+    if (!convert_times(ingest, record, resolved))
         return OT_LOSS_BAD_RECORD;
     switch (record->kind) {
     case OT_RECORD_SPAN:
     case OT_RECORD_COPY:
     case OT_RECORD_MARK:
-        return put_event(ingest, record, resolved) ? 0 : OT_LOSS_BAD_RECORD;
+        put_event(ingest, record, resolved);
+        break;
     case OT_RECORD_RUN:
-        return put_run(ingest, record, resolved) ? 0 : OT_LOSS_BAD_RECORD;
+        put_run(ingest, record, resolved);
+        break;
     case OT_RECORD_COUNTER:
         put_counter(ingest, record, resolved);
-        return 0;
+        break;
     default: /* ALLOC, FREE: others did not pass the check */
         put_memory_event(ingest, record, resolved);
-        return 0;
     }
+    return 0;
 }
 
 size_t ingest_records(struct ingest *ingest, const struct ot_wire_record *records, size_t count)
@@ -214,9 +216,9 @@ void ingest_open(struct ingest *ingest, const struct ot_wire_record *open, size_
         struct resolved resolved;
         int reason = ot_wire_check_open(&record);
 
-        record.end_ticks = record.start_ticks; /* any time that is as good as its start */
         if (record.kern_ticks < record.start_ticks)
             record.kern_ticks = 0;
+        record.end_ticks = record.kern_ticks ? record.kern_ticks : record.start_ticks; /* so far */
         if (reason == 0 && !resolve(ingest->session, &record, &resolved))
             reason = OT_LOSS_BAD_RECORD;
         if (reason == 0)
