@@ -57,8 +57,6 @@ struct exec_observer {
     void *user;
     /** ticks: ot_clock_ticks() of the moment. Must not block. */
     void (*moment)(void *user, enum exec_moment moment, uint32_t step, uint64_t ticks);
-    /** The worker's first act; from there a trace can open the worker's lane. NULL: not wanted. */
-    void (*worker_start)(void *user);
 };
 
 enum { EXEC_OBSERVERS_MAX = 4 };
