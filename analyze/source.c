@@ -56,8 +56,8 @@ static int parse_json(const char *path, const char *text, size_t size, cJSON **o
     cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
     size_t offset = end ? (size_t)(end - text) : 0;
 
-    if (root)
-        offset += strspn(end, " \t\r\n");
+    while (root && offset < size && text[offset] != '\0' && strchr(" \t\r\n", text[offset]))
+        offset++; /* the text has no NUL behind it */
     if (root && offset == size) {
         *out_root = root;
         return 0;
