@@ -76,7 +76,7 @@ static void silent_connections_are_closed(void **state)
     good_start(&second, &scene->daemon, "second"); /* there is room beside them */
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
     CHECK_CONTAINS(child.err, "did not say HELLO");
-    assert_int_equal(optraced_count_log(&scene->daemon, line), 1);
+    optraced_expect_log(&scene->daemon, line, 1);
     good_end(&second, &scene->daemon, "second");
     child_deinit(&child);
 }
@@ -210,7 +210,7 @@ static void too_many_of_everything(void **state)
         if (child_wait(&child, WAIT_MS) != 0)
             fail_msg("flood %zu: %s", i, child.err);
         CHECK_CONTAINS(child.err, floods[i].answer);
-        assert_int_equal(optraced_count_log(&scene->daemon, line), i == 1 ? 0 : 1);
+        optraced_expect_log(&scene->daemon, line, i == 1 ? 0 : 1);
         child_deinit(&child);
         scene_check_memory(scene);
         optraced_wait_for(&scene->daemon, "SELECT count(*) FROM session WHERE end_ns IS NULL", 1);
@@ -254,7 +254,7 @@ static void another_user_is_refused(void **state)
     child_start_function(&child, connect_as_nobody, &scene->daemon);
     snprintf(line, sizeof(line), "refused pid %d: its user 65534 may not connect", (int)child.pid);
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
-    assert_int_equal(optraced_count_log(&scene->daemon, line), 1);
+    optraced_expect_log(&scene->daemon, line, 1);
     child_deinit(&child);
 }
 

@@ -380,10 +380,9 @@ static void run_evil(const struct evil *evil, struct optraced *daemon)
         fail_msg("%s: %s, and the daemon says %s", evil->name, child.err, daemon->child.err);
     if (!evil->is_deaf && !strstr(child.err, evil->reason))
         fail_msg("%s: BYE says \"%s\", not \"%s\"", evil->name, child.err, evil->reason);
-    if (optraced_count_log(daemon, line) != 1 ||
-        !strstr(strstr(daemon->child.err, line), evil->reason))
-        fail_msg("%s: not logged once with \"%s\": %s", evil->name, evil->reason,
-                 daemon->child.err);
+    optraced_expect_log(daemon, line, 1);
+    if (!strstr(strstr(daemon->child.err, line), evil->reason))
+        fail_msg("%s: not logged with \"%s\": %s", evil->name, evil->reason, daemon->child.err);
     child_deinit(&child);
 }
 
@@ -432,7 +431,7 @@ static void truncated_frames_are_logged_once(void **state)
     child_start_function(&child, send_half_a_frame, &scene->daemon);
     snprintf(line, sizeof(line), "pid %d left in the middle of a frame", (int)child.pid);
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
-    assert_int_equal(optraced_count_log(&scene->daemon, line), 1);
+    optraced_expect_log(&scene->daemon, line, 1);
     child_deinit(&child);
 }
 
@@ -502,7 +501,7 @@ static void memory_that_changes_while_it_is_read(void **state)
         child_start_function(&child, scribble_in_rings, &scene->daemon);
         snprintf(line, sizeof(line), "pid %d: ", (int)child.pid);
         assert_int_equal(child_wait(&child, WAIT_MS), 0);
-        assert_int_equal(optraced_count_log(&scene->daemon, line), 1);
+        optraced_expect_log(&scene->daemon, line, 1);
         child_deinit(&child);
     }
     CHECK_U64(optraced_query(&scene->daemon, "SELECT count(*) FROM event WHERE dur_ns < 0 OR"

@@ -119,6 +119,12 @@ static void drain(int *fd, char **text, size_t *bytes)
     }
 }
 
+void child_drain(struct child *child)
+{
+    drain(&child->stdout_fd, &child->out, &child->out_bytes);
+    drain(&child->stderr_fd, &child->err, &child->err_bytes);
+}
+
 /* Wait for output until the deadline and take it. Returns false when both streams have ended or the
  * time is over. */
 static bool read_some(struct child *child, uint64_t deadline_ns)
@@ -129,8 +135,7 @@ static bool read_some(struct child *child, uint64_t deadline_ns)
     if ((child->stdout_fd < 0 && child->stderr_fd < 0) || now_ns >= deadline_ns)
         return false;
     poll(fds, 2, (int)((deadline_ns - now_ns) / 1000000) + 1);
-    drain(&child->stdout_fd, &child->out, &child->out_bytes);
-    drain(&child->stderr_fd, &child->err, &child->err_bytes);
+    child_drain(child);
     return true;
 }
 

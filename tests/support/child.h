@@ -50,6 +50,9 @@ void child_start(struct child *child, const char *const *argv, const struct chil
  *  and stderr are collected like those of a program. */
 void child_start_function(struct child *child, int (*function)(void *context), void *context);
 
+/** Read what both streams hold now, without waiting. */
+void child_drain(struct child *child);
+
 /** Read until stdout (or stderr) holds `text`. Returns false at the deadline or when the child
  *  closed both without it. */
 bool child_wait_text(struct child *child, const char *text, unsigned timeout_ms);

@@ -133,8 +133,31 @@ unsigned optraced_count_log(struct optraced *daemon, const char *text)
 {
     unsigned count = 0;
 
-    child_wait_text(&daemon->child, "no line says this", 1); /* reads what is there */
+    child_drain(&daemon->child);
     for (const char *at = daemon->child.err; at && *text && (at = strstr(at, text)); at++)
         count++;
     return count;
+}
+
+struct wanted_log {
+    struct optraced *daemon;
+    const char *text;
+    unsigned count;
+};
+
+static bool has_logged(void *context)
+{
+    const struct wanted_log *wanted = context;
+
+    return optraced_count_log(wanted->daemon, wanted->text) >= wanted->count;
+}
+
+void optraced_expect_log(struct optraced *daemon, const char *text, unsigned count)
+{
+    struct wanted_log wanted = {daemon, text, count};
+
+    wait_until(has_logged, &wanted, WAIT_MS);
+    if (optraced_count_log(daemon, text) != count)
+        fail_msg("\"%s\" was logged %u times, not %u: %s", text, optraced_count_log(daemon, text),
+                 count, daemon->child.err);
 }

@@ -58,4 +58,8 @@ void optraced_wait_for(const struct optraced *daemon, const char *sql, int64_t w
 /** Read what it has logged so far; counts the places where `text` stands. */
 unsigned optraced_count_log(struct optraced *daemon, const char *text);
 
+/** Wait until `text` stands in the log that many times, a line may come after what it tells of.
+ *  Fails the test at the deadline, or when it stands there more often. */
+void optraced_expect_log(struct optraced *daemon, const char *text, unsigned count);
+
 #endif
