@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/query_ops_private.h"
+#include "analyze/query_private.h"
 
 static int compare_texts(const char *a, const char *b)
 {

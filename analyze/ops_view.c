@@ -99,7 +99,7 @@ static double rate(double amount, double time_ns)
 static bool is_computed_here(const struct ops_answer *answer, const struct op_row *op,
                              enum op_side side)
 {
-    return side == OP_DEVICE || !op->cost[OP_DEVICE].calls || answer->is_flat;
+    return side == OP_DEVICE || !op->cost[OP_DEVICE].calls || answer->basis.is_flat;
 }
 
 static struct ops_line line_of(const struct ops_answer *answer, const struct op_row *op,

@@ -44,7 +44,9 @@ struct session_rows {
 int query_sessions(struct store *store, struct session_rows *out, struct diag *diag);
 void session_rows_deinit(struct session_rows *sessions);
 
-/* --- Ops: query_ops.c --- */
+/* --- What answers on events have in common: query_reading.c --- */
+
+enum op_side { OP_HOST, OP_DEVICE, OP_SIDES };
 
 /* What to count; {0} with `session_ids` set is one report's default. */
 struct ops_question {
@@ -58,27 +60,15 @@ struct ops_question {
     bool labels;                           /* rows for labels too */
 };
 
-/* What one op took on one side, in one run or in total. */
-struct op_cost {
-    uint64_t calls;                  /* in total; 0: never there */
-    double end_ns, kern_ns, exec_ns; /* end - start without nested ops, kern - start, end - kern */
-    double min_ns, max_ns;           /* of single calls */
-    double computation_flop;         /* of the calls that end_ns is for */
-    double memory_bytes;
+struct lane_row {
+    int64_t lane_id, session_id;
+    const char *name;   /* "stream 7" where it has none of its own */
+    const char *kind;   /* thread, stream, queue */
+    const char *device; /* NULL for the host */
+    int64_t native_id;  /* or STORE_NULL */
+    enum op_side side;
 };
-
-enum op_side { OP_HOST, OP_DEVICE, OP_SIDES };
-
-struct op_row {
-    int64_t op_id, session_id;
-    const char *name, *type, *node_id, *device, *source, *origin;
-    const char *input_shapes, *input_strides, *input_dtypes; /* JSON lists */
-    const char *output_shapes, *output_dtypes;
-    const char *params;                     /* JSON object */
-    int64_t computation_flop, memory_bytes; /* of one call */
-    bool is_label;
-    struct op_cost cost[OP_SIDES];
-};
+struct lane_row_array ARRAY_FIELDS(struct lane_row);
 
 struct loss_row {
     int64_t session_id;
@@ -92,15 +82,15 @@ struct unfinished_row {
     const char *op, *type, *lane;
 };
 
-struct ops_answer {
-    ARRAY_OF(struct op_row) rows; /* in the order in which they were defined; also never called */
-    double total_ns[OP_SIDES];    /* end_ns of all rows but labels; NaN: nothing there */
+/* What the numbers of an answer stand on, and what is missing in them. */
+struct basis {
     uint64_t runs, warmups_left_out, unended_left_out;
     double divisor;  /* runs, or 1 for totals */
     bool is_per_run; /* values are means of one run */
     bool is_flat;    /* of a profile that tells one time per op and side (MegEngine's) */
     double *run_ns;  /* durations of the counted runs that ended, ascending */
     size_t run_ns_count;
+    double total_ns[OP_SIDES];   /* own time of all counted ops; NaN: nothing there */
     double wall_ns[OP_SIDES];    /* time that counted runs, or else counted ops, span; NaN: none */
     double covered_ns[OP_SIDES]; /* of it, with an op on some lane of that side */
     bool wall_is_runs;
@@ -109,6 +99,36 @@ struct ops_answer {
     ARRAY_OF(struct loss_row) losses;
     ARRAY_OF(struct unfinished_row) unfinished; /* the first of them */
     uint64_t unfinished_count;
+};
+void basis_deinit(struct basis *basis);
+
+/* --- Ops: query_ops.c --- */
+
+/* What one op took on one side, in one run or in total. */
+struct op_cost {
+    uint64_t calls;                  /* in total; 0: never there */
+    double end_ns, kern_ns, exec_ns; /* end - start without nested ops, kern - start, end - kern */
+    double min_ns, max_ns;           /* of single calls */
+    double computation_flop;         /* of the calls that end_ns is for */
+    double memory_bytes;
+};
+
+struct op_row {
+    int64_t op_id, session_id;
+    const char *name, *type, *node_id, *device, *source, *origin;
+    const char *input_shapes, *input_strides, *input_dtypes; /* JSON lists */
+    const char *output_shapes, *output_dtypes;
+    const char *params;                     /* JSON object */
+    int64_t computation_flop, memory_bytes; /* of one call */
+    bool is_label;
+    struct op_cost cost[OP_SIDES];
+};
+
+struct op_row_array ARRAY_FIELDS(struct op_row);
+
+struct ops_answer {
+    struct op_row_array rows; /* in the order in which they were defined; also never called */
+    struct basis basis;
     struct query_texts texts;
 };
 int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,

@@ -10,8 +10,6 @@
 
 #include "analyze/query_private.h"
 
-struct row_ranges ARRAY_FIELDS(struct row_range);
-
 static int64_t argument(sqlite3_value *value)
 {
     int64_t number = sqlite3_value_int64(value);
@@ -54,7 +52,7 @@ static void find_bounds(const struct scan *scan, int64_t *from_ns, int64_t *unti
     }
 }
 
-static int find_ranges(struct store *store, const struct scan *scan, struct row_ranges *ranges,
+int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *ranges,
                        struct diag *diag)
 {
     int64_t from_ns, until_ns, low = INT64_MAX, high = INT64_MIN;
@@ -135,7 +133,7 @@ static int read_rows(struct store *store, struct scan *scan, const struct row_ra
 int query_events(struct store *store, struct scan *scan, struct diag *diag)
 {
     struct row_ranges ranges = {0};
-    int rc = find_ranges(store, scan, &ranges, diag);
+    int rc = query_event_ranges(store, scan, &ranges, diag);
 
     if (rc == 0 && is_worth_all_pages(&ranges) &&
         event_pages(store, scan, ranges.items, ranges.count))

@@ -2,15 +2,15 @@
 /* What is missing: events that were lost, spans that never ended. */
 #include <errno.h>
 
-#include "analyze/query_ops_private.h"
+#include "analyze/query_private.h"
 
 static const char losses_sql[] =
     "SELECT lane_name, reason, lost_count, start_ns, end_ns FROM v_loss"
     " WHERE session_id = ?1 ORDER BY lost_count DESC";
 
-int query_losses(struct ops_reading *reading, int64_t session_id, struct diag *diag)
+int query_losses(struct reading *reading, int64_t session_id, struct diag *diag)
 {
-    struct query_texts *texts = &reading->answer->texts;
+    struct query_texts *texts = reading->texts;
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(reading->store, losses_sql, &statement, diag);
 
@@ -25,15 +25,15 @@ int query_losses(struct ops_reading *reading, int64_t session_id, struct diag *d
             .end_ns = query_int(statement, 4),
         };
 
-        rc = array_push(&reading->answer->losses, loss);
+        rc = array_push(&reading->basis->losses, loss);
     }
     sqlite3_finalize(statement);
     return rc;
 }
 
-int query_unfinished(struct ops_reading *reading, const struct scan *scan, struct diag *diag)
+int query_unfinished(struct reading *reading, const struct scan *scan, struct diag *diag)
 {
-    struct query_texts *texts = &reading->answer->texts;
+    struct query_texts *texts = reading->texts;
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(reading->store, "SELECT name, type, session_id FROM op WHERE op_id = ?1",
                            &statement, diag);
@@ -43,7 +43,7 @@ int query_unfinished(struct ops_reading *reading, const struct scan *scan, struc
         uint32_t lane = id_map_find(&scan->lane_map, span->lane_id);
         struct unfinished_row row = {
             .start_ns = span->start_ns,
-            .lane = reading->lane_names.items[lane].text,
+            .lane = reading->lane_rows.items[lane].name,
         };
 
         sqlite3_bind_int64(statement, 1, span->op_id);
@@ -52,7 +52,7 @@ int query_unfinished(struct ops_reading *reading, const struct scan *scan, struc
             row.op = query_text(texts, statement, 0);
             row.type = query_text(texts, statement, 1);
             row.session_id = query_int(statement, 2);
-            rc = array_push(&reading->answer->unfinished, row);
+            rc = array_push(&reading->basis->unfinished, row);
         }
         sqlite3_reset(statement);
     }

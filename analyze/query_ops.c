@@ -1,240 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each op cost: reads sessions, lanes, runs and ops, has the events summed up, and puts both
- * together. Losses and unfinished spans come along, because no number is whole without them. */
-#include <cjson/cJSON.h>
+/* What each op cost: has the events summed up and puts the sums beside the ops. */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "analyze/query_ops_private.h"
-#include "analyze/stats.h"
-
-/* --- What the scan needs. --- */
-
-static int read_lanes(struct ops_reading *reading, uint32_t session, struct diag *diag)
-{
-    sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store,
-                           "SELECT lane_id, kind = 'thread', name, kind, native_id FROM lane"
-                           " WHERE session_id = ?1",
-                           &statement, diag);
-
-    sqlite3_bind_int64(statement, 1, reading->sessions.items[session].session_id);
-    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
-        struct scan_lane lane = {
-            .lane_id = query_int(statement, 0),
-            .session = session,
-            .side = sqlite3_column_int(statement, 1) ? SCAN_HOST : SCAN_DEVICE,
-        };
-        struct lane_name name = {.lane_id = lane.lane_id};
-        char text[64];
-
-        name.text = query_text(&reading->answer->texts, statement, 2);
-        if (!name.text) {
-            snprintf(text, sizeof(text), "%s %lld", (const char *)sqlite3_column_text(statement, 3),
-                     (long long)sqlite3_column_int64(statement, 4));
-            name.text = query_keep(&reading->answer->texts, text);
-        }
-        rc = array_push(&reading->lanes, lane);
-        if (rc == 0)
-            rc = array_push(&reading->lane_names, name);
-    }
-    sqlite3_finalize(statement);
-    return rc;
-}
-
-/* Which runs count: those that were asked for by number, else all that are no warm-ups and, unless
- * totals are asked for, ended; where there is none of these, the warm-ups that ended; where nothing
- * ended, whatever there is. */
-static void choose_runs(struct scan_session *session, const int64_t *numbers,
-                        const uint8_t *is_warmup, const struct ops_question *question,
-                        struct ops_answer *answer)
-{
-    bool by_number = question->first_run || question->last_run;
-    size_t chosen = 0, warmups = 0, unended = 0;
-
-    for (size_t i = 0; i < session->run_count; i++) {
-        struct scan_run *run = &session->runs[i];
-        bool ended = run->end_ns != STORE_NULL;
-        bool in_window = run->start_ns >= session->from_ns && run->start_ns < session->until_ns;
-
-        if (by_number)
-            run->selected = numbers[i] >= question->first_run && numbers[i] <= question->last_run;
-        else
-            run->selected = (ended || question->totals) && (question->warmups || !is_warmup[i]);
-        chosen += run->selected;
-        warmups += ended && is_warmup[i] && !run->selected && in_window;
-        unended += !ended && !run->selected && in_window;
-    }
-    if (!chosen && !by_number) {
-        for (size_t i = 0; i < session->run_count; i++)
-            session->runs[i].selected = !warmups || session->runs[i].end_ns != STORE_NULL;
-        unended = warmups ? unended : 0;
-        warmups = 0;
-    }
-    answer->warmups_left_out += by_number ? 0 : warmups;
-    answer->unended_left_out += by_number ? 0 : unended;
-}
-
-static int read_runs(struct ops_reading *reading, struct scan_session *session, struct diag *diag)
-{
-    ARRAY_OF(struct scan_run) runs = {0};
-    ARRAY_OF(int64_t) numbers = {0};
-    ARRAY_OF(uint8_t) is_warmup = {0};
-    sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store,
-                           "SELECT run, start_ns, end_ns, warmup FROM run WHERE session_id = ?1",
-                           &statement, diag);
-
-    sqlite3_bind_int64(statement, 1, session->session_id);
-    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
-        struct scan_run run = {.start_ns = query_int(statement, 1),
-                               .end_ns = query_int(statement, 2)};
-
-        rc = array_push(&runs, run);
-        if (rc == 0)
-            rc = array_push(&numbers, query_int(statement, 0));
-        if (rc == 0)
-            rc = array_push(&is_warmup, sqlite3_column_int(statement, 3) != 0);
-    }
-    sqlite3_finalize(statement);
-    session->runs = runs.items; /* the scan frees them */
-    session->run_count = runs.count;
-    if (rc == 0)
-        rc = id_map_init(&session->run_map, numbers.items, numbers.count);
-    if (rc == 0)
-        choose_runs(session, numbers.items, is_warmup.items, reading->question, reading->answer);
-    array_deinit(&numbers);
-    array_deinit(&is_warmup);
-    return rc;
-}
-
-static int read_session(struct ops_reading *reading, int64_t session_id, struct diag *diag)
-{
-    const struct ops_question *question = reading->question;
-    struct scan_session session = {
-        .session_id = session_id, .from_ns = INT64_MIN, .until_ns = INT64_MAX};
-    sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store,
-                           "SELECT start_ns,"
-                           "       coalesce(end_ns, (SELECT max(end_ns) FROM event_batch WHERE ?1"
-                           "                         BETWEEN session_min AND session_max)),"
-                           "       source = 'megengine' FROM session WHERE session_id = ?1",
-                           &statement, diag);
-
-    sqlite3_bind_int64(statement, 1, session_id);
-    if (rc == 0)
-        rc = query_step(reading->store, statement, diag);
-    if (rc == 1) {
-        session.flat = sqlite3_column_int(statement, 2) != 0;
-        if (question->window)
-            selection_resolve_window(question->window, sqlite3_column_int64(statement, 0),
-                                     sqlite3_column_int64(statement, 1), &session.from_ns,
-                                     &session.until_ns);
-        rc = 0;
-    }
-    sqlite3_finalize(statement);
-    if (rc == 0)
-        rc = read_runs(reading, &session, diag);
-    session.all_events =
-        (question->totals && !question->first_run && !question->last_run) || session.run_count == 0;
-    if (rc < 0 || (rc = array_push(&reading->sessions, session)) < 0) {
-        id_map_deinit(&session.run_map);
-        free(session.runs);
-        return rc;
-    }
-    return read_lanes(reading, (uint32_t)(reading->sessions.count - 1), diag);
-}
-
-/* --- Ops. --- */
-
-/* Strides of inputs that are not contiguous stand among the parameters. */
-static const char *find_strides(struct query_texts *texts, const char *params)
-{
-    const char *kept = NULL;
-    cJSON *parsed;
-    char *text;
-
-    if (!params || !strstr(params, "\"input_strides\""))
-        return NULL;
-    parsed = cJSON_Parse(params);
-    text = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(parsed, "input_strides"));
-    if (text)
-        kept = query_keep(texts, text);
-    cJSON_free(text);
-    cJSON_Delete(parsed);
-    return kept;
-}
-
-static const char ops_sql[] =
-    "SELECT op_id, name, type, node_id, device, source, origin, input_shapes, input_dtypes,"
-    "       output_shapes, output_dtypes, params, computation_flop, memory_bytes"
-    "  FROM op WHERE session_id = ?1 ORDER BY client_op";
-
-static void read_op(struct query_texts *texts, sqlite3_stmt *statement, int64_t session_id,
-                    struct op_row *out)
-{
-    *out = (struct op_row){
-        .op_id = query_int(statement, 0),
-        .session_id = session_id,
-        .name = query_text(texts, statement, 1),
-        .type = query_text(texts, statement, 2),
-        .node_id = query_text(texts, statement, 3),
-        .device = query_text(texts, statement, 4),
-        .source = query_text(texts, statement, 5),
-        .origin = query_text(texts, statement, 6),
-        .input_shapes = query_text(texts, statement, 7),
-        .input_dtypes = query_text(texts, statement, 8),
-        .output_shapes = query_text(texts, statement, 9),
-        .output_dtypes = query_text(texts, statement, 10),
-        .params = query_text(texts, statement, 11),
-        .computation_flop = query_int(statement, 12),
-        .memory_bytes = query_int(statement, 13),
-    };
-    out->name = out->name ? out->name : "";
-    out->type = out->type ? out->type : "";
-    out->input_strides = find_strides(texts, out->params);
-    out->is_label = strcmp(out->type, "label") == 0;
-}
-
-/* Types that stand for something else than an op. */
-static enum scan_op_kind kind_of(const struct op_row *row, const struct ops_question *question)
-{
-    static const char *const others[] = {"phase", "counter", "mark"};
-
-    if (row->is_label)
-        return question->labels ? SCAN_OP_WHOLE : SCAN_OP_SKIPPED;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        if (strcmp(row->type, others[i]) == 0)
-            return SCAN_OP_SKIPPED;
-    }
-    return SCAN_OP_NESTING;
-}
-
-static int read_ops(struct ops_reading *reading, int64_t session_id, struct diag *diag)
-{
-    struct query_texts *texts = &reading->answer->texts;
-    sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store, ops_sql, &statement, diag);
-
-    sqlite3_bind_int64(statement, 1, session_id);
-    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
-        struct op_row row;
-
-        read_op(texts, statement, session_id, &row);
-        rc = texts->failed ? -ENOMEM : array_push(&reading->answer->rows, row);
-        if (rc == 0)
-            rc = array_push(&reading->op_ids, row.op_id);
-        if (rc == 0)
-            rc = array_push(&reading->op_kinds, (uint8_t)kind_of(&row, reading->question));
-    }
-    sqlite3_finalize(statement);
-    return rc;
-}
-
-/* --- Putting it together. --- */
+#include "analyze/query_private.h"
 
 static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost sums,
                      double divisor)
@@ -255,156 +24,47 @@ static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost 
         cost->memory_bytes = (double)row->memory_bytes * calls / divisor;
 }
 
-/* Also drops the rows that are no ops here. */
-static void set_costs(struct ops_reading *reading, const struct scan *scan)
+/* Hands the rows over, without those that are no ops here. */
+static void take_rows(struct reading *reading, const struct scan *scan, struct ops_answer *answer)
 {
-    struct ops_answer *answer = reading->answer;
     size_t kept = 0;
 
-    for (int side = 0; side < OP_SIDES; side++)
-        answer->total_ns[side] = NAN;
+    answer->rows = reading->rows;
+    reading->rows = (struct op_row_array){0};
     for (size_t i = 0; i < answer->rows.count; i++) {
         struct op_row *row = &answer->rows.items[i];
 
         if (reading->op_kinds.items[i] == SCAN_OP_SKIPPED)
             continue;
-        for (int side = 0; side < OP_SIDES; side++) {
-            struct op_cost *cost = &row->cost[side];
-            double *total = &answer->total_ns[side];
-
-            set_cost(row, cost, scan_op_cost(scan, (uint32_t)i, (enum scan_side)side),
-                     answer->divisor);
-            if (cost->calls && !row->is_label)
-                *total = (isnan(*total) ? 0 : *total) + cost->end_ns;
-        }
+        for (int side = 0; side < OP_SIDES; side++)
+            set_cost(row, &row->cost[side], scan_op_cost(scan, (uint32_t)i, (enum scan_side)side),
+                     answer->basis.divisor);
         answer->rows.items[kept++] = *row;
     }
     answer->rows.count = kept;
 }
 
-/* Counts the selected runs and keeps their durations; *wall is the time that they span. */
-static int gather_runs(struct ops_reading *reading, struct interval_union *wall)
-{
-    struct ops_answer *answer = reading->answer;
-    ARRAY_OF(double) durations = {0};
-    int rc = 0;
-
-    for (size_t i = 0; i < reading->sessions.count; i++) {
-        const struct scan_session *session = &reading->sessions.items[i];
-
-        for (size_t k = 0; k < session->run_count && rc == 0; k++) {
-            const struct scan_run *run = &session->runs[k];
-
-            if (!run->selected || run->start_ns < session->from_ns ||
-                run->start_ns >= session->until_ns)
-                continue;
-            answer->runs++;
-            if (run->end_ns == STORE_NULL || run->end_ns < run->start_ns || run->start_ns < 0)
-                continue;
-            rc = interval_add(wall, run->start_ns, run->end_ns);
-            if (rc == 0)
-                rc = array_push(&durations, (double)(run->end_ns - run->start_ns));
-        }
-    }
-    stats_sort(durations.items, durations.count);
-    answer->run_ns = durations.items;
-    answer->run_ns_count = durations.count;
-    return rc;
-}
-
-/* Runs are what ops should fill. Where events count that belong to no run, or where host and device
- * have different clocks, it is the time from the first op of a side to the last. */
-static int measure_coverage(struct ops_answer *answer, struct scan *scan,
-                            struct interval_union *wall)
-{
-    int64_t run_ns, covered_ns;
-    int rc = interval_total(wall, &run_ns);
-
-    answer->covered_is_exact = wall->late_count == 0;
-    answer->wall_is_runs = run_ns && answer->is_per_run && !scan->sessions[0].flat;
-    for (int side = 0; side < SCAN_SIDES && rc == 0; side++) {
-        /* Between sessions there is nothing to cover. */
-        bool any = scan->last_ns[side] > scan->first_ns[side] && scan->session_count == 1;
-
-        answer->wall_ns[side] = any ? (double)(scan->last_ns[side] - scan->first_ns[side]) : NAN;
-        if (answer->wall_is_runs)
-            answer->wall_ns[side] = (double)run_ns;
-        rc = interval_total(&scan->covered[side], &covered_ns);
-        answer->covered_ns[side] = (double)covered_ns;
-        answer->covered_is_exact &= scan->covered[side].late_count == 0;
-    }
-    return rc;
-}
-
-static int run_scan(struct ops_reading *reading, struct diag *diag)
-{
-    struct ops_answer *answer = reading->answer;
-    struct interval_union wall = {0};
-    struct scan scan = {
-        .sessions = reading->sessions.items,
-        .session_count = reading->sessions.count,
-        .lanes = reading->lanes.items,
-        .lane_count = reading->lanes.count,
-        .op_ids = reading->op_ids.items,
-        .op_kinds = reading->op_kinds.items,
-        .op_count = reading->op_ids.count,
-    };
-    int rc = scan_prepare(&scan);
-
-    if (rc == 0)
-        rc = gather_runs(reading, &wall);
-    answer->is_per_run = !reading->question->totals && answer->runs > 0;
-    answer->divisor = answer->is_per_run ? (double)answer->runs : 1;
-    if (rc == 0)
-        rc = query_events(reading->store, &scan, diag);
-    if (rc == 0) {
-        answer->is_flat = reading->sessions.items[0].flat;
-        set_costs(reading, &scan);
-        answer->event_count = scan.counted;
-        answer->outside_count = scan.outside_count;
-        answer->bad_count = scan.bad_count;
-        answer->unfinished_count = scan.unfinished_count;
-        rc = measure_coverage(answer, &scan, &wall);
-    }
-    if (rc == 0)
-        rc = query_unfinished(reading, &scan, diag);
-    scan_deinit(&scan);
-    interval_deinit(&wall);
-    reading->sessions.count = 0; /* what lies inside is freed */
-    reading->lanes.count = 0;
-    return rc;
-}
-
 int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
               struct diag *diag)
 {
-    struct ops_reading reading = {.store = store, .question = question, .answer = out};
-    int rc = 0;
+    struct reading reading = {
+        .store = store, .question = question, .texts = &out->texts, .basis = &out->basis};
+    struct scan scan;
+    int rc;
 
     *out = (struct ops_answer){0};
-    /* One transaction: a daemon may be writing, and all parts should show the same moment. */
-    sqlite3_exec(store_handle(store), "BEGIN", NULL, NULL, NULL);
-    for (size_t i = 0; i < question->session_count && rc == 0; i++) {
-        rc = read_session(&reading, question->session_ids[i], diag);
-        if (rc == 0)
-            rc = read_ops(&reading, question->session_ids[i], diag);
-        if (rc == 0)
-            rc = query_losses(&reading, question->session_ids[i], diag);
-    }
+    rc = reading_open(&reading, diag);
     if (rc == 0)
-        rc = run_scan(&reading, diag);
-    sqlite3_exec(store_handle(store), "COMMIT", NULL, NULL, NULL);
+        rc = reading_prepare_scan(&reading, &scan);
+    if (rc == 0)
+        rc = query_events(store, &scan, diag);
+    if (rc == 0)
+        rc = reading_finish_scan(&reading, &scan, diag);
+    if (rc == 0)
+        take_rows(&reading, &scan, out);
+    reading_close(&reading);
     if (rc == 0 && question->session_count > 1)
         rc = merge_equal_ops(out);
-    for (size_t i = 0; i < reading.sessions.count; i++) {
-        id_map_deinit(&reading.sessions.items[i].run_map);
-        free(reading.sessions.items[i].runs);
-    }
-    array_deinit(&reading.sessions);
-    array_deinit(&reading.lanes);
-    array_deinit(&reading.lane_names);
-    array_deinit(&reading.op_ids);
-    array_deinit(&reading.op_kinds);
     if (rc == 0 && out->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the ops of this source") : rc;
@@ -413,9 +73,6 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
 void ops_answer_deinit(struct ops_answer *answer)
 {
     array_deinit(&answer->rows);
-    free(answer->run_ns);
-    answer->run_ns = NULL;
-    array_deinit(&answer->losses);
-    array_deinit(&answer->unfinished);
+    basis_deinit(&answer->basis);
     query_texts_deinit(&answer->texts);
 }

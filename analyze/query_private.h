@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the query files share: stepping statements, keeping texts. */
+/* What the query files share: stepping statements, keeping texts, reading what is around events. */
 #ifndef OPTRACE_ANALYZE_QUERY_PRIVATE_H
 #define OPTRACE_ANALYZE_QUERY_PRIVATE_H
 
@@ -24,6 +24,49 @@ const char *query_text(struct query_texts *texts, sqlite3_stmt *statement, int c
 /** Keep a copy of any text. */
 const char *query_keep(struct query_texts *texts, const char *text);
 
+/* query_reading.c */
+
+/* What a question about events reads first, and what its scan needs. Fill the fields marked
+ * "input"; reading_open(), reading_prepare_scan(), the events to scan_add(), reading_finish_scan();
+ * reading_close() after any of them. */
+struct reading {
+    struct store *store;                 /* input */
+    const struct ops_question *question; /* input */
+    bool every_span;                     /* input: labels, phases and marks count too */
+    struct query_texts *texts;           /* input: keeps the texts of all rows */
+    struct basis *basis;                 /* input: {0}; filled, for basis_deinit() */
+
+    struct op_row_array rows; /* without costs; may be taken over */
+    struct lane_row_array lane_rows;
+    ARRAY_OF(struct scan_session) sessions;
+    ARRAY_OF(struct scan_lane) lanes; /* beside lane_rows */
+    ARRAY_OF(int64_t) op_ids;         /* beside rows, as op_kinds is */
+    ARRAY_OF(uint8_t) op_kinds;       /* enum scan_op_kind */
+    struct interval_union wall;       /* time of the counted runs */
+    struct scan *scan;                /* what reading_prepare_scan() was given */
+};
+
+/** Begins a transaction that reading_close() ends. */
+int reading_open(struct reading *reading, struct diag *diag);
+/** Returns 0 or -ENOMEM. The scan belongs to the reading until reading_close(). */
+int reading_prepare_scan(struct reading *reading, struct scan *out_scan);
+/** Fills the basis. */
+int reading_finish_scan(struct reading *reading, struct scan *scan, struct diag *diag);
+void reading_close(struct reading *reading);
+
+/* query_loss.c */
+
+int query_losses(struct reading *reading, int64_t session_id, struct diag *diag);
+
+/** Names for the unfinished spans that the scan met. */
+int query_unfinished(struct reading *reading, const struct scan *scan, struct diag *diag);
+
+/* merge_ops.c */
+
+/** Rows of several sessions that are the same op (name, type, node, device, shapes, dtypes) become
+ * one, their costs added, in the place of the first. */
+int merge_equal_ops(struct ops_answer *answer);
+
 /* query_events.c */
 
 /** Hand every event that may belong to the scan to scan_add(): those of committed batches that
@@ -34,6 +77,11 @@ int query_events(struct store *store, struct scan *scan, struct diag *diag);
 struct row_range {
     int64_t first, last;
 };
+struct row_ranges ARRAY_FIELDS(struct row_range);
+
+/** Rows that may belong to the scan: those of batches that overlap its sessions and windows. */
+int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *out_ranges,
+                       struct diag *diag);
 
 /* event_pages.c */
 

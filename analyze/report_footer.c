@@ -40,7 +40,7 @@ static const char *or_unknown(const char *text)
 /* "10 runs (1 warm-up and 1 that did not end left out)" */
 static void describe_runs(char *text, size_t bytes, const struct ops_answer *answer)
 {
-    uint64_t warmups = answer->warmups_left_out, unended = answer->unended_left_out;
+    uint64_t warmups = answer->basis.warmups_left_out, unended = answer->basis.unended_left_out;
     char warmups_text[48] = "", unended_text[48] = "";
 
     if (warmups)
@@ -48,11 +48,11 @@ static void describe_runs(char *text, size_t bytes, const struct ops_answer *ans
                  warmups == 1 ? "" : "s");
     if (unended)
         snprintf(unended_text, sizeof(unended_text), "%" PRIu64 " that did not end", unended);
-    if (!answer->runs && !warmups && !unended)
+    if (!answer->basis.runs && !warmups && !unended)
         snprintf(text, bytes, "no runs");
     else
-        snprintf(text, bytes, "%" PRIu64 " run%s%s%s%s%s%s", answer->runs,
-                 answer->runs == 1 ? "" : "s", warmups || unended ? " (" : "", warmups_text,
+        snprintf(text, bytes, "%" PRIu64 " run%s%s%s%s%s%s", answer->basis.runs,
+                 answer->basis.runs == 1 ? "" : "s", warmups || unended ? " (" : "", warmups_text,
                  warmups && unended ? " and " : "", unended_text,
                  warmups || unended ? " left out)" : "");
 }
@@ -67,21 +67,22 @@ static void emit_selection(const struct report *report, const struct ops_answer 
     for (size_t i = 0; i < report->session_count; i++)
         out_buffer_print(&ids, "%s%" PRId64, i ? "," : "[", report->session_ids[i]);
     out_buffer_add(&ids, "]", 1);
-    out_facts(report->out, &section,
-              (struct out_fact[]){
-                  {"source", NULL, out_text(report->source->name)},
-                  {"source_kind", NULL, out_text(is_store ? "store" : "megengine")},
-                  {"session_ids", NULL, out_json_text(ids.text)},
-                  {"values", NULL, out_text(answer->is_per_run ? "mean of one run" : "total")},
-                  {"time", NULL, out_text(times[report->options->top_end_key])},
-              },
-              5);
+    out_facts(
+        report->out, &section,
+        (struct out_fact[]){
+            {"source", NULL, out_text(report->source->name)},
+            {"source_kind", NULL, out_text(is_store ? "store" : "megengine")},
+            {"session_ids", NULL, out_json_text(ids.text)},
+            {"values", NULL, out_text(answer->basis.is_per_run ? "mean of one run" : "total")},
+            {"time", NULL, out_text(times[report->options->top_end_key])},
+        },
+        5);
     out_buffer_deinit(&ids);
 }
 
 static void note_selection(const struct report *report, const struct ops_answer *answer)
 {
-    const char *meaning = answer->is_per_run
+    const char *meaning = answer->basis.is_per_run
                               ? "times, computation and memory are those of one run in the mean"
                               : "times, computation and memory are totals";
     char runs[128];
@@ -132,8 +133,8 @@ static void note_runs(const struct report *report, const struct ops_answer *answ
 {
     static const struct out_section section = {.name = "runs", .data_only = true};
     const double percents[] = {50, 90, 99};
-    const double *ns = answer->run_ns;
-    size_t count = answer->run_ns_count;
+    const double *ns = answer->basis.run_ns;
+    size_t count = answer->basis.run_ns_count;
     double values[3] = {NAN, NAN, NAN}, sum = 0;
     char text[6][32];
 
@@ -141,20 +142,21 @@ static void note_runs(const struct report *report, const struct ops_answer *answ
         sum += ns[i];
     for (size_t i = 0; i < 3 && count; i++)
         values[i] = stats_percentile(ns, count, percents[i]);
-    out_facts(
-        report->out, &section,
-        (struct out_fact[]){
-            {"count", NULL, out_integer(OUT_INT, (int64_t)answer->runs)},
-            {"warmups_left_out", NULL, out_integer(OUT_INT, (int64_t)answer->warmups_left_out)},
-            {"unended_left_out", NULL, out_integer(OUT_INT, (int64_t)answer->unended_left_out)},
-            {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
-            {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
-            {"p50_ns", NULL, out_number(OUT_NS, values[0])},
-            {"p90_ns", NULL, out_number(OUT_NS, values[1])},
-            {"p99_ns", NULL, out_number(OUT_NS, values[2])},
-            {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
-        },
-        9);
+    out_facts(report->out, &section,
+              (struct out_fact[]){
+                  {"count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.runs)},
+                  {"warmups_left_out", NULL,
+                   out_integer(OUT_INT, (int64_t)answer->basis.warmups_left_out)},
+                  {"unended_left_out", NULL,
+                   out_integer(OUT_INT, (int64_t)answer->basis.unended_left_out)},
+                  {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
+                  {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
+                  {"p50_ns", NULL, out_number(OUT_NS, values[0])},
+                  {"p90_ns", NULL, out_number(OUT_NS, values[1])},
+                  {"p99_ns", NULL, out_number(OUT_NS, values[2])},
+                  {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
+              },
+              9);
     if (count < 2 || report->session_count > 1 || report->source->kind == SOURCE_MEGENGINE)
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
@@ -169,27 +171,28 @@ static void note_runs(const struct report *report, const struct ops_answer *answ
 
 static double coverage_of(const struct ops_answer *answer, enum op_side side)
 {
-    if (isnan(answer->total_ns[side]) || !(answer->wall_ns[side] > 0))
+    if (isnan(answer->basis.total_ns[side]) || !(answer->basis.wall_ns[side] > 0))
         return NAN;
-    return answer->covered_ns[side] / answer->wall_ns[side];
+    return answer->basis.covered_ns[side] / answer->basis.wall_ns[side];
 }
 
 static void note_coverage(const struct report *report, const struct ops_answer *answer)
 {
     static const struct out_section section = {.name = "coverage", .data_only = true};
-    const char *whole = answer->wall_is_runs ? "of the runs' wall time"
-                                             : "of the time from the first operator to the last";
+    const char *whole = answer->basis.wall_is_runs
+                            ? "of the runs' wall time"
+                            : "of the time from the first operator to the last";
     double device = coverage_of(answer, OP_DEVICE), host = coverage_of(answer, OP_HOST);
     char parts[128] = "";
 
     out_facts(report->out, &section,
               (struct out_fact[]){
-                  {"of", NULL, out_text(answer->wall_is_runs ? "runs" : "first to last op")},
-                  {"device_wall_ns", NULL, out_number(OUT_NS, answer->wall_ns[OP_DEVICE])},
+                  {"of", NULL, out_text(answer->basis.wall_is_runs ? "runs" : "first to last op")},
+                  {"device_wall_ns", NULL, out_number(OUT_NS, answer->basis.wall_ns[OP_DEVICE])},
                   {"device_share", NULL, out_number(OUT_SHARE, device)},
-                  {"host_wall_ns", NULL, out_number(OUT_NS, answer->wall_ns[OP_HOST])},
+                  {"host_wall_ns", NULL, out_number(OUT_NS, answer->basis.wall_ns[OP_HOST])},
                   {"host_share", NULL, out_number(OUT_SHARE, host)},
-                  {"is_exact", NULL, out_integer(OUT_BOOL, answer->covered_is_exact)},
+                  {"is_exact", NULL, out_integer(OUT_BOOL, answer->basis.covered_is_exact)},
               },
               6);
     if (!isnan(device))
@@ -199,7 +202,7 @@ static void note_coverage(const struct report *report, const struct ops_answer *
                  parts[0] ? " and " : "", host * 100);
     if (parts[0])
         out_note(report->out, OUT_NOTE_PLAIN, "Operators cover %s%s %s.",
-                 answer->covered_is_exact ? "" : "at least ", parts, whole);
+                 answer->basis.covered_is_exact ? "" : "at least ", parts, whole);
 }
 
 static void note_losses(const struct report *report, const struct ops_answer *answer)
@@ -212,8 +215,8 @@ static void note_losses(const struct report *report, const struct ops_answer *an
     int64_t lost = 0;
 
     out_table_begin(report->out, &section, columns, 6);
-    for (size_t i = 0; i < answer->losses.count; i++) {
-        const struct loss_row *loss = &answer->losses.items[i];
+    for (size_t i = 0; i < answer->basis.losses.count; i++) {
+        const struct loss_row *loss = &answer->basis.losses.items[i];
         bool has_start = loss->start_ns != STORE_NULL, has_end = loss->end_ns != STORE_NULL;
 
         lost += loss->lost_count;
@@ -258,8 +261,8 @@ static void note_each_loss(const struct report *report, const struct ops_answer 
     enum { SHOWN_MAX = 8 };
     char period[128];
 
-    for (size_t i = 0; i < answer->losses.count && i < SHOWN_MAX; i++) {
-        const struct loss_row *loss = &answer->losses.items[i];
+    for (size_t i = 0; i < answer->basis.losses.count && i < SHOWN_MAX; i++) {
+        const struct loss_row *loss = &answer->basis.losses.items[i];
 
         if (!loss->lost_count)
             continue;
@@ -268,9 +271,9 @@ static void note_each_loss(const struct report *report, const struct ops_answer 
                  loss->lane ? loss->lane : "a lane that is not known", or_unknown(loss->reason),
                  period);
     }
-    if (answer->losses.count > SHOWN_MAX)
+    if (answer->basis.losses.count > SHOWN_MAX)
         out_note(report->out, OUT_NOTE_WARNING, "  and on %zu more lanes: see v_loss with --sql",
-                 answer->losses.count - SHOWN_MAX);
+                 answer->basis.losses.count - SHOWN_MAX);
 }
 
 static void note_unfinished(const struct report *report, const struct ops_answer *answer)
@@ -283,8 +286,8 @@ static void note_unfinished(const struct report *report, const struct ops_answer
     };
 
     out_table_begin(report->out, &section, columns, 5);
-    for (size_t i = 0; i < answer->unfinished.count; i++) {
-        const struct unfinished_row *span = &answer->unfinished.items[i];
+    for (size_t i = 0; i < answer->basis.unfinished.count; i++) {
+        const struct unfinished_row *span = &answer->basis.unfinished.items[i];
 
         out_row(report->out, (struct out_value[]){
                                  out_integer(OUT_INT, span->session_id),
@@ -295,16 +298,16 @@ static void note_unfinished(const struct report *report, const struct ops_answer
                              });
     }
     out_table_end(report->out);
-    for (size_t i = 0; i < answer->unfinished.count && i < SHOWN_MAX; i++) {
-        const struct unfinished_row *span = &answer->unfinished.items[i];
+    for (size_t i = 0; i < answer->basis.unfinished.count && i < SHOWN_MAX; i++) {
+        const struct unfinished_row *span = &answer->basis.unfinished.items[i];
 
         out_note(report->out, OUT_NOTE_WARNING,
                  "%s (%s) on %s never ended: the program died in it; it is in no number above.",
                  or_unknown(span->op), or_unknown(span->type), or_unknown(span->lane));
     }
-    if (answer->unfinished_count > SHOWN_MAX)
+    if (answer->basis.unfinished_count > SHOWN_MAX)
         out_note(report->out, OUT_NOTE_WARNING, "%" PRIu64 " spans in all never ended.",
-                 answer->unfinished_count);
+                 answer->basis.unfinished_count);
 }
 
 static void note_left_out(const struct report *report, const struct ops_answer *answer)
@@ -314,22 +317,23 @@ static void note_left_out(const struct report *report, const struct ops_answer *
     out_facts(
         report->out, &section,
         (struct out_fact[]){
-            {"is_per_run", NULL, out_integer(OUT_BOOL, answer->is_per_run)},
-            {"event_count", NULL, out_integer(OUT_INT, (int64_t)answer->event_count)},
-            {"outside_count", NULL, out_integer(OUT_INT, (int64_t)answer->outside_count)},
-            {"damaged_count", NULL, out_integer(OUT_INT, (int64_t)answer->bad_count)},
-            {"unfinished_count", NULL, out_integer(OUT_INT, (int64_t)answer->unfinished_count)},
+            {"is_per_run", NULL, out_integer(OUT_BOOL, answer->basis.is_per_run)},
+            {"event_count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.event_count)},
+            {"outside_count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.outside_count)},
+            {"damaged_count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.bad_count)},
+            {"unfinished_count", NULL,
+             out_integer(OUT_INT, (int64_t)answer->basis.unfinished_count)},
         },
         5);
-    if (answer->outside_count)
+    if (answer->basis.outside_count)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "%" PRIu64 " event%s in no run that ended %s left out; --total counts them.",
-                 answer->outside_count, answer->outside_count == 1 ? "" : "s",
-                 answer->outside_count == 1 ? "is" : "are");
-    if (answer->bad_count)
+                 answer->basis.outside_count, answer->basis.outside_count == 1 ? "" : "s",
+                 answer->basis.outside_count == 1 ? "is" : "are");
+    if (answer->basis.bad_count)
         out_note(report->out, OUT_NOTE_WARNING,
-                 "%" PRIu64 " event%s left out whose op or times make no sense.", answer->bad_count,
-                 answer->bad_count == 1 ? " is" : "s are");
+                 "%" PRIu64 " event%s left out whose op or times make no sense.",
+                 answer->basis.bad_count, answer->basis.bad_count == 1 ? " is" : "s are");
 }
 
 void report_footer(const struct report *report, const struct ops_answer *answer)

@@ -47,7 +47,7 @@ static bool adds_up(const struct table *table)
 
 static double share_of(const struct table *table, double ns)
 {
-    double total_ns = table->answer->total_ns[table->view.side];
+    double total_ns = table->answer->basis.total_ns[table->view.side];
 
     return total_ns > 0 ? ns / total_ns : NAN;
 }
@@ -253,8 +253,9 @@ static void emit_summary(const struct report *report, const struct ops_answer *a
     char copy_text[64], wait_text[64];
     struct out_fact facts[8] = {
         {"total_device_time_ns", "total device time",
-         out_number(OUT_NS, answer->total_ns[OP_DEVICE])},
-        {"total_host_time_ns", "total host time", out_number(OUT_NS, answer->total_ns[OP_HOST])},
+         out_number(OUT_NS, answer->basis.total_ns[OP_DEVICE])},
+        {"total_host_time_ns", "total host time",
+         out_number(OUT_NS, answer->basis.total_ns[OP_HOST])},
     };
     size_t count = 2;
 
@@ -335,7 +336,7 @@ static int explain_nothing(const struct table *table, struct diag *diag)
 {
     const char *side = table->view.side == OP_DEVICE ? "device" : "host";
 
-    if (table->answer->event_count == 0 && table->answer->outside_count)
+    if (table->answer->basis.event_count == 0 && table->answer->basis.outside_count)
         diag_set(diag, 0, "no event belongs to the runs that are asked for");
     else if (table->lines->present == 0)
         diag_set(diag, 0, "no operator has a %s time in what is asked for", side);
@@ -383,7 +384,8 @@ static int emit_parts(const struct report *report, const struct ops_answer *answ
     const struct analyze_options *options = report->options;
     struct table table = {.report = report, .answer = answer, .view = *view};
     int only = options->print_only;
-    bool has_device = !isnan(answer->total_ns[OP_DEVICE]) || isnan(answer->total_ns[OP_HOST]);
+    bool has_device =
+        !isnan(answer->basis.total_ns[OP_DEVICE]) || isnan(answer->basis.total_ns[OP_HOST]);
     bool device = only == PRINT_DEVICE || (only == CHOICE_NONE && has_device);
     bool host = only == PRINT_HOST || (only == CHOICE_NONE && (options->show_host || !has_device));
     int rc = 0, host_rc;

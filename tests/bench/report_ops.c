@@ -59,7 +59,7 @@ static double run_report(struct store *store, double *out_device_ns)
         exit(EXIT_FAILURE);
     }
     seconds = seconds_since(start_ns);
-    *out_device_ns = answer.total_ns[OP_DEVICE] * answer.divisor;
+    *out_device_ns = answer.basis.total_ns[OP_DEVICE] * answer.basis.divisor;
     ops_answer_deinit(&answer);
     return seconds;
 }

@@ -54,7 +54,7 @@ static double run_report(struct store *store, uint64_t *out_count)
         exit(EXIT_FAILURE);
     }
     seconds = seconds_since(start_ns);
-    *out_count = answer.event_count;
+    *out_count = answer.basis.event_count;
     ops_answer_deinit(&answer);
     return seconds;
 }

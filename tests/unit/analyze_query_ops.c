@@ -72,14 +72,14 @@ static void one_run_in_the_mean(void **state)
     assert_true(isnan(cost_of(&fixture, "relu1", OP_DEVICE)->memory_bytes));
     CHECK_U64(cost_of(&fixture, "load", OP_HOST)->calls, 0);
     assert_null(find(&fixture, "prepare_data"));
-    CHECK_NEAR(fixture.answer.total_ns[OP_DEVICE], 9 * MS, 0);
-    CHECK_NEAR(fixture.answer.total_ns[OP_HOST], 0.75 * MS, 0);
-    assert_true(fixture.answer.is_per_run);
-    CHECK_U64(fixture.answer.runs, 2);
-    CHECK_U64(fixture.answer.warmups_left_out, 1);
-    CHECK_U64(fixture.answer.run_ns_count, 2);
-    CHECK_NEAR(fixture.answer.run_ns[0], 10 * MS, 0);
-    CHECK_NEAR(fixture.answer.run_ns[1], 12 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.total_ns[OP_DEVICE], 9 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.total_ns[OP_HOST], 0.75 * MS, 0);
+    assert_true(fixture.answer.basis.is_per_run);
+    CHECK_U64(fixture.answer.basis.runs, 2);
+    CHECK_U64(fixture.answer.basis.warmups_left_out, 1);
+    CHECK_U64(fixture.answer.basis.run_ns_count, 2);
+    CHECK_NEAR(fixture.answer.basis.run_ns[0], 10 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.run_ns[1], 12 * MS, 0);
     stop(&fixture);
 }
 
@@ -89,19 +89,19 @@ static void footer_numbers(void **state)
     struct fixture fixture;
 
     ask(&fixture, &question);
-    assert_true(fixture.answer.wall_is_runs);
-    CHECK_NEAR(fixture.answer.wall_ns[OP_DEVICE], 22 * MS, 0);
-    CHECK_NEAR(fixture.answer.covered_ns[OP_DEVICE], 18 * MS, 0);
-    CHECK_NEAR(fixture.answer.covered_ns[OP_HOST], 1.5 * MS, 0);
-    CHECK_U64(fixture.answer.event_count, 8);
-    CHECK_U64(fixture.answer.outside_count, 1);
-    CHECK_U64(fixture.answer.losses.count, 1);
-    assert_string_equal(fixture.answer.losses.items[0].lane, "worker");
-    assert_string_equal(fixture.answer.losses.items[0].reason, "ring full");
-    CHECK_U64((uint64_t)fixture.answer.losses.items[0].lost_count, 42);
-    CHECK_U64(fixture.answer.unfinished_count, 1);
-    assert_string_equal(fixture.answer.unfinished.items[0].op, "relu1");
-    assert_string_equal(fixture.answer.unfinished.items[0].lane, "worker");
+    assert_true(fixture.answer.basis.wall_is_runs);
+    CHECK_NEAR(fixture.answer.basis.wall_ns[OP_DEVICE], 22 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.covered_ns[OP_DEVICE], 18 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.covered_ns[OP_HOST], 1.5 * MS, 0);
+    CHECK_U64(fixture.answer.basis.event_count, 8);
+    CHECK_U64(fixture.answer.basis.outside_count, 1);
+    CHECK_U64(fixture.answer.basis.losses.count, 1);
+    assert_string_equal(fixture.answer.basis.losses.items[0].lane, "worker");
+    assert_string_equal(fixture.answer.basis.losses.items[0].reason, "ring full");
+    CHECK_U64((uint64_t)fixture.answer.basis.losses.items[0].lost_count, 42);
+    CHECK_U64(fixture.answer.basis.unfinished_count, 1);
+    assert_string_equal(fixture.answer.basis.unfinished.items[0].op, "relu1");
+    assert_string_equal(fixture.answer.basis.unfinished.items[0].lane, "worker");
     stop(&fixture);
 }
 
@@ -111,15 +111,15 @@ static void warmups_and_numbers(void **state)
     struct fixture fixture;
 
     ask(&fixture, &question);
-    CHECK_U64(fixture.answer.runs, 3);
-    CHECK_U64(fixture.answer.warmups_left_out, 0);
+    CHECK_U64(fixture.answer.basis.runs, 3);
+    CHECK_U64(fixture.answer.basis.warmups_left_out, 0);
     CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->end_ns, 8 * MS / 3, 1e-6);
     stop(&fixture);
 
     question = (struct ops_question){
         .session_ids = resnet, .session_count = 1, .first_run = 1, .last_run = 1};
     ask(&fixture, &question);
-    CHECK_U64(fixture.answer.runs, 1);
+    CHECK_U64(fixture.answer.basis.runs, 1);
     CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->end_ns, 4 * MS, 0);
     stop(&fixture);
 }
@@ -131,11 +131,11 @@ static void totals_count_what_is_outside(void **state)
     struct fixture fixture;
 
     ask(&fixture, &question);
-    assert_false(fixture.answer.is_per_run);
+    assert_false(fixture.answer.basis.is_per_run);
     CHECK_NEAR(cost_of(&fixture, "conv1", OP_DEVICE)->end_ns, 14 * MS, 0);
     CHECK_NEAR(cost_of(&fixture, "conv1", OP_DEVICE)->computation_flop, 2 * 236027904.0, 0);
     CHECK_NEAR(cost_of(&fixture, "load", OP_HOST)->end_ns, 5 * MS, 0);
-    CHECK_U64(fixture.answer.outside_count, 0);
+    CHECK_U64(fixture.answer.basis.outside_count, 0);
     stop(&fixture);
 }
 
@@ -145,20 +145,20 @@ static void nested_and_without_runs(void **state)
     struct fixture fixture;
 
     ask(&fixture, &question);
-    assert_false(fixture.answer.is_per_run);
+    assert_false(fixture.answer.basis.is_per_run);
     CHECK_NEAR(cost_of(&fixture, "outer", OP_HOST)->end_ns, 18 * MS, 0);
     CHECK_NEAR(cost_of(&fixture, "inner", OP_HOST)->end_ns, 12 * MS, 0);
-    CHECK_NEAR(fixture.answer.total_ns[OP_HOST], 30 * MS, 0);
-    assert_true(isnan(fixture.answer.total_ns[OP_DEVICE]));
-    CHECK_NEAR(fixture.answer.wall_ns[OP_HOST], 34 * MS, 0);
-    CHECK_NEAR(fixture.answer.covered_ns[OP_HOST], 30 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.total_ns[OP_HOST], 30 * MS, 0);
+    assert_true(isnan(fixture.answer.basis.total_ns[OP_DEVICE]));
+    CHECK_NEAR(fixture.answer.basis.wall_ns[OP_HOST], 34 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.covered_ns[OP_HOST], 30 * MS, 0);
     assert_null(find(&fixture, "phase one"));
     stop(&fixture);
 
     question.labels = true;
     ask(&fixture, &question);
     CHECK_NEAR(cost_of(&fixture, "phase one", OP_HOST)->end_ns, 36 * MS, 0);
-    CHECK_NEAR(fixture.answer.total_ns[OP_HOST], 30 * MS, 0);
+    CHECK_NEAR(fixture.answer.basis.total_ns[OP_HOST], 30 * MS, 0);
     stop(&fixture);
 }
 
@@ -176,7 +176,7 @@ static void window_cuts_by_start(void **state)
     stop(&fixture);
     CHECK_OK(selection_parse_window("-5ms..", &window, NULL));
     ask(&fixture, &question);
-    CHECK_U64(fixture.answer.event_count, 0);
+    CHECK_U64(fixture.answer.basis.event_count, 0);
     stop(&fixture);
 }
 

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every question about events has to read besides the events: sessions, their lanes, runs and
+ * ops, what was lost; and what the counted runs and the scan say together: the basis. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query_private.h"
+#include "analyze/stats.h"
+
+/* --- Lanes. --- */
+
+static int read_lane(struct reading *reading, uint32_t session, sqlite3_stmt *statement)
+{
+    struct query_texts *texts = reading->texts;
+    struct lane_row row = {
+        .lane_id = query_int(statement, 0),
+        .session_id = reading->sessions.items[session].session_id,
+        .name = query_text(texts, statement, 1),
+        .kind = query_text(texts, statement, 2),
+        .native_id = query_int(statement, 3),
+        .device = query_text(texts, statement, 4),
+    };
+    struct scan_lane lane = {.lane_id = row.lane_id, .session = session};
+    char text[64];
+    int rc;
+
+    if (!row.kind)
+        return -ENOMEM;
+    row.side = strcmp(row.kind, "thread") == 0 ? OP_HOST : OP_DEVICE;
+    lane.side = row.side == OP_HOST ? SCAN_HOST : SCAN_DEVICE;
+    if (!row.name) {
+        snprintf(text, sizeof(text), "%s %lld", row.kind,
+                 (long long)(row.native_id == STORE_NULL ? 0 : row.native_id));
+        row.name = query_keep(texts, text);
+    }
+    rc = array_push(&reading->lanes, lane);
+    return rc ? rc : array_push(&reading->lane_rows, row);
+}
+
+static int read_lanes(struct reading *reading, uint32_t session, struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(reading->store,
+                           "SELECT lane_id, name, kind, native_id, device FROM lane"
+                           " WHERE session_id = ?1",
+                           &statement, diag);
+
+    sqlite3_bind_int64(statement, 1, reading->sessions.items[session].session_id);
+    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1)
+        rc = read_lane(reading, session, statement);
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+/* --- Runs and sessions. --- */
+
+/* Which runs count: those that were asked for by number, else all that are no warm-ups and, unless
+ * totals are asked for, ended; where there is none of these, the warm-ups that ended; where nothing
+ * ended, whatever there is. */
+static void choose_runs(struct scan_session *session, const int64_t *numbers,
+                        const uint8_t *is_warmup, const struct ops_question *question,
+                        struct basis *basis)
+{
+    bool by_number = question->first_run || question->last_run;
+    size_t chosen = 0, warmups = 0, unended = 0;
+
+    for (size_t i = 0; i < session->run_count; i++) {
+        struct scan_run *run = &session->runs[i];
+        bool ended = run->end_ns != STORE_NULL;
+        bool in_window = run->start_ns >= session->from_ns && run->start_ns < session->until_ns;
+
+        if (by_number)
+            run->selected = numbers[i] >= question->first_run && numbers[i] <= question->last_run;
+        else
+            run->selected = (ended || question->totals) && (question->warmups || !is_warmup[i]);
+        chosen += run->selected;
+        warmups += ended && is_warmup[i] && !run->selected && in_window;
+        unended += !ended && !run->selected && in_window;
+    }
+    if (!chosen && !by_number) {
+        for (size_t i = 0; i < session->run_count; i++)
+            session->runs[i].selected = !warmups || session->runs[i].end_ns != STORE_NULL;
+        unended = warmups ? unended : 0;
+        warmups = 0;
+    }
+    basis->warmups_left_out += by_number ? 0 : warmups;
+    basis->unended_left_out += by_number ? 0 : unended;
+}
+
+static int read_runs(struct reading *reading, struct scan_session *session, struct diag *diag)
+{
+    ARRAY_OF(struct scan_run) runs = {0};
+    ARRAY_OF(int64_t) numbers = {0};
+    ARRAY_OF(uint8_t) is_warmup = {0};
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(reading->store,
+                           "SELECT run, start_ns, end_ns, warmup FROM run WHERE session_id = ?1",
+                           &statement, diag);
+
+    sqlite3_bind_int64(statement, 1, session->session_id);
+    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
+        struct scan_run run = {.start_ns = query_int(statement, 1),
+                               .end_ns = query_int(statement, 2)};
+
+        rc = array_push(&runs, run);
+        if (rc == 0)
+            rc = array_push(&numbers, query_int(statement, 0));
+        if (rc == 0)
+            rc = array_push(&is_warmup, sqlite3_column_int(statement, 3) != 0);
+    }
+    sqlite3_finalize(statement);
+    session->runs = runs.items; /* the scan frees them */
+    session->run_count = runs.count;
+    if (rc == 0)
+        rc = id_map_init(&session->run_map, numbers.items, numbers.count);
+    if (rc == 0)
+        choose_runs(session, numbers.items, is_warmup.items, reading->question, reading->basis);
+    array_deinit(&numbers);
+    array_deinit(&is_warmup);
+    return rc;
+}
+
+static int read_session(struct reading *reading, int64_t session_id, struct diag *diag)
+{
+    const struct ops_question *question = reading->question;
+    struct scan_session session = {
+        .session_id = session_id, .from_ns = INT64_MIN, .until_ns = INT64_MAX};
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(reading->store,
+                           "SELECT start_ns,"
+                           "       coalesce(end_ns, (SELECT max(end_ns) FROM event_batch WHERE ?1"
+                           "                         BETWEEN session_min AND session_max)),"
+                           "       source = 'megengine' FROM session WHERE session_id = ?1",
+                           &statement, diag);
+
+    sqlite3_bind_int64(statement, 1, session_id);
+    if (rc == 0)
+        rc = query_step(reading->store, statement, diag);
+    if (rc == 1) {
+        session.flat = sqlite3_column_int(statement, 2) != 0;
+        if (question->window)
+            selection_resolve_window(question->window, sqlite3_column_int64(statement, 0),
+                                     sqlite3_column_int64(statement, 1), &session.from_ns,
+                                     &session.until_ns);
+        rc = 0;
+    }
+    sqlite3_finalize(statement);
+    if (rc == 0)
+        rc = read_runs(reading, &session, diag);
+    session.all_events =
+        (question->totals && !question->first_run && !question->last_run) || session.run_count == 0;
+    if (rc < 0 || (rc = array_push(&reading->sessions, session)) < 0) {
+        id_map_deinit(&session.run_map);
+        free(session.runs);
+        return rc;
+    }
+    return read_lanes(reading, (uint32_t)(reading->sessions.count - 1), diag);
+}
+
+/* --- Ops. --- */
+
+/* Strides of inputs that are not contiguous stand among the parameters. */
+static const char *find_strides(struct query_texts *texts, const char *params)
+{
+    const char *kept = NULL;
+    cJSON *parsed;
+    char *text;
+
+    if (!params || !strstr(params, "\"input_strides\""))
+        return NULL;
+    parsed = cJSON_Parse(params);
+    text = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(parsed, "input_strides"));
+    if (text)
+        kept = query_keep(texts, text);
+    cJSON_free(text);
+    cJSON_Delete(parsed);
+    return kept;
+}
+
+static const char ops_sql[] =
+    "SELECT op_id, name, type, node_id, device, source, origin, input_shapes, input_dtypes,"
+    "       output_shapes, output_dtypes, params, computation_flop, memory_bytes"
+    "  FROM op WHERE session_id = ?1 ORDER BY client_op";
+
+static void read_op(struct query_texts *texts, sqlite3_stmt *statement, int64_t session_id,
+                    struct op_row *out)
+{
+    *out = (struct op_row){
+        .op_id = query_int(statement, 0),
+        .session_id = session_id,
+        .name = query_text(texts, statement, 1),
+        .type = query_text(texts, statement, 2),
+        .node_id = query_text(texts, statement, 3),
+        .device = query_text(texts, statement, 4),
+        .source = query_text(texts, statement, 5),
+        .origin = query_text(texts, statement, 6),
+        .input_shapes = query_text(texts, statement, 7),
+        .input_dtypes = query_text(texts, statement, 8),
+        .output_shapes = query_text(texts, statement, 9),
+        .output_dtypes = query_text(texts, statement, 10),
+        .params = query_text(texts, statement, 11),
+        .computation_flop = query_int(statement, 12),
+        .memory_bytes = query_int(statement, 13),
+    };
+    out->name = out->name ? out->name : "";
+    out->type = out->type ? out->type : "";
+    out->input_strides = find_strides(texts, out->params);
+    out->is_label = strcmp(out->type, "label") == 0;
+}
+
+/* Types that stand for something else than an op. */
+static enum scan_op_kind kind_of(const struct reading *reading, const struct op_row *row)
+{
+    static const char *const others[] = {"phase", "counter", "mark"};
+
+    if (row->is_label)
+        return reading->question->labels || reading->every_span ? SCAN_OP_WHOLE : SCAN_OP_SKIPPED;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (strcmp(row->type, others[i]) == 0)
+            return reading->every_span ? SCAN_OP_WHOLE : SCAN_OP_SKIPPED;
+    }
+    return SCAN_OP_NESTING;
+}
+
+static int read_ops(struct reading *reading, int64_t session_id, struct diag *diag)
+{
+    struct query_texts *texts = reading->texts;
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(reading->store, ops_sql, &statement, diag);
+
+    sqlite3_bind_int64(statement, 1, session_id);
+    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
+        struct op_row row;
+
+        read_op(texts, statement, session_id, &row);
+        rc = texts->failed ? -ENOMEM : array_push(&reading->rows, row);
+        if (rc == 0)
+            rc = array_push(&reading->op_ids, row.op_id);
+        if (rc == 0)
+            rc = array_push(&reading->op_kinds, (uint8_t)kind_of(reading, &row));
+    }
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+/* --- The basis. --- */
+
+/* Counts the selected runs, keeps their durations and the time that they span. */
+static int gather_runs(struct reading *reading)
+{
+    struct basis *basis = reading->basis;
+    ARRAY_OF(double) durations = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < reading->sessions.count; i++) {
+        const struct scan_session *session = &reading->sessions.items[i];
+
+        for (size_t k = 0; k < session->run_count && rc == 0; k++) {
+            const struct scan_run *run = &session->runs[k];
+
+            if (!run->selected || run->start_ns < session->from_ns ||
+                run->start_ns >= session->until_ns)
+                continue;
+            basis->runs++;
+            if (run->end_ns == STORE_NULL || run->end_ns < run->start_ns || run->start_ns < 0)
+                continue;
+            rc = interval_add(&reading->wall, run->start_ns, run->end_ns);
+            if (rc == 0)
+                rc = array_push(&durations, (double)(run->end_ns - run->start_ns));
+        }
+    }
+    stats_sort(durations.items, durations.count);
+    basis->run_ns = durations.items;
+    basis->run_ns_count = durations.count;
+    return rc;
+}
+
+/* Runs are what ops should fill. Where events count that belong to no run, or where host and device
+ * have different clocks, it is the time from the first op of a side to the last. */
+static int measure_coverage(struct reading *reading, struct scan *scan)
+{
+    struct interval_union *wall = &reading->wall;
+    struct basis *basis = reading->basis;
+    int64_t run_ns, covered_ns;
+    int rc = interval_total(wall, &run_ns);
+
+    basis->covered_is_exact = wall->late_count == 0;
+    basis->wall_is_runs = run_ns && basis->is_per_run && !scan->sessions[0].flat;
+    for (int side = 0; side < SCAN_SIDES && rc == 0; side++) {
+        /* Between sessions there is nothing to cover. */
+        bool any = scan->last_ns[side] > scan->first_ns[side] && scan->session_count == 1;
+
+        basis->wall_ns[side] = any ? (double)(scan->last_ns[side] - scan->first_ns[side]) : NAN;
+        if (basis->wall_is_runs)
+            basis->wall_ns[side] = (double)run_ns;
+        rc = interval_total(&scan->covered[side], &covered_ns);
+        basis->covered_ns[side] = (double)covered_ns;
+        basis->covered_is_exact &= scan->covered[side].late_count == 0;
+    }
+    return rc;
+}
+
+static void measure_totals(struct reading *reading, const struct scan *scan)
+{
+    struct basis *basis = reading->basis;
+
+    for (int side = 0; side < OP_SIDES; side++) {
+        double *total = &basis->total_ns[side];
+
+        *total = NAN;
+        for (size_t i = 0; i < reading->rows.count; i++) {
+            struct scan_cost cost = scan_op_cost(scan, (uint32_t)i, (enum scan_side)side);
+
+            if (reading->op_kinds.items[i] == SCAN_OP_NESTING && cost.calls)
+                *total = (isnan(*total) ? 0 : *total) + cost.end_ns / basis->divisor;
+        }
+    }
+}
+
+int reading_prepare_scan(struct reading *reading, struct scan *out_scan)
+{
+    struct basis *basis = reading->basis;
+    int rc;
+
+    *out_scan = (struct scan){
+        .sessions = reading->sessions.items,
+        .session_count = reading->sessions.count,
+        .lanes = reading->lanes.items,
+        .lane_count = reading->lanes.count,
+        .op_ids = reading->op_ids.items,
+        .op_kinds = reading->op_kinds.items,
+        .op_count = reading->op_ids.count,
+    };
+    reading->scan = out_scan;
+    basis->is_flat = reading->sessions.count && reading->sessions.items[0].flat;
+    rc = gather_runs(reading);
+    basis->is_per_run = !reading->question->totals && basis->runs > 0;
+    basis->divisor = basis->is_per_run ? (double)basis->runs : 1;
+    return rc ? rc : scan_prepare(out_scan);
+}
+
+int reading_finish_scan(struct reading *reading, struct scan *scan, struct diag *diag)
+{
+    struct basis *basis = reading->basis;
+    int rc;
+
+    basis->event_count = scan->counted;
+    basis->outside_count = scan->outside_count;
+    basis->bad_count = scan->bad_count;
+    basis->unfinished_count = scan->unfinished_count;
+    measure_totals(reading, scan);
+    rc = measure_coverage(reading, scan);
+    return rc ? rc : query_unfinished(reading, scan, diag);
+}
+
+int reading_open(struct reading *reading, struct diag *diag)
+{
+    const struct ops_question *question = reading->question;
+    int rc = 0;
+
+    /* One transaction: a daemon may be writing, and all parts should show the same moment. */
+    sqlite3_exec(store_handle(reading->store), "BEGIN", NULL, NULL, NULL);
+    for (size_t i = 0; i < question->session_count && rc == 0; i++) {
+        rc = read_session(reading, question->session_ids[i], diag);
+        if (rc == 0)
+            rc = read_ops(reading, question->session_ids[i], diag);
+        if (rc == 0)
+            rc = query_losses(reading, question->session_ids[i], diag);
+    }
+    return rc;
+}
+
+void reading_close(struct reading *reading)
+{
+    sqlite3_exec(store_handle(reading->store), "COMMIT", NULL, NULL, NULL);
+    if (reading->scan)
+        scan_deinit(reading->scan); /* and what lies inside of sessions and lanes */
+    for (size_t i = 0; i < reading->sessions.count && !reading->scan; i++) {
+        id_map_deinit(&reading->sessions.items[i].run_map);
+        free(reading->sessions.items[i].runs);
+    }
+    interval_deinit(&reading->wall);
+    array_deinit(&reading->sessions);
+    array_deinit(&reading->lanes);
+    array_deinit(&reading->lane_rows);
+    array_deinit(&reading->rows);
+    array_deinit(&reading->op_ids);
+    array_deinit(&reading->op_kinds);
+}
+
+void basis_deinit(struct basis *basis)
+{
+    free(basis->run_ns);
+    basis->run_ns = NULL;
+    array_deinit(&basis->losses);
+    array_deinit(&basis->unfinished);
+}
