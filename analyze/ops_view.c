@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/lines.h"
 #include "base/text.h"
 
 /* --- Orders. --- */
@@ -198,33 +199,6 @@ static int add_line_to_groups(struct groups *groups, const struct ops_line *line
 
 /* --- Sorting. --- */
 
-/* Texts with runs of digits compared as numbers: conv2 before conv10, {1,8} before {1,16}. */
-static int compare_natural(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
-            size_t left, right;
-            int order;
-
-            a += strspn(a, "0");
-            b += strspn(b, "0");
-            left = strspn(a, "0123456789");
-            right = strspn(b, "0123456789");
-            order = left != right ? (left > right) - (left < right) : strncmp(a, b, left);
-            if (order)
-                return order;
-            a += left;
-            b += right;
-        } else if (*a != *b) {
-            break;
-        } else {
-            a++;
-            b++;
-        }
-    }
-    return (unsigned char)*a - (unsigned char)*b;
-}
-
 static double number_of(const struct ops_line *line, enum ops_order order)
 {
     switch (order) {
@@ -300,7 +274,7 @@ static int compare_lines(const void *a, const void *b)
 
         if (!x != !y)
             return x ? -1 : 1;
-        order = x ? compare_natural(x, y) : 0;
+        order = x ? lines_compare_natural(x, y) : 0;
     }
     if (order)
         return options->ascending ? order : -order;

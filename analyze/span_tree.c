@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who lies inside of whom, and who launched whom. */
+#include "analyze/span_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Order. --- */
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *left = a, *right = b;
+
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    if (left->dur_ns != right->dur_ns)
+        return left->dur_ns > right->dur_ns ? -1 : 1;
+    /* Of equal spans the outer one was stored later, as it ended later. */
+    return (left->order < right->order) - (left->order > right->order);
+}
+
+static int fill_ranges(struct spans_answer *answer)
+{
+    size_t lanes = answer->lanes.count;
+
+    answer->ranges = calloc(lanes ? lanes : 1, sizeof(*answer->ranges));
+    if (!answer->ranges)
+        return -ENOMEM;
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        struct span_range *range = &answer->ranges[answer->spans.items[i].lane];
+
+        if (!range->count++)
+            range->first = i;
+    }
+    return 0;
+}
+
+/* --- Nesting. --- */
+
+static int64_t end_of(const struct span *span)
+{
+    return span->start_ns + span->dur_ns;
+}
+
+/* Whether a span may hold others; on a device only what a person named does. */
+static bool may_hold(const struct spans_answer *answer, const struct span *span)
+{
+    if (answer->op_kinds[span->op] == SPAN_MARK)
+        return false;
+    return !span_is_device(answer, span) || answer->op_kinds[span->op] == SPAN_LABEL;
+}
+
+/* The place of the innermost span that encloses this one, among those that are open. */
+static uint32_t find_parent(struct spans_answer *answer, const struct span *span, uint32_t open)
+{
+    const struct span *items = answer->spans.items;
+
+    while (open != SPAN_NONE &&
+           (!may_hold(answer, &items[open]) || end_of(&items[open]) < end_of(span)))
+        open = items[open].parent;
+    return open;
+}
+
+static bool counts_for_parent(const struct spans_answer *answer, const struct span *span)
+{
+    enum span_kind kind = (enum span_kind)answer->op_kinds[span->op];
+
+    return kind == SPAN_OP || kind == SPAN_LABEL;
+}
+
+static void nest(struct spans_answer *answer)
+{
+    struct span *items = answer->spans.items;
+    uint32_t open = SPAN_NONE;
+
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        struct span *span = &items[i];
+
+        if (i && items[i - 1].lane != span->lane)
+            open = SPAN_NONE;
+        span->parent = find_parent(answer, span, open);
+        if (span->parent != SPAN_NONE) {
+            span->depth = items[span->parent].depth + 1;
+            if (counts_for_parent(answer, span))
+                items[span->parent].self_ns -= span->dur_ns;
+        }
+        open = (uint32_t)i;
+    }
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        if (items[i].self_ns < 0) {
+            items[i].self_ns = 0;
+            answer->clipped_count++;
+        }
+    }
+}
+
+uint32_t span_subtree_end(const struct spans_answer *answer, uint32_t place)
+{
+    const struct span *items = answer->spans.items;
+    uint32_t end = place + 1;
+
+    while (end < answer->spans.count && items[end].lane == items[place].lane &&
+           items[end].depth > items[place].depth)
+        end++;
+    return end;
+}
+
+/* --- Launches. --- */
+
+/* A launching host span; those of one key stand together, the innermost last. */
+struct launch {
+    int64_t session_id, correlation;
+    uint32_t run, place;
+};
+
+static int compare_keys(const struct launch *left, const struct launch *right)
+{
+    if (left->session_id != right->session_id)
+        return left->session_id < right->session_id ? -1 : 1;
+    if (left->run != right->run)
+        return left->run < right->run ? -1 : 1;
+    return (left->correlation > right->correlation) - (left->correlation < right->correlation);
+}
+
+static int compare_launches(const void *a, const void *b)
+{
+    const struct launch *left = a, *right = b;
+    int order = compare_keys(left, right);
+
+    return order ? order : (left->place > right->place) - (left->place < right->place);
+}
+
+static struct launch launch_of(const struct spans_answer *answer, const struct span *span)
+{
+    return (struct launch){
+        .session_id = answer->lanes.items[span->lane].session_id,
+        .correlation = span->correlation,
+        .run = span->run,
+        .place = span_place(answer, span),
+    };
+}
+
+/* The last launch of that key, or NULL. */
+static const struct launch *find_launch(const struct launch *launches, size_t count,
+                                        const struct launch *key)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_keys(&launches[middle], key) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && compare_keys(&launches[low - 1], key) == 0 ? &launches[low - 1] : NULL;
+}
+
+static int link_launches(struct spans_answer *answer)
+{
+    struct span *items = answer->spans.items;
+    ARRAY_OF(struct launch) launches = {0};
+
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        if (items[i].correlation == STORE_NULL || span_is_device(answer, &items[i]))
+            continue;
+        if (array_push(&launches, launch_of(answer, &items[i])) < 0) {
+            array_deinit(&launches);
+            return -ENOMEM;
+        }
+    }
+    if (launches.count)
+        qsort(launches.items, launches.count, sizeof(*launches.items), compare_launches);
+    /* From the last on, so that each launch's list is in the order of places. */
+    for (size_t i = answer->spans.count; i-- > 0;) {
+        struct launch key = launch_of(answer, &items[i]);
+        const struct launch *launch;
+
+        if (items[i].correlation == STORE_NULL || !span_is_device(answer, &items[i]))
+            continue;
+        launch = find_launch(launches.items, launches.count, &key);
+        if (!launch)
+            continue;
+        items[i].launch = launch->place;
+        items[i].next = items[launch->place].launch;
+        items[launch->place].launch = (uint32_t)i;
+    }
+    array_deinit(&launches);
+    return 0;
+}
+
+/* --- All of it. --- */
+
+static void find_bounds(struct spans_answer *answer)
+{
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        const struct span *span = &answer->spans.items[i];
+
+        if (i == 0 || span->start_ns < answer->start_ns)
+            answer->start_ns = span->start_ns;
+        if (i == 0 || end_of(span) > answer->end_ns)
+            answer->end_ns = end_of(span);
+    }
+}
+
+int span_tree_build(struct spans_answer *answer, bool is_flat)
+{
+    int rc;
+
+    if (answer->spans.count)
+        qsort(answer->spans.items, answer->spans.count, sizeof(*answer->spans.items),
+              compare_spans);
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        struct span *span = &answer->spans.items[i];
+
+        span->self_ns = span->dur_ns;
+        span->parent = span->launch = span->next = SPAN_NONE;
+        span->depth = 0;
+    }
+    find_bounds(answer);
+    rc = fill_ranges(answer);
+    if (rc == 0 && !is_flat)
+        nest(answer);
+    return rc ? rc : link_launches(answer);
+}
