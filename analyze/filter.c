@@ -12,7 +12,8 @@
 
 #include "analyze/dtype.h"
 
-int filter_set_pattern(struct filter *filter, const char *pattern, struct diag *diag)
+int filter_set_pattern(struct filter *filter, enum filter_pattern which, const char *pattern,
+                       struct diag *diag)
 {
     PCRE2_SIZE offset;
     pcre2_code *code;
@@ -30,27 +31,29 @@ int filter_set_pattern(struct filter *filter, const char *pattern, struct diag *
                            (const char *)message, (size_t)offset);
     }
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* only faster */
-    filter->name_pattern = code;
+    filter->patterns[which] = code;
     return 0;
 }
 
 void filter_deinit(struct filter *filter)
 {
-    pcre2_code_free(filter->name_pattern);
-    filter->name_pattern = NULL;
+    for (int i = 0; i < FILTER_PATTERNS; i++) {
+        pcre2_code_free(filter->patterns[i]);
+        filter->patterns[i] = NULL;
+    }
 }
 
-static bool matches_name(struct filter *filter, const char *name)
+bool filter_passes_name(struct filter *filter, enum filter_pattern which, const char *name)
 {
+    const pcre2_code *code = filter->patterns[which];
     pcre2_match_data *data;
     int rc;
 
-    if (!filter->name_pattern)
+    if (!code)
         return true;
-    data = pcre2_match_data_create_from_pattern(filter->name_pattern, NULL);
+    data = pcre2_match_data_create_from_pattern(code, NULL);
     rc = !data ? PCRE2_ERROR_NOMEMORY
-               : pcre2_match(filter->name_pattern, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0, 0,
-                             data, NULL);
+               : pcre2_match(code, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0, 0, data, NULL);
     pcre2_match_data_free(data);
     if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
         filter->gave_up = true;
@@ -82,6 +85,12 @@ static bool has_input_dtype(const char *dtypes, const char *wanted)
     return found;
 }
 
+bool filter_passes_op(struct filter *filter, const struct op_row *op)
+{
+    return has_type(filter, op->type) && filter_passes_name(filter, FILTER_OP, op->name) &&
+           (!filter->input_dtype || has_input_dtype(op->input_dtypes, filter->input_dtype));
+}
+
 bool filter_passes(struct filter *filter, const struct op_row *op, double time_ns)
 {
     /* A bound leaves out ops whose time is not known. */
@@ -89,6 +98,30 @@ bool filter_passes(struct filter *filter, const struct op_row *op, double time_n
         return false;
     if (filter->has_max && !(time_ns <= filter->max_ns))
         return false;
-    return has_type(filter, op->type) && matches_name(filter, op->name) &&
-           (!filter->input_dtype || has_input_dtype(op->input_dtypes, filter->input_dtype));
+    return filter_passes_op(filter, op);
+}
+
+/* "cuda:0" is meant by itself and by "cuda". */
+static bool is_device(const char *device, const char *wanted)
+{
+    size_t length = strlen(wanted);
+
+    return device && strncasecmp(device, wanted, length) == 0 &&
+           (device[length] == '\0' || device[length] == ':');
+}
+
+bool filter_passes_lane(struct filter *filter, const struct lane_row *lane, const struct op_row *op)
+{
+    if (!filter_passes_name(filter, FILTER_LANE, lane->name))
+        return false;
+    if (!filter->device)
+        return true;
+    if (lane->device || lane->side == OP_DEVICE)
+        return is_device(lane->device ? lane->device : op->device, filter->device);
+    return is_device("host", filter->device);
+}
+
+bool filter_needs_spans(const struct filter *filter)
+{
+    return filter->device || filter->patterns[FILTER_LABEL] || filter->patterns[FILTER_LANE];
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ops a report shows. All conditions hold together; a {0} filter lets everything through. */
+/* Which ops and lanes a report shows. All conditions hold together; a {0} filter lets everything
+ * through. */
 #ifndef OPTRACE_ANALYZE_FILTER_H
 #define OPTRACE_ANALYZE_FILTER_H
 
@@ -7,28 +8,52 @@
 
 #include "analyze/query.h"
 
+enum filter_pattern {
+    FILTER_OP,    /* name of the op */
+    FILTER_LABEL, /* name of a label around the op */
+    FILTER_LANE,  /* name of its lane */
+    FILTER_PATTERNS
+};
+
 struct filter {
     const char *const *types; /* any of these, compared exactly; none: every type */
     size_t type_count;
     const char *input_dtype; /* some input has it; f32 and Float32 are the same */
     double min_ns, max_ns;   /* bounds on an op's own time, inclusive, where has_... */
     bool has_min, has_max;
-    void *name_pattern; /* set by filter_set_pattern() */
-    bool gave_up;       /* set when the pattern took too many steps on some name */
+    const char
+        *device; /* of the lane or, for want of that, the op: cuda:0, or cuda for all of it */
+    void *patterns[FILTER_PATTERNS]; /* set by filter_set_pattern() */
+    bool gave_up;                    /* set when a pattern took too many steps on some name */
 };
 
 /**
- * Only ops whose name matches from its start on, as Python's re.match does it: `conv` lets "conv1"
+ * Only names that match from their start on, as Python's re.match does it: `conv` lets "conv1"
  * through but not "my_conv"; `.*conv` both.
  *
  * pattern  a regular expression of PCRE2, UTF-8
  *
  * Returns 0, or -EINVAL with the sentence and the offset in the pattern.
  */
-int filter_set_pattern(struct filter *filter, const char *pattern, struct diag *diag);
+int filter_set_pattern(struct filter *filter, enum filter_pattern which, const char *pattern,
+                       struct diag *diag);
 
-/** time_ns: the op's own time, NaN when it is not known. */
+/** time_ns: the op's own time, NaN when it is not known. Labels, lanes and devices are not looked
+ *  at. */
 bool filter_passes(struct filter *filter, const struct op_row *op, double time_ns);
+
+/** The same without the bounds on time. */
+bool filter_passes_op(struct filter *filter, const struct op_row *op);
+
+/** Whether a label or a lane of this name passes. */
+bool filter_passes_name(struct filter *filter, enum filter_pattern which, const char *name);
+
+/** Whether spans of this op on this lane pass as to their device and their lane. */
+bool filter_passes_lane(struct filter *filter, const struct lane_row *lane,
+                        const struct op_row *op);
+
+/** Whether the answer depends on single spans: on labels, lanes or devices. */
+bool filter_needs_spans(const struct filter *filter);
 
 /** Frees the pattern. */
 void filter_deinit(struct filter *filter);

@@ -70,8 +70,8 @@ static int run_report(struct report *report, struct diag *diag)
     int64_t *ids = NULL;
     int rc;
 
-    if (report->options->sql)
-        return report_sql(report, diag);
+    if (report->kind->takes_no_session)
+        return report->kind->run(report, diag);
     rc = query_sessions(report->source->store, &sessions, diag);
     if (rc == 0 && !sessions.rows.count) {
         diag_set(diag, 0, "%s holds no session yet", report->source->name);
@@ -90,7 +90,7 @@ static int run_report(struct report *report, struct diag *diag)
         report->options->list && !report->options->session ? "all" : report->options->session,
         &sessions, ids, &report->session_count, diag);
     if (rc == 0)
-        rc = report->options->list ? report_sessions(report, diag) : report_ops(report, diag);
+        rc = report->kind->run(report, diag);
 out:
     free(ids);
     session_rows_deinit(&sessions);
@@ -167,16 +167,15 @@ static int write_report(const struct analyze_options *options, const struct sour
                         struct diag *diag)
 {
     struct sink sink = {.path = options->output};
-    struct report report = {.options = options, .source = source};
+    struct report report = {
+        .kind = report_kind_of(options, diag), .options = options, .source = source};
     struct out_options out_options = {
         .format = options->wiki ? OUT_FORMAT_WIKI : (enum out_format)options->format,
-        .report = options->sql    ? "sql"
-                  : options->list ? "sessions"
-                                  : "ops",
+        .report = report.kind->name,
         .side = stderr,
         .ascii = options->ascii,
     };
-    int rc = sink_open(&sink, !options->sql, diag), close_rc;
+    int rc = sink_open(&sink, !report.kind->is_streamed, diag), close_rc;
 
     if (rc == 0) {
         out_options.stream = sink.gathered ? sink.gathered : sink.real;

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
+
+#include "analyze/report.h"
 
 #define TARGET(field) .target = offsetof(struct analyze_options, field)
 
@@ -54,18 +57,30 @@ static const struct option_spec option_table[] = {
     {OPTION_STRING, "input-dtype", .value_name = "DTYPE",
      .help = "Only operators with an input of this element type: f32 or Float32, i8 or Int8, ...",
      TARGET(input_dtype)},
+    {OPTION_STRING, "label", .value_name = "REGEX",
+     .help = "Only what ran inside a label, a scope named by a person, whose name matches from its "
+             "first character on; on a device what was launched there.",
+     TARGET(label)},
+    {OPTION_STRING, "lane", .value_name = "REGEX",
+     .help = "Only what ran on a lane (a thread, a stream, a queue) whose name matches from its "
+             "first character on.",
+     TARGET(lane)},
+    {OPTION_STRING, "device", .value_name = "DEVICE",
+     .help = "Only what ran on this device: cuda:0, or cuda for all of them; host for threads.",
+     TARGET(device)},
     {OPTION_FLOAT, "min-time", .value_name = "SECONDS", .default_text = "-inf",
      .help = "Only operators that take at least this long.", TARGET(min_time_s)},
     {OPTION_FLOAT, "max-time", .value_name = "SECONDS", .default_text = "inf",
      .help = "Only operators that take at most this long.", TARGET(max_time_s)},
 
     {OPTION_GROUP, "Lines of the table"},
-    {OPTION_INT, "top", 't', "N", "3",
+    {OPTION_INT, "top", 't', "N", "3 of ops, else as many as the report thinks right",
      "Lines to show; 0 shows all, a negative number drops that many from the end.", TARGET(top)},
     {OPTION_STRING, "order-by", .value_name = "[+]COLUMN", .default_text = "time",
-     .help = "Sort by this column, the largest first, or the smallest first with a +: time, end, "
-             "kern, exec, computation, flops, memory, bandwidth, calls, count, min, max, name, "
-             "type, opr_id, device, in_shapes, out_shapes. Operators without a value come last.",
+     .help = "Sort by this column, the largest first, or the smallest first with a +; lines "
+             "without a value come last. Of ops: time, end, kern, exec, computation, flops, "
+             "memory, bandwidth, calls, count, min, max, name, type, opr_id, device, in_shapes, "
+             "out_shapes; those of the other reports are listed below.",
      TARGET(order_by)},
     {OPTION_CHOICE, "top-end-key", .value_name = "KEY", .default_text = "end",
      .help = "Which time of an operator to show: end, from its start to its end without nested "
@@ -81,6 +96,8 @@ static const struct option_spec option_table[] = {
      .help = "With --aggregate: one line for each type.", TARGET(aggregate_by), .choices = "type"},
 
     {OPTION_GROUP, "What to show"},
+    {OPTION_STRING, "report", .value_name = "NAME", .default_text = "ops",
+     .help = "Which report; they are listed below.", TARGET(report)},
     {OPTION_FLAG, "show-host", .help = "Show the table of host times after that of the device.",
      TARGET(show_host)},
     {OPTION_CHOICE, "print-only", .value_name = "PART", .help = "Show this part only.",
@@ -113,6 +130,12 @@ static const struct option_spec option_table[] = {
     {OPTION_STRING, "output", 'o', "FILE", NULL, "Write the report to FILE.", TARGET(output)},
 };
 
+static const struct option_topic topics[] = {
+    {"Reports (--report NAME)", report_print_kinds},
+    {"Columns of reports, to order by; the unit stands in the name", report_print_columns},
+    {"Sources, recognised by their content", source_print_kinds},
+};
+
 const struct option_command analyze_command = {
     .name = "profile_analyze",
     .version = OPTRACE_VERSION,
@@ -137,6 +160,8 @@ const struct option_command analyze_command = {
                  "3  the source is missing, damaged, of another format or too new\n"
                  "4  the system failed: no permission, no memory, disk full\n",
     .see_also = "optraced(1), load_and_run(1), optrace(1)",
+    .topics = topics,
+    .topic_count = sizeof(topics) / sizeof(topics[0]),
     .max_arguments = ANALYZE_FILES_MAX,
     .description =
         "FILE is a store that optraced keeps, the JSON that MegEngine's load_and_run --profile "
@@ -157,57 +182,128 @@ const struct option_command analyze_command = {
                    "NO_COLOR  when not empty, --color auto uses none\n",
 };
 
-/* The first option given that only the report on operators knows, or NULL. */
-static const char *find_ops_option(const struct analyze_options *options)
+/* An option that not every report honours, and whether it was given. */
+struct given_option {
+    const char *name;
+    bool given;
+    bool (*is_common)(const struct report_kind *kind); /* honoured by all reports of some kind */
+};
+
+static bool is_about_sessions(const struct report_kind *kind)
 {
-    const struct {
-        bool given;
-        const char *name;
-    } all[] = {
-        {options->runs != NULL, "--runs"},
-        {options->time != NULL, "--time"},
-        {options->warmup, "--warmup"},
-        {options->total, "--total"},
-        {options->types.count > 0, "--type"},
-        {options->opr_name != NULL, "--opr-name"},
-        {options->input_dtype != NULL, "--input-dtype"},
-        {!isnan(options->min_time_s), "--min-time"},
-        {!isnan(options->max_time_s), "--max-time"},
-        {options->top != analyze_options_default().top, "--top"},
-        {options->order_by != NULL, "--order-by"},
-        {options->top_end_key != 0, "--top-end-key"},
-        {options->aggregate != CHOICE_NONE, "--aggregate"},
-        {options->aggregate_by != CHOICE_NONE, "--aggregate-by"},
-        {options->show_host, "--show-host"},
-        {options->print_only != CHOICE_NONE, "--print-only"},
-        {options->copy_time, "--copy-time"},
-        {options->dump_only_opr, "--dump-only-opr"},
+    return !kind->takes_no_session;
+}
+
+static bool is_about_events(const struct report_kind *kind)
+{
+    return !kind->takes_no_events && !kind->takes_no_session;
+}
+
+static bool has_columns(const struct report_kind *kind)
+{
+    return kind->columns != NULL;
+}
+
+static bool has_times(const struct report_kind *kind)
+{
+    return kind->time_ns != NULL;
+}
+
+static bool takes(const struct report_kind *kind, const struct given_option *option)
+{
+    if (option->is_common && option->is_common(kind))
+        return true;
+    for (const char *const *name = kind->takes; name && *name; name++) {
+        if (strcmp(*name, option->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first option given that the report has no use for, or NULL. */
+static const char *find_useless(const struct analyze_options *options,
+                                const struct report_kind *kind)
+{
+    const struct given_option all[] = {
+        {"session", options->session != NULL, is_about_sessions},
+        {"runs", options->runs != NULL, is_about_events},
+        {"time", options->time != NULL, is_about_events},
+        {"warmup", options->warmup, is_about_events},
+        {"total", options->total, is_about_events},
+        {"type", options->types.count > 0, is_about_events},
+        {"opr-name", options->opr_name != NULL, is_about_events},
+        {"label", options->label != NULL, is_about_events},
+        {"lane", options->lane != NULL, is_about_events},
+        {"device", options->device != NULL, is_about_events},
+        {"input-dtype", options->input_dtype != NULL, is_about_events},
+        {"min-time", !isnan(options->min_time_s), has_times},
+        {"max-time", !isnan(options->max_time_s), has_times},
+        {"top", options->top != TOP_OF_REPORT, has_columns},
+        {"order-by", options->order_by != NULL, has_columns},
+        {"top-end-key", options->top_end_key != 0},
+        {"aggregate", options->aggregate != CHOICE_NONE},
+        {"aggregate-by", options->aggregate_by != CHOICE_NONE},
+        {"show-host", options->show_host},
+        {"print-only", options->print_only != CHOICE_NONE},
+        {"copy-time", options->copy_time},
+        {"dump-only-opr", options->dump_only_opr},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].given)
+        if (all[i].given && !takes(kind, &all[i]))
             return all[i].name;
     }
     return NULL;
 }
 
+/* What is given beside an import, which reports nothing. */
+static int check_import(const struct analyze_options *options, int file_count, struct diag *diag)
+{
+    static const struct report_kind nothing = {.takes_no_session = true};
+    const char *useless = find_useless(options, &nothing);
+
+    if (options->sql || options->list || options->report)
+        useless = options->sql ? "sql" : options->list ? "list" : "report";
+    if (useless)
+        return diag_set(diag, -EINVAL, "--%s has no effect on --import", useless);
+    if (!options->into || !file_count)
+        return diag_set(diag, -EINVAL, "--import needs %s",
+                        file_count ? "--into STORE" : "files to import");
+    return 0;
+}
+
+static int check_report(const struct analyze_options *options, struct diag *diag)
+{
+    const char *useless, *modes[] = {options->list ? "list" : NULL, options->sql ? "sql" : NULL,
+                                     options->report ? "report" : NULL};
+    const struct report_kind *kind;
+    const char *mode = NULL;
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (mode && modes[i])
+            return diag_set(diag, -EINVAL, "--%s has no effect on --%s", mode, modes[i]);
+        mode = mode ? mode : modes[i];
+    }
+    kind = report_kind_of(options, diag);
+    if (!kind)
+        return -EINVAL;
+    useless = find_useless(options, kind);
+    if (useless)
+        return diag_set(diag, -EINVAL, "--%s has no effect on --%s%s", useless,
+                        kind->mode ? kind->mode : "report ", kind->mode ? "" : kind->name);
+    if (kind->columns && options->order_by)
+        return lines_check_order(kind->columns, kind->column_count, options->order_by, diag);
+    return 0;
+}
+
 int analyze_options_check(const struct analyze_options *options, const char *const *files,
                           int file_count, struct diag *diag)
 {
-    const char *other = find_ops_option(options);
-    const char *report = options->sql ? "--sql" : options->list ? "--list" : NULL;
+    int rc =
+        options->import ? check_import(options, file_count, diag) : check_report(options, diag);
 
-    if (options->sql && options->list)
-        other = "--list";
-    else if (options->sql && options->session)
-        other = "--session";
-    if (report && other)
-        return diag_set(diag, -EINVAL, "%s has no effect on %s", other, report);
-    if (options->import && (report || other))
-        return diag_set(diag, -EINVAL, "%s has no effect on --import", report ? report : other);
-    if (options->import && (!options->into || !file_count))
-        return diag_set(diag, -EINVAL, "--import needs %s",
-                        file_count ? "--into STORE" : "files to import");
+    if (rc < 0)
+        return rc;
     if (options->into && !options->import)
         return diag_set(diag, -EINVAL, "--into has no effect without --import");
     if (file_count > 1 && !options->import)
@@ -224,7 +320,7 @@ struct analyze_options analyze_options_default(void)
     return (struct analyze_options){
         .min_time_s = NAN,
         .max_time_s = NAN,
-        .top = 3,
+        .top = TOP_OF_REPORT,
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,

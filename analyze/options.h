@@ -11,6 +11,8 @@
 enum { ANALYZE_FILES_MAX = 256 }; /* on one command line */
 enum { CHOICE_NONE = -1 };        /* of an option that was not given and has no default */
 
+#define TOP_OF_REPORT INT64_MIN /* --top was not given: the report knows */
+
 enum print_only { PRINT_SUMMARY, PRINT_DEVICE, PRINT_HOST };
 enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -25,11 +27,11 @@ struct analyze_options {
 
     /* which ops */
     struct option_list types;
-    const char *opr_name, *input_dtype;
+    const char *opr_name, *label, *lane, *device, *input_dtype;
     double min_time_s, max_time_s; /* NaN: no bound */
 
     /* lines */
-    int64_t top;
+    int64_t top;          /* or TOP_OF_REPORT */
     const char *order_by; /* NULL: time */
     int top_end_key;      /* enum ops_time */
     int aggregate;        /* enum stats_reduction, or CHOICE_NONE */
@@ -39,7 +41,7 @@ struct analyze_options {
     bool copy_time, show_host, dump_only_opr;
     int print_only; /* enum print_only, or CHOICE_NONE */
     bool list;
-    const char *sql;
+    const char *sql, *report; /* report NULL: the default one */
 
     /* form */
     int format; /* enum out_format */

@@ -16,6 +16,22 @@ const char source_supported[] =
     "and "
     "of MegEngine's load_and_run, and dumps of PyTorch's function events";
 
+const struct source_name source_names[SOURCE_KINDS] = {
+    [SOURCE_STORE] = {"store", "what optraced keeps, or --import made"},
+    [SOURCE_MEGENGINE] = {"megengine", "the JSON of MegEngine's load_and_run --profile"},
+    [SOURCE_CHROME] = {"chrome", "Chrome traces such as those of PyTorch's profiler (Kineto), also "
+                                 "compressed by gzip"},
+    [SOURCE_ORT] = {"ort", "profiles of ONNX Runtime"},
+    [SOURCE_PYTORCH_EVENTS] = {"pytorch", "dumps of PyTorch's function events"},
+    [SOURCE_NSYS] = {"nsys", "SQLite exports of Nsight Systems"},
+};
+
+void source_print_kinds(FILE *lines)
+{
+    for (size_t i = 0; i < SOURCE_KINDS; i++)
+        fprintf(lines, "%s  %s.\n", source_names[i].name, source_names[i].about);
+}
+
 static int read_head(const char *path, const char *name, char *head, size_t size,
                      size_t *out_length, struct diag *diag)
 {

@@ -3,6 +3,8 @@
 #ifndef OPTRACE_ANALYZE_RECOGNISE_H
 #define OPTRACE_ANALYZE_RECOGNISE_H
 
+#include <stdio.h>
+
 #include "base/diag.h"
 
 enum source_kind {
@@ -14,6 +16,15 @@ enum source_kind {
     SOURCE_NSYS,
     SOURCE_KINDS
 };
+
+/* What each kind is called in output, and what it is. */
+struct source_name {
+    const char *name, *about;
+};
+extern const struct source_name source_names[SOURCE_KINDS];
+
+/** For --help: lines "NAME  what it is". */
+void source_print_kinds(FILE *lines);
 
 /** What the sentences about files that are none of these say is supported. */
 extern const char source_supported[];

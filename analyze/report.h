@@ -1,40 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every report gets, and the reports. A report asks the query layer and hands typed cells to
- * the output; it never prints. */
+/*
+ * What every report gets, and the table of reports that the command line, --help and the checks of
+ * options run on. A report asks the query layer and hands typed cells to the output; it never
+ * prints.
+ *
+ * A new report is a file report_NAME.c that defines a `const struct report_kind`, and a line in
+ * report_kinds.c.
+ */
 #ifndef OPTRACE_ANALYZE_REPORT_H
 #define OPTRACE_ANALYZE_REPORT_H
 
+#include "analyze/filter.h"
+#include "analyze/lines.h"
 #include "analyze/options.h"
 #include "analyze/out.h"
 #include "analyze/query.h"
+#include "analyze/selection.h"
 #include "analyze/source.h"
+#include "analyze/spans.h"
 
 struct report {
+    const struct report_kind *kind;
     const struct analyze_options *options;
     const struct source *source;
-    const struct session_rows *sessions; /* all of the source */
+    const struct session_rows *sessions; /* all of the source; NULL with takes_no_session */
     const int64_t *session_ids;          /* the chosen ones */
     size_t session_count;
     struct out *out;
 };
 
-/* Each returns 0; REPORT_NOTHING, with the reason in diag, when nothing matches; or a negative
- * errno with a sentence. Wrong texts of the command line are -EINVAL. */
+/* REPORT_NOTHING, with the reason in diag: nothing matches, exit status 1. */
 enum { REPORT_NOTHING = 1 };
 
-/** MegEngine's table: where the time and the memory went, op by op. */
-int report_ops(const struct report *report, struct diag *diag);
+struct report_kind {
+    const char *name;  /* of --report NAME; member "report" in JSON */
+    const char *about; /* for --help: one or two sentences */
 
-/** The sessions of the source. */
-int report_sessions(const struct report *report, struct diag *diag);
+    /** Returns 0, REPORT_NOTHING, or a negative errno with a sentence; wrong texts of the command
+     *  line are -EINVAL. */
+    int (*run)(const struct report *report, struct diag *diag);
 
-/** The rows of a query that only reads. */
-int report_sql(const struct report *report, struct diag *diag);
+    /* Options that it honours besides those of every report (options.h), without dashes, ending in
+     * NULL. Any other one is refused. NULL: none. */
+    const char *const *takes;
 
-/* --- For reports on ops: report_footer.c --- */
+    /* For --help: of its main table. NULL: it does not order lines by columns. */
+    const struct line_column *columns;
+    size_t column_count;
+    int64_t top;                         /* lines without --top; 0: all */
+    const char *order_by;                /* without --order-by */
+    double (*time_ns)(const void *line); /* what --min-time and --max-time bound; NULL: refused */
 
-/** What the numbers stand for and what is missing in them: session, runs, denominators, coverage,
- *  losses, unfinished spans. */
-void report_footer(const struct report *report, const struct ops_answer *answer);
+    const char *mode;      /* chosen by this option, "list", instead of by --report; or NULL */
+    bool takes_no_events;  /* it is not about events: what chooses them is refused */
+    bool takes_no_session; /* it is not about sessions either */
+    bool is_streamed;      /* it prints as it goes: its output is not held back until the end */
+};
+
+/** All of them, ending in NULL; the first is the default. */
+extern const struct report_kind *const report_kinds[];
+
+/** The report that the options choose, or NULL with a sentence that has the nearest name. */
+const struct report_kind *report_kind_of(const struct analyze_options *options, struct diag *diag);
+
+/** For --help: lines "NAME  what it tells" and "NAME  its columns". */
+void report_print_kinds(FILE *lines);
+void report_print_columns(FILE *lines);
+
+/* --- What the command line selects: report_selection.c --- */
+
+struct report_selection {
+    struct selection_window window;
+    struct ops_question question; /* may point to `window`: do not move it */
+    struct filter filter;
+};
+
+/** Read the options on runs, time, ops, labels, lanes and devices. Returns 0 or -EINVAL; give the
+ *  selection to report_selection_deinit() after either. */
+int report_select(const struct report *report, struct report_selection *out_selection,
+                  struct diag *diag);
+void report_selection_deinit(struct report_selection *selection);
+
+/** The spans selected, is_shown set by the filter. Returns 0, REPORT_NOTHING when no span is shown,
+ *  or a negative errno. Give *out to spans_answer_deinit() in any case. */
+int report_query_spans(const struct report *report, struct report_selection *selection,
+                       struct spans_answer *out, struct diag *diag);
+
+/** --order-by and --top, or what the report does without them. */
+const char *report_order_by(const struct report *report);
+int64_t report_top(const struct report *report);
+
+/** Print lines of the report's own columns (kind->columns), bounded, ordered and cut as asked, and
+ *  a note when lines were cut. Returns 0, REPORT_NOTHING when there are no lines, or a negative
+ * errno. */
+int report_emit_lines(const struct report *report, const struct out_section *section,
+                      const void *items, size_t count, size_t item_bytes, const void *context,
+                      struct diag *diag);
+
+/* --- For reports on events: report_footer.c --- */
+
+/** What the numbers stand for and what is missing in them: session, runs, coverage, losses,
+ *  unfinished spans. Denominators of percentages are noted by the report itself, before. */
+void report_footer(const struct report *report, const struct basis *basis);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a report on ops: what the numbers stand for, and what is missing in them. */
+/* The end of a report on events: what the numbers stand for, and what is missing in them. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/ops_view.h"
 #include "analyze/out_buffer.h"
 #include "analyze/report.h"
+#include "analyze/stats.h"
 
 /* A duration with a unit that suits it: "12.3 ms". */
 static const char *duration(char *text, size_t bytes, double ns)
@@ -38,9 +38,9 @@ static const char *or_unknown(const char *text)
 }
 
 /* "10 runs (1 warm-up and 1 that did not end left out)" */
-static void describe_runs(char *text, size_t bytes, const struct ops_answer *answer)
+static void describe_runs(char *text, size_t bytes, const struct basis *basis)
 {
-    uint64_t warmups = answer->basis.warmups_left_out, unended = answer->basis.unended_left_out;
+    uint64_t warmups = basis->warmups_left_out, unended = basis->unended_left_out;
     char warmups_text[48] = "", unended_text[48] = "";
 
     if (warmups)
@@ -48,46 +48,44 @@ static void describe_runs(char *text, size_t bytes, const struct ops_answer *ans
                  warmups == 1 ? "" : "s");
     if (unended)
         snprintf(unended_text, sizeof(unended_text), "%" PRIu64 " that did not end", unended);
-    if (!answer->basis.runs && !warmups && !unended)
+    if (!basis->runs && !warmups && !unended)
         snprintf(text, bytes, "no runs");
     else
-        snprintf(text, bytes, "%" PRIu64 " run%s%s%s%s%s%s", answer->basis.runs,
-                 answer->basis.runs == 1 ? "" : "s", warmups || unended ? " (" : "", warmups_text,
+        snprintf(text, bytes, "%" PRIu64 " run%s%s%s%s%s%s", basis->runs,
+                 basis->runs == 1 ? "" : "s", warmups || unended ? " (" : "", warmups_text,
                  warmups && unended ? " and " : "", unended_text,
                  warmups || unended ? " left out)" : "");
 }
 
-static void emit_selection(const struct report *report, const struct ops_answer *answer)
+static void emit_selection(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "selection", .data_only = true};
     static const char *const times[] = {"end", "kern", "exec"};
-    bool is_store = report->source->kind == SOURCE_STORE;
     struct out_buffer ids = {0};
 
     for (size_t i = 0; i < report->session_count; i++)
         out_buffer_print(&ids, "%s%" PRId64, i ? "," : "[", report->session_ids[i]);
     out_buffer_add(&ids, "]", 1);
-    out_facts(
-        report->out, &section,
-        (struct out_fact[]){
-            {"source", NULL, out_text(report->source->name)},
-            {"source_kind", NULL, out_text(is_store ? "store" : "megengine")},
-            {"session_ids", NULL, out_json_text(ids.text)},
-            {"values", NULL, out_text(answer->basis.is_per_run ? "mean of one run" : "total")},
-            {"time", NULL, out_text(times[report->options->top_end_key])},
-        },
-        5);
+    out_facts(report->out, &section,
+              (struct out_fact[]){
+                  {"source", NULL, out_text(report->source->name)},
+                  {"source_kind", NULL, out_text(source_names[report->source->kind].name)},
+                  {"session_ids", NULL, out_json_text(ids.text)},
+                  {"values", NULL, out_text(basis->is_per_run ? "mean of one run" : "total")},
+                  {"time", NULL, out_text(times[report->options->top_end_key])},
+              },
+              5);
     out_buffer_deinit(&ids);
 }
 
-static void note_selection(const struct report *report, const struct ops_answer *answer)
+static void note_selection(const struct report *report, const struct basis *basis)
 {
-    const char *meaning = answer->basis.is_per_run
+    const char *meaning = basis->is_per_run
                               ? "times, computation and memory are those of one run in the mean"
                               : "times, computation and memory are totals";
     char runs[128];
 
-    describe_runs(runs, sizeof(runs), answer);
+    describe_runs(runs, sizeof(runs), basis);
     if (report->source->kind == SOURCE_MEGENGINE) {
         out_note(report->out, OUT_NOTE_PLAIN,
                  "MegEngine's profile %s holds one run, its last; host and device times count from "
@@ -106,35 +104,12 @@ static void note_selection(const struct report *report, const struct ops_answer 
     }
 }
 
-static void note_denominators(const struct report *report, const struct ops_answer *answer)
-{
-    size_t count = 0, labels = 0;
-
-    for (size_t i = 0; i < answer->rows.count; i++) {
-        const struct op_row *row = &answer->rows.items[i];
-
-        labels += row->is_label;
-        count += !row->is_label && (row->cost[OP_HOST].calls || row->cost[OP_DEVICE].calls);
-    }
-    out_note(report->out, OUT_NOTE_PLAIN,
-             "Percentages are of the total device or host time of %s%zu operator%s that ran%s.",
-             count == 1 ? "the " : "all ", count, count == 1 ? "" : "s",
-             report->options->top_end_key == OPS_TIME_END ? "" : ", taken from start to end");
-    if (labels)
-        out_note(report->out, OUT_NOTE_PLAIN,
-                 "Labels show the whole time of their scopes and are in no total.");
-    if (report->options->top_end_key == OPS_TIME_KERN)
-        out_note(report->out, OUT_NOTE_PLAIN,
-                 "kern is the time from an operator's start to its first kernel: waiting and "
-                 "preparation.");
-}
-
-static void note_runs(const struct report *report, const struct ops_answer *answer)
+static void note_runs(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "runs", .data_only = true};
     const double percents[] = {50, 90, 99};
-    const double *ns = answer->basis.run_ns;
-    size_t count = answer->basis.run_ns_count;
+    const double *ns = basis->run_ns;
+    size_t count = basis->run_ns_count;
     double values[3] = {NAN, NAN, NAN}, sum = 0;
     char text[6][32];
 
@@ -142,21 +117,20 @@ static void note_runs(const struct report *report, const struct ops_answer *answ
         sum += ns[i];
     for (size_t i = 0; i < 3 && count; i++)
         values[i] = stats_percentile(ns, count, percents[i]);
-    out_facts(report->out, &section,
-              (struct out_fact[]){
-                  {"count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.runs)},
-                  {"warmups_left_out", NULL,
-                   out_integer(OUT_INT, (int64_t)answer->basis.warmups_left_out)},
-                  {"unended_left_out", NULL,
-                   out_integer(OUT_INT, (int64_t)answer->basis.unended_left_out)},
-                  {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
-                  {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
-                  {"p50_ns", NULL, out_number(OUT_NS, values[0])},
-                  {"p90_ns", NULL, out_number(OUT_NS, values[1])},
-                  {"p99_ns", NULL, out_number(OUT_NS, values[2])},
-                  {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
-              },
-              9);
+    out_facts(
+        report->out, &section,
+        (struct out_fact[]){
+            {"count", NULL, out_integer(OUT_INT, (int64_t)basis->runs)},
+            {"warmups_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->warmups_left_out)},
+            {"unended_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->unended_left_out)},
+            {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
+            {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
+            {"p50_ns", NULL, out_number(OUT_NS, values[0])},
+            {"p90_ns", NULL, out_number(OUT_NS, values[1])},
+            {"p99_ns", NULL, out_number(OUT_NS, values[2])},
+            {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
+        },
+        9);
     if (count < 2 || report->session_count > 1 || report->source->kind == SOURCE_MEGENGINE)
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
@@ -169,30 +143,29 @@ static void note_runs(const struct report *report, const struct ops_answer *answ
              duration(text[5], sizeof(text[5]), ns[count - 1]));
 }
 
-static double coverage_of(const struct ops_answer *answer, enum op_side side)
+static double coverage_of(const struct basis *basis, enum op_side side)
 {
-    if (isnan(answer->basis.total_ns[side]) || !(answer->basis.wall_ns[side] > 0))
+    if (isnan(basis->total_ns[side]) || !(basis->wall_ns[side] > 0))
         return NAN;
-    return answer->basis.covered_ns[side] / answer->basis.wall_ns[side];
+    return basis->covered_ns[side] / basis->wall_ns[side];
 }
 
-static void note_coverage(const struct report *report, const struct ops_answer *answer)
+static void note_coverage(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "coverage", .data_only = true};
-    const char *whole = answer->basis.wall_is_runs
-                            ? "of the runs' wall time"
-                            : "of the time from the first operator to the last";
-    double device = coverage_of(answer, OP_DEVICE), host = coverage_of(answer, OP_HOST);
+    const char *whole = basis->wall_is_runs ? "of the runs' wall time"
+                                            : "of the time from the first operator to the last";
+    double device = coverage_of(basis, OP_DEVICE), host = coverage_of(basis, OP_HOST);
     char parts[128] = "";
 
     out_facts(report->out, &section,
               (struct out_fact[]){
-                  {"of", NULL, out_text(answer->basis.wall_is_runs ? "runs" : "first to last op")},
-                  {"device_wall_ns", NULL, out_number(OUT_NS, answer->basis.wall_ns[OP_DEVICE])},
+                  {"of", NULL, out_text(basis->wall_is_runs ? "runs" : "first to last op")},
+                  {"device_wall_ns", NULL, out_number(OUT_NS, basis->wall_ns[OP_DEVICE])},
                   {"device_share", NULL, out_number(OUT_SHARE, device)},
-                  {"host_wall_ns", NULL, out_number(OUT_NS, answer->basis.wall_ns[OP_HOST])},
+                  {"host_wall_ns", NULL, out_number(OUT_NS, basis->wall_ns[OP_HOST])},
                   {"host_share", NULL, out_number(OUT_SHARE, host)},
-                  {"is_exact", NULL, out_integer(OUT_BOOL, answer->basis.covered_is_exact)},
+                  {"is_exact", NULL, out_integer(OUT_BOOL, basis->covered_is_exact)},
               },
               6);
     if (!isnan(device))
@@ -202,10 +175,10 @@ static void note_coverage(const struct report *report, const struct ops_answer *
                  parts[0] ? " and " : "", host * 100);
     if (parts[0])
         out_note(report->out, OUT_NOTE_PLAIN, "Operators cover %s%s %s.",
-                 answer->basis.covered_is_exact ? "" : "at least ", parts, whole);
+                 basis->covered_is_exact ? "" : "at least ", parts, whole);
 }
 
-static void note_losses(const struct report *report, const struct ops_answer *answer)
+static void note_losses(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "losses", .data_only = true};
     static const struct out_column columns[] = {
@@ -215,8 +188,8 @@ static void note_losses(const struct report *report, const struct ops_answer *an
     int64_t lost = 0;
 
     out_table_begin(report->out, &section, columns, 6);
-    for (size_t i = 0; i < answer->basis.losses.count; i++) {
-        const struct loss_row *loss = &answer->basis.losses.items[i];
+    for (size_t i = 0; i < basis->losses.count; i++) {
+        const struct loss_row *loss = &basis->losses.items[i];
         bool has_start = loss->start_ns != STORE_NULL, has_end = loss->end_ns != STORE_NULL;
 
         lost += loss->lost_count;
@@ -256,13 +229,13 @@ static void describe_period(char *text, size_t bytes, const struct report *repor
              duration(until, sizeof(until), (double)(loss->end_ns - session->start_ns)));
 }
 
-static void note_each_loss(const struct report *report, const struct ops_answer *answer)
+static void note_each_loss(const struct report *report, const struct basis *basis)
 {
     enum { SHOWN_MAX = 8 };
     char period[128];
 
-    for (size_t i = 0; i < answer->basis.losses.count && i < SHOWN_MAX; i++) {
-        const struct loss_row *loss = &answer->basis.losses.items[i];
+    for (size_t i = 0; i < basis->losses.count && i < SHOWN_MAX; i++) {
+        const struct loss_row *loss = &basis->losses.items[i];
 
         if (!loss->lost_count)
             continue;
@@ -271,12 +244,12 @@ static void note_each_loss(const struct report *report, const struct ops_answer 
                  loss->lane ? loss->lane : "a lane that is not known", or_unknown(loss->reason),
                  period);
     }
-    if (answer->basis.losses.count > SHOWN_MAX)
+    if (basis->losses.count > SHOWN_MAX)
         out_note(report->out, OUT_NOTE_WARNING, "  and on %zu more lanes: see v_loss with --sql",
-                 answer->basis.losses.count - SHOWN_MAX);
+                 basis->losses.count - SHOWN_MAX);
 }
 
-static void note_unfinished(const struct report *report, const struct ops_answer *answer)
+static void note_unfinished(const struct report *report, const struct basis *basis)
 {
     enum { SHOWN_MAX = 8 };
     static const struct out_section section = {.name = "unfinished", .data_only = true};
@@ -286,8 +259,8 @@ static void note_unfinished(const struct report *report, const struct ops_answer
     };
 
     out_table_begin(report->out, &section, columns, 5);
-    for (size_t i = 0; i < answer->basis.unfinished.count; i++) {
-        const struct unfinished_row *span = &answer->basis.unfinished.items[i];
+    for (size_t i = 0; i < basis->unfinished.count; i++) {
+        const struct unfinished_row *span = &basis->unfinished.items[i];
 
         out_row(report->out, (struct out_value[]){
                                  out_integer(OUT_INT, span->session_id),
@@ -298,53 +271,51 @@ static void note_unfinished(const struct report *report, const struct ops_answer
                              });
     }
     out_table_end(report->out);
-    for (size_t i = 0; i < answer->basis.unfinished.count && i < SHOWN_MAX; i++) {
-        const struct unfinished_row *span = &answer->basis.unfinished.items[i];
+    for (size_t i = 0; i < basis->unfinished.count && i < SHOWN_MAX; i++) {
+        const struct unfinished_row *span = &basis->unfinished.items[i];
 
         out_note(report->out, OUT_NOTE_WARNING,
                  "%s (%s) on %s never ended: the program died in it; it is in no number above.",
                  or_unknown(span->op), or_unknown(span->type), or_unknown(span->lane));
     }
-    if (answer->basis.unfinished_count > SHOWN_MAX)
+    if (basis->unfinished_count > SHOWN_MAX)
         out_note(report->out, OUT_NOTE_WARNING, "%" PRIu64 " spans in all never ended.",
-                 answer->basis.unfinished_count);
+                 basis->unfinished_count);
 }
 
-static void note_left_out(const struct report *report, const struct ops_answer *answer)
+static void note_left_out(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "counted", .data_only = true};
 
     out_facts(
         report->out, &section,
         (struct out_fact[]){
-            {"is_per_run", NULL, out_integer(OUT_BOOL, answer->basis.is_per_run)},
-            {"event_count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.event_count)},
-            {"outside_count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.outside_count)},
-            {"damaged_count", NULL, out_integer(OUT_INT, (int64_t)answer->basis.bad_count)},
-            {"unfinished_count", NULL,
-             out_integer(OUT_INT, (int64_t)answer->basis.unfinished_count)},
+            {"is_per_run", NULL, out_integer(OUT_BOOL, basis->is_per_run)},
+            {"event_count", NULL, out_integer(OUT_INT, (int64_t)basis->event_count)},
+            {"outside_count", NULL, out_integer(OUT_INT, (int64_t)basis->outside_count)},
+            {"damaged_count", NULL, out_integer(OUT_INT, (int64_t)basis->bad_count)},
+            {"unfinished_count", NULL, out_integer(OUT_INT, (int64_t)basis->unfinished_count)},
         },
         5);
-    if (answer->basis.outside_count)
+    if (basis->outside_count)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "%" PRIu64 " event%s in no run that ended %s left out; --total counts them.",
-                 answer->basis.outside_count, answer->basis.outside_count == 1 ? "" : "s",
-                 answer->basis.outside_count == 1 ? "is" : "are");
-    if (answer->basis.bad_count)
+                 basis->outside_count, basis->outside_count == 1 ? "" : "s",
+                 basis->outside_count == 1 ? "is" : "are");
+    if (basis->bad_count)
         out_note(report->out, OUT_NOTE_WARNING,
-                 "%" PRIu64 " event%s left out whose op or times make no sense.",
-                 answer->basis.bad_count, answer->basis.bad_count == 1 ? " is" : "s are");
+                 "%" PRIu64 " event%s left out whose op or times make no sense.", basis->bad_count,
+                 basis->bad_count == 1 ? " is" : "s are");
 }
 
-void report_footer(const struct report *report, const struct ops_answer *answer)
+void report_footer(const struct report *report, const struct basis *basis)
 {
-    emit_selection(report, answer);
-    note_selection(report, answer);
-    note_runs(report, answer);
-    note_denominators(report, answer);
-    note_coverage(report, answer);
-    note_left_out(report, answer);
-    note_losses(report, answer);
-    note_each_loss(report, answer);
-    note_unfinished(report, answer);
+    emit_selection(report, basis);
+    note_selection(report, basis);
+    note_runs(report, basis);
+    note_coverage(report, basis);
+    note_left_out(report, basis);
+    note_losses(report, basis);
+    note_each_loss(report, basis);
+    note_unfinished(report, basis);
 }

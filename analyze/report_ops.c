@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/ops_of_spans.h"
 #include "analyze/ops_view.h"
 #include "analyze/report.h"
 
@@ -277,50 +278,13 @@ static void emit_summary(const struct report *report, const struct ops_answer *a
 
 /* --- The report. --- */
 
-static int make_filter(const struct analyze_options *options, struct filter *filter,
-                       struct diag *diag)
-{
-    *filter = (struct filter){
-        .types = options->types.items,
-        .type_count = options->types.count,
-        .input_dtype = options->input_dtype,
-        .min_ns = options->min_time_s * 1e9,
-        .max_ns = options->max_time_s * 1e9,
-        .has_min = !isnan(options->min_time_s),
-        .has_max = !isnan(options->max_time_s),
-    };
-    return options->opr_name ? filter_set_pattern(filter, options->opr_name, diag) : 0;
-}
-
-static int make_question(const struct report *report, struct selection_window *window,
-                         struct ops_question *question, struct diag *diag)
+static int make_view(const struct report *report, struct ops_view_options *view, struct diag *diag)
 {
     const struct analyze_options *options = report->options;
-    int rc = 0;
 
-    *question = (struct ops_question){
-        .session_ids = report->session_ids,
-        .session_count = report->session_count,
-        .warmups = options->warmup,
-        .totals = options->total || options->time || report->session_count > 1,
-    };
-    for (size_t i = 0; i < options->types.count; i++)
-        question->labels |= strcmp(options->types.items[i], "label") == 0;
-    if (options->time) {
-        rc = selection_parse_window(options->time, window, diag);
-        question->window = window;
-    }
-    if (rc == 0 && options->runs)
-        rc = selection_parse_runs(options->runs, &question->first_run, &question->last_run, diag);
-    return rc;
-}
-
-static int make_view(const struct analyze_options *options, struct ops_view_options *view,
-                     struct diag *diag)
-{
     *view = (struct ops_view_options){
         .time = (enum ops_time)options->top_end_key,
-        .top = options->top,
+        .top = report_top(report),
     };
     if (options->aggregate != CHOICE_NONE) {
         view->reduction = (enum stats_reduction)options->aggregate;
@@ -405,28 +369,77 @@ static int emit_parts(const struct report *report, const struct ops_answer *answ
     return rc;
 }
 
-int report_ops(const struct report *report, struct diag *diag)
+/* What percentages are of, and which time is shown. */
+static void note_denominators(const struct report *report, const struct ops_answer *answer)
 {
-    struct ops_view_options view;
-    struct selection_window window;
-    struct ops_question question;
-    struct ops_answer answer;
-    struct filter filter;
-    int rc = make_view(report->options, &view, diag);
+    size_t count = 0, labels = 0;
 
+    for (size_t i = 0; i < answer->rows.count; i++) {
+        const struct op_row *row = &answer->rows.items[i];
+
+        labels += row->is_label;
+        count += !row->is_label && (row->cost[OP_HOST].calls || row->cost[OP_DEVICE].calls);
+    }
+    out_note(report->out, OUT_NOTE_PLAIN,
+             "Percentages are of the total device or host time of %s%zu operator%s that ran%s.",
+             count == 1 ? "the " : "all ", count, count == 1 ? "" : "s",
+             report->options->top_end_key == OPS_TIME_END ? "" : ", taken from start to end");
+    if (labels)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "Labels show the whole time of their scopes and are in no total.");
+    if (report->options->top_end_key == OPS_TIME_KERN)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "kern is the time from an operator's start to its first kernel: waiting and "
+                 "preparation.");
+}
+
+static int query(const struct report *report, struct report_selection *selection,
+                 struct ops_answer *out, struct diag *diag)
+{
+    struct spans_answer spans;
+    int rc;
+
+    if (!filter_needs_spans(&selection->filter))
+        return query_ops(report->source->store, &selection->question, out, diag);
+    *out = (struct ops_answer){0};
+    rc = report_query_spans(report, selection, &spans, diag);
     if (rc == 0)
-        rc = make_question(report, &window, &question, diag);
-    if (rc < 0)
-        return rc;
-    rc = make_filter(report->options, &filter, diag);
-    if (rc < 0)
-        return rc;
-    rc = query_ops(report->source->store, &question, &answer, diag);
-    if (rc == 0)
-        rc = emit_parts(report, &answer, &view, &filter, diag);
-    if (rc == 0 && has_footer(report->options))
-        report_footer(report, &answer);
-    ops_answer_deinit(&answer);
-    filter_deinit(&filter);
+        ops_of_spans(&spans, selection->question.labels, out);
+    spans_answer_deinit(&spans);
     return rc;
 }
+
+static int run(const struct report *report, struct diag *diag)
+{
+    struct report_selection selection;
+    struct ops_view_options view;
+    struct ops_answer answer = {0};
+    int rc = report_select(report, &selection, diag);
+
+    if (rc == 0)
+        rc = make_view(report, &view, diag);
+    if (rc == 0)
+        rc = query(report, &selection, &answer, diag);
+    if (rc == 0)
+        rc = emit_parts(report, &answer, &view, &selection.filter, diag);
+    if (rc == 0 && has_footer(report->options)) {
+        note_denominators(report, &answer);
+        report_footer(report, &answer.basis);
+    }
+    ops_answer_deinit(&answer);
+    report_selection_deinit(&selection);
+    return rc;
+}
+
+static const char *const takes[] = {
+    "min-time",     "max-time",  "top",        "order-by",  "top-end-key",   "aggregate",
+    "aggregate-by", "show-host", "print-only", "copy-time", "dump-only-opr", NULL,
+};
+
+const struct report_kind report_ops = {
+    .name = "ops",
+    .about = "MegEngine's table: where time and memory went, operator by operator.",
+    .run = run,
+    .takes = takes,
+    .top = 3,
+};

@@ -13,7 +13,7 @@ static bool is_chosen(const struct report *report, int64_t session_id)
     return false;
 }
 
-int report_sessions(const struct report *report, struct diag *diag)
+static int run(const struct report *report, struct diag *diag)
 {
     static const struct out_section section = {.name = "sessions"};
     static const struct out_column columns[] = {
@@ -62,3 +62,11 @@ int report_sessions(const struct report *report, struct diag *diag)
     out_table_end(report->out);
     return 0;
 }
+
+const struct report_kind report_sessions = {
+    .name = "sessions",
+    .about = "Who recorded what, when, and how it ended.",
+    .run = run,
+    .mode = "list",
+    .takes_no_events = true,
+};

@@ -75,7 +75,7 @@ static int emit_rows(const struct report *report, sqlite3_stmt *statement, struc
     return rc;
 }
 
-int report_sql(const struct report *report, struct diag *diag)
+static int run(const struct report *report, struct diag *diag)
 {
     const char *sql = report->options->sql, *rest = "";
     sqlite3 *db = store_handle(report->source->store);
@@ -102,3 +102,12 @@ int report_sql(const struct report *report, struct diag *diag)
     sqlite3_set_authorizer(db, NULL, NULL);
     return rc;
 }
+
+const struct report_kind report_sql = {
+    .name = "sql",
+    .about = "The rows of a query that only reads.",
+    .run = run,
+    .mode = "sql",
+    .takes_no_session = true,
+    .is_streamed = true,
+};

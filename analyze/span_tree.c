@@ -220,6 +220,7 @@ int span_tree_build(struct spans_answer *answer, bool is_flat)
         span->self_ns = span->dur_ns;
         span->parent = span->launch = span->next = SPAN_NONE;
         span->depth = 0;
+        span->is_shown = true;
     }
     find_bounds(answer);
     rc = fill_ranges(answer);

@@ -42,6 +42,7 @@ struct span {
                             span: the first device span it launched; else SPAN_NONE */
     uint32_t next;       /* of a device span: the next one of the same launch, or SPAN_NONE */
     uint32_t depth;      /* 0: inside of nothing */
+    bool is_shown;       /* true, unless span_filter() found that nobody asked for it */
     uint32_t order;      /* in the order of the store: an inner span before its outer one */
 };
 

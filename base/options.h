@@ -64,6 +64,13 @@ struct option_spec {
     unsigned flags;
 };
 
+/* A list that --help and the man page show besides the options, made from a table of the program.
+ */
+struct option_topic {
+    const char *heading;
+    void (*print)(FILE *lines); /* writes lines "KEY  meaning" */
+};
+
 struct option_command {
     const char *name; /* "profile_analyze" */
     const char *version;
@@ -77,9 +84,11 @@ struct option_command {
     int max_arguments;     /* positional words accepted; INT_MAX for any number */
 
     /* May be left out: */
-    const char *description; /* man page: paragraphs, parted by empty lines */
-    const char *environment; /* man page: lines "NAME  meaning" */
-    bool stop_at_argument;   /* the first positional word ends the options (`run CMD -x`) */
+    const char *description;           /* man page: paragraphs, parted by empty lines */
+    const char *environment;           /* man page: lines "NAME  meaning" */
+    const struct option_topic *topics; /* between options and exit statuses */
+    size_t topic_count;
+    bool stop_at_argument; /* the first positional word ends the options (`run CMD -x`) */
     const struct option_command *const *commands; /* subcommands, ending in NULL; their names are
                                                      "optrace run", .... Implies stop_at_argument */
 };

@@ -14,6 +14,7 @@ enum {
     MIN_COLUMNS = 40,
     MAX_COLUMNS = 100, /* longer lines are hard to read */
     HELP_COLUMN = 28,  /* where the help texts begin */
+    TOPIC_COLUMN = 16, /* the same in topics */
 };
 
 static size_t output_columns(FILE *out)
@@ -146,6 +147,18 @@ static void print_lines(const char *lines, size_t indent, FILE *out, size_t colu
     }
 }
 
+static void print_topics(const struct option_command *command, FILE *out, size_t columns)
+{
+    for (size_t i = 0; i < command->topic_count; i++) {
+        char *text = options_topic_text(&command->topics[i]);
+
+        fprintf(out, "\n%s:\n", command->topics[i].heading);
+        if (text)
+            print_lines(text, TOPIC_COLUMN, out, columns);
+        free(text);
+    }
+}
+
 static void print_commands(const struct option_command *command, FILE *out, size_t columns)
 {
     size_t prefix = strlen(command->name) + 1;
@@ -186,6 +199,7 @@ void options_print_help(const struct option_command *command, FILE *out)
     if (command->commands)
         print_commands(command, out, columns);
     print_options(command, out, columns);
+    print_topics(command, out, columns);
     fprintf(out, "\nExit status:\n");
     print_lines(options_exit_text(command), 8, out, columns);
     if (command->examples)

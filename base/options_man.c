@@ -3,6 +3,7 @@
 #include "base/options.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/options_table.h"
@@ -119,6 +120,17 @@ static void print_lines(const char *headline, const char *lines, FILE *out)
     }
 }
 
+static void print_topics(const struct option_command *command, FILE *out)
+{
+    for (size_t i = 0; i < command->topic_count; i++) {
+        char *text = options_topic_text(&command->topics[i]);
+
+        if (text)
+            print_lines(command->topics[i].heading, text, out);
+        free(text);
+    }
+}
+
 /* Examples are commands with indented explanations below them. */
 static void print_examples(const char *examples, FILE *out)
 {
@@ -198,6 +210,7 @@ void options_print_man(const struct option_command *command, FILE *out)
           out);
     print_options(command, out);
     print_refused(command, out);
+    print_topics(command, out);
     if (command->environment)
         print_lines("ENVIRONMENT", command->environment, out);
     print_lines("EXIT STATUS", options_exit_text(command), out);

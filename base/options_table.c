@@ -3,6 +3,7 @@
 #include "base/options_table.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/exit_status.h"
@@ -104,4 +105,20 @@ const char *options_exit_text(const struct option_command *command)
            "3  an input is missing, damaged, unsupported or too new\n"
            "4  the system or the daemon failed: no memory, no permission, disk full\n"
            "130  interrupted\n";
+}
+
+char *options_topic_text(const struct option_topic *topic)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *lines = open_memstream(&text, &bytes);
+
+    if (!lines)
+        return NULL;
+    topic->print(lines);
+    if (fclose(lines) == EOF) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }

@@ -41,6 +41,9 @@ struct options_line {
 /** The next of such lines: false at the end. Begin with *position = text. */
 bool options_next_line(const char **position, struct options_line *out_line);
 
+/** The lines of a topic; the caller frees them. NULL when memory runs out. */
+char *options_topic_text(const struct option_topic *topic);
+
 /** Whether --help and completion show the row. */
 bool options_is_listed(const struct option_spec *spec);
 

@@ -39,7 +39,8 @@ static void report_on(struct store *store, enum out_format format, FILE *nowhere
     const int64_t session_id = 1;
     struct analyze_options options = analyze_options_default();
     struct session_rows sessions;
-    struct report report = {.options = &options,
+    struct report report = {.kind = report_kinds[0],
+                            .options = &options,
                             .source = &source,
                             .sessions = &sessions,
                             .session_ids = &session_id,
@@ -55,7 +56,7 @@ static void report_on(struct store *store, enum out_format format, FILE *nowhere
     options.input_dtype = format == OUT_FORMAT_WIKI ? "f32" : NULL;
     require(query_sessions(store, &sessions, &diag) == 0);
     require(out_open(&out_options, &report.out) == 0);
-    require(report_ops(&report, &diag) >= 0);
+    require(report.kind->run(&report, &diag) >= 0);
     require(out_close(&report.out, &diag) == 0);
     session_rows_deinit(&sessions);
 }

@@ -15,7 +15,7 @@ static bool passes_name(const char *pattern, const char *name)
     struct diag diag = {0};
     bool passes;
 
-    if (filter_set_pattern(&filter, pattern, &diag) < 0)
+    if (filter_set_pattern(&filter, FILTER_OP, pattern, &diag) < 0)
         fail_msg("%s", diag.text);
     passes = filter_passes(&filter, &op, 1);
     filter_deinit(&filter);
@@ -47,11 +47,11 @@ static void bad_patterns_say_where(void **state)
     struct filter filter = {0};
     struct diag diag = {0};
 
-    assert_int_equal(filter_set_pattern(&filter, "conv(", &diag), -EINVAL);
+    assert_int_equal(filter_set_pattern(&filter, FILTER_OP, "conv(", &diag), -EINVAL);
     CHECK_CONTAINS(diag.text, "\"conv(\" is no regular expression");
     CHECK_CONTAINS(diag.text, "at character 5");
     assert_int_equal(diag.offset, 5);
-    assert_null(filter.name_pattern);
+    assert_null(filter.patterns[FILTER_OP]);
 }
 
 static void endless_patterns_give_up(void **state)
@@ -62,7 +62,7 @@ static void endless_patterns_give_up(void **state)
 
     memset(name, 'a', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    CHECK_OK(filter_set_pattern(&filter, "((a+)+)+[^a]", NULL));
+    CHECK_OK(filter_set_pattern(&filter, FILTER_OP, "((a+)+)+[^a]", NULL));
     assert_false(filter_passes(&filter, &op, 1));
     assert_true(filter.gave_up);
     filter_deinit(&filter);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of reports, and which of them the command line means. */
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/report.h"
+#include "base/text.h"
+
+extern const struct report_kind report_ops, report_sessions, report_sql;
+
+const struct report_kind *const report_kinds[] = {
+    &report_ops, /* the default */
+    &report_sessions,
+    &report_sql,
+    NULL,
+};
+
+enum { NAMES_MAX = 64 };
+
+static const struct report_kind *find_mode(const char *mode)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (report_kinds[i]->mode && strcmp(report_kinds[i]->mode, mode) == 0)
+            return report_kinds[i];
+    }
+    return NULL;
+}
+
+const struct report_kind *report_kind_of(const struct analyze_options *options, struct diag *diag)
+{
+    const char *names[NAMES_MAX], *nearest;
+    size_t count = 0;
+
+    if (options->list || options->sql)
+        return find_mode(options->list ? "list" : "sql");
+    if (!options->report)
+        return report_kinds[0];
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (report_kinds[i]->mode)
+            continue;
+        if (strcmp(report_kinds[i]->name, options->report) == 0)
+            return report_kinds[i];
+        if (count < NAMES_MAX)
+            names[count++] = report_kinds[i]->name;
+    }
+    nearest = text_nearest(options->report, names, count);
+    if (nearest)
+        diag_set(diag, -EINVAL, "there is no report \"%s\": did you mean %s?", options->report,
+                 nearest);
+    else
+        diag_set(diag, -EINVAL, "there is no report \"%s\": --help lists those there are",
+                 options->report);
+    return NULL;
+}
+
+/* --- For --help. --- */
+
+void report_print_kinds(FILE *lines)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (!report_kinds[i]->mode)
+            fprintf(lines, "%s  %s\n", report_kinds[i]->name, report_kinds[i]->about);
+    }
+}
+
+void report_print_columns(FILE *lines)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+
+        for (size_t k = 0; k < kind->column_count; k++)
+            fprintf(lines, "%s%s%s: %s%s", k ? "" : kind->name, k ? " " : "  ",
+                    kind->columns[k].out.name, kind->columns[k].about,
+                    k + 1 < kind->column_count ? ";" : ".\n");
+    }
+}

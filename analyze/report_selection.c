@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the command line to a question and a filter, and what all reports do with their lines. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/report.h"
+#include "analyze/span_filter.h"
+
+static int make_filter(const struct analyze_options *options, struct filter *filter,
+                       struct diag *diag)
+{
+    const char *const patterns[FILTER_PATTERNS] = {
+        [FILTER_OP] = options->opr_name,
+        [FILTER_LABEL] = options->label,
+        [FILTER_LANE] = options->lane,
+    };
+    int rc = 0;
+
+    *filter = (struct filter){
+        .types = options->types.items,
+        .type_count = options->types.count,
+        .input_dtype = options->input_dtype,
+        .device = options->device,
+        .min_ns = options->min_time_s * 1e9,
+        .max_ns = options->max_time_s * 1e9,
+        .has_min = !isnan(options->min_time_s),
+        .has_max = !isnan(options->max_time_s),
+    };
+    for (int i = 0; i < FILTER_PATTERNS && rc == 0; i++) {
+        if (patterns[i])
+            rc = filter_set_pattern(filter, (enum filter_pattern)i, patterns[i], diag);
+    }
+    return rc;
+}
+
+int report_select(const struct report *report, struct report_selection *selection,
+                  struct diag *diag)
+{
+    const struct analyze_options *options = report->options;
+    struct ops_question *question = &selection->question;
+    int rc;
+
+    *selection = (struct report_selection){0};
+    *question = (struct ops_question){
+        .session_ids = report->session_ids,
+        .session_count = report->session_count,
+        .warmups = options->warmup,
+        .totals = options->total || options->time || report->session_count > 1,
+    };
+    for (size_t i = 0; i < options->types.count; i++)
+        question->labels |= strcmp(options->types.items[i], "label") == 0;
+    rc = make_filter(options, &selection->filter, diag);
+    if (rc == 0 && options->time) {
+        rc = selection_parse_window(options->time, &selection->window, diag);
+        question->window = &selection->window;
+    }
+    if (rc == 0 && options->runs)
+        rc = selection_parse_runs(options->runs, &question->first_run, &question->last_run, diag);
+    return rc;
+}
+
+void report_selection_deinit(struct report_selection *selection)
+{
+    filter_deinit(&selection->filter);
+}
+
+static int explain_no_span(const struct spans_answer *spans, struct diag *diag)
+{
+    if (spans->spans.count == 0 && spans->basis.outside_count)
+        diag_set(diag, 0, "no event belongs to the runs that are asked for");
+    else if (spans->spans.count == 0)
+        diag_set(diag, 0, "there is no event in what is asked for");
+    else
+        diag_set(diag, 0, "none of the %zu events matches", spans->spans.count);
+    return REPORT_NOTHING;
+}
+
+int report_query_spans(const struct report *report, struct report_selection *selection,
+                       struct spans_answer *out, struct diag *diag)
+{
+    int rc = query_spans(report->source->store, &selection->question, out, diag);
+
+    if (rc == 0 && span_filter(out, &selection->filter) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the events");
+    if (rc == 0 && selection->filter.gave_up)
+        rc = diag_set(diag, -EINVAL, "a regular expression takes too many steps on some name");
+    for (size_t i = 0; i < out->spans.count && rc == 0; i++) {
+        if (out->spans.items[i].is_shown)
+            return 0;
+    }
+    return rc ? rc : explain_no_span(out, diag);
+}
+
+const char *report_order_by(const struct report *report)
+{
+    return report->options->order_by ? report->options->order_by : report->kind->order_by;
+}
+
+int64_t report_top(const struct report *report)
+{
+    return report->options->top == TOP_OF_REPORT ? report->kind->top : report->options->top;
+}
+
+/* Copies the lines within --min-time and --max-time; returns how many. */
+static size_t bound_lines(const struct report *report, const char *items, size_t count,
+                          size_t item_bytes, char *kept)
+{
+    const struct analyze_options *options = report->options;
+    size_t kept_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *line = items + i * item_bytes;
+        double time_ns = report->kind->time_ns ? report->kind->time_ns(line) : NAN;
+
+        if ((!isnan(options->min_time_s) && !(time_ns >= options->min_time_s * 1e9)) ||
+            (!isnan(options->max_time_s) && !(time_ns <= options->max_time_s * 1e9)))
+            continue;
+        memcpy(kept + kept_count++ * item_bytes, line, item_bytes);
+    }
+    return kept_count;
+}
+
+int report_emit_lines(const struct report *report, const struct out_section *section,
+                      const void *items, size_t count, size_t item_bytes, const void *context,
+                      struct diag *diag)
+{
+    char *kept = malloc(count ? count * item_bytes : 1);
+    struct lines lines = {
+        .columns = report->kind->columns,
+        .column_count = report->kind->column_count,
+        .items = kept,
+        .item_bytes = item_bytes,
+        .context = context,
+        .order_by = report_order_by(report),
+        .top = report_top(report),
+    };
+    size_t shown;
+    int rc;
+
+    if (!kept)
+        return diag_set(diag, -ENOMEM, "no memory for the table");
+    lines.count = bound_lines(report, items, count, item_bytes, kept);
+    if (lines.count) {
+        rc = lines_emit(report->out, section, &lines, &shown, diag);
+    } else {
+        diag_set(diag, 0, "nothing matches what is asked for");
+        rc = REPORT_NOTHING;
+    }
+    if (rc == 0 && shown < lines.count)
+        out_note(report->out, OUT_NOTE_PLAIN, "%zu of %zu lines are shown; -t 0 shows all.", shown,
+                 lines.count);
+    free(kept);
+    return rc;
+}
