@@ -54,6 +54,42 @@ static void bad_patterns_say_where(void **state)
     assert_null(filter.patterns[FILTER_OP]);
 }
 
+static bool passes_device(const char *wanted, const char *lane_device, const char *op_device,
+                          enum op_side side)
+{
+    const struct lane_row lane = {.name = "x", .device = lane_device, .side = side};
+    const struct op_row op = {.name = "op", .type = "Conv", .device = op_device};
+    struct filter filter = {.device = wanted};
+
+    assert_true(filter_needs_spans(&filter));
+    return filter_passes_lane(&filter, &lane, &op);
+}
+
+static void devices_are_named_whole_or_by_kind(void **state)
+{
+    assert_true(passes_device("cuda", "cuda:1", NULL, OP_DEVICE));
+    assert_true(passes_device("CUDA:1", "cuda:1", NULL, OP_DEVICE));
+    assert_false(passes_device("cuda:0", "cuda:1", NULL, OP_DEVICE));
+    assert_false(passes_device("cu", "cuda:1", NULL, OP_DEVICE));
+    assert_true(passes_device("cpu", NULL, "cpu:0", OP_DEVICE)); /* a queue without a device */
+    assert_false(passes_device("cpu", NULL, NULL, OP_DEVICE));
+    assert_true(passes_device("host", NULL, "cuda:0", OP_HOST)); /* its launching side */
+    assert_false(passes_device("cuda", NULL, "cuda:0", OP_HOST));
+}
+
+static void lanes_match_by_name(void **state)
+{
+    const struct lane_row lane = {.name = "stream 7", .side = OP_DEVICE};
+    struct filter filter = {0};
+
+    assert_false(filter_needs_spans(&filter));
+    CHECK_OK(filter_set_pattern(&filter, FILTER_LANE, "stream [0-9]$", NULL));
+    assert_true(filter_needs_spans(&filter));
+    assert_true(filter_passes_lane(&filter, &lane, &conv));
+    assert_false(filter_passes_lane(&filter, &(struct lane_row){.name = "stream 17"}, &conv));
+    filter_deinit(&filter);
+}
+
 static void endless_patterns_give_up(void **state)
 {
     char name[64];
@@ -107,9 +143,14 @@ static void bounds_are_inclusive(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_filter_passes_all), cmocka_unit_test(names_match_from_the_start),
-        cmocka_unit_test(bad_patterns_say_where),  cmocka_unit_test(endless_patterns_give_up),
-        cmocka_unit_test(types_are_exact),         cmocka_unit_test(dtypes_have_two_spellings),
+        cmocka_unit_test(empty_filter_passes_all),
+        cmocka_unit_test(names_match_from_the_start),
+        cmocka_unit_test(devices_are_named_whole_or_by_kind),
+        cmocka_unit_test(lanes_match_by_name),
+        cmocka_unit_test(bad_patterns_say_where),
+        cmocka_unit_test(endless_patterns_give_up),
+        cmocka_unit_test(types_are_exact),
+        cmocka_unit_test(dtypes_have_two_spellings),
         cmocka_unit_test(bounds_are_inclusive),
     };
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans one by one: order, nesting, own time, launches; what a question selects of a store. */
+#include <math.h>
 #include <sqlite3.h>
 
+#include "analyze/ops_of_spans.h"
+#include "analyze/span_filter.h"
 #include "analyze/span_tree.h"
 #include "analyze/spans.h"
 #include "tests/support/check.h"
@@ -248,6 +251,107 @@ static void memory_comes_in_the_order_of_time(void **state)
     store_close(&store);
 }
 
+/* --- What a filter shows of them. --- */
+
+/* Places of the shown spans as digits. */
+static const char *shown(struct spans_answer *answer, struct filter *filter)
+{
+    static char text[16];
+    size_t count = 0;
+
+    CHECK_OK(span_filter(answer, filter));
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        if (answer->spans.items[i].is_shown)
+            text[count++] = (char)('0' + i);
+    }
+    text[count] = '\0';
+    return text;
+}
+
+/* 0 label { 1 op { 2 op launches 4 } }, 3 op launches 5; 4 and 5 on the device */
+static struct spans_answer labelled_tree(void)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 100, .op = LABEL},
+        {.start_ns = 10, .dur_ns = 50, .op = OP},
+        {.start_ns = 20, .dur_ns = 10, .op = OP, .correlation = 1},
+        {.start_ns = 200, .dur_ns = 10, .op = OP, .correlation = 2},
+        {.start_ns = 300, .dur_ns = 10, .op = OP, .correlation = 1, .lane = DEVICE},
+        {.start_ns = 400, .dur_ns = 10, .op = OP, .correlation = 2, .lane = DEVICE},
+    };
+
+    for (int i = 0; i < KINDS; i++)
+        ops[i] = (struct op_row){.name = "", .type = ""};
+    ops[LABEL].name = "step 1";
+    ops[OP].name = "conv";
+    ops[LABEL].type = "label";
+    ops[OP].type = "Conv";
+    lanes[HOST].name = "main";
+    lanes[DEVICE].name = "stream 7";
+    lanes[DEVICE].device = "cuda:0";
+    return tree(spans, 6);
+}
+
+static void labels_show_what_they_hold_and_launch(void **state)
+{
+    struct spans_answer answer = labelled_tree();
+    struct filter filter = {0};
+
+    CHECK_OK(filter_set_pattern(&filter, FILTER_LABEL, "step", NULL));
+    assert_string_equal(shown(&answer, &filter), "0124");
+    filter_deinit(&filter);
+    free_tree(&answer);
+}
+
+static void conditions_hold_together(void **state)
+{
+    const char *const types[] = {"Conv"};
+    struct spans_answer answer = labelled_tree();
+    struct filter filter = {.types = types, .type_count = 1, .device = "host"};
+
+    CHECK_OK(filter_set_pattern(&filter, FILTER_LABEL, "step", NULL));
+    assert_string_equal(shown(&answer, &filter), "12");
+    filter_deinit(&filter);
+    free_tree(&answer);
+}
+
+static void costs_of_shown_spans_are_those_of_a_scan(void **state)
+{
+    const struct ops_question question = {.session_ids = resnet, .session_count = 1};
+    struct filter filter = {.device = "cpu"};
+    struct ops_answer scanned, summed;
+    struct spans_answer answer;
+    struct diag diag = {0};
+    struct store *store;
+
+    ask(&store, &question, &answer);
+    CHECK_OK(query_ops(store, &question, &scanned, &diag));
+    CHECK_OK(span_filter(&answer, &filter));
+    ops_of_spans(&answer, false, &summed);
+    CHECK_U64(summed.rows.count, scanned.rows.count);
+    for (size_t i = 0; i < summed.rows.count; i++) {
+        const struct op_cost *left = &summed.rows.items[i].cost[OP_DEVICE];
+        const struct op_cost *right = &scanned.rows.items[i].cost[OP_DEVICE];
+
+        assert_string_equal(summed.rows.items[i].name, scanned.rows.items[i].name);
+        CHECK_U64(left->calls, right->calls);
+        CHECK_U64(summed.rows.items[i].cost[OP_HOST].calls, 0);
+        if (!left->calls)
+            continue;
+        CHECK_NEAR(left->end_ns, right->end_ns, 0);
+        CHECK_NEAR(left->max_ns, right->max_ns, 0);
+        assert_int_equal(isnan(left->computation_flop), isnan(right->computation_flop));
+        if (!isnan(left->computation_flop))
+            CHECK_NEAR(left->computation_flop, right->computation_flop, 0);
+    }
+    CHECK_NEAR(summed.basis.total_ns[OP_DEVICE], scanned.basis.total_ns[OP_DEVICE], 0);
+    assert_true(isnan(summed.basis.total_ns[OP_HOST]));
+    ops_answer_deinit(&scanned);
+    ops_answer_deinit(&summed);
+    spans_answer_deinit(&answer);
+    store_close(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +363,9 @@ int main(void)
         cmocka_unit_test(launches_are_tied_by_correlation_and_run),
         cmocka_unit_test(runs_select_spans),
         cmocka_unit_test(all_kinds_of_spans_are_there),
+        cmocka_unit_test(labels_show_what_they_hold_and_launch),
+        cmocka_unit_test(conditions_hold_together),
+        cmocka_unit_test(costs_of_shown_spans_are_those_of_a_scan),
         cmocka_unit_test(memory_comes_in_the_order_of_time),
     };
 

@@ -44,6 +44,13 @@ static const struct option_spec sample_options[] = {
     {OPTION_REFUSED, "tensorrt", .help = "TensorRT is no backend of this program."},
 };
 
+static void print_units(FILE *lines)
+{
+    fputs("ns  a thousandth of a microsecond\nFLOP  an operation\n", lines);
+}
+
+static const struct option_topic sample_topics[] = {{"Units", print_units}};
+
 static const struct option_command sample_command = {
     .name = "sample",
     .version = "1.2.3",
@@ -56,6 +63,8 @@ static const struct option_command sample_command = {
     .max_arguments = 1,
     .description = "First paragraph.\n\nSecond paragraph.",
     .environment = "OPTRACE_STORE  the store\n",
+    .topics = sample_topics,
+    .topic_count = 1,
 };
 
 struct parsed {
@@ -344,6 +353,8 @@ static void help_lists_and_wraps(void **state)
     CHECK_CONTAINS(help, "How to print. One of table|json|csv.\n"
                          "                            [default: table]\n");
     CHECK_CONTAINS(help, "\n  -h, --help                Print");
+    CHECK_CONTAINS(help, "\nUnits:\n  ns            a thousandth of a microsecond\n"
+                         "  FLOP          an operation\n");
     CHECK_CONTAINS(help, "\nExit status:\n  0     done\n");
     CHECK_CONTAINS(help, "\nExamples:\n  sample -t 5 --format json\n      the five largest\n");
     CHECK_LACKS(help, "secret");
@@ -390,6 +401,7 @@ static void man_page_is_complete(void **state)
         "\\fB\\-\\-secret\\fR",
         ".SH OPTIONS NOT OFFERED\n",
         "\\fB\\-\\-tensorrt\\fR",
+        ".SH Units\n.TP\n\\fBns\\fR\na thousandth of a microsecond\n",
         ".SH ENVIRONMENT\n.TP\n\\fBOPTRACE_STORE\\fR\nthe store\n",
         ".SH EXIT STATUS\n.TP\n\\fB0\\fR\ndone\n",
         ".SH EXAMPLES\n.TP\n\\fBsample \\-t 5 \\-\\-format json\\fR\nthe five largest\n"
