@@ -26,7 +26,7 @@ static int bind_sources(struct binding *binding)
             return diag_set(binding->diag, -EINVAL, "the shape of \"%s\" is not known",
                             value->name);
         buffer.bytes = binding_bytes(value);
-        rc = binding_add_buffer(binding, &buffer, value->data, &index);
+        rc = binding_add_buffer(binding, &buffer, &layout, value->data, &index);
         if (rc == 0)
             rc = binding_add_form(binding, value, &layout, index);
     }
@@ -141,6 +141,7 @@ int bind_graph(const struct graph *graph, struct bound **out_bound, struct diag 
     bound->plan.buffers = binding.buffers.items;
     bound->plan.buffer_count = (uint32_t)binding.buffers.count;
     bound->memory = binding.memory.items;
+    bound->layouts = binding.layouts.items;
     if (rc == 0)
         rc = make_plan(bound, diag);
     free(binding.value_forms);
@@ -207,6 +208,7 @@ void bound_destroy(struct bound **bound_ptr)
     free(bound->plan.buffers);
     free(bound->plan.steps);
     free(bound->memory);
+    free(bound->layouts);
     free(bound->input_buffers);
     free(bound->output_buffers);
     free(bound);

@@ -17,6 +17,7 @@
 #include "runtime/call.h"
 #include "runtime/exec.h"
 #include "runtime/graph.h"
+#include "runtime/layout.h"
 #include "runtime/plan.h"
 
 struct bound_step {
@@ -40,6 +41,7 @@ struct bound {
     struct plan plan;
     /* By buffer: what it is made of, when it is external: a constant's or graph input's memory. */
     void **memory;
+    struct layout *layouts;   /* by buffer: in which order the axes lie there */
     uint32_t *output_buffers; /* by position in graph->outputs */
     uint32_t *input_buffers;  /* by position in graph->inputs: external, memory NULL until placed */
 };

@@ -25,10 +25,11 @@ size_t binding_bytes(const struct value *value)
     return (size_t)shape_bytes(&value->shape, value->dtype);
 }
 
-int binding_add_buffer(struct binding *binding, const struct plan_buffer *buffer, void *memory,
-                       uint32_t *out_buffer)
+int binding_add_buffer(struct binding *binding, const struct plan_buffer *buffer,
+                       const struct layout *layout, void *memory, uint32_t *out_buffer)
 {
-    if (array_push(&binding->buffers, *buffer) < 0 || array_push(&binding->memory, memory) < 0)
+    if (array_push(&binding->buffers, *buffer) < 0 || array_push(&binding->memory, memory) < 0 ||
+        array_push(&binding->layouts, *layout) < 0)
         return binding_no_memory(binding);
     *out_buffer = (uint32_t)binding->buffers.count - 1;
     return 0;
@@ -52,7 +53,7 @@ int binding_make_form(struct binding *binding, const struct value *value,
                       const struct layout *layout, uint32_t *out_buffer)
 {
     struct plan_buffer buffer = {.bytes = binding_bytes(value), .parent = PLAN_NONE};
-    int rc = binding_add_buffer(binding, &buffer, NULL, out_buffer);
+    int rc = binding_add_buffer(binding, &buffer, layout, NULL, out_buffer);
 
     return rc < 0 ? rc : binding_add_form(binding, value, layout, *out_buffer);
 }
@@ -79,7 +80,7 @@ int binding_copy_form(struct binding *binding, const struct node *node, const st
     struct tensor_view view = binding_view(value);
     struct bound_step step = {.value = value, .in_place_input = PLAN_NONE};
     struct plan_buffer buffer = {.bytes = binding_bytes(value), .parent = PLAN_NONE};
-    int rc = binding_add_buffer(binding, &buffer, NULL, out_buffer);
+    int rc = binding_add_buffer(binding, &buffer, layout, NULL, out_buffer);
 
     if (rc < 0)
         return rc;

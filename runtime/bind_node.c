@@ -264,7 +264,7 @@ static int bind_view(struct binding *binding, const struct node *node)
         layout = layout_row_major(y->shape.rank);
     }
     if (rc == 0)
-        rc = binding_add_buffer(binding, &buffer, NULL, &buffer.parent);
+        rc = binding_add_buffer(binding, &buffer, &layout, NULL, &buffer.parent);
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, buffer.parent);
 }
 

@@ -24,7 +24,8 @@ struct binding {
     ARRAY_OF(struct form) forms;
     ARRAY_OF(struct bound_step) steps;
     ARRAY_OF(struct plan_buffer) buffers;
-    ARRAY_OF(void *) memory; /* by buffer */
+    ARRAY_OF(void *) memory;         /* by buffer */
+    ARRAY_OF(struct layout) layouts; /* by buffer: of what lies there */
 };
 
 int binding_no_memory(struct binding *binding);
@@ -34,9 +35,9 @@ size_t binding_bytes(const struct value *value);
 
 /* bind_form.c */
 
-/** A new buffer; `memory` where it is external. */
-int binding_add_buffer(struct binding *binding, const struct plan_buffer *buffer, void *memory,
-                       uint32_t *out_buffer);
+/** A new buffer for something in this layout; `memory` where it is external. */
+int binding_add_buffer(struct binding *binding, const struct plan_buffer *buffer,
+                       const struct layout *layout, void *memory, uint32_t *out_buffer);
 
 /** Let `value` have a further form. */
 int binding_add_form(struct binding *binding, const struct value *value,

@@ -215,25 +215,54 @@ static void run_step_observed(void *argument)
     tell(task->exec, EXEC_DEVICE_END, task->step);
 }
 
-static void dispatch_observed(struct exec *exec)
+static void dispatch_observed(struct exec *exec, uint32_t step)
 {
-    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
-        tell(exec, EXEC_HOST_START, i);
-        tell(exec, EXEC_HOST_KERN, i);
-        exec->backend->queue_push(exec->queue, run_step_observed, &exec->tasks[i]);
-        tell(exec, EXEC_HOST_END, i);
-    }
+    tell(exec, EXEC_HOST_START, step);
+    tell(exec, EXEC_HOST_KERN, step);
+    exec->backend->queue_push(exec->queue, run_step_observed, &exec->tasks[step]);
+    tell(exec, EXEC_HOST_END, step);
 }
 
 void exec_dispatch(struct exec *exec)
 {
     exec->backend->queue_push(exec->queue, begin_run, exec);
-    if (exec->observer_count) {
-        dispatch_observed(exec);
-        return;
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        if (exec->observer_count)
+            dispatch_observed(exec, i);
+        else
+            exec->backend->queue_push(exec->queue, run_step, &exec->tasks[i]);
     }
+}
+
+static void do_nothing(void *argument)
+{
+}
+
+void exec_dispatch_nothing(struct exec *exec)
+{
     for (uint32_t i = 0; i < exec->bound->step_count; i++)
-        exec->backend->queue_push(exec->queue, run_step, &exec->tasks[i]);
+        exec->backend->queue_push(exec->queue, do_nothing, &exec->tasks[i]);
+}
+
+int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_times,
+                  struct diag *diag)
+{
+    uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC), handed_ns;
+
+    if (step == 0)
+        exec->run_failed = false; /* nothing is queued */
+    if (exec->observer_count)
+        dispatch_observed(exec, step);
+    else
+        exec->backend->queue_push(exec->queue, run_step, &exec->tasks[step]);
+    handed_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    exec->backend->queue_wait(exec->queue);
+    if (out_times)
+        *out_times = (struct exec_step_times){
+            .host_ns = handed_ns - start_ns,
+            .e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns,
+        };
+    return exec_wait(exec, diag);
 }
 
 int exec_wait(struct exec *exec, struct diag *diag)
@@ -312,4 +341,69 @@ const struct exec_chunk *exec_chunk(const struct exec *exec, uint32_t index)
 uint32_t exec_threads(const struct exec *exec)
 {
     return exec->threads;
+}
+
+/* Operands */
+
+static bool get_operand(const struct exec *exec, const struct value *value, uint32_t buffer,
+                        struct exec_operand *out)
+{
+    const struct plan *plan = &exec->bound->plan;
+    size_t offset;
+    uint32_t root;
+
+    if (!value || buffer == PLAN_NONE)
+        return false;
+    root = plan_root(plan, buffer, &offset);
+    *out = (struct exec_operand){
+        .value = value,
+        .bytes = (size_t)shape_bytes(&value->shape, value->dtype),
+        .address = bound_address(exec->bound, buffer),
+        .layout = exec->bound->layouts[buffer],
+    };
+    if (!plan->buffers[root].is_external) {
+        out->offset = plan->buffers[root].offset + offset;
+        return true;
+    }
+    for (uint32_t i = 0; i < exec->graph->input_count; i++)
+        out->is_input = out->is_input || exec->bound->input_buffers[i] == root;
+    out->is_constant = !out->is_input;
+    return true;
+}
+
+bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)
+{
+    const struct bound_step *bound = &exec->bound->steps[step];
+
+    return i < bound->info.input_count &&
+           get_operand(exec, bound->info.inputs[i], bound->input_buffers[i], out);
+}
+
+bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)
+{
+    const struct bound_step *bound = &exec->bound->steps[step];
+
+    return i < bound->info.output_count &&
+           get_operand(exec, bound->info.outputs[i], bound->output_buffers[i], out);
+}
+
+void exec_read(const struct exec *exec, const struct exec_operand *operand, void *out_data)
+{
+    const struct shape *shape = &operand->value->shape;
+    size_t item = dtype_bytes(operand->value->dtype);
+    int64_t strides[SHAPE_MAX_RANK], at[SHAPE_MAX_RANK] = {0}, from = 0;
+    int64_t count = shape_elements(shape);
+    char *to = out_data;
+
+    layout_strides(&operand->layout, shape, strides);
+    for (int64_t i = 0; i < count; i++, to += item) {
+        memcpy(to, (const char *)operand->address + (size_t)from * item, item);
+        for (int axis = shape->rank - 1; axis >= 0; axis--) {
+            from += strides[axis];
+            if (++at[axis] < shape->dims[axis])
+                break;
+            from -= strides[axis] * shape->dims[axis];
+            at[axis] = 0;
+        }
+    }
 }

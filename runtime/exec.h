@@ -13,11 +13,13 @@
 #ifndef OPTRACE_RUNTIME_EXEC_H
 #define OPTRACE_RUNTIME_EXEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/diag.h"
 #include "runtime/graph.h"
+#include "runtime/layout.h"
 
 struct exec;
 
@@ -89,7 +91,7 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
 /** Waits for what is queued. Accepts NULL; sets *exec to NULL. */
 void exec_destroy(struct exec **exec);
 
-/** Before the first dispatch. Copies *observer. -ENOSPC after EXEC_OBSERVERS_MAX. Without observers
+/** While no run is going on. Copies *observer. -ENOSPC after EXEC_OBSERVERS_MAX. Without observers
  *  a run reads no clock. */
 int exec_add_observer(struct exec *exec, const struct exec_observer *observer);
 
@@ -121,6 +123,45 @@ int exec_output(const struct exec *exec, uint32_t index, struct tensor_view *out
 
 uint32_t exec_step_count(const struct exec *exec);
 const struct exec_step *exec_step(const struct exec *exec, uint32_t index);
+
+/* What a step reads or writes. */
+struct exec_operand {
+    const struct value *value;
+    bool is_constant; /* the graph's own memory, or weights that a kernel prepared for itself */
+    bool is_input;    /* memory of a graph input; neither: in the arena */
+    size_t offset;    /* in the arena */
+    size_t bytes;
+    const void *address;  /* on the device */
+    struct layout layout; /* order of the axes there */
+};
+
+/**
+ * Input (or output) i of a step, as it lies in memory. Returns false when the node leaves it out or
+ * nobody reads it. The content is what the step reads only until the memory is used for something
+ * else: read it before exec_run_step() of this or after it of the step, not at the end of a run.
+ */
+bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);
+bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);
+
+/** Copy an operand's content to row-major host memory of operand->bytes bytes. Nothing may be
+ *  queued. */
+void exec_read(const struct exec *exec, const struct exec_operand *operand, void *out_data);
+
+/**
+ * Run one step alone and wait for it: all steps in order are a run, slower than exec_dispatch().
+ * Observers hear of it. Errors as exec_wait().
+ *
+ * out_times  from handing it over until that returned, and until the work was done; may be NULL
+ */
+struct exec_step_times {
+    uint64_t host_ns, e2e_ns;
+};
+int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_times,
+                  struct diag *diag);
+
+/** Queue a run whose steps do nothing: what the walk over the steps costs by itself. Observers do
+ *  not hear of it. */
+void exec_dispatch_nothing(struct exec *exec);
 
 uint32_t exec_chunk_count(const struct exec *exec);
 const struct exec_chunk *exec_chunk(const struct exec *exec, uint32_t index);
