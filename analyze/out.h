@@ -79,6 +79,9 @@ struct out_column {
     const char *wiki_bar; /* head of a bar beside it, or NULL */
     unsigned wrap;        /* columns after which people's lines are wrapped; 0: never */
     bool data_only;       /* in JSON and CSV only */
+    /* For people: one line, with its unit ("4.721 ms"), numbers on the right; a text longer than
+     * `wrap` loses its middle; "-" for what is not known, and no column when nothing is known. */
+    bool compact;
 };
 
 enum out_style {

@@ -245,6 +245,76 @@ void out_format_inline(struct out_buffer *buffer, const struct out_value *value)
     add_value(buffer, value, 0, ' ');
 }
 
+/* --- Compact columns. --- */
+
+static void add_duration(struct out_buffer *buffer, double ns)
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (fabs(ns) >= units[i].ns) {
+            out_buffer_print(buffer, "%.3f %s", ns / units[i].ns, units[i].unit);
+            return;
+        }
+    }
+    out_buffer_print(buffer, "%.*f ns", ns == floor(ns) ? 0 : 1, ns);
+}
+
+/* Bytes at the start of a text that take at most so many columns. */
+static size_t head_bytes(const char *text, size_t length, size_t columns)
+{
+    size_t bytes = 0;
+
+    while (bytes < length) {
+        uint32_t code;
+        size_t next = text_decode(text + bytes, length - bytes, &code);
+
+        next = next ? next : 1;
+        if (text_columns(text, bytes + next) > columns)
+            break;
+        bytes += next;
+    }
+    return bytes;
+}
+
+/* Takes the middle out of what was added from `from` on: names differ at both ends. */
+static void shorten(struct out_buffer *buffer, size_t from, size_t columns)
+{
+    static const char dots[] = "...";
+    const char *text = buffer->text + from;
+    size_t length = buffer->length - from, head, tail;
+
+    if (columns < 8 || buffer->failed || text_columns(text, length) <= columns)
+        return;
+    head = head_bytes(text, length, (columns - 3) / 2);
+    tail = head;
+    while (tail < length && (text_columns(text + tail, length - tail) > columns - 3 - head ||
+                             ((unsigned char)text[tail] & 0xc0) == 0x80))
+        tail++;
+    memmove(buffer->text + from + head + 3, text + tail, length - tail + 1);
+    memcpy(buffer->text + from + head, dots, 3);
+    buffer->length = from + head + 3 + length - tail;
+}
+
+void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap)
+{
+    size_t from = buffer->length;
+
+    if (!value->known)
+        out_buffer_print(buffer, "%s", value->text ? value->text : "-");
+    else if (value->kind == OUT_NS)
+        add_duration(buffer, value->real);
+    else if (value->kind == OUT_SHARE)
+        out_buffer_print(buffer, "%.2f%%", value->real * 100);
+    else
+        add_value(buffer, value, 0, ' ');
+    if (wrap && out_is_text(value->kind) && buffer->length > from)
+        shorten(buffer, from, wrap);
+}
+
 bool out_is_integer(enum out_kind kind)
 {
     return kind == OUT_INT || kind == OUT_RANK || kind == OUT_WHEN || kind == OUT_BOOL ||

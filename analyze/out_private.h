@@ -54,6 +54,9 @@ void out_format_value(struct out_buffer *buffer, const struct out_value *value, 
 /** The same on one line, as a fact beside its title or in a sentence: "3.67 MiB". */
 void out_format_inline(struct out_buffer *buffer, const struct out_value *value);
 
+/** How people see a value of a compact column: "4.721 ms". */
+void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap);
+
 /** True for counts, ids and points in time: `integer` holds the number; else `real` does. */
 bool out_is_integer(enum out_kind kind);
 

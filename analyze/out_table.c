@@ -14,6 +14,7 @@
 struct shown {
     size_t first, count; /* in out->columns */
     size_t width;        /* terminal columns */
+    bool compact, has_value, has_text;
 };
 
 struct table_state {
@@ -199,7 +200,8 @@ static void table_begin(struct out *out)
             shown = &state->shown[state->shown_count++];
             shown->first = i;
             shown->width = column->title ? text_columns(column->title, strlen(column->title)) : 0;
-            if (out->section->style == OUT_STYLE_BOX)
+            shown->compact = column->compact;
+            if (out->section->style == OUT_STYLE_BOX && !column->compact)
                 shown->width += 2;
         }
         shown->count = i + 1 - shown->first;
@@ -207,7 +209,7 @@ static void table_begin(struct out *out)
 }
 
 /* The lines of one cell: what each of its columns has to say, one below the other. */
-static char *render_cell(struct out *out, const struct shown *shown, const struct out_value *values)
+static char *render_cell(struct out *out, struct shown *shown, const struct out_value *values)
 {
     struct out_buffer cell = {0}, part = {0};
 
@@ -215,7 +217,12 @@ static char *render_cell(struct out *out, const struct shown *shown, const struc
         if (out->columns[i].data_only)
             continue;
         part.length = 0;
-        out_format_value(&part, &values[i], out->columns[i].wrap);
+        if (shown->compact)
+            out_format_compact(&part, &values[i], out->columns[i].wrap);
+        else
+            out_format_value(&part, &values[i], out->columns[i].wrap);
+        shown->has_value |= values[i].known;
+        shown->has_text |= out_is_text(values[i].kind);
         if (part.length && cell.length)
             out_buffer_add(&cell, "\n", 1);
         out_buffer_add(&cell, out_buffer_text(&part), part.length);
@@ -297,17 +304,21 @@ static void write_rule(struct out *out, const char *const rule[4])
     out_write(out, "\n");
 }
 
-static void write_cell_line(struct out *out, const char *text, size_t length, size_t width,
-                            bool bold)
+static void write_cell_line(struct out *out, const char *text, size_t length,
+                            const struct shown *shown, bool bold)
 {
+    size_t padding = shown->width - text_columns(text, length);
+    bool right = shown->compact && !shown->has_text;
+
     out_write(out, " ");
+    write_padding(out, right ? padding : 0);
     if (bold)
         out_write(out, "\033[1m");
     if (!out->error && fwrite(text, 1, length, out->options.stream) != length)
         out_fail(out, errno ? -errno : -EIO);
     if (bold)
         out_write(out, "\033[0m");
-    write_padding(out, width - text_columns(text, length) + 1);
+    write_padding(out, right ? 1 : padding + 1);
 }
 
 /* One row of cells; each is moved on, line by line, until all are at their end. */
@@ -334,7 +345,7 @@ static void write_cells(struct out *out, char **cells, const struct rules *rules
             }
             length = strcspn(text, "\n");
             out_write(out, rules->vertical);
-            write_cell_line(out, text, length, state->shown[i].width, false);
+            write_cell_line(out, text, length, &state->shown[i], false);
         }
         out_write(out, rules->vertical);
         out_write(out, "\n");
@@ -351,10 +362,32 @@ static void write_head(struct out *out, const struct rules *rules)
 
         title = title ? title : "";
         out_write(out, rules->vertical);
-        write_cell_line(out, title, strlen(title), state->shown[i].width, out->options.color);
+        write_cell_line(out, title, strlen(title), &state->shown[i], out->options.color);
     }
     out_write(out, rules->vertical);
     out_write(out, "\n");
+}
+
+/* Compact columns that tell nothing. */
+static void drop_empty_columns(struct table_state *state)
+{
+    size_t rows = state->shown_count ? state->cells.count / state->shown_count : 0, kept = 0;
+    size_t columns = 0;
+
+    for (size_t i = 0; i < state->cells.count; i++) {
+        const struct shown *shown = &state->shown[i % state->shown_count];
+
+        if (!shown->compact || shown->has_value)
+            state->cells.items[kept++] = state->cells.items[i];
+        else
+            free(state->cells.items[i]);
+    }
+    state->cells.count = kept;
+    for (size_t i = 0; i < state->shown_count; i++) {
+        if (!rows || !state->shown[i].compact || state->shown[i].has_value)
+            state->shown[columns++] = state->shown[i];
+    }
+    state->shown_count = columns;
 }
 
 static void table_end(struct out *out)
@@ -362,6 +395,7 @@ static void table_end(struct out *out)
     struct table_state *state = out->state;
     const struct rules *rules = out->options.ascii ? &ascii_rules : &unicode_rules;
 
+    drop_empty_columns(state);
     if (out->section->style == OUT_STYLE_BOX && !out->section->data_only && state->shown_count) {
         start_section(out);
         write_head(out, rules);

@@ -232,6 +232,72 @@ static void full_disk_is_told(void **state)
     fclose(full);
 }
 
+/* A table of one line through the printer for people; the caller frees it. */
+static char *print_compact(const struct out_column *compact, const struct out_value *values,
+                           size_t count)
+{
+    static const struct out_section section = {.name = "compact"};
+    struct out_options options = {.report = "test", .ascii = true};
+    struct diag diag = {0};
+    struct out *out;
+    char *text = NULL;
+    size_t size;
+
+    options.stream = open_memstream(&text, &size);
+    CHECK_OK(out_open(&options, &out));
+    out_table_begin(out, &section, compact, count);
+    out_row(out, values);
+    out_table_end(out);
+    CHECK_OK(out_close(&out, &diag));
+    fclose(options.stream);
+    return text;
+}
+
+static void compact_columns_stay_on_one_line(void **state)
+{
+    static const struct out_column compact[] = {
+        {.name = "a", .title = "name", .wrap = 9, .compact = true},
+        {.name = "b", .title = "time", .compact = true},
+        {.name = "c", .title = "nothing known", .compact = true},
+        {.name = "d", .title = "memory", .compact = true},
+        {.name = "e", .title = "share", .compact = true},
+    };
+    const struct out_value values[] = {
+        out_text("\xe5\x90\x8d\xe5\x89\x8d-and-\xe5\x90\x8d"),
+        out_number(OUT_NS, -4721000),
+        out_unknown(OUT_REAL),
+        out_number(OUT_BYTES, 3851008),
+        out_number(OUT_SHARE, 0.46667),
+    };
+    char *text = print_compact(compact, values, 5);
+
+    assert_string_equal(text, "+----------+-----------+----------+--------+\n"
+                              "| name     |      time |   memory |  share |\n"
+                              "+==========+===========+==========+========+\n"
+                              "| \xe5\x90\x8d...-\xe5\x90\x8d | -4.721 ms | 3.67 MiB | 46.67% |\n"
+                              "+----------+-----------+----------+--------+\n");
+    free(text);
+}
+
+static void compact_durations_have_units(void **state)
+{
+    static const struct {
+        double ns;
+        const char *text;
+    } cases[] = {{0, "0 ns"},          {0.25, "0.2 ns"},      {999, "999 ns"},
+                 {1000, "1.000 us"},   {9.5e5, "950.000 us"}, {1.888e6, "1.888 ms"},
+                 {5.931e9, "5.931 s"}, {-3e3, "-3.000 us"},   {7.2e12, "7200.000 s"}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct out_value value = out_number(OUT_NS, cases[i].ns);
+        struct out_buffer buffer = {0};
+
+        out_format_compact(&buffer, &value, 0);
+        assert_string_equal(out_buffer_text(&buffer), cases[i].text);
+        out_buffer_deinit(&buffer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +308,8 @@ int main(void)
         cmocka_unit_test(shapes_survive_nonsense),
         cmocka_unit_test(numbers_scale),
         cmocka_unit_test(parts_show_when_partial),
+        cmocka_unit_test(compact_columns_stay_on_one_line),
+        cmocka_unit_test(compact_durations_have_units),
         cmocka_unit_test(full_disk_is_told),
     };
 
