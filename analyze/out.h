@@ -24,10 +24,11 @@
 #define OUT_JSON_VERSION 1
 
 enum out_format {
-    OUT_FORMAT_TABLE, /* for people: boxes, units, sentences */
-    OUT_FORMAT_JSON,  /* one object: a member for each section, notes last */
-    OUT_FORMAT_CSV,   /* tables only; facts and notes go to the side stream */
-    OUT_FORMAT_WIKI,  /* for people: the table markup of Confluence and Jira */
+    OUT_FORMAT_TABLE,    /* for people: boxes, units, sentences */
+    OUT_FORMAT_JSON,     /* one object: a member for each section, notes last */
+    OUT_FORMAT_CSV,      /* tables only; facts and notes go to the side stream */
+    OUT_FORMAT_MARKDOWN, /* for people: tables as GitHub reads them, notes as a list */
+    OUT_FORMAT_WIKI,     /* for people: the table markup of Confluence and Jira */
 };
 
 /* What a value is. Numbers are in the unit named here; printers scale them for people only. */
@@ -92,7 +93,8 @@ enum out_style {
 struct out_section {
     const char *name; /* member of the JSON object */
     enum out_style style;
-    bool data_only; /* JSON only: people read the same thing in a note */
+    bool data_only;    /* JSON only: people read the same thing in a note */
+    const char *title; /* headline in documents; NULL: the name */
 };
 
 struct out_fact {

@@ -55,6 +55,8 @@ static const struct report_case cases[] = {
     {"store_labels.txt", {"store.db", "--session", "1", "--type", "label"}},
     {"store_all_sessions.txt", {"store.db", "--session", "all", "--show-host", "-t0"}},
     {"store.json.txt", {"store.db", "--format", "json", "--show-host"}},
+    {"profile.md.txt", {"profile.json", "--format", "markdown", "-t", "2", "--show-host"}},
+    {"store.md.txt", {"store.db", "--format", "markdown"}},
     {"store_list.txt", {"store.db", "--list"}},
     {"store_list_one.txt", {"store.db", "--list", "--session", "1", "--ascii"}},
     {"store_list.json.txt", {"store.db", "--list", "--format", "json"}},

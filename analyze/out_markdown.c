@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Markdown as GitHub reads it: a headline and a table for each section, the notes as a list. No
+ * character of a value is markup.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/out_cells.h"
+
+struct markdown_state {
+    size_t section_count;
+    bool has_head; /* of the open table: it waits for the first row, whose kinds tell the sides */
+};
+
+static int markdown_open(struct out *out)
+{
+    out->state = calloc(1, sizeof(struct markdown_state));
+    return out->state ? 0 : -ENOMEM;
+}
+
+/* Whether a character would be markup where it stands; an underscore is not inside of a word. */
+static bool is_markup(const char *text, size_t at)
+{
+    if (text[at] == '_')
+        return at == 0 || !isalnum((unsigned char)text[at - 1]) ||
+               !isalnum((unsigned char)text[at + 1]);
+    return strchr("\\`*[]<>|~&$", text[at]) != NULL;
+}
+
+static void add_escaped(struct out_buffer *line, const char *text)
+{
+    for (size_t i = 0; text[i]; i++) {
+        if (is_markup(text, i))
+            out_buffer_add(line, "\\", 1);
+        out_buffer_add(line, text[i] == '\n' ? " " : text + i, 1);
+    }
+}
+
+static void add_cell(struct out_buffer *line, const struct out_value *value)
+{
+    struct out_buffer text = {0};
+
+    out_format_cell(&text, value);
+    out_buffer_add(line, " ", 1);
+    add_escaped(line, out_buffer_text(&text));
+    out_buffer_add(line, " |", 2);
+    line->failed |= text.failed;
+    out_buffer_deinit(&text);
+}
+
+/* Writes what was put together and forgets it. */
+static void write_lines(struct out *out, struct out_buffer *lines)
+{
+    if (lines->failed)
+        out_fail(out, -ENOMEM);
+    else
+        out_write(out, out_buffer_text(lines));
+    out_buffer_deinit(lines);
+}
+
+static void start_section(struct out *out, const struct out_section *section)
+{
+    struct markdown_state *state = out->state;
+    struct out_buffer lines = {0}, headline = {0};
+
+    out_format_headline(&headline, section);
+    out_buffer_print(&lines, "%s### ", state->section_count++ ? "\n" : "");
+    add_escaped(&lines, out_buffer_text(&headline));
+    out_buffer_add(&lines, "\n\n", 2);
+    lines.failed |= headline.failed;
+    out_buffer_deinit(&headline);
+    write_lines(out, &lines);
+}
+
+static void markdown_facts(struct out *out, const struct out_section *section,
+                           const struct out_fact *facts, size_t count)
+{
+    struct out_buffer lines = {0};
+
+    if (section->data_only)
+        return;
+    start_section(out, section);
+    out_buffer_print(&lines, "| name | value |\n| :--- | ---: |\n");
+    for (size_t i = 0; i < count; i++) {
+        if (!facts[i].title)
+            continue;
+        out_buffer_add(&lines, "| ", 2);
+        add_escaped(&lines, facts[i].title);
+        out_buffer_add(&lines, " |", 2);
+        add_cell(&lines, &facts[i].value);
+        out_buffer_add(&lines, "\n", 1);
+    }
+    write_lines(out, &lines);
+}
+
+static void markdown_table_begin(struct out *out)
+{
+    struct markdown_state *state = out->state;
+
+    state->has_head = false;
+    if (!out->section->data_only)
+        start_section(out, out->section);
+}
+
+/* values  of the first row, or NULL when there is none */
+static void write_head(struct out *out, const struct out_value *values)
+{
+    struct markdown_state *state = out->state;
+    struct out_buffer lines = {0}, head = {0};
+
+    out_buffer_add(&lines, "|", 1);
+    for (size_t i = 0; i < out->column_count; i++) {
+        if (out->columns[i].data_only)
+            continue;
+        head.length = 0;
+        out_format_head(&head, out->columns, out->column_count, i);
+        out_buffer_add(&lines, " ", 1);
+        add_escaped(&lines, out_buffer_text(&head));
+        out_buffer_add(&lines, " |", 2);
+    }
+    out_buffer_add(&lines, "\n|", 2);
+    for (size_t i = 0; i < out->column_count; i++) {
+        if (!out->columns[i].data_only)
+            out_buffer_print(&lines, " %s |",
+                             values && out_is_number(values[i].kind) ? "---:" : ":---");
+    }
+    out_buffer_add(&lines, "\n", 1);
+    lines.failed |= head.failed;
+    out_buffer_deinit(&head);
+    write_lines(out, &lines);
+    state->has_head = true;
+}
+
+static void markdown_row(struct out *out, const struct out_value *values)
+{
+    struct markdown_state *state = out->state;
+    struct out_buffer line = {0};
+
+    if (out->section->data_only)
+        return;
+    if (!state->has_head)
+        write_head(out, values);
+    out_buffer_add(&line, "|", 1);
+    for (size_t i = 0; i < out->column_count; i++) {
+        if (!out->columns[i].data_only)
+            add_cell(&line, &values[i]);
+    }
+    out_buffer_add(&line, "\n", 1);
+    write_lines(out, &line);
+}
+
+static void markdown_table_end(struct out *out)
+{
+    struct markdown_state *state = out->state;
+
+    if (!out->section->data_only && !state->has_head)
+        write_head(out, NULL);
+}
+
+static void markdown_close(struct out *out)
+{
+    struct markdown_state *state = out->state;
+
+    for (size_t i = 0; i < out->notes.count && !out->error; i++) {
+        const char *text = out->notes.items[i].text;
+        bool is_detail = text[0] == ' '; /* of the note before it */
+        bool warns = out->notes.items[i].kind == OUT_NOTE_WARNING && !is_detail;
+        struct out_buffer line = {0};
+
+        if (i == 0 && state->section_count)
+            out_write(out, "\n");
+        out_buffer_print(&line, "%s- %s", is_detail ? "  " : "", warns ? "**Warning:** " : "");
+        add_escaped(&line, text + strspn(text, " "));
+        out_buffer_add(&line, "\n", 1);
+        write_lines(out, &line);
+    }
+    free(state);
+}
+
+const struct out_printer out_markdown_printer = {
+    .open = markdown_open,
+    .facts = markdown_facts,
+    .table_begin = markdown_table_begin,
+    .row = markdown_row,
+    .table_end = markdown_table_end,
+    .close = markdown_close,
+};
