@@ -133,6 +133,27 @@ static uint32_t find_run(const struct scan *scan, const struct run_maps *maps, u
     return place == ID_MAP_NONE ? SPAN_NONE : maps->first[session] + place;
 }
 
+/* Whether the scan took the event as a whole one, and if not, as one that never ended. */
+enum taken { TAKEN_NOT, TAKEN_WHOLE, TAKEN_UNFINISHED };
+
+static enum taken offer(struct scan *scan, const struct scan_event *event)
+{
+    uint64_t counted = scan->counted, unfinished = scan->unfinished_count;
+
+    scan_add(scan, event);
+    if (scan->counted != counted)
+        return TAKEN_WHOLE;
+    return scan->unfinished_count != unfinished ? TAKEN_UNFINISHED : TAKEN_NOT;
+}
+
+static bool is_of_chosen_run(const struct scan *scan, const struct spans_answer *answer,
+                             const struct span *span)
+{
+    if (span->run == SPAN_NONE)
+        return scan->sessions[scan->lanes[span->lane].session].all_events;
+    return answer->runs.items[span->run].selected;
+}
+
 static int add_row(struct scan *scan, const struct run_maps *maps, sqlite3_stmt *statement,
                    struct spans_answer *answer, struct diag *diag)
 {
@@ -144,16 +165,21 @@ static int add_row(struct scan *scan, const struct run_maps *maps, sqlite3_stmt 
         .dur_ns = query_int(statement, 4),
         .kern_ns = query_int(statement, 5),
     };
-    uint64_t counted = scan->counted;
+    enum taken taken;
     struct span span = {
         .start_ns = event.start_ns,
         .dur_ns = event.dur_ns,
         .kern_ns = event.kern_ns,
+        .self_ns = event.dur_ns,
+        .parent = SPAN_NONE,
+        .launch = SPAN_NONE,
+        .next = SPAN_NONE,
+        .is_shown = true,
         .order = (uint32_t)answer->spans.count,
     };
 
-    scan_add(scan, &event);
-    if (scan->error || scan->counted == counted)
+    taken = offer(scan, &event);
+    if (scan->error || taken == TAKEN_NOT)
         return scan->error; /* not asked for, or nothing that can be counted */
     if (answer->spans.count == SPANS_MAX)
         return diag_set(diag, -EFBIG,
@@ -165,7 +191,9 @@ static int add_row(struct scan *scan, const struct run_maps *maps, sqlite3_stmt 
     span.lane = id_map_find(&scan->lane_map, event.lane_id);
     span.op = id_map_find(&scan->op_map, event.op_id);
     span.run = find_run(scan, maps, span.lane, event.run);
-    return array_push(&answer->spans, span);
+    if (taken == TAKEN_WHOLE)
+        return array_push(&answer->spans, span);
+    return is_of_chosen_run(scan, answer, &span) ? array_push(&answer->unfinished, span) : 0;
 }
 
 static int read_spans(struct store *store, struct scan *scan, const struct run_maps *maps,
@@ -233,6 +261,7 @@ int query_spans(struct store *store, const struct ops_question *question, struct
 void spans_answer_deinit(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
+    array_deinit(&answer->unfinished);
     array_deinit(&answer->ops);
     array_deinit(&answer->lanes);
     array_deinit(&answer->runs);

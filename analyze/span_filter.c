@@ -49,6 +49,16 @@ static void find_labelled(struct spans_answer *answer, const struct verdicts *ve
     }
 }
 
+static bool passes(const struct spans_answer *answer, struct filter *filter,
+                   const struct verdicts *verdicts, const struct span *span)
+{
+    if (!verdicts->op_passes[span->op])
+        return false;
+    return !(filter->device || filter->patterns[FILTER_LANE]) ||
+           filter_passes_lane(filter, &answer->lanes.items[span->lane],
+                              &answer->ops.items[span->op]);
+}
+
 int span_filter(struct spans_answer *answer, struct filter *filter)
 {
     struct verdicts verdicts = {0};
@@ -59,10 +69,13 @@ int span_filter(struct spans_answer *answer, struct filter *filter)
     for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
         struct span *span = &answer->spans.items[i];
 
-        span->is_shown &= verdicts.op_passes[span->op];
-        if (span->is_shown && (filter->device || filter->patterns[FILTER_LANE]))
-            span->is_shown = filter_passes_lane(filter, &answer->lanes.items[span->lane],
-                                                &answer->ops.items[span->op]);
+        span->is_shown = span->is_shown && passes(answer, filter, &verdicts, span);
+    }
+    for (size_t i = 0; i < answer->unfinished.count && rc == 0; i++) {
+        struct span *span = &answer->unfinished.items[i];
+
+        span->is_shown = (!filter->patterns[FILTER_LABEL] || verdicts.is_label[span->op]) &&
+                         passes(answer, filter, &verdicts, span);
     }
     free(verdicts.op_passes);
     free(verdicts.is_label);

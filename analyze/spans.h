@@ -66,8 +66,9 @@ struct session_window {
 
 struct spans_answer {
     ARRAY_OF(struct span) spans;
-    struct op_row_array ops; /* costs are not filled in */
-    uint8_t *op_kinds;       /* enum span_kind, beside ops */
+    ARRAY_OF(struct span) unfinished; /* of chosen runs; dur_ns, self_ns STORE_NULL */
+    struct op_row_array ops;          /* costs are not filled in */
+    uint8_t *op_kinds;                /* enum span_kind, beside ops */
     struct lane_row_array lanes;
     struct span_range *ranges;     /* beside lanes */
     ARRAY_OF(struct run_row) runs; /* all of the sessions, by session and number */

@@ -196,6 +196,28 @@ static void runs_select_spans(void **state)
     store_close(&store);
 }
 
+static void unfinished_spans_stand_apart(void **state)
+{
+    struct ops_question question = {
+        .session_ids = resnet, .session_count = 1, .totals = true, .warmups = true};
+    struct spans_answer answer;
+    struct store *store;
+
+    ask(&store, &question, &answer);
+    CHECK_U64(answer.spans.count, 16);
+    CHECK_U64(answer.unfinished.count, 1);
+    assert_string_equal(answer.ops.items[answer.unfinished.items[0].op].name, "relu1");
+    CHECK_U64((uint64_t)answer.runs.items[answer.unfinished.items[0].run].run, 4);
+    spans_answer_deinit(&answer);
+    store_close(&store);
+    question.first_run = 2;
+    question.last_run = 3;
+    ask(&store, &question, &answer);
+    CHECK_U64(answer.unfinished.count, 0);
+    spans_answer_deinit(&answer);
+    store_close(&store);
+}
+
 static void all_kinds_of_spans_are_there(void **state)
 {
     const struct ops_question question = {.session_ids = hello, .session_count = 1, .totals = true};
@@ -362,6 +384,7 @@ int main(void)
         cmocka_unit_test(on_a_device_only_labels_hold_others),
         cmocka_unit_test(launches_are_tied_by_correlation_and_run),
         cmocka_unit_test(runs_select_spans),
+        cmocka_unit_test(unfinished_spans_stand_apart),
         cmocka_unit_test(all_kinds_of_spans_are_there),
         cmocka_unit_test(labels_show_what_they_hold_and_launch),
         cmocka_unit_test(conditions_hold_together),
