@@ -289,7 +289,7 @@ static int finish(struct nsys *nsys, const char *damage, struct diag *diag)
     import_note_count(note, sizeof(note), nsys->bad_count, "without usable times: left out");
     import_note_count(note, sizeof(note), nsys->unknown_count, "of kinds not read here: left out");
     if (damage)
-        snprintf(note + strlen(note), sizeof(note) - strlen(note), "; the rest is lost: %.400s",
+        snprintf(note + strlen(note), sizeof(note) - strlen(note), "; " IMPORT_DAMAGE ": %.400s",
                  damage);
     rc = importer_finish(&nsys->importer, &session,
                          offset_ns >= 0 && offset_ns <= IMPORT_TIME_MAX ? offset_ns : 0, diag);

@@ -132,7 +132,7 @@ void import_note_end(char *note, size_t note_bytes, const struct import_loop *lo
     size_t used = strlen(note);
 
     if (loop->damage[0])
-        snprintf(note + used, note_bytes - used, "; the rest is lost: %s", loop->damage);
+        snprintf(note + used, note_bytes - used, "; " IMPORT_DAMAGE ": %s", loop->damage);
     else if (json_stream_is_unclosed(loop->stream))
         snprintf(note + used, note_bytes - used,
                  "; the file was never closed: its writer was probably killed");

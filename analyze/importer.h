@@ -37,6 +37,9 @@ struct import_options {
     void *progress_context;
 };
 
+/* Stands in the note of a session whose file was read only in part. */
+#define IMPORT_DAMAGE "the rest is lost"
+
 struct importer_lane {
     char *name, *device; /* NULL: not known; device NULL: of the host */
     int64_t native_id;   /* or STORE_NULL */

@@ -91,6 +91,8 @@ static int run_report(struct report *report, struct diag *diag)
         &sessions, ids, &report->session_count, diag);
     if (rc == 0)
         rc = report->kind->run(report, diag);
+    if (rc == 0 && report->options->explain)
+        rc = report_explain(report, diag);
 out:
     free(ids);
     session_rows_deinit(&sessions);
@@ -167,8 +169,13 @@ static int write_report(const struct analyze_options *options, const struct sour
                         struct diag *diag)
 {
     struct sink sink = {.path = options->output};
+    struct report_verdict verdict = {0};
     struct report report = {
-        .kind = report_kind_of(options, diag), .options = options, .source = source};
+        .kind = report_kind_of(options, diag),
+        .options = options,
+        .source = source,
+        .verdict = &verdict,
+    };
     struct out_options out_options = {
         .format = options->wiki ? OUT_FORMAT_WIKI : (enum out_format)options->format,
         .report = report.kind->name,
@@ -189,7 +196,10 @@ static int write_report(const struct analyze_options *options, const struct sour
     close_rc = out_close(&report.out, diag);
     rc = rc ? rc : close_rc;
     close_rc = sink_close(&sink, rc == 0, diag);
-    return rc ? rc : close_rc;
+    rc = rc ? rc : close_rc;
+    if (rc == 0 && options->strict && report_is_lacking(&verdict, diag))
+        return REPORT_NOTHING; /* the report is there all the same */
+    return rc;
 }
 
 static int run(const struct analyze_options *options, const char *const *files, int file_count,

@@ -109,6 +109,14 @@ static const struct option_spec option_table[] = {
     {OPTION_FLAG, "dump-only-opr",
      .help = "Instead of the table, print name, type and id of each operator on a line.",
      TARGET(dump_only_opr)},
+    {OPTION_FLAG, "explain",
+     .help = "After the report, print the SQL on the store's tables and views that gives the same "
+             "numbers, with the names of the report's columns.",
+     TARGET(explain)},
+    {OPTION_FLAG, "strict",
+     .help = "Exit with status 1 when anything is missing in what is shown: events that were lost, "
+             "spans that never ended, damage.",
+     TARGET(strict)},
     {OPTION_FLAG, "list", .help = "List the sessions of the store.", TARGET(list)},
     {OPTION_STRING, "sql", .value_name = "QUERY",
      .help = "Run a query that only reads, on the tables and views of schema/store.md, whatever "
@@ -155,7 +163,8 @@ const struct option_command analyze_command = {
                 "profile_analyze --sql 'SELECT type, count(*) FROM op GROUP BY type'\n"
                 "    any question in SQL\n",
     .exit_text = "0  the report was written\n"
-                 "1  nothing matches: no session, no operator\n"
+                 "1  nothing matches: no session, no operator; with --strict, something is "
+                 "missing in the report\n"
                  "2  wrong use of the command line\n"
                  "3  the source is missing, damaged, of another format or too new\n"
                  "4  the system failed: no permission, no memory, disk full\n",
@@ -204,6 +213,11 @@ static bool has_columns(const struct report_kind *kind)
     return kind->columns != NULL;
 }
 
+static bool is_explained(const struct report_kind *kind)
+{
+    return kind->explain != NULL;
+}
+
 static bool has_times(const struct report_kind *kind)
 {
     return kind->time_ns != NULL;
@@ -240,6 +254,8 @@ static const char *find_useless(const struct analyze_options *options,
         {"max-time", !isnan(options->max_time_s), has_times},
         {"top", options->top != TOP_OF_REPORT, has_columns},
         {"order-by", options->order_by != NULL, has_columns},
+        {"explain", options->explain, is_explained},
+        {"strict", options->strict, is_about_events},
         {"top-end-key", options->top_end_key != 0},
         {"aggregate", options->aggregate != CHOICE_NONE},
         {"aggregate-by", options->aggregate_by != CHOICE_NONE},

@@ -40,7 +40,7 @@ struct analyze_options {
     /* parts */
     bool copy_time, show_host, dump_only_opr;
     int print_only; /* enum print_only, or CHOICE_NONE */
-    bool list;
+    bool list, explain, strict;
     const char *sql, *report; /* report NULL: the default one */
 
     /* form */

@@ -96,6 +96,7 @@ struct basis {
     bool wall_is_runs;
     bool covered_is_exact;
     uint64_t event_count, outside_count, bad_count;
+    uint64_t clipped_count; /* single spans whose insides took longer than they did */
     ARRAY_OF(struct loss_row) losses;
     ARRAY_OF(struct unfinished_row) unfinished; /* the first of them */
     uint64_t unfinished_count;

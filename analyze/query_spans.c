@@ -250,6 +250,7 @@ int query_spans(struct store *store, const struct ops_question *question, struct
     deinit_run_maps(&maps);
     if (rc == 0)
         rc = span_tree_build(out, out->basis.is_flat);
+    out->basis.clipped_count = out->clipped_count;
     if (rc == 0 && out->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc,

@@ -19,6 +19,14 @@
 #include "analyze/source.h"
 #include "analyze/spans.h"
 
+/* What is missing in what was shown. */
+struct report_verdict {
+    uint64_t lost;       /* events */
+    uint64_t unfinished; /* spans that never ended */
+    uint64_t damaged;    /* events whose op or times make no sense; files read only in part */
+    uint64_t clipped;    /* spans whose insides took longer than they did */
+};
+
 struct report {
     const struct report_kind *kind;
     const struct analyze_options *options;
@@ -27,6 +35,7 @@ struct report {
     const int64_t *session_ids;          /* the chosen ones */
     size_t session_count;
     struct out *out;
+    struct report_verdict *verdict; /* filled by report_footer() */
 };
 
 /* REPORT_NOTHING, with the reason in diag: nothing matches, exit status 1. */
@@ -43,6 +52,11 @@ struct report_kind {
     /* Options that it honours besides those of every report (options.h), without dashes, ending in
      * NULL. Any other one is refused. NULL: none. */
     const char *const *takes;
+
+    /* For --explain: a SELECT that gives the lines of its main table, the columns under the names
+     * that they have there, the first one telling lines apart; report_explain.c says which tables
+     * it may name besides those of the store. NULL: --explain is refused. */
+    const char *explain;
 
     /* For --help: of its main table. NULL: it does not order lines by columns. */
     const struct line_column *columns;
@@ -100,7 +114,17 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
 /* --- For reports on events: report_footer.c --- */
 
 /** What the numbers stand for and what is missing in them: session, runs, coverage, losses,
- *  unfinished spans. Denominators of percentages are noted by the report itself, before. */
+ *  unfinished spans; the latter also for --strict. Denominators of percentages are noted by the
+ *  report itself, before. */
 void report_footer(const struct report *report, const struct basis *basis);
+
+/** For --strict: whether anything is missing, with the sentence in diag. */
+bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag);
+
+/* --- --explain: report_explain.c --- */
+
+/** Print kind->explain as a query that runs as it stands: with the sessions, runs, time and types
+ *  of the command line in it. Returns 0 or a negative errno. */
+int report_explain(const struct report *report, struct diag *diag);
 
 #endif

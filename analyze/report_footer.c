@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/importer.h"
 #include "analyze/out_buffer.h"
 #include "analyze/report.h"
 #include "analyze/stats.h"
@@ -294,9 +295,10 @@ static void note_left_out(const struct report *report, const struct basis *basis
             {"event_count", NULL, out_integer(OUT_INT, (int64_t)basis->event_count)},
             {"outside_count", NULL, out_integer(OUT_INT, (int64_t)basis->outside_count)},
             {"damaged_count", NULL, out_integer(OUT_INT, (int64_t)basis->bad_count)},
+            {"clipped_count", NULL, out_integer(OUT_INT, (int64_t)basis->clipped_count)},
             {"unfinished_count", NULL, out_integer(OUT_INT, (int64_t)basis->unfinished_count)},
         },
-        5);
+        6);
     if (basis->outside_count)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "%" PRIu64 " event%s in no run that ended %s left out; --total counts them.",
@@ -306,10 +308,64 @@ static void note_left_out(const struct report *report, const struct basis *basis
         out_note(report->out, OUT_NOTE_WARNING,
                  "%" PRIu64 " event%s left out whose op or times make no sense.", basis->bad_count,
                  basis->bad_count == 1 ? " is" : "s are");
+    if (basis->clipped_count)
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "%" PRIu64 " span%s shorter than what lies inside, by the clock or by damage: no "
+                 "time of %s own is left.",
+                 basis->clipped_count, basis->clipped_count == 1 ? " is" : "s are",
+                 basis->clipped_count == 1 ? "its" : "their");
+}
+
+/* --- --strict. --- */
+
+static void judge(const struct report *report, const struct basis *basis)
+{
+    struct report_verdict verdict = {
+        .unfinished = basis->unfinished_count,
+        .damaged = basis->bad_count,
+        .clipped = basis->clipped_count,
+    };
+
+    for (size_t i = 0; i < basis->losses.count; i++)
+        verdict.lost += (uint64_t)basis->losses.items[i].lost_count;
+    for (size_t i = 0; i < report->session_count; i++) {
+        const struct session_row *session = find_session(report, report->session_ids[i]);
+
+        verdict.damaged += session->note && strstr(session->note, IMPORT_DAMAGE);
+        verdict.damaged += session->end_reason && strcmp(session->end_reason, "cut off") == 0;
+    }
+    *report->verdict = verdict;
+}
+
+bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag)
+{
+    const struct {
+        uint64_t count;
+        const char *one, *many;
+    } parts[] = {
+        {verdict->lost, "event was lost", "events were lost"},
+        {verdict->unfinished, "span never ended", "spans never ended"},
+        {verdict->damaged, "piece is damaged", "pieces are damaged"},
+        {verdict->clipped, "span is shorter than what lies inside it",
+         "spans are shorter than what lies inside them"},
+    };
+    char text[300] = "";
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        size_t used = strlen(text);
+
+        if (parts[i].count)
+            snprintf(text + used, sizeof(text) - used, "%s%" PRIu64 " %s", used ? ", " : "",
+                     parts[i].count, parts[i].count == 1 ? parts[i].one : parts[i].many);
+    }
+    if (text[0])
+        diag_set(diag, 0, "something is missing in this report (--strict): %s", text);
+    return text[0] != '\0';
 }
 
 void report_footer(const struct report *report, const struct basis *basis)
 {
+    judge(report, basis);
     emit_selection(report, basis);
     note_selection(report, basis);
     note_runs(report, basis);

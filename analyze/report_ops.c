@@ -441,5 +441,10 @@ const struct report_kind report_ops = {
     .about = "MegEngine's table: where time and memory went, operator by operator.",
     .run = run,
     .takes = takes,
+    .explain = "SELECT name, type, node_id AS id, count(*) AS calls,\n"
+               "       sum({top_time}) * 1.0 / {runs} AS time_ns,\n"
+               "       min(dur_ns) AS call_min_ns, max(dur_ns) AS call_max_ns\n"
+               "  FROM own_time WHERE side = (SELECT min(side) FROM own_time)\n"
+               " GROUP BY name, type, node_id, device, input_shapes ORDER BY time_ns DESC",
     .top = 3,
 };

@@ -69,4 +69,6 @@ const struct report_kind report_sessions = {
     .run = run,
     .mode = "list",
     .takes_no_events = true,
+    .explain = "SELECT session_id, start_ns, wall_ns AS length_ns, program, run_count, lost_count\n"
+               "  FROM v_session WHERE session_id IN ({sessions}) ORDER BY start_ns",
 };

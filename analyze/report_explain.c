@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --explain: the SQL that gives the same numbers as a report. A report hands in a SELECT; what the
+ * command line chose is put before it as common tables, those of them that it names:
+ *
+ *   counted_run   session_id, run, start_ns, end_ns, dur_ns of the runs that count
+ *   every_span    the finished spans of these runs, of the window of time, with names
+ *   counted_span  of them those of the types asked for
+ *   own_time      counted_span with own_ns: without the ops inside; labels, which have their whole
+ *                 time, only where the type is asked for
+ *
+ * Words in braces in any of it: {sessions} a list of ids, {runs} what values per run are divided
+ * by, {top_time} the name of the time that --top-end-key chooses.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/out_buffer.h"
+#include "analyze/query_private.h"
+#include "analyze/report.h"
+
+static const struct common_table {
+    const char *name, *sql;
+} common_tables[] = {
+    {"counted_run", "SELECT session_id, run, start_ns, end_ns, end_ns - start_ns AS dur_ns\n"
+                    "      FROM run WHERE session_id IN ({sessions}) AND {counted}"},
+    {"every_span",
+     "SELECT e.rowid AS event_id, l.session_id, e.lane_id, l.name AS lane, l.device,\n"
+     "           CASE l.kind WHEN 'thread' THEN 'host' ELSE 'device' END AS side,\n"
+     "           e.op_id, o.name, o.type, o.node_id, o.input_shapes, o.computation_flop,\n"
+     "           o.memory_bytes, e.run, e.start_ns, e.start_ns + e.dur_ns AS end_ns, e.dur_ns,\n"
+     "           e.kern_ns, e.correlation, e.bytes\n"
+     "      FROM event e JOIN lane l USING (lane_id) JOIN op o USING (op_id)\n"
+     "     WHERE l.session_id IN ({sessions}) AND e.dur_ns IS NOT NULL{in_runs}{in_time}"},
+    {"counted_span", "SELECT * FROM every_span{of_types}"},
+    /* Starts and ends in order; what lies between two belongs to the innermost span, which is the
+     * last one that opened at this depth. */
+    {"point", "SELECT lane_id, event_id, dur_ns, 1 AS opens, start_ns AS time_ns\n"
+              "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
+              "       AND type NOT IN ('label', 'phase', 'mark', 'counter')\n"
+              "    UNION ALL SELECT lane_id, event_id, dur_ns, -1, end_ns\n"
+              "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
+              "       AND type NOT IN ('label', 'phase', 'mark', 'counter')"},
+    {"placed", "SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth,\n"
+               "           lead(time_ns) OVER o - time_ns AS ns FROM point\n"
+               "    WINDOW o AS (PARTITION BY lane_id\n"
+               "                 ORDER BY time_ns, opens, -opens * dur_ns, -opens * event_id\n"
+               "                 ROWS UNBOUNDED PRECEDING)"},
+    {"piece", "SELECT lane_id, ns, max(place) FILTER (WHERE opens = 1) OVER (\n"
+              "           PARTITION BY lane_id, depth ORDER BY place ROWS UNBOUNDED PRECEDING)\n"
+              "           AS owner FROM placed"},
+    {"own_host", "SELECT o.event_id, sum(p.ns) AS own_ns FROM piece p JOIN placed o\n"
+                 "        ON o.lane_id = p.lane_id AND o.place = p.owner AND o.opens = 1\n"
+                 "     WHERE p.ns IS NOT NULL GROUP BY o.event_id"},
+    {"own_time", "SELECT s.*, CASE WHEN type = 'label' OR side = 'device' THEN s.dur_ns\n"
+                 "                ELSE coalesce(h.own_ns, 0) END AS own_ns\n"
+                 "      FROM counted_span s LEFT JOIN own_host h USING (event_id)\n"
+                 "     WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})"},
+};
+enum { TABLES = sizeof(common_tables) / sizeof(common_tables[0]) };
+
+struct explanation {
+    const struct report *report;
+    struct report_selection selection;
+    bool has_runs;       /* the sessions have any */
+    const char *counted; /* condition on run, for want of chosen numbers */
+    struct out_buffer text;
+};
+
+/* --- What the words stand for. --- */
+
+static void add_sessions(struct explanation *explanation)
+{
+    for (size_t i = 0; i < explanation->report->session_count; i++)
+        out_buffer_print(&explanation->text, "%s%" PRId64, i ? ", " : "",
+                         explanation->report->session_ids[i]);
+}
+
+static bool is_by_number(const struct explanation *explanation)
+{
+    const struct ops_question *question = &explanation->selection.question;
+
+    return question->first_run || question->last_run;
+}
+
+static void add_counted(struct explanation *explanation)
+{
+    const struct ops_question *question = &explanation->selection.question;
+
+    if (!is_by_number(explanation))
+        out_buffer_print(&explanation->text, "%s", explanation->counted);
+    else if (question->last_run == INT64_MAX)
+        out_buffer_print(&explanation->text, "run >= %" PRId64, question->first_run);
+    else
+        out_buffer_print(&explanation->text, "run BETWEEN %" PRId64 " AND %" PRId64,
+                         question->first_run, question->last_run);
+}
+
+static bool is_per_run(const struct explanation *explanation)
+{
+    return explanation->has_runs && !explanation->selection.question.totals;
+}
+
+static void add_in_runs(struct explanation *explanation)
+{
+    if (!explanation->has_runs)
+        return;
+    out_buffer_print(&explanation->text,
+                     is_per_run(explanation) || is_by_number(explanation)
+                         ? "\n       AND (l.session_id, e.run) IN"
+                           " (SELECT session_id, run FROM counted_run)"
+                         : "\n       AND (e.run IS NULL OR (l.session_id, e.run) IN"
+                           " (SELECT session_id, run FROM counted_run))");
+}
+
+static void add_in_time(struct explanation *explanation)
+{
+    const struct report *report = explanation->report;
+    const char *before = "\n       AND (";
+
+    if (!explanation->selection.question.window)
+        return;
+    for (size_t i = 0; i < report->sessions->rows.count; i++) {
+        const struct session_row *session = &report->sessions->rows.items[i];
+        int64_t from_ns, until_ns;
+
+        selection_resolve_window(&explanation->selection.window, session->start_ns, session->end_ns,
+                                 &from_ns, &until_ns);
+        out_buffer_print(&explanation->text,
+                         "%sl.session_id = %" PRId64 " AND e.start_ns >= %" PRId64
+                         " AND e.start_ns < %" PRId64,
+                         before, session->session_id, from_ns, until_ns);
+        before = "\n         OR ";
+    }
+    out_buffer_add(&explanation->text, ")", 1);
+}
+
+static void add_of_types(struct explanation *explanation)
+{
+    const struct option_list *types = &explanation->report->options->types;
+
+    for (size_t i = 0; i < types->count; i++) {
+        out_buffer_print(&explanation->text, i ? ", '" : " WHERE type IN ('");
+        for (const char *at = types->items[i]; *at; at++)
+            out_buffer_print(&explanation->text, *at == '\'' ? "''" : "%c", *at);
+        out_buffer_add(&explanation->text, "'", 1);
+    }
+    if (types->count)
+        out_buffer_add(&explanation->text, ")", 1);
+}
+
+static void add_no_labels(struct explanation *explanation)
+{
+    if (!explanation->selection.question.labels)
+        out_buffer_print(&explanation->text, ", 'label'");
+}
+
+static void add_divisor(struct explanation *explanation)
+{
+    out_buffer_print(&explanation->text,
+                     is_per_run(explanation) ? "(SELECT count(*) FROM counted_run)" : "1");
+}
+
+static void add_top_time(struct explanation *explanation)
+{
+    static const char *const times[] = {"own_ns", "kern_ns", "dur_ns - kern_ns"};
+
+    out_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
+}
+
+static const struct {
+    const char *word;
+    void (*add)(struct explanation *explanation);
+} words[] = {
+    {"{sessions}", add_sessions}, {"{counted}", add_counted},   {"{in_runs}", add_in_runs},
+    {"{in_time}", add_in_time},   {"{of_types}", add_of_types}, {"{no_labels}", add_no_labels},
+    {"{runs}", add_divisor},      {"{top_time}", add_top_time},
+};
+
+static void add_sql(struct explanation *explanation, const char *sql)
+{
+    while (*sql) {
+        size_t plain = strcspn(sql, "{"), i = 0;
+
+        out_buffer_add(&explanation->text, sql, plain);
+        sql += plain;
+        if (!*sql)
+            break;
+        while (i < sizeof(words) / sizeof(words[0]) &&
+               strncmp(sql, words[i].word, strlen(words[i].word)) != 0)
+            i++;
+        if (i == sizeof(words) / sizeof(words[0])) { /* a brace of its own */
+            out_buffer_add(&explanation->text, sql++, 1);
+            continue;
+        }
+        words[i].add(explanation);
+        sql += strlen(words[i].word);
+    }
+}
+
+/* --- Which runs count: as choose_runs() in query_reading.c has it. --- */
+
+static int has_row(const struct report *report, const char *condition, bool *out_has,
+                   struct diag *diag)
+{
+    struct out_buffer sql = {0};
+    sqlite3_stmt *statement = NULL;
+    int rc;
+
+    out_buffer_print(&sql, "SELECT 1 FROM run WHERE %s AND session_id IN (0", condition);
+    for (size_t i = 0; i < report->session_count; i++)
+        out_buffer_print(&sql, ", %" PRId64, report->session_ids[i]);
+    out_buffer_print(&sql, ") LIMIT 1");
+    rc = sql.failed ? -ENOMEM
+                    : query_prepare(report->source->store, out_buffer_text(&sql), &statement, diag);
+    if (rc == 0)
+        rc = query_step(report->source->store, statement, diag);
+    *out_has = rc == 1;
+    sqlite3_finalize(statement);
+    out_buffer_deinit(&sql);
+    return rc < 0 ? rc : 0;
+}
+
+static int choose_counted(struct explanation *explanation, struct diag *diag)
+{
+    const struct ops_question *question = &explanation->selection.question;
+    const char *const conditions[] = {
+        question->totals ? "1" : "end_ns IS NOT NULL",
+        question->totals ? "warmup = 0" : "warmup = 0 AND end_ns IS NOT NULL",
+        "end_ns IS NOT NULL",
+        "1",
+    };
+    bool has = false;
+    int rc = has_row(explanation->report, "1", &explanation->has_runs, diag);
+
+    for (size_t i = question->warmups ? 0 : 1; i < 4 && rc == 0 && !has; i++) {
+        explanation->counted = conditions[i];
+        rc = has_row(explanation->report, conditions[i], &has, diag);
+    }
+    return rc;
+}
+
+/* --- The query. --- */
+
+/* Which tables the report's SELECT needs, and those need. */
+static void find_needed(const char *select, bool *needed)
+{
+    for (size_t i = TABLES; i-- > 0;) {
+        needed[i] = strstr(select, common_tables[i].name) != NULL;
+        for (size_t k = i + 1; k < TABLES; k++)
+            needed[i] |= needed[k] && strstr(common_tables[k].sql, common_tables[i].name) != NULL;
+    }
+}
+
+/* Conditions that SQL has no words for, or none that are short. */
+static void add_left_out(struct explanation *explanation)
+{
+    const struct analyze_options *options = explanation->report->options;
+    const struct {
+        const char *name;
+        bool given;
+    } all[] = {
+        {"opr-name", options->opr_name != NULL},
+        {"label", options->label != NULL},
+        {"lane", options->lane != NULL},
+        {"device", options->device != NULL},
+        {"input-dtype", options->input_dtype != NULL},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].given)
+            out_buffer_print(&explanation->text, "-- without the condition of --%s\n", all[i].name);
+    }
+}
+
+static void put_together(struct explanation *explanation)
+{
+    const char *select = explanation->report->kind->explain, *before = "WITH ";
+    bool needed[TABLES], divides = strstr(select, "{runs}") && is_per_run(explanation);
+
+    find_needed(select, needed);
+    needed[0] |= divides || (needed[1] && explanation->has_runs);
+    add_left_out(explanation);
+    for (size_t i = 0; i < TABLES; i++) {
+        if (!needed[i])
+            continue;
+        out_buffer_print(&explanation->text, "%s%s AS (\n    ", before, common_tables[i].name);
+        add_sql(explanation, common_tables[i].sql);
+        out_buffer_add(&explanation->text, ")", 1);
+        before = ",\n";
+    }
+    if (strcmp(before, "WITH ") != 0)
+        out_buffer_add(&explanation->text, "\n", 1);
+    add_sql(explanation, select);
+}
+
+int report_explain(const struct report *report, struct diag *diag)
+{
+    static const struct out_section section = {.name = "explain", .data_only = true};
+    struct explanation explanation = {.report = report};
+    int rc = report_select(report, &explanation.selection, diag);
+
+    if (rc == 0)
+        rc = choose_counted(&explanation, diag);
+    if (rc == 0)
+        put_together(&explanation);
+    if (rc == 0 && explanation.text.failed)
+        rc = diag_set(diag, -ENOMEM, "no memory for the explanation");
+    if (rc == 0) {
+        struct out_fact sql = {"sql", NULL, out_text(explanation.text.text)};
+
+        out_facts(report->out, &section, &sql, 1);
+        out_note(report->out, OUT_NOTE_PLAIN, "The same in SQL:\n%s;", explanation.text.text);
+    }
+    out_buffer_deinit(&explanation.text);
+    report_selection_deinit(&explanation.selection);
+    return rc;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --explain of every report that has it: the SQL runs as it stands and gives the report's lines, in
+ * all columns that both have. */
+#include <cjson/cJSON.h>
+#include <math.h>
+
+#include "analyze/report.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/small_store.h"
+#include "tests/support/temp.h"
+
+enum { ARGUMENTS_MAX = 16 };
+
+struct fixture {
+    char *dir, *program;
+};
+
+/* What chooses events is in the SQL too. */
+static const char *const choices[][3] = {
+    {NULL},
+    {"--total"},
+    {"--warmup"},
+    {"--runs", "3"},
+    {"--runs", "2.."},
+    {"--time", "39ms..65ms"},
+    {"--session", "1"},
+    {"--session", "all"},
+    {"--type", "Relu"},
+    {"--session=1", "--type", "label"},
+};
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    char *store;
+
+    fixture->dir = temp_create();
+    fixture->program = place_program("analyze/profile_analyze");
+    store = temp_path(fixture->dir, "store.db");
+    small_store_make(store);
+    free(store);
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+/* The JSON of a report, or NULL when there is nothing to report (exit status 1). */
+static cJSON *run_json(const struct fixture *fixture, const char *const *arguments)
+{
+    const struct child_options options = {.directory = fixture->dir};
+    const char *argv[ARGUMENTS_MAX + 5] = {fixture->program, "store.db", "--format", "json"};
+    struct child_result result;
+    cJSON *json = NULL;
+
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
+        argv[i + 4] = arguments[i];
+    result = child_run(argv, &options);
+    if (result.status != 0 && result.status != 1)
+        fail_msg("%s %s: status %d: %s", arguments[0], arguments[1] ? arguments[1] : "",
+                 result.status, result.err);
+    if (result.status == 0) {
+        json = cJSON_Parse(result.out);
+        assert_non_null(json);
+    }
+    child_result_deinit(&result);
+    return json;
+}
+
+/* The rows of the first table that has any. */
+static const cJSON *first_table(const cJSON *json)
+{
+    const cJSON *member;
+
+    cJSON_ArrayForEach(member, json)
+    {
+        const cJSON *rows = cJSON_GetObjectItem(member, "rows");
+
+        if (cJSON_GetArraySize(rows) > 0)
+            return rows;
+    }
+    return NULL;
+}
+
+static bool is_same(const cJSON *a, const cJSON *b)
+{
+    if (cJSON_IsNumber(a) && cJSON_IsNumber(b))
+        return fabs(a->valuedouble - b->valuedouble) <=
+               1e-9 * fmax(fabs(a->valuedouble), fabs(b->valuedouble));
+    if (cJSON_IsString(a) && cJSON_IsString(b))
+        return strcmp(a->valuestring, b->valuestring) == 0;
+    if (cJSON_IsBool(a) && cJSON_IsNumber(b))
+        return cJSON_IsTrue(a) == (b->valuedouble != 0);
+    return cJSON_IsNull(a) && cJSON_IsNull(b);
+}
+
+/* The report's row that has the values of this one, among the columns that it has. */
+static bool has_row(const cJSON *rows, const cJSON *wanted)
+{
+    const cJSON *row, *value;
+
+    cJSON_ArrayForEach(row, rows)
+    {
+        bool same = true;
+
+        cJSON_ArrayForEach(value, wanted)
+        {
+            const cJSON *other = cJSON_GetObjectItemCaseSensitive(row, value->string);
+
+            if (!other)
+                fail_msg("the report has no column %s", value->string);
+            same &= is_same(other, value);
+        }
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+static void check_rows(const char *name, const char *choice, const cJSON *report,
+                       const cJSON *answer, const char *sql)
+{
+    const cJSON *row;
+
+    if (cJSON_GetArraySize(report) != cJSON_GetArraySize(answer))
+        fail_msg("%s %s: %d lines, by SQL %d:\n%s", name, choice, cJSON_GetArraySize(report),
+                 cJSON_GetArraySize(answer), sql);
+    cJSON_ArrayForEach(row, answer)
+    {
+        char *text = cJSON_PrintUnformatted(row), *all = cJSON_PrintUnformatted(report);
+
+        assert_true(cJSON_GetArraySize(row) >= 2);
+        if (!has_row(report, row))
+            fail_msg("%s %s: no line as %s in %s:\n%s", name, choice, text, all, sql);
+        cJSON_free(text);
+        cJSON_free(all);
+    }
+}
+
+/* Returns whether there was a report. */
+static bool check_kind(const struct fixture *fixture, const struct report_kind *kind,
+                       const char *const *choice)
+{
+    const char *arguments[ARGUMENTS_MAX] = {"--explain"};
+    const char *query[] = {"--sql", NULL, NULL};
+    size_t count = 1;
+    cJSON *report, *answer;
+
+    if (kind->mode) {
+        arguments[count++] = "--list";
+    } else {
+        arguments[count++] = "--report";
+        arguments[count++] = kind->name;
+    }
+    if (kind->columns || kind == report_kinds[0])
+        arguments[count++] = "--top=0";
+    for (size_t i = 0; i < 3 && choice[i]; i++)
+        arguments[count++] = choice[i];
+    report = run_json(fixture, arguments);
+    if (!report)
+        return false;
+    query[1] =
+        cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(report, "explain"), "sql"));
+    assert_non_null(query[1]);
+    answer = run_json(fixture, query);
+    assert_non_null(answer);
+    check_rows(kind->name, choice[0] ? choice[0] : "", first_table(report),
+               cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "result"), "rows"), query[1]);
+    cJSON_Delete(answer);
+    cJSON_Delete(report);
+    return true;
+}
+
+static void sql_gives_the_lines_of_the_report(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+        size_t reports = 0;
+
+        if (!kind->explain)
+            continue;
+        for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++) {
+            const char *first = choices[k][0] ? choices[k][0] : "--session";
+
+            if (kind->takes_no_events && strncmp(first, "--session", 9) != 0)
+                continue; /* refused there */
+            if (kind->takes_no_events && choices[k][1] && strcmp(choices[k][1], "--type") == 0)
+                continue;
+            reports += check_kind(*state, kind, choices[k]);
+        }
+        if (!reports)
+            fail_msg("%s: nothing in the store to report on", kind->name);
+    }
+}
+
+/* Conditions that are not in the SQL are named in it. */
+static void what_is_left_out_is_said(void **state)
+{
+    static const char *const arguments[] = {"--explain", "--opr-name", "conv", NULL};
+    cJSON *json = run_json(*state, arguments);
+    const char *sql =
+        cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "explain"), "sql"));
+
+    CHECK_CONTAINS(sql, "-- without the condition of --opr-name\n");
+    cJSON_Delete(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sql_gives_the_lines_of_the_report),
+        cmocka_unit_test(what_is_left_out_is_said),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What holds for every report of the table: mistakes and empty answers are one sentence with its
+ * exit status, and --strict tells what is missing. */
+#include "analyze/report.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/small_store.h"
+#include "tests/support/temp.h"
+
+enum { ARGUMENTS_MAX = 8 };
+
+struct fixture {
+    char *dir, *program;
+};
+
+static void make_damaged(const struct fixture *fixture)
+{
+    char *path = temp_path(fixture->dir, "store.db");
+    size_t size;
+    char *bytes = temp_read(path, &size);
+
+    memset(bytes + 32768, 0x55, size - 32768);
+    free(temp_write(fixture->dir, "damaged.db", bytes, size));
+    free(bytes);
+    free(path);
+}
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct store *store = NULL;
+    struct diag diag = {0};
+    char *path, *empty;
+
+    fixture->dir = temp_create();
+    fixture->program = place_program("analyze/profile_analyze");
+    path = temp_path(fixture->dir, "store.db");
+    empty = temp_path(fixture->dir, "empty.db");
+    small_store_make(path);
+    CHECK_OK(store_open(empty, STORE_WRITE, &store, &diag));
+    store_close(&store);
+    make_damaged(fixture);
+    free(path);
+    free(empty);
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+/* Runs a report with up to two arguments more. */
+static struct child_result run(const struct fixture *fixture, const struct report_kind *kind,
+                               const char *source, const char *first, const char *second)
+{
+    static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
+    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const char *argv[ARGUMENTS_MAX] = {fixture->program, source};
+    size_t count = 2;
+
+    if (kind->mode) {
+        argv[count++] = "--list";
+    } else {
+        argv[count++] = "--report";
+        argv[count++] = kind->name;
+    }
+    if (first)
+        argv[count++] = first;
+    if (second)
+        argv[count++] = second;
+    return child_run(argv, &options);
+}
+
+static void check_refusal(const struct fixture *fixture, const struct report_kind *kind,
+                          const char *source, const char *first, const char *second, int status,
+                          const char *sentence)
+{
+    struct child_result result = run(fixture, kind, source, first, second);
+    size_t lines = 0;
+
+    if (result.status != status)
+        fail_msg("%s %s %s: status %d, not %d: %s", kind->name, source, first ? first : "",
+                 result.status, status, result.err);
+    CHECK_CONTAINS(result.err, sentence);
+    assert_string_equal(result.out, "");
+    for (const char *at = result.err; *at; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, status == 2 ? 2 : 1); /* wrong use leads on to --help */
+    child_result_deinit(&result);
+}
+
+static bool is_about_events(const struct report_kind *kind)
+{
+    return !kind->takes_no_events && !kind->takes_no_session;
+}
+
+static void sources_without_an_answer(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (report_kinds[i]->takes_no_session)
+            continue;
+        check_refusal(*state, report_kinds[i], "empty.db", NULL, NULL, 1, "holds no session yet");
+        check_refusal(*state, report_kinds[i], "damaged.db", NULL, NULL, 3, "damaged.db");
+        check_refusal(*state, report_kinds[i], "nowhere.db", NULL, NULL, 3, "nowhere.db");
+        check_refusal(*state, report_kinds[i], "store.db", "--session", "99", 1,
+                      "there is no session 99");
+    }
+}
+
+static void choices_without_an_answer(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (!is_about_events(report_kinds[i]))
+            continue;
+        check_refusal(*state, report_kinds[i], "store.db", "--type", "xyzzy", 1, "");
+        check_refusal(*state, report_kinds[i], "store.db", "--runs", "90..", 1, "");
+        check_refusal(*state, report_kinds[i], "store.db", "--time", "10h..", 1, "");
+        check_refusal(*state, report_kinds[i], "store.db", "--runs", "3..1", 2, "no range of runs");
+        check_refusal(*state, report_kinds[i], "store.db", "--opr-name", "a(", 2,
+                      "no regular expression");
+    }
+}
+
+static void unknown_columns_lead_to_the_nearest(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+        char name[64], wanted[96];
+
+        if (!kind->columns)
+            continue;
+        snprintf(name, sizeof(name), "%sx", kind->columns[0].out.name);
+        snprintf(wanted, sizeof(wanted), "did you mean %s?", kind->columns[0].out.name);
+        check_refusal(*state, kind, "store.db", "--order-by", name, 2, wanted);
+    }
+}
+
+static void unknown_reports_lead_to_the_nearest(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        struct report_kind kind = *report_kinds[i];
+        char name[64], wanted[96];
+
+        if (kind.mode)
+            continue;
+        snprintf(name, sizeof(name), "%sx", kind.name);
+        snprintf(wanted, sizeof(wanted), "did you mean %s?", kind.name);
+        kind.name = name;
+        check_refusal(*state, &kind, "store.db", NULL, NULL, 2, wanted);
+    }
+}
+
+/* Whatever a report shows of a session with losses and a death, --strict shows it too and says
+ * no. */
+static void strict_tells_what_is_missing(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+        struct child_result plain, strict;
+
+        if (!is_about_events(kind))
+            continue;
+        plain = run(*state, kind, "store.db", NULL, NULL);
+        strict = run(*state, kind, "store.db", "--strict", NULL);
+        assert_string_equal(strict.out, plain.out);
+        assert_int_equal(strict.status, 1);
+        if (plain.status == 0)
+            CHECK_CONTAINS(strict.err, "(--strict): 42 events were lost, 1 span never ended");
+        child_result_deinit(&plain);
+        child_result_deinit(&strict);
+    }
+}
+
+static void strict_lets_the_whole_truth_pass(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+        struct child_result plain, strict;
+
+        if (!is_about_events(kind))
+            continue;
+        plain = run(*state, kind, "store.db", "--session=1", NULL);
+        strict = run(*state, kind, "store.db", "--session=1", "--strict");
+        assert_int_equal(strict.status, plain.status);
+        assert_string_equal(strict.err, plain.err);
+        child_result_deinit(&plain);
+        child_result_deinit(&strict);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sources_without_an_answer),
+        cmocka_unit_test(choices_without_an_answer),
+        cmocka_unit_test(unknown_columns_lead_to_the_nearest),
+        cmocka_unit_test(unknown_reports_lead_to_the_nearest),
+        cmocka_unit_test(strict_tells_what_is_missing),
+        cmocka_unit_test(strict_lets_the_whole_truth_pass),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
