@@ -94,11 +94,11 @@ struct out_section {
     const char *name; /* member of the JSON object */
     enum out_style style;
     bool data_only;    /* JSON only: people read the same thing in a note */
-    const char *title; /* headline in documents; NULL: the name */
+    const char *title; /* a line above it for people; NULL: none, in documents the name */
 };
 
 struct out_fact {
-    const char *name;  /* in JSON, with the unit */
+    const char *name;  /* in JSON and CSV, with the unit; NULL: for people only */
     const char *title; /* for people; NULL: in JSON only */
     struct out_value value;
 };

@@ -65,8 +65,10 @@ static void csv_facts(struct out *out, const struct out_section *section,
         struct out_buffer name = {0}, value = {0}, sentence = {0};
         struct held_fact held;
 
-        add_field(&name, facts[i].name);
-        add_value(&value, &facts[i].value);
+        if (facts[i].name) {
+            add_field(&name, facts[i].name);
+            add_value(&value, &facts[i].value);
+        }
         if (facts[i].title) {
             out_buffer_print(&sentence, "%s: ", facts[i].title);
             if (facts[i].value.kind == OUT_NS && facts[i].value.known)
@@ -136,7 +138,7 @@ static void csv_close(struct out *out)
     for (size_t i = 0; i < state->facts.count; i++) {
         struct held_fact *fact = &state->facts.items[i];
 
-        if (!state->table_count) {
+        if (!state->table_count && fact->name) {
             out_write(out, fact->name);
             out_write(out, ",");
             out_write(out, fact->value ? fact->value : "");

@@ -101,6 +101,8 @@ static void json_facts(struct out *out, const struct out_section *section,
     json_key(json, section->name);
     json_begin_object(json);
     for (size_t i = 0; i < count; i++) {
+        if (!facts[i].name)
+            continue;
         json_key(json, facts[i].name);
         write_value(json, &facts[i].value);
     }

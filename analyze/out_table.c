@@ -43,12 +43,18 @@ static int table_open(struct out *out)
     return out->state ? 0 : -ENOMEM;
 }
 
-static void start_section(struct out *out)
+/* section  NULL for the notes */
+static void start_section(struct out *out, const struct out_section *section)
 {
     struct table_state *state = out->state;
 
     if (state->section_count++)
         out_write(out, "\n");
+    if (section && section->title) {
+        out_write(out, out->options.color ? "\033[1m" : "");
+        out_write(out, section->title);
+        out_write(out, out->options.color ? "\033[0m\n" : "\n");
+    }
 }
 
 static void drop_table(struct table_state *state)
@@ -169,7 +175,7 @@ static void table_facts(struct out *out, const struct out_section *section,
             goto out;
         }
     }
-    start_section(out);
+    start_section(out, section);
     write_facts(out, texts, facts, count);
 out:
     for (size_t i = 0; i < count; i++)
@@ -397,7 +403,7 @@ static void table_end(struct out *out)
 
     drop_empty_columns(state);
     if (out->section->style == OUT_STYLE_BOX && !out->section->data_only && state->shown_count) {
-        start_section(out);
+        start_section(out, out->section);
         write_head(out, rules);
         for (size_t i = 0; i < state->cells.count; i += state->shown_count) {
             if (i == 0 || state->has_tall_cells)
@@ -421,7 +427,7 @@ static void table_close(struct out *out)
         bool warn = out->options.color && out->notes.items[i].kind == OUT_NOTE_WARNING;
 
         if (i == 0)
-            start_section(out);
+            start_section(out, NULL);
         if (warn)
             out_write(out, "\033[33m");
         out_write(out, out->notes.items[i].text);

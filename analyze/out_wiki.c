@@ -24,14 +24,6 @@ static int wiki_open(struct out *out)
     return out->state ? 0 : -ENOMEM;
 }
 
-static void start_section(struct out *out)
-{
-    struct wiki_state *state = out->state;
-
-    if (state->section_count++)
-        out_write(out, "\n");
-}
-
 /* In this markup a bar ends a cell and a brace starts a macro. */
 static void write_escaped(struct out *out, const char *text)
 {
@@ -40,6 +32,20 @@ static void write_escaped(struct out *out, const char *text)
     for (; *text && !out->error; text++) {
         piece[1] = *text;
         out_write(out, strchr("|{}", *text) ? piece : piece + 1);
+    }
+}
+
+/* section  NULL for the notes */
+static void start_section(struct out *out, const struct out_section *section)
+{
+    struct wiki_state *state = out->state;
+
+    if (state->section_count++)
+        out_write(out, "\n");
+    if (section && section->title) {
+        out_write(out, "h3. ");
+        write_escaped(out, section->title);
+        out_write(out, "\n");
     }
 }
 
@@ -78,7 +84,7 @@ static void wiki_facts(struct out *out, const struct out_section *section,
 {
     if (section->data_only)
         return;
-    start_section(out);
+    start_section(out, section);
     out_write(out, "|| name || value ||\n");
     for (size_t i = 0; i < count; i++) {
         struct out_buffer text = {0};
@@ -164,7 +170,7 @@ static void wiki_table_end(struct out *out)
         return;
     for (size_t i = 0; i < out->column_count; i++)
         shown += out->columns[i].wiki != NULL;
-    start_section(out);
+    start_section(out, out->section);
     write_head(out);
     while (at < state->cells.count && !out->error) {
         out_write(out, "|");
@@ -195,7 +201,7 @@ static void wiki_close(struct out *out)
 
     for (size_t i = 0; i < out->notes.count && !out->error; i++) {
         if (i == 0)
-            start_section(out);
+            start_section(out, NULL);
         write_escaped(out, out->notes.items[i].text);
         out_write(out, "\n");
     }

@@ -17,15 +17,17 @@ static const struct out_column columns[] = {
 
 static void fill(struct out *out)
 {
-    static const struct out_section facts = {.name = "totals"}, table = {.name = "ops"};
+    static const struct out_section facts = {.name = "totals"};
+    static const struct out_section table = {.name = "ops", .title = "The ops"};
 
     out_facts(out, &facts,
               (struct out_fact[]){
                   {"total_ns", "total time", out_number(OUT_NS, 12.5e6)},
                   {"host_ns", "host", out_number(OUT_NS, 3e9)},
                   {"hidden", NULL, out_integer(OUT_INT, 7)},
+                  {NULL, "in words", out_number(OUT_NS, 2e9)},
               },
-              3);
+              4);
     out_table_begin(out, &table, columns, 5);
     out_row(out, (struct out_value[]){out_integer(OUT_RANK, 0), out_number(OUT_NS, 1.5e6),
                                       out_text("\xe5\x90\x8d\xe5\x89\x8d-long|name"),
@@ -68,8 +70,10 @@ static void table_minds_widths_and_escapes(void **state)
     assert_string_equal(text, "----------  ------\n"
                               "total time  0.0125\n"
                               "host        3\n"
+                              "in words    2\n"
                               "----------  ------\n"
                               "\n"
+                              "The ops\n"
                               "+-------------+-----------+----------+\n"
                               "| self time   | name      | memory   |\n"
                               "+=============+===========+==========+\n"
@@ -96,6 +100,7 @@ static void json_is_exact(void **state)
     CHECK_NEAR(cJSON_GetObjectItem(root, "format_version")->valuedouble, 1, 0);
     CHECK_NEAR(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "totals"), "hidden")->valuedouble, 7,
                0);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "totals")), 3);
     rows = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "ops"), "rows");
     assert_int_equal(cJSON_GetArraySize(rows), 2);
     row = cJSON_GetArrayItem(rows, 0);
@@ -119,7 +124,7 @@ static void csv_has_tables_only(void **state)
                         "rank,time_ns,name,bytes,note\n"
                         "0,1500000,\xe5\x90\x8d\xe5\x89\x8d-long|name,3851008,\"a,\"\"b\"\"\"\n"
                         "1,500000,\"\033[1m\n\xff\",,\n");
-    assert_string_equal(side, "total time: 0.0125 s\nhost: 3 s\n3 lost\n");
+    assert_string_equal(side, "total time: 0.0125 s\nhost: 3 s\nin words: 2 s\n3 lost\n");
     free(text);
     free(side);
 }
@@ -128,7 +133,7 @@ static void wiki_has_bars_and_escapes(void **state)
 {
     char *text = print(OUT_FORMAT_WIKI, false, NULL);
 
-    CHECK_CONTAINS(text, "|| # || time || bar || name || MiB ||\n");
+    CHECK_CONTAINS(text, "h3. The ops\n|| # || time || bar || name || MiB ||\n");
     CHECK_CONTAINS(text, "| 0 | 0.0015 | ############### | \xe5\x90\x8d\xe5\x89\x8d-long\\|name | "
                          "3.67 |\n");
     CHECK_CONTAINS(text, "| 1 | 0.0005 | ##### | \\x1b[1m\\x0a\\xff | N/A |\n");
@@ -146,8 +151,9 @@ static void markdown_has_units_and_escapes(void **state)
                               "| :--- | ---: |\n"
                               "| total time | 12.5 ms |\n"
                               "| host | 3.00 s |\n"
+                              "| in words | 2.00 s |\n"
                               "\n"
-                              "### Ops\n"
+                              "### The ops\n"
                               "\n"
                               "| rank | time | name | memory |\n"
                               "| ---: | ---: | :--- | ---: |\n"
