@@ -3,39 +3,87 @@
 #include "analyze/out_cells.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-bool out_is_number(enum out_kind kind)
+/* --- A table that waits for its end. --- */
+
+void out_cells_begin(struct out *out, struct out_cells *cells)
+{
+    *cells = (struct out_cells){0};
+    cells->columns = calloc(out->column_count ? out->column_count : 1, sizeof(*cells->columns));
+    if (!cells->columns) {
+        out_fail(out, -ENOMEM);
+        return;
+    }
+    for (size_t i = 0; i < out->column_count; i++) {
+        if (out->columns[i].data_only)
+            continue;
+        cells->columns[cells->column_count++] = (struct out_cell_column){
+            .place = i,
+            .is_share = true,
+            .is_shown = !out->columns[i].compact,
+        };
+    }
+}
+
+static bool is_number(enum out_kind kind)
 {
     return !out_is_text(kind) && kind != OUT_WHEN && kind != OUT_BOOL;
 }
 
-static void add_duration(struct out_buffer *buffer, double ns)
+static void look_at(struct out_cell_column *column, const struct out_value *value)
 {
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    int unit = 0, digits = 0;
-
-    while (fabs(ns) >= 999.5 && unit < 3) {
-        ns /= 1000;
-        unit++;
-    }
-    if (fabs(ns) < 99.95)
-        digits = fabs(ns) < 9.995 ? 2 : 1;
-    if (unit == 0 && ns == floor(ns))
-        digits = 0;
-    out_buffer_print(buffer, "%.*f %s", digits, ns, units[unit]);
-}
-
-void out_format_cell(struct out_buffer *buffer, const struct out_value *value)
-{
+    if (is_number(value->kind))
+        column->is_number = true;
     if (!value->known)
-        out_buffer_print(buffer, "%s", value->text ? value->text : "N/A");
-    else if (value->kind == OUT_NS)
-        add_duration(buffer, value->real);
-    else
-        out_format_inline(buffer, value);
+        return;
+    column->is_shown = true;
+    if (value->kind != OUT_SHARE || value->real < 0 || value->real > 1)
+        column->is_share = false;
 }
+
+static double number_of(const struct out_value *value)
+{
+    if (!value->known || out_is_text(value->kind))
+        return NAN;
+    return out_is_integer(value->kind) ? (double)value->integer : value->real;
+}
+
+void out_cells_add(struct out *out, struct out_cells *cells, const struct out_value *values)
+{
+    for (size_t i = 0; i < cells->column_count; i++) {
+        const struct out_value *value = &values[cells->columns[i].place];
+        struct out_buffer text = {0};
+
+        look_at(&cells->columns[i], value);
+        out_format_compact(&text, value, 0);
+        if (text.failed || array_push(&cells->texts, text.text) < 0) {
+            out_buffer_deinit(&text);
+            out_fail(out, -ENOMEM);
+            return;
+        }
+        if (array_push(&cells->numbers, number_of(value)) < 0) {
+            out_fail(out, -ENOMEM);
+            return;
+        }
+    }
+    cells->row_count++;
+}
+
+void out_cells_deinit(struct out_cells *cells)
+{
+    for (size_t i = 0; i < cells->texts.count; i++)
+        free(cells->texts.items[i]);
+    array_deinit(&cells->texts);
+    array_deinit(&cells->numbers);
+    free(cells->columns);
+    *cells = (struct out_cells){0};
+}
+
+/* --- Heads and headlines. --- */
 
 /* Names end in their unit, which stands with the value here. */
 static size_t length_without_unit(const char *name)
@@ -59,9 +107,9 @@ static void add_phrase(struct out_buffer *buffer, const char *name, size_t lengt
 }
 
 /* A title is of one column when none without a title stands below it. */
-static bool is_of_one(const struct out_column *columns, size_t count, size_t at)
+static bool is_of_one(const struct out_column *columns, size_t count, size_t place)
 {
-    for (size_t i = at + 1; i < count; i++) {
+    for (size_t i = place + 1; i < count; i++) {
         if (!columns[i].data_only)
             return columns[i].title != NULL;
     }
@@ -69,11 +117,11 @@ static bool is_of_one(const struct out_column *columns, size_t count, size_t at)
 }
 
 void out_format_head(struct out_buffer *buffer, const struct out_column *columns, size_t count,
-                     size_t at)
+                     size_t place)
 {
-    const struct out_column *column = &columns[at];
+    const struct out_column *column = &columns[place];
 
-    if (column->title && is_of_one(columns, count, at))
+    if (column->title && is_of_one(columns, count, place))
         out_buffer_add(buffer, column->title, strlen(column->title));
     else
         add_phrase(buffer, column->name, length_without_unit(column->name));
@@ -90,4 +138,13 @@ void out_format_headline(struct out_buffer *buffer, const struct out_section *se
     add_phrase(buffer, section->name, strlen(section->name));
     if (buffer->length > start)
         buffer->text[start] = (char)toupper((unsigned char)buffer->text[start]);
+}
+
+void out_write_buffer(struct out *out, struct out_buffer *buffer)
+{
+    if (buffer->failed)
+        out_fail(out, -ENOMEM);
+    else
+        out_write(out, out_buffer_text(buffer));
+    out_buffer_deinit(buffer);
 }

@@ -5,19 +5,34 @@
 
 #include "analyze/out_private.h"
 
-/** A value on one line, scaled to a unit that stands with it: "5.14 ms", "3.67 MiB", "9.8%"; "N/A"
- *  when it is not known. */
-void out_format_cell(struct out_buffer *buffer, const struct out_value *value);
+/* A table that waits for its end: only then is it known which columns have anything to show. */
+struct out_cells {
+    struct out_cell_column {
+        size_t place;   /* in out->columns */
+        bool is_number; /* set to the right */
+        bool is_share;  /* every value that is known is one, from 0 to 1 */
+        bool is_shown;  /* not: nothing is known in any row, and it may be left out */
+    } * columns;        /* those for people */
+    size_t column_count;
+    ARRAY_OF(char *) texts;   /* column_count for each row; with unit, one line */
+    ARRAY_OF(double) numbers; /* beside texts; NaN: not known, or no number */
+    size_t row_count;
+};
 
-/** The head of column `at`: its title, unless that speaks for several values in one cell; then its
+/** After out_table_begin(), to a {0} or deinited table. Failures are kept in `out`. */
+void out_cells_begin(struct out *out, struct out_cells *cells);
+void out_cells_add(struct out *out, struct out_cells *cells, const struct out_value *values);
+void out_cells_deinit(struct out_cells *cells);
+
+/** The head of a column: its title, unless that speaks for several values in one cell; then its
  *  name without the unit, as a phrase. */
 void out_format_head(struct out_buffer *buffer, const struct out_column *columns, size_t count,
-                     size_t at);
+                     size_t place);
 
 /** The headline of a section: its title, or else its name as a phrase: "Device". */
 void out_format_headline(struct out_buffer *buffer, const struct out_section *section);
 
-/** Whether a column of such values is set to the right. */
-bool out_is_number(enum out_kind kind);
+/** Write what was put together, and forget it. */
+void out_write_buffer(struct out *out, struct out_buffer *buffer);
 
 #endif

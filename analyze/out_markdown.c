@@ -12,7 +12,7 @@
 
 struct markdown_state {
     size_t section_count;
-    bool has_head; /* of the open table: it waits for the first row, whose kinds tell the sides */
+    struct out_cells cells; /* of the open table */
 };
 
 static int markdown_open(struct out *out)
@@ -39,26 +39,11 @@ static void add_escaped(struct out_buffer *line, const char *text)
     }
 }
 
-static void add_cell(struct out_buffer *line, const struct out_value *value)
+static void add_cell(struct out_buffer *line, const char *text)
 {
-    struct out_buffer text = {0};
-
-    out_format_cell(&text, value);
     out_buffer_add(line, " ", 1);
-    add_escaped(line, out_buffer_text(&text));
+    add_escaped(line, text ? text : "");
     out_buffer_add(line, " |", 2);
-    line->failed |= text.failed;
-    out_buffer_deinit(&text);
-}
-
-/* Writes what was put together and forgets it. */
-static void write_lines(struct out *out, struct out_buffer *lines)
-{
-    if (lines->failed)
-        out_fail(out, -ENOMEM);
-    else
-        out_write(out, out_buffer_text(lines));
-    out_buffer_deinit(lines);
 }
 
 static void start_section(struct out *out, const struct out_section *section)
@@ -72,13 +57,13 @@ static void start_section(struct out *out, const struct out_section *section)
     out_buffer_add(&lines, "\n\n", 2);
     lines.failed |= headline.failed;
     out_buffer_deinit(&headline);
-    write_lines(out, &lines);
+    out_write_buffer(out, &lines);
 }
 
 static void markdown_facts(struct out *out, const struct out_section *section,
                            const struct out_fact *facts, size_t count)
 {
-    struct out_buffer lines = {0};
+    struct out_buffer lines = {0}, value = {0};
 
     if (section->data_only)
         return;
@@ -87,77 +72,83 @@ static void markdown_facts(struct out *out, const struct out_section *section,
     for (size_t i = 0; i < count; i++) {
         if (!facts[i].title)
             continue;
-        out_buffer_add(&lines, "| ", 2);
-        add_escaped(&lines, facts[i].title);
-        out_buffer_add(&lines, " |", 2);
-        add_cell(&lines, &facts[i].value);
+        value.length = 0;
+        out_format_compact(&value, &facts[i].value, 0);
+        out_buffer_add(&lines, "|", 1);
+        add_cell(&lines, facts[i].title);
+        add_cell(&lines, out_buffer_text(&value));
         out_buffer_add(&lines, "\n", 1);
     }
-    write_lines(out, &lines);
+    lines.failed |= value.failed;
+    out_buffer_deinit(&value);
+    out_write_buffer(out, &lines);
 }
 
 static void markdown_table_begin(struct out *out)
 {
     struct markdown_state *state = out->state;
 
-    state->has_head = false;
     if (!out->section->data_only)
-        start_section(out, out->section);
-}
-
-/* values  of the first row, or NULL when there is none */
-static void write_head(struct out *out, const struct out_value *values)
-{
-    struct markdown_state *state = out->state;
-    struct out_buffer lines = {0}, head = {0};
-
-    out_buffer_add(&lines, "|", 1);
-    for (size_t i = 0; i < out->column_count; i++) {
-        if (out->columns[i].data_only)
-            continue;
-        head.length = 0;
-        out_format_head(&head, out->columns, out->column_count, i);
-        out_buffer_add(&lines, " ", 1);
-        add_escaped(&lines, out_buffer_text(&head));
-        out_buffer_add(&lines, " |", 2);
-    }
-    out_buffer_add(&lines, "\n|", 2);
-    for (size_t i = 0; i < out->column_count; i++) {
-        if (!out->columns[i].data_only)
-            out_buffer_print(&lines, " %s |",
-                             values && out_is_number(values[i].kind) ? "---:" : ":---");
-    }
-    out_buffer_add(&lines, "\n", 1);
-    lines.failed |= head.failed;
-    out_buffer_deinit(&head);
-    write_lines(out, &lines);
-    state->has_head = true;
+        out_cells_begin(out, &state->cells);
 }
 
 static void markdown_row(struct out *out, const struct out_value *values)
 {
     struct markdown_state *state = out->state;
-    struct out_buffer line = {0};
 
-    if (out->section->data_only)
-        return;
-    if (!state->has_head)
-        write_head(out, values);
-    out_buffer_add(&line, "|", 1);
-    for (size_t i = 0; i < out->column_count; i++) {
-        if (!out->columns[i].data_only)
-            add_cell(&line, &values[i]);
+    if (!out->section->data_only)
+        out_cells_add(out, &state->cells, values);
+}
+
+static void write_head(struct out *out, const struct out_cells *cells)
+{
+    struct out_buffer lines = {0}, head = {0};
+
+    out_buffer_add(&lines, "|", 1);
+    for (size_t i = 0; i < cells->column_count; i++) {
+        if (!cells->columns[i].is_shown)
+            continue;
+        head.length = 0;
+        out_format_head(&head, out->columns, out->column_count, cells->columns[i].place);
+        add_cell(&lines, out_buffer_text(&head));
     }
-    out_buffer_add(&line, "\n", 1);
-    write_lines(out, &line);
+    out_buffer_add(&lines, "\n|", 2);
+    for (size_t i = 0; i < cells->column_count; i++) {
+        if (cells->columns[i].is_shown)
+            out_buffer_print(&lines, " %s |", cells->columns[i].is_number ? "---:" : ":---");
+    }
+    out_buffer_add(&lines, "\n", 1);
+    lines.failed |= head.failed;
+    out_buffer_deinit(&head);
+    out_write_buffer(out, &lines);
+}
+
+static void write_rows(struct out *out, const struct out_cells *cells)
+{
+    for (size_t row = 0; row < cells->row_count && !out->error; row++) {
+        char **texts = cells->texts.items + row * cells->column_count;
+        struct out_buffer line = {0};
+
+        out_buffer_add(&line, "|", 1);
+        for (size_t i = 0; i < cells->column_count; i++) {
+            if (cells->columns[i].is_shown)
+                add_cell(&line, texts[i]);
+        }
+        out_buffer_add(&line, "\n", 1);
+        out_write_buffer(out, &line);
+    }
 }
 
 static void markdown_table_end(struct out *out)
 {
     struct markdown_state *state = out->state;
 
-    if (!out->section->data_only && !state->has_head)
-        write_head(out, NULL);
+    if (out->section->data_only)
+        return;
+    start_section(out, out->section);
+    write_head(out, &state->cells);
+    write_rows(out, &state->cells);
+    out_cells_deinit(&state->cells);
 }
 
 static void markdown_close(struct out *out)
@@ -175,8 +166,9 @@ static void markdown_close(struct out *out)
         out_buffer_print(&line, "%s- %s", is_detail ? "  " : "", warns ? "**Warning:** " : "");
         add_escaped(&line, text + strspn(text, " "));
         out_buffer_add(&line, "\n", 1);
-        write_lines(out, &line);
+        out_write_buffer(out, &line);
     }
+    out_cells_deinit(&state->cells);
     free(state);
 }
 
