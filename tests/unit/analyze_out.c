@@ -136,7 +136,7 @@ static void wiki_has_bars_and_escapes(void **state)
     CHECK_CONTAINS(text, "h3. The ops\n|| # || time || bar || name || MiB ||\n");
     CHECK_CONTAINS(text, "| 0 | 0.0015 | ############### | \xe5\x90\x8d\xe5\x89\x8d-long\\|name | "
                          "3.67 |\n");
-    CHECK_CONTAINS(text, "| 1 | 0.0005 | ##### | \\x1b[1m\\x0a\\xff | - |\n");
+    CHECK_CONTAINS(text, "| 1 | 0.0005 | ##### | \\x1b[1m\\x0a\\xff | N/A |\n");
     CHECK_CONTAINS(text, "|| name || value ||\n| total time | 0.0125 |\n");
     free(text);
 }
@@ -152,7 +152,7 @@ static void markdown_has_units_and_escapes(void **state)
                         "| :--- | ---: |\n"
                         "| total time | 12.500 ms |\n"
                         "| host | 3.000 s |\n"
-                        "| in words | 2.00 s |\n"
+                        "| in words | 2.000 s |\n"
                         "\n"
                         "### The ops\n"
                         "\n"
