@@ -91,6 +91,9 @@ static void a_run_stands_in_the_store(void **state)
     expect("SELECT count(*) FROM op WHERE type IN ('Add', 'Relu') AND "
            "json_extract(input_shapes, '$[0][1]') = 3 AND json_valid(params)",
            2);
+    expect_text("SELECT group_concat(json_extract(params, '$.model_inputs')) FROM op "
+                "WHERE input_shapes IS NOT NULL",
+                "[0]");
     expect("SELECT count(*) FROM event JOIN lane USING (lane_id) WHERE lane.kind = 'queue'", 10);
     expect("SELECT count(*) FROM event JOIN lane USING (lane_id) WHERE lane.kind = 'thread'", 10);
     expect("SELECT count(DISTINCT op_id) FROM event", 2);
