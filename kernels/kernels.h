@@ -23,12 +23,17 @@
 #include <stdint.h>
 
 #include "kernels/attention.h"
+#include "kernels/convolve.h"
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
+#include "kernels/product.h"
 #include "kernels/quantize.h"
+#include "kernels/recurrent.h"
 #include "kernels/reduce.h"
 #include "kernels/resample.h"
+#include "kernels/vision.h"
+#include "kernels/window.h"
 
 /** Declares the versions that are compiled once per instruction set. */
 #if defined(__x86_64__)
@@ -36,21 +41,6 @@
 #else
 #define KERNEL_VERSIONS(type, name) type name##_portable
 #endif
-
-/* Windows: what convolution and pooling share. */
-
-/** Always three axes, the last one innermost; axes that the tensor does not have are 1 (pads 0).
- *  Element k of output o reads input o * stride - pad_begin + k * dilation, or nothing when that is
- *  outside of [0, in). */
-struct kernel_window {
-    int64_t in[KERNEL_SPATIAL];
-    int64_t out[KERNEL_SPATIAL];
-    int64_t kernel[KERNEL_SPATIAL];
-    int64_t stride[KERNEL_SPATIAL];
-    int64_t dilation[KERNEL_SPATIAL];
-    int64_t pad_begin[KERNEL_SPATIAL];
-    int64_t pad_end[KERNEL_SPATIAL];
-};
 
 /* Element-wise, one operand. */
 
@@ -347,6 +337,17 @@ struct kernel_table {
     KERNEL_ENTRY(range_fn, range);
     KERNEL_ENTRY(reverse_fn, reverse);
     KERNEL_ENTRY(cache_write_fn, cache_write);
+    KERNEL_ENTRY(product_fn, product);
+    KERNEL_ENTRY(einsum_fn, einsum);
+    KERNEL_ENTRY(convolve_fn, convolve);
+    KERNEL_ENTRY(conv_transpose_fn, conv_transpose);
+    KERNEL_ENTRY(pool_fn, pool);
+    KERNEL_ENTRY(lrn_fn, lrn);
+    KERNEL_ENTRY(batch_norm_fn, batch_norm);
+    KERNEL_ENTRY(recurrent_fn, recurrent);
+    KERNEL_ENTRY(grid_sample_fn, grid_sample);
+    KERNEL_ENTRY(roi_align_fn, roi_align);
+    KERNEL_ENTRY(suppress_fn, suppress);
 };
 
 /** How much of this CPU a table may use. Each level holds the ones before it. */

@@ -69,6 +69,17 @@ static void init_ref(struct kernel_table *table)
     USE(range, range, ref);
     USE(reverse, reverse, ref);
     USE(cache_write, cache_write, ref);
+    USE(product, product, ref);
+    USE(einsum, einsum, ref);
+    USE(convolve, convolve, ref);
+    USE(conv_transpose, conv_transpose, ref);
+    USE(pool, pool, ref);
+    USE(lrn, lrn, ref);
+    USE(batch_norm, batch_norm, ref);
+    USE(recurrent, recurrent, ref);
+    USE(grid_sample, grid_sample, ref);
+    USE(roi_align, roi_align, ref);
+    USE(suppress, suppress, ref);
 }
 
 /* Everything that is compiled once per instruction set. */

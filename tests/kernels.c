@@ -295,5 +295,8 @@ int main(int argc, char **argv)
     run_group(&run, test_ops_resample, test_ops_resample_count);
     run_group(&run, test_ops_quantize, test_ops_quantize_count);
     run_group(&run, test_ops_reduce, test_ops_reduce_count);
+    run_group(&run, test_ops_product, test_ops_product_count);
+    run_group(&run, test_ops_convolve, test_ops_convolve_count);
+    run_group(&run, test_ops_vision, test_ops_vision_count);
     return run.failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contract of the recurrent layers RNN, GRU and LSTM over reals. What is common to all contracts
+ * stands in kernels.h, which includes this. Computed in f64 from beginning to end and rounded once
+ * where it is stored.
+ */
+#ifndef OPTRACE_KERNELS_RECURRENT_H
+#define OPTRACE_KERNELS_RECURRENT_H
+
+#include "kernels/dtype.h"
+
+/** Gates in the order of the weights: RNN has one; GRU update, reset, hidden; LSTM input, output,
+ *  forget, cell. */
+enum kernel_cell { CELL_RNN, CELL_GRU, CELL_LSTM };
+
+enum kernel_gate_kind {
+    GATE_AFFINE, /* a * x + b */
+    GATE_ELU,
+    GATE_HARD_SIGMOID,
+    GATE_LEAKY_RELU,
+    GATE_RELU,
+    GATE_SCALED_TANH, /* a * tanh(b * x) */
+    GATE_SIGMOID,
+    GATE_SOFTPLUS,
+    GATE_SOFTSIGN,
+    GATE_TANH,
+    GATE_THRESHOLDED_RELU,
+};
+
+struct kernel_gate {
+    enum kernel_gate_kind kind;
+    double a, b;
+};
+
+enum { KERNEL_CELL_GATES = 4, KERNEL_CELL_FUNCTIONS = 3, KERNEL_DIRECTIONS = 2 };
+
+/** Gates of a cell: rows of its weights for each hidden element. */
+int kernel_cell_gates(enum kernel_cell cell);
+
+struct kernel_recurrent {
+    enum kernel_cell cell;
+    enum kernel_dtype dtype;
+    int64_t steps, batch, inputs, hidden;
+    int directions;
+    bool is_reverse[KERNEL_DIRECTIONS];
+    bool is_batch_first;      /* x [batch, steps, ...], y [batch, steps, directions, ...], states
+                                 [batch, directions, ...]; else [steps, batch, ...],
+                                 [steps, directions, batch, ...], [directions, batch, ...] */
+    bool is_reset_last;       /* GRU: the reset gate is applied after the hidden's product */
+    bool is_forget_one_minus; /* LSTM: forget = 1 - input */
+    double clip;              /* of what goes into the functions; 0: none */
+    /* By direction: RNN f; GRU f of update and reset, g; LSTM f of the gates, g, h. */
+    struct kernel_gate functions[KERNEL_DIRECTIONS][KERNEL_CELL_FUNCTIONS];
+};
+
+/** Those said to be NULL may be. w [directions, gates * hidden, inputs], r [directions, gates *
+ *  hidden, hidden], b [directions, 2 * gates * hidden], p [directions, 3 * hidden]. */
+struct kernel_recurrent_data {
+    void *y, *last_h, *last_c; /* NULL: not wanted */
+    const void *x, *w, *r;
+    const void *b;                     /* NULL: 0 */
+    const int32_t *lengths;            /* NULL: all steps; steps behind them give 0 */
+    const void *initial_h, *initial_c; /* NULL: 0 */
+    const void *p;                     /* NULL: 0; LSTM */
+    double *workspace;                 /* kernel_recurrent_room() numbers */
+};
+
+size_t kernel_recurrent_room(const struct kernel_recurrent *shape);
+
+/** Returns 0, or -1 when a length is not within [0, steps]. */
+typedef int recurrent_fn(const struct kernel_recurrent_data *data,
+                         const struct kernel_recurrent *shape);
+recurrent_fn recurrent_ref;
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contracts of what finds and samples places of images: GridSample, RoiAlign, NonMaxSuppression.
+ * What is common to all contracts stands in kernels.h, which includes this. */
+#ifndef OPTRACE_KERNELS_VISION_H
+#define OPTRACE_KERNELS_VISION_H
+
+#include "kernels/dtype.h"
+
+enum kernel_sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
+enum kernel_outside { OUTSIDE_ZERO, OUTSIDE_BORDER, OUTSIDE_REFLECT };
+
+struct kernel_grid_sample {
+    enum kernel_dtype dtype, grid_type; /* any; a real one */
+    enum kernel_sample_mode mode;
+    enum kernel_outside outside;
+    bool align_corners; /* -1 and 1 are the middles of the outer pixels, else their edges */
+    int64_t batch, channels;
+    int rank;                   /* spatial axes */
+    int64_t in[KERNEL_SPATIAL]; /* the first `rank` are used; >= 1 */
+    int64_t points;             /* of the grid in each image */
+};
+
+/** y [batch, channels, points] = x [batch, channels, in...] at the places that grid [batch, points,
+ *  rank] names, the innermost axis first, in [-1, 1]. A place that is no number is outside. */
+typedef void grid_sample_fn(void *y, const void *x, const void *grid,
+                            const struct kernel_grid_sample *shape);
+grid_sample_fn grid_sample_ref;
+
+struct kernel_roi_align {
+    enum kernel_dtype dtype, index_type; /* a real one; i32 or i64 */
+    bool is_max;                         /* of the samples' weighted corners; else their mean */
+    bool is_half_pixel;                  /* places are moved by -0.5, and regions may be small */
+    int64_t batch, channels, in[2], out[2];
+    int64_t regions;
+    int64_t samples; /* per bin and axis; 0: as many as the bin has pixels */
+    double scale;    /* from the regions' unit to x's */
+};
+
+/** y [regions, channels, out] = x [batch, channels, in] in each bin of the rois [regions, 4] (x1,
+ *  y1, x2, y2). Returns 0, or -1 when an image is out of range or a region has more than
+ *  ROI_SAMPLES_MAX samples in a bin. */
+typedef int roi_align_fn(void *y, const void *x, const void *rois, const void *images,
+                         const struct kernel_roi_align *shape);
+roi_align_fn roi_align_ref;
+
+#define ROI_SAMPLES_MAX 1e6
+
+struct kernel_suppress {
+    int64_t batch, classes, boxes;
+    bool is_center;    /* x, y of the centre, width, height; else two corners y1, x1, y2, x2 */
+    int64_t limit;     /* kept of one class of one image */
+    float overlap_max; /* intersection over union; a box above is dropped */
+    bool has_score_min;
+    float score_min; /* a box must be above */
+};
+
+/** Non-maximum suppression: of boxes [batch, boxes, 4] with scores [batch, classes, boxes] the best
+ *  ones that do not overlap, image by image, class by class, from the best score on (of equal ones
+ *  the first). Writes (image, class, box) to y [count, 3], which may be NULL, and returns the
+ * count, at most `room`; kept: scratch of `boxes` bytes. */
+typedef int64_t suppress_fn(int64_t *y, int64_t room, const float *boxes, const float *scores,
+                            uint8_t *kept, const struct kernel_suppress *shape);
+suppress_fn suppress_ref;
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of the image kernels over every type: reals held to the references for f32, the transpose
+ * to what makes it one, quantised ones to sums that are worked out in another order. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+static int64_t volume(const int64_t *dims)
+{
+    return dims[0] * dims[1] * dims[2];
+}
+
+static void random_window(struct test *test, struct kernel_window *w)
+{
+    int rank = (int)test_range(test, 1, 3);
+
+    for (int i = 0; i < KERNEL_SPATIAL; i++) {
+        bool is_used = i >= KERNEL_SPATIAL - rank;
+        int64_t reach;
+
+        w->kernel[i] = is_used ? test_range(test, 1, 3) : 1;
+        w->stride[i] = is_used ? test_range(test, 1, 3) : 1;
+        w->dilation[i] = is_used ? test_range(test, 1, 2) : 1;
+        reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        w->pad_begin[i] = is_used ? test_range(test, 0, w->kernel[i] - 1) : 0;
+        w->pad_end[i] = is_used ? test_range(test, 0, w->kernel[i] - 1) : 0;
+        w->in[i] = is_used ? test_range(test, reach, reach + 5) : 1;
+        w->out[i] = (w->in[i] + w->pad_begin[i] + w->pad_end[i] - reach) / w->stride[i] + 1;
+    }
+    test_describe(test, "%lldx%lldx%lld k %lldx%lldx%lld", (long long)w->in[0], (long long)w->in[1],
+                  (long long)w->in[2], (long long)w->kernel[0], (long long)w->kernel[1],
+                  (long long)w->kernel[2]);
+}
+
+static void random_convolve(struct test *test, struct kernel_convolve *s)
+{
+    int64_t groups = test_range(test, 1, 3);
+
+    *s = (struct kernel_convolve){
+        .batch = test_range(test, 1, 2),
+        .channels = groups * test_range(test, 1, 3),
+        .filters = groups * test_range(test, 1, 3),
+        .groups = groups,
+    };
+    random_window(test, &s->window);
+}
+
+static size_t x_count(const struct kernel_convolve *s)
+{
+    return (size_t)(s->batch * s->channels * volume(s->window.in));
+}
+
+static size_t w_count(const struct kernel_convolve *s)
+{
+    return (size_t)(s->filters * s->channels / s->groups * volume(s->window.kernel));
+}
+
+static size_t y_count(const struct kernel_convolve *s)
+{
+    return (size_t)(s->batch * s->filters * volume(s->window.out));
+}
+
+static struct kernel_conv plain(const struct kernel_convolve *s)
+{
+    return (struct kernel_conv){.batch = s->batch,
+                                .channels = s->channels,
+                                .filters = s->filters,
+                                .groups = s->groups,
+                                .rank = KERNEL_SPATIAL,
+                                .window = s->window};
+}
+
+static void convolve_reals(struct test *test, const struct kernel_table *table,
+                           struct kernel_convolve *s)
+{
+    struct test_tolerance tolerance = {.absolute = 1e-5, .relative = 1e-6};
+    struct kernel_conv conv = plain(s);
+    struct kernel_convolve_data data = {.y = test_output(test, y_count(s) * sizeof(float)),
+                                        .x = test_input(test, x_count(s)),
+                                        .w = test_input(test, w_count(s)),
+                                        .bias = test_input(test, (size_t)s->filters)};
+    float *want = test_output(test, y_count(s) * sizeof(float));
+
+    s->x_type = s->w_type = s->y_type = s->bias_type = KERNEL_F32;
+    TEST_RUN(test, TEST_REF, conv_f32_ref(want, data.x, data.w, data.bias, NULL, &conv));
+    TEST_RUN(test, TEST_NEW, table->convolve.fn(&data, s));
+    test_compare(test, data.y, want, y_count(s), &tolerance);
+}
+
+/* The same numbers, made real, through the reference for f32. */
+static void convolve_quantised(struct test *test, const struct kernel_table *table,
+                               struct kernel_convolve *s)
+{
+    uint8_t *x = test_input_bytes(test, x_count(s)), x_zero = 120;
+    int8_t *w = test_input_bytes(test, w_count(s)), y_zero = 5;
+    int8_t *w_zero = test_input_bytes(test, (size_t)s->filters);
+    int32_t *bias = test_input_bytes(test, (size_t)s->filters * sizeof(*bias));
+    float x_scale = 0.02f, y_scale = 0.3f, *w_scale = test_input(test, (size_t)s->filters);
+    float *real_x = test_input(test, x_count(s)), *real_w = test_input(test, w_count(s));
+    float *real_bias = test_input(test, (size_t)s->filters);
+    float *want = test_output(test, y_count(s) * sizeof(float));
+    int8_t *y = test_output(test, y_count(s));
+    struct kernel_conv conv = plain(s);
+    struct kernel_convolve_data data = {.y = y,
+                                        .x = x,
+                                        .w = w,
+                                        .bias = bias,
+                                        .x_zero = &x_zero,
+                                        .w_zero = w_zero,
+                                        .y_zero = &y_zero,
+                                        .x_scale = &x_scale,
+                                        .w_scale = w_scale,
+                                        .y_scale = &y_scale};
+
+    for (size_t i = 0; i < x_count(s); i++)
+        real_x[i] = (float)(x[i] - x_zero) * x_scale;
+    for (size_t i = 0; i < w_count(s); i++) {
+        size_t f = i / (w_count(s) / (size_t)s->filters);
+
+        real_w[i] = (float)(w[i] - w_zero[f]) * w_scale[f];
+    }
+    for (int64_t f = 0; f < s->filters; f++) {
+        bias[f] %= 2000;
+        real_bias[f] = (float)bias[f] * x_scale * w_scale[f];
+    }
+    s->x_type = KERNEL_U8;
+    s->w_type = s->y_type = KERNEL_I8;
+    s->bias_type = KERNEL_I32;
+    s->scale_type = KERNEL_F32;
+    s->has_filter_scales = s->has_filter_zeros = true;
+    conv_f32_ref(want, real_x, real_w, real_bias, NULL, &conv);
+    TEST_RUN(test, TEST_NEW, table->convolve.fn(&data, s));
+    for (size_t i = 0; i < y_count(s); i++) {
+        double near = fmin(fmax((double)want[i] / (double)y_scale + y_zero, -128.0), 127.0);
+
+        if (fabs(near - y[i]) > 0.501)
+            test_fail(test, "element %zu is %d, not %g", i, y[i], near);
+    }
+}
+
+static void check_convolve(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_convolve s;
+
+    random_convolve(test, &s);
+    if (test_chance(test, 2))
+        convolve_reals(test, table, &s);
+    else
+        convolve_quantised(test, table, &s);
+}
+
+/* The transpose t of a convolution c: for all x and z, the products of c(x) and z sum up to those
+ * of x and t(z). */
+static void check_conv_transpose(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_convolve s;
+    struct kernel_conv conv;
+    struct kernel_conv_transpose t = {.dtype = KERNEL_F32};
+    double left = 0.0, right = 0.0, size = 0.0;
+    float *x, *z, *w, *forward, *back;
+
+    random_convolve(test, &s);
+    conv = plain(&s);
+    t.batch = s.batch;
+    t.channels = s.filters;
+    t.filters = s.channels;
+    t.groups = s.groups;
+    t.window = s.window;
+    x = test_input(test, x_count(&s));
+    z = test_input(test, y_count(&s));
+    w = test_input(test, w_count(&s));
+    forward = test_output(test, y_count(&s) * sizeof(float));
+    back = test_output(test, x_count(&s) * sizeof(float));
+    TEST_RUN(test, TEST_REF, conv_f32_ref(forward, x, w, NULL, NULL, &conv));
+    TEST_RUN(test, TEST_NEW, table->conv_transpose.fn(back, z, w, NULL, &t));
+    for (size_t i = 0; i < y_count(&s); i++)
+        left += (double)forward[i] * (double)z[i];
+    for (size_t i = 0; i < x_count(&s); i++) {
+        right += (double)back[i] * (double)x[i];
+        size += fabs((double)back[i] * (double)x[i]);
+    }
+    if (fabs(left - right) > 1e-5 * (1.0 + size))
+        test_fail(test, "the sums of products are %g and %g", left, right);
+}
+
+/* Maximum and average against the references for f32; the place of a maximum leads to it. */
+static void check_pool(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_pool_any s = {.dtype = KERNEL_F32,
+                                .batch = test_range(test, 0, 2),
+                                .channels = test_range(test, 1, 3),
+                                .op = test_chance(test, 2) ? POOL_MAX : POOL_AVERAGE,
+                                .count_pads = test_chance(test, 2)};
+    struct test_tolerance tolerance = {.absolute = 1e-6};
+    struct kernel_pool f32;
+    int64_t *places;
+    float *x, *got, *want;
+    size_t count;
+
+    random_window(test, &s.window);
+    f32 = (struct kernel_pool){s.batch, s.channels, KERNEL_SPATIAL, false, s.window, s.count_pads};
+    count = (size_t)(s.batch * s.channels * volume(s.window.out));
+    x = test_input(test, (size_t)(s.batch * s.channels * volume(s.window.in)));
+    got = test_output(test, count * sizeof(*got));
+    want = test_output(test, count * sizeof(*want));
+    places = test_output(test, count * sizeof(*places));
+    if (s.op == POOL_MAX)
+        TEST_RUN(test, TEST_REF, max_pool_f32_ref(want, x, &f32));
+    else
+        TEST_RUN(test, TEST_REF, average_pool_f32_ref(want, x, &f32));
+    TEST_RUN(test, TEST_NEW, table->pool.fn(got, places, x, &s));
+    test_compare(test, got, want, count, &tolerance);
+    for (size_t i = 0; s.op == POOL_MAX && i < count; i++)
+        if (places[i] >= 0 && x[places[i]] < got[i])
+            test_fail(test, "the place of maximum %zu is wrong", i);
+}
+
+static void check_lrn(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_lrn f32 = {.batch = test_range(test, 0, 2),
+                             .channels = test_range(test, 1, 9),
+                             .plane = test_range(test, 1, 7),
+                             .size = test_range(test, 1, 12),
+                             .alpha = 0.5f,
+                             .beta = 0.75f,
+                             .bias = 1.0f};
+    struct kernel_lrn_any s = {.dtype = KERNEL_F32,
+                               .batch = f32.batch,
+                               .channels = f32.channels,
+                               .plane = f32.plane,
+                               .size = f32.size,
+                               .alpha = 0.5,
+                               .beta = 0.75,
+                               .bias = 1.0};
+    size_t count = (size_t)(s.batch * s.channels * s.plane);
+    float *x = test_input(test, count), *got = test_output(test, count * sizeof(*got));
+    float *want = test_output(test, count * sizeof(*want));
+    struct test_tolerance tolerance = {.relative = 1e-6};
+
+    test_describe(test, "%zu elements, size %lld", count, (long long)s.size);
+    TEST_RUN(test, TEST_REF, lrn_f32_ref(want, x, &f32));
+    TEST_RUN(test, TEST_NEW, table->lrn.fn(got, x, &s));
+    test_compare(test, got, want, count, &tolerance);
+}
+
+/* With its own statistics, a channel comes out with mean 0 and variance 1. */
+static void check_training(struct test *test, const struct kernel_batch_norm *s, const float *y)
+{
+    int64_t count = s->batch * s->plane;
+
+    for (int64_t c = 0; c < s->channels; c++) {
+        double sum = 0.0, squares = 0.0;
+
+        for (int64_t i = 0; i < count; i++) {
+            int64_t at = (i / s->plane * s->channels + c) * s->plane + i % s->plane;
+
+            sum += (double)y[at];
+            squares += (double)y[at] * (double)y[at];
+        }
+        if (fabs(sum) > 1e-3 * (double)count ||
+            (count > 3 && fabs(squares / (double)count - 1.0) > 0.05))
+            test_fail(test, "channel %lld has mean %g and square %g", (long long)c,
+                      sum / (double)count, squares / (double)count);
+    }
+}
+
+static void check_batch_norm(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_batch_norm s = {.batch = test_range(test, 1, 4),
+                                  .channels = test_range(test, 1, 5),
+                                  .plane = test_range(test, 2, 9),
+                                  .plane_stats = 1,
+                                  .epsilon = 1e-6,
+                                  .momentum = 0.0};
+    size_t count = (size_t)(s.batch * s.channels * s.plane), channels = (size_t)s.channels;
+    float *x = test_input(test, count), *y = test_output(test, count * sizeof(*y));
+    float *want = test_output(test, count * sizeof(*want)), *p[4];
+    struct kernel_batch_norm_data data = {.x = x, .y = y};
+    struct test_tolerance tolerance = {.absolute = 1e-4, .relative = 1e-5};
+
+    test_describe(test, "%lldx%lldx%lld", (long long)s.batch, (long long)s.channels,
+                  (long long)s.plane);
+    for (int i = 0; i < 4; i++) {
+        p[i] = test_input(test, channels);
+        for (size_t c = 0; c < channels; c++)
+            p[i][c] = i == 0 || i == 3 ? 1.0f : 0.0f;
+    }
+    data.scale = p[0];
+    data.bias = p[1];
+    data.mean = p[2];
+    data.variance = p[3];
+    TEST_RUN(test, TEST_REF,
+             batch_norm_f32_ref(want, x, p[0], p[1], p[2], p[3], 1e-6f, (size_t)s.batch, channels,
+                                (size_t)s.plane));
+    TEST_RUN(test, TEST_NEW, table->batch_norm.fn(&data, &s));
+    test_compare(test, y, want, count, &tolerance);
+    data.new_mean = test_output(test, channels * sizeof(float));
+    data.new_variance = test_output(test, channels * sizeof(float));
+    table->batch_norm.fn(&data, &s);
+    check_training(test, &s, y);
+}
+
+const struct test_op test_ops_convolve[] = {
+    {"convolve", check_convolve, offsetof(struct kernel_table, convolve)},
+    {"conv_transpose", check_conv_transpose, offsetof(struct kernel_table, conv_transpose)},
+    {"pool", check_pool, offsetof(struct kernel_table, pool)},
+    {"lrn", check_lrn, offsetof(struct kernel_table, lrn)},
+    {"batch_norm", check_batch_norm, offsetof(struct kernel_table, batch_norm)},
+};
+const size_t test_ops_convolve_count = sizeof(test_ops_convolve) / sizeof(test_ops_convolve[0]);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of the products over every type: reals held to gemm_f32_ref, integers and quantised ones to
+ * sums that are worked out in another order. */
+#include <math.h>
+
+#include "tests/kernels/harness.h"
+
+/* Sizes, and operands of a batch either of which may be broadcast. */
+static void random_product(struct test *test, struct kernel_product *s)
+{
+    int64_t a_stride, b_stride;
+
+    *s = (struct kernel_product){
+        .m = test_range(test, 0, 6),
+        .n = test_range(test, 1, 7),
+        .k = test_range(test, 0, 9),
+        .trans_a = test_chance(test, 2),
+        .trans_b = test_chance(test, 2),
+        .alpha = 1.0,
+        .beta = 1.0,
+        .batch_rank = (int)test_range(test, 0, 2),
+    };
+    a_stride = s->m * s->k;
+    b_stride = s->k * s->n;
+    for (int i = s->batch_rank - 1; i >= 0; i--) {
+        s->batch_dims[i] = test_range(test, 1, 3);
+        s->a_batch_stride[i] = a_stride;
+        s->b_batch_stride[i] = test_chance(test, 2) ? b_stride : 0;
+        a_stride *= s->batch_dims[i];
+        b_stride *= s->b_batch_stride[i] ? s->batch_dims[i] : 1;
+    }
+    test_describe(test, "%lldx%lldx%lld trans %d %d, batch rank %d", (long long)s->m,
+                  (long long)s->n, (long long)s->k, s->trans_a, s->trans_b, s->batch_rank);
+}
+
+static int64_t batches(const struct kernel_product *s)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < s->batch_rank; i++)
+        count *= s->batch_dims[i];
+    return count;
+}
+
+/* First element of an operand's matrix in batch number `index`. */
+static int64_t matrix_at(const struct kernel_product *s, const int64_t *strides, int64_t index)
+{
+    int64_t at = 0;
+
+    for (int i = s->batch_rank - 1; i >= 0; i--) {
+        at += index % s->batch_dims[i] * strides[i];
+        index /= s->batch_dims[i];
+    }
+    return at;
+}
+
+static void check_reals(struct test *test, const struct kernel_table *table,
+                        struct kernel_product *s)
+{
+    size_t y_count = (size_t)(batches(s) * s->m * s->n);
+    size_t a_count = (size_t)(batches(s) * s->m * s->k);
+    size_t b_count = (size_t)(batches(s) * s->k * s->n);
+    struct kernel_gemm gemm = {.m = s->m,
+                               .n = s->n,
+                               .k = s->k,
+                               .trans_a = s->trans_a,
+                               .trans_b = s->trans_b,
+                               .alpha = 0.5f,
+                               .beta = 2.0f,
+                               .c_col_stride = 1,
+                               .batch_rank = s->batch_rank};
+    struct kernel_product_data data = {.a = test_input(test, a_count),
+                                       .b = test_input(test, b_count),
+                                       .c = test_input(test, (size_t)s->n),
+                                       .y = test_output(test, y_count * sizeof(float))};
+    struct test_tolerance tolerance = {.absolute = 1e-6, .relative = 1e-6};
+    float *want = test_output(test, y_count * sizeof(float));
+
+    for (int i = 0; i < s->batch_rank; i++) {
+        gemm.batch_dims[i] = s->batch_dims[i];
+        gemm.a_batch_stride[i] = s->a_batch_stride[i];
+        gemm.b_batch_stride[i] = s->b_batch_stride[i];
+    }
+    s->a_type = s->b_type = s->y_type = KERNEL_F32;
+    s->alpha = 0.5;
+    s->beta = 2.0;
+    s->c_col_stride = 1;
+    TEST_RUN(test, TEST_REF, gemm_f32_ref(want, data.a, data.b, data.c, &gemm));
+    TEST_RUN(test, TEST_NEW, table->product.fn(&data, s));
+    test_compare(test, data.y, want, y_count, &tolerance);
+}
+
+/* The quantised product: each operand is made real first. */
+static void check_quantised(struct test *test, const struct kernel_table *table,
+                            struct kernel_product *s)
+{
+    size_t y_count = (size_t)(batches(s) * s->m * s->n);
+    uint8_t *a = test_input_bytes(test, (size_t)(batches(s) * s->m * s->k));
+    int8_t *b = test_input_bytes(test, (size_t)(batches(s) * s->k * s->n));
+    uint8_t *a_zero = test_input_bytes(test, (size_t)s->m + 1);
+    int8_t *b_zero = test_input_bytes(test, (size_t)s->n);
+    uint8_t y_zero = 100;
+    float *a_scale = test_input(test, (size_t)s->m + 1), *b_scale = test_input(test, (size_t)s->n);
+    float y_scale = 70.0f;
+    uint8_t *y = test_output(test, y_count);
+    struct kernel_product_data data = {.y = y,
+                                       .a = a,
+                                       .b = b,
+                                       .a_zero = a_zero,
+                                       .b_zero = b_zero,
+                                       .y_zero = &y_zero,
+                                       .a_scale = a_scale,
+                                       .b_scale = b_scale,
+                                       .y_scale = &y_scale};
+
+    s->a_type = s->y_type = KERNEL_U8;
+    s->b_type = KERNEL_I8;
+    s->scale_type = KERNEL_F32;
+    s->a_lines.line_stride = s->b_lines.line_stride = 1;
+    TEST_RUN(test, TEST_NEW, table->product.fn(&data, s));
+    for (size_t at = 0; at < y_count; at++) {
+        int64_t matrix = (int64_t)at / (s->m * s->n), i = (int64_t)at / s->n % s->m;
+        int64_t j = (int64_t)at % s->n;
+        double sum = 0.0, want;
+
+        for (int64_t p = s->k - 1; p >= 0; p--) {
+            int64_t from_a = s->trans_a ? p * s->m + i : i * s->k + p;
+            int64_t from_b = s->trans_b ? j * s->k + p : p * s->n + j;
+
+            sum += ((double)a[matrix_at(s, s->a_batch_stride, matrix) + from_a] - a_zero[i]) *
+                   (double)a_scale[i] *
+                   ((double)b[matrix_at(s, s->b_batch_stride, matrix) + from_b] - b_zero[j]) *
+                   (double)b_scale[j];
+        }
+        want = fmin(fmax(sum / (double)y_scale + y_zero, 0.0), 255.0);
+        if (fabs(want - y[at]) > 0.5001)
+            test_fail(test, "element %zu is %d, not %g", at, y[at], want);
+    }
+}
+
+static void check_product(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_product s;
+
+    random_product(test, &s);
+    if (test_chance(test, 2))
+        check_reals(test, table, &s);
+    else
+        check_quantised(test, table, &s);
+}
+
+/* "bij,bkj->bik" of int32 as loops. */
+static void check_einsum(struct test *test, const struct kernel_table *table)
+{
+    enum { B, I, K, J };
+    int64_t d[4] = {test_range(test, 0, 3), test_range(test, 1, 4), test_range(test, 1, 5),
+                    test_range(test, 0, 6)};
+    struct kernel_einsum s = {
+        .dtype = KERNEL_I32,
+        .operands = 2,
+        .kept = 3,
+        .summed = 1,
+        .dims = {d[B], d[I], d[K], d[J]},
+        .strides = {{d[I] * d[J], d[J], 0, 1}, {d[K] * d[J], 0, d[J], 1}},
+    };
+    const int32_t *a = test_input_bytes(test, (size_t)(d[B] * d[I] * d[J]) * sizeof(*a));
+    const int32_t *b = test_input_bytes(test, (size_t)(d[B] * d[K] * d[J]) * sizeof(*b));
+    int32_t *y = test_output(test, (size_t)(d[B] * d[I] * d[K]) * sizeof(*y));
+    const void *operands[] = {a, b};
+
+    test_describe(test, "%lld %lld %lld %lld", (long long)d[B], (long long)d[I], (long long)d[K],
+                  (long long)d[J]);
+    TEST_RUN(test, TEST_NEW, table->einsum.fn(y, operands, &s));
+    for (int64_t at = 0; at < d[B] * d[I] * d[K]; at++) {
+        int64_t k = at % d[K], i = at / d[K] % d[I], n = at / d[K] / d[I];
+        uint32_t want = 0;
+
+        for (int64_t j = 0; j < d[J]; j++)
+            want += (uint32_t)a[(n * d[I] + i) * d[J] + j] * (uint32_t)b[(n * d[K] + k) * d[J] + j];
+        if (y[at] != (int32_t)want)
+            test_fail(test, "element %lld is %d, not %d", (long long)at, y[at], (int32_t)want);
+    }
+}
+
+const struct test_op test_ops_product[] = {
+    {"product", check_product, offsetof(struct kernel_table, product)},
+    {"einsum", check_einsum, offsetof(struct kernel_table, einsum)},
+};
+const size_t test_ops_product_count = sizeof(test_ops_product) / sizeof(test_ops_product[0]);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of recurrent layers and of what samples images, held to what must hold for them: a gate
+ * that is wide open, the grid of the pixels themselves, images of one colour, boxes that are kept.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+static void random_layer(struct test *test, struct kernel_recurrent *s)
+{
+    *s = (struct kernel_recurrent){
+        .dtype = KERNEL_F32,
+        .steps = test_range(test, 0, 5),
+        .batch = test_range(test, 1, 3),
+        .inputs = test_range(test, 1, 6),
+        .hidden = test_range(test, 1, 5),
+        .directions = (int)test_range(test, 1, 2),
+        .is_reverse = {test_chance(test, 2), true},
+        .is_batch_first = test_chance(test, 2),
+        .functions = {{{.kind = GATE_TANH}}, {{.kind = GATE_TANH}}},
+    };
+    test_describe(test, "%lld steps, batch %lld, %lld to %lld, %d directions", (long long)s->steps,
+                  (long long)s->batch, (long long)s->inputs, (long long)s->hidden, s->directions);
+}
+
+/* A GRU whose update gate is always 0 and whose reset gate is always 1 is an RNN with the weights
+ * of its hidden gate. */
+static void check_recurrent(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_recurrent rnn, gru;
+    struct kernel_recurrent_data data = {0}, gru_data;
+    struct test_tolerance tolerance = {.absolute = 1e-6};
+    size_t y_count, states, w_rows, room;
+    float *w, *r, *gru_w, *gru_r, *want, *got, *last, *gru_last;
+
+    random_layer(test, &rnn);
+    gru = rnn;
+    gru.cell = CELL_GRU;
+    for (int d = 0; d < rnn.directions; d++) {
+        gru.functions[d][0] = (struct kernel_gate){GATE_AFFINE, 0.0, 0.0};
+        gru.functions[d][1] = rnn.functions[d][0];
+    }
+    states = (size_t)(rnn.directions * rnn.batch * rnn.hidden);
+    y_count = (size_t)rnn.steps * states;
+    w_rows = (size_t)(rnn.directions * rnn.hidden);
+    w = test_input(test, w_rows * (size_t)rnn.inputs);
+    r = test_input(test, w_rows * (size_t)rnn.hidden);
+    gru_w = test_input(test, 3 * w_rows * (size_t)rnn.inputs);
+    gru_r = test_input(test, 3 * w_rows * (size_t)rnn.hidden);
+    for (int d = 0; d < rnn.directions; d++) {
+        size_t rows = (size_t)rnn.hidden, from = (size_t)d * rows, to = (size_t)(3 * d + 2) * rows;
+
+        memcpy(gru_w + to * (size_t)rnn.inputs, w + from * (size_t)rnn.inputs,
+               rows * (size_t)rnn.inputs * sizeof(float));
+        memcpy(gru_r + to * (size_t)rnn.hidden, r + from * (size_t)rnn.hidden,
+               rows * (size_t)rnn.hidden * sizeof(float));
+        /* Without the reset gate nothing of the state comes back: nor does it in the RNN. */
+        memset(r + from * (size_t)rnn.hidden, 0, rows * (size_t)rnn.hidden * sizeof(float));
+    }
+    want = test_output(test, y_count * sizeof(float));
+    got = test_output(test, y_count * sizeof(float));
+    last = test_output(test, states * sizeof(float));
+    gru_last = test_output(test, states * sizeof(float));
+    room = kernel_recurrent_room(&gru) * sizeof(double);
+    data.x = test_input(test, (size_t)(rnn.steps * rnn.batch * rnn.inputs));
+    data.initial_h = test_input(test, states);
+    data.workspace = test_output(test, room);
+    data.w = w;
+    data.r = r;
+    data.y = want;
+    data.last_h = last;
+    gru_data = data;
+    gru_data.w = gru_w;
+    gru_data.r = gru_r;
+    gru_data.y = got;
+    gru_data.last_h = gru_last;
+    TEST_RUN(test, TEST_REF, recurrent_ref(&data, &rnn));
+    TEST_RUN(test, TEST_NEW, table->recurrent.fn(&gru_data, &gru));
+    test_compare(test, got, want, y_count, &tolerance);
+    test_compare(test, gru_last, last, states, &tolerance);
+}
+
+/* The places of the pixels themselves, in each mode, give the pixels. */
+static void check_grid_sample(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_grid_sample s = {
+        .dtype = KERNEL_F32,
+        .grid_type = KERNEL_F32,
+        .mode = (enum kernel_sample_mode)test_range(test, 0, 2),
+        .outside = (enum kernel_outside)test_range(test, 0, 2),
+        .align_corners = test_chance(test, 2),
+        .batch = test_range(test, 0, 2),
+        .channels = test_range(test, 1, 3),
+        .rank = (int)test_range(test, 1, 3),
+        .points = 1,
+    };
+    struct test_tolerance tolerance = {.absolute = 1e-4};
+    float *x, *grid, *y;
+    size_t count;
+
+    for (int i = 0; i < s.rank; i++)
+        s.points *= s.in[i] = test_range(test, 2, 5);
+    count = (size_t)(s.batch * s.channels * s.points);
+    x = test_input(test, count);
+    grid = test_input(test, (size_t)(s.batch * s.points * s.rank));
+    y = test_output(test, count * sizeof(*y));
+    test_describe(test, "mode %d, outside %d, align %d, rank %d", (int)s.mode, (int)s.outside,
+                  s.align_corners, s.rank);
+    for (int64_t i = 0; i < s.batch * s.points; i++) {
+        int64_t rest = i % s.points;
+
+        for (int axis = s.rank - 1; axis >= 0; axis--) {
+            double n = (double)s.in[axis], at = (double)(rest % s.in[axis]);
+
+            grid[i * s.rank + s.rank - 1 - axis] =
+                (float)(s.align_corners ? at * 2.0 / (n - 1.0) - 1.0 : (2.0 * at + 1.0) / n - 1.0);
+            rest /= s.in[axis];
+        }
+    }
+    TEST_RUN(test, TEST_NEW, table->grid_sample.fn(y, x, grid, &s));
+    test_compare(test, y, x, count, &tolerance);
+}
+
+/* Regions inside of images of one colour have that colour; an image that is not there is refused.
+ */
+static void check_roi_align(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_roi_align s = {.dtype = KERNEL_F32,
+                                 .index_type = KERNEL_I64,
+                                 .is_half_pixel = test_chance(test, 2),
+                                 .batch = test_range(test, 1, 3),
+                                 .channels = test_range(test, 1, 3),
+                                 .in = {test_range(test, 8, 12), test_range(test, 8, 12)},
+                                 .out = {test_range(test, 1, 4), test_range(test, 1, 4)},
+                                 .regions = test_range(test, 0, 4),
+                                 .samples = test_range(test, 0, 3),
+                                 .scale = 0.5};
+    size_t pixels = (size_t)(s.in[0] * s.in[1]), bins = (size_t)(s.out[0] * s.out[1]);
+    size_t count = (size_t)(s.regions * s.channels) * bins;
+    float *x = test_input(test, (size_t)(s.batch * s.channels) * pixels);
+    float *rois = test_input(test, (size_t)s.regions * 4);
+    float *y = test_output(test, count * sizeof(*y));
+    int64_t *images = test_input_bytes(test, (size_t)s.regions * sizeof(*images));
+
+    test_describe(test, "%lld regions of %lldx%lld, %lld samples", (long long)s.regions,
+                  (long long)s.out[0], (long long)s.out[1], (long long)s.samples);
+    for (size_t i = 0; i < (size_t)(s.batch * s.channels) * pixels; i++)
+        x[i] = (float)(i / pixels);
+    for (int64_t r = 0; r < s.regions; r++) {
+        images[r] = test_range(test, 0, s.batch - 1);
+        rois[4 * r] = (float)test_range(test, 2, 4);
+        rois[4 * r + 1] = (float)test_range(test, 2, 4);
+        rois[4 * r + 2] = rois[4 * r] + (float)test_range(test, 1, 6);
+        rois[4 * r + 3] = rois[4 * r + 1] + (float)test_range(test, 1, 6);
+    }
+    TEST_RUN(test, TEST_NEW, table->roi_align.fn(y, x, rois, images, &s));
+    for (size_t i = 0; i < count; i++) {
+        int64_t r = (int64_t)(i / bins) / s.channels, c = (int64_t)(i / bins) % s.channels;
+
+        if (fabs((double)y[i] - (double)(images[r] * s.channels + c)) > 1e-5)
+            test_fail(test, "element %zu is %g", i, (double)y[i]);
+    }
+    if (s.regions > 0) {
+        images[0] = s.batch;
+        if (table->roi_align.fn(y, x, rois, images, &s) != -1)
+            test_fail(test, "image %lld was not refused", (long long)s.batch);
+    }
+}
+
+/* Unit squares in a row: one hides its neighbours that are less than half a side away. */
+static void check_suppress(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_suppress s = {.batch = 1,
+                                .classes = test_range(test, 1, 3),
+                                .boxes = test_range(test, 0, 20),
+                                .limit = test_range(test, 0, 25),
+                                .overlap_max = 1.0f / 3.0f,
+                                .has_score_min = true,
+                                .score_min = -0.5f};
+    float *boxes = test_input(test, (size_t)s.boxes * 4);
+    float *scores = test_input(test, (size_t)(s.boxes * s.classes));
+    uint8_t *kept = test_output(test, (size_t)s.boxes);
+    int64_t *y = test_output(test, (size_t)(s.boxes * s.classes) * 3 * sizeof(*y)), count = 0;
+
+    test_describe(test, "%lld boxes, %lld classes, %lld kept at most", (long long)s.boxes,
+                  (long long)s.classes, (long long)s.limit);
+    for (int64_t i = 0; i < s.boxes; i++) {
+        float at = boxes[4 * i] * 3.0f;
+
+        boxes[4 * i] = 1.0f; /* the corners are those of the other diagonal */
+        boxes[4 * i + 1] = at;
+        boxes[4 * i + 2] = 0.0f;
+        boxes[4 * i + 3] = at + 1.0f;
+    }
+    TEST_RUN(test, TEST_NEW,
+             count = table->suppress.fn(y, s.boxes * s.classes, boxes, scores, kept, &s));
+    if (count != suppress_ref(NULL, INT64_MAX, boxes, scores, kept, &s))
+        test_fail(test, "counting alone finds another number than %lld", (long long)count);
+    for (int64_t i = 0; i < count; i++) {
+        if (scores[y[3 * i + 1] * s.boxes + y[3 * i + 2]] < s.score_min)
+            test_fail(test, "row %lld has too low a score", (long long)i);
+        for (int64_t k = 0; k < i; k++) {
+            double gap =
+                fabs((double)boxes[4 * y[3 * i + 2] + 1] - (double)boxes[4 * y[3 * k + 2] + 1]);
+
+            if (y[3 * i + 1] == y[3 * k + 1] && gap < 0.4999)
+                test_fail(test, "rows %lld and %lld are %g apart", (long long)k, (long long)i, gap);
+        }
+    }
+}
+
+const struct test_op test_ops_vision[] = {
+    {"recurrent", check_recurrent, offsetof(struct kernel_table, recurrent)},
+    {"grid_sample", check_grid_sample, offsetof(struct kernel_table, grid_sample)},
+    {"roi_align", check_roi_align, offsetof(struct kernel_table, roi_align)},
+    {"suppress", check_suppress, offsetof(struct kernel_table, suppress)},
+};
+const size_t test_ops_vision_count = sizeof(test_ops_vision) / sizeof(test_ops_vision[0]);
