@@ -28,7 +28,7 @@ static const struct binder {
     {"Atanh", call_bind_map, LAYOUT_SAME, 1},
     {"Attention", call_bind_attention, LAYOUT_ROW_MAJOR, 4},
     {"AveragePool", call_bind_pool, LAYOUT_IMAGE, 1},
-    {"BatchNormalization", call_bind_batch_norm, LAYOUT_IMAGE, 1},
+    {"BatchNormalization", call_bind_batch_norm, LAYOUT_IMAGE, 3},
     {"Cast", call_bind_cast, LAYOUT_SAME, 1},
     {"CastLike", call_bind_cast, LAYOUT_SAME, 1},
     {"Ceil", call_bind_map, LAYOUT_SAME, 1},
@@ -39,6 +39,8 @@ static const struct binder {
     {"Concat", call_bind_concat, LAYOUT_ANY, 1},
     {"ConstantOfShape", call_bind_constant_of_shape, LAYOUT_ROW_MAJOR, 1},
     {"Conv", call_bind_conv, LAYOUT_ROW_MAJOR, 1},
+    {"ConvInteger", call_bind_conv_quantised, LAYOUT_ROW_MAJOR, 1},
+    {"ConvTranspose", call_bind_conv_transpose, LAYOUT_ROW_MAJOR, 1},
     {"Cos", call_bind_map, LAYOUT_SAME, 1},
     {"Cosh", call_bind_map, LAYOUT_SAME, 1},
     {"CumSum", call_bind_cum_sum, LAYOUT_ROW_MAJOR, 1},
@@ -47,6 +49,7 @@ static const struct binder {
     {"Div", call_bind_binary, LAYOUT_ANY, 1},
     {"Dropout", call_bind_dropout, LAYOUT_SAME, 2},
     {"DynamicQuantizeLinear", call_bind_quantize_dynamic, LAYOUT_ROW_MAJOR, 3},
+    {"Einsum", call_bind_einsum, LAYOUT_ROW_MAJOR, 1},
     {"Elu", call_bind_map, LAYOUT_SAME, 1},
     {"Equal", call_bind_zip, LAYOUT_ANY, 1},
     {"Erf", call_bind_map, LAYOUT_SAME, 1},
@@ -55,15 +58,18 @@ static const struct binder {
     {"EyeLike", call_bind_eye, LAYOUT_ROW_MAJOR, 1},
     {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR, 1},
     {"Floor", call_bind_map, LAYOUT_SAME, 1},
+    {"GRU", call_bind_recurrent, LAYOUT_ROW_MAJOR, 2},
     {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR, 1},
     {"GatherElements", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
     {"GatherND", call_bind_tuples, LAYOUT_ROW_MAJOR, 1},
     {"Gelu", call_bind_map, LAYOUT_SAME, 1},
     {"Gemm", call_bind_gemm, LAYOUT_ROW_MAJOR, 1},
     {"GlobalAveragePool", call_bind_pool, LAYOUT_IMAGE, 1},
+    {"GlobalLpPool", call_bind_pool_any, LAYOUT_ROW_MAJOR, 1},
     {"GlobalMaxPool", call_bind_pool, LAYOUT_IMAGE, 1},
     {"Greater", call_bind_zip, LAYOUT_ANY, 1},
     {"GreaterOrEqual", call_bind_zip, LAYOUT_ANY, 1},
+    {"GridSample", call_bind_grid_sample, LAYOUT_ROW_MAJOR, 1},
     {"GroupNormalization", call_bind_group_norm, LAYOUT_ROW_MAJOR, 1},
     {"HardSigmoid", call_bind_map, LAYOUT_SAME, 1},
     {"HardSwish", call_bind_map, LAYOUT_SAME, 1},
@@ -73,6 +79,7 @@ static const struct binder {
     {"IsInf", call_bind_map, LAYOUT_SAME, 1},
     {"IsNaN", call_bind_map, LAYOUT_SAME, 1},
     {"LRN", call_bind_lrn, LAYOUT_IMAGE, 1},
+    {"LSTM", call_bind_recurrent, LAYOUT_ROW_MAJOR, 3},
     {"LayerNormalization", call_bind_layer_norm, LAYOUT_ROW_MAJOR, 3},
     {"LeakyRelu", call_bind_unary, LAYOUT_SAME, 1},
     {"Less", call_bind_zip, LAYOUT_ANY, 1},
@@ -80,9 +87,11 @@ static const struct binder {
     {"Log", call_bind_map, LAYOUT_SAME, 1},
     {"LogSoftmax", call_bind_softmax_any, LAYOUT_ROW_MAJOR, 1},
     {"LpNormalization", call_bind_lp_norm, LAYOUT_ROW_MAJOR, 1},
+    {"LpPool", call_bind_pool_any, LAYOUT_ROW_MAJOR, 1},
     {"MatMul", call_bind_matmul, LAYOUT_ROW_MAJOR, 1},
+    {"MatMulInteger", call_bind_product_quantised, LAYOUT_ROW_MAJOR, 1},
     {"Max", call_bind_zip_many, LAYOUT_ANY, 1},
-    {"MaxPool", call_bind_pool, LAYOUT_IMAGE, 1},
+    {"MaxPool", call_bind_pool, LAYOUT_IMAGE, 2},
     {"Mean", call_bind_zip_many, LAYOUT_ANY, 1},
     {"MeanVarianceNormalization", call_bind_mean_variance, LAYOUT_ROW_MAJOR, 1},
     {"Min", call_bind_zip_many, LAYOUT_ANY, 1},
@@ -90,6 +99,7 @@ static const struct binder {
     {"Mod", call_bind_zip, LAYOUT_ANY, 1},
     {"Mul", call_bind_binary, LAYOUT_ANY, 1},
     {"Neg", call_bind_map, LAYOUT_SAME, 1},
+    {"NonMaxSuppression", call_bind_suppress, LAYOUT_ROW_MAJOR, 1},
     {"NonZero", call_bind_nonzero, LAYOUT_ROW_MAJOR, 1},
     {"Not", call_bind_map, LAYOUT_SAME, 1},
     {"OneHot", call_bind_one_hot, LAYOUT_ROW_MAJOR, 1},
@@ -97,8 +107,11 @@ static const struct binder {
     {"PRelu", call_bind_zip, LAYOUT_ANY, 1},
     {"Pad", call_bind_pad, LAYOUT_ROW_MAJOR, 1},
     {"Pow", call_bind_zip, LAYOUT_ANY, 1},
+    {"QLinearConv", call_bind_conv_quantised, LAYOUT_ROW_MAJOR, 1},
+    {"QLinearMatMul", call_bind_product_quantised, LAYOUT_ROW_MAJOR, 1},
     {"QuantizeLinear", call_bind_quantize, LAYOUT_ROW_MAJOR, 1},
     {"RMSNormalization", call_bind_layer_norm, LAYOUT_ROW_MAJOR, 1},
+    {"RNN", call_bind_recurrent, LAYOUT_ROW_MAJOR, 2},
     {"Range", call_bind_range, LAYOUT_ROW_MAJOR, 1},
     {"Reciprocal", call_bind_map, LAYOUT_SAME, 1},
     {"ReduceL1", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
@@ -115,6 +128,7 @@ static const struct binder {
     {"Reshape", call_bind_view, LAYOUT_ROW_MAJOR, 1},
     {"Resize", call_bind_resize, LAYOUT_ROW_MAJOR, 1},
     {"ReverseSequence", call_bind_reverse, LAYOUT_ROW_MAJOR, 1},
+    {"RoiAlign", call_bind_roi_align, LAYOUT_ROW_MAJOR, 1},
     {"RotaryEmbedding", call_bind_rotary, LAYOUT_ROW_MAJOR, 1},
     {"Round", call_bind_map, LAYOUT_SAME, 1},
     {"Scatter", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
@@ -182,15 +196,20 @@ bool call_is_view(const struct node *node)
 {
     const struct binder *binder = find_binder(node);
 
-    return binder && (binder->bind == call_bind_view ||
-                      (binder->bind == call_bind_dropout && !call_is_read(node, 1)));
+    return binder &&
+           (binder->bind == call_bind_view ||
+            (binder->bind == call_bind_dropout && node_output(node, 0) && !call_is_read(node, 1)));
 }
 
 enum layout_need call_layout_need(const struct node *node)
 {
     const struct binder *binder = find_binder(node);
 
-    return binder ? binder->need : LAYOUT_ROW_MAJOR;
+    /* The kernels for places of maxima and for training know row-major images only. */
+    if (!binder || (binder->need == LAYOUT_IMAGE &&
+                    (call_is_read(node, 1) || node_int(node, "training_mode", 0) != 0)))
+        return LAYOUT_ROW_MAJOR;
+    return binder->need;
 }
 
 int call_in_place_input(const struct node *node)

@@ -126,9 +126,14 @@ bool call_map_takes(const char *op_type, enum kernel_dtype dtype);
 
 /** Whether somebody reads an output of the node. */
 bool call_is_read(const struct node *node, uint32_t output);
-call_bind_fn call_bind_attention, call_bind_rotary;          /* call_attention.c */
-call_bind_fn call_bind_resize;                               /* call_resize.c */
-call_bind_fn call_bind_quantize, call_bind_quantize_dynamic; /* call_quantize.c */
+call_bind_fn call_bind_attention, call_bind_rotary;         /* call_attention.c */
+call_bind_fn call_bind_resize;                              /* call_resize.c */
+call_bind_fn call_bind_product_quantised, call_bind_einsum; /* call_product.c */
+call_bind_fn call_bind_conv_any, call_bind_conv_quantised, call_bind_conv_transpose,
+    call_bind_pool_any;                                                      /* call_convolve.c */
+call_bind_fn call_bind_recurrent;                                            /* call_recurrent.c */
+call_bind_fn call_bind_grid_sample, call_bind_roi_align, call_bind_suppress; /* call_vision.c */
+call_bind_fn call_bind_quantize, call_bind_quantize_dynamic;                 /* call_quantize.c */
 
 /** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
 int call_refuse(const struct call_request *request, int error, const char *format, ...)
@@ -180,6 +185,23 @@ bool call_is_channels_last(const struct call_request *request);
 int call_conv_shape(const struct call_request *request, struct kernel_conv *out_shape);
 int call_pool_shape(const struct call_request *request, struct kernel_pool *out_shape,
                     bool *out_is_max);
+
+/** Geometry of a matrix product of inputs a and b; alpha 1, beta 0. */
+int call_matmul_shape(const struct call_request *request, uint32_t a, uint32_t b,
+                      struct kernel_gemm *out_shape);
+
+/** A product over other types than f32; has_c: input 2 is added. */
+int call_bind_product_any(const struct call_request *request, struct call *call,
+                          const struct kernel_gemm *shape, bool has_c);
+
+/** A window over input x with a kernel of these sizes, one per spatial axis. */
+int call_window(const struct call_request *request, uint32_t x, const int64_t *kernel,
+                struct kernel_window *out_window);
+
+/** A list attribute with one entry per spatial axis (pads: two), or the fallback everywhere.
+ *  -ENOTSUP where one is below `lowest` or beyond int32. */
+int call_axis_ints(const struct call_request *request, const char *name, size_t count,
+                   int64_t lowest, int64_t fallback, int64_t *out);
 
 struct kernel_activation call_activation(const struct node *node);
 

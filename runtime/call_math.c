@@ -246,8 +246,11 @@ static int bind_product(const struct call_request *request, struct call *call,
                         const struct kernel_gemm *shape, bool has_c)
 {
     struct gemm_params *p;
-    int rc = call_require_f32(request, 0, 2);
+    int rc;
 
+    if (request->outputs[0].dtype != DTYPE_F32)
+        return call_bind_product_any(request, call, shape, has_c);
+    rc = call_require_f32(request, 0, 2);
     if (rc == 0)
         rc = call_params(request, call, sizeof(*p));
     if (rc < 0)
@@ -322,12 +325,14 @@ static int batch_strides(const struct call_request *request, const struct shape 
     return 0;
 }
 
-int call_bind_matmul(const struct call_request *request, struct call *call)
+int call_matmul_shape(const struct call_request *request, uint32_t a_index, uint32_t b_index,
+                      struct kernel_gemm *out_shape)
 {
-    const struct tensor_view *a = call_input(request, 0), *b = call_input(request, 1);
+    const struct tensor_view *a = call_input(request, a_index), *b = call_input(request, b_index);
     const struct shape *y = &request->outputs[0].shape;
     struct kernel_gemm shape = {.alpha = 1.0f};
     int a_rank, b_rank, rc;
+    int64_t count;
 
     if (!a || !b || a->shape.rank < 1 || b->shape.rank < 1)
         return call_refuse(request, -EINVAL, "scalars cannot be multiplied as matrices");
@@ -344,13 +349,21 @@ int call_bind_matmul(const struct call_request *request, struct call *call)
     rc = batch_strides(request, &a->shape, &shape, shape.m * shape.k, shape.a_batch_stride);
     if (rc == 0)
         rc = batch_strides(request, &b->shape, &shape, shape.k * shape.n, shape.b_batch_stride);
-    if (rc == 0) {
-        int64_t count = shape.m * shape.n;
+    if (rc < 0)
+        return rc;
+    count = shape.m * shape.n;
+    for (int i = 0; i < shape.batch_rank; i++)
+        count *= shape.batch_dims[i];
+    if (count != shape_elements(y))
+        return call_refuse(request, -EINVAL, "the result has the wrong shape");
+    *out_shape = shape;
+    return 0;
+}
 
-        for (int i = 0; i < shape.batch_rank; i++)
-            count *= shape.batch_dims[i];
-        if (count != shape_elements(y))
-            rc = call_refuse(request, -EINVAL, "the result has the wrong shape");
-    }
+int call_bind_matmul(const struct call_request *request, struct call *call)
+{
+    struct kernel_gemm shape;
+    int rc = call_matmul_shape(request, 0, 1, &shape);
+
     return rc < 0 ? rc : bind_product(request, call, &shape, false);
 }

@@ -39,6 +39,49 @@ static int run_lrn(const struct call *call)
     return 0;
 }
 
+struct lrn_any_params {
+    lrn_fn *fn;
+    struct kernel_lrn_any shape;
+};
+
+static int run_lrn_any(const struct call *call)
+{
+    const struct lrn_any_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], &p->shape);
+    return 0;
+}
+
+static int bind_lrn_any(const struct call_request *request, struct call *call)
+{
+    const struct node *node = request->node;
+    const struct shape *y = &request->outputs[0].shape;
+    struct lrn_any_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->shape = (struct kernel_lrn_any){
+        .batch = y->dims[0],
+        .channels = y->dims[1],
+        .plane = elements_between(y, 2, y->rank),
+        .size = node_int(node, "size", 1),
+        .alpha = (double)node_float(node, "alpha", 0.0001f),
+        .beta = (double)node_float(node, "beta", 0.75f),
+        .bias = (double)node_float(node, "bias", 1.0f),
+    };
+    if (!call_dtype(request->outputs[0].dtype, &p->shape.dtype))
+        return call_refuse(request, -ENOTSUP, "no kernel for %s",
+                           dtype_name(request->outputs[0].dtype));
+    if (call_is_channels_last(request))
+        return call_refuse(request, -ENOTSUP, "no kernel for channels-last images");
+    p->fn = request->kernels->lrn.fn;
+    call->version = request->kernels->lrn.version;
+    call->run = run_lrn_any;
+    return 0;
+}
+
 int call_bind_lrn(const struct call_request *request, struct call *call)
 {
     const struct node *node = request->node;
@@ -49,6 +92,8 @@ int call_bind_lrn(const struct call_request *request, struct call *call)
 
     if (rc == 0 && size < 1)
         rc = call_refuse(request, -EINVAL, "size is %" PRId64, size);
+    if (rc == 0 && request->outputs[0].dtype != DTYPE_F32)
+        return bind_lrn_any(request, call);
     if (rc == 0)
         rc = call_require_f32(request, 0, 0);
     if (rc == 0)
@@ -128,24 +173,103 @@ static int run_batch_norm(const struct call *call)
     return 0;
 }
 
+struct batch_norm_any_params {
+    batch_norm_fn *fn;
+    bool is_training;
+    uint32_t outputs; /* of the node */
+    struct kernel_batch_norm shape;
+};
+
+static int run_batch_norm_any(const struct call *call)
+{
+    const struct batch_norm_any_params *p = call->params;
+    struct kernel_batch_norm_data data = {
+        .y = call->outputs[0],
+        .x = call->inputs[0],
+        .scale = call->inputs[1],
+        .bias = call->inputs[2],
+        .mean = call->inputs[3],
+        .variance = call->inputs[4],
+    };
+
+    /* An output that nobody reads has no memory; the statistics are made nevertheless. */
+    if (p->is_training) {
+        data.new_mean = call->outputs[1] ? call->outputs[1] : call->workspace;
+        data.new_variance =
+            call->outputs[2] ? call->outputs[2]
+                             : (double *)call->workspace + p->shape.channels * p->shape.plane_stats;
+    }
+    p->fn(&data, &p->shape);
+    return 0;
+}
+
+/* Other types than f32, mixed ones, training, and statistics for each place of a channel. */
+static int bind_batch_norm_any(const struct call_request *request, struct call *call)
+{
+    const struct node *node = request->node;
+    const struct shape *y = &request->outputs[0].shape;
+    struct batch_norm_any_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    if (call_is_channels_last(request))
+        return call_refuse(request, -ENOTSUP, "no kernel for channels-last images");
+    p = call->params;
+    p->shape = (struct kernel_batch_norm){
+        .batch = y->dims[0],
+        .channels = y->dims[1],
+        .plane = elements_between(y, 2, y->rank),
+        .plane_stats = 1,
+        .epsilon = (double)node_float(node, "epsilon", 1e-5f),
+        .momentum = (double)node_float(node, "momentum", 0.9f),
+    };
+    if (node_int(node, "spatial", 1) == 0)
+        p->shape.plane_stats = p->shape.plane;
+    if (!call_dtype(request->inputs[0].dtype, &p->shape.dtype) ||
+        !call_dtype(request->inputs[1].dtype, &p->shape.scale_dtype) ||
+        !call_dtype(request->inputs[3].dtype, &p->shape.stat_dtype))
+        return call_refuse(request, -ENOTSUP, "no kernel for %s",
+                           dtype_name(request->inputs[0].dtype));
+    p->is_training = node_int(node, "training_mode", 0) != 0;
+    if (p->is_training)
+        call->workspace_bytes =
+            (size_t)(p->shape.channels * p->shape.plane_stats) * 2 * sizeof(double);
+    p->outputs = node->output_count;
+    p->fn = request->kernels->batch_norm.fn;
+    call->version = request->kernels->batch_norm.version;
+    call->run = run_batch_norm_any;
+    return 0;
+}
+
+static bool is_plain(const struct call_request *request)
+{
+    bool is_plain = node_int(request->node, "training_mode", 0) == 0 &&
+                    node_int(request->node, "spatial", 1) == 1;
+
+    for (uint32_t i = 0; i < 5; i++)
+        is_plain = is_plain && request->inputs[i].dtype == DTYPE_F32;
+    return is_plain;
+}
+
 int call_bind_batch_norm(const struct call_request *request, struct call *call)
 {
     const struct node *node = request->node;
     const struct shape *y = &request->outputs[0].shape;
+    bool is_spatial = node_int(node, "spatial", 1) != 0;
     struct batch_norm_params *p;
-    int rc = require_same_shape(request, 2);
+    int rc;
 
-    if (rc == 0 && node_int(node, "training_mode", 0) != 0)
-        rc = call_refuse(request, -ENOTSUP, "no kernel for training_mode");
-    if (rc == 0 && node_int(node, "spatial", 1) != 1)
-        rc = call_refuse(request, -ENOTSUP, "no kernel for spatial 0");
+    if (!node->outputs[0])
+        return call_refuse(request, -EINVAL, "it has no output");
+    rc = require_same_shape(request, 2);
     for (uint32_t i = 1; rc == 0 && i < 5; i++)
-        if (!call_input(request, i) || request->inputs[i].shape.rank != 1 ||
-            request->inputs[i].shape.dims[0] != y->dims[1])
+        if (!call_input(request, i) || shape_elements(&request->inputs[i].shape) !=
+                                           elements_between(y, 1, is_spatial ? 2 : y->rank))
             rc =
                 call_refuse(request, -EINVAL, "input %" PRIu32 " has not one entry per channel", i);
-    if (rc == 0)
-        rc = call_require_f32(request, 0, 4);
+    if (rc == 0 && !is_plain(request))
+        return bind_batch_norm_any(request, call);
     if (rc == 0)
         rc = call_params(request, call, sizeof(*p));
     if (rc < 0)

@@ -6,9 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A list attribute with one entry per spatial axis (pads: two), or the fallback everywhere. */
-static int axis_ints(const struct call_request *request, const char *name, size_t count,
-                     int64_t lowest, int64_t fallback, int64_t *out)
+int call_axis_ints(const struct call_request *request, const char *name, size_t count,
+                   int64_t lowest, int64_t fallback, int64_t *out)
 {
     size_t given = 0;
     const int64_t *ints = node_ints(request->node, name, &given);
@@ -52,7 +51,7 @@ static int set_pads(const struct call_request *request, int rank, struct kernel_
         return 0;
     if (strcmp(mode, "NOTSET") != 0 && mode[0] != '\0')
         return call_refuse(request, -EINVAL, "auto_pad is \"%s\"", mode);
-    rc = axis_ints(request, "pads", 2 * (size_t)rank, 0, 0, pads);
+    rc = call_axis_ints(request, "pads", 2 * (size_t)rank, 0, 0, pads);
     for (int i = 0; rc == 0 && i < rank; i++) {
         window->pad_begin[first + i] = pads[i];
         window->pad_end[first + i] = pads[rank + i];
@@ -60,11 +59,13 @@ static int set_pads(const struct call_request *request, int rank, struct kernel_
     return rc;
 }
 
-/* x and y are [batch, channels, spatial...]; kernel has one entry per spatial axis. */
-static int make_window(const struct call_request *request, const int64_t *kernel,
-                       struct kernel_window *out)
+/* x and y are [batch, channels, spatial...]. */
+int call_window(const struct call_request *request, uint32_t x_index, const int64_t *kernel,
+                struct kernel_window *out)
 {
-    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    const struct tensor_view *output =
+        &request->outputs[request->node->outputs[0] || request->node->output_count < 2 ? 0 : 1];
+    const struct shape *x = &request->inputs[x_index].shape, *y = &output->shape;
     int rank = x->rank - 2, first = KERNEL_SPATIAL - rank;
     int64_t strides[KERNEL_SPATIAL], dilations[KERNEL_SPATIAL];
     struct kernel_window window;
@@ -72,9 +73,9 @@ static int make_window(const struct call_request *request, const int64_t *kernel
 
     if (rank < 1 || rank > KERNEL_SPATIAL || y->rank != x->rank)
         return call_refuse(request, -ENOTSUP, "no kernel for an input of rank %d", x->rank);
-    rc = axis_ints(request, "strides", (size_t)rank, 1, 1, strides);
+    rc = call_axis_ints(request, "strides", (size_t)rank, 1, 1, strides);
     if (rc == 0)
-        rc = axis_ints(request, "dilations", (size_t)rank, 1, 1, dilations);
+        rc = call_axis_ints(request, "dilations", (size_t)rank, 1, 1, dilations);
     if (rc < 0)
         return rc;
     for (int i = 0; i < KERNEL_SPATIAL; i++) {
@@ -120,7 +121,7 @@ int call_conv_shape(const struct call_request *request, struct kernel_conv *out_
     shape.channels = x->shape.dims[1];
     shape.filters = y->dims[1];
     shape.rank = x->shape.rank - 2;
-    rc = make_window(request, w->shape.dims + 2, &shape.window);
+    rc = call_window(request, 0, w->shape.dims + 2, &shape.window);
     if (rc == 0)
         *out_shape = shape;
     return rc;
@@ -148,6 +149,8 @@ int call_bind_conv(const struct call_request *request, struct call *call)
     struct kernel_conv shape;
     int rc = call_conv_shape(request, &shape);
 
+    if (rc == 0 && request->outputs[0].dtype != DTYPE_F32)
+        return call_bind_conv_any(request, call);
     if (rc == 0 && request->node->input_count > 0)
         rc = call_require_f32(request, 0, request->node->input_count - 1);
     if (rc == 0)
@@ -216,7 +219,7 @@ int call_pool_shape(const struct call_request *request, struct kernel_pool *out_
 {
     const char *op_type = request->node->op_type;
     const struct tensor_view *x = call_input(request, 0);
-    const struct shape *y = &request->outputs[0].shape;
+    const struct shape *y = &request->outputs[request->node->outputs[0] ? 0 : 1].shape;
     bool global = strncmp(op_type, "Global", 6) == 0;
     size_t given = 0;
     const int64_t *kernel = node_ints(request->node, "kernel_shape", &given);
@@ -237,7 +240,7 @@ int call_pool_shape(const struct call_request *request, struct kernel_pool *out_
     shape.channels = y->dims[1];
     shape.rank = x->shape.rank - 2;
     shape.count_pads = node_int(request->node, "count_include_pad", 0) != 0;
-    rc = make_window(request, kernel, &shape.window);
+    rc = call_window(request, 0, kernel, &shape.window);
     if (rc < 0)
         return rc;
     *out_shape = shape;
@@ -250,8 +253,12 @@ int call_bind_pool(const struct call_request *request, struct call *call)
     struct kernel_pool shape;
     bool is_max;
     struct pool_params *p;
-    int rc = call_pool_shape(request, &shape, &is_max);
+    int rc;
 
+    if (!request->node->outputs[0] || request->outputs[0].dtype != DTYPE_F32 ||
+        call_is_read(request->node, 1))
+        return call_bind_pool_any(request, call);
+    rc = call_pool_shape(request, &shape, &is_max);
     if (rc == 0)
         rc = call_require_f32(request, 0, 0);
     if (rc == 0)

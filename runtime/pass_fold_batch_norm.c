@@ -33,6 +33,7 @@ static bool find_pair(struct node *norm, struct pair *pair)
 
     if (strcmp(norm->op_type, "BatchNormalization") != 0 || norm->domain[0] != '\0' ||
         norm->fused.activation != ACTIVATION_NONE || conv == NULL ||
+        node_int(norm, "training_mode", 0) != 0 || node_int(norm, "spatial", 1) == 0 ||
         strcmp(conv->op_type, "Conv") != 0 || conv->domain[0] != '\0' || x->consumer_count != 1 ||
         x->is_output || conv->fused.activation != ACTIVATION_NONE ||
         conv->fused.residual_input >= 0)

@@ -92,6 +92,15 @@ int infer_float(struct infer *infer, uint32_t i)
     return 0;
 }
 
+int infer_byte(struct infer *infer, uint32_t i)
+{
+    enum dtype dtype = infer_dtype(infer, i);
+
+    if (dtype != DTYPE_I8 && dtype != DTYPE_U8)
+        return infer_unsupported(infer, "input %u is %s", i, dtype_name(dtype));
+    return 0;
+}
+
 int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_count)
 {
     const struct value *value = infer->node->inputs[i];

@@ -81,34 +81,47 @@ int shape_lrn(struct infer *infer)
     return rc < 0 ? rc : infer_same(infer);
 }
 
+/* Outputs beside the first: the statistics of training, since operator set 14. */
+static int batch_norm_statistics(struct infer *infer)
+{
+    bool is_training = node_int(infer->node, "training_mode", 0) != 0;
+    int rc = 0;
+
+    for (uint32_t i = 1; rc == 0 && i < infer->node->output_count; i++) {
+        const struct value *value = infer->node->outputs[i];
+
+        if (!is_training && value != NULL && (value->consumer_count > 0 || value->is_output))
+            return infer_unsupported(infer, "output %u exists in training mode only", i);
+        rc = infer_output(infer, i, infer_dtype(infer, 3), infer_shape(infer, 3));
+    }
+    return rc;
+}
+
 int shape_batch_norm(struct infer *infer)
 {
     const struct shape *x = infer_shape(infer, 0);
+    bool is_spatial = node_int(infer->node, "spatial", 1) != 0;
+    int64_t want;
     int rc = infer_float(infer, 0);
 
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 1, 2);
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 3, 4);
     if (rc < 0)
         return rc;
-    if (node_int(infer->node, "training_mode", 0) != 0)
-        return infer_unsupported(infer, "only inference is supported, not training mode");
-    if (node_int(infer->node, "spatial", 1) != 1)
-        return infer_unsupported(infer, "spatial = 0 is not supported");
     if (x->rank < 2)
         return infer_fail(infer, "its input has no channel dimension");
+    want = x->dims[1];
+    for (int i = 2; !is_spatial && i < x->rank; i++)
+        want *= x->dims[i];
     for (uint32_t i = 1; i < 5; i++) {
-        if (shape_elements(infer_shape(infer, i)) != x->dims[1])
+        if (shape_elements(infer_shape(infer, i)) != want)
             return infer_fail(infer, "input %u has %" PRId64 " elements for %" PRId64 " channels",
-                              i, shape_elements(infer_shape(infer, i)), x->dims[1]);
+                              i, shape_elements(infer_shape(infer, i)), want);
     }
-    for (uint32_t i = 1; i < infer->node->output_count; i++) {
-        const struct value *value = infer->node->outputs[i];
-
-        if (value != NULL && (value->consumer_count > 0 || value->is_output))
-            return infer_unsupported(infer, "output %u exists in training mode only", i);
-        rc = infer_output(infer, i, infer_dtype(infer, 0), infer_shape(infer, 1));
-        if (rc < 0)
-            return rc;
-    }
-    return infer_same(infer);
+    rc = batch_norm_statistics(infer);
+    return rc < 0 ? rc : infer_same(infer);
 }
 
 /* Before operator set 7 the second operand was put at an axis of the first (by default the last

@@ -44,7 +44,7 @@ static int check_arity(struct infer *infer, const struct shape_op *op)
         if (node->inputs[i] == NULL)
             return infer_fail(infer, "input %u is required and left out", i);
     }
-    if (node->output_count > op->outputs_max || node->outputs[0] == NULL)
+    if (node->output_count > op->outputs_max || (node->outputs[0] == NULL && op->outputs_max == 1))
         return infer_fail(infer, "it has %u outputs, which the operator does not allow",
                           node->output_count);
     return 0;

@@ -60,6 +60,9 @@ int infer_same_dtype(struct infer *infer, uint32_t i, uint32_t k);
 /** -ENOTSUP unless input i is a floating point tensor. */
 int infer_float(struct infer *infer, uint32_t i);
 
+/** -ENOTSUP unless input i is int8 or uint8. */
+int infer_byte(struct infer *infer, uint32_t i);
+
 /** The content of input i, whatever it is computed from; it stays in the value as `known`. -ENOTSUP
  *  when it depends on an input of the graph whose content was not given, or cannot be computed. */
 int infer_content(struct infer *infer, uint32_t i, const void **out_data);
@@ -88,7 +91,18 @@ int infer_axis(struct infer *infer, int64_t axis, int rank, int *out_axis);
 /** NumPy's rule: *to becomes the common shape of both. */
 int infer_broadcast(struct infer *infer, struct shape *to, const struct shape *with);
 
-/* The windows of Conv and of the pools. */
+/* The windows of convolutions and of pools. Kernels exist for up to three spatial dims. */
+
+enum { INFER_SPATIAL_MAX = 3 };
+
+/** A stride, a dilation, a pad: nothing meaningful is larger, and sums of them do not overflow. */
+#define INFER_WINDOW_MAX ((int64_t)1 << 40)
+
+/** The attribute's list into `to`, or `fallback` count times. -EINVAL where it has another length
+ * or a number that is not from `minimum` to INFER_WINDOW_MAX. */
+int infer_window_list(struct infer *infer, const char *name, int count, int64_t minimum,
+                      int64_t fallback, int64_t *to);
+
 struct window {
     int spatial; /* number of spatial dims */
     int64_t kernel[SHAPE_MAX_RANK];
@@ -119,5 +133,8 @@ shape_fn shape_gather_elements, shape_scatter_elements, shape_gather_nd, shape_s
 shape_fn shape_attention, shape_rotary;
 shape_fn shape_resize;
 shape_fn shape_quantize, shape_dequantize, shape_quantize_dynamic;
+shape_fn shape_conv_integer, shape_qlinear_conv, shape_conv_transpose, shape_lp_pool;
+shape_fn shape_matmul_integer, shape_qlinear_matmul, shape_einsum;
+shape_fn shape_recurrent, shape_grid_sample, shape_roi_align, shape_suppress;
 
 #endif

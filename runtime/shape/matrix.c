@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape inference: Gemm and MatMul. */
+/* Shape inference: matrix products. */
 #include <errno.h>
 #include <inttypes.h>
 
+#include "runtime/einsum.h"
 #include "runtime/shape/infer.h"
 
 int shape_gemm(struct infer *infer)
@@ -40,17 +41,15 @@ int shape_gemm(struct infer *infer)
 
 /* As numpy.matmul: a vector is a row on the left and a column on the right, and loses that
  * dimension again; leading dimensions are broadcast. */
-int shape_matmul(struct infer *infer)
+static int product_shape(struct infer *infer, uint32_t left, uint32_t right, struct shape *out)
 {
-    struct shape a = *infer_shape(infer, 0);
-    struct shape b = *infer_shape(infer, 1);
+    struct shape a = *infer_shape(infer, left);
+    struct shape b = *infer_shape(infer, right);
     bool row = a.rank == 1;
     bool column = b.rank == 1;
     int64_t m, n;
-    int rc = infer_same_dtype(infer, 0, 1);
+    int rc;
 
-    if (rc < 0)
-        return rc;
     if (a.rank == 0 || b.rank == 0)
         return infer_fail(infer, "an operand is a scalar");
     if (row)
@@ -71,5 +70,77 @@ int shape_matmul(struct infer *infer)
         a.dims[a.rank++] = m;
     if (!column)
         a.dims[a.rank++] = n;
-    return infer_output(infer, 0, infer_dtype(infer, 0), &a);
+    *out = a;
+    return 0;
+}
+
+int shape_matmul(struct infer *infer)
+{
+    struct shape out;
+    int rc = infer_same_dtype(infer, 0, 1);
+
+    if (rc == 0)
+        rc = product_shape(infer, 0, 1, &out);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+int shape_matmul_integer(struct infer *infer)
+{
+    struct shape out;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < 2; i++) {
+        rc = infer_byte(infer, i);
+        if (rc == 0)
+            rc = infer_same_dtype(infer, i, i + 2);
+    }
+    if (rc == 0)
+        rc = product_shape(infer, 0, 1, &out);
+    return rc < 0 ? rc : infer_output(infer, 0, DTYPE_I32, &out);
+}
+
+/* a, its scale and zero point, b, its scale and zero point, y's scale and zero point. */
+int shape_qlinear_matmul(struct infer *infer)
+{
+    struct shape out;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < 6; i += 3) {
+        rc = infer_byte(infer, i);
+        if (rc == 0)
+            rc = infer_same_dtype(infer, i, i + 2);
+    }
+    if (rc == 0)
+        rc = infer_byte(infer, 7);
+    if (rc == 0)
+        rc = product_shape(infer, 0, 3, &out);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 7), &out);
+}
+
+int shape_einsum(struct infer *infer)
+{
+    const struct shape *operands[KERNEL_EINSUM_OPERANDS];
+    uint32_t count = infer->node->input_count;
+    struct kernel_einsum einsum;
+    struct shape out = {.rank = 0};
+    const char *problem;
+    int rc = 0;
+
+    if (count > KERNEL_EINSUM_OPERANDS)
+        return infer_unsupported(infer, "it has more than %d operands", KERNEL_EINSUM_OPERANDS);
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        if (!infer_has(infer, i))
+            return infer_fail(infer, "input %u is left out", i);
+        operands[i] = infer_shape(infer, i);
+        rc = infer_same_dtype(infer, 0, i);
+    }
+    if (rc < 0)
+        return rc;
+    problem = einsum_parse(node_string(infer->node, "equation", ""), operands, (int)count, &einsum);
+    if (problem != NULL)
+        return infer_fail(infer, "attribute equation: %s", problem);
+    out.rank = einsum.kept;
+    for (int i = 0; i < einsum.kept; i++)
+        out.dims[i] = einsum.dims[i];
+    return infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }

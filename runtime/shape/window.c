@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape inference: Conv and the pools, which move a window over the spatial dims. */
+/* Shape inference: convolutions and pools, which move a window over the spatial dims. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "runtime/shape/infer.h"
 
-/* Kernels exist for up to three spatial dims. */
-enum { SPATIAL_MAX = 3 };
-
-/* A stride, a dilation, a pad: nothing meaningful is larger, and sums of them do not overflow. */
-#define WINDOW_MAX ((int64_t)1 << 40)
-
-/* The attribute's list into `to`, or `fallback` count times. */
-static int read_list(struct infer *infer, const char *name, int count, int64_t minimum,
-                     int64_t fallback, int64_t *to)
+int infer_window_list(struct infer *infer, const char *name, int count, int64_t minimum,
+                      int64_t fallback, int64_t *to)
 {
     size_t given;
     const int64_t *list = node_ints(infer->node, name, &given);
@@ -23,7 +16,7 @@ static int read_list(struct infer *infer, const char *name, int count, int64_t m
         return infer_fail(infer, "attribute %s has %zu entries instead of %d", name, given, count);
     for (int i = 0; i < count; i++) {
         to[i] = list != NULL ? list[i] : fallback;
-        if (to[i] < minimum || to[i] > WINDOW_MAX)
+        if (to[i] < minimum || to[i] > INFER_WINDOW_MAX)
             return infer_fail(infer, "attribute %s holds %" PRId64, name, to[i]);
     }
     return 0;
@@ -51,21 +44,21 @@ int infer_window(struct infer *infer, const struct shape *in, struct window *win
     const char *auto_pad = node_string(infer->node, "auto_pad", "NOTSET");
     int rc;
 
-    if (in->rank < 3 || in->rank - 2 > SPATIAL_MAX)
+    if (in->rank < 3 || in->rank - 2 > INFER_SPATIAL_MAX)
         return infer_unsupported(infer, "its input has %d dimensions; 3 to %d are supported",
-                                 in->rank, SPATIAL_MAX + 2);
+                                 in->rank, INFER_SPATIAL_MAX + 2);
     window->spatial = in->rank - 2;
     for (int i = 0; i < window->spatial; i++) {
-        if (window->kernel[i] < 1 || window->kernel[i] > WINDOW_MAX)
+        if (window->kernel[i] < 1 || window->kernel[i] > INFER_WINDOW_MAX)
             return infer_fail(infer, "its kernel has the size %" PRId64, window->kernel[i]);
     }
-    rc = read_list(infer, "strides", window->spatial, 1, 1, window->strides);
+    rc = infer_window_list(infer, "strides", window->spatial, 1, 1, window->strides);
     if (rc == 0)
-        rc = read_list(infer, "dilations", window->spatial, 1, 1, window->dilations);
+        rc = infer_window_list(infer, "dilations", window->spatial, 1, 1, window->dilations);
     if (rc == 0)
-        rc = read_list(infer, "pads", 2 * window->spatial, 0, 0, window->pads);
+        rc = infer_window_list(infer, "pads", 2 * window->spatial, 0, 0, window->pads);
     for (int i = 0; rc == 0 && i < window->spatial; i++) {
-        if (window->kernel[i] > WINDOW_MAX / window->dilations[i])
+        if (window->kernel[i] > INFER_WINDOW_MAX / window->dilations[i])
             return infer_fail(infer, "its dilated kernel is too large");
         if (strcmp(auto_pad, "SAME_UPPER") == 0 || strcmp(auto_pad, "SAME_LOWER") == 0)
             pad_same(window, i, in->dims[2 + i], strcmp(auto_pad, "SAME_UPPER") == 0);
@@ -95,21 +88,10 @@ int infer_window_output(struct infer *infer, const struct window *window, int i,
     return 0;
 }
 
-int shape_conv(struct infer *infer)
+static int check_groups(struct infer *infer, const struct shape *x, const struct shape *w)
 {
-    const struct shape *x = infer_shape(infer, 0);
-    const struct shape *w = infer_shape(infer, 1);
     int64_t group = node_int(infer->node, "group", 1);
-    struct window window = {0};
-    struct shape out = *x;
-    size_t given;
-    const int64_t *kernel = node_ints(infer->node, "kernel_shape", &given);
-    int rc = infer_float(infer, 0);
 
-    for (uint32_t i = 1; rc == 0 && i < 3; i++)
-        rc = infer_same_dtype(infer, 0, i);
-    if (rc < 0)
-        return rc;
     if (w->rank != x->rank || x->rank < 3)
         return infer_fail(infer, "its input has %d dimensions and its weights %d", x->rank,
                           w->rank);
@@ -119,19 +101,92 @@ int shape_conv(struct infer *infer)
                           "weights for %" PRId64 " channels in each of %" PRId64
                           " groups do not fit an input with %" PRId64 " channels",
                           w->dims[1], group, x->dims[1]);
+    return 0;
+}
+
+/* The shape of a convolution of input x with the weights in input w. */
+static int conv_shape(struct infer *infer, uint32_t x_index, uint32_t w_index, struct shape *out)
+{
+    const struct shape *x = infer_shape(infer, x_index);
+    const struct shape *w = infer_shape(infer, w_index);
+    struct window window = {0};
+    size_t given;
+    const int64_t *kernel = node_ints(infer->node, "kernel_shape", &given);
+    int rc = check_groups(infer, x, w);
+
+    if (rc < 0)
+        return rc;
     for (int i = 0; i < x->rank - 2; i++) {
         window.kernel[i] = w->dims[2 + i];
         if (kernel != NULL && (given != (size_t)x->rank - 2 || kernel[i] != window.kernel[i]))
             return infer_fail(infer, "attribute kernel_shape contradicts the weights");
     }
-    if (infer_has(infer, 2) &&
-        (infer_shape(infer, 2)->rank != 1 || infer_shape(infer, 2)->dims[0] != w->dims[0]))
-        return infer_fail(infer, "its bias does not have %" PRId64 " elements", w->dims[0]);
+    *out = *x;
+    out->dims[1] = w->dims[0];
     rc = infer_window(infer, x, &window);
-    out.dims[1] = w->dims[0];
     for (int i = 0; rc == 0 && i < window.spatial; i++)
-        rc = infer_window_output(infer, &window, i, x->dims[2 + i], false, &out.dims[2 + i]);
+        rc = infer_window_output(infer, &window, i, x->dims[2 + i], false, &out->dims[2 + i]);
+    return rc;
+}
+
+static int check_bias(struct infer *infer, uint32_t i, int64_t filters)
+{
+    if (infer_has(infer, i) &&
+        (infer_shape(infer, i)->rank != 1 || infer_shape(infer, i)->dims[0] != filters))
+        return infer_fail(infer, "its bias does not have %" PRId64 " elements", filters);
+    return 0;
+}
+
+int shape_conv(struct infer *infer)
+{
+    struct shape out;
+    int rc = infer_float(infer, 0);
+
+    for (uint32_t i = 1; rc == 0 && i < 3; i++)
+        rc = infer_same_dtype(infer, 0, i);
+    if (rc == 0)
+        rc = conv_shape(infer, 0, 1, &out);
+    if (rc == 0)
+        rc = check_bias(infer, 2, out.dims[1]);
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+int shape_conv_integer(struct infer *infer)
+{
+    struct shape out;
+    int rc = infer_byte(infer, 0);
+
+    if (rc == 0)
+        rc = infer_byte(infer, 1);
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 0, 2);
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 1, 3);
+    if (rc == 0)
+        rc = conv_shape(infer, 0, 1, &out);
+    return rc < 0 ? rc : infer_output(infer, 0, DTYPE_I32, &out);
+}
+
+/* x, its scale and zero point, w, its scale and zero point, y's scale and zero point, bias. */
+int shape_qlinear_conv(struct infer *infer)
+{
+    struct shape out;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < 6; i += 3) {
+        rc = infer_byte(infer, i);
+        if (rc == 0)
+            rc = infer_same_dtype(infer, i, i + 2);
+    }
+    if (rc == 0)
+        rc = infer_byte(infer, 7);
+    if (rc == 0)
+        rc = conv_shape(infer, 0, 3, &out);
+    if (rc == 0)
+        rc = check_bias(infer, 8, out.dims[1]);
+    if (rc == 0 && infer_has(infer, 8) && infer_dtype(infer, 8) != DTYPE_I32)
+        rc = infer_fail(infer, "its bias is %s, not int32", dtype_name(infer_dtype(infer, 8)));
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 7), &out);
 }
 
 static int pool_shape(struct infer *infer, struct shape *out)
@@ -172,6 +227,15 @@ int shape_average_pool(struct infer *infer)
     if (rc == 0)
         rc = pool_shape(infer, &out);
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+int shape_lp_pool(struct infer *infer)
+{
+    int64_t p = node_int(infer->node, "p", 2);
+
+    if (infer->opset < 2)
+        return infer_unsupported(infer, "its form of operator set 1 is not supported");
+    return p < 1 ? infer_fail(infer, "attribute p is %" PRId64, p) : shape_average_pool(infer);
 }
 
 int shape_global_pool(struct infer *infer)

@@ -106,12 +106,33 @@ struct value *build_value(struct graph *graph, const char *text)
     return value;
 }
 
+/* "['a','b']", "[0.5,1.0]" or "[1,2]", from behind the bracket on. */
+static void read_list(struct node *node, const char *name, char *text)
+{
+    const char *strings[16];
+    const char *rest = text;
+    float floats[16];
+    int64_t ints[64];
+    size_t count = 0;
+
+    if (*text == '\'') {
+        for (char *part = strtok(text, "',]"); part != NULL; part = strtok(NULL, "',]"))
+            strings[count++] = part;
+        CHECK_OK(node_set_strings(node, name, strings, count));
+    } else if (strchr(text, '.') != NULL) {
+        for (char *part = strtok(text, ",]"); part != NULL; part = strtok(NULL, ",]"))
+            floats[count++] = strtof(part, NULL);
+        CHECK_OK(node_set_floats(node, name, floats, count));
+    } else {
+        CHECK_OK(node_set_ints(node, name, ints, (size_t)read_ints(&rest, ints, 64)));
+    }
+}
+
 /* One "name=value" word. */
 static void read_attribute(struct node *node, char *word)
 {
     char *equals = strchr(word, '=');
     const char *value;
-    int64_t ints[64];
 
     assert_non_null(equals);
     *equals = '\0';
@@ -119,8 +140,7 @@ static void read_attribute(struct node *node, char *word)
     if (*value == '\'') {
         CHECK_OK(node_set_string(node, word, value + 1, strlen(value) - 2));
     } else if (*value == '[') {
-        value++;
-        CHECK_OK(node_set_ints(node, word, ints, (size_t)read_ints(&value, ints, 64)));
+        read_list(node, word, equals + 2);
     } else if (strpbrk(value, ".e") != NULL) {
         CHECK_OK(node_set_float(node, word, strtof(value, NULL)));
     } else {

@@ -8,8 +8,8 @@
  *
  * An input is a name that exists, or is made on the spot: "x:f32 1,3" is a graph input, "s:f32" a
  * scalar one; "k:i64=2,3" a constant vector, "k:i64 2,2=1,2,3,4" a constant of that shape, "a:f32
- * =1.5" a constant scalar; "-" is left out. Attributes: "axis=1 pads=[1,2] mode='edge' alpha=0.5".
- * Everything fails the test on a mistake.
+ * =1.5" a constant scalar; "-" is left out. Attributes: "axis=1 pads=[1,2] mode='edge' alpha=0.5
+ * a=[0.5] b=['x','y']". Everything fails the test on a mistake.
  */
 #ifndef OPTRACE_TESTS_SUPPORT_GRAPH_BUILD_H
 #define OPTRACE_TESTS_SUPPORT_GRAPH_BUILD_H

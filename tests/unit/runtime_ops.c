@@ -4,59 +4,8 @@
 #include "tests/support/check.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "runtime/element.h"
-#include "runtime/eval.h"
-#include "runtime/shape/shape.h"
-#include "tests/support/graph_build.h"
-
-/* One node of one operator set. Inputs are constants; text as build_node() takes it. */
-struct example {
-    const char *op_type;
-    int64_t opset;
-    const char *inputs, *attributes;
-    const char *type; /* of the result, as build_type_text() */
-    double want[8];   /* its first elements */
-    uint32_t output;  /* which of its results; those before it are made too */
-};
-
-static void check_values(const struct example *e, const struct value *value)
-{
-    int64_t count = shape_elements(&value->shape);
-
-    for (int64_t i = 0; i < count && i < 8; i++) {
-        double got = (double)element_get(value->known, value->dtype, i), want = e->want[i];
-        double room = value->dtype == DTYPE_F16 ? 2e-3 : 2e-6;
-
-        if (isnan(want) ? !isnan(got)
-                        : !(fabs(got - want) <= room * (1 + fabs(want))) && got != want)
-            fail_msg("%s (opset %d) %s: element %d is %.9g, not %.9g", e->op_type, (int)e->opset,
-                     e->inputs, (int)i, got, want);
-    }
-}
-
-static void check_example(const struct example *e)
-{
-    static const char *const names[] = {"y0", "y0;y1", "y0;y1;y2"};
-    struct graph *graph = build_graph(e->opset);
-    struct diag diag = {0};
-    char name[] = "y0", text[100];
-    const struct value *value;
-
-    name[1] = (char)('0' + e->output);
-    build_node(graph, e->op_type, e->inputs, e->attributes, names[e->output]);
-    build_output(graph, name);
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s: %s", e->op_type, diag.text);
-    value = graph_find_value(graph, name);
-    if (strcmp(build_type_text(value, text), e->type) != 0)
-        fail_msg("%s %s gives %s, not %s", e->op_type, e->inputs, text, e->type);
-    assert_non_null(value->known);
-    check_values(e, value);
-    graph_destroy(&graph);
-}
+#include "tests/support/example.h"
 
 static const struct example elementwise[] = {
     {"Abs", 13, "x:i8=-128,-3,0,7", "", "i8 4", {-128, 3, 0, 7}, 0},
@@ -414,25 +363,13 @@ static const struct example quantize[] = {
     {"DynamicQuantizeLinear", 11, "x:f32=0,2,-3,-2.5,1.34,0.5", "", "u8", {153}, 2},
 };
 
-static void check_all(const struct example *examples, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        check_example(&examples[i]);
-}
-
-#define GROUP(name)                                                                                \
-    static void name##_operators(void **state)                                                     \
-    {                                                                                              \
-        check_all(name, sizeof(name) / sizeof(name[0]));                                           \
-    }
-
-GROUP(attention)
-GROUP(elementwise)
-GROUP(index_examples)
-GROUP(make)
-GROUP(quantize)
-GROUP(reduce)
-GROUP(resize)
+EXAMPLES(attention)
+EXAMPLES(elementwise)
+EXAMPLES(index_examples)
+EXAMPLES(make)
+EXAMPLES(quantize)
+EXAMPLES(reduce)
+EXAMPLES(resize)
 
 int main(void)
 {
