@@ -272,14 +272,35 @@ static const char *find_useless(const struct analyze_options *options,
     return NULL;
 }
 
+size_t analyze_options_modes(const struct analyze_options *options,
+                             const char *out_names[ANALYZE_MODES_MAX])
+{
+    const struct {
+        const char *name;
+        bool given;
+    } modes[] = {
+        {"list", options->list},
+        {"sql", options->sql != NULL},
+        {"report", options->report != NULL},
+    };
+    size_t count = 0;
+
+    _Static_assert(sizeof(modes) / sizeof(modes[0]) <= ANALYZE_MODES_MAX, "room for all");
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (modes[i].given)
+            out_names[count++] = modes[i].name;
+    }
+    return count;
+}
+
 /* What is given beside an import, which reports nothing. */
 static int check_import(const struct analyze_options *options, int file_count, struct diag *diag)
 {
     static const struct report_kind nothing = {.takes_no_session = true};
-    const char *useless = find_useless(options, &nothing);
+    const char *useless = find_useless(options, &nothing), *modes[ANALYZE_MODES_MAX];
 
-    if (options->sql || options->list || options->report)
-        useless = options->sql ? "sql" : options->list ? "list" : "report";
+    if (analyze_options_modes(options, modes))
+        useless = modes[0];
     if (useless)
         return diag_set(diag, -EINVAL, "--%s has no effect on --import", useless);
     if (!options->into || !file_count)
@@ -290,16 +311,11 @@ static int check_import(const struct analyze_options *options, int file_count, s
 
 static int check_report(const struct analyze_options *options, struct diag *diag)
 {
-    const char *useless, *modes[] = {options->list ? "list" : NULL, options->sql ? "sql" : NULL,
-                                     options->report ? "report" : NULL};
+    const char *useless, *modes[ANALYZE_MODES_MAX];
     const struct report_kind *kind;
-    const char *mode = NULL;
 
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        if (mode && modes[i])
-            return diag_set(diag, -EINVAL, "--%s has no effect on --%s", mode, modes[i]);
-        mode = mode ? mode : modes[i];
-    }
+    if (analyze_options_modes(options, modes) > 1)
+        return diag_set(diag, -EINVAL, "--%s has no effect on --%s", modes[0], modes[1]);
     kind = report_kind_of(options, diag);
     if (!kind)
         return -EINVAL;

@@ -9,7 +9,8 @@
 #include "base/options.h"
 
 enum { ANALYZE_FILES_MAX = 256 }; /* on one command line */
-enum { CHOICE_NONE = -1 };        /* of an option that was not given and has no default */
+enum { ANALYZE_MODES_MAX = 16 };
+enum { CHOICE_NONE = -1 }; /* of an option that was not given and has no default */
 
 #define TOP_OF_REPORT INT64_MIN /* --top was not given: the report knows */
 
@@ -56,6 +57,11 @@ extern const struct option_command analyze_command;
  *  another option is refused. */
 int analyze_options_check(const struct analyze_options *options, const char *const *files,
                           int file_count, struct diag *diag);
+
+/** The options given that choose what is reported, without dashes: "list", ..., "report" last.
+ *  Returns how many; more than one is refused. */
+size_t analyze_options_modes(const struct analyze_options *options,
+                             const char *out_names[ANALYZE_MODES_MAX]);
 
 /** The defaults. */
 struct analyze_options analyze_options_default(void);

@@ -28,11 +28,11 @@ static const struct report_kind *find_mode(const char *mode)
 
 const struct report_kind *report_kind_of(const struct analyze_options *options, struct diag *diag)
 {
-    const char *names[NAMES_MAX], *nearest;
+    const char *names[NAMES_MAX], *modes[ANALYZE_MODES_MAX], *nearest;
     size_t count = 0;
 
-    if (options->list || options->sql)
-        return find_mode(options->list ? "list" : "sql");
+    if (analyze_options_modes(options, modes) && strcmp(modes[0], "report") != 0)
+        return find_mode(modes[0]);
     if (!options->report)
         return report_kinds[0];
     for (size_t i = 0; report_kinds[i]; i++) {
