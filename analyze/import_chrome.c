@@ -63,7 +63,9 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
     if (kind == KIND_COPY && !json_whole(event->arg[ARG_BYTES], &span.bytes))
         span.bytes = STORE_NULL;
     if (kind == KIND_LABEL && chrome_is_step(event) && span.dur_ns != STORE_NULL)
-        rc = importer_run(&chrome->importer, lane, start_ns, start_ns + span.dur_ns, diag);
+        rc = importer_run(&chrome->importer,
+                          &(struct importer_run){start_ns, start_ns + span.dur_ns, lane, false},
+                          diag);
     return rc < 0 ? rc : importer_span(&chrome->importer, &span, diag);
 }
 

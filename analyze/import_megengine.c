@@ -1,374 +1,219 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MegEngine's profile JSON into the tables of a store. */
+/* MegEngine's profile JSON: which entry goes where, and the session. */
 #include "analyze/import_megengine.h"
 
 #include <errno.h>
-#include <math.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/dtype.h"
 #include "analyze/import_megengine_private.h"
-#include "base/json.h"
+#include "analyze/recognise.h"
 
-/* --- Finding things. --- */
+/* What is gone through entry by entry; the graph may stand beside or inside of the profiler. */
+static const char *const parts[] = {"graph_exec",
+                                    "graph_exec.operator",
+                                    "graph_exec.var",
+                                    "graph_exec.mem_chunk",
+                                    "graph_exec.comp_seq[]",
+                                    "profiler",
+                                    "profiler.device",
+                                    "profiler.host",
+                                    "profiler.opr_footprint",
+                                    "profiler.graph_exec",
+                                    "profiler.graph_exec.operator",
+                                    "profiler.graph_exec.var",
+                                    "profiler.graph_exec.mem_chunk",
+                                    "profiler.graph_exec.comp_seq[]",
+                                    NULL};
 
-static const cJSON *member(const cJSON *object, const char *name)
+int megengine_no_memory(struct diag *diag)
 {
-    return cJSON_GetObjectItemCaseSensitive(object, name);
+    return diag_set(diag, -ENOMEM, "no memory for the profile");
 }
 
-static const cJSON *find_graph(const cJSON *root)
+int megengine_bad(struct megengine *megengine, uint64_t offset, struct diag *diag,
+                  const char *format, ...)
 {
-    const cJSON *graph = member(root, "graph_exec");
+    char text[300];
+    va_list arguments;
 
-    return graph ? graph : member(member(root, "profiler"), "graph_exec");
+    megengine->bad_count++;
+    if (megengine->is_lenient)
+        return 0;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    return json_stream_fault(megengine->stream, offset, text, diag);
 }
 
-bool import_megengine_recognises(const cJSON *root)
+bool megengine_is_id(struct json_slice value)
 {
-    const cJSON *profiler = member(root, "profiler");
-
-    return cJSON_IsObject(profiler) && (member(profiler, "device") || member(profiler, "host")) &&
-           cJSON_IsObject(find_graph(root));
+    return value.kind == JSON_STRING || value.kind == JSON_NUMBER;
 }
 
-static int compare_ids(const void *a, const void *b)
+int megengine_op_place(struct megengine *megengine, struct json_slice id, uint32_t *out_op,
+                       struct diag *diag)
 {
-    return strcmp(((const struct by_id *)a)->id, ((const struct by_id *)b)->id);
-}
+    struct megengine_op op = {.footprint = SPOOL_NONE};
 
-static int index_members(const cJSON *object, const char *what, struct by_id_array *out,
-                         struct diag *diag)
-{
-    const cJSON *item;
-    int64_t number = 0;
-
-    if (object && !cJSON_IsObject(object))
-        return diag_set(diag, -EUCLEAN, "%s is not an object", what);
-    cJSON_ArrayForEach(item, object)
-    {
-        struct by_id entry = {.id = item->string, .item = item, .number = ++number};
-
-        if (!cJSON_IsObject(item))
-            return diag_set(diag, -EUCLEAN, "%s.%.40s is not an object", what, item->string);
-        if (array_push(out, entry) < 0)
-            return diag_set(diag, -ENOMEM, "no memory for %s", what);
-    }
-    if (out->count)
-        qsort(out->items, out->count, sizeof(*out->items), compare_ids);
-    for (size_t i = 1; i < out->count; i++) {
-        if (strcmp(out->items[i].id, out->items[i - 1].id) == 0)
-            return diag_set(diag, -EUCLEAN, "%s has \"%.40s\" twice", what, out->items[i].id);
-    }
+    if (text_ids_place(&megengine->op_ids, id.text, id.length, out_op) < 0 ||
+        (*out_op == megengine->ops.count && array_push(&megengine->ops, op) < 0))
+        return megengine_no_memory(diag);
     return 0;
 }
 
-static const struct by_id *find_id(const struct by_id_array *list, const char *id)
-{
-    struct by_id key = {.id = id};
+/* --- Entries. --- */
 
-    return list->count ? bsearch(&key, list->items, list->count, sizeof(key), compare_ids) : NULL;
+static int read_host(struct megengine *megengine, const struct json_item *item, struct diag *diag)
+{
+    return megengine_read_spans(megengine, item, false, diag);
 }
 
-/* Ids are decimal strings; older writers also used bare numbers for references. */
-static const struct by_id *find_reference(const struct by_id_array *list, const cJSON *reference)
+static int read_device(struct megengine *megengine, const struct json_item *item, struct diag *diag)
 {
-    char text[32];
-
-    if (cJSON_IsString(reference))
-        return find_id(list, reference->valuestring);
-    if (!cJSON_IsNumber(reference))
-        return NULL;
-    snprintf(text, sizeof(text), "%.0f", reference->valuedouble);
-    return find_id(list, text);
+    return megengine_read_spans(megengine, item, true, diag);
 }
 
-static const char *text_of(const cJSON *object, const char *name)
+/* A part that was to be gone through came as one piece: it is something else. */
+static int check_part(struct megengine *megengine, const struct json_item *item, struct diag *diag)
 {
-    return cJSON_GetStringValue(member(object, name));
-}
+    char part[100];
 
-/* A whole number that is not negative, or STORE_NULL. */
-static int64_t count_of(const cJSON *object, const char *name)
-{
-    const cJSON *item = member(object, name);
+    snprintf(part, sizeof(part), "%s%s%s", item->path, *item->path ? "." : "", item->key);
+    for (size_t i = 0; parts[i]; i++) {
+        size_t length = strcspn(parts[i], "[");
 
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 9e18))
-        return STORE_NULL;
-    return (int64_t)item->valuedouble;
-}
-
-/* --- Values as the store writes them. --- */
-
-static const char *dtype_of(const cJSON *variable)
-{
-    return dtype_short(text_of(member(member(variable, "mem_plan"), "layout"), "dtype"));
-}
-
-/* ["f32",null,...] for a list of variable ids; NULL where the list is none. The caller frees it. */
-static char *dtypes_text(const struct import *import, const cJSON *ids)
-{
-    struct json_writer json;
-    const cJSON *id;
-    char *text = NULL;
-
-    if (!cJSON_IsArray(ids))
-        return NULL;
-    json_init_memory(&json);
-    json_begin_array(&json);
-    cJSON_ArrayForEach(id, ids)
-    {
-        const struct by_id *variable = find_reference(&import->variables, id);
-
-        json_string(&json, variable ? dtype_of(variable->item) : NULL);
+        if (strlen(part) == length && memcmp(part, parts[i], length) == 0)
+            return megengine_bad(megengine, item->offset, diag, "%s is not an %s", part,
+                                 parts[i][length] ? "array" : "object");
     }
-    json_end_array(&json);
-    if (json_finish(&json) == 0)
-        text = json_take(&json, NULL);
-    json_deinit(&json);
-    if (text)
-        text[strcspn(text, "\n")] = '\0';
-    return text;
+    return 0; /* opr_internal_pf, and what others add */
 }
 
-/* The JSON text of an item, or NULL where it is not of that kind. */
-static char *list_text(const cJSON *item)
+struct section {
+    const char *path;
+    int (*read)(struct megengine *megengine, const struct json_item *item, struct diag *diag);
+};
+
+static const struct section sections[] = {
+    {"graph_exec.operator", megengine_read_operator},
+    {"graph_exec.var", megengine_read_variable},
+    {"graph_exec.mem_chunk", megengine_read_chunk},
+    {"graph_exec.comp_seq", megengine_read_sequence},
+    {"profiler.host", read_host},
+    {"profiler.device", read_device},
+    {"profiler.opr_footprint", megengine_read_footprint},
+};
+
+static int add_item(void *context, const struct json_item *item, struct diag *diag)
 {
-    return cJSON_IsArray(item) ? cJSON_PrintUnformatted(item) : NULL;
-}
+    struct megengine *megengine = context;
+    const char *path = item->path;
 
-/* The operator's parameters, and with them the strides of inputs that are not contiguous. */
-static char *params_text(const cJSON *footprint)
-{
-    const cJSON *param = member(footprint, "param"), *layouts = member(footprint, "in_layouts");
-    cJSON *params = cJSON_IsObject(param) ? cJSON_Duplicate(param, true) : cJSON_CreateObject();
-    cJSON *strides = cJSON_IsArray(layouts) ? cJSON_Duplicate(layouts, true) : NULL;
-    char *text = NULL;
-
-    if (strides && !cJSON_AddItemToObject(params, "input_strides", strides))
-        cJSON_Delete(strides);
-    if (params && params->child)
-        text = cJSON_PrintUnformatted(params);
-    cJSON_Delete(params);
-    return text;
-}
-
-static int put_op(struct import *import, const struct by_id *op, int64_t place, struct diag *diag)
-{
-    const struct by_id *footprint = find_id(&import->footprints, op->id);
-    const cJSON *costs = footprint ? footprint->item : NULL;
-    char *in_shapes = list_text(member(costs, "in_shapes"));
-    char *out_shapes = list_text(member(costs, "out_shapes"));
-    char *in_dtypes = dtypes_text(import, member(op->item, "input"));
-    char *out_dtypes = dtypes_text(import, member(op->item, "output"));
-    char *params = params_text(costs);
-    char *origin = list_text(member(member(op->item, "extra"), "origins")); /* load_and_run's */
-    const char *name = text_of(op->item, "name"), *type = text_of(op->item, "type");
-    struct store_op row = {
-        .op_id = import->first.op_id + op->number,
-        .session_id = import->session_id,
-        .client_op = place,
-        .model_id = STORE_NULL,
-        .name = name ? name : op->id,
-        .type = type ? type : "unknown",
-        .node_id = op->id,
-        .input_shapes = in_shapes,
-        .input_dtypes = in_dtypes,
-        .output_shapes = out_shapes,
-        .output_dtypes = out_dtypes,
-        .params = params,
-        .computation_flop = count_of(costs, "computation"),
-        .memory_bytes = count_of(costs, "memory"),
-        .workspace_bytes = STORE_NULL,
-        .origin = origin,
-    };
-    int rc = store_put_op(import->store, &row, diag);
-
-    cJSON_free(in_shapes);
-    cJSON_free(out_shapes);
-    cJSON_free(params);
-    cJSON_free(origin);
-    free(in_dtypes);
-    free(out_dtypes);
-    return rc;
-}
-
-/* The client's number of an op is its place in the order of execution; ops that are not executed
- * come after. */
-static int put_ops(struct import *import, struct diag *diag)
-{
-    const cJSON *sequence = member(import->graph, "comp_seq"), *id;
-    int64_t place = 0;
-    int rc = 0;
-
-    cJSON_ArrayForEach(id, sequence)
-    {
-        struct by_id *op = (struct by_id *)find_reference(&import->ops, id);
-
-        if (op && !op->is_put && rc == 0) {
-            op->is_put = true;
-            rc = put_op(import, op, ++place, diag);
-        }
+    if (!item->key)
+        return json_stream_damage(megengine->stream, item->offset, "a profile is no array", diag);
+    if (strncmp(path, "profiler.graph_exec", 19) == 0)
+        path += 9;
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        if (strcmp(path, sections[i].path) == 0)
+            return sections[i].read(megengine, item, diag);
     }
-    for (size_t i = 0; i < import->ops.count && rc == 0; i++) {
-        if (!import->ops.items[i].is_put)
-            rc = put_op(import, &import->ops.items[i], ++place, diag);
-    }
-    return rc;
-}
-
-/* --- Memory. --- */
-
-static int put_chunks(struct import *import, struct diag *diag)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < import->chunks.count && rc == 0; i++) {
-        const struct by_id *chunk = &import->chunks.items[i];
-        const struct by_id *owner =
-            find_reference(&import->variables, member(chunk->item, "owner_var"));
-        struct store_mem_chunk row = {
-            .mem_chunk_id = import->first.mem_chunk_id + chunk->number,
-            .session_id = import->session_id,
-            .client_chunk = chunk->id,
-            .size_bytes = count_of(chunk->item, "size"),
-            .owner = owner ? text_of(owner->item, "name") : NULL,
-        };
-
-        rc = store_put_mem_chunk(import->store, &row, diag);
-    }
-    return rc;
-}
-
-/* Which op makes each variable: noted while going through the ops once. */
-static int note_producers(struct import *import, struct diag *diag)
-{
-    for (size_t i = 0; i < import->ops.count; i++) {
-        const struct by_id *op = &import->ops.items[i];
-        const cJSON *id;
-
-        cJSON_ArrayForEach(id, member(op->item, "output"))
-        {
-            struct by_id *variable = (struct by_id *)find_reference(&import->variables, id);
-
-            if (variable)
-                variable->producer = import->first.op_id + op->number;
-        }
-    }
-    return 0;
-}
-
-static int put_variables(struct import *import, struct diag *diag)
-{
-    int rc = note_producers(import, diag);
-
-    for (size_t i = 0; i < import->variables.count && rc == 0; i++) {
-        const struct by_id *variable = &import->variables.items[i];
-        const cJSON *plan = member(variable->item, "mem_plan");
-        const struct by_id *chunk = find_reference(&import->chunks, member(plan, "mem_chunk_id"));
-        char *shape = list_text(member(member(plan, "layout"), "shape"));
-        struct store_variable row = {
-            .variable_id = import->first.variable_id + variable->number,
-            .session_id = import->session_id,
-            .client_var = variable->id,
-            .name = text_of(variable->item, "name"),
-            .dtype = dtype_of(variable->item),
-            .shape = shape,
-            .producer_op = variable->producer ? variable->producer : STORE_NULL,
-            .mem_chunk_id = chunk ? import->first.mem_chunk_id + chunk->number : STORE_NULL,
-            .offset_bytes = count_of(plan, "offset_byte"),
-        };
-
-        rc = store_put_variable(import->store, &row, diag);
-        cJSON_free(shape);
-    }
-    return rc;
+    return check_part(megengine, item, diag);
 }
 
 /* --- All of it. --- */
 
-static int index_document(struct import *import, const cJSON *root, struct diag *diag)
+/* What a document lacks that is known to be MegEngine's, or of one of its kind; NULL: nothing. */
+static const char *find_lack(const struct megengine *megengine)
 {
-    const cJSON *profiler = member(root, "profiler");
-    int rc;
+    const struct json_stream *stream = megengine->stream;
+    bool has_graph = json_stream_has_part(stream, "graph_exec") ||
+                     json_stream_has_part(stream, "profiler.graph_exec");
 
-    import->graph = find_graph(root);
-    import->host = member(profiler, "host");
-    import->device = member(profiler, "device");
-    rc =
-        index_members(member(import->graph, "operator"), "graph_exec.operator", &import->ops, diag);
-    if (rc == 0)
-        rc =
-            index_members(member(import->graph, "var"), "graph_exec.var", &import->variables, diag);
-    if (rc == 0)
-        rc = index_members(member(import->graph, "mem_chunk"), "graph_exec.mem_chunk",
-                           &import->chunks, diag);
-    if (rc == 0)
-        rc = index_members(member(profiler, "opr_footprint"), "profiler.opr_footprint",
-                           &import->footprints, diag);
-    return rc;
+    if (!json_stream_has_part(stream, "profiler"))
+        return has_graph
+                   ? "has \"graph_exec\" but no \"profiler\", so it is a MegEngine graph without "
+                     "times"
+                   : "is JSON, but no profile that is known here";
+    if (!has_graph || (!json_stream_has_part(stream, "profiler.device") &&
+                       !json_stream_has_part(stream, "profiler.host")))
+        return "has \"profiler\" but no \"graph_exec\" or neither \"device\" nor \"host\" in it, "
+               "so "
+               "it is no whole profile of MegEngine";
+    return NULL;
 }
 
-const struct by_id *import_find_op(const struct import *import, const char *id)
+/* A profile is written at once, so one that was never closed lacks something. */
+static int check_whole(struct megengine *megengine, const char *name, struct import_loop *loop,
+                       struct diag *diag)
 {
-    return find_id(&import->ops, id);
+    const char *lack = find_lack(megengine);
+
+    if (lack)
+        return diag_set(diag, -EUCLEAN, "%s %s: %s", name, lack, source_supported);
+    if (json_stream_is_unclosed(megengine->stream) && !megengine->is_lenient)
+        return diag_set(diag, -EUCLEAN, "%s ends before its last bracket is closed", name);
+    return 0;
 }
 
-static int put_session(struct import *import, const char *name, struct diag *diag)
+static int finish(struct megengine *megengine, const char *name, const struct import_loop *loop,
+                  struct diag *diag)
 {
-    char note[512];
-    struct store_session row = {
-        .session_id = import->session_id,
-        .end_reason = "imported",
-        .pid = STORE_NULL,
-        .uid = STORE_NULL,
-        .clock = "foreign",
-        .source = "megengine",
-        .note = note,
-        .end_ns = import->last_ns,
-    };
+    char note[1500];
+    struct store_session session = {.pid = STORE_NULL, .uid = STORE_NULL, .note = note};
 
-    /* Not random: the same rows each time. The id makes it unique within a store. */
-    memcpy(row.uuid, "megengine", 9);
-    memcpy(row.uuid + 9, &import->session_id, 7);
     snprintf(note, sizeof(note),
              "%.400s: the last run only; host and device times have different zeros", name);
-    return store_put_session(import->store, &row, diag);
+    import_note_count(note, sizeof(note), megengine->bad_count,
+                      "entries that make no sense: left out");
+    import_note_end(note, sizeof(note), loop);
+    return importer_finish(&megengine->importer, &session, 0, diag);
 }
 
-int import_megengine(const cJSON *root, const char *name, struct store *store, struct diag *diag)
+static void megengine_deinit(struct megengine *megengine)
 {
-    struct import import = {.store = store};
-    int rc = index_document(&import, root, diag);
+    importer_deinit(&megengine->importer);
+    text_ids_deinit(&megengine->op_ids);
+    text_ids_deinit(&megengine->variable_ids);
+    text_ids_deinit(&megengine->chunk_ids);
+    text_ids_deinit(&megengine->dtype_ids);
+    array_deinit(&megengine->ops);
+    array_deinit(&megengine->variables);
+    array_deinit(&megengine->chunks);
+    array_deinit(&megengine->sequence);
+    array_deinit(&megengine->record);
+    spool_deinit(&megengine->spool);
+    place_map_deinit(&megengine->lanes);
+}
 
+int import_megengine(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, bool *out_is_timed, struct diag *diag)
+{
+    struct megengine megengine = {
+        .stream = stream,
+        .is_lenient = options && options->lenient,
+        .chunk_ids = {.prefix = "chk"},
+    };
+    struct import_loop loop = {stream, options, add_item, &megengine, ""};
+    int rc = importer_begin(&megengine.importer, store, "megengine", diag);
+
+    megengine.importer.is_one_run = true;
+    json_stream_split(stream, parts);
     if (rc == 0)
-        rc = store_begin(store, diag);
-    if (rc < 0)
-        goto out;
-    rc = store_last_ids(store, &import.first, diag);
-    import.session_id = import.first.session_id + 1;
+        rc = import_each(&loop, diag);
     if (rc == 0)
-        rc = import_read_spans(&import, diag);
+        rc = check_whole(&megengine, name, &loop, diag);
     if (rc == 0)
-        rc = put_session(&import, name, diag);
+        rc = megengine_put_graph(&megengine, diag);
     if (rc == 0)
-        rc = put_ops(&import, diag);
+        rc = megengine_place_spans(&megengine, diag);
     if (rc == 0)
-        rc = import_put_spans(&import, diag);
-    if (rc == 0)
-        rc = put_chunks(&import, diag);
-    if (rc == 0)
-        rc = put_variables(&import, diag);
-    if (rc == 0)
-        rc = store_commit(store, diag);
-    if (rc < 0)
-        store_rollback(store);
-out:
-    import_drop_spans(&import);
-    array_deinit(&import.ops);
-    array_deinit(&import.variables);
-    array_deinit(&import.chunks);
-    array_deinit(&import.footprints);
+        rc = finish(&megengine, name, &loop, diag);
+    if (rc == 0 && out_is_timed)
+        *out_is_timed = false;
+    megengine_deinit(&megengine);
     return rc;
 }

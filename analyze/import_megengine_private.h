@@ -1,47 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two halves of reading a MegEngine profile: the graph, and the spans. */
+/* The parts of reading a MegEngine profile: what operators and variables are, spans, our own
+ * additions. */
 #ifndef OPTRACE_ANALYZE_IMPORT_MEGENGINE_PRIVATE_H
 #define OPTRACE_ANALYZE_IMPORT_MEGENGINE_PRIVATE_H
 
 #include "analyze/import_megengine.h"
-#include "base/array.h"
+#include "analyze/import_values.h"
+#include "analyze/spool.h"
+#include "analyze/text_ids.h"
 
-/* A member of an object that is looked up by its name. */
-struct by_id {
-    const char *id;
-    const cJSON *item;
-    int64_t number;   /* from 1, in the order of the document */
-    int64_t producer; /* variables: op_id, or 0 */
-    bool is_put;      /* ops */
-};
-struct by_id_array ARRAY_FIELDS(struct by_id);
+#define SPOOL_NONE UINT64_MAX
 
-struct import_lane {
-    const char *name;
-    bool is_device;
-    int64_t lane_id;
+enum megengine_op_state {
+    OP_UNKNOWN,        /* only named by others */
+    OP_HAS_HOST_SPANS, /* and its entry has not come yet */
+    OP_HAS_DEVICE_SPANS,
+    OP_DEFINED
 };
 
-struct import {
-    struct store *store;
-    int64_t session_id;
-    struct store_ids first; /* ids in use before */
-    const cJSON *graph, *host, *device;
-    struct by_id_array ops, variables, chunks, footprints; /* sorted by id */
-    ARRAY_OF(struct import_lane) lanes;
-    ARRAY_OF(struct store_event) events;
-    int64_t last_ns;                  /* latest end of any span */
-    int64_t run_start_ns, run_end_ns; /* on the host where there is a host, else on the device */
+struct megengine_op {
+    uint64_t record : 62; /* in the spool once it is defined; else the offset of its first span */
+    uint64_t state : 2;   /* enum megengine_op_state */
+    uint64_t footprint;   /* in the spool, or SPOOL_NONE */
 };
 
-/** The op of an id of the document, or NULL. */
-const struct by_id *import_find_op(const struct import *import, const char *id);
+struct megengine_variable {
+    uint64_t record;   /* in the spool, or SPOOL_NONE: only named by others */
+    uint32_t producer; /* place of its op, or PLACE_NONE */
+    uint32_t chunk;    /* place, or PLACE_NONE */
+    uint32_t dtype;    /* place, or PLACE_NONE */
+    uint32_t owned;    /* the first chunk that was made for it, or PLACE_NONE */
+};
 
-/** Check and keep all spans and their lanes; nothing is written. */
-int import_read_spans(struct import *import, struct diag *diag);
+struct megengine_chunk {
+    int64_t size_bytes; /* or STORE_NULL */
+    uint32_t next;      /* chunk of the same owner, or PLACE_NONE */
+    bool is_defined, has_owner;
+};
 
-/** Write lanes, run and events. */
-int import_put_spans(struct import *import, struct diag *diag);
-void import_drop_spans(struct import *import);
+/* "optrace": what our load_and_run adds. */
+struct megengine_additions {
+    bool is_there;
+    char *tool, *path, *name, *producer; /* NULL: not said */
+    int64_t zero_unix_ns;                /* of the host's times */
+    int64_t device_offset_ns;            /* from device to host times */
+};
+
+struct megengine {
+    struct importer importer;
+    struct json_stream *stream;
+    bool is_lenient;
+    struct text_ids op_ids, variable_ids, chunk_ids, dtype_ids;
+    ARRAY_OF(struct megengine_op) ops; /* beside the ids */
+    ARRAY_OF(struct megengine_variable) variables;
+    ARRAY_OF(struct megengine_chunk) chunks;
+    ARRAY_OF(uint32_t) sequence; /* ops in the order of execution */
+    struct spool spool;
+    ARRAY_OF(char) record;  /* that is being made */
+    struct place_map lanes; /* side and name to place */
+    struct megengine_additions additions;
+    uint64_t bad_count;
+};
+
+int megengine_no_memory(struct diag *diag);
+
+/**
+ * An entry is not as it should be: "PATH: ENTRY TEXT, at byte OFFSET".
+ *
+ * Returns -EUCLEAN; with is_lenient 0 after having counted it, for the caller to leave it out.
+ */
+__attribute__((format(printf, 4, 5))) int megengine_bad(struct megengine *megengine,
+                                                        uint64_t offset, struct diag *diag,
+                                                        const char *format, ...);
+
+/** The text of a value that can be an id: a string, or a bare number, which older writers used. */
+bool megengine_is_id(struct json_slice value);
+
+/** The op of an id, mentioned here for the first time perhaps. */
+int megengine_op_place(struct megengine *megengine, struct json_slice id, uint32_t *out_op,
+                       struct diag *diag);
+
+/* --- import_megengine_graph.c --- */
+
+/** Entries of graph_exec.operator, .var, .mem_chunk, .comp_seq and profiler.opr_footprint. */
+int megengine_read_operator(struct megengine *megengine, const struct json_item *item,
+                            struct diag *diag);
+int megengine_read_variable(struct megengine *megengine, const struct json_item *item,
+                            struct diag *diag);
+int megengine_read_chunk(struct megengine *megengine, const struct json_item *item,
+                         struct diag *diag);
+int megengine_read_sequence(struct megengine *megengine, const struct json_item *item,
+                            struct diag *diag);
+int megengine_read_footprint(struct megengine *megengine, const struct json_item *item,
+                             struct diag *diag);
+
+/* --- import_megengine_rows.c --- */
+
+/** Writes all ops, in the order of execution, then chunks and variables. */
+int megengine_put_graph(struct megengine *megengine, struct diag *diag);
+
+/* --- import_megengine_spans.c --- */
+
+/** An entry of profiler.host or .device. */
+int megengine_read_spans(struct megengine *megengine, const struct json_item *item, bool is_device,
+                         struct diag *diag);
+
+/** Puts host and device times beside each other, and the run around them. */
+int megengine_place_spans(struct megengine *megengine, struct diag *diag);
 
 #endif

@@ -1,152 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "host" and "device" of a MegEngine profile: { op: { lane: {start, kern, end} } } in seconds. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/import_megengine_private.h"
-
-/* Times beyond a thousand years are damage. */
-#define SECONDS_MAX 3.2e10
-
-static int64_t ns_of(double seconds)
-{
-    return (int64_t)llround(seconds * 1e9);
-}
-
-/* A profile has a handful of lanes. */
-static int find_lane(struct import *import, const char *name, bool is_device, int64_t *out_lane_id)
-{
-    struct import_lane lane = {name, is_device, 0};
-
-    for (size_t i = 0; i < import->lanes.count; i++) {
-        if (import->lanes.items[i].is_device == is_device &&
-            strcmp(import->lanes.items[i].name, name) == 0) {
-            *out_lane_id = import->lanes.items[i].lane_id;
-            return 0;
-        }
-    }
-    lane.lane_id = import->first.lane_id + 1 + (int64_t)import->lanes.count;
-    *out_lane_id = lane.lane_id;
-    return array_push(&import->lanes, lane);
-}
-
-static bool read_time(const cJSON *span, const char *name, double *out_seconds)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(span, name);
-
-    *out_seconds = cJSON_IsNumber(item) ? item->valuedouble : NAN;
-    return fabs(*out_seconds) < SECONDS_MAX;
-}
-
-static int read_span(struct import *import, const char *section, const struct by_id *op,
-                     const cJSON *span, struct diag *diag)
-{
-    double start, kern, end;
-    struct store_event event = {
-        .op_id = import->first.op_id + op->number,
-        .run = 1,
-        .kern_ns = STORE_NULL,
-        .correlation = import->first.op_id + op->number,
-        .bytes = STORE_NULL,
-    };
-
-    if (!cJSON_IsObject(span) || !read_time(span, "start", &start) || !read_time(span, "end", &end))
-        return diag_set(diag, -EUCLEAN, "profiler.%s.%.40s.%.80s has no start and end in seconds",
-                        section, op->id, span->string);
-    if (end < start)
-        return diag_set(diag, -EUCLEAN, "profiler.%s.%.40s.%.80s ends before it starts", section,
-                        op->id, span->string);
-    if (find_lane(import, span->string, strcmp(section, "device") == 0, &event.lane_id) < 0)
-        return diag_set(diag, -ENOMEM, "no memory for the lanes");
-    event.start_ns = ns_of(start);
-    event.dur_ns = ns_of(end) - event.start_ns;
-    /* -1 stands for "no kernel was issued". */
-    if (read_time(span, "kern", &kern) && kern >= start && kern <= end)
-        event.kern_ns = ns_of(kern) - event.start_ns;
-    if (array_push(&import->events, event) < 0)
-        return diag_set(diag, -ENOMEM, "no memory for the spans");
-    return 0;
-}
-
-static int read_section(struct import *import, const char *section, const cJSON *entries,
-                        struct diag *diag)
-{
-    const cJSON *entry, *span;
-
-    if (entries && !cJSON_IsObject(entries))
-        return diag_set(diag, -EUCLEAN, "profiler.%s is not an object", section);
-    cJSON_ArrayForEach(entry, entries)
-    {
-        const struct by_id *op = import_find_op(import, entry->string);
-
-        if (!op)
-            return diag_set(diag, -EUCLEAN,
-                            "profiler.%s.%.40s has no operator in graph_exec.operator", section,
-                            entry->string);
-        if (!cJSON_IsObject(entry))
-            return diag_set(diag, -EUCLEAN, "profiler.%s.%.40s is not an object", section,
-                            entry->string);
-        cJSON_ArrayForEach(span, entry)
-        {
-            int rc = read_span(import, section, op, span, diag);
-
-            if (rc < 0)
-                return rc;
-        }
-    }
-    return 0;
-}
-
-/* The store has times since 1970 and none before: a side that begins below its zero is moved up. */
-static void lift_times(struct import *import, size_t first, size_t count)
-{
-    int64_t low = 0;
-
-    for (size_t i = first; i < first + count; i++) {
-        if (import->events.items[i].start_ns < low)
-            low = import->events.items[i].start_ns;
-    }
-    for (size_t i = first; i < first + count; i++)
-        import->events.items[i].start_ns -= low;
-}
-
-static void find_run(struct import *import, size_t first, size_t count)
-{
-    import->run_start_ns = count ? INT64_MAX : 0;
-    import->run_end_ns = 0;
-    for (size_t i = first; i < first + count; i++) {
-        const struct store_event *event = &import->events.items[i];
-        int64_t end_ns = event->start_ns + event->dur_ns;
-
-        if (event->start_ns < import->run_start_ns)
-            import->run_start_ns = event->start_ns;
-        if (end_ns > import->run_end_ns)
-            import->run_end_ns = end_ns;
-    }
-}
-
-int import_read_spans(struct import *import, struct diag *diag)
-{
-    size_t host_count;
-    int rc = read_section(import, "host", import->host, diag);
-
-    if (rc < 0)
-        return rc;
-    host_count = import->events.count;
-    rc = read_section(import, "device", import->device, diag);
-    if (rc < 0)
-        return rc;
-    lift_times(import, 0, host_count);
-    lift_times(import, host_count, import->events.count - host_count);
-    find_run(import, 0, import->events.count);
-    import->last_ns = import->run_end_ns;
-    if (host_count)
-        find_run(import, 0, host_count);
-    return 0;
-}
 
 /* CompNode("gpu0:0" from "xpux:0") is device gpu0:0; anything else is taken as it is. */
 static void name_device(const char *lane, char *device, size_t bytes)
@@ -160,64 +19,187 @@ static void name_device(const char *lane, char *device, size_t bytes)
         snprintf(device, bytes, "%s", lane);
 }
 
-static int put_lane(struct import *import, const struct import_lane *lane, int64_t number,
-                    struct diag *diag)
+static int make_lane(struct megengine *megengine, struct json_slice key, bool is_device,
+                     uint32_t *out_lane, struct diag *diag)
 {
-    char device[128];
-    struct store_lane row = {
-        .lane_id = lane->lane_id,
-        .session_id = import->session_id,
-        .client_lane = number,
-        .kind = "thread",
-        .name = lane->name,
-        .native_id = STORE_NULL,
-    };
+    char device[128], *name = json_take_text(key);
+    struct importer_lane lane = {.name = name, .native_id = STORE_NULL, .is_device = is_device};
+    int rc;
 
-    if (lane->is_device) {
-        name_device(lane->name, device, sizeof(device));
-        row.device = device;
-        row.kind = strncmp(device, "cpu", 3) == 0 || strncmp(device, "multithread", 11) == 0
-                       ? "queue"
-                       : "stream";
+    if (!name)
+        return megengine_no_memory(diag);
+    if (is_device) {
+        name_device(name, device, sizeof(device));
+        lane.device = device;
+        lane.is_queue = strncmp(device, "cpu", 3) == 0 || strncmp(device, "multithread", 11) == 0;
     }
-    return store_put_lane(import->store, &row, diag);
-}
-
-static int compare_starts(const void *a, const void *b)
-{
-    const struct store_event *left = a, *right = b;
-
-    if (left->lane_id != right->lane_id)
-        return left->lane_id < right->lane_id ? -1 : 1;
-    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
-}
-
-int import_put_spans(struct import *import, struct diag *diag)
-{
-    struct store_run run = {
-        .session_id = import->session_id,
-        .run = 1,
-        .model_id = STORE_NULL,
-        .start_ns = import->run_start_ns,
-        .end_ns = import->run_end_ns,
-    };
-    int rc = 0;
-
-    for (size_t i = 0; i < import->lanes.count && rc == 0; i++)
-        rc = put_lane(import, &import->lanes.items[i], (int64_t)i + 1, diag);
-    if (rc < 0 || !import->events.count)
-        return rc;
-    qsort(import->events.items, import->events.count, sizeof(*import->events.items),
-          compare_starts);
-    run.lane_id = import->lanes.items[0].lane_id;
-    rc = store_put_run(import->store, &run, diag);
-    if (rc == 0)
-        rc = store_add_events(import->store, import->events.items, import->events.count, diag);
+    rc = importer_lane(&megengine->importer, &lane, out_lane, diag);
+    free(name);
     return rc;
 }
 
-void import_drop_spans(struct import *import)
+static int find_lane(struct megengine *megengine, struct json_slice name, bool is_device,
+                     uint32_t *out_lane, struct diag *diag)
 {
-    array_deinit(&import->lanes);
-    array_deinit(&import->events);
+    struct place_key key = {.low = is_device};
+    int rc;
+
+    place_key_add(&key, name.text, name.length);
+    *out_lane = place_map_find(&megengine->lanes, key);
+    if (*out_lane != PLACE_NONE)
+        return 0;
+    rc = make_lane(megengine, name, is_device, out_lane, diag);
+    if (rc == 0 && place_map_set(&megengine->lanes, key, *out_lane) < 0)
+        rc = megengine_no_memory(diag);
+    return rc;
+}
+
+struct times {
+    int64_t start_ns, kern_ns, end_ns; /* STORE_NULL: none that makes sense */
+};
+
+static int read_times(struct json_walk *walk, struct json_slice span, struct times *out_times)
+{
+    struct json_slice key, value;
+    int rc;
+
+    *out_times = (struct times){STORE_NULL, STORE_NULL, STORE_NULL};
+    *walk = json_walk_over(span);
+    while ((rc = json_walk_next(walk, &key, &value)) == 1) {
+        int64_t *field = json_is(key, "start")  ? &out_times->start_ns
+                         : json_is(key, "kern") ? &out_times->kern_ns
+                         : json_is(key, "end")  ? &out_times->end_ns
+                                                : NULL;
+
+        if (field && (value.kind != JSON_NUMBER || !json_decimal(value, 9, field) ||
+                      !is_import_time(*field, 0)))
+            *field = STORE_NULL;
+    }
+    return rc;
+}
+
+/* --- Entries. --- */
+
+struct span_place {
+    const struct json_item *item;
+    const char *section;
+    bool is_device;
+    uint32_t op;
+};
+
+static int add_span(struct megengine *megengine, const struct span_place *place,
+                    struct json_slice lane, struct json_slice value, struct diag *diag)
+{
+    uint64_t offset = place->item->offset + (uint64_t)(value.text - place->item->text);
+    struct import_span span = {
+        .op = place->op,
+        .kern_ns = STORE_NULL,
+        .correlation = (int64_t)place->op + 1,
+        .bytes = STORE_NULL,
+    };
+    struct json_walk walk;
+    struct times times;
+    int lane_length = lane.length < 80 ? (int)lane.length : 80, rc;
+
+    if (value.kind == JSON_OBJECT && read_times(&walk, value, &times) < 0)
+        return json_stream_damage(megengine->stream,
+                                  place->item->offset + (uint64_t)(walk.at - place->item->text),
+                                  walk.problem, diag);
+    if (value.kind != JSON_OBJECT || times.start_ns == STORE_NULL || times.end_ns == STORE_NULL)
+        return megengine_bad(megengine, offset, diag,
+                             "profiler.%s.%.40s.%.*s has no start and end in seconds",
+                             place->section, place->item->key, lane_length, lane.text);
+    if (times.end_ns < times.start_ns)
+        return megengine_bad(megengine, offset, diag,
+                             "profiler.%s.%.40s.%.*s ends before it starts", place->section,
+                             place->item->key, lane_length, lane.text);
+    rc = find_lane(megengine, lane, place->is_device, &span.lane, diag);
+    span.start_ns = times.start_ns;
+    span.dur_ns = times.end_ns - times.start_ns;
+    /* -1 stands for "no kernel was issued". */
+    if (times.kern_ns >= times.start_ns && times.kern_ns <= times.end_ns)
+        span.kern_ns = times.kern_ns - times.start_ns;
+    return rc < 0 ? rc : importer_span(&megengine->importer, &span, diag);
+}
+
+int megengine_read_spans(struct megengine *megengine, const struct json_item *item, bool is_device,
+                         struct diag *diag)
+{
+    struct json_slice id = {item->key, strlen(item->key), JSON_STRING}, key, value;
+    struct json_slice entry = json_value(item->text, item->length);
+    struct json_walk walk = json_walk_over(entry);
+    struct span_place place = {item, is_device ? "device" : "host", is_device, PLACE_NONE};
+    struct megengine_op *op;
+    int rc;
+
+    if (entry.kind != JSON_OBJECT)
+        return megengine_bad(megengine, item->offset, diag, "profiler.%s.%.40s is not an object",
+                             place.section, item->key);
+    rc = megengine_op_place(megengine, id, &place.op, diag);
+    if (rc < 0)
+        return rc;
+    op = &megengine->ops.items[place.op];
+    if (op->state == OP_UNKNOWN) {
+        op->state = is_device ? OP_HAS_DEVICE_SPANS : OP_HAS_HOST_SPANS;
+        op->record = item->offset;
+    }
+    while ((rc = json_walk_next(&walk, &key, &value)) == 1) {
+        rc = add_span(megengine, &place, key, value, diag);
+        if (rc < 0)
+            return rc;
+    }
+    return rc == 0 ? 0
+                   : json_stream_damage(megengine->stream,
+                                        item->offset + (uint64_t)(walk.at - item->text),
+                                        walk.problem, diag);
+}
+
+/* --- When they were. --- */
+
+/* From the first to the last moment of the lanes of one side; max < min: it has no rows. */
+static void find_reach(const struct importer *importer, bool is_device, int64_t *out_min_ns,
+                       int64_t *out_max_ns)
+{
+    *out_min_ns = INT64_MAX;
+    *out_max_ns = INT64_MIN;
+    for (size_t i = 0; i < importer->lanes.count; i++) {
+        const struct importer_lane *lane = &importer->lanes.items[i];
+
+        if (lane->is_device != is_device || lane->max_ns < lane->min_ns)
+            continue;
+        *out_min_ns = lane->min_ns < *out_min_ns ? lane->min_ns : *out_min_ns;
+        *out_max_ns = lane->max_ns > *out_max_ns ? lane->max_ns : *out_max_ns;
+    }
+}
+
+/* The store has times since 1970 and none before: a side that begins below its zero is moved up. */
+static void lift_side(struct importer *importer, bool is_device)
+{
+    int64_t min_ns, max_ns;
+
+    find_reach(importer, is_device, &min_ns, &max_ns);
+    for (size_t i = 0; i < importer->lanes.count && min_ns < 0; i++) {
+        if (importer->lanes.items[i].is_device == is_device)
+            importer->lanes.items[i].offset_ns = -min_ns;
+    }
+}
+
+int megengine_place_spans(struct megengine *megengine, struct diag *diag)
+{
+    struct importer *importer = &megengine->importer;
+    struct importer_run run = {.lane = PLACE_NONE};
+    bool is_device = false;
+
+    lift_side(importer, false);
+    lift_side(importer, true);
+    find_reach(importer, false, &run.start_ns, &run.end_ns);
+    if (run.end_ns < run.start_ns) { /* without spans on the host it is what the device says */
+        is_device = true;
+        find_reach(importer, true, &run.start_ns, &run.end_ns);
+    }
+    for (size_t i = 0; i < importer->lanes.count && run.lane == PLACE_NONE; i++) {
+        if (importer->lanes.items[i].is_device == is_device)
+            run.lane = (uint32_t)i;
+    }
+    return run.end_ns < run.start_ns ? 0 : importer_run(importer, &run, diag);
 }

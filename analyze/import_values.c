@@ -9,7 +9,7 @@
 
 #include "analyze/dtype.h"
 
-enum { SHAPE_DEPTH_MAX = 6 };
+enum { SHAPE_DEPTH_MAX = 6, VALUE_DEPTH_MAX = 16 };
 
 static void write_shapes(struct json_writer *json, struct json_slice value, int depth)
 {
@@ -59,6 +59,66 @@ void import_write_texts(struct json_writer *json, struct json_slice value, bool 
         free(text);
     }
     json_end_array(json);
+}
+
+void import_write_key(struct json_writer *json, struct json_slice key)
+{
+    char *text = json_take_text(key);
+
+    if (!text)
+        json->error = -ENOMEM;
+    json_key(json, text ? text : "");
+    free(text);
+}
+
+static void write_number(struct json_writer *json, struct json_slice value)
+{
+    int64_t whole;
+    double real;
+
+    if (json_whole(value, &whole))
+        json_int(json, whole);
+    else if (json_real(value, &real))
+        json_double(json, real);
+    else
+        json_null(json);
+}
+
+static void write_value(struct json_writer *json, struct json_slice value, int depth)
+{
+    bool is_object = value.kind == JSON_OBJECT;
+    struct json_walk walk = json_walk_over(value);
+    struct json_slice key, item;
+
+    if ((is_object || value.kind == JSON_ARRAY) && depth < VALUE_DEPTH_MAX) {
+        is_object ? json_begin_object(json) : json_begin_array(json);
+        while (json_walk_next(&walk, &key, &item) == 1) {
+            if (is_object)
+                import_write_key(json, key);
+            write_value(json, item, depth + 1);
+        }
+        is_object ? json_end_object(json) : json_end_array(json);
+    } else if (value.kind == JSON_STRING) {
+        import_write_text(json, value);
+    } else if (value.kind == JSON_BOOL) {
+        json_bool(json, value.text[0] == 't');
+    } else {
+        write_number(json, value);
+    }
+}
+
+void import_write_value(struct json_writer *json, struct json_slice value)
+{
+    write_value(json, value, 0);
+}
+
+int64_t import_count(struct json_slice value)
+{
+    int64_t count;
+
+    if (value.kind != JSON_NUMBER || !json_decimal(value, 0, &count) || count < 0)
+        return STORE_NULL;
+    return count;
 }
 
 char *import_take(struct json_writer *json)

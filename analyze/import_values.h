@@ -17,6 +17,15 @@ void import_write_texts(struct json_writer *json, struct json_slice value, bool 
 /** A text, or the spelling of another value. */
 void import_write_text(struct json_writer *json, struct json_slice value);
 
+/** A key, unescaped. */
+void import_write_key(struct json_writer *json, struct json_slice key);
+
+/** Any value; what is nested deeper than 16 brackets becomes null, as do NaN and infinities. */
+void import_write_value(struct json_writer *json, struct json_slice value);
+
+/** A number that is not negative, rounded; anything else is STORE_NULL. */
+int64_t import_count(struct json_slice value);
+
 /** What was written into memory without the newline, or NULL; the writer is done with. The caller
  *  frees it. */
 char *import_take(struct json_writer *json);

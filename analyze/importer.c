@@ -17,9 +17,7 @@ int importer_begin(struct importer *importer, struct store *store, const char *s
 {
     int rc;
 
-    *importer = (struct importer){.store = store, .source = source};
-    importer->min_ns = INT64_MAX;
-    importer->max_ns = INT64_MIN;
+    *importer = (struct importer){.store = store, .source = source, .model_id = STORE_NULL};
     rc = store_begin(store, diag);
     if (rc < 0)
         return rc;
@@ -46,7 +44,14 @@ int importer_set_text(char **text, const char *value, struct diag *diag)
 int importer_lane(struct importer *importer, const struct importer_lane *lane, uint32_t *out_lane,
                   struct diag *diag)
 {
-    struct importer_lane copy = {.native_id = lane->native_id, .is_device = lane->is_device};
+    struct importer_lane copy = {
+        .native_id = lane->native_id,
+        .is_device = lane->is_device,
+        .is_queue = lane->is_queue,
+        .offset_ns = lane->offset_ns,
+        .min_ns = INT64_MAX,
+        .max_ns = INT64_MIN,
+    };
     int rc = importer_set_text(&copy.name, lane->name, diag);
 
     if (rc == 0)
@@ -67,16 +72,23 @@ uint32_t importer_find_op(const struct importer *importer, struct place_key iden
     return place_map_find(&importer->ops, identity);
 }
 
+int importer_put_op_at(struct importer *importer, uint32_t op, struct store_op *row,
+                       struct diag *diag)
+{
+    row->op_id = importer->first.op_id + 1 + op;
+    row->session_id = importer->first.session_id + 1;
+    row->model_id = importer->model_id;
+    return store_put_op(importer->store, row, diag);
+}
+
 int importer_put_op(struct importer *importer, struct place_key identity, struct store_op *row,
                     uint32_t *out_op, struct diag *diag)
 {
     uint32_t place = importer->op_count;
     int rc;
 
-    row->op_id = importer->first.op_id + 1 + place;
-    row->session_id = importer->first.session_id + 1;
     row->client_op = (int64_t)place + 1;
-    rc = store_put_op(importer->store, row, diag);
+    rc = importer_put_op_at(importer, place, row, diag);
     if (rc < 0)
         return rc;
     if (place_map_set(&importer->ops, identity, place) < 0)
@@ -86,15 +98,30 @@ int importer_put_op(struct importer *importer, struct place_key identity, struct
     return 0;
 }
 
+int importer_put_model(struct importer *importer, struct store_model *row, struct diag *diag)
+{
+    int rc;
+
+    row->model_id = importer->first.model_id + 1;
+    row->session_id = importer->first.session_id + 1;
+    row->client_model = 1;
+    rc = store_put_model(importer->store, row, diag);
+    if (rc == 0)
+        importer->model_id = row->model_id;
+    return rc;
+}
+
 /* --- Rows. --- */
 
-static void reach(struct importer *importer, uint32_t lane, int64_t from_ns, int64_t until_ns)
+static void reach(struct importer *importer, uint32_t lane_place, int64_t from_ns, int64_t until_ns)
 {
-    importer->lanes.items[lane].is_used = true;
-    if (from_ns < importer->min_ns)
-        importer->min_ns = from_ns;
-    if (until_ns > importer->max_ns)
-        importer->max_ns = until_ns;
+    struct importer_lane *lane = &importer->lanes.items[lane_place];
+
+    lane->is_used = true;
+    if (from_ns < lane->min_ns)
+        lane->min_ns = from_ns;
+    if (until_ns > lane->max_ns)
+        lane->max_ns = until_ns;
 }
 
 /* Where a host span launched something: the launched belongs to the run of that moment. */
@@ -126,7 +153,7 @@ int importer_span(struct importer *importer, const struct import_span *span, str
 
     if (span->correlation != STORE_NULL) {
         importer->has_correlation |= is_device;
-        if (!is_device && note_launch(importer, span, diag) < 0)
+        if (!is_device && !importer->is_one_run && note_launch(importer, span, diag) < 0)
             return -ENOMEM;
     }
     reach(importer, span->lane, span->start_ns, is_finished ? row.end_ns : span->start_ns);
@@ -190,13 +217,10 @@ int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int
     return row_sorter_add(&importer->sorter, row, diag);
 }
 
-int importer_run(struct importer *importer, uint32_t lane, int64_t start_ns, int64_t end_ns,
-                 struct diag *diag)
+int importer_run(struct importer *importer, const struct importer_run *run, struct diag *diag)
 {
-    struct importer_run run = {start_ns, end_ns, lane};
-
-    importer->lanes.items[lane].is_used = true;
-    return array_push(&importer->runs, run) < 0 ? no_memory(diag) : 0;
+    importer->lanes.items[run->lane].is_used = true;
+    return array_push(&importer->runs, *run) < 0 ? no_memory(diag) : 0;
 }
 
 void importer_deinit(struct importer *importer)

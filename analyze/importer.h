@@ -44,7 +44,11 @@ struct importer_lane {
     char *name, *device; /* NULL: not known; device NULL: of the host */
     int64_t native_id;   /* or STORE_NULL */
     bool is_device;
-    bool is_used; /* set here: some row is on it; others are not written */
+    bool is_queue;     /* of a device: worked off by the host, no stream */
+    int64_t offset_ns; /* added to all its times at last, for lanes with a zero of their own */
+    /* set here */
+    bool is_used;           /* some row is on it; others are not written */
+    int64_t min_ns, max_ns; /* of its rows; max < min: none */
 };
 
 /* Times beyond this, about 126 years, are damage: is_import_time(). */
@@ -53,6 +57,7 @@ struct importer_lane {
 struct importer_run {
     int64_t start_ns, end_ns;
     uint32_t lane;
+    bool is_warmup;
 };
 
 struct importer {
@@ -66,7 +71,8 @@ struct importer {
     struct place_map launches; /* correlation to its place in launch_ns */
     ARRAY_OF(int64_t) launch_ns;
     struct row_sorter sorter;
-    int64_t min_ns, max_ns;
+    int64_t model_id;     /* of the runs and ops; STORE_NULL: none was put */
+    bool is_one_run;      /* input: all rows belong to the one run that there is */
     bool has_correlation; /* some device span has one: flows are not needed */
     int64_t rounding_ns;  /* input: spans of the host may stick out of those around them by this, as
                              their times are rounded; they are cut */
@@ -104,9 +110,17 @@ int importer_set_text(char **text, const char *value, struct diag *diag);
 /** The op of an identity, or IMPORT_NONE: it must then be put. */
 uint32_t importer_find_op(const struct importer *importer, struct place_key identity);
 
-/** A new op. Of `row` ids, session and client_op are filled in here. */
+/** A new op. Of `row` ids, session, model and client_op are filled in here. */
 int importer_put_op(struct importer *importer, struct place_key identity, struct store_op *row,
                     uint32_t *out_op, struct diag *diag);
+
+/** The same for an importer that numbers its ops itself, 0, 1, 2, ..., and may put them after their
+ *  spans; row->client_op is then its own, too. */
+int importer_put_op_at(struct importer *importer, uint32_t op, struct store_op *row,
+                       struct diag *diag);
+
+/** The model that was run, at most one; of `row` ids and session are filled in here. */
+int importer_put_model(struct importer *importer, struct store_model *row, struct diag *diag);
 
 /** Its times must be is_import_time(). The same holds for all times below. */
 int importer_span(struct importer *importer, const struct import_span *span, struct diag *diag);
@@ -129,8 +143,7 @@ int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int
                   struct diag *diag);
 
 /** An execution of the model. */
-int importer_run(struct importer *importer, uint32_t lane, int64_t start_ns, int64_t end_ns,
-                 struct diag *diag);
+int importer_run(struct importer *importer, const struct importer_run *run, struct diag *diag);
 
 /**
  * Write everything and commit.

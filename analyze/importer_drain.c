@@ -58,7 +58,9 @@ static int put_lanes(struct importer *importer, struct diag *diag)
             .lane_id = importer->first.lane_id + 1 + (int64_t)i,
             .session_id = importer->first.session_id + 1,
             .client_lane = (int64_t)i + 1,
-            .kind = lane->is_device ? "stream" : "thread",
+            .kind = lane->is_queue    ? "queue"
+                    : lane->is_device ? "stream"
+                                      : "thread",
             .name = lane->name,
             .device = lane->device,
             .native_id = lane->native_id,
@@ -84,6 +86,12 @@ static int put_runs(struct drain *drain, struct diag *diag)
 
     if (!importer->runs.count)
         return 0;
+    for (size_t i = 0; i < importer->runs.count; i++) {
+        struct importer_run *run = &importer->runs.items[i];
+
+        run->start_ns += importer->lanes.items[run->lane].offset_ns;
+        run->end_ns += importer->lanes.items[run->lane].offset_ns;
+    }
     qsort(importer->runs.items, importer->runs.count, sizeof(*importer->runs.items), compare_runs);
     drain->run_starts = malloc(importer->runs.count * sizeof(*drain->run_starts));
     if (!drain->run_starts)
@@ -93,10 +101,11 @@ static int put_runs(struct drain *drain, struct diag *diag)
         struct store_run row = {
             .session_id = importer->first.session_id + 1,
             .run = (int64_t)i + 1,
-            .model_id = STORE_NULL,
+            .model_id = importer->model_id,
             .lane_id = importer->first.lane_id + 1 + run->lane,
             .start_ns = run->start_ns + drain->shift_ns,
             .end_ns = run->end_ns + drain->shift_ns,
+            .warmup = run->is_warmup,
         };
 
         drain->run_starts[i] = run->start_ns;
@@ -113,6 +122,8 @@ static int64_t run_at(const struct drain *drain, int64_t time_ns)
     const struct importer *importer = drain->importer;
     size_t low = 0, high = importer->runs.count;
 
+    if (importer->is_one_run)
+        return high ? 1 : STORE_NULL;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -324,6 +335,11 @@ static int nest(struct drain *drain, struct import_row *row, struct diag *diag)
 
 static int emit(struct drain *drain, struct import_row *row, struct diag *diag)
 {
+    int64_t offset_ns = drain->importer->lanes.items[row->lane].offset_ns;
+
+    row->start_ns += offset_ns;
+    if (row->end_ns != INT64_MAX)
+        row->end_ns += offset_ns;
     switch (row->kind) {
     case ROW_MEMORY:
         return row->op == IMPORT_NONE ? hold(drain, row, diag) : emit_memory(drain, row, diag);
@@ -381,18 +397,37 @@ static void drain_deinit(struct drain *drain)
     array_deinit(&drain->counters);
 }
 
+/* From the first to the last moment of all lanes; 0 to 0 without rows. */
+static void find_reach(const struct importer *importer, int64_t *out_min_ns, int64_t *out_max_ns)
+{
+    int64_t min_ns = INT64_MAX, max_ns = INT64_MIN;
+
+    for (size_t i = 0; i < importer->lanes.count; i++) {
+        const struct importer_lane *lane = &importer->lanes.items[i];
+
+        if (lane->max_ns < lane->min_ns)
+            continue;
+        if (lane->min_ns + lane->offset_ns < min_ns)
+            min_ns = lane->min_ns + lane->offset_ns;
+        if (lane->max_ns + lane->offset_ns > max_ns)
+            max_ns = lane->max_ns + lane->offset_ns;
+    }
+    *out_min_ns = min_ns > max_ns ? 0 : min_ns;
+    *out_max_ns = min_ns > max_ns ? 0 : max_ns;
+}
+
 int importer_finish(struct importer *importer, struct store_session *session, int64_t offset_ns,
                     struct diag *diag)
 {
     struct drain drain = {.importer = importer, .shift_ns = offset_ns};
+    int64_t min_ns, max_ns;
     int rc;
 
-    if (importer->min_ns > importer->max_ns) /* no rows at all */
-        importer->min_ns = importer->max_ns = 0;
-    if (importer->min_ns + offset_ns < 0)
-        drain.shift_ns = -importer->min_ns;
-    session->start_ns = importer->min_ns + drain.shift_ns;
-    session->end_ns = importer->max_ns + drain.shift_ns;
+    find_reach(importer, &min_ns, &max_ns);
+    if (min_ns + offset_ns < 0)
+        drain.shift_ns = -min_ns;
+    session->start_ns = min_ns + drain.shift_ns;
+    session->end_ns = max_ns + drain.shift_ns;
     drain.lanes = calloc(importer->lanes.count + 1, sizeof(*drain.lanes));
     rc = drain.lanes ? importer_put_session(importer, session, diag) : no_memory(diag);
     if (rc == 0)

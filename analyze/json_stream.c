@@ -12,16 +12,31 @@
 
 #include "analyze/json_text.h"
 
-/* A chunk fits into the second-level cache, where the reader of the pieces finds it again. */
-enum { CHUNK_BYTES = 256 << 10 };
+enum {
+    CHUNK_BYTES =
+        256 << 10, /* fits into the second-level cache, where the pieces' reader finds it */
+    LEVELS_MAX = 6,
+};
 
 enum place {
     AT_START,   /* before the document */
-    IN_OBJECT,  /* before a key, or the end of the document */
+    IN_OBJECT,  /* before a key, or the end of the object */
     IN_MEMBER,  /* behind the key's colon */
     IN_ARRAY,   /* before an element, or the end of the array */
     AFTER_ITEM, /* behind a value: a comma or the bracket's end */
     AT_END,
+};
+
+/* An object or array that is gone through piece by piece. */
+struct level {
+    bool is_array;
+    bool has_parts;     /* some of its members may be gone through too */
+    size_t path_length; /* of stream->path */
+};
+
+struct text_buffer {
+    char *bytes; /* NUL-terminated, or NULL at first */
+    size_t capacity;
 };
 
 struct json_stream {
@@ -34,8 +49,12 @@ struct json_stream {
     uint64_t base; /* offset of bytes[0] in the document */
     bool is_borrowed, is_at_eof;
     enum place place;
-    bool top_is_array, in_array, is_unclosed;
-    char *key;
+    struct level levels[LEVELS_MAX];
+    size_t level_count;
+    const char *const *parts; /* NULL: none but arrays of the document */
+    uint64_t parts_met;       /* a bit for each of the first 64 */
+    struct text_buffer key, path;
+    bool is_unclosed;
     int failed;
     struct diag failure;
 };
@@ -50,6 +69,13 @@ int json_stream_damage(const struct json_stream *stream, uint64_t offset, const 
 {
     return diag_set_at(diag, -EUCLEAN, (int64_t)offset, "%s: malformed JSON at byte %llu: %s",
                        stream->name, (unsigned long long)offset, text);
+}
+
+int json_stream_fault(const struct json_stream *stream, uint64_t offset, const char *text,
+                      struct diag *diag)
+{
+    return diag_set_at(diag, -EUCLEAN, (int64_t)offset, "%s: %s, at byte %llu", stream->name, text,
+                       (unsigned long long)offset);
 }
 
 /* --- Bytes. --- */
@@ -174,8 +200,9 @@ static int read_value(struct json_stream *stream, struct json_item *out_item, st
     if (rc < 0)
         return rc;
     *out_item = (struct json_item){
-        .key = stream->top_is_array ? NULL : stream->key,
-        .is_element = stream->in_array,
+        .path = stream->path.bytes,
+        .key = stream->levels[0].is_array ? NULL : stream->key.bytes,
+        .is_element = stream->levels[stream->level_count - 1].is_array,
         .text = stream->bytes + stream->at,
         .length = length,
         .offset = offset_of(stream),
@@ -183,6 +210,24 @@ static int read_value(struct json_stream *stream, struct json_item *out_item, st
     stream->at += length;
     stream->place = AFTER_ITEM;
     return 1;
+}
+
+/* Replaces what stands behind the first `kept` bytes. */
+static int put_text(struct text_buffer *buffer, size_t kept, const char *text, size_t length)
+{
+    if (kept + length + 1 > buffer->capacity) {
+        size_t capacity = 2 * (kept + length + 1);
+        char *grown = realloc(buffer->bytes, capacity);
+
+        if (!grown)
+            return -ENOMEM;
+        buffer->bytes = grown;
+        buffer->capacity = capacity;
+    }
+    if (length)
+        memcpy(buffer->bytes + kept, text, length);
+    buffer->bytes[kept + length] = '\0';
+    return 0;
 }
 
 /* `"key" :`, the quote being the next byte. */
@@ -194,9 +239,7 @@ static int read_key(struct json_stream *stream, struct diag *diag)
 
     if (rc < 0)
         return rc;
-    free(stream->key);
-    stream->key = strndup(stream->bytes + stream->at + 1, length - 2);
-    if (!stream->key)
+    if (put_text(&stream->key, 0, stream->bytes + stream->at + 1, length - 2) < 0)
         return diag_set(diag, -ENOMEM, "no memory to read %s", stream->name);
     stream->at += length;
     rc = peek(stream, &byte, diag);
@@ -209,6 +252,65 @@ static int read_key(struct json_stream *stream, struct diag *diag)
 }
 
 /* --- Where in the document. --- */
+
+static struct level *this_level(struct json_stream *stream)
+{
+    return &stream->levels[stream->level_count - 1];
+}
+
+/* Whether stream->path, that of an array or object, is one of the parts, or leads to some. */
+static bool is_part(struct json_stream *stream, bool is_array, bool *out_leads_on)
+{
+    size_t length = strlen(stream->path.bytes);
+    bool is_found = false;
+
+    *out_leads_on = false;
+    for (size_t i = 0; stream->parts && stream->parts[i]; i++) {
+        const char *part = stream->parts[i];
+
+        if (strncmp(part, stream->path.bytes, length) != 0)
+            continue;
+        if (strcmp(part + length, is_array ? "[]" : "") == 0) {
+            is_found = true;
+            stream->parts_met |= i < 64 ? UINT64_C(1) << i : 0;
+        }
+        *out_leads_on |= !is_array && part[length] == '.';
+    }
+    return is_found;
+}
+
+/* Goes into the bracket at stream->at. */
+static void enter(struct json_stream *stream, struct level level)
+{
+    stream->levels[stream->level_count++] = level;
+    stream->at++;
+    stream->place = level.is_array ? IN_ARRAY : IN_OBJECT;
+}
+
+/* Goes into the value that begins with `byte` where that is to be gone through. Returns 1 then, 0
+ * where it is a piece. */
+static int enter_part(struct json_stream *stream, char byte, struct diag *diag)
+{
+    const struct level *outer = this_level(stream);
+    struct level level = {.is_array = byte == '['};
+    size_t kept = outer->path_length + (outer->path_length > 0), length = strlen(stream->key.bytes);
+    bool is_listed;
+
+    if ((byte != '[' && byte != '{') || stream->level_count == LEVELS_MAX ||
+        !(outer->has_parts || (level.is_array && stream->level_count == 1)))
+        return 0;
+    if (put_text(&stream->path, outer->path_length, ".", kept - outer->path_length) < 0 ||
+        put_text(&stream->path, kept, stream->key.bytes, length) < 0)
+        return diag_set(diag, -ENOMEM, "no memory to read %s", stream->name);
+    level.path_length = kept + length;
+    is_listed = is_part(stream, level.is_array, &level.has_parts);
+    if (!is_listed && !(level.is_array && stream->level_count == 1)) {
+        stream->path.bytes[outer->path_length] = '\0';
+        return 0;
+    }
+    enter(stream, level);
+    return 1;
+}
 
 static int start(struct json_stream *stream, struct diag *diag)
 {
@@ -225,9 +327,7 @@ static int start(struct json_stream *stream, struct diag *diag)
         return diag_set(diag, -EUCLEAN, "%s is empty", stream->name);
     if (byte != '{' && byte != '[')
         return json_stream_damage(stream, offset_of(stream), "a { or [ is missing", diag);
-    stream->at++;
-    stream->top_is_array = stream->in_array = byte == '[';
-    stream->place = stream->in_array ? IN_ARRAY : IN_OBJECT;
+    enter(stream, (struct level){.is_array = byte == '[', .has_parts = stream->parts != NULL});
     return 1;
 }
 
@@ -246,12 +346,12 @@ static int finish(struct json_stream *stream, struct diag *diag)
 
 static int close_bracket(struct json_stream *stream, char byte, struct diag *diag)
 {
-    if (byte != (stream->in_array ? ']' : '}'))
+    if (byte != (this_level(stream)->is_array ? ']' : '}'))
         return json_stream_damage(stream, offset_of(stream), "the wrong bracket", diag);
     stream->at++;
-    if (!stream->in_array || stream->top_is_array)
+    if (--stream->level_count == 0)
         return finish(stream, diag);
-    stream->in_array = false;
+    stream->path.bytes[this_level(stream)->path_length] = '\0';
     stream->place = AFTER_ITEM;
     return 1;
 }
@@ -275,19 +375,15 @@ static int advance(struct json_stream *stream, struct json_item *out_item, bool 
         stream->place = AT_END;
         return 0;
     }
-    if (stream->place == IN_MEMBER && byte == '[') {
-        stream->at++;
-        stream->in_array = true;
-        stream->place = IN_ARRAY;
-        return 1;
-    }
+    if (stream->place == IN_MEMBER && (rc = enter_part(stream, byte, diag)) != 0)
+        return rc;
     if (stream->place != IN_MEMBER && (byte == ']' || byte == '}'))
         return close_bracket(stream, byte, diag);
     if (stream->place == AFTER_ITEM) {
         if (byte != ',')
             return json_stream_damage(stream, offset_of(stream), "a comma is missing", diag);
         stream->at++;
-        stream->place = stream->in_array ? IN_ARRAY : IN_OBJECT;
+        stream->place = this_level(stream)->is_array ? IN_ARRAY : IN_OBJECT;
         return 1;
     }
     if (stream->place == IN_OBJECT) {
@@ -317,6 +413,20 @@ int json_stream_next(struct json_stream *stream, struct json_item *out_item, str
         diag_set_at(diag, rc, stream->failure.offset, "%s", stream->failure.text);
     }
     return rc;
+}
+
+bool json_stream_has_part(const struct json_stream *stream, const char *part)
+{
+    for (size_t i = 0; i < 64 && stream->parts && stream->parts[i]; i++) {
+        if (strcmp(stream->parts[i], part) == 0)
+            return stream->parts_met >> i & 1;
+    }
+    return false;
+}
+
+void json_stream_split(struct json_stream *stream, const char *const *parts)
+{
+    stream->parts = parts;
 }
 
 bool json_stream_is_unclosed(const struct json_stream *stream)
@@ -355,7 +465,8 @@ static struct json_stream *make(const char *name)
 
     if (stream)
         stream->name = strdup(name);
-    if (stream && !stream->name)
+    if (stream && (!stream->name || put_text(&stream->key, 0, NULL, 0) < 0 ||
+                   put_text(&stream->path, 0, NULL, 0) < 0))
         json_stream_close(&stream);
     return stream;
 }
@@ -403,7 +514,8 @@ void json_stream_close(struct json_stream **stream_slot)
         gzclose(stream->file);
     if (!stream->is_borrowed)
         free(stream->bytes);
-    free(stream->key);
+    free(stream->key.bytes);
+    free(stream->path.bytes);
     free(stream->name);
     free(stream);
 }

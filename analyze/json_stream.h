@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A large JSON document, one piece at a time: each member of the top-level object, and each element
- * of an array that stands there or is the document itself. Only one piece is in memory at once,
- * whatever the size of the file.
+ * of an array that stands there or is the document itself; of a part named to json_stream_split()
+ * also each of its members or elements. Only one piece is in memory at once, whatever the size of
+ * the file.
  *
  *     json_stream_open(path, path, NULL, &stream, diag);
  *     while ((rc = json_stream_next(stream, &item, diag)) == 1)
@@ -29,7 +30,9 @@
 struct json_stream;
 
 struct json_item {
-    const char *key;  /* of the member, as it is spelled in the file; NULL in a bare array */
+    const char *path; /* keys that lead to what the piece is in, parted by dots; "": the document */
+    const char *key;  /* of the member, as it is spelled in the file; NULL in a bare array;
+                         of an element that of its array */
     bool is_element;  /* of an array; else the member's whole value */
     const char *text; /* not NUL-terminated; valid until the next call */
     size_t length;
@@ -58,6 +61,17 @@ int json_stream_open(const char *path, const char *name, const struct json_strea
 int json_stream_open_memory(const char *name, const void *bytes, size_t size,
                             struct json_stream **out_stream, struct diag *diag);
 
+/**
+ * Name the parts of the document that are too large to be one piece: "profiler.device" is the
+ * object that the object "profiler", which must be named, too, has as its member "device";
+ * "graph.order[]" is an array. At most five keys deep. `parts` ends with NULL and is borrowed until
+ * json_stream_close(). Before the first json_stream_next().
+ */
+void json_stream_split(struct json_stream *stream, const char *const *parts);
+
+/** Whether one of the first 64 parts was met so far, be it empty. */
+bool json_stream_has_part(const struct json_stream *stream, const char *part);
+
 /** NULL inside is allowed. */
 void json_stream_close(struct json_stream **stream);
 
@@ -76,5 +90,9 @@ bool json_stream_is_unclosed(const struct json_stream *stream);
 /** Fail with "PATH: TEXT at byte OFFSET", for readers of pieces. Returns -EUCLEAN. */
 int json_stream_damage(const struct json_stream *stream, uint64_t offset, const char *text,
                        struct diag *diag);
+
+/** The same where the JSON is right, but what it says is not: "PATH: TEXT, at byte OFFSET". */
+int json_stream_fault(const struct json_stream *stream, uint64_t offset, const char *text,
+                      struct diag *diag);
 
 #endif

@@ -57,8 +57,9 @@ static enum source_kind recognise_item(const struct json_item *item)
 
     if (item->key && strcmp(item->key, "traceEvents") == 0)
         return SOURCE_CHROME;
-    if (item->key)
-        return strcmp(item->key, "profiler") == 0 || strcmp(item->key, "graph_exec") == 0
+    if (item->key) /* what MegEngine's members hold is looked at by its reader */
+        return *item->path || strcmp(item->key, "profiler") == 0 ||
+                       strcmp(item->key, "graph_exec") == 0
                    ? SOURCE_MEGENGINE
                    : SOURCE_KINDS;
     if (json_member(value, "start_us").kind == JSON_NUMBER &&
@@ -73,6 +74,9 @@ static enum source_kind recognise_item(const struct json_item *item)
                : SOURCE_CHROME;
 }
 
+/* They may be the whole of a large document. */
+static const char *const megengine_members[] = {"profiler", "graph_exec", NULL};
+
 static int recognise_json(const char *path, const char *name, struct diag *diag)
 {
     struct json_stream *stream = NULL;
@@ -80,17 +84,20 @@ static int recognise_json(const char *path, const char *name, struct diag *diag)
     enum source_kind kind = SOURCE_KINDS;
     int rc = json_stream_open(path, name, NULL, &stream, diag);
 
+    if (rc == 0)
+        json_stream_split(stream, megengine_members);
     while (rc == 0 && kind == SOURCE_KINDS && (rc = json_stream_next(stream, &item, diag)) == 1) {
         kind = recognise_item(&item);
         rc = !item.key && kind == SOURCE_KINDS ? -ENOTSUP : 0;
         if (kind != SOURCE_KINDS)
             break;
     }
+    if (stream &&
+        (json_stream_has_part(stream, "profiler") || json_stream_has_part(stream, "graph_exec")))
+        kind = SOURCE_MEGENGINE; /* also an empty one */
     json_stream_close(&stream);
     if (kind != SOURCE_KINDS)
         return (int)kind;
-    if (rc == -EFBIG) /* only MegEngine's documents have values of that size */
-        return SOURCE_MEGENGINE;
     if (rc == 0 || rc == -ENOTSUP)
         return diag_set(diag, -EUCLEAN, "%s is JSON, but no profile that is known here: %s", name,
                         source_supported);

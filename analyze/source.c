@@ -2,7 +2,6 @@
 /* Recognising what a file is by its content, and opening it as a store. */
 #include "analyze/source.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "analyze/import_chrome.h"
 #include "analyze/import_megengine.h"
@@ -18,9 +16,6 @@
 #include "analyze/import_ort.h"
 #include "analyze/import_pytorch_events.h"
 #include "analyze/json_stream.h"
-#include "base/array.h"
-
-enum { READ_BYTES = 1 << 20 };
 
 static int open_default(struct source *source, struct diag *diag)
 {
@@ -40,97 +35,6 @@ static int open_default(struct source *source, struct diag *diag)
     return store_open(path, STORE_READ, &source->store, diag);
 }
 
-static uint32_t line_of(const char *text, size_t offset)
-{
-    uint32_t line = 1;
-
-    for (size_t i = 0; i < offset; i++)
-        line += text[i] == '\n';
-    return line;
-}
-
-static int parse_json(const char *path, const char *text, size_t size, cJSON **out_root,
-                      struct diag *diag)
-{
-    const char *end = NULL;
-    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
-    size_t offset = end ? (size_t)(end - text) : 0;
-
-    while (root && offset < size && text[offset] != '\0' && strchr(" \t\r\n", text[offset]))
-        offset++; /* the text has no NUL behind it */
-    if (root && offset == size) {
-        *out_root = root;
-        return 0;
-    }
-    cJSON_Delete(root);
-    diag_set_at(diag, -EUCLEAN, (int64_t)offset, "%s: malformed JSON at byte %zu, line %u%s", path,
-                offset, line_of(text, offset), offset + 1 >= size ? " (the text ends there)" : "");
-    if (diag)
-        diag->line = line_of(text, offset);
-    return -EUCLEAN;
-}
-
-/* What a document lacks that is known to be MegEngine's, or of one of its kind. */
-static const char *describe_megengine(const cJSON *root)
-{
-    if (cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(root, "profiler")))
-        return "has \"profiler\" but no \"graph_exec\" or neither \"device\" nor \"host\" in it, "
-               "so it is no whole profile of MegEngine";
-    if (cJSON_GetObjectItemCaseSensitive(root, "graph_exec"))
-        return "has \"graph_exec\" but no \"profiler\", so it is a MegEngine graph without times";
-    return "is JSON, but no profile that is known here";
-}
-
-/* The whole text, unpacked where it is compressed. The caller frees it. */
-static int read_text(const char *path, const char *name, char **out_text, size_t *out_size,
-                     struct diag *diag)
-{
-    gzFile file = gzopen(path, "rbe");
-    ARRAY_OF(char) text = {0};
-    int length = 1, rc = file ? 0 : diag_set(diag, -EIO, "cannot open %s", name);
-
-    while (rc == 0 && length > 0) {
-        if (text.count > SOURCE_JSON_BYTES_MAX)
-            rc = diag_set(diag, -EFBIG, "%s is larger than %zu MiB", name,
-                          SOURCE_JSON_BYTES_MAX >> 20);
-        else if (array_reserve(&text, text.count + READ_BYTES) < 0)
-            rc = diag_set(diag, -ENOMEM, "no memory to read %s", name);
-        else if ((length = gzread(file, text.items + text.count, READ_BYTES)) < 0)
-            rc = diag_set(diag, -EUCLEAN, "cannot read %s: %s", name, gzerror(file, &length));
-        else
-            text.count += (size_t)length;
-    }
-    if (file)
-        gzclose(file);
-    if (rc < 0) {
-        array_deinit(&text);
-        return rc;
-    }
-    *out_text = text.items;
-    *out_size = text.count;
-    return 0;
-}
-
-static int load_megengine(const char *path, struct source *source, struct diag *diag)
-{
-    cJSON *root = NULL;
-    char *text = NULL;
-    size_t size;
-    int rc = read_text(path, source->name, &text, &size, diag);
-
-    if (rc < 0)
-        return rc;
-    rc = parse_json(source->name, text, size, &root, diag);
-    free(text); /* cJSON keeps copies */
-    if (rc == 0 && !import_megengine_recognises(root))
-        rc = diag_set(diag, -EUCLEAN, "%s %s: %s", source->name, describe_megengine(root),
-                      source_supported);
-    if (rc == 0)
-        rc = import_megengine(root, source->name, source->store, diag);
-    cJSON_Delete(root);
-    return rc;
-}
-
 static int load_stream(const char *path, struct source *source,
                        const struct import_options *options, struct diag *diag)
 {
@@ -145,6 +49,8 @@ static int load_stream(const char *path, struct source *source,
         return rc;
     if (source->kind == SOURCE_ORT)
         rc = import_ort(stream, source->name, source->store, options, diag);
+    else if (source->kind == SOURCE_MEGENGINE)
+        rc = import_megengine(stream, source->name, source->store, options, NULL, diag);
     else if (source->kind == SOURCE_PYTORCH_EVENTS)
         rc = import_pytorch_events(stream, source->name, source->store, options, diag);
     else
@@ -174,8 +80,7 @@ static int open_path(const char *path, struct source *source, const struct impor
         return rc;
     if (source->kind == SOURCE_NSYS)
         return import_nsys(path, source->name, source->store, options, diag);
-    return source->kind == SOURCE_MEGENGINE ? load_megengine(path, source, diag)
-                                            : load_stream(path, source, options, diag);
+    return load_stream(path, source, options, diag);
 }
 
 /* What comes through a pipe is read twice, first to see what it is: it goes to a file without a

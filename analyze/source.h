@@ -8,9 +8,6 @@
 #include "base/diag.h"
 #include "schema/store.h"
 
-/* MegEngine's JSON is held in memory as a whole, and several times its size while it is read. */
-#define SOURCE_JSON_BYTES_MAX ((size_t)512 << 20)
-
 struct source {
     enum source_kind kind;
     char *name;          /* the path */

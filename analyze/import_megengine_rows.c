@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph of a MegEngine profile into rows, from what the spool kept of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/dtype.h"
+#include "analyze/import_megengine_private.h"
+
+/* --- Records. --- */
+
+struct record {
+    const char *at;
+};
+
+static uint32_t take_number(struct record *record)
+{
+    uint32_t number;
+
+    memcpy(&number, record->at, sizeof(number));
+    record->at += sizeof(number);
+    return number;
+}
+
+static struct json_slice take_value(struct record *record)
+{
+    uint32_t length = take_number(record);
+    struct json_slice value = json_value(record->at, length);
+
+    record->at += length;
+    return value;
+}
+
+/* A string, or NULL for anything else; the caller frees it. */
+static char *take_name(struct record *record)
+{
+    struct json_slice value = take_value(record);
+
+    return value.kind == JSON_STRING ? json_take_text(value) : NULL;
+}
+
+/* --- Operators. --- */
+
+static const char *dtype_of(const struct megengine *megengine, uint32_t place, char *buffer)
+{
+    uint32_t dtype = place == PLACE_NONE ? PLACE_NONE : megengine->variables.items[place].dtype;
+
+    return dtype == PLACE_NONE ? NULL
+                               : dtype_short(text_ids_name(&megengine->dtype_ids, dtype, buffer));
+}
+
+/* ["f32",null,...] for a list of variables; NULL where the list is none. The caller frees it. */
+static char *take_dtypes(const struct megengine *megengine, struct record *record)
+{
+    uint32_t count = take_number(record);
+    char buffer[TEXT_IDS_NAME_BYTES];
+    struct json_writer json;
+
+    if (count == PLACE_NONE)
+        return NULL;
+    json_init_memory(&json);
+    json_begin_array(&json);
+    for (uint32_t i = 0; i < count; i++)
+        json_string(&json, dtype_of(megengine, take_number(record), buffer));
+    json_end_array(&json);
+    return import_take(&json);
+}
+
+static char *list_text(struct json_slice list)
+{
+    struct json_writer json;
+
+    if (list.kind != JSON_ARRAY)
+        return NULL;
+    json_init_memory(&json);
+    import_write_texts(&json, list, false);
+    return import_take(&json);
+}
+
+/* What an op costs, in texts as a row has them; {0}: there is no footprint. */
+struct costs {
+    char *in_shapes, *out_shapes, *params;
+    int64_t computation, memory;
+};
+
+/* The operator's parameters, and with them the strides of inputs that are not contiguous. */
+static char *params_text(struct json_slice param, struct json_slice layouts)
+{
+    struct json_walk walk = json_walk_over(param);
+    struct json_slice key, value;
+    struct json_writer json;
+    bool has_params = false;
+    char *text;
+
+    if (param.kind != JSON_OBJECT)
+        walk = (struct json_walk){0};
+    json_init_memory(&json);
+    json_begin_object(&json);
+    while (json_walk_next(&walk, &key, &value) == 1) {
+        import_write_key(&json, key);
+        import_write_value(&json, value);
+        has_params = true;
+    }
+    if (layouts.kind == JSON_ARRAY) {
+        json_key(&json, "input_strides");
+        import_write_shapes(&json, layouts);
+        has_params = true;
+    }
+    json_end_object(&json);
+    text = import_take(&json);
+    if (!has_params) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static int read_costs(struct megengine *megengine, uint64_t footprint, struct costs *out_costs,
+                      struct diag *diag)
+{
+    struct json_slice object;
+    const char *text;
+    size_t length;
+    int rc;
+
+    *out_costs = (struct costs){.computation = STORE_NULL, .memory = STORE_NULL};
+    if (footprint == SPOOL_NONE)
+        return 0;
+    rc = spool_read(&megengine->spool, footprint, &text, &length, diag);
+    if (rc < 0)
+        return rc;
+    object = json_value(text, length);
+    out_costs->in_shapes = import_shapes_text(json_member(object, "in_shapes"));
+    out_costs->out_shapes = import_shapes_text(json_member(object, "out_shapes"));
+    out_costs->params =
+        params_text(json_member(object, "param"), json_member(object, "in_layouts"));
+    out_costs->computation = import_count(json_member(object, "computation"));
+    out_costs->memory = import_count(json_member(object, "memory"));
+    return 0;
+}
+
+/* An op that a damaged profile names without saying what it is goes by its id. */
+static const char empty_record[] = {0, 0, 0,  0,  0,  0,  0,  0,  0,  0,
+                                    0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+
+static int put_op(struct megengine *megengine, uint32_t place, int64_t number, struct diag *diag)
+{
+    const struct megengine_op *op = &megengine->ops.items[place];
+    char id_buffer[TEXT_IDS_NAME_BYTES];
+    const char *id = text_ids_name(&megengine->op_ids, place, id_buffer);
+    struct costs costs;
+    struct record record = {empty_record};
+    char *name, *type, *origin, *in_dtypes, *out_dtypes;
+    struct store_op row;
+    size_t size;
+    int rc = read_costs(megengine, op->footprint, &costs, diag);
+
+    if (rc == 0 && op->state == OP_DEFINED)
+        rc = spool_read(&megengine->spool, op->record, &record.at, &size, diag);
+    if (rc < 0)
+        record.at = empty_record;
+    name = take_name(&record);
+    type = take_name(&record);
+    origin = list_text(take_value(&record));
+    in_dtypes = take_dtypes(megengine, &record);
+    out_dtypes = take_dtypes(megengine, &record);
+    row = (struct store_op){
+        .client_op = number,
+        .name = name ? name : id,
+        .type = type ? type : "unknown",
+        .node_id = id,
+        .input_shapes = costs.in_shapes,
+        .input_dtypes = in_dtypes,
+        .output_shapes = costs.out_shapes,
+        .output_dtypes = out_dtypes,
+        .params = costs.params,
+        .computation_flop = costs.computation,
+        .memory_bytes = costs.memory,
+        .workspace_bytes = STORE_NULL,
+        .origin = origin,
+    };
+    if (rc == 0)
+        rc = importer_put_op_at(&megengine->importer, place, &row, diag);
+    free(name);
+    free(type);
+    free(origin);
+    free(in_dtypes);
+    free(out_dtypes);
+    free(costs.in_shapes);
+    free(costs.out_shapes);
+    free(costs.params);
+    return rc;
+}
+
+/* An op that has spans must have an entry of its own. */
+static int check_op(struct megengine *megengine, uint32_t place, struct diag *diag)
+{
+    const struct megengine_op *op = &megengine->ops.items[place];
+    char id[TEXT_IDS_NAME_BYTES];
+
+    return megengine_bad(megengine, op->record, diag,
+                         "profiler.%s.%.40s has no operator in graph_exec.operator",
+                         op->state == OP_HAS_DEVICE_SPANS ? "device" : "host",
+                         text_ids_name(&megengine->op_ids, place, id));
+}
+
+/* The client's number of an op is its place in the order of execution; ops that are not executed
+ * come after. */
+static int put_ops(struct megengine *megengine, struct diag *diag)
+{
+    bool *is_put = calloc(megengine->ops.count + 1, sizeof(*is_put));
+    size_t sequence_count = megengine->sequence.count;
+    int64_t number = 0;
+    int rc = is_put ? 0 : megengine_no_memory(diag);
+
+    for (size_t i = 0; i < sequence_count + megengine->ops.count && rc == 0; i++) {
+        uint32_t op =
+            i < sequence_count ? megengine->sequence.items[i] : (uint32_t)(i - sequence_count);
+        enum megengine_op_state state = megengine->ops.items[op].state;
+
+        if (is_put[op] || state == OP_UNKNOWN)
+            continue;
+        if (state != OP_DEFINED)
+            rc = check_op(megengine, op, diag);
+        is_put[op] = true;
+        if (rc == 0)
+            rc = put_op(megengine, op, ++number, diag);
+    }
+    free(is_put);
+    return rc;
+}
+
+/* --- Memory. --- */
+
+static int put_chunk(struct megengine *megengine, uint32_t place, const char *owner,
+                     struct diag *diag)
+{
+    const struct importer *importer = &megengine->importer;
+    char id[TEXT_IDS_NAME_BYTES];
+    struct store_mem_chunk row = {
+        .mem_chunk_id = importer->first.mem_chunk_id + 1 + place,
+        .session_id = importer->first.session_id + 1,
+        .client_chunk = text_ids_name(&megengine->chunk_ids, place, id),
+        .size_bytes = megengine->chunks.items[place].size_bytes,
+        .owner = owner,
+    };
+
+    return store_put_mem_chunk(importer->store, &row, diag);
+}
+
+static int put_variable(struct megengine *megengine, uint32_t place, struct diag *diag)
+{
+    const struct megengine_variable *variable = &megengine->variables.items[place];
+    const struct importer *importer = &megengine->importer;
+    char id[TEXT_IDS_NAME_BYTES], dtype[TEXT_IDS_NAME_BYTES];
+    struct record record = {empty_record};
+    struct store_variable row;
+    bool has_chunk =
+        variable->chunk != PLACE_NONE && megengine->chunks.items[variable->chunk].is_defined;
+    char *name, *shape;
+    size_t size;
+    int rc = spool_read(&megengine->spool, variable->record, &record.at, &size, diag);
+
+    if (rc < 0)
+        return rc;
+    name = take_name(&record);
+    shape = import_shapes_text(take_value(&record));
+    row = (struct store_variable){
+        .variable_id = importer->first.variable_id + 1 + place,
+        .session_id = importer->first.session_id + 1,
+        .client_var = text_ids_name(&megengine->variable_ids, place, id),
+        .name = name,
+        .dtype = dtype_of(megengine, place, dtype),
+        .shape = shape,
+        .producer_op = variable->producer == PLACE_NONE
+                           ? STORE_NULL
+                           : importer->first.op_id + 1 + variable->producer,
+        .mem_chunk_id = has_chunk ? importer->first.mem_chunk_id + 1 + variable->chunk : STORE_NULL,
+        .offset_bytes = import_count(take_value(&record)),
+    };
+    rc = store_put_variable(importer->store, &row, diag);
+    for (uint32_t i = variable->owned; i != PLACE_NONE && rc == 0;
+         i = megengine->chunks.items[i].next)
+        rc = put_chunk(megengine, i, name, diag);
+    free(name);
+    free(shape);
+    return rc;
+}
+
+int megengine_put_graph(struct megengine *megengine, struct diag *diag)
+{
+    int rc = put_ops(megengine, diag);
+
+    for (uint32_t i = 0; i < megengine->variables.count && rc == 0; i++) {
+        const struct megengine_variable *variable = &megengine->variables.items[i];
+
+        if (variable->record != SPOOL_NONE)
+            rc = put_variable(megengine, i, diag);
+        for (uint32_t k = variable->owned;
+             variable->record == SPOOL_NONE && k != PLACE_NONE && rc == 0;
+             k = megengine->chunks.items[k].next)
+            rc = put_chunk(megengine, k, NULL, diag);
+    }
+    for (uint32_t i = 0; i < megengine->chunks.count && rc == 0; i++) {
+        if (megengine->chunks.items[i].is_defined && !megengine->chunks.items[i].has_owner)
+            rc = put_chunk(megengine, i, NULL, diag);
+    }
+    return rc;
+}
