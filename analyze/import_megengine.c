@@ -185,7 +185,9 @@ static void megengine_deinit(struct megengine *megengine)
     array_deinit(&megengine->chunks);
     array_deinit(&megengine->sequence);
     array_deinit(&megengine->record);
-    spool_deinit(&megengine->spool);
+    spool_deinit(&megengine->op_spool);
+    spool_deinit(&megengine->variable_spool);
+    spool_deinit(&megengine->cost_spool);
     place_map_deinit(&megengine->lanes);
 }
 

@@ -36,10 +36,10 @@ static int record_value(struct megengine *megengine, struct json_slice value, st
     return rc < 0 || !length ? rc : record_bytes(megengine, value.text - quotes, length, diag);
 }
 
-static int record_end(struct megengine *megengine, uint64_t *out_offset, struct diag *diag)
+static int record_end(struct megengine *megengine, struct spool *spool, uint64_t *out_offset,
+                      struct diag *diag)
 {
-    int rc = spool_add(&megengine->spool, megengine->record.items, megengine->record.count,
-                       out_offset, diag);
+    int rc = spool_add(spool, megengine->record.items, megengine->record.count, out_offset, diag);
 
     megengine->record.count = 0;
     return rc;
@@ -118,9 +118,8 @@ static int check_entry(struct megengine *megengine, const struct json_item *item
     return 1;
 }
 
-/* The places of the variables that an op reads or writes; of what it writes it is the producer. */
-static int record_variables(struct megengine *megengine, struct json_slice list, uint32_t producer,
-                            struct diag *diag)
+/* The ids of the variables that an op reads or writes, as they are spelled. */
+static int record_ids(struct megengine *megengine, struct json_slice list, struct diag *diag)
 {
     struct json_walk walk = json_walk_over(list);
     size_t count_at = megengine->record.count;
@@ -129,14 +128,7 @@ static int record_variables(struct megengine *megengine, struct json_slice list,
     int rc = record_number(megengine, count, diag);
 
     while (rc == 0 && list.kind == JSON_ARRAY && json_walk_next(&walk, &key, &value) == 1) {
-        uint32_t place = PLACE_NONE;
-
-        if (megengine_is_id(value))
-            rc = variable_place(megengine, value, &place, diag);
-        if (rc == 0 && place != PLACE_NONE && producer != PLACE_NONE)
-            megengine->variables.items[place].producer = producer;
-        if (rc == 0)
-            rc = record_number(megengine, place, diag);
+        rc = record_value(megengine, value, diag);
         count++;
     }
     if (rc == 0)
@@ -168,11 +160,11 @@ int megengine_read_operator(struct megengine *megengine, const struct json_item 
     if (rc == 0) /* ours */
         rc = record_value(megengine, json_member(extra, "origins"), diag);
     if (rc == 0)
-        rc = record_variables(megengine, inputs, PLACE_NONE, diag);
+        rc = record_ids(megengine, inputs, diag);
     if (rc == 0)
-        rc = record_variables(megengine, outputs, op, diag);
+        rc = record_ids(megengine, outputs, diag);
     if (rc == 0)
-        rc = record_end(megengine, &offset, diag);
+        rc = record_end(megengine, &megengine->op_spool, &offset, diag);
     if (rc == 0) {
         megengine->ops.items[op].record = offset;
         megengine->ops.items[op].state = OP_DEFINED;
@@ -227,7 +219,7 @@ int megengine_read_variable(struct megengine *megengine, const struct json_item 
     if (rc == 0)
         rc = record_value(megengine, offset_bytes, diag);
     if (rc == 0)
-        rc = record_end(megengine, &offset, diag);
+        rc = record_end(megengine, &megengine->variable_spool, &offset, diag);
     if (rc < 0)
         return rc;
     variable = &megengine->variables.items[place];
@@ -284,6 +276,14 @@ int megengine_read_sequence(struct megengine *megengine, const struct json_item 
 int megengine_read_footprint(struct megengine *megengine, const struct json_item *item,
                              struct diag *diag)
 {
+    struct json_slice values[MEGENGINE_COSTS] = {{0}};
+    const struct field fields[] = {{"in_shapes", &values[0]},
+                                   {"out_shapes", &values[1]},
+                                   {"param", &values[2]},
+                                   {"in_layouts", &values[3]},
+                                   {"computation", &values[4]},
+                                   {"memory", &values[5]},
+                                   {NULL, NULL}};
     uint64_t offset = 0;
     uint32_t op;
     int rc = megengine_op_place(megengine, id_of(item), &op, diag);
@@ -292,7 +292,11 @@ int megengine_read_footprint(struct megengine *megengine, const struct json_item
         rc = check_entry(megengine, item, megengine->ops.items[op].footprint != SPOOL_NONE, diag);
     if (rc <= 0)
         return rc;
-    rc = spool_add(&megengine->spool, item->text, item->length, &offset, diag);
+    rc = read_fields(megengine, item, json_value(item->text, item->length), fields, diag);
+    for (size_t i = 0; i < MEGENGINE_COSTS && rc == 0; i++)
+        rc = record_value(megengine, values[i], diag);
+    if (rc == 0)
+        rc = record_end(megengine, &megengine->cost_spool, &offset, diag);
     if (rc == 0)
         megengine->ops.items[op].footprint = offset;
     return rc;

@@ -11,6 +11,8 @@
 
 #define SPOOL_NONE UINT64_MAX
 
+enum { MEGENGINE_COSTS = 6 }; /* values that a record of cost_spool has */
+
 enum megengine_op_state {
     OP_UNKNOWN,        /* only named by others */
     OP_HAS_HOST_SPANS, /* and its entry has not come yet */
@@ -19,13 +21,13 @@ enum megengine_op_state {
 };
 
 struct megengine_op {
-    uint64_t record : 62; /* in the spool once it is defined; else the offset of its first span */
+    uint64_t record : 62; /* in op_spool once it is defined; else the offset of its first span */
     uint64_t state : 2;   /* enum megengine_op_state */
-    uint64_t footprint;   /* in the spool, or SPOOL_NONE */
+    uint64_t footprint;   /* in cost_spool, or SPOOL_NONE */
 };
 
 struct megengine_variable {
-    uint64_t record;   /* in the spool, or SPOOL_NONE: only named by others */
+    uint64_t record;   /* in variable_spool, or SPOOL_NONE: only named by others */
     uint32_t producer; /* place of its op, or PLACE_NONE */
     uint32_t chunk;    /* place, or PLACE_NONE */
     uint32_t dtype;    /* place, or PLACE_NONE */
@@ -55,7 +57,7 @@ struct megengine {
     ARRAY_OF(struct megengine_variable) variables;
     ARRAY_OF(struct megengine_chunk) chunks;
     ARRAY_OF(uint32_t) sequence; /* ops in the order of execution */
-    struct spool spool;
+    struct spool op_spool, variable_spool, cost_spool;
     ARRAY_OF(char) record;  /* that is being made */
     struct place_map lanes; /* side and name to place */
     struct megengine_additions additions;

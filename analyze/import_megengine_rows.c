@@ -42,16 +42,19 @@ static char *take_name(struct record *record)
 
 /* --- Operators. --- */
 
-static const char *dtype_of(const struct megengine *megengine, uint32_t place, char *buffer)
+static const char *dtype_of(const struct megengine *megengine, uint32_t variable, char *buffer)
 {
-    uint32_t dtype = place == PLACE_NONE ? PLACE_NONE : megengine->variables.items[place].dtype;
+    uint32_t dtype = PLACE_NONE;
 
+    if (variable != PLACE_NONE)
+        dtype = megengine->variables.items[variable].dtype;
     return dtype == PLACE_NONE ? NULL
                                : dtype_short(text_ids_name(&megengine->dtype_ids, dtype, buffer));
 }
 
-/* ["f32",null,...] for a list of variables; NULL where the list is none. The caller frees it. */
-static char *take_dtypes(const struct megengine *megengine, struct record *record)
+/* ["f32",null,...] for a list of variables, of which `producer`, or PLACE_NONE, becomes the
+ * producer; NULL where the list is none. The caller frees it. */
+static char *take_dtypes(struct megengine *megengine, struct record *record, uint32_t producer)
 {
     uint32_t count = take_number(record);
     char buffer[TEXT_IDS_NAME_BYTES];
@@ -61,8 +64,16 @@ static char *take_dtypes(const struct megengine *megengine, struct record *recor
         return NULL;
     json_init_memory(&json);
     json_begin_array(&json);
-    for (uint32_t i = 0; i < count; i++)
-        json_string(&json, dtype_of(megengine, take_number(record), buffer));
+    for (uint32_t i = 0; i < count; i++) {
+        struct json_slice id = take_value(record);
+        uint32_t variable = PLACE_NONE;
+
+        if (megengine_is_id(id))
+            variable = text_ids_find(&megengine->variable_ids, id.text, id.length);
+        if (variable != PLACE_NONE && producer != PLACE_NONE)
+            megengine->variables.items[variable].producer = producer;
+        json_string(&json, dtype_of(megengine, variable, buffer));
+    }
     json_end_array(&json);
     return import_take(&json);
 }
@@ -119,24 +130,23 @@ static char *params_text(struct json_slice param, struct json_slice layouts)
 static int read_costs(struct megengine *megengine, uint64_t footprint, struct costs *out_costs,
                       struct diag *diag)
 {
-    struct json_slice object;
-    const char *text;
-    size_t length;
+    struct record record;
+    struct json_slice param;
+    size_t size;
     int rc;
 
     *out_costs = (struct costs){.computation = STORE_NULL, .memory = STORE_NULL};
     if (footprint == SPOOL_NONE)
         return 0;
-    rc = spool_read(&megengine->spool, footprint, &text, &length, diag);
+    rc = spool_read(&megengine->cost_spool, footprint, &record.at, &size, diag);
     if (rc < 0)
         return rc;
-    object = json_value(text, length);
-    out_costs->in_shapes = import_shapes_text(json_member(object, "in_shapes"));
-    out_costs->out_shapes = import_shapes_text(json_member(object, "out_shapes"));
-    out_costs->params =
-        params_text(json_member(object, "param"), json_member(object, "in_layouts"));
-    out_costs->computation = import_count(json_member(object, "computation"));
-    out_costs->memory = import_count(json_member(object, "memory"));
+    out_costs->in_shapes = import_shapes_text(take_value(&record));
+    out_costs->out_shapes = import_shapes_text(take_value(&record));
+    param = take_value(&record);
+    out_costs->params = params_text(param, take_value(&record));
+    out_costs->computation = import_count(take_value(&record));
+    out_costs->memory = import_count(take_value(&record));
     return 0;
 }
 
@@ -157,14 +167,14 @@ static int put_op(struct megengine *megengine, uint32_t place, int64_t number, s
     int rc = read_costs(megengine, op->footprint, &costs, diag);
 
     if (rc == 0 && op->state == OP_DEFINED)
-        rc = spool_read(&megengine->spool, op->record, &record.at, &size, diag);
+        rc = spool_read(&megengine->op_spool, op->record, &record.at, &size, diag);
     if (rc < 0)
         record.at = empty_record;
     name = take_name(&record);
     type = take_name(&record);
     origin = list_text(take_value(&record));
-    in_dtypes = take_dtypes(megengine, &record);
-    out_dtypes = take_dtypes(megengine, &record);
+    in_dtypes = take_dtypes(megengine, &record, PLACE_NONE);
+    out_dtypes = take_dtypes(megengine, &record, place);
     row = (struct store_op){
         .client_op = number,
         .name = name ? name : id,
@@ -260,7 +270,7 @@ static int put_variable(struct megengine *megengine, uint32_t place, struct diag
         variable->chunk != PLACE_NONE && megengine->chunks.items[variable->chunk].is_defined;
     char *name, *shape;
     size_t size;
-    int rc = spool_read(&megengine->spool, variable->record, &record.at, &size, diag);
+    int rc = spool_read(&megengine->variable_spool, variable->record, &record.at, &size, diag);
 
     if (rc < 0)
         return rc;

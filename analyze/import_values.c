@@ -131,12 +131,45 @@ char *import_take(struct json_writer *json)
     return text;
 }
 
+/* Most lists hold nothing but numbers of up to 18 digits: only their white space changes. NULL: it
+ * is another one, or no memory. */
+static char *plain_shapes_text(struct json_slice value)
+{
+    char *text = malloc(value.length * 2 + 1), *out = text;
+    int depth = 0, digits = 0;
+
+    for (size_t i = 0; text && i < value.length; i++) {
+        char byte = value.text[i], last = out > text ? out[-1] : '[';
+        bool is_digit = byte >= '0' && byte <= '9', follows = last == '[' || last == ' ';
+
+        if (byte == ' ' && !digits)
+            continue;
+        digits = is_digit ? digits + 1 : 0;
+        depth += (byte == '[') - (byte == ']');
+        /* What may stand behind what: no number with a leading 0, no empty place. */
+        if ((is_digit && (last == ']' || digits > 18 || (last == '0' && digits == 2))) ||
+            (byte == '[' && (!follows || depth > SHAPE_DEPTH_MAX)) ||
+            (byte == ',' && (follows || last == ',')) || (byte == ']' && last == ' ') ||
+            !(is_digit || byte == '[' || byte == ']' || byte == ',')) {
+            free(text);
+            return NULL;
+        }
+        *out++ = byte;
+        if (byte == ',')
+            *out++ = ' ';
+    }
+    if (text)
+        *out = '\0';
+    return text;
+}
+
 char *import_shapes_text(struct json_slice value)
 {
     struct json_writer json;
+    char *plain = value.kind == JSON_ARRAY ? plain_shapes_text(value) : NULL;
 
-    if (value.kind != JSON_ARRAY)
-        return NULL;
+    if (value.kind != JSON_ARRAY || plain)
+        return plain;
     json_init_memory(&json);
     import_write_shapes(&json, value);
     return import_take(&json);

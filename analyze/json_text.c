@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/text.h"
 
@@ -21,6 +24,26 @@ static inline enum byte_class class_of(char byte)
     return byte_classes[(uint8_t)byte];
 }
 
+/* The first quote or backslash, or the end. */
+static const char *skip_plain(const char *at, const char *end)
+{
+#ifdef __SSE2__
+    const __m128i quotes = _mm_set1_epi8('"'), slashes = _mm_set1_epi8('\\');
+
+    for (; end - at >= 16; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+        int found = _mm_movemask_epi8(
+            _mm_or_si128(_mm_cmpeq_epi8(bytes, quotes), _mm_cmpeq_epi8(bytes, slashes)));
+
+        if (found)
+            return at + __builtin_ctz((unsigned)found);
+    }
+#endif
+    while (at < end && *at != '"' && *at != '\\')
+        at++;
+    return at;
+}
+
 /* The closing quote, or the end. */
 static const char *skip_string(const char *at, const char *end, bool *is_escaped)
 {
@@ -28,15 +51,12 @@ static const char *skip_string(const char *at, const char *end, bool *is_escaped
         at++;
         *is_escaped = false;
     }
-    while (at < end && *at != '"') {
-        if (*at == '\\') {
-            if (at + 1 == end) {
-                *is_escaped = true;
-                return end;
-            }
-            at++;
+    while ((at = skip_plain(at, end)) < end && *at == '\\') {
+        if (at + 1 == end) {
+            *is_escaped = true;
+            return end;
         }
-        at++;
+        at += 2;
     }
     return at;
 }
@@ -70,9 +90,117 @@ static int scan_word(struct json_scan *scan, const char *text, size_t length, si
     return *done < length ? 1 : 0;
 }
 
+/* The bracket at `at`, outside of strings. Returns 1 when it ends the value. */
+static int scan_bracket(struct json_scan *scan, char byte)
+{
+    int rc = class_of(byte) == OPEN ? scan_open(scan, byte) : scan_close(scan, byte);
+
+    return rc < 0 ? rc : !scan->depth;
+}
+
+#ifdef __SSE2__
+/* A bit for each of 64 bytes. */
+struct block {
+    uint64_t quotes, slashes, brackets;
+};
+
+static struct block read_block(const char *at)
+{
+    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
+    const __m128i low = _mm_set1_epi8(0x20), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
+    struct block block = {0};
+
+    for (int i = 0; i < 4; i++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + 16 * i));
+        __m128i folded = _mm_or_si128(bytes, low); /* [ becomes {, ] becomes } */
+        __m128i brackets =
+            _mm_or_si128(_mm_cmpeq_epi8(folded, open), _mm_cmpeq_epi8(folded, close));
+
+        block.quotes |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, quote))
+                        << 16 * i;
+        block.slashes |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, slash))
+                         << 16 * i;
+        block.brackets |= (uint64_t)(unsigned)_mm_movemask_epi8(brackets) << 16 * i;
+    }
+    return block;
+}
+
+/* From each quote on to the byte before the next one. */
+static uint64_t inside_quotes(uint64_t quotes)
+{
+    for (int shift = 1; shift < 64; shift *= 2)
+        quotes ^= quotes << shift;
+    return quotes;
+}
+
+/* As far as whole blocks without a backslash go. Returns as scan_bytes() does. */
+static int scan_blocks(struct json_scan *scan, const char **at_slot, const char *end)
+{
+    const char *at = *at_slot;
+    int rc = 0;
+
+    for (; end - at >= 64 && !scan->is_escaped; at += 64) {
+        struct block block = read_block(at);
+        uint64_t inside = inside_quotes(block.quotes) ^ (scan->in_string ? UINT64_MAX : 0);
+
+        if (block.slashes)
+            break;
+        for (uint64_t left = block.brackets & ~inside; left; left &= left - 1) {
+            int place = __builtin_ctzll(left);
+
+            rc = scan_bracket(scan, at[place]);
+            if (rc) {
+                scan->in_string = false;
+                *at_slot = at + place + (rc > 0);
+                return rc;
+            }
+        }
+        scan->in_string = inside >> 63;
+    }
+    *at_slot = at;
+    return 0;
+}
+#else
+static int scan_blocks(struct json_scan *scan, const char **at_slot, const char *end)
+{
+    (void)scan;
+    (void)at_slot;
+    (void)end;
+    return 0;
+}
+#endif
+
+/* Returns 1 when the value ends, before *at; 0 at the end; or an error at *at. */
+static int scan_bytes(struct json_scan *scan, const char **at_slot, const char *end)
+{
+    const char *at = *at_slot;
+    int rc = 0;
+
+    for (; at < end && rc == 0; at++) {
+        enum byte_class class;
+
+        if (scan->in_string) {
+            at = skip_string(at, end, &scan->is_escaped);
+            if (at == end)
+                break;
+            scan->in_string = false;
+            rc = !scan->depth;
+            continue;
+        }
+        class = class_of(*at);
+        if (class == QUOTE)
+            scan->in_string = true;
+        else if (class == OPEN || class == CLOSE)
+            rc = scan_bracket(scan, *at);
+    }
+    *at_slot = rc < 0 ? at - 1 : at;
+    return rc;
+}
+
 int json_scan(struct json_scan *scan, const char *text, size_t length, size_t *done)
 {
     const char *at = text + *done, *end = text + length;
+    int rc = 0;
 
     if (!scan->depth && !scan->in_string && at < end) {
         enum byte_class first = class_of(*at);
@@ -83,37 +211,16 @@ int json_scan(struct json_scan *scan, const char *text, size_t length, size_t *d
             return 1;
         if (first != QUOTE && first != OPEN)
             return JSON_SCAN_VALUE;
+        rc = scan_bytes(scan, &at, at + 1);
     }
-    for (; at < end; at++) {
-        int rc = 0;
-
-        if (scan->in_string) {
-            at = skip_string(at, end, &scan->is_escaped);
-            if (at == end)
-                break;
-            scan->in_string = false;
-        } else {
-            enum byte_class class = class_of(*at);
-
-            if (class == OTHER || class >= SPACE)
-                continue;
-            if (class == QUOTE) {
-                scan->in_string = true;
-                continue;
-            }
-            rc = class == OPEN ? scan_open(scan, *at) : scan_close(scan, *at);
-        }
-        if (rc < 0) {
-            *done = (size_t)(at - text);
-            return rc;
-        }
-        if (!scan->depth) {
-            *done = (size_t)(at - text) + 1;
-            return 1;
-        }
+    while (rc == 0 && at < end) {
+        if (scan->depth)
+            rc = scan_blocks(scan, &at, end);
+        if (rc == 0)
+            rc = scan_bytes(scan, &at, scan->depth && end - at > 64 ? at + 64 : end);
     }
-    *done = length;
-    return 0;
+    *done = (size_t)(at - text);
+    return rc;
 }
 
 bool json_scan_may_end(const struct json_scan *scan)

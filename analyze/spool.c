@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 enum {
-    TAIL_BYTES = 1 << 20,
-    WINDOW_BYTES = 16 << 10,
+    TAIL_BYTES = 256 << 10,
+    WINDOW_BYTES = 64 << 10,
     HEADER_BYTES = sizeof(uint32_t),
 };
 

@@ -105,6 +105,22 @@ int text_ids_place(struct text_ids *ids, const char *text, size_t length, uint32
     return 0;
 }
 
+uint32_t text_ids_find(const struct text_ids *ids, const char *text, size_t length)
+{
+    struct place_key key = {0};
+    uint32_t number;
+
+    if (read_number(ids, text, length, &number)) {
+        size_t page = number / PAGE_SLOTS;
+
+        if (page >= ids->pages.count || !ids->pages.items[page])
+            return PLACE_NONE;
+        return ids->pages.items[page][number % PAGE_SLOTS];
+    }
+    place_key_add(&key, text, length);
+    return place_map_find(&ids->others, key);
+}
+
 const char *text_ids_name(const struct text_ids *ids, uint32_t place, char *buffer)
 {
     uint32_t name = ids->names.items[place];

@@ -30,6 +30,9 @@ struct text_ids {
 /** The place of an id, a new one where it is new. Returns 0 or -ENOMEM. */
 int text_ids_place(struct text_ids *ids, const char *text, size_t length, uint32_t *out_place);
 
+/** The place of an id, or PLACE_NONE where it was not mentioned. */
+uint32_t text_ids_find(const struct text_ids *ids, const char *text, size_t length);
+
 enum { TEXT_IDS_NAME_BYTES = 32 };
 
 /** The id of a place: `buffer`, of TEXT_IDS_NAME_BYTES, or a text that is borrowed. Not
