@@ -13,21 +13,21 @@
 #include "analyze/recognise.h"
 
 /* What is gone through entry by entry; the graph may stand beside or inside of the profiler. */
-static const char *const parts[] = {"graph_exec",
-                                    "graph_exec.operator",
-                                    "graph_exec.var",
-                                    "graph_exec.mem_chunk",
-                                    "graph_exec.comp_seq[]",
-                                    "profiler",
-                                    "profiler.device",
-                                    "profiler.host",
-                                    "profiler.opr_footprint",
-                                    "profiler.graph_exec",
-                                    "profiler.graph_exec.operator",
-                                    "profiler.graph_exec.var",
-                                    "profiler.graph_exec.mem_chunk",
-                                    "profiler.graph_exec.comp_seq[]",
-                                    NULL};
+const char *const megengine_parts[] = {"graph_exec",
+                                       "graph_exec.operator",
+                                       "graph_exec.var",
+                                       "graph_exec.mem_chunk",
+                                       "graph_exec.comp_seq[]",
+                                       "profiler",
+                                       "profiler.device",
+                                       "profiler.host",
+                                       "profiler.opr_footprint",
+                                       "profiler.graph_exec",
+                                       "profiler.graph_exec.operator",
+                                       "profiler.graph_exec.var",
+                                       "profiler.graph_exec.mem_chunk",
+                                       "profiler.graph_exec.comp_seq[]",
+                                       NULL};
 
 int megengine_no_memory(struct diag *diag)
 {
@@ -83,12 +83,12 @@ static int check_part(struct megengine *megengine, const struct json_item *item,
     char part[100];
 
     snprintf(part, sizeof(part), "%s%s%s", item->path, *item->path ? "." : "", item->key);
-    for (size_t i = 0; parts[i]; i++) {
-        size_t length = strcspn(parts[i], "[");
+    for (size_t i = 0; megengine_parts[i]; i++) {
+        size_t length = strcspn(megengine_parts[i], "[");
 
-        if (strlen(part) == length && memcmp(part, parts[i], length) == 0)
+        if (strlen(part) == length && memcmp(part, megengine_parts[i], length) == 0)
             return megengine_bad(megengine, item->offset, diag, "%s is not an %s", part,
-                                 parts[i][length] ? "array" : "object");
+                                 megengine_parts[i][length] ? "array" : "object");
     }
     return 0; /* opr_internal_pf, and what others add */
 }
@@ -147,15 +147,16 @@ static const char *find_lack(const struct megengine *megengine)
 }
 
 /* A profile is written at once, so one that was never closed lacks something. */
-static int check_whole(struct megengine *megengine, const char *name, struct import_loop *loop,
-                       struct diag *diag)
+static int check_whole(struct megengine *megengine, const char *name, struct diag *diag)
 {
     const char *lack = find_lack(megengine);
 
+    if (json_stream_is_unclosed(megengine->stream) && !megengine->is_lenient)
+        return diag_set_at(diag, -EUCLEAN, (int64_t)json_stream_offset(megengine->stream),
+                           "%s: the file ends at byte %" PRIu64 ", before its brackets are closed",
+                           name, json_stream_offset(megengine->stream));
     if (lack)
         return diag_set(diag, -EUCLEAN, "%s %s: %s", name, lack, source_supported);
-    if (json_stream_is_unclosed(megengine->stream) && !megengine->is_lenient)
-        return diag_set(diag, -EUCLEAN, "%s ends before its last bracket is closed", name);
     return 0;
 }
 
@@ -203,11 +204,11 @@ int import_megengine(struct json_stream *stream, const char *name, struct store 
     int rc = importer_begin(&megengine.importer, store, "megengine", diag);
 
     megengine.importer.is_one_run = true;
-    json_stream_split(stream, parts);
+    json_stream_split(stream, megengine_parts);
     if (rc == 0)
         rc = import_each(&loop, diag);
     if (rc == 0)
-        rc = check_whole(&megengine, name, &loop, diag);
+        rc = check_whole(&megengine, name, diag);
     if (rc == 0)
         rc = megengine_put_graph(&megengine, diag);
     if (rc == 0)

@@ -22,6 +22,9 @@
 #include "analyze/importer.h"
 #include "analyze/json_stream.h"
 
+/** For json_stream_split(): the members that are large, since they have an entry per operator. */
+extern const char *const megengine_parts[];
+
 /**
  * Put a profile into an open store, as one session, in one transaction.
  *

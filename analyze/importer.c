@@ -127,11 +127,10 @@ static void reach(struct importer *importer, uint32_t lane_place, int64_t from_n
 /* Where a host span launched something: the launched belongs to the run of that moment. */
 static int note_launch(struct importer *importer, const struct import_span *span, struct diag *diag)
 {
-    struct place_key key = {.low = (uint64_t)span->correlation};
     uint32_t place = (uint32_t)importer->launch_ns.count;
 
     if (array_push(&importer->launch_ns, span->start_ns) < 0 ||
-        place_map_set(&importer->launches, key, place) < 0)
+        number_map_set(&importer->launches, (uint64_t)span->correlation, place) < 0)
         return no_memory(diag);
     return 0;
 }
@@ -235,7 +234,7 @@ void importer_deinit(struct importer *importer)
     array_deinit(&importer->runs);
     array_deinit(&importer->launch_ns);
     place_map_deinit(&importer->ops);
-    place_map_deinit(&importer->launches);
+    number_map_deinit(&importer->launches);
     row_sorter_deinit(&importer->sorter);
     *importer = (struct importer){0};
 }

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/number_map.h"
 #include "analyze/place_map.h"
 #include "analyze/row_sorter.h"
 #include "base/array.h"
@@ -67,8 +68,8 @@ struct importer {
     ARRAY_OF(struct importer_lane) lanes;
     ARRAY_OF(struct importer_run) runs;
     uint32_t op_count;
-    struct place_map ops;      /* identity of an op to its place */
-    struct place_map launches; /* correlation to its place in launch_ns */
+    struct place_map ops;       /* identity of an op to its place */
+    struct number_map launches; /* correlation to its place in launch_ns */
     ARRAY_OF(int64_t) launch_ns;
     struct row_sorter sorter;
     int64_t model_id;     /* of the runs and ops; STORE_NULL: none was put */

@@ -145,8 +145,7 @@ static int64_t run_of_span(const struct drain *drain, const struct import_row *r
     if (!importer->runs.count)
         return STORE_NULL;
     if (importer->lanes.items[row->lane].is_device && row->correlation != STORE_NULL)
-        launch = place_map_find(&importer->launches,
-                                (struct place_key){.low = (uint64_t)row->correlation});
+        launch = number_map_find(&importer->launches, (uint64_t)row->correlation);
     return run_at(drain, launch == PLACE_NONE ? row->start_ns : importer->launch_ns.items[launch]);
 }
 

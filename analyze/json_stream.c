@@ -434,6 +434,11 @@ bool json_stream_is_unclosed(const struct json_stream *stream)
     return stream->is_unclosed;
 }
 
+uint64_t json_stream_offset(const struct json_stream *stream)
+{
+    return offset_of(stream);
+}
+
 /* --- Opening. --- */
 
 static int open_file(struct json_stream *stream, const char *path, struct diag *diag)

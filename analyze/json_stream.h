@@ -87,6 +87,9 @@ int json_stream_next(struct json_stream *stream, struct json_item *out_item, str
 /** After the end: the document was not closed. */
 bool json_stream_is_unclosed(const struct json_stream *stream);
 
+/** Bytes of the document that were read. */
+uint64_t json_stream_offset(const struct json_stream *stream);
+
 /** Fail with "PATH: TEXT at byte OFFSET", for readers of pieces. Returns -EUCLEAN. */
 int json_stream_damage(const struct json_stream *stream, uint64_t offset, const char *text,
                        struct diag *diag);

@@ -549,12 +549,26 @@ static size_t read_escape(const char *at, const char *end, uint32_t *out_code)
     return 5;
 }
 
+/* Only bytes that stand for themselves: nearly every text. */
+static bool is_plain(struct json_slice slice)
+{
+    for (size_t i = 0; i < slice.length; i++) {
+        if ((uint8_t)(slice.text[i] - 1) >= 0x7f || slice.text[i] == '\\')
+            return false;
+    }
+    return true;
+}
+
 char *json_take_text(struct json_slice slice)
 {
     const char *at = slice.text ? slice.text : "", *end = at + slice.length;
     /* One byte that is not UTF-8 becomes three. */
-    char *text = malloc(slice.length * 3 + 4), *out = text;
+    char *text, *out;
 
+    if (is_plain(slice))
+        return strndup(at, slice.length);
+    text = malloc(slice.length * 3 + 4);
+    out = text;
     while (text && at < end) {
         uint32_t code;
         size_t bytes;

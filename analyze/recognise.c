@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/import_megengine.h"
 #include "analyze/import_nsys.h"
 #include "analyze/json_stream.h"
 #include "analyze/json_text.h"
@@ -74,9 +75,6 @@ static enum source_kind recognise_item(const struct json_item *item)
                : SOURCE_CHROME;
 }
 
-/* They may be the whole of a large document. */
-static const char *const megengine_members[] = {"profiler", "graph_exec", NULL};
-
 static int recognise_json(const char *path, const char *name, struct diag *diag)
 {
     struct json_stream *stream = NULL;
@@ -85,7 +83,7 @@ static int recognise_json(const char *path, const char *name, struct diag *diag)
     int rc = json_stream_open(path, name, NULL, &stream, diag);
 
     if (rc == 0)
-        json_stream_split(stream, megengine_members);
+        json_stream_split(stream, megengine_parts);
     while (rc == 0 && kind == SOURCE_KINDS && (rc = json_stream_next(stream, &item, diag)) == 1) {
         kind = recognise_item(&item);
         rc = !item.key && kind == SOURCE_KINDS ? -ENOTSUP : 0;

@@ -11,9 +11,7 @@
 #define IS_TEXT UINT32_C(0x80000000) /* in `names`: the rest is a place in `texts` */
 
 enum {
-    NUMBER_END = 1 << 24, /* larger numbers are looked up as texts */
-    NUMBER_DIGITS_MAX = 8,
-    PAGE_SLOTS = 4096,
+    NUMBER_DIGITS_MAX = 8, /* longer ones are looked up as texts */
     PREFIX_MAX = 16,
 };
 
@@ -34,42 +32,18 @@ static bool read_number(const struct text_ids *ids, const char *text, size_t len
         number = number * 10 + (uint32_t)(text[i] - '0');
     }
     *out_number = number;
-    return number < NUMBER_END;
-}
-
-/* The slot of a number: its place, or PLACE_NONE. NULL: no memory. */
-static uint32_t *slot_of(struct text_ids *ids, uint32_t number)
-{
-    size_t page = number / PAGE_SLOTS;
-    uint32_t **slots;
-
-    while (ids->pages.count <= page) {
-        if (array_push(&ids->pages, NULL) < 0)
-            return NULL;
-    }
-    slots = &ids->pages.items[page];
-    if (!*slots) {
-        *slots = malloc(PAGE_SLOTS * sizeof(**slots));
-        if (!*slots)
-            return NULL;
-        for (size_t i = 0; i < PAGE_SLOTS; i++)
-            (*slots)[i] = PLACE_NONE;
-    }
-    return &(*slots)[number % PAGE_SLOTS];
+    return true;
 }
 
 static int place_of_number(struct text_ids *ids, uint32_t number, uint32_t *out_place)
 {
-    uint32_t *slot = slot_of(ids, number);
-
-    if (!slot)
+    *out_place = number_map_find(&ids->numbers, number);
+    if (*out_place != PLACE_NONE)
+        return 0;
+    if (array_push(&ids->names, number) < 0 ||
+        number_map_set(&ids->numbers, number, ids->count) < 0)
         return -ENOMEM;
-    if (*slot == PLACE_NONE) {
-        if (array_push(&ids->names, number) < 0)
-            return -ENOMEM;
-        *slot = ids->count++;
-    }
-    *out_place = *slot;
+    *out_place = ids->count++;
     return 0;
 }
 
@@ -110,13 +84,8 @@ uint32_t text_ids_find(const struct text_ids *ids, const char *text, size_t leng
     struct place_key key = {0};
     uint32_t number;
 
-    if (read_number(ids, text, length, &number)) {
-        size_t page = number / PAGE_SLOTS;
-
-        if (page >= ids->pages.count || !ids->pages.items[page])
-            return PLACE_NONE;
-        return ids->pages.items[page][number % PAGE_SLOTS];
-    }
+    if (read_number(ids, text, length, &number))
+        return number_map_find(&ids->numbers, number);
     place_key_add(&key, text, length);
     return place_map_find(&ids->others, key);
 }
@@ -134,11 +103,9 @@ const char *text_ids_name(const struct text_ids *ids, uint32_t place, char *buff
 
 void text_ids_deinit(struct text_ids *ids)
 {
-    for (size_t i = 0; i < ids->pages.count; i++)
-        free(ids->pages.items[i]);
     for (size_t i = 0; i < ids->texts.count; i++)
         free(ids->texts.items[i]);
-    array_deinit(&ids->pages);
+    number_map_deinit(&ids->numbers);
     array_deinit(&ids->names);
     array_deinit(&ids->texts);
     place_map_deinit(&ids->others);

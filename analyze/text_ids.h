@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/number_map.h"
 #include "analyze/place_map.h"
 #include "base/array.h"
 
@@ -21,7 +22,7 @@ struct text_ids {
     const char *prefix; /* input; NULL: none */
     uint32_t count;     /* places given */
     /* inside */
-    ARRAY_OF(uint32_t *) pages; /* of a table from numbers to places */
+    struct number_map numbers;
     struct place_map others;
     ARRAY_OF(uint32_t) names; /* by place: the number, or where the id is in `texts` */
     ARRAY_OF(char *) texts;

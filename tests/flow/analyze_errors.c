@@ -28,7 +28,7 @@ static const struct error_case cases[] = {
     {3, "empty.json is empty", {"empty.json"}},
     {3, "text.txt is neither SQLite nor JSON: supported are", {"text.txt"}},
     {3, "array.json: malformed JSON at byte 30: a key is missing", {"array.json"}},
-    {3, "cut.json: the file ends at byte 25, in the middle of the value", {"cut.json"}},
+    {3, "cut.json: the file ends at byte 25, before its brackets are closed", {"cut.json"}},
     {3, "tail.json: malformed JSON at byte 4: something follows", {"tail.json"}},
     {3, "other.json is JSON, but no profile that is known here", {"other.json"}},
     {3, "graph.json has \"graph_exec\" but no \"profiler\"", {"graph.json"}},
