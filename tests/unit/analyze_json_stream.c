@@ -48,6 +48,36 @@ static void cuts_documents(void **state)
     check_text("[1,]", "[]=1;end");
 }
 
+/* Pieces of named parts as "path:key=text;". */
+static void goes_into_parts(void **state)
+{
+    static const char *const parts[] = {"a", "a.b", "a.list[]", "a.empty", "x[]", "gone", NULL};
+    static const char document[] =
+        "{\"z\":{\"b\":1},\"a\":{\"b\":{\"k\":{\"b\":[1]},\"l\":2},\"c\":{\"b\":3},"
+        "\"list\":[4,{\"list\":[5]}],\"b2\":[6],\"empty\":{}},"
+        "\"b\":{\"a\":7},\"x\":{\"y\":8}}";
+    struct json_stream *stream;
+    struct json_item item;
+    struct diag diag = {0};
+    char text[300] = "";
+    int rc;
+
+    CHECK_OK(json_stream_open_memory("doc", document, sizeof(document) - 1, &stream, &diag));
+    json_stream_split(stream, parts);
+    while ((rc = json_stream_next(stream, &item, &diag)) == 1)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s:%s%s=%.*s;", item.path,
+                 item.key, item.is_element ? "[]" : "", (int)item.length, item.text);
+    CHECK_OK(rc);
+    assert_string_equal(text, ":z={\"b\":1};a.b:k={\"b\":[1]};a.b:l=2;a:c={\"b\":3};"
+                              "a.list:list[]=4;a.list:list[]={\"list\":[5]};a:b2=[6];"
+                              ":b={\"a\":7};:x={\"y\":8};");
+    assert_true(json_stream_has_part(stream, "a.empty"));
+    assert_false(json_stream_has_part(stream, "x[]"));
+    assert_false(json_stream_has_part(stream, "gone"));
+    assert_false(json_stream_has_part(stream, "z"));
+    json_stream_close(&stream);
+}
+
 static void ends_what_was_never_closed(void **state)
 {
     check_text("[{\"a\":1},\n", "[]={\"a\":1};unclosed");
@@ -212,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_documents),
+        cmocka_unit_test(goes_into_parts),
         cmocka_unit_test(ends_what_was_never_closed),
         cmocka_unit_test(names_the_place_of_damage),
         cmocka_unit_test(refuses_deep_nesting),

@@ -55,6 +55,60 @@ static void says_what_is_wrong(void **state)
     }
 }
 
+/* Where a value ends, found one byte at a time; 0: nowhere. */
+static size_t find_end(const char *text, size_t length)
+{
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < length; i++) {
+        if (in_string) {
+            if (text[i] == '\\')
+                i++;
+            else if (text[i] == '"')
+                in_string = false;
+            continue;
+        }
+        in_string = text[i] == '"';
+        depth += text[i] == '{' || text[i] == '[';
+        depth -= text[i] == '}' || text[i] == ']';
+        if (!depth)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* Objects full of brackets and quotes in strings, at all places of a block of 64 bytes, whole and
+ * in two parts. */
+static void finds_the_end_of_any_value(void **state)
+{
+    static const char *const pieces[] = {"\"a\":{\"b\":[1,2,{}]},", "\"]}{[\":\"\\\"]\",",
+                                         "\"\\\\\":[[[]]],", "\"long\": 0.123456789012345678,",
+                                         "\"deep\":[[{\"x\":[\"}\"]}]],"};
+    unsigned seed = 1;
+
+    for (int round = 0; round < 2000; round++) {
+        char text[1000] = "{";
+        size_t done = 0, length, cut;
+        struct json_scan scan = {0};
+
+        for (int i = 0; i < round % 17; i++) {
+            seed = seed * 1103515245 + 12345;
+            strcat(text, pieces[seed >> 16 & 3]);
+            if (seed & 0x100000)
+                strcat(text, pieces[4]);
+        }
+        strcat(text, "\"e\":0} , ]}");
+        length = strlen(text);
+        cut = (size_t)round * 7 % (length - 9);
+        assert_int_equal(json_scan(&scan, text, cut, &done), 0);
+        assert_int_equal(done, cut);
+        assert_int_equal(json_scan(&scan, text, length, &done), 1);
+        if (done != find_end(text, length))
+            fail_msg("%zu is not the end of %s", done, text);
+    }
+}
+
 struct decimal {
     const char *text;
     int shift;
@@ -158,6 +212,7 @@ static void scans_in_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_end_of_any_value),
         cmocka_unit_test(walks_objects_and_arrays),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(reads_decimals_exactly),
