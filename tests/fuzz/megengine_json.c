@@ -38,13 +38,15 @@ static void report_on(struct store *store, enum out_format format, FILE *nowhere
     const struct source source = {.kind = SOURCE_MEGENGINE, .name = "fuzz", .store = store};
     const int64_t session_id = 1;
     struct analyze_options options = analyze_options_default();
+    struct report_verdict verdict = {0};
     struct session_rows sessions;
     struct report report = {.kind = report_kinds[0],
                             .options = &options,
                             .source = &source,
                             .sessions = &sessions,
                             .session_ids = &session_id,
-                            .session_count = 1};
+                            .session_count = 1,
+                            .verdict = &verdict};
     const struct out_options out_options = {
         .format = format, .report = "ops", .stream = nowhere, .side = nowhere};
     struct diag diag = {0};
