@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/choose_sessions.h"
 #include "analyze/import_files.h"
 #include "analyze/progress.h"
 #include "analyze/report.h"
@@ -30,39 +31,6 @@ static int exit_status_of(int error)
 }
 
 /* --- Sessions. --- */
-
-/* --session ID|last|all to ids; NULL is last. */
-static int choose_sessions(const char *text, const struct session_rows *sessions, int64_t *ids,
-                           size_t *out_count, struct diag *diag)
-{
-    size_t count = sessions->rows.count;
-    char *end;
-    long long id;
-
-    *out_count = 0;
-    if (text && strcmp(text, "all") == 0) {
-        for (size_t i = 0; i < count; i++)
-            ids[(*out_count)++] = sessions->rows.items[i].session_id;
-        return 0;
-    }
-    if (!text || strcmp(text, "last") == 0) {
-        ids[(*out_count)++] = sessions->rows.items[count - 1].session_id;
-        return 0;
-    }
-    errno = 0;
-    id = strtoll(text, &end, 10);
-    if (errno || end == text || *end)
-        return diag_set(diag, -EINVAL, "--session takes a number, last or all, not \"%s\"", text);
-    for (size_t i = 0; i < count; i++) {
-        if (sessions->rows.items[i].session_id == id)
-            ids[(*out_count)++] = id;
-    }
-    if (!*out_count) {
-        diag_set(diag, 0, "there is no session %lld: --list shows those there are", id);
-        return REPORT_NOTHING;
-    }
-    return 0;
-}
 
 static int run_report(struct report *report, struct diag *diag)
 {

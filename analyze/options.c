@@ -13,7 +13,9 @@
 static const struct option_spec option_table[] = {
     {OPTION_GROUP, "What to read"},
     {OPTION_STRING, "session", .value_name = "ID", .default_text = "last",
-     .help = "Which session of a store: its number (see --list), last, or all.", TARGET(session)},
+     .help = "Which sessions of a store: a number (see --list), numbers such as 1,4..6, last, or "
+             "all.",
+     TARGET(session)},
     {OPTION_STRING, "runs", .value_name = "A..B",
      .help = "Only these runs, counting from 1, warm-ups among them included; A.., ..B and A work "
              "too. Without it every run counts that ended and is no warm-up.",
