@@ -84,6 +84,16 @@ static const struct option_spec option_table[] = {
              "memory, bandwidth, calls, count, min, max, name, type, opr_id, device, in_shapes, "
              "out_shapes; those of the other reports are listed below.",
      TARGET(order_by)},
+    {OPTION_STRING, "group-by", .value_name = "WHAT", .default_text = "name",
+     .help =
+         "Of averages: name; shape, and the shapes of the inputs; or stack:N, and the N nearest "
+         "frames of the call stack. Of kernels: name, or launch, and grid and block sizes.",
+     TARGET(group_by)},
+    {OPTION_STRING, "sort-by", .value_name = "KEY",
+     .help = "Of averages: --order-by in PyTorch's words, such as self_cpu_time_total.",
+     TARGET(sort_by)},
+    {OPTION_INT, "row-limit", .value_name = "N",
+     .help = "Of averages: --top in PyTorch's words; -1 shows all.", TARGET(row_limit)},
     {OPTION_CHOICE, "top-end-key", .value_name = "KEY", .default_text = "end",
      .help = "Which time of an operator to show: end, from its start to its end without nested "
              "operators; kern, from its start to its first kernel, which is waiting and "
@@ -258,6 +268,9 @@ static const char *find_useless(const struct analyze_options *options,
         {"order-by", options->order_by != NULL, has_columns},
         {"explain", options->explain, is_explained},
         {"strict", options->strict, is_about_events},
+        {"group-by", options->group_by != NULL},
+        {"sort-by", options->sort_by != NULL},
+        {"row-limit", options->row_limit != TOP_OF_REPORT},
         {"top-end-key", options->top_end_key != 0},
         {"aggregate", options->aggregate != CHOICE_NONE},
         {"aggregate-by", options->aggregate_by != CHOICE_NONE},
@@ -325,8 +338,15 @@ static int check_report(const struct analyze_options *options, struct diag *diag
     if (useless)
         return diag_set(diag, -EINVAL, "--%s has no effect on --%s%s", useless,
                         kind->mode ? kind->mode : "report ", kind->mode ? "" : kind->name);
-    if (kind->columns && options->order_by)
-        return lines_check_order(kind->columns, kind->column_count, options->order_by, diag);
+    if (options->sort_by && options->order_by)
+        return diag_set(diag, -EINVAL, "--sort-by and --order-by mean the same: give one");
+    if (options->row_limit != TOP_OF_REPORT && options->top != TOP_OF_REPORT)
+        return diag_set(diag, -EINVAL, "--row-limit and --top mean the same: give one");
+    if (options->row_limit != TOP_OF_REPORT && options->row_limit < -1)
+        return diag_set(diag, -EINVAL, "--row-limit is -1 or a number of rows");
+    if (kind->columns && (options->order_by || options->sort_by))
+        return lines_check_order(kind->columns, kind->column_count,
+                                 options->order_by ? options->order_by : options->sort_by, diag);
     return 0;
 }
 
@@ -355,6 +375,7 @@ struct analyze_options analyze_options_default(void)
         .min_time_s = NAN,
         .max_time_s = NAN,
         .top = TOP_OF_REPORT,
+        .row_limit = TOP_OF_REPORT,
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,

@@ -34,6 +34,9 @@ struct analyze_options {
     /* lines */
     int64_t top;          /* or TOP_OF_REPORT */
     const char *order_by; /* NULL: time */
+    const char *group_by; /* NULL: what the report does */
+    const char *sort_by;  /* PyTorch's words for order_by and top: not given beside them */
+    int64_t row_limit;    /* -1: all; or TOP_OF_REPORT */
     int top_end_key;      /* enum ops_time */
     int aggregate;        /* enum stats_reduction, or CHOICE_NONE */
     int aggregate_by;     /* 0: type, or CHOICE_NONE */

@@ -46,6 +46,11 @@ struct out_value out_json_text(const char *json)
     return (struct out_value){.kind = OUT_JSON, .known = json != NULL, .text = json};
 }
 
+struct out_value out_list(const char *json)
+{
+    return (struct out_value){.kind = OUT_LIST, .known = json != NULL, .text = json};
+}
+
 struct out_value out_part(int64_t part, int64_t whole)
 {
     return (struct out_value){.kind = OUT_PART, .known = true, .integer = part, .whole = whole};

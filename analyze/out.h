@@ -45,6 +45,7 @@ enum out_kind {
     OUT_BYTE_RATE, /* bytes per second */
     OUT_SHAPES,    /* JSON: [[1,3,224,224],...], null for an unknown dimension */
     OUT_JSON,      /* any JSON; people see it as it is */
+    OUT_LIST,      /* a JSON list of texts; people see one below the other */
     OUT_WHEN,      /* ns since 1970 */
     OUT_BOOL,      /* integer 0 or 1 */
     OUT_PART,      /* so many of so many; people see nothing when it is none or all */
@@ -56,7 +57,7 @@ struct out_value {
     int64_t integer;    /* OUT_INT, OUT_RANK, OUT_WHEN, OUT_PART */
     int64_t whole;      /* OUT_PART */
     double real;        /* the other numbers */
-    const char *text;   /* OUT_TEXT, OUT_SHAPES, OUT_JSON; of an unknown value: what people see */
+    const char *text;   /* of the texts; of an unknown value: what people see */
     const char *detail; /* OUT_SHAPES: JSON with the strides of each, or NULL */
 };
 
@@ -71,7 +72,12 @@ struct out_value out_number(enum out_kind kind, double value);
 /** `strides` may be NULL. */
 struct out_value out_shapes(const char *json, const char *strides);
 struct out_value out_json_text(const char *json);
+struct out_value out_list(const char *json);
 struct out_value out_part(int64_t part, int64_t whole);
+
+/** How people see a duration in a compact column or in a sentence: "4.721 ms". Returns `text`; 32
+ *  bytes are enough. */
+const char *out_duration_text(char *text, size_t bytes, double ns);
 
 struct out_column {
     const char *name;     /* in JSON and CSV: a word with its unit, "time_ns" */
@@ -81,7 +87,8 @@ struct out_column {
     unsigned wrap;        /* columns after which people's lines are wrapped; 0: never */
     bool data_only;       /* in JSON and CSV only */
     /* For people: one line, with its unit ("4.721 ms"), numbers on the right; a text longer than
-     * `wrap` loses its middle; "-" for what is not known, and no column when nothing is known. */
+     * `wrap` loses its middle, but lists have their lines; "-" for what is not known, and no column
+     * when nothing is known. */
     bool compact;
 };
 

@@ -170,6 +170,21 @@ out:
     cJSON_Delete(strides);
 }
 
+static void add_list(struct out_buffer *buffer, const char *json, unsigned wrap, char separator)
+{
+    cJSON *list = cJSON_Parse(json);
+
+    if (!cJSON_IsArray(list))
+        add_wrapped(buffer, json, wrap); /* not ours: show what is there */
+    for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
+        if (item != list->child)
+            out_buffer_add(buffer, &separator, 1);
+        if (cJSON_IsString(item))
+            add_wrapped(buffer, item->valuestring, wrap);
+    }
+    cJSON_Delete(list);
+}
+
 /* Local time with its offset from UTC. */
 static void add_when(struct out_buffer *buffer, int64_t time_ns)
 {
@@ -219,6 +234,9 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
     case OUT_SHAPES:
         add_shapes(buffer, value, separator == '\n' ? '\n' : ',');
         break;
+    case OUT_LIST:
+        add_list(buffer, value->text, wrap, separator);
+        break;
     case OUT_WHEN:
         add_when(buffer, value->integer);
         break;
@@ -247,7 +265,7 @@ void out_format_inline(struct out_buffer *buffer, const struct out_value *value)
 
 /* --- Compact columns. --- */
 
-static void add_duration(struct out_buffer *buffer, double ns)
+const char *out_duration_text(char *text, size_t bytes, double ns)
 {
     static const struct {
         double ns;
@@ -256,11 +274,12 @@ static void add_duration(struct out_buffer *buffer, double ns)
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (fabs(ns) >= units[i].ns) {
-            out_buffer_print(buffer, "%.3f %s", ns / units[i].ns, units[i].unit);
-            return;
+            snprintf(text, bytes, "%.3f %s", ns / units[i].ns, units[i].unit);
+            return text;
         }
     }
-    out_buffer_print(buffer, "%.*f ns", ns == floor(ns) ? 0 : 1, ns);
+    snprintf(text, bytes, "%.*f ns", ns == floor(ns) ? 0 : 1, ns);
+    return text;
 }
 
 /* Bytes at the start of a text that take at most so many columns. */
@@ -301,17 +320,23 @@ static void shorten(struct out_buffer *buffer, size_t from, size_t columns)
 
 void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap)
 {
+    const struct scale *scale = scale_of(value->kind);
     size_t from = buffer->length;
+    char text[48];
 
     if (!value->known)
         out_buffer_print(buffer, "%s", value->text ? value->text : "-");
+    else if (scale && fabs(value->real) < scale->step && value->real == floor(value->real))
+        out_buffer_print(buffer, "%.0f %s", value->real, scale->unit);
     else if (value->kind == OUT_NS)
-        add_duration(buffer, value->real);
+        out_buffer_print(buffer, "%s", out_duration_text(text, sizeof(text), value->real));
     else if (value->kind == OUT_SHARE)
         out_buffer_print(buffer, "%.2f%%", value->real * 100);
+    else if (value->kind == OUT_LIST)
+        add_list(buffer, value->text, wrap, '\n');
     else
         add_value(buffer, value, 0, ' ');
-    if (wrap && out_is_text(value->kind) && buffer->length > from)
+    if (wrap && value->kind != OUT_LIST && out_is_text(value->kind) && buffer->length > from)
         shorten(buffer, from, wrap);
 }
 
@@ -323,7 +348,7 @@ bool out_is_integer(enum out_kind kind)
 
 bool out_is_text(enum out_kind kind)
 {
-    return kind == OUT_TEXT || kind == OUT_SHAPES || kind == OUT_JSON;
+    return kind == OUT_TEXT || kind == OUT_SHAPES || kind == OUT_JSON || kind == OUT_LIST;
 }
 
 void out_format_real(char *text, size_t bytes, double value)

@@ -6,13 +6,12 @@
 #include "analyze/report.h"
 #include "base/text.h"
 
+extern const struct report_kind report_averages;
 extern const struct report_kind report_ops, report_sessions, report_sql;
 
 const struct report_kind *const report_kinds[] = {
     &report_ops, /* the default */
-    &report_sessions,
-    &report_sql,
-    NULL,
+    &report_averages, &report_sessions, &report_sql, NULL,
 };
 
 enum { NAMES_MAX = 64 };

@@ -95,12 +95,20 @@ int report_query_spans(const struct report *report, struct report_selection *sel
 
 const char *report_order_by(const struct report *report)
 {
-    return report->options->order_by ? report->options->order_by : report->kind->order_by;
+    const struct analyze_options *options = report->options;
+
+    if (options->sort_by)
+        return options->sort_by;
+    return options->order_by ? options->order_by : report->kind->order_by;
 }
 
 int64_t report_top(const struct report *report)
 {
-    return report->options->top == TOP_OF_REPORT ? report->kind->top : report->options->top;
+    const struct analyze_options *options = report->options;
+
+    if (options->row_limit != TOP_OF_REPORT)
+        return options->row_limit < 0 ? 0 : options->row_limit;
+    return options->top == TOP_OF_REPORT ? report->kind->top : options->top;
 }
 
 /* Copies the lines within --min-time and --max-time; returns how many. */

@@ -19,6 +19,7 @@ void attribute_clear(struct attribute *attribute)
     free(attribute->tensor.data);
     free(attribute->ints);
     free(attribute->floats);
+    graph_destroy(&attribute->graph);
     *attribute = (struct attribute){0};
 }
 
@@ -127,6 +128,13 @@ int node_set_tensor(struct node *node, const char *name, const struct tensor_vie
     return store(node, name, &made);
 }
 
+int node_set_graph(struct node *node, const char *name, struct graph *body)
+{
+    struct attribute made = {.type = ATTRIBUTE_GRAPH, .graph = body};
+
+    return store(node, name, &made);
+}
+
 const struct attribute *node_attribute(const struct node *node, const char *name)
 {
     for (uint32_t i = 0; i < node->attribute_count; i++) {
@@ -163,4 +171,27 @@ const int64_t *node_ints(const struct node *node, const char *name, size_t *out_
 
     *out_count = a != NULL && a->type == ATTRIBUTE_INTS ? a->count : 0;
     return a != NULL && a->type == ATTRIBUTE_INTS ? a->ints : NULL;
+}
+
+struct graph *node_graph(const struct node *node, const char *name)
+{
+    const struct attribute *a = node_attribute(node, name);
+
+    return a != NULL && a->type == ATTRIBUTE_GRAPH ? a->graph : NULL;
+}
+
+int node_capture(struct node *node, struct graph *body, struct value *outside)
+{
+    uint32_t count = body->capture_count;
+    uint32_t *grown = realloc(body->captures, (count + 1) * sizeof(*grown));
+
+    if (grown == NULL)
+        return -ENOMEM;
+    body->captures = grown;
+    if (node_set_input(node, node->input_count, outside) < 0)
+        return -ENOMEM;
+    body->captures[count] = node->input_count - 1;
+    body->capture_count++;
+    node->captured_count++;
+    return 0;
 }

@@ -78,6 +78,7 @@ void graph_destroy(struct graph **graph_ptr)
     free(graph->values);
     free(graph->inputs);
     free(graph->outputs);
+    free(graph->captures);
     free(graph->path);
     free(graph->name);
     free(graph->producer_name);

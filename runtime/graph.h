@@ -87,10 +87,12 @@ enum attribute_type {
     ATTRIBUTE_INTS,
     ATTRIBUTE_FLOATS,
     ATTRIBUTE_STRINGS,
-    /* Graph attributes (If, Loop, Scan) will follow with control flow. */
+    ATTRIBUTE_GRAPH, /* a body: If, Loop */
 };
 
-/** One attribute. The arrays and the tensor's data belong to it. */
+struct graph;
+
+/** One attribute. The arrays, the tensor's data and the graph belong to it. */
 struct attribute {
     char *name;
     enum attribute_type type;
@@ -103,6 +105,7 @@ struct attribute {
     float *floats;
     char **strings;
     size_t count; /* of ints, floats or strings */
+    struct graph *graph;
 };
 
 struct node;
@@ -151,6 +154,7 @@ struct node {
     char *name;     /* never empty: "Conv_12" (type and id) where the model gives none */
     struct value **inputs; /* NULL: an optional input that is left out */
     uint32_t input_count;
+    uint32_t captured_count; /* the last of them: values that the node's bodies read from outside */
     struct value **outputs; /* NULL: an optional output that is left out */
     uint32_t output_count;
     struct attribute *attributes;
@@ -181,6 +185,12 @@ struct graph {
     uint32_t input_count;
     struct value **outputs; /* in the model's order */
     uint32_t output_count;
+
+    /* Of a body: its last inputs are what it reads from outside; by position among those, the input
+     * of the node that holds it. Shapes, and `known`, are those of its last run: one thread at a
+     * time may infer or run the node. */
+    uint32_t *captures;
+    uint32_t capture_count;
     struct graph_private *private_state;
 };
 
@@ -238,6 +248,9 @@ int node_set_strings(struct node *node, const char *name, const char *const *str
 /** Takes ownership of tensor->data (from graph_alloc_data()), also after failure. */
 int node_set_tensor(struct node *node, const char *name, const struct tensor_view *tensor);
 
+/** Takes ownership of the body, also after failure. */
+int node_set_graph(struct node *node, const char *name, struct graph *body);
+
 /** NULL when the node has no such attribute. */
 const struct attribute *node_attribute(const struct node *node, const char *name);
 
@@ -245,6 +258,13 @@ const struct attribute *node_attribute(const struct node *node, const char *name
 int64_t node_int(const struct node *node, const char *name, int64_t fallback);
 float node_float(const struct node *node, const char *name, float fallback);
 const char *node_string(const struct node *node, const char *name, const char *fallback);
+
+/** A body, or NULL when absent. */
+struct graph *node_graph(const struct node *node, const char *name);
+
+/** Feed the body's input behind those that are captures already from `outside`, which becomes one
+ *  more input of the node. */
+int node_capture(struct node *node, struct graph *body, struct value *outside);
 
 /** The list, or NULL with *out_count 0 when absent. */
 const int64_t *node_ints(const struct node *node, const char *name, size_t *out_count);

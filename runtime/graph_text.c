@@ -85,6 +85,9 @@ static void write_attribute(const struct attribute *a, FILE *out)
     case ATTRIBUTE_TENSOR:
         write_elements(&a->tensor, out);
         return;
+    case ATTRIBUTE_GRAPH:
+        fprintf(out, "{%" PRIu32 " nodes}", a->graph->node_count);
+        return;
     default:
         break;
     }
@@ -129,6 +132,26 @@ static void write_names(struct value *const *values, uint32_t count, int except,
     }
 }
 
+static void write_module(const struct graph *graph, const char *name, FILE *out);
+
+/* What the node's bodies do, behind the graph that it stands in. */
+static void write_bodies(const struct graph *graph, const char *name, FILE *out)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = graph->nodes[n];
+
+        for (uint32_t i = 0; i < node->attribute_count; i++) {
+            char *inner;
+
+            if (node->attributes[i].type != ATTRIBUTE_GRAPH ||
+                asprintf(&inner, "%s:%s:%s", name, node->name, node->attributes[i].name) < 0)
+                continue;
+            write_module(node->attributes[i].graph, inner, out);
+            free(inner);
+        }
+    }
+}
+
 static void write_node(const struct node *node, FILE *out)
 {
     write_names(node->outputs, node->output_count, -1, out);
@@ -148,9 +171,11 @@ static void write_node(const struct node *node, FILE *out)
     fputc('\n', out);
 }
 
-void graph_text_write(const struct graph *graph, FILE *out)
+static void write_module(const struct graph *graph, const char *name, FILE *out)
 {
-    fputs("module: \"main\"\n", out);
+    fputs("module: ", out);
+    write_quoted(name, out);
+    fputc('\n', out);
     for (uint32_t i = 0; i < graph->input_count; i++) {
         fprintf(out, "%s = @param", graph->inputs[i]->name);
         write_type(graph->inputs[i], out);
@@ -172,6 +197,12 @@ void graph_text_write(const struct graph *graph, FILE *out)
     fputs("@return(", out);
     write_names(graph->outputs, graph->output_count, -1, out);
     fputs(")\n", out);
+    write_bodies(graph, name, out);
+}
+
+void graph_text_write(const struct graph *graph, FILE *out)
+{
+    write_module(graph, "main", out);
 }
 
 static void param_value(const struct attribute *a, struct json_writer *json)
@@ -205,7 +236,8 @@ static void param_value(const struct attribute *a, struct json_writer *json)
 void graph_text_params(const struct node *node, struct json_writer *json)
 {
     for (uint32_t i = 0; i < node->attribute_count; i++) {
-        if (node->attributes[i].type != ATTRIBUTE_TENSOR)
+        if (node->attributes[i].type != ATTRIBUTE_TENSOR &&
+            node->attributes[i].type != ATTRIBUTE_GRAPH)
             param_value(&node->attributes[i], json);
     }
     if (node->fused.activation != ACTIVATION_NONE) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes of an ONNX model and their attributes; part of model_onnx.c. */
+/* The nodes of an ONNX model and their attributes, bodies among them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "runtime/model_node.h"
 #include "runtime/model_onnx.h"
+#include "runtime/onnx_file.h"
 #include "runtime/onnx_tensor.h"
 
 /* The numbers of AttributeProto.type. */
@@ -63,7 +64,74 @@ static int read_tensor(struct node *node, const Onnx__AttributeProto *proto, int
     return rc < 0 ? rc : node_set_tensor(node, proto->name, &view);
 }
 
-static int read_attribute(struct node *node, const Onnx__AttributeProto *proto, int folder_fd,
+/* The body's own operator sets are the model's. */
+static struct graph *create_body(const struct graph *graph)
+{
+    struct graph *body = graph_create();
+
+    for (uint32_t i = 0; body != NULL && i < graph->opset_count; i++) {
+        if (graph_add_opset(body, graph->opsets[i].domain, graph->opsets[i].version) < 0)
+            graph_destroy(&body);
+    }
+    return body;
+}
+
+/* The inputs that reading has added to the body are fed by values of the same name. */
+static int capture_all(struct graph *graph, struct node *node, struct graph *body, size_t own,
+                       struct diag *diag)
+{
+    int rc = 0;
+
+    for (size_t i = own; rc == 0 && i < body->input_count; i++) {
+        struct value *outside;
+
+        if (node->input_count >= MODEL_NODE_INPUTS_MAX)
+            return diag_set(diag, -E2BIG, "the bodies of node '%s' read more than %d values",
+                            node->name, MODEL_NODE_INPUTS_MAX);
+        rc = model_find_value(graph, body->inputs[i]->name, &outside, diag);
+        if (rc == 0)
+            rc = node_capture(node, body, outside);
+    }
+    return rc;
+}
+
+static int read_body(struct graph *graph, struct node *node, const Onnx__AttributeProto *proto,
+                     struct model_place place, struct diag *diag)
+{
+    enum { OUTPUT_FIELD = 12 }; /* every body has outputs */
+    ProtobufCMessage *message = NULL;
+    struct diag inner = {0};
+    struct graph *body;
+    size_t own;
+    int rc;
+
+    if (++place.depth > MODEL_DEPTH_MAX)
+        return diag_set(diag, -ENOTSUP, "node '%s' has bodies inside of bodies, more than %d deep",
+                        node->name, MODEL_DEPTH_MAX);
+    rc = onnx_unpack(&onnx__graph_proto__descriptor, "body", OUTPUT_FIELD, proto->g.data,
+                     proto->g.len, &message, &inner);
+    body = create_body(graph);
+    if (rc == 0 && body == NULL)
+        rc = -ENOMEM;
+    if (rc == 0)
+        rc = model_read_graph(body, (Onnx__GraphProto *)message, place, &inner);
+    own = rc == 0 ? body->input_count - body->capture_count : 0;
+    onnx_free(message);
+    if (rc == 0) {
+        body->capture_count = 0; /* counted anew, with where they come from */
+        rc = capture_all(graph, node, body, own, &inner);
+    }
+    if (rc < 0) {
+        graph_destroy(&body);
+        return rc == -ENOMEM ? rc
+                             : diag_set(diag, rc, "attribute '%.60s' of node '%.120s': %.300s",
+                                        proto->name, node->name, inner.text);
+    }
+    return node_set_graph(node, proto->name, body);
+}
+
+static int read_attribute(struct graph *graph, struct node *node,
+                          const Onnx__AttributeProto *proto, struct model_place place,
                           struct diag *diag)
 {
     const char *name = proto->name;
@@ -81,7 +149,9 @@ static int read_attribute(struct node *node, const Onnx__AttributeProto *proto, 
     case PROTO_STRING:
         return node_set_string(node, name, (const char *)proto->s.data, proto->s.len);
     case PROTO_TENSOR:
-        return read_tensor(node, proto, folder_fd, diag);
+        return read_tensor(node, proto, place.folder_fd, diag);
+    case PROTO_GRAPH:
+        return read_body(graph, node, proto, place, diag);
     case PROTO_FLOATS:
         return node_set_floats(node, name, proto->floats, proto->n_floats);
     case PROTO_INTS:
@@ -90,14 +160,12 @@ static int read_attribute(struct node *node, const Onnx__AttributeProto *proto, 
         return read_strings(node, proto);
     default:
         return diag_set(diag, -ENOTSUP,
-                        "attribute '%s' of node '%s' (%s) is %s, which is not supported", name,
-                        node->name, node->op_type,
-                        proto->type == PROTO_GRAPH ? "a subgraph" : "of an unknown type");
+                        "attribute '%s' of node '%s' (%s) is of type %d, which is not supported",
+                        name, node->name, node->op_type, (int)proto->type);
     }
 }
 
-/* The value of that name, made if need be; NULL in *out for "". */
-static int find_or_add(struct graph *graph, const char *name, struct value **out, struct diag *diag)
+int model_find_value(struct graph *graph, const char *name, struct value **out, struct diag *diag)
 {
     static const struct shape unknown_shape = {.rank = -1};
 
@@ -119,7 +187,7 @@ static int find_inputs(struct graph *graph, const Onnx__NodeProto *proto, struct
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < proto->n_input; i++)
-        rc = find_or_add(graph, proto->input[i], &inputs[i], diag);
+        rc = model_find_value(graph, proto->input[i], &inputs[i], diag);
     return rc;
 }
 
@@ -128,7 +196,7 @@ static int find_outputs(struct graph *graph, const Onnx__NodeProto *proto, struc
                         struct diag *diag)
 {
     for (size_t i = 0; i < proto->n_output; i++) {
-        int rc = find_or_add(graph, proto->output[i], &outputs[i], diag);
+        int rc = model_find_value(graph, proto->output[i], &outputs[i], diag);
         const struct value *value = outputs[i];
 
         if (rc < 0)
@@ -167,7 +235,7 @@ static int check_node(const Onnx__NodeProto *proto, struct diag *diag)
     return 0;
 }
 
-static int read_node(struct graph *graph, const Onnx__NodeProto *proto, int folder_fd,
+static int read_node(struct graph *graph, const Onnx__NodeProto *proto, struct model_place place,
                      struct diag *diag)
 {
     struct value **edges;
@@ -190,39 +258,45 @@ static int read_node(struct graph *graph, const Onnx__NodeProto *proto, int fold
     if (node == NULL)
         rc = -ENOMEM;
     for (size_t i = 0; rc == 0 && i < proto->n_attribute; i++)
-        rc = read_attribute(node, proto->attribute[i], folder_fd, diag);
+        rc = read_attribute(graph, node, proto->attribute[i], place, diag);
 out:
     free(edges);
     return rc;
 }
 
-/* A value that is read must come from somewhere; the message names the reader. */
-static int check_sources(const struct graph *graph, struct diag *diag)
+/* A value that is read must come from somewhere, and in a body it may come from outside; the
+ * message names the reader. */
+static int check_sources(struct graph *graph, struct model_place place, struct diag *diag)
 {
     for (uint32_t i = 0; i < graph->value_count; i++) {
-        const struct value *value = graph->values[i];
+        struct value *value = graph->values[i];
 
-        if (value->consumer_count > 0 && value->producer == NULL && value->data == NULL &&
-            !value->is_input)
+        if (value->consumer_count == 0 || value->producer != NULL || value->data != NULL ||
+            value->is_input)
+            continue;
+        if (place.depth == 0)
             return diag_set(diag, -EINVAL,
                             "node '%s' reads '%s', but the model has no input, initialiser or node "
                             "output of that name",
                             value->consumers[0]->name, value->name);
+        if (graph_add_input(graph, value) < 0)
+            return -ENOMEM;
+        graph->capture_count++;
     }
     return 0;
 }
 
-int model_read_nodes(struct graph *graph, const Onnx__GraphProto *proto, int folder_fd,
+int model_read_nodes(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                      struct diag *diag)
 {
     if (proto->n_node > MODEL_NODES_MAX)
         return diag_set(diag, -E2BIG, "the graph has %zu nodes; the limit is %d", proto->n_node,
                         MODEL_NODES_MAX);
     for (size_t i = 0; i < proto->n_node; i++) {
-        int rc = read_node(graph, proto->node[i], folder_fd, diag);
+        int rc = read_node(graph, proto->node[i], place, diag);
 
         if (rc < 0)
             return rc;
     }
-    return check_sources(graph, diag);
+    return check_sources(graph, place, diag);
 }

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes of an ONNX model and their attributes; part of model_onnx.c. */
+/* The graphs of an ONNX model, their nodes and attributes; shared by model_onnx.c and model_node.c. */
 #ifndef OPTRACE_RUNTIME_MODEL_NODE_H
 #define OPTRACE_RUNTIME_MODEL_NODE_H
 
 #include "runtime/graph.h"
 #include "runtime/onnx.pb-c.h"
 
+enum { MODEL_DEPTH_MAX = 8 }; /* of bodies inside of bodies */
+
+/** Where a graph was found. */
+struct model_place {
+    int folder_fd; /* of the model's folder, or -1 */
+    int depth;     /* 0: the model's graph; else a body */
+};
+
+/** Add initialisers, inputs, nodes and outputs, sort and check. What a body reads from outside
+ *  becomes further inputs of it, behind its own. */
+int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
+                     struct diag *diag);
+
 /** Add all nodes; values that they name and nobody has named yet are made. Checks that each value
  *  has one source. */
-int model_read_nodes(struct graph *graph, const Onnx__GraphProto *proto, int folder_fd,
+int model_read_nodes(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                      struct diag *diag);
+
+/** The value of that name, made if need be; NULL in *out for "". */
+int model_find_value(struct graph *graph, const char *name, struct value **out, struct diag *diag);
 
 /** Whether a text of the model may be shown and stored: UTF-8 without control characters, which
  * could break a line or move a terminal's cursor. */

@@ -168,8 +168,10 @@ static int read_type(const Onnx__ValueInfoProto *info, const char *role, struct 
                : read_dims(type->tensor_type->shape, what, value, diag);
 }
 
-/* Inputs that have an initialiser are constants: old models list all of them. */
-static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, struct diag *diag)
+/* Inputs that have an initialiser are constants: old models list all of them. What a body says of
+ * its inputs is left aside: they are what they are fed. */
+static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
+                       struct diag *diag)
 {
     for (size_t i = 0; i < proto->n_input; i++) {
         const Onnx__ValueInfoProto *info = proto->input[i];
@@ -182,7 +184,7 @@ static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, struc
         if (value != NULL && value->data != NULL)
             continue;
         rc = add_named(graph, info->name, DTYPE_NONE, &unknown_shape, &value, diag);
-        if (rc == 0)
+        if (rc == 0 && !is_body)
             rc = read_type(info, "input", value, diag);
         if (rc < 0)
             return rc;
@@ -192,7 +194,18 @@ static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, struc
     return 0;
 }
 
-static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, struct diag *diag)
+/* A body may hand on a value from outside. */
+static int capture_output(struct graph *graph, const char *name, struct value **out)
+{
+    *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
+    if (*out == NULL || graph_add_input(graph, *out) < 0)
+        return -ENOMEM;
+    graph->capture_count++;
+    return 0;
+}
+
+static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
+                        struct diag *diag)
 {
     if (proto->n_output == 0)
         return diag_set(diag, -EINVAL, "the graph has no output");
@@ -204,12 +217,16 @@ static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, stru
         if (rc < 0)
             return rc;
         value = graph_find_value(graph, info->name);
+        if (value == NULL && is_body)
+            rc = capture_output(graph, info->name, &value);
+        if (rc < 0)
+            return rc;
         if (value == NULL)
             return diag_set(diag, -EINVAL, "nothing computes the graph's output '%s'", info->name);
         if (value->is_output)
             return diag_set(diag, -EINVAL, "the graph names the output '%s' twice", info->name);
         /* An output's type may be left out; it is computed anyway, and then compared. */
-        if (value->producer != NULL && info->type != NULL)
+        if (value->producer != NULL && info->type != NULL && !is_body)
             rc = read_type(info, "output", value, diag);
         if (rc < 0)
             return rc;
@@ -242,28 +259,33 @@ static int set_texts(struct graph *graph, const Onnx__ModelProto *model)
     return 0;
 }
 
+int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
+                     struct diag *diag)
+{
+    int rc = read_initialisers(graph, proto, place.folder_fd, diag);
+
+    if (rc == 0)
+        rc = read_inputs(graph, proto, place.depth > 0, diag);
+    if (rc == 0)
+        rc = model_read_nodes(graph, proto, place, diag);
+    if (rc == 0)
+        rc = read_outputs(graph, proto, place.depth > 0, diag);
+    if (rc == 0)
+        rc = graph_sort(graph, diag);
+    return rc < 0 ? rc : graph_check(graph, diag);
+}
+
 static int read_model(struct graph *graph, const Onnx__ModelProto *model, int folder_fd,
                       struct diag *diag)
 {
+    struct model_place place = {folder_fd, 0};
     int rc = check_ir_version(model, diag);
 
     if (rc == 0)
         rc = set_texts(graph, model);
     if (rc == 0)
         rc = read_opsets(graph, model, diag);
-    if (rc == 0)
-        rc = read_initialisers(graph, model->graph, folder_fd, diag);
-    if (rc == 0)
-        rc = read_inputs(graph, model->graph, diag);
-    if (rc == 0)
-        rc = model_read_nodes(graph, model->graph, folder_fd, diag);
-    if (rc == 0)
-        rc = read_outputs(graph, model->graph, diag);
-    if (rc == 0)
-        rc = graph_sort(graph, diag);
-    if (rc == 0)
-        rc = graph_check(graph, diag);
-    return rc;
+    return rc < 0 ? rc : model_read_graph(graph, model->graph, place, diag);
 }
 
 int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct graph **out_graph,

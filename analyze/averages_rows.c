@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From spans to the rows that PyTorch would have: who is one, whose child, what it cost. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/averages_private.h"
+
+static int64_t end_of(const struct span *span)
+{
+    return span->start_ns + span->dur_ns;
+}
+
+static bool is_type(const struct spans_answer *spans, const struct span *span, const char *type)
+{
+    return strcmp(spans->ops.items[span->op].type, type) == 0;
+}
+
+/* A call that only passes on what an op around it asked for: cuda_runtime, cuda_driver, ... */
+static bool is_runtime_call(const struct spans_answer *spans, const struct span *span)
+{
+    const char *type = spans->ops.items[span->op].type, *end = strrchr(type, '_');
+
+    return end && strcmp(type, "os_runtime") != 0 &&
+           (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
+}
+
+/* --- Rows. --- */
+
+/* Marks the lanes on which an op ran; all of them when none did anywhere. */
+static bool *find_lanes(const struct spans_answer *spans)
+{
+    size_t lanes = spans->lanes.count, used = 0;
+    bool *has_op = calloc(lanes ? lanes : 1, sizeof(*has_op));
+
+    for (size_t i = 0; i < spans->spans.count && has_op; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        used += spans->op_kinds[span->op] == SPAN_OP;
+        has_op[span->lane] |= spans->op_kinds[span->op] == SPAN_OP;
+    }
+    if (has_op && !used)
+        memset(has_op, true, lanes);
+    return has_op;
+}
+
+static bool is_row(const struct spans_answer *spans, const struct span *span, const bool *has_op)
+{
+    enum span_kind kind = (enum span_kind)spans->op_kinds[span->op];
+
+    if (kind == SPAN_LABEL)
+        return has_op[span->lane];
+    return kind == SPAN_OP && !is_type(spans, span, "python_function");
+}
+
+static int find_rows(struct average_rows *rows)
+{
+    const struct spans_answer *spans = rows->spans;
+    bool *has_op = find_lanes(spans);
+
+    if (!has_op)
+        return -ENOMEM;
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        rows->row[i] = is_row(spans, span, has_op) ? (uint32_t)i : SPAN_NONE;
+        rows->has_device |= span_is_device(spans, span) && rows->row[i] != SPAN_NONE;
+    }
+    free(has_op);
+    return 0;
+}
+
+/* --- Nesting. --- */
+
+/* The row that a host span lies in; one that ends where the span starts does not hold it, even if
+ * the span takes no time. */
+static uint32_t find_parent(const struct average_rows *rows, size_t place)
+{
+    const struct span *items = rows->spans->spans.items;
+    uint32_t parent = items[place].parent;
+
+    while (parent != SPAN_NONE &&
+           (rows->row[parent] == SPAN_NONE || end_of(&items[parent]) <= items[place].start_ns))
+        parent = items[parent].parent;
+    return parent;
+}
+
+static bool is_one_with(const struct average_rows *rows, size_t place, uint32_t parent,
+                        const uint32_t *child_counts)
+{
+    const struct op_row *ops = rows->spans->ops.items;
+    const struct span *items = rows->spans->spans.items;
+
+    return parent != SPAN_NONE && child_counts[parent] == 1 &&
+           strcmp(ops[items[place].op].name, ops[items[parent].op].name) == 0;
+}
+
+/* Outer spans come first, so that a parent's row is known. */
+static int nest(struct average_rows *rows)
+{
+    const struct span *items = rows->spans->spans.items;
+    size_t count = rows->spans->spans.count;
+    uint32_t *child_counts = calloc(count ? count : 1, sizeof(*child_counts));
+
+    if (!child_counts)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        bool is_host = !span_is_device(rows->spans, &items[i]);
+
+        rows->parent[i] = rows->row[i] != SPAN_NONE && is_host ? find_parent(rows, i) : SPAN_NONE;
+        if (rows->parent[i] != SPAN_NONE)
+            child_counts[rows->parent[i]]++;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t parent = rows->parent[i];
+
+        if (rows->row[i] == SPAN_NONE)
+            continue;
+        if (is_one_with(rows, i, parent, child_counts)) {
+            rows->row[i] = rows->row[parent];
+            rows->parent[i] = SPAN_NONE;
+            continue;
+        }
+        rows->costs[i].self_cpu_ns += items[i].dur_ns;
+        if (parent == SPAN_NONE)
+            continue;
+        rows->parent[i] = rows->row[parent];
+        rows->costs[rows->row[parent]].self_cpu_ns -= items[i].dur_ns;
+    }
+    free(child_counts);
+    return 0;
+}
+
+/* --- What devices did for a row. --- */
+
+static uint32_t find_owner(const struct average_rows *rows, uint32_t launch)
+{
+    const struct spans_answer *spans = rows->spans;
+    const struct span *items = spans->spans.items;
+    uint32_t first = SPAN_NONE;
+
+    for (uint32_t i = launch; i != SPAN_NONE; i = items[i].parent) {
+        if (rows->row[i] == SPAN_NONE)
+            continue;
+        if (!is_runtime_call(spans, &items[i]))
+            return rows->row[i];
+        first = first == SPAN_NONE ? rows->row[i] : first;
+    }
+    return first; /* a call of the runtime in no op keeps what it launched */
+}
+
+static void charge_device(struct average_rows *rows)
+{
+    const struct spans_answer *spans = rows->spans;
+
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+        uint32_t owner;
+
+        if (!span_is_device(spans, span) || rows->row[i] == SPAN_NONE)
+            continue;
+        rows->costs[i].device_ns = rows->costs[i].self_device_ns = span->dur_ns;
+        if (spans->op_kinds[span->op] == SPAN_LABEL || span->launch == SPAN_NONE)
+            continue;
+        owner = find_owner(rows, span->launch);
+        if (owner != SPAN_NONE)
+            rows->costs[owner].self_device_ns += span->dur_ns;
+        for (; owner != SPAN_NONE; owner = rows->parent[owner])
+            rows->costs[owner].device_ns += span->dur_ns;
+    }
+}
+
+int average_rows_make(const struct spans_answer *spans, struct average_rows *out)
+{
+    size_t count = spans->spans.count ? spans->spans.count : 1;
+    int rc;
+
+    *out = (struct average_rows){
+        .spans = spans,
+        .row = malloc(count * sizeof(*out->row)),
+        .parent = malloc(count * sizeof(*out->parent)),
+        .costs = calloc(count, sizeof(*out->costs)),
+    };
+    if (!out->row || !out->parent || !out->costs)
+        return -ENOMEM;
+    rc = find_rows(out);
+    if (rc == 0)
+        rc = nest(out);
+    if (rc == 0)
+        charge_device(out);
+    return rc;
+}
+
+void average_rows_deinit(struct average_rows *rows)
+{
+    free(rows->row);
+    free(rows->parent);
+    free(rows->costs);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PyTorch's key_averages().table(): operators of one name together, own and total times. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/averages.h"
+#include "analyze/report.h"
+
+/* --- Columns: names, titles and order are PyTorch's. --- */
+
+static double share_of(double ns, double total_ns)
+{
+    return total_ns > 0 ? ns / total_ns : NAN;
+}
+
+#define LINE ((const struct average_line *)line)
+#define ALL  ((const struct averages *)context)
+#define CELL(name, value)                                                                          \
+    static struct out_value name(const void *line, const void *context)                            \
+    {                                                                                              \
+        (void)context;                                                                             \
+        return value;                                                                              \
+    }
+
+CELL(name_of, out_text(LINE->name))
+CELL(self_cpu_share, out_number(OUT_SHARE, share_of(LINE->self_cpu_ns, ALL->self_cpu_ns)))
+CELL(self_cpu, out_number(OUT_NS, LINE->self_cpu_ns))
+CELL(cpu_share, out_number(OUT_SHARE, share_of(LINE->cpu_ns, ALL->self_cpu_ns)))
+CELL(cpu, out_number(OUT_NS, LINE->cpu_ns))
+CELL(cpu_mean, out_number(OUT_NS, LINE->cpu_ns / (double)LINE->calls))
+CELL(self_device, out_number(OUT_NS, LINE->self_device_ns))
+CELL(self_device_share, out_number(OUT_SHARE, share_of(LINE->self_device_ns, ALL->self_device_ns)))
+CELL(device, out_number(OUT_NS, LINE->device_ns))
+CELL(device_mean, out_number(OUT_NS, LINE->device_ns / (double)LINE->calls))
+CELL(cpu_memory, out_number(OUT_BYTES, LINE->cpu_bytes))
+CELL(self_cpu_memory, out_number(OUT_BYTES, LINE->self_cpu_bytes))
+CELL(device_memory, out_number(OUT_BYTES, LINE->device_bytes))
+CELL(self_device_memory, out_number(OUT_BYTES, LINE->self_device_bytes))
+CELL(calls, out_integer(OUT_INT, (int64_t)LINE->calls))
+CELL(shapes, out_shapes(LINE->input_shapes, NULL))
+CELL(source, out_list(LINE->stack))
+CELL(flop, out_number(OUT_FLOP, LINE->computation_flop))
+CELL(side, out_text(LINE->side == OP_DEVICE ? "device" : "host"))
+CELL(is_label, out_integer(OUT_BOOL, LINE->is_label))
+
+/* clang-format off */
+static const struct line_column columns[] = {
+    {{.name = "name", .title = "Name", .wrap = 55, .compact = true}, {NULL}, "name", name_of},
+    {{.name = "self_cpu_share", .title = "Self CPU %", .compact = true}, {NULL}, "of the sum of self_cpu_ns of all rows", self_cpu_share},
+    {{.name = "self_cpu_ns", .title = "Self CPU", .compact = true}, {"self_cpu_time_total"}, "host time without that of children; negative where these overlap", self_cpu},
+    {{.name = "cpu_share", .title = "CPU total %", .compact = true}, {NULL}, "cpu_ns, of the sum of self_cpu_ns too", cpu_share},
+    {{.name = "cpu_ns", .title = "CPU total", .compact = true}, {"cpu_time_total"}, "host time", cpu},
+    {{.name = "cpu_mean_ns", .title = "CPU time avg", .compact = true}, {"cpu_time"}, "host time of a call", cpu_mean},
+    {{.name = "self_device_ns", .title = "Self device", .compact = true}, {"self_device_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"}, "durations of what it launched itself, or of a kernel", self_device},
+    {{.name = "self_device_share", .title = "Self device %", .compact = true}, {NULL}, "of the sum over what ran on devices", self_device_share},
+    {{.name = "device_ns", .title = "Device total", .compact = true}, {"device_time_total", "cuda_time_total", "xpu_time_total", "privateuse1_time_total"}, "the same with what its children launched", device},
+    {{.name = "device_mean_ns", .title = "Device time avg", .compact = true}, {"device_time", "cuda_time", "xpu_time", "privateuse1_time"}, "device_ns of a call", device_mean},
+    {{.name = "cpu_memory_bytes", .title = "CPU Mem", .compact = true}, {"cpu_memory_usage"}, "host memory taken less given back", cpu_memory},
+    {{.name = "self_cpu_memory_bytes", .title = "Self CPU Mem", .compact = true}, {"self_cpu_memory_usage"}, "the same without that of children", self_cpu_memory},
+    {{.name = "device_memory_bytes", .title = "Device Mem", .compact = true}, {"device_memory_usage", "cuda_memory_usage", "xpu_memory_usage", "privateuse1_memory_usage"}, "device memory taken less given back", device_memory},
+    {{.name = "self_device_memory_bytes", .title = "Self device Mem", .compact = true}, {"self_device_memory_usage", "self_cuda_memory_usage", "self_xpu_memory_usage", "self_privateuse1_memory_usage"}, "the same without that of children", self_device_memory},
+    {{.name = "calls", .title = "# of Calls", .compact = true}, {"count"}, "calls", calls},
+    {{.name = "input_shapes", .title = "Input Shapes", .wrap = 80, .compact = true}, {NULL}, "with --group-by shape", shapes},
+    {{.name = "source", .title = "Source Location", .compact = true}, {"stack"}, "the nearest frames, with --group-by stack:N", source},
+    {{.name = "computation_flop", .title = "Total FLOPs", .compact = true}, {"flops"}, "operations of all calls", flop},
+    {{.name = "side", .data_only = true}, {NULL}, "host or device", side},
+    {{.name = "is_label", .data_only = true}, {NULL}, "whether a person named it", is_label},
+};
+/* clang-format on */
+
+enum { COLUMN_COUNT = sizeof(columns) / sizeof(columns[0]) };
+
+/* With CUDA, titles say so, as PyTorch's do. */
+static const char *const cuda_titles[][2] = {
+    {"Self device", "Self CUDA"},   {"Self device %", "Self CUDA %"},
+    {"Device total", "CUDA total"}, {"Device time avg", "CUDA time avg"},
+    {"Device Mem", "CUDA Mem"},     {"Self device Mem", "Self CUDA Mem"},
+};
+
+static bool has_cuda(const struct spans_answer *spans)
+{
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        const char *device = spans->lanes.items[i].device;
+
+        if (device && strncmp(device, "cuda", 4) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int emit_lines(const struct report *report, const struct spans_answer *spans,
+                      const struct averages *averages, struct diag *diag)
+{
+    static const struct out_section section = {.name = "averages"};
+    struct line_column titled[COLUMN_COUNT];
+    struct report_kind kind = *report->kind;
+    struct report with_titles = *report;
+
+    memcpy(titled, columns, sizeof(titled));
+    for (size_t i = 0; i < COLUMN_COUNT && has_cuda(spans); i++) {
+        for (size_t k = 0; k < sizeof(cuda_titles) / sizeof(cuda_titles[0]); k++) {
+            if (titled[i].out.title && strcmp(titled[i].out.title, cuda_titles[k][0]) == 0)
+                titled[i].out.title = cuda_titles[k][1];
+        }
+    }
+    kind.columns = titled;
+    with_titles.kind = &kind;
+    return report_emit_lines(&with_titles, &section, averages->lines.items, averages->lines.count,
+                             sizeof(*averages->lines.items), averages, diag);
+}
+
+/* --- What stands below. --- */
+
+static void emit_totals(const struct report *report, const struct averages *averages)
+{
+    static const struct out_section section = {.name = "totals", .data_only = true};
+    char cpu[32], device[32];
+
+    out_facts(report->out, &section,
+              (struct out_fact[]){
+                  {"self_cpu_ns", NULL, out_number(OUT_NS, averages->self_cpu_ns)},
+                  {"self_device_ns", NULL, out_number(OUT_NS, averages->self_device_ns)},
+              },
+              2);
+    if (!isnan(averages->self_cpu_ns))
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "Self CPU time total: %s. Both CPU percentages are of it, so that those of CPU "
+                 "total add up to more than 100%%.",
+                 out_duration_text(cpu, sizeof(cpu), averages->self_cpu_ns));
+    if (!isnan(averages->self_device_ns))
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "Self device time total: %s, of which its percentages are. What an operator "
+                 "launched counts for it and again in the row of the kernel.",
+                 out_duration_text(device, sizeof(device), averages->self_device_ns));
+    if (averages->negative_count)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "%" PRIu64 " spans end after the one around them, mostly by rounding, and count "
+                 "in full beside what they overlap: own times become negative there.",
+                 averages->negative_count);
+    if (averages->unsized_count)
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "%" PRIu64 " pieces of memory were given back whose size is not known: they are "
+                 "in no sum.",
+                 averages->unsized_count);
+}
+
+/* --- The report. --- */
+
+static int parse_grouping(const char *text, struct averages_options *options, struct diag *diag)
+{
+    static const char stack[] = "stack:";
+    char *end;
+
+    if (!text || strcmp(text, "name") == 0) {
+        options->grouping = AVERAGES_BY_NAME;
+        return 0;
+    }
+    if (strcmp(text, "shape") == 0) {
+        options->grouping = AVERAGES_BY_SHAPE;
+        return 0;
+    }
+    if (strncmp(text, stack, sizeof(stack) - 1) == 0) {
+        options->grouping = AVERAGES_BY_STACK;
+        options->frame_count = strtol(text + sizeof(stack) - 1, &end, 10);
+        if (end > text + sizeof(stack) - 1 && !*end && options->frame_count > 0)
+            return 0;
+    }
+    return diag_set(diag, -EINVAL,
+                    "--group-by \"%s\": averages go by name, shape or stack:N, N frames", text);
+}
+
+static int run(const struct report *report, struct diag *diag)
+{
+    struct averages_options options = {0};
+    struct report_selection selection;
+    struct spans_answer spans = {0};
+    struct memory_row_array memory = {0};
+    struct averages averages = {0};
+    int rc = report_select(report, &selection, diag);
+
+    selection.question.totals = true;
+    if (rc == 0)
+        rc = parse_grouping(report->options->group_by, &options, diag);
+    if (rc == 0)
+        rc = report_query_spans(report, &selection, &spans, diag);
+    if (rc == 0)
+        rc = query_memory(report->source->store, &spans, &memory, diag);
+    if (rc == 0 && averages_make(&spans, &memory, &options, &averages) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the table");
+    if (rc == 0)
+        rc = emit_lines(report, &spans, &averages, diag);
+    if (rc == 0) {
+        emit_totals(report, &averages);
+        spans.basis.clipped_count = 0; /* here they count in full, as was said */
+        report_footer(report, &spans.basis);
+    }
+    averages_deinit(&averages);
+    array_deinit(&memory);
+    spans_answer_deinit(&spans);
+    report_selection_deinit(&selection);
+    return rc;
+}
+
+static double time_ns(const void *line)
+{
+    return isnan(LINE->cpu_ns) ? LINE->device_ns : LINE->cpu_ns;
+}
+
+static const char *const takes[] = {"group-by", "sort-by", "row-limit", NULL};
+
+const struct report_kind report_averages = {
+    .name = "averages",
+    .about = "PyTorch's key_averages: own and total time on the host and the device, and memory, "
+             "of what has the same name, shape or call stack.",
+    .run = run,
+    .takes = takes,
+    .columns = columns,
+    .column_count = COLUMN_COUNT,
+    .top = 100,
+    .order_by = "self_cpu_ns",
+    .time_ns = time_ns,
+};

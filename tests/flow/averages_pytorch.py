@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--report averages against PyTorch's own tables, cell by cell: what key_averages().table() printed of
+a recording, and what profile_analyze makes of the same recording. Skipped without the recording."""
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+PROGRAM = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"]) / "analyze" / "profile_analyze"
+SHARED = pathlib.Path(os.environ.get("OPTRACE_SHARED", ROOT.parent / "shared"))
+STEM = SHARED / "traces" / "pytorch" / "cnn_inference_cpu"
+
+GROUPS = {"plain": "name", "group_by_input_shape=True": "shape", "group_by_stack_n=5": "stack:5"}
+SELF_TOTAL = 10116  # us, the tables' "Self CPU time total"
+
+
+def analyze(source, *options):
+    command = [str(PROGRAM), f"{STEM}{source}", "--report", "averages", "--format", "json", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+# --- PyTorch's tables. ---
+
+def read_tables(text):
+    """Yields (grouping, sort key, rows, total); a row is a dict of cells, its stack a list."""
+    for part in text.split("==== ")[1:]:
+        title, rest = part.split("\n", 1)
+        grouping, key = re.match(r'key_averages\((.*)\)\.table\(sort_by="(\w+)"', title).groups()
+        lines = rest.split("\n")
+        # Columns are as wide as the dashes of the rule.
+        spans = [match.span() for match in re.finditer("-+", lines[0])]
+
+        def cells(line):
+            return [line[begin:end].strip() for begin, end in spans]
+
+        head = cells(lines[1])
+        rows = []
+        for line in lines[3:]:
+            if line.startswith("---"):
+                break
+            row = dict(zip(head, cells(line)))
+            if row["Name"]:
+                rows.append(row)
+                row["stack"] = []
+            frame = row.get("Total KFLOPs")
+            if grouping.startswith("group_by_stack") and frame:
+                # PyTorch puts the two last cells of such a row the wrong way round.
+                rows[-1]["stack"].append(line[spans[-1][0]:].strip())
+                if row["Name"]:
+                    row["Total KFLOPs"] = row["Source Location"]
+        total = re.search(r"^Self CPU time total: (.*)$", rest, re.MULTILINE).group(1)
+        yield grouping, key, rows, total
+
+
+def time_text(ns):
+    us = ns / 1000
+    if us >= 1e6:
+        return f"{us / 1e6:.3f}s"
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
+def memory_text(size):
+    for power, unit in ((3, "Gb"), (2, "Mb"), (1, "Kb")):
+        if abs(size) >= 1024 ** power:
+            return f"{size / 1024 ** power:.2f} {unit}"
+    return f"{int(size)} b"
+
+
+def frame_text(frame):
+    """A long one loses its left end."""
+    return frame if len(frame) <= 75 else "..." + frame[-72:]
+
+
+def expected_cells(row, grouping):
+    """What PyTorch would print of a row of ours."""
+    cells = {
+        "Name": row["name"],
+        "Self CPU %": f"{row['self_cpu_share'] * 100:.2f}%",
+        "Self CPU": time_text(row["self_cpu_ns"]),
+        "CPU total %": f"{row['cpu_share'] * 100:.2f}%",
+        "CPU total": time_text(row["cpu_ns"]),
+        "CPU time avg": time_text(row["cpu_mean_ns"]),
+        "CPU Mem": memory_text(row["cpu_memory_bytes"]),
+        "Self CPU Mem": memory_text(row["self_cpu_memory_bytes"]),
+        "# of Calls": str(row["calls"]),
+        "Total KFLOPs": "--" if row["computation_flop"] is None
+                        else f"{row['computation_flop'] / 1000:.3f}",
+        "stack": [frame_text(frame) for frame in row["source"] or []],
+    }
+    if grouping == "group_by_input_shape=True":
+        cells["Input Shapes"] = str(row["input_shapes"] or [])[:80]
+    return cells
+
+
+def check_tables():
+    count = 0
+    for grouping, key, rows, total in read_tables((STEM.parent / f"{STEM.name}.tables.txt").read_text()):
+        ours = analyze(".function_events.json", "--group-by", GROUPS[grouping], "--sort-by", key,
+                       "--row-limit", "-1")
+        where = f"{grouping} by {key}"
+        if len(ours["averages"]["rows"]) != len(rows):
+            sys.exit(f"{where}: {len(rows)} rows there, {len(ours['averages'])} here")
+        for number, (theirs, line) in enumerate(zip(rows, ours["averages"]["rows"])):
+            cells = expected_cells(line, grouping)
+            theirs.pop("Source Location", None)
+            if cells != theirs:
+                sys.exit(f"{where}: row {number}\nthere {theirs}\nhere  {cells}")
+            count += len(cells)
+        if time_text(ours["totals"]["self_cpu_ns"]) != total:
+            sys.exit(f"{where}: total {total} there, {ours['totals']} here")
+    if count < 3000:
+        sys.exit(f"only {count} cells were compared")
+    print(f"{count} cells agree")
+
+
+# --- The events themselves, and the Chrome trace of the same recording. ---
+
+def check_events():
+    """The sums of PyTorch's own numbers of single events."""
+    sums = {}
+    for event in json.loads((STEM.parent / f"{STEM.name}.function_events.json").read_text()):
+        line = sums.setdefault(event["name"], [0, 0, 0, 0, 0])
+        for place, value in enumerate((1, event["cpu_time_total"] * 1000,
+                                       event["self_cpu_time_total"] * 1000,
+                                       event["cpu_memory_usage"], event["self_cpu_memory_usage"])):
+            line[place] += value
+    ours = {row["name"]: [row["calls"], row["cpu_ns"], row["self_cpu_ns"], row["cpu_memory_bytes"],
+                          row["self_cpu_memory_bytes"]]
+            for row in analyze(".function_events.json", "-t", "0")["averages"]["rows"]}
+    if ours != sums:
+        sys.exit(f"events: {[(name, sums[name], ours.get(name)) for name in sums if sums[name] != ours.get(name)]}")
+
+
+def check_chrome():
+    """Here a span that sticks out by the rounding to 1 us is cut: totals differ by 1 us a call at
+    most, no own time is negative, and own times still add up to what no op is around. One of four
+    aten::div_ is then the only child of another, and one with it, as PyTorch itself would have it."""
+    tables = read_tables((STEM.parent / f"{STEM.name}.tables.txt").read_text())
+    theirs = {row["name"]: row for row in analyze(".function_events.json", "-t", "0")["averages"]["rows"]}
+    negative = [row["Name"] for row in next(tables)[2] if row["Self CPU"].startswith("-")]
+    ours = analyze(".json", "-t", "0")
+    if negative != ["aten::batch_norm", "stage2", "aten::convolution"]:
+        sys.exit(f"negative own times in PyTorch's table: {negative}")
+    for row in ours["averages"]["rows"]:
+        other = theirs.pop(row["name"])
+        if row["name"] == "aten::div_":
+            other["calls"] -= 1
+            other["cpu_ns"] -= 10000
+        if row["calls"] != other["calls"]:
+            sys.exit(f"calls of {row['name']}: {other['calls']} there, {row['calls']} here")
+        if not 0 <= other["cpu_ns"] - row["cpu_ns"] <= 1000 * row["calls"]:
+            sys.exit(f"{row['name']}: {other['cpu_ns']} there, {row['cpu_ns']} here")
+        if row["self_cpu_ns"] < 0:
+            sys.exit(f"{row['name']}: own time {row['self_cpu_ns']}")
+    total = sum(row["self_cpu_ns"] for row in ours["averages"]["rows"])
+    if theirs or total != ours["totals"]["self_cpu_ns"] or total != SELF_TOTAL * 1000:
+        sys.exit(f"not there: {list(theirs)}; own times {total} ns, {ours['totals']}")
+
+
+def check_csv():
+    """CSV has what JSON has."""
+    command = [str(PROGRAM), f"{STEM}.function_events.json", "--report", "averages", "--format", "csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    lines = analyze(".function_events.json")["averages"]["rows"]
+    if [(row["name"], int(row["self_cpu_ns"])) for row in rows] != \
+            [(line["name"], line["self_cpu_ns"]) for line in lines]:
+        sys.exit("CSV differs from JSON")
+
+
+def main():
+    if not (STEM.parent / f"{STEM.name}.tables.txt").exists():
+        print(f"no recordings in {STEM.parent}")
+        sys.exit(77)
+    check_tables()
+    check_events()
+    check_chrome()
+    check_csv()
+
+
+main()
