@@ -51,6 +51,19 @@ static int read_head(const char *path, const char *name, char *head, size_t size
     return 0;
 }
 
+static bool begins(const char *path, const char *word)
+{
+    size_t length = strlen(word);
+
+    return strncmp(path, word, length) == 0 && (path[length] == '\0' || path[length] == '.');
+}
+
+/* A member of MegEngine's profiles, or what is in one. */
+static bool is_megengine(const char *path)
+{
+    return begins(path, "profiler") || begins(path, "graph_exec");
+}
+
 /* The piece that says it, SOURCE_KINDS while it may be in a later one. */
 static enum source_kind recognise_item(const struct json_item *item)
 {
@@ -59,10 +72,8 @@ static enum source_kind recognise_item(const struct json_item *item)
     if (item->key && strcmp(item->key, "traceEvents") == 0)
         return SOURCE_CHROME;
     if (item->key) /* what MegEngine's members hold is looked at by its reader */
-        return *item->path || strcmp(item->key, "profiler") == 0 ||
-                       strcmp(item->key, "graph_exec") == 0
-                   ? SOURCE_MEGENGINE
-                   : SOURCE_KINDS;
+        return is_megengine(item->path) || is_megengine(item->key) ? SOURCE_MEGENGINE
+                                                                   : SOURCE_KINDS;
     if (json_member(value, "start_us").kind == JSON_NUMBER &&
         json_member(value, "end_us").kind == JSON_NUMBER)
         return SOURCE_PYTORCH_EVENTS;
