@@ -147,6 +147,7 @@ static int write_report(const struct analyze_options *options, const struct sour
     struct out_options out_options = {
         .format = options->wiki ? OUT_FORMAT_WIKI : (enum out_format)options->format,
         .report = report.kind->name,
+        .subject = source->name,
         .side = stderr,
         .ascii = options->ascii,
     };

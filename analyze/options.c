@@ -137,9 +137,10 @@ static const struct option_spec option_table[] = {
 
     {OPTION_GROUP, "How to show it"},
     {OPTION_CHOICE, "format", .value_name = "FORMAT", .default_text = "table",
-     .help = "table for people; markdown for people who write to others; json and csv for "
+     .help = "table for people; markdown for people who write to others; html "
+             "for a browser, in one file that needs no network; json and csv for "
              "programs, with unrounded numbers whose unit stands in the name.",
-     TARGET(format), .choices = "table|json|csv|markdown"},
+     TARGET(format), .choices = "table|json|csv|markdown|html"},
     {OPTION_FLAG, "confluence", .help = "Write tables as Confluence and Jira read them.",
      TARGET(wiki)},
     {OPTION_FLAG, "wiki", .help = "The same as --confluence.", TARGET(wiki)},

@@ -73,7 +73,7 @@ int out_open(const struct out_options *options, struct out **out)
     static const struct out_printer *const printers[] = {
         [OUT_FORMAT_TABLE] = &out_table_printer, [OUT_FORMAT_JSON] = &out_json_printer,
         [OUT_FORMAT_CSV] = &out_csv_printer,     [OUT_FORMAT_MARKDOWN] = &out_markdown_printer,
-        [OUT_FORMAT_WIKI] = &out_wiki_printer,
+        [OUT_FORMAT_HTML] = &out_html_printer,   [OUT_FORMAT_WIKI] = &out_wiki_printer,
     };
     struct out *made = calloc(1, sizeof(*made));
     int rc = 0;

@@ -28,6 +28,7 @@ enum out_format {
     OUT_FORMAT_JSON,     /* one object: a member for each section, notes last */
     OUT_FORMAT_CSV,      /* tables only; facts and notes go to the side stream */
     OUT_FORMAT_MARKDOWN, /* for people: tables as GitHub reads them, notes as a list */
+    OUT_FORMAT_HTML,     /* for people: one file with tables and charts, for a browser */
     OUT_FORMAT_WIKI,     /* for people: the table markup of Confluence and Jira */
 };
 
@@ -97,11 +98,49 @@ enum out_style {
     OUT_STYLE_LINES, /* no head, no rules, values with a blank between */
 };
 
+enum out_chart_kind {
+    OUT_CHART_BARS,     /* a bar for each row, `values` side by side, named by `label` */
+    OUT_CHART_LINE,     /* `values` over `x`, joined */
+    OUT_CHART_STEPS,    /* `values` over `x`, each held until the next */
+    OUT_CHART_POINTS,   /* values[0] over `x`, named by `label` */
+    OUT_CHART_TIMELINE, /* spans in lanes; the columns are OUT_TIMELINE_COLUMNS */
+};
+
+/* What a timeline's table must have: which of several timelines it belongs to ("run 3"); its lane
+ * and what that is ("cuda:0"); start (of each view's own clock), own time or NULL, how deep it lies
+ * in others; row of the span that launched it, or NULL. */
+#define OUT_TIMELINE_COLUMNS                                                                       \
+    {                                                                                              \
+        "view", "lane", "side", "name", "type", "start_ns", "dur_ns", "self_ns", "depth", "launch" \
+    }
+
+/* A line across a chart that has a name: a percentile, the peak of the machine. */
+struct out_guide {
+    const char *title;
+    double value;  /* in the unit of the values */
+    bool is_slope; /* of value * x instead */
+};
+
+enum { OUT_CHART_VALUES_MAX = 4 };
+
+/* A picture of a table, for printers that draw (html). Columns are meant by their names. */
+struct out_chart {
+    enum out_chart_kind kind;
+    const char *label, *x;
+    const char *values[OUT_CHART_VALUES_MAX]; /* of one unit; NULL ends them */
+    const char *color;                        /* of one bar or point: by this text; or NULL */
+    bool is_log;                              /* both axes are logarithmic */
+    const struct out_guide *guides;           /* not of bars */
+    size_t guide_count;
+    const char *about; /* a sentence above it, or NULL */
+};
+
 struct out_section {
     const char *name; /* member of the JSON object */
     enum out_style style;
     bool data_only;    /* JSON only: people read the same thing in a note */
     const char *title; /* a line above it for people; NULL: none, in documents the name */
+    const struct out_chart *chart; /* or NULL; drawn also when the table is data only */
 };
 
 struct out_fact {
@@ -117,10 +156,11 @@ enum out_note_kind {
 
 struct out_options {
     enum out_format format;
-    const char *report; /* "ops"; member "report" in JSON */
-    FILE *stream;       /* borrowed */
-    FILE *side;         /* borrowed: where CSV leaves facts and notes; NULL: nowhere */
-    bool ascii;         /* tables without box-drawing characters */
+    const char *report;  /* "ops"; member "report" in JSON */
+    const char *subject; /* for titles: what it is about, such as the path of the source; or NULL */
+    FILE *stream;        /* borrowed */
+    FILE *side;          /* borrowed: where CSV leaves facts and notes; NULL: nowhere */
+    bool ascii;          /* tables without box-drawing characters */
     bool color;
 };
 

@@ -20,7 +20,7 @@ struct out_printer {
 };
 
 extern const struct out_printer out_table_printer, out_json_printer, out_csv_printer,
-    out_markdown_printer, out_wiki_printer;
+    out_html_printer, out_markdown_printer, out_wiki_printer;
 
 /* A note waits for the end. */
 struct out_held_note {

@@ -165,6 +165,83 @@ static void markdown_has_units_and_escapes(void **state)
     free(text);
 }
 
+/* Columns whose texts try to leave their place in the page. */
+static void fill_hostile(struct out *out)
+{
+    static const char hostile[] = "</script><img src=x onerror=\"alert(1)\">&amp;'";
+    static const struct out_column hostile_columns[] = {
+        {.name = "name", .title = "<b>name</b>"},
+        {.name = "time_ns", .title = "time"},
+    };
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "name", .values = {"time_ns"}, .about = hostile};
+    static const struct out_section facts = {.name = "facts", .title = hostile};
+    static const struct out_section table = {.name = "ops", .chart = &chart};
+
+    out_facts(out, &facts, (struct out_fact[]){{"a", hostile, out_text(hostile)}}, 1);
+    out_table_begin(out, &table, hostile_columns, 2);
+    for (int i = 0; i < 2; i++)
+        out_row(out, (struct out_value[]){out_text(hostile), out_number(OUT_NS, 1.5 + i)});
+    out_row(out, (struct out_value[]){out_text("other"), out_unknown(OUT_NS)});
+    out_table_end(out);
+    out_note(out, OUT_NOTE_PLAIN, "%s", hostile);
+    out_note(out, OUT_NOTE_WARNING, "%s", hostile);
+}
+
+static void html_is_safe_and_complete(void **state)
+{
+    char *text = NULL, *body;
+    size_t size;
+    struct out_options options = {
+        .format = OUT_FORMAT_HTML, .report = "test", .subject = "/a/<b>.db"};
+    struct diag diag = {0};
+    struct out *out;
+
+    options.stream = open_memstream(&text, &size);
+    CHECK_OK(out_open(&options, &out));
+    fill_hostile(out);
+    CHECK_OK(out_close(&out, &diag));
+    fclose(options.stream);
+    CHECK_CONTAINS(text, "&lt;b&gt;.db (test)</title>");
+    body = strstr(text, "<body>");
+    assert_non_null(body);
+    CHECK_LACKS(body, "<img");
+    CHECK_CONTAINS(body, "<dt>&lt;/script&gt;&lt;img src=x onerror=&quot;alert(1)&quot;&gt;"
+                         "&amp;amp;'</dt>");
+    CHECK_CONTAINS(body, "<th scope=\"col\">&lt;b&gt;name&lt;/b&gt;</th>");
+    CHECK_CONTAINS(body, "<td class=\"n\" data-v=\"1.5\">1.5 ns</td>");
+    CHECK_CONTAINS(body, "<td class=\"n\">-</td>");
+    /* Each text once, columns by place. */
+    CHECK_CONTAINS(body, "[\"\\u003c/script\\u003e\\u003cimg src=x onerror=\\\"alert(1)\\\"\\u003e"
+                         "\\u0026amp;'\",\"other\"]\n,[0,0,1]\n,[1.5,2.5,null]\n]</script>");
+    CHECK_CONTAINS(body, "<section id=\"warnings\">");
+    free(text);
+}
+
+static void html_says_what_it_cuts(void **state)
+{
+    static const struct out_column line[] = {{.name = "number", .title = "number"}};
+    static const struct out_section table = {.name = "many"};
+    char *text = NULL;
+    size_t size;
+    struct out_options options = {.format = OUT_FORMAT_HTML, .report = "test"};
+    struct diag diag = {0};
+    struct out *out;
+
+    options.stream = open_memstream(&text, &size);
+    CHECK_OK(out_open(&options, &out));
+    out_table_begin(out, &table, line, 1);
+    for (int i = 0; i < 7000; i++)
+        out_row(out, (struct out_value[]){out_integer(OUT_INT, i)});
+    out_table_end(out);
+    CHECK_OK(out_close(&out, &diag));
+    fclose(options.stream);
+    CHECK_CONTAINS(text, "data-v=\"4999\"");
+    CHECK_LACKS(text, "data-v=\"5000\"");
+    CHECK_CONTAINS(text, "the first 5000 of 7000 lines");
+    free(text);
+}
+
 static void shapes_survive_nonsense(void **state)
 {
     static const char *const cases[][3] = {
@@ -335,6 +412,8 @@ int main(void)
         cmocka_unit_test(csv_has_tables_only),
         cmocka_unit_test(wiki_has_bars_and_escapes),
         cmocka_unit_test(markdown_has_units_and_escapes),
+        cmocka_unit_test(html_is_safe_and_complete),
+        cmocka_unit_test(html_says_what_it_cuts),
         cmocka_unit_test(shapes_survive_nonsense),
         cmocka_unit_test(numbers_scale),
         cmocka_unit_test(parts_show_when_partial),

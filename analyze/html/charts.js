@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pictures of tables. A figure holds JSON, a list: what the picture and its columns mean, the texts
+ * in it, then a list of values for each column, where a text is its place among the texts.
+ */
+
+const PALETTE = {
+  light: ['#2563c9', '#d9730d', '#0e8a5f', '#b4328c', '#7a5af0', '#a3860a', '#0f8fae', '#c8383f',
+    '#5b7a2a', '#8a5a44', '#4f5fa8', '#7d7f86'],
+  dark: ['#6ea3f7', '#f0a050', '#4cc596', '#e57fc4', '#a994ff', '#d9bd4a', '#55c3de', '#f0797d',
+    '#9dbf66', '#c99a80', '#97a5e8', '#a6a9b2'],
+};
+const knownColors = new Map(); /* from a text, such as a type, to its place in the palette */
+
+function cssColor(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function palette() {
+  return PALETTE[document.documentElement.dataset.theme === 'dark' ? 'dark' : 'light'];
+}
+
+/* The same text has the same colour in all pictures; the first ones differ from each other. */
+function colorOf(text) {
+  if (!knownColors.has(text))
+    knownColors.set(text, knownColors.size);
+  return palette()[knownColors.get(text) % palette().length];
+}
+
+/* --- Reading the data of a figure. --- */
+
+function readFigure(figure) {
+  const [meaning, texts, ...values] = JSON.parse(figure.querySelector('script').textContent);
+  const places = new Map(meaning.columns.map((column, place) => [column.name, place]));
+
+  return {
+    chart: meaning.chart,
+    count: values[0].length,
+    column: (name) => meaning.columns[places.get(name)],
+    numbers: (name) => values[places.get(name)],
+    texts: (name) => values[places.get(name)].map((place) => place === null ? '' : texts[place]),
+  };
+}
+
+/* --- Axes. --- */
+
+function tickText(kind) {
+  return (value) => formatValue(kind, value);
+}
+
+function axis(data, name, more) {
+  const column = data.column(name);
+
+  return {
+    ...more,
+    title: {display: true, text: column.head, color: cssColor('--muted')},
+    grid: {color: cssColor('--line'), borderColor: cssColor('--line'), drawTicks: false},
+    ticks: {color: cssColor('--muted'), padding: 6, callback: tickText(column.kind), maxRotation: 0,
+      autoSkipPadding: 24, precision: column.kind === 'int' ? 0 : undefined, ...(more && more.ticks)},
+  };
+}
+
+/* On a logarithmic axis only powers of ten are named. */
+function logTicks(kind) {
+  return {
+    autoSkip: false,
+    callback: (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9
+      ? formatValue(kind, value) : '',
+  };
+}
+
+function tooltip(callbacks) {
+  return {
+    backgroundColor: cssColor('--tip'), titleColor: cssColor('--tip-text'),
+    bodyColor: cssColor('--tip-text'), padding: 10, cornerRadius: 4, displayColors: false, callbacks,
+  };
+}
+
+/* --- Guides: lines with a name, such as a percentile or the machine's peak. --- */
+
+function guideAt(guide, x) {
+  return guide.kind === 'slope' ? guide.value * x : guide.value;
+}
+
+/* A roof ends where it meets the other: a slope at the highest level, a level at the steepest slope. */
+function guideSpan(guide, guides, scale) {
+  const slopes = guides.filter((other) => other.kind === 'slope').map((other) => other.value);
+  const levels = guides.filter((other) => other.kind === 'level').map((other) => other.value);
+  let {min, max} = scale;
+
+  if (guide.kind === 'level' && slopes.length)
+    min = Math.max(min, guide.value / Math.max(...slopes));
+  if (guide.kind === 'slope' && levels.length)
+    max = Math.min(max, Math.max(...levels) / guide.value);
+  return [min, max];
+}
+
+function drawGuide(chart, guide, guides, color) {
+  const {ctx, chartArea: area, scales} = chart;
+  const [from, until] = guideSpan(guide, guides, scales.x);
+  const left = [scales.x.getPixelForValue(from), scales.y.getPixelForValue(guideAt(guide, from))];
+  const right = [scales.x.getPixelForValue(until), scales.y.getPixelForValue(guideAt(guide, until))];
+
+  if (until <= from)
+    return;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(area.left, area.top, area.width, area.height);
+  ctx.clip();
+  ctx.strokeStyle = color;
+  ctx.fillStyle = color;
+  ctx.setLineDash([5, 4]);
+  ctx.beginPath();
+  ctx.moveTo(...left);
+  ctx.lineTo(...right);
+  ctx.stroke();
+  ctx.font = `11px ${Chart.defaults.font.family}`;
+  if (guide.kind === 'slope') {
+    ctx.translate((left[0] + right[0]) / 2, (left[1] + right[1]) / 2);
+    ctx.rotate(Math.atan2(right[1] - left[1], right[0] - left[0]));
+    ctx.textAlign = 'center';
+    ctx.fillText(guide.title, 0, -5);
+  } else {
+    ctx.textAlign = 'right';
+    ctx.fillText(guide.title, right[0] - 4, right[1] - 4);
+  }
+  ctx.restore();
+}
+
+function guidesPlugin(guides) {
+  return {
+    id: 'guides',
+    afterDatasetsDraw(chart) {
+      guides.forEach((guide, place) => drawGuide(chart, guide, guides, palette()[(place + 1) % 8]));
+    },
+  };
+}
+
+/* --- The kinds of charts: each returns the configuration of one. --- */
+
+const BARS_MAX = 20;
+
+function barsChart(data, figure) {
+  const labels = data.texts(data.chart.label).slice(0, BARS_MAX);
+  const colors = data.chart.color ? data.texts(data.chart.color).map(colorOf) : null;
+  const kind = data.column(data.chart.values[0]).kind;
+  const series = data.chart.values.length;
+
+  figure.style.height = `${Math.max(3, labels.length) * (series > 1 ? 34 : 26) + (series > 1 ? 96 : 64)}px`;
+  return {
+    type: 'bar',
+    data: {
+      labels,
+      datasets: data.chart.values.map((name, place) => ({
+        label: data.column(name).head,
+        data: data.numbers(name).slice(0, BARS_MAX),
+        backgroundColor: colors && series === 1 ? colors : palette()[place],
+        maxBarThickness: 18,
+      })),
+    },
+    options: {
+      indexAxis: 'y',
+      scales: {
+        x: axis(data, data.chart.values[0], {beginAtZero: true}),
+        y: {
+          grid: {display: false, borderColor: cssColor('--line')},
+          ticks: {color: cssColor('--text'), autoSkip: false,
+            callback: (value) => shorten(labels[value], figure.clientWidth < 600 ? 18 : 36)},
+        },
+      },
+      plugins: {
+        legend: {display: series > 1, labels: {color: cssColor('--text'), boxWidth: 14}},
+        tooltip: tooltip({
+          title: (items) => labels[items[0].dataIndex],
+          label: (item) => `${item.dataset.label}: ${formatValue(kind, item.raw)}`,
+        }),
+      },
+    },
+  };
+}
+
+function pairs(data, name) {
+  const xs = data.numbers(data.chart.x);
+
+  return data.numbers(name).map((y, place) => ({x: xs[place], y, place}));
+}
+
+function xyScales(data) {
+  const name = data.chart.values[0];
+  const log = (column) => ({type: 'logarithmic', ticks: logTicks(data.column(column).kind)});
+
+  if (data.chart.log)
+    return {x: axis(data, data.chart.x, log(data.chart.x)), y: axis(data, name, log(name))};
+  return {
+    x: axis(data, data.chart.x, {type: 'linear'}),
+    y: axis(data, name, {beginAtZero: true}),
+  };
+}
+
+function xyTooltip(data) {
+  const names = data.chart.label ? data.texts(data.chart.label) : null;
+  const {kind} = data.column(data.chart.values[0]);
+  const x = data.column(data.chart.x);
+
+  return tooltip({
+    title: (items) => names ? names[items[0].raw.place] : `${x.head} ${formatValue(x.kind, items[0].raw.x)}`,
+    label: (item) => `${item.dataset.label}: ${formatValue(kind, item.raw.y)}`,
+    afterLabel: (item) => names ? `${x.head}: ${formatValue(x.kind, item.raw.x)}` : '',
+  });
+}
+
+function lineChart(data) {
+  const many = data.count > 200;
+
+  return {
+    type: 'line',
+    data: {
+      datasets: data.chart.values.map((name, place) => ({
+        label: data.column(name).head,
+        data: pairs(data, name),
+        borderColor: palette()[place],
+        backgroundColor: `${palette()[place]}26`,
+        pointBackgroundColor: palette()[place],
+        borderWidth: 1.5,
+        pointRadius: many || data.chart.kind === 'steps' ? 0 : 2.5,
+        pointHitRadius: 8,
+        stepped: data.chart.kind === 'steps',
+        fill: data.chart.kind === 'steps',
+      })),
+    },
+    options: {
+      parsing: false,
+      interaction: {mode: 'nearest', axis: 'x', intersect: false},
+      scales: xyScales(data),
+      plugins: {
+        legend: {display: data.chart.values.length > 1, labels: {color: cssColor('--text'), boxWidth: 14}},
+        tooltip: xyTooltip(data),
+      },
+    },
+    plugins: [guidesPlugin(data.chart.guides)],
+  };
+}
+
+/* Room around the points on logarithmic axes, so that none lies on the frame and roofs are seen. */
+function logBounds(values, more) {
+  const known = values.concat(more).filter((value) => value > 0);
+
+  return known.length ? {min: Math.min(...known) / 2, max: Math.max(...known) * 2} : {};
+}
+
+function pointsChart(data) {
+  const groups = new Map();
+  const colors = data.chart.color ? data.texts(data.chart.color) : null;
+  const points = pairs(data, data.chart.values[0]).filter((point) => point.x !== null && point.y !== null);
+  const scales = xyScales(data);
+  const levels = data.chart.guides.filter((guide) => guide.kind === 'level').map((guide) => guide.value);
+
+  for (const point of points) {
+    const group = colors ? colors[point.place] : data.column(data.chart.values[0]).head;
+
+    if (!groups.has(group))
+      groups.set(group, []);
+    groups.get(group).push(point);
+  }
+  if (data.chart.log) {
+    Object.assign(scales.x, logBounds(points.map((point) => point.x), []));
+    Object.assign(scales.y, logBounds(points.map((point) => point.y), levels));
+  }
+  return {
+    type: 'scatter',
+    data: {
+      datasets: Array.from(groups, ([group, members]) => ({
+        label: group,
+        data: members,
+        backgroundColor: `${colorOf(group)}b0`,
+        borderColor: colorOf(group),
+        pointRadius: 5,
+        pointHoverRadius: 7,
+      })),
+    },
+    options: {
+      scales,
+      plugins: {
+        legend: {display: groups.size > 1 && groups.size <= 12, labels: {color: cssColor('--text'), usePointStyle: true}},
+        tooltip: xyTooltip(data),
+      },
+    },
+    plugins: [guidesPlugin(data.chart.guides)],
+  };
+}
+
+const CHARTS = {bars: barsChart, line: lineChart, steps: lineChart, points: pointsChart};
+
+/* Returns what can be destroyed before it is drawn anew. */
+function drawChart(figure) {
+  const data = readFigure(figure);
+  const canvas = figure.querySelector('canvas');
+  const config = CHARTS[data.chart.kind](data, figure);
+
+  canvas.setAttribute('aria-label', `${figure.dataset.title}: ${data.chart.kind} of ${data.count} rows`);
+  Object.assign(config.options, {animation: false, responsive: true, maintainAspectRatio: false});
+  return new Chart(canvas, config);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as people read them, with the units that the tables use. */
+
+const DECIMAL = ['', 'K', 'M', 'G', 'T', 'P'];
+const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi'];
+
+/* Three digits and no zeros behind them: 1.23, 12.3, 123. */
+function digits(number) {
+  const size = Math.abs(number);
+
+  if (size >= 100 || Number.isInteger(number))
+    return number.toFixed(0);
+  return String(parseFloat(number.toFixed(size >= 10 ? 1 : 2)));
+}
+
+function formatScaled(value, step, prefixes, unit) {
+  let prefix = 0;
+
+  while (Math.abs(value) >= step && prefix + 1 < prefixes.length) {
+    value /= step;
+    prefix++;
+  }
+  return `${digits(value)} ${prefixes[prefix]}${unit}`;
+}
+
+function formatDuration(ns) {
+  const units = ['ns', 'us', 'ms', 's'];
+  let unit = 0;
+
+  while (Math.abs(ns) >= 1000 && unit + 1 < units.length) {
+    ns /= 1000;
+    unit++;
+  }
+  return `${digits(ns)} ${units[unit]}`;
+}
+
+/* Points on a time axis `step` apart share a unit and the digits that tell them from each other. */
+function formatTick(ns, step) {
+  const units = [['ns', 1], ['us', 1e3], ['ms', 1e6], ['s', 1e9]];
+  let unit = 0;
+
+  while (unit + 1 < units.length && Math.abs(ns) >= units[unit + 1][1])
+    unit++;
+  const places = Math.max(0, Math.ceil(Math.log10(units[unit][1] / step) - 1e-9));
+  return ns === 0 ? '0' : `${(ns / units[unit][1]).toFixed(places)} ${units[unit][0]}`;
+}
+
+/* `kind` is the column's: what the number counts. */
+function formatValue(kind, value) {
+  if (value === null || value === undefined)
+    return '-';
+  switch (kind) {
+  case 'ns':
+    return formatDuration(value);
+  case 'share':
+    return `${(value * 100).toFixed(1)}%`;
+  case 'flop':
+    return formatScaled(value, 1000, DECIMAL, 'FLO');
+  case 'flop_rate':
+    return formatScaled(value, 1000, DECIMAL, 'FLOPS');
+  case 'bytes':
+    return formatScaled(value, 1024, BINARY, 'B');
+  case 'byte_rate':
+    return formatScaled(value, 1024, BINARY, 'B/s');
+  case 'real':
+    return digits(value);
+  default:
+    return String(value);
+  }
+}
+
+/* Names differ at both ends: a long one loses its middle. */
+function shorten(text, length) {
+  const head = Math.floor((length - 1) / 2);
+
+  if (text.length <= length)
+    return text;
+  return `${text.slice(0, head)}…${text.slice(text.length - (length - 1 - head))}`;
+}

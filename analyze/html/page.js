@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Brings the page to life. The root element tells how that went: data-state is "ready" in the end,
+ * data-errors counts what went wrong, which also stands on top of the page.
+ */
+
+const root = document.documentElement;
+
+function reportError(text) {
+  const box = document.getElementById('errors');
+
+  root.dataset.errors = Number(root.dataset.errors || 0) + 1;
+  box.hidden = false;
+  box.append(Object.assign(document.createElement('p'), {textContent: `A part of this page failed: ${text}`}));
+}
+
+window.addEventListener('error', (event) => reportError(event.message));
+document.addEventListener('securitypolicyviolation',
+  (event) => reportError(`${event.violatedDirective} refused ${event.blockedURI}`));
+
+/* Does something for each element; when one fails, the others are still done. */
+function each(selector, act) {
+  for (const element of document.querySelectorAll(selector)) {
+    try {
+      act(element);
+    } catch (error) {
+      reportError(error.message);
+    }
+  }
+}
+
+let charts = [];
+
+function drawCharts() {
+  charts.forEach((chart) => chart.destroy());
+  charts = [];
+  each('figure.chart:not(.timeline)', (figure) => charts.push(drawChart(figure)));
+}
+
+const timelines = [];
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  drawCharts();
+  timelines.forEach((timeline) => timeline.paint());
+}
+
+/* Paper is white. */
+function listenToPrinter() {
+  let before;
+
+  window.addEventListener('beforeprint', () => {
+    before = root.dataset.theme;
+    setTheme('light');
+  });
+  window.addEventListener('afterprint', () => setTheme(before));
+}
+
+function makeContents() {
+  const nav = document.querySelector('nav');
+  const sections = Array.from(document.querySelectorAll('main > section[id]'));
+
+  if (sections.length < 3)
+    return;
+  sections.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top);
+  for (const section of sections) {
+    const link = document.createElement('a');
+
+    link.href = `#${section.id}`;
+    link.textContent = section.querySelector('h2').textContent;
+    nav.append(link);
+  }
+}
+
+function start() {
+  root.dataset.errors = 0;
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  Chart.defaults.font.size = 12;
+  makeContents();
+  each('table', enableTable);
+  drawCharts();
+  each('figure.timeline', (figure) => timelines.push(new Timeline(figure)));
+  document.getElementById('theme').addEventListener('click', () => {
+    root.dataset.chosen = 'yes';
+    setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark');
+  });
+  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => setTheme(root.dataset.theme));
+  listenToPrinter();
+  root.dataset.charts = charts.length + timelines.length;
+  root.dataset.state = 'ready';
+}
+
+start();
