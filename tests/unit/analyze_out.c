@@ -213,7 +213,7 @@ static void html_is_safe_and_complete(void **state)
     CHECK_CONTAINS(body, "<td class=\"n\">-</td>");
     /* Each text once, columns by place. */
     CHECK_CONTAINS(body, "[\"\\u003c/script\\u003e\\u003cimg src=x onerror=\\\"alert(1)\\\"\\u003e"
-                         "\\u0026amp;'\",\"other\"]\n,[0,0,1]\n,[1.5,2.5,null]\n]</script>");
+                         "\\u0026amp;'\", \"other\"]\n,[0, 0, 1]\n,[1.5, 2.5, null]\n]</script>");
     CHECK_CONTAINS(body, "<section id=\"warnings\">");
     free(text);
 }
