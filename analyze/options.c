@@ -118,6 +118,9 @@ static const struct option_spec option_table[] = {
      .help = "Add total and mean time of the operators of type Copy to the summary, and how long "
              "they waited.",
      TARGET(copy_time)},
+    {OPTION_INT, "batch", .value_name = "N", .default_text = "that of the model's input",
+     .help = "Of --report summary: inputs that one run takes together, for the rate.",
+     TARGET(batch)},
     {OPTION_FLAG, "dump-only-opr",
      .help = "Instead of the table, print name, type and id of each operator on a line.",
      TARGET(dump_only_opr)},
@@ -279,6 +282,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"print-only", options->print_only != CHOICE_NONE},
         {"copy-time", options->copy_time},
         {"dump-only-opr", options->dump_only_opr},
+        {"batch", options->batch != BATCH_OF_MODEL},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -365,6 +369,8 @@ int analyze_options_check(const struct analyze_options *options, const char *con
         return diag_set(diag, -EINVAL, "unexpected argument '%s'", files[1]);
     if (options->wiki && options->format != 0)
         return diag_set(diag, -EINVAL, "--wiki is a format of its own: leave out --format");
+    if (options->batch != BATCH_OF_MODEL && options->batch < 1)
+        return diag_set(diag, -EINVAL, "--batch takes a number of 1 or more");
     if (options->aggregate_by != CHOICE_NONE && options->aggregate == CHOICE_NONE)
         return diag_set(diag, -EINVAL, "--aggregate-by needs --aggregate max, min, sum or mean");
     return 0;
@@ -377,6 +383,7 @@ struct analyze_options analyze_options_default(void)
         .max_time_s = NAN,
         .top = TOP_OF_REPORT,
         .row_limit = TOP_OF_REPORT,
+        .batch = BATCH_OF_MODEL,
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,

@@ -12,7 +12,8 @@ enum { ANALYZE_FILES_MAX = 256 }; /* on one command line */
 enum { ANALYZE_MODES_MAX = 16 };
 enum { CHOICE_NONE = -1 }; /* of an option that was not given and has no default */
 
-#define TOP_OF_REPORT INT64_MIN /* --top was not given: the report knows */
+#define TOP_OF_REPORT  INT64_MIN /* --top was not given: the report knows */
+#define BATCH_OF_MODEL INT64_MIN /* --batch was not given: that of the model's input */
 
 enum print_only { PRINT_SUMMARY, PRINT_DEVICE, PRINT_HOST };
 enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -43,6 +44,7 @@ struct analyze_options {
 
     /* parts */
     bool copy_time, show_host, dump_only_opr;
+    int64_t batch;  /* or BATCH_OF_MODEL */
     int print_only; /* enum print_only, or CHOICE_NONE */
     bool list, explain, strict;
     const char *sql, *report; /* report NULL: the default one */

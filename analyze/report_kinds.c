@@ -8,11 +8,14 @@
 
 extern const struct report_kind report_averages;
 extern const struct report_kind report_ops, report_sessions, report_sql;
+extern const struct report_kind report_summary;
 
+/* clang-format off: one a line */
 const struct report_kind *const report_kinds[] = {
     &report_ops, /* the default */
-    &report_averages, &report_sessions, &report_sql, NULL,
+    &report_averages, &report_sessions, &report_sql, &report_summary, NULL,
 };
+/* clang-format on */
 
 enum { NAMES_MAX = 64 };
 

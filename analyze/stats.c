@@ -55,3 +55,20 @@ double stats_percentile(const double *sorted, size_t count, double percent)
 
     return sorted[place - 1];
 }
+
+double stats_trimmed_mean(const double *sorted, size_t count)
+{
+    size_t dropped = count / 4;
+    double sum = 0;
+
+    for (size_t i = dropped; i < count - dropped; i++)
+        sum += sorted[i];
+    return count ? sum / (double)(count - 2 * dropped) : NAN;
+}
+
+double stats_median(const double *sorted, size_t count)
+{
+    if (!count)
+        return NAN;
+    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}

@@ -24,4 +24,11 @@ void stats_sort(double *values, size_t count);
  *  ascending values; percent in [0, 100], count >= 1. */
 double stats_percentile(const double *sorted, size_t count, double percent);
 
+/** Interquartile mean: that of what is left when floor(count / 4) values are dropped on each side;
+ *  ascending values. NaN without any. */
+double stats_trimmed_mean(const double *sorted, size_t count);
+
+/** The middle one of ascending values, or the mean of the two in the middle. NaN without any. */
+double stats_median(const double *sorted, size_t count);
+
 #endif

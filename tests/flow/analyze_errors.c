@@ -50,7 +50,11 @@ static const struct error_case cases[] = {
     {1, "no event belongs to the runs", {"store.db", "--runs", "90.."}},
     {1, "no operator has a device time", {"store.db", "--time", "10h.."}},
     {1, "no operator has a device time", {"store.db", "--session", "1", "--print-only", "device"}},
+    {1, "none of the 10 events matches", {"store.db", "--report", "summary", "--type", "conv"}},
+    {1, "nothing matches", {"store.db", "--report", "summary", "--min-time", "1"}},
     /* wrong use */
+    {2, "--batch takes a number of 1", {"store.db", "--report", "summary", "--batch", "0"}},
+    {2, "--batch has no effect on --report ops", {"store.db", "--batch", "2"}},
     {2, "did you mean computation?", {"store.db", "--order-by", "computations"}},
     {2, "there are time, cumulative, end", {"store.db", "--order-by", "+xyzzy"}},
     {2,
