@@ -36,7 +36,7 @@ static void write_element(const struct tensor_view *tensor, int64_t i, FILE *out
 }
 
 /* "{1, 2}", or "{ ... }" for many. */
-static void write_elements(const struct tensor_view *tensor, FILE *out)
+void graph_text_elements(const struct tensor_view *tensor, FILE *out)
 {
     int64_t count = shape_elements(&tensor->shape);
 
@@ -69,7 +69,7 @@ static void write_quoted(const char *text, FILE *out)
     fputc('"', out);
 }
 
-static void write_attribute(const struct attribute *a, FILE *out)
+void graph_text_attribute(const struct attribute *a, FILE *out)
 {
     fprintf(out, "%s=", a->name);
     switch (a->type) {
@@ -83,7 +83,7 @@ static void write_attribute(const struct attribute *a, FILE *out)
         write_quoted(a->s, out);
         return;
     case ATTRIBUTE_TENSOR:
-        write_elements(&a->tensor, out);
+        graph_text_elements(&a->tensor, out);
         return;
     case ATTRIBUTE_GRAPH:
         fprintf(out, "{%" PRIu32 " nodes}", a->graph->node_count);
@@ -105,6 +105,15 @@ static void write_attribute(const struct attribute *a, FILE *out)
     fputc('}', out);
 }
 
+void graph_text_activation(const struct fused *fused, FILE *out)
+{
+    fputs(activation_name(fused->activation), out);
+    if (fused->activation == ACTIVATION_LEAKY_RELU)
+        fprintf(out, "[%.7g]", (double)fused->alpha);
+    if (fused->activation == ACTIVATION_CLIP)
+        fprintf(out, "[%.7g,%.7g]", (double)fused->alpha, (double)fused->beta);
+}
+
 static void write_fused(const struct node *node, FILE *out)
 {
     const struct fused *fused = &node->fused;
@@ -113,11 +122,8 @@ static void write_fused(const struct node *node, FILE *out)
         fprintf(out, " + %s", node->inputs[fused->residual_input]->name);
     if (fused->activation == ACTIVATION_NONE)
         return;
-    fprintf(out, " + %s", activation_name(fused->activation));
-    if (fused->activation == ACTIVATION_LEAKY_RELU)
-        fprintf(out, "[%.7g]", (double)fused->alpha);
-    if (fused->activation == ACTIVATION_CLIP)
-        fprintf(out, "[%.7g,%.7g]", (double)fused->alpha, (double)fused->beta);
+    fputs(" + ", out);
+    graph_text_activation(fused, out);
 }
 
 static void write_names(struct value *const *values, uint32_t count, int except, FILE *out)
@@ -158,7 +164,7 @@ static void write_node(const struct node *node, FILE *out)
     fprintf(out, " = %s%s%s", node->domain, node->domain[0] != '\0' ? "." : "", node->op_type);
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         fputc(i == 0 ? '[' : ',', out);
-        write_attribute(&node->attributes[i], out);
+        graph_text_attribute(&node->attributes[i], out);
     }
     fputs(node->attribute_count > 0 ? "](" : "(", out);
     write_names(node->inputs, node->input_count, node->fused.residual_input, out);
@@ -188,7 +194,7 @@ static void write_module(const struct graph *graph, const char *name, FILE *out)
         if (value->data == NULL)
             continue;
         fprintf(out, "%s = @literal", value->name);
-        write_elements(&view, out);
+        graph_text_elements(&view, out);
         write_type(value, out);
         fputc('\n', out);
     }

@@ -23,6 +23,15 @@
  */
 void graph_text_write(const struct graph *graph, FILE *out);
 
+/** "name=value" as above. */
+void graph_text_attribute(const struct attribute *attribute, FILE *out);
+
+/** "{1, 2}" of up to ten elements, else "{ ... }". */
+void graph_text_elements(const struct tensor_view *tensor, FILE *out);
+
+/** What is fused into a node, "Relu", "Clip[0,6]"; "" for nothing. */
+void graph_text_activation(const struct fused *fused, FILE *out);
+
 /** The attributes of a node, and what is fused into it, as members of the JSON object that is open:
  *  the op's parameters in profiles and traces. Tensors are left out. */
 void graph_text_params(const struct node *node, struct json_writer *json);

@@ -7,6 +7,7 @@
 
 #include "base/exit_status.h"
 #include "runtime/options.h"
+#include "runtime/print_graph.h"
 #include "runtime/run.h"
 #include "runtime/trace.h"
 #include "runtime/verify.h"
@@ -81,6 +82,15 @@ static int check_options(const struct run_options *options, struct diag *diag)
          "--profile and --profile-host exclude each other: --profile has the host's times too"},
         {(options->profile != NULL || options->profile_host != NULL) && options->thread > 1,
          "a profile describes one thread: --profile needs --thread 1"},
+        {options->print_graph < 0 && options->print_stage >= 0,
+         "--print-stage belongs to --print-graph"},
+        {options->print_graph >= 0 &&
+             (options->iter >= 0 || options->warmup_iter >= 0 || options->thread >= 0 ||
+              options->seed >= 0 || options->profile != NULL || options->profile_host != NULL ||
+              options->model_info || options->verbose || options->verify != NULL || options->json ||
+              options->trace),
+         "--print-graph does not run the model: it goes with --print-stage, --input and "
+         "--multithread only"},
         {options->verify == NULL && (options->rtol >= 0 || options->atol >= 0),
          "--rtol and --atol belong to --verify"},
         {options->verify != NULL &&
@@ -193,6 +203,32 @@ static int run_timing(const struct run_options *options, const char *model)
     return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;
 }
 
+static int run_print(const struct run_options *options, const char *model)
+{
+    struct input_list inputs = {0};
+    struct print_config config = {
+        .path = model,
+        .inputs = &inputs,
+        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .format = (enum print_format)options->print_graph,
+        .stage = options->print_stage < 0 ? PRINT_BOTH : (enum print_stage)options->print_stage,
+    };
+    struct diag diag = {0};
+    int rc = parse_inputs(options, &inputs, &diag);
+
+    if (rc == 0)
+        rc = print_graph(&config, stdout, &diag);
+    input_list_deinit(&inputs);
+    return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;
+}
+
+static int run_mode(const struct run_options *options, const char *model)
+{
+    if (options->print_graph >= 0)
+        return run_print(options, model);
+    return options->verify != NULL ? run_verify(options, model) : run_timing(options, model);
+}
+
 int main(int argc, char **argv)
 {
     struct run_options options = {.iter = -1,
@@ -202,6 +238,8 @@ int main(int argc, char **argv)
                                   .cpu = true,
                                   .seed = -1,
                                   .rtol = -1,
+                                  .print_graph = -1,
+                                  .print_stage = -1,
                                   .atol = -1};
     const char *model = NULL;
     struct diag diag = {0};
@@ -217,9 +255,10 @@ int main(int argc, char **argv)
         rc = check_options(&options, &diag);
     if (rc < 0)
         return options_complain(&command, &diag);
+    options.no_trace = options.no_trace || options.print_graph >= 0; /* nothing runs */
     if (!options.no_trace && trace_start(options.trace, &diag) < 0)
         return complain(EXIT_SYSTEM, &diag);
-    status = options.verify != NULL ? run_verify(&options, model) : run_timing(&options, model);
+    status = run_mode(&options, model);
     if (!options.no_trace)
         trace_stop();
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK) {

@@ -22,6 +22,8 @@ struct run_options {
     bool trace;
     bool no_trace;
     bool model_info;
+    int print_graph; /* enum print_format, or -1 */
+    int print_stage; /* enum print_stage, or -1 */
     bool json;
     bool verbose;
 };

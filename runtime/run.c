@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "runtime/graph_text.h"
 #include "runtime/model_info.h"
 #include "runtime/profile.h"
 #include "runtime/run.h"
@@ -173,13 +174,19 @@ static int run_all(struct worker *worker)
     return rc;
 }
 
+static int describe_graph(const struct graph *graph, const struct exec *exec, FILE *out)
+{
+    graph_text_write(graph, out);
+    return 0;
+}
+
 static int work(struct worker *worker)
 {
     const struct run_config *config = worker->config;
     struct session_config session_config = {.inputs = config->inputs,
                                             .seed = config->seed,
                                             .threads = config->kernel_threads,
-                                            .keep_text = config->model_info};
+                                            .describe = config->model_info ? describe_graph : NULL};
     int rc = session_load(config->path, &worker->session, &worker->diag);
 
     if (rc == 0)

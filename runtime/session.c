@@ -5,24 +5,26 @@
 
 #include "base/clock.h"
 #include "runtime/element.h"
-#include "runtime/graph_text.h"
 #include "runtime/model_onnx.h"
 #include "runtime/pass.h"
 #include "runtime/session.h"
 
-static int keep_text(const struct session_config *config, const struct graph *graph,
+static int keep_text(const struct session_config *config, const struct session *session,
                      char **out_text, struct diag *diag)
 {
     size_t size;
     FILE *out;
+    int rc;
 
-    if (!config->keep_text)
+    if (config->describe == NULL)
         return 0;
     out = open_memstream(out_text, &size);
     if (out == NULL)
         return diag_set(diag, -ENOMEM, "no memory for the text of the graph");
-    graph_text_write(graph, out);
-    return fclose(out) == 0 ? 0 : diag_set(diag, -ENOMEM, "no memory for the text of the graph");
+    rc = config->describe(session->graph, session->exec, out);
+    if (fclose(out) != 0 || rc < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the text of the graph");
+    return 0;
 }
 
 static int set_inputs(struct session *session, const struct session_config *config,
@@ -75,13 +77,13 @@ int session_prepare(struct session *session, const struct session_config *config
     if (rc == 0)
         rc = infer_shapes(graph, config, diag);
     if (rc == 0)
-        rc = keep_text(config, graph, &session->text_before, diag);
+        rc = keep_text(config, session, &session->text_before, diag);
     if (rc == 0)
         rc = graph_optimise(graph, eval_node, diag);
     if (rc == 0)
-        rc = keep_text(config, graph, &session->text_after, diag);
-    if (rc == 0)
         rc = exec_create(graph, &options, &session->exec, diag);
+    if (rc == 0)
+        rc = keep_text(config, session, &session->text_after, diag);
     if (rc == 0)
         rc = set_inputs(session, config, diag);
     session->prepare_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;

@@ -15,7 +15,9 @@ struct session_config {
     const struct input_list *inputs; /* borrowed for the call */
     uint64_t seed;                   /* of made-up data */
     uint32_t threads;                /* of the kernels */
-    bool keep_text;                  /* the text of the graph before and after, for --model-info */
+    /* Writes the graph as text that the session keeps: once after shape inference (exec NULL), once
+     * optimised and ready to run. NULL: no text. Returns 0 or a negative errno. */
+    int (*describe)(const struct graph *graph, const struct exec *exec, FILE *out);
 };
 
 struct session {
@@ -24,7 +26,7 @@ struct session {
     uint64_t load_ns;    /* reading the file */
     uint64_t prepare_ns; /* everything after that: shapes, passes, choice of kernels, memory */
     uint32_t source_node_count; /* nodes in the model file */
-    char *text_before;          /* NULL unless kept */
+    char *text_before;          /* what config.describe wrote; NULL where it did not */
     char *text_after;
 };
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Printing a model's instructions. */
+#include "runtime/print_graph.h"
+
+#include <errno.h>
+
+#include "runtime/program.h"
+#include "runtime/session.h"
+
+static const char *stage_name(const struct exec *exec)
+{
+    return exec != NULL ? "after" : "before";
+}
+
+static int describe_text(const struct graph *graph, const struct exec *exec, FILE *out)
+{
+    struct program program;
+    int rc = program_init(&program, graph, exec);
+
+    if (rc == 0)
+        program_write_text(&program, out);
+    program_deinit(&program);
+    return rc;
+}
+
+static int describe_dot(const struct graph *graph, const struct exec *exec, FILE *out)
+{
+    struct program program;
+    int rc = program_init(&program, graph, exec);
+
+    if (rc == 0)
+        program_write_dot(&program, stage_name(exec), false, out);
+    program_deinit(&program);
+    return rc;
+}
+
+static int describe_brief(const struct graph *graph, const struct exec *exec, FILE *out)
+{
+    struct program program;
+    int rc = program_init(&program, graph, exec);
+
+    if (rc == 0)
+        program_write_dot(&program, stage_name(exec), true, out);
+    program_deinit(&program);
+    return rc;
+}
+
+static int describe_json(const struct graph *graph, const struct exec *exec, FILE *out)
+{
+    struct json_writer json;
+    struct program program;
+    int rc = program_init(&program, graph, exec);
+
+    if (rc == 0) {
+        json_init_file(&json, out);
+        json_set_indent(&json, 2);
+        program_write_json(&program, stage_name(exec), &json);
+        rc = json_finish(&json);
+    }
+    program_deinit(&program);
+    return rc;
+}
+
+static void write_texts(const struct print_config *config, const struct session *session, FILE *out)
+{
+    const char *before = config->stage != PRINT_AFTER ? session->text_before : NULL;
+    const char *after = config->stage != PRINT_BEFORE ? session->text_after : NULL;
+
+    if (config->format == PRINT_JSON)
+        fprintf(out, "{\"version\": 1, \"graphs\": [%s%s%s]}\n", before != NULL ? before : "",
+                before != NULL && after != NULL ? "," : "", after != NULL ? after : "");
+    else
+        fprintf(out, "%s%s%s", before != NULL ? before : "",
+                before != NULL && after != NULL ? "\n" : "", after != NULL ? after : "");
+}
+
+int print_graph(const struct print_config *config, FILE *out, struct diag *diag)
+{
+    int (*const describe[])(const struct graph *, const struct exec *, FILE *) = {
+        [PRINT_TEXT] = describe_text,
+        [PRINT_DOT] = describe_dot,
+        [PRINT_JSON] = describe_json,
+        [PRINT_BRIEF] = describe_brief,
+    };
+    const struct session_config session_config = {
+        .inputs = config->inputs,
+        .threads = config->kernel_threads,
+        .describe = describe[config->format],
+    };
+    struct session *session = NULL;
+    int rc = session_load(config->path, &session, diag);
+
+    if (rc == 0) {
+        rc = session_prepare(session, &session_config, diag);
+        write_texts(config, session, out);
+    }
+    session_destroy(&session);
+    return rc;
+}
