@@ -170,6 +170,17 @@ int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
     return 0;
 }
 
+void exec_remove_observer(struct exec *exec, const struct exec_observer *observer)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < exec->observer_count; i++) {
+        if (exec->observers[i].user != observer->user)
+            exec->observers[kept++] = exec->observers[i];
+    }
+    exec->observer_count = kept;
+}
+
 /* Running */
 
 static void tell(const struct exec *exec, enum exec_moment moment, uint32_t step)

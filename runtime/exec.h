@@ -95,6 +95,9 @@ void exec_destroy(struct exec **exec);
  *  a run reads no clock. */
 int exec_add_observer(struct exec *exec, const struct exec_observer *observer);
 
+/** While no run is going on: the one with the same `user` hears of no further step. */
+void exec_remove_observer(struct exec *exec, const struct exec_observer *observer);
+
 /**
  * Copy a tensor into graph->inputs[index]. It stays for all later runs until it is set again; an
  * input that was never set is all zero. Waits until queued runs are done.

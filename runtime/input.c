@@ -38,12 +38,18 @@ static int append(struct input_list *list, struct input *input, const char *name
     return 0;
 }
 
+int input_append_kind(struct input_list *list, enum input_kind kind, const char *name,
+                      const struct tensor_view *view, struct diag *diag)
+{
+    struct input input = {.kind = kind, .tensor = *view};
+
+    return append(list, &input, name, diag);
+}
+
 int input_append(struct input_list *list, const char *name, const struct tensor_view *view,
                  struct diag *diag)
 {
-    struct input input = {.kind = INPUT_TENSOR, .tensor = *view};
-
-    return append(list, &input, name, diag);
+    return input_append_kind(list, INPUT_TENSOR, name, view, diag);
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -27,6 +27,8 @@ enum input_kind {
     INPUT_TENSOR,  /* has a type of its own, which must be the model's */
     INPUT_NUMBERS, /* numbers without a type: they take the model's */
     INPUT_ONES,    /* a shape; the model's type */
+    INPUT_SHAPE,   /* a shape; the data is made up (--input-dim) */
+    INPUT_BATCH,   /* the first dimension of every input that leaves it open (--batch); no name */
 };
 
 struct input {
@@ -48,6 +50,22 @@ int input_parse(const char *text, struct input_list *list, struct diag *diag);
 /** Append a tensor; takes ownership of view->data, also on failure. */
 int input_append(struct input_list *list, const char *name, const struct tensor_view *view,
                  struct diag *diag);
+
+/** Append an entry of another kind, of which `view` holds the shape. */
+int input_append_kind(struct input_list *list, enum input_kind kind, const char *name,
+                      const struct tensor_view *view, struct diag *diag);
+
+/** Append the shape that "@NAME 1 3 224 224" gives; errors as input_parse(). */
+int input_parse_dim(const char *text, struct input_list *list, struct diag *diag);
+int input_append_batch(struct input_list *list, int64_t batch, struct diag *diag);
+
+/**
+ * A command line on which the words behind --input-dim are one for each name, "@NAME 1 3", as the
+ * parser of options wants them: MIGraphX's users write `--input-dim @NAME 1 3 @OTHER 5`. Returns 0
+ * or -ENOMEM; *out_argv, which ends in NULL, is for input_free_words().
+ */
+int input_join_words(int argc, char **argv, char ***out_argv, int *out_argc);
+void input_free_words(char ***argv);
 
 /** Drop the entries behind the first `count`. */
 void input_list_truncate(struct input_list *list, size_t count);

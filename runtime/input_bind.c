@@ -26,6 +26,8 @@ static const char *list_inputs(const struct graph *graph, char *out, size_t room
 /* Does this entry of the list go to this input? */
 static bool is_for(const struct graph *graph, const struct input *input, const struct value *value)
 {
+    if (input->kind == INPUT_BATCH)
+        return false;
     if (input->name[0] != '\0')
         return strcmp(input->name, value->name) == 0;
     return graph->input_count == 1 || strcmp(value->name, "data") == 0;
@@ -44,7 +46,8 @@ const struct input *input_find(const struct graph *graph, const struct input_lis
                                uint32_t index)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (is_for(graph, &list->items[i], graph->inputs[index]))
+        if (list->items[i].kind != INPUT_SHAPE &&
+            is_for(graph, &list->items[i], graph->inputs[index]))
             return &list->items[i];
     }
     return NULL;
@@ -58,6 +61,8 @@ static int check_names(const struct graph *graph, const struct input_list *list,
         const struct input *input = &list->items[i];
         const struct value *value = find_value(graph, input);
 
+        if (input->kind == INPUT_BATCH)
+            continue;
         if (value == NULL && input->name[0] == '\0')
             return diag_set(diag, -EINVAL, "--input needs a name here: the model's inputs are %s",
                             list_inputs(graph, names, sizeof(names)));
@@ -135,15 +140,44 @@ static int bind_given(struct graph *graph, const struct input *input, struct dia
     return rc;
 }
 
+/* The first dimension of every input, where it is open; elsewhere it must be that size. */
+static int bind_batch(struct graph *graph, int64_t batch, struct diag *diag)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
+        struct value *value = graph->inputs[i];
+
+        if (value->shape.rank < 1)
+            continue;
+        if (value->shape.dims[0] >= 0 && value->shape.dims[0] != batch)
+            return diag_set(diag, -EINVAL,
+                            "--batch %lld does not fit input '%s', whose first dimension is %lld",
+                            (long long)batch, value->name, (long long)value->shape.dims[0]);
+        if (value->dim_names[0] != NULL)
+            rc = bind_symbol(graph, value->dim_names[0], batch, diag);
+        value->shape.dims[0] = batch;
+    }
+    return rc;
+}
+
 int input_bind_shapes(struct graph *graph, const struct input_list *list, struct diag *diag)
 {
     int rc = check_names(graph, list, diag);
 
     /* All against what the model says first, then against each other. */
-    for (size_t i = 0; rc == 0 && i < list->count; i++)
-        rc = check_form(&list->items[i], find_value(graph, &list->items[i]), diag);
-    for (size_t i = 0; rc == 0 && i < list->count; i++)
-        rc = bind_given(graph, &list->items[i], diag);
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        if (list->items[i].kind != INPUT_BATCH)
+            rc = check_form(&list->items[i], find_value(graph, &list->items[i]), diag);
+    }
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        if (list->items[i].kind != INPUT_BATCH)
+            rc = bind_given(graph, &list->items[i], diag);
+    }
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        if (list->items[i].kind == INPUT_BATCH)
+            rc = bind_batch(graph, list->items[i].tensor.shape.dims[0], diag);
+    }
     for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
         struct value *value = graph->inputs[i];
 

@@ -6,43 +6,13 @@
 #include <string.h>
 
 #include "base/exit_status.h"
+#include "runtime/check_ops.h"
 #include "runtime/options.h"
+#include "runtime/perf.h"
 #include "runtime/print_graph.h"
 #include "runtime/run.h"
 #include "runtime/trace.h"
 #include "runtime/verify.h"
-
-static const struct option_spec specs[] = {
-#include "runtime/options.def"
-};
-
-static const struct option_command command = {
-    .name = "load_and_run",
-    .version = OPTRACE_VERSION,
-    .purpose = "load an ONNX model, run it, time it, check it",
-    .arguments = "MODEL.onnx",
-    .options = specs,
-    .option_count = sizeof(specs) / sizeof(specs[0]),
-    .examples = "load_and_run model.onnx --iter 100 --multithread 2\n"
-                "    Time a hundred runs on two threads.\n"
-                "load_and_run model.onnx --verify case/test_data_set_0\n"
-                "    Compare the outputs with what is expected.\n",
-    .exit_text =
-        "0  done\n"
-        "1  --verify: an output differs\n"
-        "2  wrong use of the command line\n"
-        "3  a model or an input is missing, damaged, or not supported\n"
-        "4  the system failed: no memory, no permission, disk full, no daemon for --trace\n",
-    .see_also = "optraced(1), profile_analyze(1)",
-    .max_arguments = 1,
-    .description =
-        "Reads the model, infers shapes, optimises the graph, and runs it. Prints the time of each "
-        "run from the first dispatch to the end of all work (e2e) and until all was dispatched "
-        "(host), then a summary.\n\n"
-        "Each operator, run and piece of memory is recorded to optraced when it listens.",
-    .environment = "OPTRACE_SOCKET  path of the daemon's socket\n"
-                   "OPTRACE_DISABLE  anything but 0: do not record\n",
-};
 
 /* What goes wrong in the machine and not in an input. */
 static int exit_status(int error)
@@ -65,47 +35,9 @@ static int exit_status(int error)
 
 static int complain(int status, const struct diag *diag)
 {
-    fprintf(stderr, "%s: %s\n", command.name,
+    fprintf(stderr, "%s: %s\n", load_and_run_command.name,
             diag->text[0] != '\0' ? diag->text : "something failed without saying what");
     return status;
-}
-
-/* Options that exclude each other: one must not be accepted and then do nothing. */
-static int check_options(const struct run_options *options, struct diag *diag)
-{
-    const struct {
-        bool wrong;
-        const char *sentence;
-    } rules[] = {
-        {options->trace && options->no_trace, "--trace and --no-trace exclude each other"},
-        {options->profile != NULL && options->profile_host != NULL,
-         "--profile and --profile-host exclude each other: --profile has the host's times too"},
-        {(options->profile != NULL || options->profile_host != NULL) && options->thread > 1,
-         "a profile describes one thread: --profile needs --thread 1"},
-        {options->print_graph < 0 && options->print_stage >= 0,
-         "--print-stage belongs to --print-graph"},
-        {options->print_graph >= 0 &&
-             (options->iter >= 0 || options->warmup_iter >= 0 || options->thread >= 0 ||
-              options->seed >= 0 || options->profile != NULL || options->profile_host != NULL ||
-              options->model_info || options->verbose || options->verify != NULL || options->json ||
-              options->trace),
-         "--print-graph does not run the model: it goes with --print-stage, --input and "
-         "--multithread only"},
-        {options->verify == NULL && (options->rtol >= 0 || options->atol >= 0),
-         "--rtol and --atol belong to --verify"},
-        {options->verify != NULL &&
-             (options->iter >= 0 || options->warmup_iter >= 0 || options->thread >= 0 ||
-              options->inputs.count > 0 || options->seed >= 0 || options->profile != NULL ||
-              options->profile_host != NULL || options->model_info || options->verbose),
-         "--verify runs each data set once: it goes with --multithread, --rtol, --atol, --json, "
-         "--trace and --no-trace only"},
-    };
-
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if (rules[i].wrong)
-            return diag_set(diag, -EINVAL, "%s", rules[i].sentence);
-    }
-    return 0;
 }
 
 static int run_verify(const struct run_options *options, const char *model)
@@ -167,6 +99,10 @@ static int parse_inputs(const struct run_options *options, struct input_list *in
 
     for (size_t i = 0; rc == 0 && i < options->inputs.count; i++)
         rc = input_parse(options->inputs.items[i], inputs, diag);
+    for (size_t i = 0; rc == 0 && i < options->input_dims.count; i++)
+        rc = input_parse_dim(options->input_dims.items[i], inputs, diag);
+    if (rc == 0 && options->batch > 0)
+        rc = input_append_batch(inputs, options->batch, diag);
     return rc;
 }
 
@@ -187,6 +123,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .model_info = options->model_info,
         .json = options->json,
         .verbose = options->verbose,
+        .trace_eval = (enum trace_eval_level)(options->trace_eval > 0 ? options->trace_eval : 0),
     };
     struct report *reports = calloc(config.thread_count, sizeof(*reports));
     struct diag diag = {0};
@@ -222,40 +159,78 @@ static int run_print(const struct run_options *options, const char *model)
     return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;
 }
 
+static int run_perf(const struct run_options *options, const char *model)
+{
+    struct input_list inputs = {0};
+    struct perf_config config = {
+        .path = model,
+        .inputs = &inputs,
+        .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
+        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .warmup_count = options->warmup_iter >= 0 ? (uint64_t)options->warmup_iter : 1,
+        .run_count = options->iter > 0 ? (uint64_t)options->iter : 100,
+        .detailed = options->detailed,
+        .json = options->json,
+    };
+    struct diag diag = {0};
+    int rc = parse_inputs(options, &inputs, &diag);
+
+    if (rc == 0)
+        rc = perf_report(&config, stdout, &diag);
+    input_list_deinit(&inputs);
+    return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;
+}
+
+static int run_check(const struct run_options *options, const char *model)
+{
+    struct input_list inputs = {0};
+    struct check_config config = {
+        .path = model,
+        .inputs = &inputs,
+        .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
+        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .rtol = options->rtol,
+        .atol = options->atol,
+        .verbose = options->verbose,
+    };
+    struct diag diag = {0};
+    int rc = parse_inputs(options, &inputs, &diag);
+
+    if (rc == 0)
+        rc = check_ops(&config, stdout, &diag);
+    input_list_deinit(&inputs);
+    if (rc < 0)
+        return complain(exit_status(rc), &diag);
+    return rc == 1 ? EXIT_OK : EXIT_NO;
+}
+
 static int run_mode(const struct run_options *options, const char *model)
 {
     if (options->print_graph >= 0)
         return run_print(options, model);
+    if (options->perf_report)
+        return run_perf(options, model);
+    if (options->verify_against >= 0)
+        return run_check(options, model);
     return options->verify != NULL ? run_verify(options, model) : run_timing(options, model);
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-    struct run_options options = {.iter = -1,
-                                  .warmup_iter = -1,
-                                  .thread = -1,
-                                  .multithread = -1,
-                                  .cpu = true,
-                                  .seed = -1,
-                                  .rtol = -1,
-                                  .print_graph = -1,
-                                  .print_stage = -1,
-                                  .atol = -1};
+    struct run_options options = run_options_default();
     const char *model = NULL;
     struct diag diag = {0};
-    int count = 0;
-    int status;
-    int rc = options_parse(&command, argc, argv, &options, &model, &count, &diag);
+    int count = 0, status;
+    int rc = options_parse(&load_and_run_command, argc, argv, &options, &model, &count, &diag);
 
     if (rc == OPTIONS_SHOWN)
         return EXIT_OK;
     if (rc == OPTIONS_RUN && count == 0)
         rc = diag_set(&diag, -EINVAL, "which model? Give the path of an ONNX file");
     if (rc == OPTIONS_RUN)
-        rc = check_options(&options, &diag);
+        rc = run_options_check(&options, &diag);
     if (rc < 0)
-        return options_complain(&command, &diag);
-    options.no_trace = options.no_trace || options.print_graph >= 0; /* nothing runs */
+        return options_complain(&load_and_run_command, &diag);
     if (!options.no_trace && trace_start(options.trace, &diag) < 0)
         return complain(EXIT_SYSTEM, &diag);
     status = run_mode(&options, model);
@@ -265,5 +240,19 @@ int main(int argc, char **argv)
         diag_set(&diag, -EIO, "cannot write the result: %s", strerror(errno));
         status = complain(EXIT_SYSTEM, &diag);
     }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    char **words = NULL;
+    int word_count, status;
+
+    if (input_join_words(argc, argv, &words, &word_count) < 0) {
+        fprintf(stderr, "load_and_run: no memory for the command line\n");
+        return EXIT_SYSTEM;
+    }
+    status = run_command(word_count, words);
+    input_free_words(&words);
     return status;
 }

@@ -13,8 +13,11 @@ struct run_options {
     int64_t multithread;
     bool cpu;
     struct option_list inputs;
+    struct option_list input_dims;
+    int64_t batch;
     int64_t seed;
     const char *verify;
+    int verify_against; /* 0: the reference kernels; -1 */
     double rtol;
     double atol;
     const char *profile;
@@ -22,10 +25,20 @@ struct run_options {
     bool trace;
     bool no_trace;
     bool model_info;
+    bool perf_report, detailed;
+    int trace_eval;  /* enum trace_eval_level, or -1 */
     int print_graph; /* enum print_format, or -1 */
     int print_stage; /* enum print_stage, or -1 */
     bool json;
     bool verbose;
 };
+
+extern const struct option_command load_and_run_command;
+
+struct run_options run_options_default(void);
+
+/** Refuses what would be ignored, with -EINVAL and a sentence; sets what depends on other options
+ *  or on the environment: no_trace where nothing is to be recorded, trace_eval. */
+int run_options_check(struct run_options *options, struct diag *diag);
 
 #endif

@@ -12,7 +12,7 @@ static const char *stage_name(const struct exec *exec)
     return exec != NULL ? "after" : "before";
 }
 
-static int describe_text(const struct graph *graph, const struct exec *exec, FILE *out)
+static int describe_text(const struct graph *graph, struct exec *exec, FILE *out)
 {
     struct program program;
     int rc = program_init(&program, graph, exec);
@@ -23,7 +23,7 @@ static int describe_text(const struct graph *graph, const struct exec *exec, FIL
     return rc;
 }
 
-static int describe_dot(const struct graph *graph, const struct exec *exec, FILE *out)
+static int describe_dot(const struct graph *graph, struct exec *exec, FILE *out)
 {
     struct program program;
     int rc = program_init(&program, graph, exec);
@@ -34,7 +34,7 @@ static int describe_dot(const struct graph *graph, const struct exec *exec, FILE
     return rc;
 }
 
-static int describe_brief(const struct graph *graph, const struct exec *exec, FILE *out)
+static int describe_brief(const struct graph *graph, struct exec *exec, FILE *out)
 {
     struct program program;
     int rc = program_init(&program, graph, exec);
@@ -45,7 +45,7 @@ static int describe_brief(const struct graph *graph, const struct exec *exec, FI
     return rc;
 }
 
-static int describe_json(const struct graph *graph, const struct exec *exec, FILE *out)
+static int describe_json(const struct graph *graph, struct exec *exec, FILE *out)
 {
     struct json_writer json;
     struct program program;
@@ -76,7 +76,7 @@ static void write_texts(const struct print_config *config, const struct session 
 
 int print_graph(const struct print_config *config, FILE *out, struct diag *diag)
 {
-    int (*const describe[])(const struct graph *, const struct exec *, FILE *) = {
+    int (*const describe[])(const struct graph *, struct exec *, FILE *) = {
         [PRINT_TEXT] = describe_text,
         [PRINT_DOT] = describe_dot,
         [PRINT_JSON] = describe_json,

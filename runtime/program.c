@@ -221,7 +221,7 @@ static int add_exec(struct program *program)
 
 /* --- All of it. --- */
 
-int program_init(struct program *program, const struct graph *graph, const struct exec *exec)
+int program_init(struct program *program, const struct graph *graph, struct exec *exec)
 {
     struct instruction last = {.kind = INSTRUCTION_RETURN, .type = "@return", .step = PROGRAM_NONE};
     int rc = 0;

@@ -48,13 +48,13 @@ struct instruction {
 
 struct program {
     const struct graph *graph;
-    const struct exec *exec; /* NULL: of a graph alone */
+    struct exec *exec; /* NULL: of a graph alone */
     ARRAY_OF(struct instruction) instructions;
 };
 
 /** exec NULL: the nodes of the graph; else the steps of the execution. Returns 0 or -ENOMEM; give
  *  *out_program to program_deinit() after either. */
-int program_init(struct program *out_program, const struct graph *graph, const struct exec *exec);
+int program_init(struct program *out_program, const struct graph *graph, struct exec *exec);
 void program_deinit(struct program *program);
 
 /** The instruction of a step. */

@@ -22,6 +22,7 @@ struct worker {
     struct session *session;
     struct trace *trace;
     struct profile *profile;
+    struct program program; /* with --trace-eval */
     struct diag diag;
     int result;
 };
@@ -126,6 +127,17 @@ static void show_info(struct worker *worker)
     session->text_after = NULL;
 }
 
+/* Step by step; the time is that of all of it, printing included. */
+static int run_traced(struct worker *worker, struct session_times *times)
+{
+    uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    int rc =
+        trace_eval_run(&worker->program, worker->config->trace_eval, worker->out, &worker->diag);
+
+    times->e2e_ns = times->host_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns;
+    return rc;
+}
+
 static int run_once(struct worker *worker, bool is_warmup, struct session_times *times)
 {
     struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
@@ -134,7 +146,9 @@ static int run_once(struct worker *worker, bool is_warmup, struct session_times 
     trace_run_begin(worker->trace, is_warmup);
     if (worker->profile != NULL)
         profile_run_begin(worker->profile, is_warmup);
-    rc = session_run(worker->session, times, &worker->diag);
+    rc = worker->config->trace_eval != TRACE_EVAL_OFF
+             ? run_traced(worker, times)
+             : session_run(worker->session, times, &worker->diag);
     if (rc == 0 && worker->profile != NULL)
         rc = profile_run_end(worker->profile, times);
     trace_run_end(worker->trace);
@@ -174,7 +188,7 @@ static int run_all(struct worker *worker)
     return rc;
 }
 
-static int describe_graph(const struct graph *graph, const struct exec *exec, FILE *out)
+static int describe_graph(const struct graph *graph, struct exec *exec, FILE *out)
 {
     graph_text_write(graph, out);
     return 0;
@@ -207,6 +221,8 @@ static int work(struct worker *worker)
         rc = trace_open(worker->session, worker->number, &worker->trace, &worker->diag);
     if (rc == 0 && config->profile_path != NULL)
         rc = profile_create(worker->session, &worker->profile, &worker->diag);
+    if (rc == 0 && config->trace_eval != TRACE_EVAL_OFF)
+        rc = program_init(&worker->program, worker->session->graph, worker->session->exec);
     if (rc == 0)
         rc = run_all(worker);
     if (rc == 0 && worker->profile != NULL)
@@ -228,6 +244,7 @@ static void *run_worker(void *argument)
     if (worker->result == -ENOMEM)
         diag_set(&worker->diag, -ENOMEM, "out of memory");
     trace_close(&worker->trace);
+    program_deinit(&worker->program);
     /* The execution ends first: it holds an observer that points to the profile. */
     session_destroy(&worker->session);
     profile_destroy(&worker->profile);

@@ -5,6 +5,7 @@
 
 #include "runtime/input.h"
 #include "runtime/report.h"
+#include "runtime/trace_eval.h"
 
 struct run_config {
     const char *path;                /* of the model */
@@ -19,6 +20,7 @@ struct run_config {
     bool model_info; /* print the table and the graphs, or keep them for the JSON document */
     bool json;       /* print no lines: the reports say it all */
     bool verbose;
+    enum trace_eval_level trace_eval; /* of every run; needs lines, so no json */
 };
 
 /**

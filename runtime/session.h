@@ -17,7 +17,7 @@ struct session_config {
     uint32_t threads;                /* of the kernels */
     /* Writes the graph as text that the session keeps: once after shape inference (exec NULL), once
      * optimised and ready to run. NULL: no text. Returns 0 or a negative errno. */
-    int (*describe)(const struct graph *graph, const struct exec *exec, FILE *out);
+    int (*describe)(const struct graph *graph, struct exec *exec, FILE *out);
 };
 
 struct session {

@@ -76,9 +76,18 @@ static void wrong_use(void **state)
     EXPECT(EXIT_USAGE, "exclude each other", "good.onnx", "--trace", "--no-trace");
     EXPECT(EXIT_USAGE, "exclude each other", "good.onnx", "--profile", "a", "--profile-host", "b");
     EXPECT(EXIT_USAGE, "needs --thread 1", "good.onnx", "--profile", "a", "--thread", "2");
-    EXPECT(EXIT_USAGE, "belong to --verify", "good.onnx", "--rtol", "0.1");
-    EXPECT(EXIT_USAGE, "--verify runs each data set once", "good.onnx", "--verify", ".", "--iter",
+    EXPECT(EXIT_USAGE, "--rtol has no effect on timing runs", "good.onnx", "--rtol", "0.1");
+    EXPECT(EXIT_USAGE, "--iter has no effect on --verify", "good.onnx", "--verify", ".", "--iter",
            "3");
+    EXPECT(EXIT_USAGE, "--verify and --perf-report exclude each other", "good.onnx", "--verify",
+           ".", "--perf-report");
+    EXPECT(EXIT_USAGE, "--json has no effect on --print-graph", "good.onnx", "--print-graph",
+           "text", "--json");
+    EXPECT(EXIT_USAGE, "--detailed has no effect on timing runs", "good.onnx", "-d");
+    EXPECT(EXIT_USAGE, "--trace has no effect on --perf-report", "good.onnx", "--perf-report",
+           "--trace");
+    EXPECT(EXIT_USAGE, "--perf-report needs --iter 1", "good.onnx", "--perf-report", "--iter", "0");
+    EXPECT(EXIT_USAGE, "does not go with --json", "good.onnx", "--trace-eval", "1", "--json");
     EXPECT(EXIT_USAGE, "", "good.onnx", "another.onnx");
 }
 
@@ -156,6 +165,14 @@ static void input_that_does_not_fit(void **state)
            "broken.json");
     EXPECT(EXIT_INPUT, "ragged", "good.onnx", "--input", "x:[1,2,3],[4,5]");
     EXPECT(EXIT_INPUT, "absent.npy", "good.onnx", "--input", "x:absent.npy");
+    EXPECT(EXIT_INPUT, "--batch 4 does not fit input 'x', whose first dimension is 2", "good.onnx",
+           "--batch", "4");
+    EXPECT(EXIT_INPUT, "has shape {2,3} in the model, but {2,4} was given", "good.onnx",
+           "--input-dim", "@x", "2", "4");
+    EXPECT(EXIT_INPUT, "the model has no input 'y'", "good.onnx", "--input-dim", "@x", "2", "3",
+           "@y", "2");
+    EXPECT(EXIT_INPUT, "takes @NAME and the sizes", "good.onnx", "--input-dim", "x 2 3");
+    EXPECT(EXIT_INPUT, "\"2x\" is no size", "good.onnx", "--input-dim", "@x 2x");
     EXPECT(EXIT_INPUT, "given twice", "good.onnx", "--input", "x:{2,3}", "--input", "{2,3}");
 }
 

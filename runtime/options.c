@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of load_and_run, and which options go together. */
+#include "runtime/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/trace_eval.h"
+
+static const struct option_spec specs[] = {
+#include "runtime/options.def"
+};
+
+const struct option_command load_and_run_command = {
+    .name = "load_and_run",
+    .version = OPTRACE_VERSION,
+    .purpose = "load an ONNX model, run it, time it, check it",
+    .arguments = "MODEL.onnx",
+    .options = specs,
+    .option_count = sizeof(specs) / sizeof(specs[0]),
+    .examples = "load_and_run model.onnx --iter 100 --multithread 2\n"
+                "    Time a hundred runs on two threads.\n"
+                "load_and_run model.onnx --verify case/test_data_set_0\n"
+                "    Compare the outputs with what is expected.\n",
+    .exit_text =
+        "0  done\n"
+        "1  --verify, --verify-against: something differs\n"
+        "2  wrong use of the command line\n"
+        "3  a model or an input is missing, damaged, or not supported\n"
+        "4  the system failed: no memory, no permission, disk full, no daemon for --trace\n",
+    .see_also = "optraced(1), profile_analyze(1)",
+    .max_arguments = 1,
+    .description =
+        "Reads the model, infers shapes, optimises the graph, and runs it. Prints the time of each "
+        "run from the first dispatch to the end of all work (e2e) and until all was dispatched "
+        "(host), then a summary.\n\n"
+        "Each operator, run and piece of memory is recorded to optraced when it listens.",
+    .environment = "OPTRACE_SOCKET  path of the daemon's socket\n"
+                   "OPTRACE_DISABLE  anything but 0: do not record\n"
+                   "OPTRACE_TRACE_EVAL  level of --trace-eval, where that is not given\n",
+};
+
+struct run_options run_options_default(void)
+{
+    return (struct run_options){
+        .iter = -1,
+        .warmup_iter = -1,
+        .thread = -1,
+        .multithread = -1,
+        .cpu = true,
+        .seed = -1,
+        .batch = -1,
+        .rtol = -1,
+        .atol = -1,
+        .verify_against = -1,
+        .trace_eval = -1,
+        .print_graph = -1,
+        .print_stage = -1,
+    };
+}
+
+/* What the program does, chosen by one option each; timing runs when none is given. */
+struct mode {
+    const char *name;
+    const char *const
+        *takes; /* options that it honours, besides --cpu, --multithread, --no-trace */
+    bool records;
+};
+
+static const char *const timing_takes[] = {
+    "iter",  "warmup-iter", "thread",  "input",        "input-dim",
+    "batch", "seed",        "profile", "profile-host", "model-info",
+    "json",  "verbose",     "trace",   "trace-eval",   NULL,
+};
+static const char *const verify_takes[] = {"rtol", "atol", "json", "trace", NULL};
+static const char *const check_takes[] = {"rtol",  "atol", "input",   "input-dim",
+                                          "batch", "seed", "verbose", NULL};
+static const char *const print_takes[] = {"print-stage", "input", "input-dim", "batch", NULL};
+static const char *const perf_takes[] = {"iter", "warmup-iter", "input",    "input-dim", "batch",
+                                         "seed", "json",        "detailed", NULL};
+
+enum mode_index { MODE_TIMING, MODE_VERIFY, MODE_CHECK, MODE_PRINT, MODE_PERF, MODES };
+
+static const struct mode modes[MODES] = {
+    [MODE_TIMING] = {"timing runs", timing_takes, true},
+    [MODE_VERIFY] = {"--verify", verify_takes, true},
+    [MODE_CHECK] = {"--verify-against", check_takes, false},
+    [MODE_PRINT] = {"--print-graph", print_takes, false},
+    [MODE_PERF] = {"--perf-report", perf_takes, false},
+};
+
+static bool takes(const struct mode *mode, const char *name)
+{
+    for (const char *const *taken = mode->takes; *taken != NULL; taken++) {
+        if (strcmp(*taken, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Which modes are asked for; -EINVAL when it is more than one. */
+static int find_mode(const struct run_options *options, struct diag *diag)
+{
+    const bool asked[MODES] = {
+        [MODE_VERIFY] = options->verify != NULL,
+        [MODE_CHECK] = options->verify_against >= 0,
+        [MODE_PRINT] = options->print_graph >= 0,
+        [MODE_PERF] = options->perf_report,
+    };
+    int found = MODE_TIMING;
+
+    for (int i = MODE_TIMING + 1; i < MODES; i++) {
+        if (asked[i] && found != MODE_TIMING)
+            return diag_set(diag, -EINVAL, "%s and %s exclude each other", modes[found].name,
+                            modes[i].name);
+        found = asked[i] ? i : found;
+    }
+    return found;
+}
+
+/* An option that the mode would ignore. */
+static int check_given(const struct run_options *options, const struct mode *mode,
+                       struct diag *diag)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } all[] = {
+        {"iter", options->iter >= 0},
+        {"warmup-iter", options->warmup_iter >= 0},
+        {"thread", options->thread >= 0},
+        {"input", options->inputs.count > 0},
+        {"input-dim", options->input_dims.count > 0},
+        {"batch", options->batch >= 0},
+        {"seed", options->seed >= 0},
+        {"rtol", options->rtol >= 0},
+        {"atol", options->atol >= 0},
+        {"profile", options->profile != NULL},
+        {"profile-host", options->profile_host != NULL},
+        {"model-info", options->model_info},
+        {"print-stage", options->print_stage >= 0},
+        {"detailed", options->detailed},
+        {"trace-eval", options->trace_eval >= 0},
+        {"json", options->json},
+        {"verbose", options->verbose},
+        {"trace", options->trace},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].given && !takes(mode, all[i].name))
+            return diag_set(diag, -EINVAL, "--%s has no effect on %s", all[i].name, mode->name);
+    }
+    return 0;
+}
+
+static int check_together(const struct run_options *options, struct diag *diag)
+{
+    bool has_profile = options->profile != NULL || options->profile_host != NULL;
+    const struct {
+        bool wrong;
+        const char *sentence;
+    } rules[] = {
+        {options->trace && options->no_trace, "--trace and --no-trace exclude each other"},
+        {options->profile != NULL && options->profile_host != NULL,
+         "--profile and --profile-host exclude each other: --profile has the host's times too"},
+        {has_profile && options->thread > 1,
+         "a profile describes one thread: --profile needs --thread 1"},
+        {options->trace_eval > 0 && options->json,
+         "--trace-eval prints text: it does not go with --json"},
+        {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
+    };
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (rules[i].wrong)
+            return diag_set(diag, -EINVAL, "%s", rules[i].sentence);
+    }
+    return 0;
+}
+
+int run_options_check(struct run_options *options, struct diag *diag)
+{
+    const char *level = getenv("OPTRACE_TRACE_EVAL");
+    int mode = find_mode(options, diag);
+    int rc = mode < 0 ? mode : check_given(options, &modes[mode], diag);
+
+    if (rc == 0)
+        rc = check_together(options, diag);
+    if (rc == 0 && options->trace_eval < 0 && mode == MODE_TIMING && !options->json) {
+        options->trace_eval = TRACE_EVAL_OFF;
+        if (level != NULL && level[0] != '\0')
+            options->trace_eval = trace_eval_parse(level, "OPTRACE_TRACE_EVAL", diag);
+        rc = options->trace_eval < 0 ? options->trace_eval : 0;
+    }
+    if (rc == 0 && !modes[mode].records)
+        options->no_trace = true;
+    return rc;
+}
