@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text form of a graph. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/element.h"
