@@ -48,16 +48,24 @@ void session_rows_deinit(struct session_rows *sessions);
 
 enum op_side { OP_HOST, OP_DEVICE, OP_SIDES };
 
+/* One run of one session. */
+struct run_key {
+    int64_t session_id, run;
+};
+
 /* What to count; {0} with `session_ids` set is one report's default. */
 struct ops_question {
     const int64_t *session_ids;
     size_t session_count;
     const struct selection_window *window; /* NULL: all of the time */
     int64_t first_run, last_run;           /* both 0: every finished run that is not a warm-up */
-    bool warmups;                          /* warm-ups count too */
-    bool totals;                           /* totals over all that is counted, also outside of runs;
-                                              else what one run takes in the mean */
-    bool labels;                           /* rows for labels too */
+    const struct run_key *chosen_runs;     /* these runs alone, by session and number; of the time
+                                              around them alone events are read. NULL: as above */
+    size_t chosen_run_count;
+    bool warmups; /* warm-ups count too */
+    bool totals;  /* totals over all that is counted, also outside of runs;
+                     else what one run takes in the mean */
+    bool labels;  /* rows for labels too */
 };
 
 struct lane_row {
@@ -102,6 +110,19 @@ struct basis {
     uint64_t unfinished_count;
 };
 void basis_deinit(struct basis *basis);
+
+/* --- Runs: query_runs.c --- */
+
+struct counted_run {
+    int64_t session_id, run;  /* the number counts from 1 */
+    int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
+};
+struct counted_runs ARRAY_FIELDS(struct counted_run);
+
+/** The runs that a question counts, by session and number: those that begin in its window. The
+ *  caller gives *out to array_deinit(), also after a failure. */
+int query_runs(struct store *store, const struct ops_question *question, struct counted_runs *out,
+               struct diag *diag);
 
 /* --- Ops: query_ops.c --- */
 

@@ -10,6 +10,8 @@
 
 #include "analyze/query_private.h"
 
+enum { LATE_NS = 10000000 };
+
 static int64_t argument(sqlite3_value *value)
 {
     int64_t number = sqlite3_value_int64(value);
@@ -52,13 +54,76 @@ static void find_bounds(const struct scan *scan, int64_t *from_ns, int64_t *unti
     }
 }
 
+/* --- Near the selected runs. --- */
+
+/* Where the spans of a run lie: what it launched may go on after its end. */
+static struct interval around(const struct scan_run *run)
+{
+    int64_t end_ns = run->end_ns == STORE_NULL ? INT64_MAX / 2 : run->end_ns, late_ns;
+
+    late_ns = end_ns - run->start_ns < LATE_NS ? LATE_NS : end_ns - run->start_ns;
+    return (struct interval){run->start_ns - LATE_NS, end_ns + late_ns};
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct interval *left = a, *right = b;
+
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* The times around all selected runs, disjoint and in order; none: all of the time counts. */
+static int find_near(const struct scan *scan, struct interval_array *near)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < scan->session_count; i++) {
+        const struct scan_session *session = &scan->sessions[i];
+
+        if (!session->only_near_runs)
+            return 0;
+        for (size_t k = 0; k < session->run_count; k++) {
+            if (session->runs[k].selected && array_push(near, around(&session->runs[k])) < 0)
+                return -ENOMEM;
+        }
+    }
+    if (near->count)
+        qsort(near->items, near->count, sizeof(*near->items), compare_starts);
+    for (size_t i = 0; i < near->count; i++) {
+        if (kept && near->items[i].start_ns <= near->items[kept - 1].end_ns) {
+            if (near->items[i].end_ns > near->items[kept - 1].end_ns)
+                near->items[kept - 1].end_ns = near->items[i].end_ns;
+        } else {
+            near->items[kept++] = near->items[i];
+        }
+    }
+    near->count = kept;
+    return 0;
+}
+
+static bool is_near(const struct interval_array *near, int64_t start_ns, int64_t end_ns)
+{
+    size_t low = 0, high = near->count;
+
+    while (low < high) { /* the first that ends at or after start_ns */
+        size_t middle = low + (high - low) / 2;
+
+        if (near->items[middle].end_ns < start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return !near->count || (low < near->count && near->items[low].start_ns <= end_ns);
+}
+
 int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *ranges,
                        struct diag *diag)
 {
     int64_t from_ns, until_ns, low = INT64_MAX, high = INT64_MIN;
+    struct interval_array near = {0};
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(store,
-                           "SELECT first_rowid, last_rowid FROM event_batch"
+                           "SELECT first_rowid, last_rowid, start_ns, end_ns FROM event_batch"
                            " WHERE end_ns >= ?1 AND start_ns < ?2"
                            "   AND session_max >= ?3 AND session_min <= ?4 ORDER BY first_rowid",
                            &statement, diag);
@@ -73,18 +138,22 @@ int query_event_ranges(struct store *store, const struct scan *scan, struct row_
         sqlite3_bind_int64(statement, 2, until_ns);
         sqlite3_bind_int64(statement, 3, low);
         sqlite3_bind_int64(statement, 4, high);
+        rc = find_near(scan, &near);
     }
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct row_range range = {query_int(statement, 0), query_int(statement, 1)};
         struct row_range *last = ranges->count ? &ranges->items[ranges->count - 1] : NULL;
 
         rc = 0;
+        if (!is_near(&near, query_int(statement, 2), query_int(statement, 3)))
+            continue;
         if (last && last->last + 1 == range.first)
             last->last = range.last;
         else
             rc = array_push(ranges, range);
     }
     sqlite3_finalize(statement);
+    array_deinit(&near);
     return rc;
 }
 

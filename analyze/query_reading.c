@@ -58,14 +58,37 @@ static int read_lanes(struct reading *reading, uint32_t session, struct diag *di
 
 /* --- Runs and sessions. --- */
 
+static int compare_keys(const void *a, const void *b)
+{
+    const struct run_key *left = a, *right = b;
+
+    if (left->session_id != right->session_id)
+        return left->session_id < right->session_id ? -1 : 1;
+    return (left->run > right->run) - (left->run < right->run);
+}
+
+static bool is_by_number(const struct ops_question *question)
+{
+    return question->first_run || question->last_run || question->chosen_runs;
+}
+
+static bool is_asked_for(const struct ops_question *question, int64_t session_id, int64_t run)
+{
+    struct run_key key = {session_id, run};
+
+    if (question->chosen_runs)
+        return bsearch(&key, question->chosen_runs, question->chosen_run_count, sizeof(key),
+                       compare_keys) != NULL;
+    return run >= question->first_run && run <= question->last_run;
+}
+
 /* Which runs count: those that were asked for by number, else all that are no warm-ups and, unless
  * totals are asked for, ended; where there is none of these, the warm-ups that ended; where nothing
  * ended, whatever there is. */
-static void choose_runs(struct scan_session *session, const int64_t *numbers,
-                        const uint8_t *is_warmup, const struct ops_question *question,
-                        struct basis *basis)
+static void choose_runs(struct scan_session *session, const uint8_t *is_warmup,
+                        const struct ops_question *question, struct basis *basis)
 {
-    bool by_number = question->first_run || question->last_run;
+    bool by_number = is_by_number(question);
     size_t chosen = 0, warmups = 0, unended = 0;
 
     for (size_t i = 0; i < session->run_count; i++) {
@@ -74,7 +97,7 @@ static void choose_runs(struct scan_session *session, const int64_t *numbers,
         bool in_window = run->start_ns >= session->from_ns && run->start_ns < session->until_ns;
 
         if (by_number)
-            run->selected = numbers[i] >= question->first_run && numbers[i] <= question->last_run;
+            run->selected = is_asked_for(question, session->session_id, run->number);
         else
             run->selected = (ended || question->totals) && (question->warmups || !is_warmup[i]);
         chosen += run->selected;
@@ -103,12 +126,13 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
 
     sqlite3_bind_int64(statement, 1, session->session_id);
     while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
-        struct scan_run run = {.start_ns = query_int(statement, 1),
+        struct scan_run run = {.number = query_int(statement, 0),
+                               .start_ns = query_int(statement, 1),
                                .end_ns = query_int(statement, 2)};
 
         rc = array_push(&runs, run);
         if (rc == 0)
-            rc = array_push(&numbers, query_int(statement, 0));
+            rc = array_push(&numbers, run.number);
         if (rc == 0)
             rc = array_push(&is_warmup, sqlite3_column_int(statement, 3) != 0);
     }
@@ -118,7 +142,7 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
     if (rc == 0)
         rc = id_map_init(&session->run_map, numbers.items, numbers.count);
     if (rc == 0)
-        choose_runs(session, numbers.items, is_warmup.items, reading->question, reading->basis);
+        choose_runs(session, is_warmup.items, reading->question, reading->basis);
     array_deinit(&numbers);
     array_deinit(&is_warmup);
     return rc;
@@ -151,8 +175,8 @@ static int read_session(struct reading *reading, int64_t session_id, struct diag
     sqlite3_finalize(statement);
     if (rc == 0)
         rc = read_runs(reading, &session, diag);
-    session.all_events =
-        (question->totals && !question->first_run && !question->last_run) || session.run_count == 0;
+    session.all_events = (question->totals && !is_by_number(question)) || session.run_count == 0;
+    session.only_near_runs = question->chosen_runs != NULL;
     if (rc < 0 || (rc = array_push(&reading->sessions, session)) < 0) {
         id_map_deinit(&session.run_map);
         free(session.runs);

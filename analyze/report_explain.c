@@ -115,10 +115,11 @@ static void add_in_runs(struct explanation *explanation)
                            " (SELECT session_id, run FROM counted_run))");
 }
 
-static void add_in_time(struct explanation *explanation)
+/* Conditions on the start of rows, whose columns are named with `prefix`es. */
+static void add_window(struct explanation *explanation, const char *before,
+                       const char *session_prefix, const char *start_prefix)
 {
     const struct report *report = explanation->report;
-    const char *before = "\n       AND (";
 
     if (!explanation->selection.question.window)
         return;
@@ -129,12 +130,23 @@ static void add_in_time(struct explanation *explanation)
         selection_resolve_window(&explanation->selection.window, session->start_ns, session->end_ns,
                                  &from_ns, &until_ns);
         out_buffer_print(&explanation->text,
-                         "%sl.session_id = %" PRId64 " AND e.start_ns >= %" PRId64
-                         " AND e.start_ns < %" PRId64,
-                         before, session->session_id, from_ns, until_ns);
+                         "%s%ssession_id = %" PRId64 " AND %sstart_ns >= %" PRId64
+                         " AND %sstart_ns < %" PRId64,
+                         before, session_prefix, session->session_id, start_prefix, from_ns,
+                         start_prefix, until_ns);
         before = "\n         OR ";
     }
     out_buffer_add(&explanation->text, ")", 1);
+}
+
+static void add_in_time(struct explanation *explanation)
+{
+    add_window(explanation, "\n       AND (", "l.", "e.");
+}
+
+static void add_runs_in_time(struct explanation *explanation)
+{
+    add_window(explanation, "\n WHERE (", "", "");
 }
 
 static void add_of_types(struct explanation *explanation)
@@ -174,9 +186,11 @@ static const struct {
     const char *word;
     void (*add)(struct explanation *explanation);
 } words[] = {
-    {"{sessions}", add_sessions}, {"{counted}", add_counted},   {"{in_runs}", add_in_runs},
-    {"{in_time}", add_in_time},   {"{of_types}", add_of_types}, {"{no_labels}", add_no_labels},
-    {"{runs}", add_divisor},      {"{top_time}", add_top_time},
+    {"{sessions}", add_sessions},         {"{counted}", add_counted},
+    {"{in_runs}", add_in_runs},           {"{in_time}", add_in_time},
+    {"{runs_in_time}", add_runs_in_time}, {"{of_types}", add_of_types},
+    {"{no_labels}", add_no_labels},       {"{runs}", add_divisor},
+    {"{top_time}", add_top_time},
 };
 
 static void add_sql(struct explanation *explanation, const char *sql)

@@ -6,14 +6,23 @@
 #include "analyze/report.h"
 #include "base/text.h"
 
+/* One on a line each: several people add to them. */
+/* clang-format off */
 extern const struct report_kind report_averages;
-extern const struct report_kind report_ops, report_sessions, report_sql;
+extern const struct report_kind report_ops;
+extern const struct report_kind report_runs;
+extern const struct report_kind report_sessions;
+extern const struct report_kind report_sql;
 extern const struct report_kind report_summary;
 
-/* clang-format off: one a line */
 const struct report_kind *const report_kinds[] = {
     &report_ops, /* the default */
-    &report_averages, &report_sessions, &report_sql, &report_summary, NULL,
+    &report_averages,
+    &report_runs,
+    &report_sessions,
+    &report_sql,
+    &report_summary,
+    NULL,
 };
 /* clang-format on */
 

@@ -41,6 +41,7 @@ enum scan_op_kind {
 struct scan_run {
     int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
     bool selected;
+    int64_t number; /* for whoever reads runs; the scan does not look at it */
 };
 
 struct scan_session {
@@ -50,6 +51,7 @@ struct scan_session {
     size_t run_count;
     int64_t from_ns, until_ns; /* events that start in [from, until) */
     bool all_events;           /* events outside of runs count too */
+    bool only_near_runs;       /* whoever reads events may leave out those far from selected runs */
     bool flat; /* spans do not nest, and the lanes of an op are parts of one execution, of
                   which the longest counts, and host and device have clocks of their own: so
                   MegEngine's profiles are made and read */

@@ -47,6 +47,29 @@ void stats_sort(double *values, size_t count)
         qsort(values, count, sizeof(*values), compare_values);
 }
 
+double stats_median_distance(const double *sorted, size_t count)
+{
+    double median = stats_percentile(sorted, count, 50);
+    size_t low, high = 0, left = (count + 1) / 2;
+    double distance = 0;
+
+    while (high < count && sorted[high] < median)
+        high++;
+    low = high;
+    /* Outwards from the median, the nearer side first, until half of the values are passed. */
+    while (left--) {
+        double below = low ? median - sorted[low - 1] : INFINITY;
+        double above = high < count ? sorted[high] - median : INFINITY;
+
+        distance = below < above ? below : above;
+        if (below < above)
+            low--;
+        else
+            high++;
+    }
+    return distance;
+}
+
 double stats_percentile(const double *sorted, size_t count, double percent)
 {
     /* The small step back keeps 99.9 % of 1000 at 999: the product is not exact in binary. */

@@ -68,6 +68,13 @@ static const struct report_case cases[] = {
     {"store_list.txt", {"store.db", "--list"}},
     {"store_list_one.txt", {"store.db", "--list", "--session", "1", "--ascii"}},
     {"store_list.json.txt", {"store.db", "--list", "--format", "json"}},
+    /* runs */
+    {"runs.txt", {"store.db", "--report", "runs"}},
+    {"runs_all_warmup.txt",
+     {"store.db", "--report", "runs", "--warmup", "--order-by", "+Device-Busy", "-t", "0"}},
+    {"runs_one.txt", {"store.db", "--report", "runs", "--runs", "3", "--type", "Relu"}},
+    {"runs.json.txt", {"store.db", "--report", "runs", "--format", "json", "--max-time", "0.011"}},
+    {"runs_explained.txt", {"store.db", "--report", "runs", "--explain", "--runs", "1.."}},
     {"sql.txt", {"store.db", "--sql", "SELECT op_id, name, type, node_id, 1.5 AS x FROM op"}},
     {"sql.csv.txt",
      {"store.db", "--format", "csv", "--sql", "SELECT 'a \"b\", c' AS t, NULL AS n, 2 AS i"}},

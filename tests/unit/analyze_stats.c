@@ -53,12 +53,24 @@ static void sort_is_ascending(void **state)
     CHECK_NEAR(values[3], 10, 0);
 }
 
+static void distances_from_the_median(void **state)
+{
+    const double values[] = {1, 1, 2, 2, 4, 6, 9}; /* median 2, distances 0 0 1 1 2 4 7 */
+    const double equal[] = {3, 3, 3, 8};
+
+    assert_float_equal(stats_median_distance(values, 7), 1, 0);
+    assert_float_equal(stats_median_distance(values, 1), 0, 0);
+    assert_float_equal(stats_median_distance(values + 2, 5), 2, 0); /* of 4: 0 2 2 2 5 */
+    assert_float_equal(stats_median_distance(equal, 4), 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reductions_pass_over_unknown),
         cmocka_unit_test(percentile_is_nearest_rank),
         cmocka_unit_test(sort_is_ascending),
+        cmocka_unit_test(distances_from_the_median),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

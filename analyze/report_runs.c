@@ -1,0 +1,799 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runs one by one, the slowest first, and which ops explain why the slow ones are slow. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/report.h"
+#include "analyze/run_parts.h"
+#include "analyze/span_filter.h"
+#include "analyze/spread.h"
+#include "analyze/stats.h"
+
+enum {
+    GROUP_MAX = 256,   /* runs looked into at either end of the comparison */
+    BLOCK_RUNS = 4096, /* runs whose spans are in memory at once */
+    EXCESS_LINES = 12, /* parts shown one by one; --top 0 shows all */
+};
+
+struct run_line {
+    struct counted_run run;
+    double at_ns; /* after the start of its session */
+    double dur_ns, of_median, z;
+    double busy[OP_SIDES]; /* shares of its duration */
+    size_t cause;          /* part that took most longer than usual, or SIZE_MAX */
+    double cause_ns;
+    bool is_wanted; /* to be looked into */
+};
+struct run_lines ARRAY_FIELDS(struct run_line);
+
+/* Runs compared: their number, mean duration and mean parts. */
+struct run_group {
+    ARRAY_OF(struct run_key) keys;
+    size_t of_count; /* runs that it stands for: all of them are in it, or GROUP_MAX of them */
+    double dur_ns;
+    double *parts;
+};
+
+struct state {
+    const struct report *report;
+    struct report_selection selection;
+    struct ops_answer basis; /* for the footer */
+    struct run_lines lines;
+    double *sorted; /* durations of runs that ended */
+    size_t ended;
+    double limit_ns;           /* P99 */
+    struct spans_answer names; /* whose ops the parts are of */
+    struct run_group usual, slow;
+    bool has_reference;
+    size_t shown_spans;
+    const struct run_key *subject; /* --runs with a single run: why was this one slow? */
+    struct run_key subject_key;
+};
+
+/* --- Columns. --- */
+
+static const char *part_name(const struct state *state, size_t part, const char **out_where)
+{
+    static const char *const where[RUN_PARTS] = {"device", "device waits", "host"};
+    size_t ops = state->names.ops.count;
+
+    *out_where = NULL;
+    if (part == run_part_between(ops))
+        return "between ops";
+    if (part == run_part_unshown(ops))
+        return "ops left out by the filter";
+    *out_where = where[part % RUN_PARTS];
+    return state->names.ops.items[part / RUN_PARTS].name;
+}
+
+static struct out_value get_run(const void *line, const void *context)
+{
+    return out_integer(OUT_INT, ((const struct run_line *)line)->run.run);
+}
+
+static struct out_value get_session(const void *line, const void *context)
+{
+    return out_integer(OUT_INT, ((const struct run_line *)line)->run.session_id);
+}
+
+static struct out_value get_start(const void *line, const void *context)
+{
+    return out_integer(OUT_WHEN, ((const struct run_line *)line)->run.start_ns);
+}
+
+static struct out_value get_at(const void *line, const void *context)
+{
+    return out_number(OUT_NS, ((const struct run_line *)line)->at_ns);
+}
+
+static struct out_value get_dur(const void *line, const void *context)
+{
+    return out_number(OUT_NS, ((const struct run_line *)line)->dur_ns);
+}
+
+static struct out_value get_of_median(const void *line, const void *context)
+{
+    return out_number(OUT_SHARE, ((const struct run_line *)line)->of_median);
+}
+
+static struct out_value get_z(const void *line, const void *context)
+{
+    return out_number(OUT_REAL, ((const struct run_line *)line)->z);
+}
+
+static struct out_value get_slow(const void *line, const void *context)
+{
+    const struct run_line *run = line;
+
+    return isnan(run->z) ? out_unknown_as(OUT_BOOL, "")
+                         : out_integer(OUT_BOOL, run->z > SPREAD_OUTLIER_Z);
+}
+
+static struct out_value get_host(const void *line, const void *context)
+{
+    return out_number(OUT_SHARE, ((const struct run_line *)line)->busy[OP_HOST]);
+}
+
+static struct out_value get_device(const void *line, const void *context)
+{
+    return out_number(OUT_SHARE, ((const struct run_line *)line)->busy[OP_DEVICE]);
+}
+
+static struct out_value get_cause(const void *line, const void *context)
+{
+    size_t part = ((const struct run_line *)line)->cause;
+    const char *where;
+
+    return part == SIZE_MAX ? out_unknown_as(OUT_TEXT, "")
+                            : out_text(part_name(context, part, &where));
+}
+
+static struct out_value get_cause_where(const void *line, const void *context)
+{
+    size_t part = ((const struct run_line *)line)->cause;
+    const char *where = NULL;
+
+    if (part != SIZE_MAX)
+        part_name(context, part, &where);
+    return where ? out_text(where) : out_unknown_as(OUT_TEXT, "");
+}
+
+static struct out_value get_cause_ns(const void *line, const void *context)
+{
+    double ns = ((const struct run_line *)line)->cause_ns;
+
+    return isnan(ns) ? out_unknown_as(OUT_NS, "") : out_number(OUT_NS, ns);
+}
+
+static const struct line_column columns[] = {
+    {{.name = "run", .title = "run", .wiki = "run"}, {0}, "its number, from 1", get_run},
+    {{.name = "at_ns", .title = "at (s)", .wiki = "at (s)"},
+     {"at"},
+     "when it began, after the start of its session",
+     get_at},
+    {{.name = "dur_ns", .title = "seconds", .wiki = "seconds"},
+     {"dur", "time", "duration"},
+     "from its start to its end",
+     get_dur},
+    {{.name = "of_median", .title = "of median", .wiki = "of median"},
+     {0},
+     "its duration as a share of the median run's",
+     get_of_median},
+    {{.name = "slow", .title = "slow", .wiki = "slow"},
+     {0},
+     "whether its z_score is above 3.5",
+     get_slow},
+    {{.name = "session_id", .data_only = true}, {"session"}, "its session", get_session},
+    {{.name = "start_ns", .data_only = true}, {"start"}, "when it began, since 1970", get_start},
+    {{.name = "z_score", .data_only = true},
+     {0},
+     "0.6745 times its distance from the median duration, by the median of all distances (MAD)",
+     get_z},
+    /* What only looking into the run tells: the last LOOKED_INTO. */
+    {{.name = "host_busy", .title = "host busy", .wiki = "host busy"},
+     {0},
+     "share of its duration with an op on some thread",
+     get_host},
+    {{.name = "device_busy", .title = "device busy", .wiki = "device busy"},
+     {0},
+     "share of its duration with an op on some stream or queue",
+     get_device},
+    {{.name = "cause", .title = "mostly longer", .wiki = "mostly longer", .wrap = 40},
+     {0},
+     "what took most longer than in the runs around the median",
+     get_cause},
+    {{.name = "cause_where", .title = "where", .wiki = "where"},
+     {0},
+     "whether that is on the device, waits there for its first kernel, or on the host while no "
+     "device works",
+     get_cause_where},
+    {{.name = "cause_ns", .title = "by (s)", .wiki = "by (s)"},
+     {0},
+     "how much longer",
+     get_cause_ns},
+};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), LOOKED_INTO = 5 };
+
+static double time_of(const void *line)
+{
+    return ((const struct run_line *)line)->dur_ns;
+}
+
+/* --- The runs and their statistics. --- */
+
+static const struct session_row *find_session(const struct report *report, int64_t session_id)
+{
+    const struct session_row *rows = report->sessions->rows.items;
+
+    while (rows->session_id != session_id)
+        rows++;
+    return rows;
+}
+
+static int make_lines(struct state *state, const struct counted_runs *runs)
+{
+    state->sorted = malloc((runs->count ? runs->count : 1) * sizeof(*state->sorted));
+    if (!state->sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct counted_run *run = &runs->items[i];
+        const struct session_row *session = find_session(state->report, run->session_id);
+        struct run_line line = {
+            .run = *run,
+            .at_ns = (double)(run->start_ns - session->start_ns),
+            .dur_ns = NAN,
+            .z = NAN,
+            .of_median = NAN,
+            .busy = {NAN, NAN},
+            .cause = SIZE_MAX,
+            .cause_ns = NAN,
+        };
+
+        if (run->end_ns != STORE_NULL && run->end_ns >= run->start_ns)
+            state->sorted[state->ended++] = line.dur_ns = (double)(run->end_ns - run->start_ns);
+        if (array_push(&state->lines, line) < 0)
+            return -ENOMEM;
+    }
+    stats_sort(state->sorted, state->ended);
+    return 0;
+}
+
+static void rate_lines(struct state *state)
+{
+    double median, distance;
+
+    if (!state->ended)
+        return;
+    state->limit_ns = stats_percentile(state->sorted, state->ended, 99);
+    median = stats_percentile(state->sorted, state->ended, 50);
+    distance = stats_median_distance(state->sorted, state->ended);
+    for (size_t i = 0; i < state->lines.count; i++) {
+        struct run_line *line = &state->lines.items[i];
+
+        if (median > 0)
+            line->of_median = line->dur_ns / median;
+        if (distance > 0)
+            line->z = 0.6745 * (line->dur_ns - median) / distance;
+    }
+}
+
+/* --- Groups. --- */
+
+static bool is_subject(const struct state *state, const struct run_line *line)
+{
+    return state->subject && line->run.session_id == state->subject->session_id &&
+           line->run.run == state->subject->run;
+}
+
+static bool is_between(const struct run_line *line, double low_ns, double high_ns)
+{
+    return line->dur_ns >= low_ns && line->dur_ns <= high_ns;
+}
+
+/* At most GROUP_MAX of the runs between two durations, spread over all of them. */
+static int gather_group(const struct state *state, double low_ns, double high_ns,
+                        struct run_group *group)
+{
+    size_t seen = 0, step;
+    int rc = 0;
+
+    for (size_t i = 0; i < state->lines.count; i++)
+        group->of_count += is_between(&state->lines.items[i], low_ns, high_ns);
+    step = (group->of_count + GROUP_MAX - 1) / GROUP_MAX;
+    for (size_t i = 0; i < state->lines.count && rc == 0; i++) {
+        const struct run_line *line = &state->lines.items[i];
+
+        if (is_between(line, low_ns, high_ns) && seen++ % step == 0)
+            rc = array_push(&group->keys, ((struct run_key){line->run.session_id, line->run.run}));
+    }
+    return rc;
+}
+
+/* The runs within the middle tenth, without those that they are compared with. */
+static int gather_usual(struct state *state)
+{
+    double low_ns = stats_percentile(state->sorted, state->ended, 45);
+    double high_ns = stats_percentile(state->sorted, state->ended, 55);
+
+    if (high_ns >= state->limit_ns)
+        high_ns = stats_percentile(state->sorted, state->ended, 50);
+    return gather_group(state, low_ns, high_ns, &state->usual);
+}
+
+static int gather_slow(struct state *state)
+{
+    if (!state->subject)
+        return gather_group(state, state->limit_ns, INFINITY, &state->slow);
+    state->slow.of_count = 1;
+    return array_push(&state->slow.keys, *state->subject);
+}
+
+static void deinit_group(struct run_group *group)
+{
+    array_deinit(&group->keys);
+    free(group->parts);
+}
+
+/* --- Looking into runs. --- */
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct run_key *left = a, *right = b;
+
+    if (left->session_id != right->session_id)
+        return left->session_id < right->session_id ? -1 : 1;
+    return (left->run > right->run) - (left->run < right->run);
+}
+
+/* The spans of these runs, which are put in order. */
+static int read_runs(struct state *state, struct run_key *keys, size_t count,
+                     struct spans_answer *out, struct diag *diag)
+{
+    struct ops_question question = state->selection.question;
+    int rc;
+
+    qsort(keys, count, sizeof(*keys), compare_keys);
+    question.chosen_runs = keys;
+    question.chosen_run_count = count;
+    question.window = NULL;
+    rc = query_spans(state->report->source->store, &question, out, diag);
+    if (rc == 0 && span_filter(out, &state->selection.filter) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the events");
+    if (rc == 0 && state->selection.filter.gave_up)
+        rc = diag_set(diag, -EINVAL, "a regular expression takes too many steps on some name");
+    for (size_t i = 0; i < out->spans.count && rc == 0; i++)
+        state->shown_spans += out->spans.items[i].is_shown;
+    return rc;
+}
+
+static bool is_key_of(const struct run_key *key, const struct run_row *run)
+{
+    return key->session_id == run->session_id && key->run == run->run;
+}
+
+/* Adds up the parts of a group's runs, which are among those read. */
+static int measure_group(const struct state *state, const struct run_index *index,
+                         struct run_group *group)
+{
+    const struct spans_answer *answer = &state->names;
+    size_t parts = run_part_count(answer->ops.count), key = 0;
+    double busy[OP_SIDES];
+    int rc = 0;
+
+    group->parts = calloc(parts, sizeof(*group->parts));
+    if (!group->parts)
+        return -ENOMEM;
+    for (size_t i = 0; i < answer->runs.count && key < group->keys.count && rc == 0; i++) {
+        const struct run_row *run = &answer->runs.items[i];
+
+        if (!is_key_of(&group->keys.items[key], run))
+            continue;
+        key++;
+        group->dur_ns += (double)(run->end_ns - run->start_ns);
+        rc = run_parts_add(answer, index, (uint32_t)i, group->parts, busy);
+    }
+    group->dur_ns /= (double)group->keys.count;
+    for (size_t i = 0; i < parts; i++)
+        group->parts[i] /= (double)group->keys.count;
+    return rc;
+}
+
+/* Both groups, as far as there are any. */
+static int look_into_groups(struct state *state, struct diag *diag)
+{
+    struct run_index index = {0};
+    ARRAY_OF(struct run_key) keys = {0};
+    int rc = gather_usual(state);
+
+    if (rc == 0)
+        rc = gather_slow(state);
+    for (size_t i = 0; i < state->usual.keys.count && rc == 0; i++)
+        rc = array_push(&keys, state->usual.keys.items[i]);
+    for (size_t i = 0; i < state->slow.keys.count && rc == 0; i++)
+        rc = array_push(&keys, state->slow.keys.items[i]);
+    if (rc == 0)
+        rc = read_runs(state, keys.items, keys.count, &state->names, diag);
+    if (rc == 0)
+        rc = run_index_init(&index, &state->names);
+    if (rc == 0)
+        rc = measure_group(state, &index, &state->usual);
+    if (rc == 0)
+        rc = measure_group(state, &index, &state->slow);
+    state->has_reference = rc == 0;
+    run_index_deinit(&index);
+    array_deinit(&keys);
+    return rc;
+}
+
+static void find_cause(const struct state *state, const double *parts, size_t count,
+                       struct run_line *line)
+{
+    for (size_t i = 0; i < count; i++) {
+        double more_ns = parts[i] - state->usual.parts[i];
+
+        if (more_ns > 0 && (isnan(line->cause_ns) || more_ns > line->cause_ns)) {
+            line->cause_ns = more_ns;
+            line->cause = i;
+        }
+    }
+}
+
+static int look_into_run(const struct state *state, const struct spans_answer *answer,
+                         const struct run_index *index, uint32_t run, struct run_line *line)
+{
+    size_t count = run_part_count(answer->ops.count);
+    double *parts = calloc(count, sizeof(*parts));
+    int rc = parts ? run_parts_add(answer, index, run, parts, line->busy) : -ENOMEM;
+
+    for (int side = 0; side < OP_SIDES; side++)
+        line->busy[side] /= line->dur_ns;
+    /* Ops that were defined in between would be in other places. */
+    if (rc == 0 && answer->ops.count == state->names.ops.count &&
+        line->dur_ns > state->usual.dur_ns)
+        find_cause(state, parts, count, line);
+    free(parts);
+    return rc;
+}
+
+/* The lines stand by session and run number, as the answer's runs do. */
+static int look_into_block(struct state *state, size_t *places, struct run_key *keys, size_t count,
+                           struct diag *diag)
+{
+    struct spans_answer answer = {0};
+    struct run_index index = {0};
+    int rc = read_runs(state, keys, count, &answer, diag);
+    size_t next = 0;
+
+    if (rc == 0)
+        rc = run_index_init(&index, &answer);
+    for (size_t i = 0; i < answer.runs.count && next < count && rc == 0; i++) {
+        if (is_key_of(&keys[next], &answer.runs.items[i]))
+            rc = look_into_run(state, &answer, &index, (uint32_t)i,
+                               &state->lines.items[places[next++]]);
+    }
+    run_index_deinit(&index);
+    spans_answer_deinit(&answer);
+    return rc;
+}
+
+static int look_into_wanted(struct state *state, struct diag *diag)
+{
+    struct run_key keys[BLOCK_RUNS];
+    size_t places[BLOCK_RUNS], count = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < state->lines.count && rc == 0; i++) {
+        const struct run_line *line = &state->lines.items[i];
+
+        if (line->is_wanted && !isnan(line->dur_ns)) {
+            places[count] = i;
+            keys[count++] = (struct run_key){line->run.session_id, line->run.run};
+        }
+        if (count == BLOCK_RUNS || (count && i + 1 == state->lines.count)) {
+            rc = look_into_block(state, places, keys, count, diag);
+            count = 0;
+        }
+    }
+    return rc;
+}
+
+/* Lines that will be shown; all of them where their order hangs on what is inside. */
+static int want_lines(struct state *state, struct diag *diag)
+{
+    const char *order_by = report_order_by(state->report);
+    bool all = lines_check_order(columns + COLUMNS - LOOKED_INTO, LOOKED_INTO, order_by, NULL) == 0;
+    struct lines lines = {
+        .columns = columns,
+        .column_count = COLUMNS,
+        .items = state->lines.items,
+        .count = state->lines.count,
+        .item_bytes = sizeof(struct run_line),
+        .order_by = order_by,
+        .top = all ? 0 : report_top(state->report),
+    };
+    size_t *order, count;
+    int rc = lines_sort(&lines, &order, &count, diag);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        state->lines.items[order[i]].is_wanted = true;
+    free(order);
+    return 0;
+}
+
+/* --- Output. --- */
+
+static void emit_statistics(const struct state *state)
+{
+    static const struct out_section section = {.name = "run_times"};
+    static const double percents[] = {50, 90, 95, 99, 99.9};
+    const double *sorted = state->sorted;
+    struct spread spread = {.variation = NAN};
+    double values[5] = {NAN, NAN, NAN, NAN, NAN};
+    bool any = state->ended > 0;
+
+    for (size_t i = 0; i < 5 && any; i++)
+        values[i] = stats_percentile(sorted, state->ended, percents[i]);
+    if (any && spread_of(sorted, state->ended, &spread) < 0)
+        spread.variation = NAN;
+    out_facts(
+        state->report->out, &section,
+        (struct out_fact[]){
+            {"run_count", "runs that ended", out_integer(OUT_INT, (int64_t)state->ended)},
+            {"interquartile_mean_ns", "interquartile mean (s)",
+             out_number(OUT_NS, stats_trimmed_mean(sorted, state->ended))},
+            {"variation", "coefficient of variation", out_number(OUT_SHARE, spread.variation)},
+            {"min_ns", "fastest (s)", out_number(OUT_NS, any ? sorted[0] : NAN)},
+            {"p50_ns", "P50 (s)", out_number(OUT_NS, values[0])},
+            {"p90_ns", "P90 (s)", out_number(OUT_NS, values[1])},
+            {"p95_ns", "P95 (s)", out_number(OUT_NS, values[2])},
+            {"p99_ns", "P99 (s)", out_number(OUT_NS, values[3])},
+            {"p99_9_ns", "P99.9 (s)", out_number(OUT_NS, values[4])},
+            {"max_ns", "slowest (s)", out_number(OUT_NS, any ? sorted[state->ended - 1] : NAN)},
+        },
+        10);
+    if (spread.variation > SPREAD_NOISY_VARIATION)
+        out_note(state->report->out, OUT_NOTE_PLAIN,
+                 "The runs vary by %.1f%% (standard deviation by mean; from 2.5%% on that is "
+                 "noisy).",
+                 spread.variation * 100);
+}
+
+static int emit_lines(struct state *state, struct diag *diag)
+{
+    static const struct out_section section = {.name = "each_run"};
+    const struct run_line *items = state->lines.items;
+    size_t count = state->lines.count;
+
+    for (size_t i = 0; i < count && state->subject; i++) {
+        if (is_subject(state, &items[i])) {
+            items += i;
+            count = 1;
+        }
+    }
+    return report_emit_lines(state->report, &section, items, count, sizeof(*items), state, diag);
+}
+
+/* --- The excess of the slow runs, part by part. --- */
+
+struct excess {
+    size_t part;
+    double usual_ns, slow_ns;
+};
+
+static int compare_excess(const void *a, const void *b)
+{
+    const struct excess *left = a, *right = b;
+    double more = left->slow_ns - left->usual_ns, other = right->slow_ns - right->usual_ns;
+
+    if (more != other)
+        return more < other ? 1 : -1;
+    return (left->part > right->part) - (left->part < right->part);
+}
+
+static void emit_excess_row(const struct state *state, const char *name, const char *type,
+                            const char *where, const struct excess *excess)
+{
+    double all_ns = state->slow.dur_ns - state->usual.dur_ns;
+    double more_ns = excess->slow_ns - excess->usual_ns;
+
+    out_row(state->report->out, (struct out_value[]){
+                                    out_text(name),
+                                    type ? out_text(type) : out_unknown_as(OUT_TEXT, ""),
+                                    where ? out_text(where) : out_unknown_as(OUT_TEXT, ""),
+                                    out_number(OUT_NS, excess->usual_ns),
+                                    out_number(OUT_NS, excess->slow_ns),
+                                    out_number(OUT_NS, more_ns),
+                                    out_number(OUT_SHARE, all_ns > 0 ? more_ns / all_ns : NAN),
+                                });
+}
+
+static void emit_excess_rows(const struct state *state, const struct excess *rows, size_t count)
+{
+    size_t shown =
+        report_top(state->report) == 0 || count <= EXCESS_LINES ? count : EXCESS_LINES - 1;
+    struct excess rest = {0};
+    char others[64];
+
+    for (size_t i = 0; i < count; i++) {
+        const char *where, *name = part_name(state, rows[i].part, &where);
+        const char *type = where ? state->names.ops.items[rows[i].part / RUN_PARTS].type : NULL;
+
+        if (i < shown) {
+            emit_excess_row(state, name, type, where, &rows[i]);
+        } else {
+            rest.usual_ns += rows[i].usual_ns;
+            rest.slow_ns += rows[i].slow_ns;
+        }
+    }
+    if (shown < count) {
+        snprintf(others, sizeof(others), "the other %zu", count - shown);
+        emit_excess_row(state, others, NULL, NULL, &rest);
+    }
+}
+
+static void note_excess(const struct state *state)
+{
+    struct out *out = state->report->out;
+    double more_ns = state->slow.dur_ns - state->usual.dur_ns;
+    char sample[96] = "";
+
+    if (state->slow.of_count > GROUP_MAX || state->usual.of_count > GROUP_MAX)
+        snprintf(sample, sizeof(sample), " (%d of each, evenly chosen, were looked into)",
+                 GROUP_MAX);
+    if (state->subject)
+        out_note(out, OUT_NOTE_PLAIN,
+                 "Run %lld took %.4g ms, %.4g ms %s than the %zu around the median%s.",
+                 (long long)state->subject->run, state->slow.dur_ns / 1e6, fabs(more_ns) / 1e6,
+                 more_ns < 0 ? "less" : "more", state->usual.of_count, sample);
+    else
+        out_note(out, OUT_NOTE_PLAIN,
+                 "The %zu run%s at or above P99 took %.4g ms in the mean, %.4g ms more than the "
+                 "%zu around the median%s.",
+                 state->slow.of_count, state->slow.of_count == 1 ? "" : "s",
+                 state->slow.dur_ns / 1e6, more_ns / 1e6, state->usual.of_count, sample);
+    out_note(out, OUT_NOTE_PLAIN,
+             "Shares are of that difference and add up to 100%%: each moment of a run belongs to "
+             "what a device works on, else to the innermost op of a thread, else to nothing: "
+             "between ops.");
+}
+
+static int emit_excess(const struct state *state)
+{
+    static const struct out_section section = {.name = "excess",
+                                               .title = "Why the slow ones are slow"};
+    static const struct out_column head[] = {
+        {.name = "name", .title = "what", .wiki = "what", .wrap = 40},
+        {.name = "type", .title = "type", .wiki = "type"},
+        {.name = "where", .title = "where", .wiki = "where"},
+        {.name = "usual_ns", .title = "median runs (s)", .wiki = "median runs (s)"},
+        {.name = "slow_ns", .title = "slow runs (s)", .wiki = "slow runs (s)"},
+        {.name = "more_ns", .title = "more (s)", .wiki = "more (s)"},
+        {.name = "share", .title = "share", .wiki = "share"},
+    };
+    size_t parts = run_part_count(state->names.ops.count), count = 0;
+    struct excess *rows = malloc(parts * sizeof(*rows));
+
+    if (!rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < parts; i++) {
+        if (state->usual.parts[i] > 0 || state->slow.parts[i] > 0)
+            rows[count++] = (struct excess){i, state->usual.parts[i], state->slow.parts[i]};
+    }
+    qsort(rows, count, sizeof(*rows), compare_excess);
+    out_table_begin(state->report->out, &section, head, sizeof(head) / sizeof(head[0]));
+    emit_excess_rows(state, rows, count);
+    out_table_end(state->report->out);
+    note_excess(state);
+    free(rows);
+    return 0;
+}
+
+/* --- The report. --- */
+
+/* --runs with one number is a question about this run; the others are what it is compared with. */
+static bool take_subject(struct state *state, const struct counted_runs *runs)
+{
+    struct ops_question *question = &state->selection.question;
+
+    if (!question->first_run || question->first_run != question->last_run)
+        return false;
+    if (runs->count != 1 || runs->items[0].end_ns == STORE_NULL)
+        return false;
+    state->subject_key = (struct run_key){runs->items[0].session_id, runs->items[0].run};
+    state->subject = &state->subject_key;
+    question->first_run = question->last_run = 0;
+    return true;
+}
+
+/* The runs to compare and show; the subject is always one of them. */
+static int read_lines(struct state *state, struct diag *diag)
+{
+    struct store *store = state->report->source->store;
+    struct counted_runs runs, all = {0};
+    int rc = query_runs(store, &state->selection.question, &runs, diag);
+
+    if (rc == 0 && !runs.count) {
+        diag_set(diag, 0, "there is no run in what is asked for");
+        rc = REPORT_NOTHING;
+    }
+    if (rc == 0 && take_subject(state, &runs)) {
+        rc = query_runs(store, &state->selection.question, &all, diag);
+        for (size_t i = 0; i < all.count && rc == 0; i++) {
+            if (all.items[i].session_id == state->subject->session_id &&
+                all.items[i].run == state->subject->run)
+                all.items[i--] = all.items[--all.count];
+        }
+        if (rc == 0)
+            rc = array_push(&all, runs.items[0]);
+    }
+    if (rc == 0)
+        rc = make_lines(state, state->subject ? &all : &runs);
+    array_deinit(&runs);
+    array_deinit(&all);
+    return rc;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct run_line *left = a, *right = b;
+
+    return compare_keys(&(struct run_key){left->run.session_id, left->run.run},
+                        &(struct run_key){right->run.session_id, right->run.run});
+}
+
+static int gather(struct state *state, struct diag *diag)
+{
+    const struct analyze_options *options = state->report->options;
+    int rc = read_lines(state, diag);
+
+    if (rc != 0)
+        return rc;
+    qsort(state->lines.items, state->lines.count, sizeof(*state->lines.items), compare_lines);
+    rate_lines(state);
+    if (state->subject) {
+        for (size_t i = 0; i < state->lines.count; i++)
+            state->lines.items[i].is_wanted = is_subject(state, &state->lines.items[i]);
+    } else if (isnan(options->min_time_s) && isnan(options->max_time_s)) {
+        rc = want_lines(state, diag);
+    } else {
+        for (size_t i = 0; i < state->lines.count; i++)
+            state->lines.items[i].is_wanted = true;
+    }
+    if (rc == 0 && state->ended)
+        rc = look_into_groups(state, diag);
+    if (rc == 0 && state->ended)
+        rc = look_into_wanted(state, diag);
+    if (rc == 0 && state->names.basis.event_count && !state->shown_spans) {
+        diag_set(diag, 0, "none of the events in these runs matches");
+        rc = REPORT_NOTHING;
+    }
+    return rc;
+}
+
+static int run(const struct report *report, struct diag *diag)
+{
+    struct state state = {.report = report};
+    int rc = report_select(report, &state.selection, diag);
+
+    if (rc == 0)
+        rc = gather(&state, diag);
+    if (rc == 0)
+        rc = query_ops(report->source->store, &state.selection.question, &state.basis, diag);
+    if (rc == 0) {
+        emit_statistics(&state);
+        rc = emit_lines(&state, diag);
+    }
+    if (rc == 0 && state.has_reference && (state.subject || state.limit_ns > state.usual.dur_ns))
+        rc = emit_excess(&state);
+    if (rc == 0)
+        report_footer(report, &state.basis.basis);
+    if (rc == -ENOMEM)
+        diag_set(diag, rc, "no memory for the runs");
+    deinit_group(&state.usual);
+    deinit_group(&state.slow);
+    spans_answer_deinit(&state.names);
+    ops_answer_deinit(&state.basis);
+    array_deinit(&state.lines);
+    free(state.sorted);
+    report_selection_deinit(&state.selection);
+    return rc;
+}
+
+const struct report_kind report_runs = {
+    .name = "runs",
+    .about = "Each run with its duration, the slowest first, percentiles, and which ops explain "
+             "why the slow ones are slow; with --runs and one number, why that run was.",
+    .run = run,
+    .columns = columns,
+    .column_count = COLUMNS,
+    .order_by = "dur_ns",
+    .top = 10,
+    .time_ns = time_of,
+    .explain = "SELECT run, session_id, start_ns, dur_ns FROM counted_run{runs_in_time}\n"
+               " ORDER BY dur_ns DESC",
+};
