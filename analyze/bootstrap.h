@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BOOTSTRAP_RESAMPLES = 2000 };
+enum { BOOTSTRAP_RESAMPLES = 1000 };
 
 /* NaN where the samples are too small to say: fewer than two values on a side. */
 struct bootstrap_interval {

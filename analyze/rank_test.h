@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RANK_EXACT_MAX = 40 };
+enum { RANK_EXACT_MAX = 30 };
 
 struct rank_result {
     double u;           /* of `b`: pairs in which b is larger */

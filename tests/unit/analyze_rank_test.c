@@ -92,8 +92,8 @@ static void approximation_meets_the_exact_test(void **state)
         a[i] = random_unit(&seed);
         b[i] = random_unit(&seed) + 0.2;
     }
-    CHECK_OK(rank_test(a, 20, b, 20, &small));
-    CHECK_OK(rank_test(a, 20, b, 21, &large));
+    CHECK_OK(rank_test(a, 15, b, 15, &small));
+    CHECK_OK(rank_test(a, 15, b, 16, &large));
     assert_true(small.is_exact);
     assert_false(large.is_exact);
     CHECK_NEAR(log(small.p), log(large.p), 0.6);

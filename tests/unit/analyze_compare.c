@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts on made-up samples: how often chance is called a change, how surely a change is found.
+ */
+#include <math.h>
+#include <stdbool.h>
+
+#include "analyze/compare.h"
+#include "analyze/random.h"
+#include "tests/support/check.h"
+
+enum { OPS = 30, RUNS = 20 };
+
+/* Times as they are measured: a floor, noise above it, now and then a run that was disturbed. */
+static double draw_time(double level, uint64_t *seed)
+{
+    double noise = -log(1 - random_unit(seed)) * 0.02;
+    double disturbed = random_unit(seed) < 0.05 ? 0.5 * random_unit(seed) : 0;
+
+    return level * (1 + noise + disturbed);
+}
+
+static struct compare_case case_of(double *base, size_t base_count, double *new, size_t new_count)
+{
+    return (struct compare_case){
+        .base = base, .new = new, .base_count = base_count, .new_count = new_count};
+}
+
+static double values[2][OPS][RUNS];
+
+static void make_cases(struct compare_case *cases, double slower, uint64_t *seed)
+{
+    for (int op = 0; op < OPS; op++) {
+        for (int run = 0; run < RUNS; run++) {
+            values[0][op][run] = draw_time(1000 * (op + 1), seed);
+            values[1][op][run] = draw_time(1000 * (op + 1) * (op == 7 ? slower : 1), seed);
+        }
+        cases[op] = case_of(values[0][op], RUNS, values[1][op], RUNS);
+    }
+}
+
+/* Two recordings of the same program, again and again: any verdict is a false alarm. Without a
+ * threshold 5 % of the comparisons may raise one: 10 of 200, deviation 3.1. */
+static void the_same_program_is_seldom_called_different(void **state)
+{
+    const struct compare_gates strict = {.alpha = 0.05, .threshold = 0};
+    enum { ROUNDS = 200 };
+    unsigned alarms = 0, large_alarms = 0;
+    uint64_t seed = 2024;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct compare_case cases[OPS];
+        bool is_alarm = false, is_large = false;
+
+        make_cases(cases, 1, &seed);
+        CHECK_OK(compare_judge(cases, OPS, &strict));
+        for (int op = 0; op < OPS; op++) {
+            if (cases[op].result.verdict < COMPARE_SLOWER)
+                continue;
+            is_alarm = true;
+            is_large |= fabs(cases[op].result.ratio) > 0.03;
+        }
+        alarms += is_alarm;
+        large_alarms += is_large;
+    }
+    assert_in_range(alarms, 1, 20);
+    assert_in_range(large_alarms, 0, 3);
+}
+
+static void a_slower_op_is_found_and_no_other(void **state)
+{
+    const struct compare_gates gates = {.alpha = 0.05, .threshold = 0.03};
+    uint64_t seed = 77;
+    unsigned found = 0, others = 0;
+
+    for (int round = 0; round < 50; round++) {
+        struct compare_case cases[OPS];
+
+        make_cases(cases, 1.1, &seed);
+        CHECK_OK(compare_judge(cases, OPS, &gates));
+        for (int op = 0; op < OPS; op++) {
+            if (op == 7)
+                found += cases[op].result.verdict == COMPARE_SLOWER;
+            else
+                others += cases[op].result.verdict >= COMPARE_SLOWER;
+        }
+    }
+    assert_int_equal(found, 50);
+    assert_in_range(others, 0, 3);
+}
+
+static void both_gates_must_be_passed(void **state)
+{
+    double low[10] = {100, 101, 102, 103, 104, 105, 106, 107, 108, 109};
+    double high[10] = {110, 111, 112, 113, 114, 115, 116, 117, 118, 119};
+    struct compare_case one = case_of(low, 10, high, 10);
+
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.03}));
+    assert_int_equal(one.result.verdict, COMPARE_SLOWER);
+    CHECK_NEAR(one.result.ratio, 114.0 / 104 - 1, 1e-12);
+    CHECK_NEAR(one.result.p50.base_ns, 104, 0);
+    CHECK_NEAR(one.result.p90.new_ns, 118, 0);
+    CHECK_NEAR(one.result.superiority, 1, 0);
+    assert_true(one.result.change.low > 0 && one.result.change.high < 0.2);
+    assert_true(one.result.p50.difference_ns.low > 0);
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.2}));
+    assert_int_equal(one.result.verdict, COMPARE_SMALL);
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){1e-9, 0.03}));
+    assert_int_equal(one.result.verdict, COMPARE_NO_CHANGE);
+    one = case_of(high, 10, low, 10);
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.03}));
+    assert_int_equal(one.result.verdict, COMPARE_FASTER);
+}
+
+static void what_cannot_be_tested_is_not(void **state)
+{
+    double many[3] = {1, 2, 3}, single = 5, zeros[3] = {0};
+    struct compare_case cases[] = {
+        case_of(many, 3, &single, 1),
+        case_of(many, 3, NULL, 0),
+        case_of(zeros, 3, zeros, 3),
+    };
+
+    CHECK_OK(compare_judge(cases, 3, &(struct compare_gates){0.05, 0.03}));
+    assert_int_equal(cases[0].result.verdict, COMPARE_UNTESTED);
+    CHECK_NEAR(cases[0].result.ratio, 1.5, 1e-12);
+    assert_true(isnan(cases[0].result.p));
+    assert_int_equal(cases[1].result.verdict, COMPARE_UNTESTED);
+    assert_true(isnan(cases[1].result.p50.new_ns));
+    assert_int_equal(cases[2].result.verdict, COMPARE_NO_CHANGE);
+    CHECK_NEAR(cases[2].result.ratio, 0, 0);
+}
+
+static void needed_samples_are_told(void **state)
+{
+    /* 2 / (8 over 4) = 0.029, 2 / (6 over 3) = 0.1 */
+    assert_int_equal(compare_samples_needed(1, 0.05), 4);
+    /* 100 * 2 / (14 over 7) = 0.058, 100 * 2 / (16 over 8) = 0.016 */
+    assert_int_equal(compare_samples_needed(100, 0.05), 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_program_is_seldom_called_different),
+        cmocka_unit_test(a_slower_op_is_found_and_no_other),
+        cmocka_unit_test(both_gates_must_be_passed),
+        cmocka_unit_test(what_cannot_be_tested_is_not),
+        cmocka_unit_test(needed_samples_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
