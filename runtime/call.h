@@ -16,6 +16,12 @@
 #include "runtime/graph.h"
 #include "runtime/layout.h"
 
+/** Who is told of the steps inside of an If or a Loop: one per node of a body, numbered through. */
+struct call_watch {
+    void *user;
+    void (*moment)(void *user, uint32_t step, bool is_end);
+};
+
 struct call {
     int (*run)(const struct call *call);
     const char *version;           /* of the kernel */
@@ -30,6 +36,11 @@ struct call {
     unary_f32_fn *activate;
     struct kernel_activation activation;
     size_t activate_count;
+
+    /* Of If and Loop: who watches, the number of the first step inside, why the last run failed. */
+    const struct call_watch *watch;
+    uint32_t first_inner;
+    const struct diag *problem; /* part of params; NULL: nothing to say */
 };
 
 /** What call_bind() and the binders of each operator are given. */
@@ -53,8 +64,8 @@ int call_bind(const struct call_request *request, struct call *out_call);
 
 void call_deinit(struct call *call);
 
-/** Returns 0 or the kernel's failure: -EINVAL, an index in the data is out of range. Allocates
- *  nothing. */
+/** Returns 0 or the kernel's failure: -EINVAL, an index in the data is out of range, or what
+ *  call->problem says. Allocates nothing, unless it is an If or a Loop. */
 static inline int call_run(const struct call *call)
 {
     int rc = call->run(call);
@@ -131,6 +142,7 @@ call_bind_fn call_bind_resize;                              /* call_resize.c */
 call_bind_fn call_bind_product_quantised, call_bind_einsum; /* call_product.c */
 call_bind_fn call_bind_conv_any, call_bind_conv_quantised, call_bind_conv_transpose,
     call_bind_pool_any;                                                      /* call_convolve.c */
+call_bind_fn call_bind_control;                                              /* call_control.c */
 call_bind_fn call_bind_recurrent;                                            /* call_recurrent.c */
 call_bind_fn call_bind_grid_sample, call_bind_roi_align, call_bind_suppress; /* call_vision.c */
 call_bind_fn call_bind_quantize, call_bind_quantize_dynamic;                 /* call_quantize.c */

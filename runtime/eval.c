@@ -7,11 +7,11 @@
 
 #include "runtime/call.h"
 
-int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
-              struct tensor_view *outputs, struct diag *diag)
+int eval_node_with(const struct graph *graph, const struct node *node,
+                   const struct tensor_view *inputs, struct tensor_view *outputs,
+                   const struct eval_options *options, struct diag *diag)
 {
-    struct kernel_table kernels;
-    struct call_request request = {.kernels = &kernels,
+    struct call_request request = {.kernels = options->kernels,
                                    .graph = graph,
                                    .node = node,
                                    .inputs = inputs,
@@ -22,7 +22,6 @@ int eval_node(const struct graph *graph, const struct node *node, const struct t
     struct call call = {0};
     int rc;
 
-    kernel_table_init(&kernels, KERNEL_LEVEL_REF);
     rc = call_bind(&request, &call);
     if (rc == 0 && call.workspace_bytes)
         call.workspace = graph_alloc_data(call.workspace_bytes);
@@ -35,13 +34,26 @@ int eval_node(const struct graph *graph, const struct node *node, const struct t
             output_data[i] = outputs[i].data;
         call.inputs = input_data;
         call.outputs = output_data;
+        call.watch = options->watch;
+        call.first_inner = options->first_inner;
         rc = call_run(&call);
         if (rc < 0)
-            call_refuse(&request, rc, "an index is out of range");
+            call_refuse(&request, rc, "%s",
+                        call.problem ? call.problem->text : "an index is out of range");
     }
     free(call.workspace);
     call_deinit(&call);
     free(input_data);
     free(output_data);
     return rc;
+}
+
+int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
+              struct tensor_view *outputs, struct diag *diag)
+{
+    struct kernel_table kernels;
+    struct eval_options options = {.kernels = &kernels};
+
+    kernel_table_init(&kernels, KERNEL_LEVEL_REF);
+    return eval_node_with(graph, node, inputs, outputs, &options, diag);
 }

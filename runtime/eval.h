@@ -7,6 +7,9 @@
 #include "base/diag.h"
 #include "runtime/graph.h"
 
+struct kernel_table;
+struct call_watch;
+
 /**
  * inputs   node->input_count of them; left-out ones have DTYPE_NONE and data NULL
  * outputs  node->output_count of them; dtype and shape are set (by shape inference), data has room
@@ -18,5 +21,17 @@
  */
 int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
               struct tensor_view *outputs, struct diag *diag);
+
+/** With which kernels, and who watches the steps inside of the node. */
+struct eval_options {
+    const struct kernel_table *kernels;
+    const struct call_watch *watch; /* NULL: nobody */
+    uint32_t first_inner;           /* number of the first step inside of the node */
+};
+
+/** The same with other kernels than the reference ones. */
+int eval_node_with(const struct graph *graph, const struct node *node,
+                   const struct tensor_view *inputs, struct tensor_view *outputs,
+                   const struct eval_options *options, struct diag *diag);
 
 #endif

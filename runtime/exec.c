@@ -276,6 +276,17 @@ int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_
     return exec_wait(exec, diag);
 }
 
+static int tell_failure(const struct exec *exec, int error, struct diag *diag)
+{
+    const struct bound_step *step = &exec->bound->steps[exec->failed_step];
+    const char *reason = error == -EINVAL ? "an index in its input is out of range"
+                                          : "the library under its kernel failed";
+
+    if (step->call.problem)
+        reason = step->call.problem->text;
+    return diag_set(diag, error, "node \"%s\" (%s): %s", step->info.name, step->info.type, reason);
+}
+
 int exec_wait(struct exec *exec, struct diag *diag)
 {
     int rc;
@@ -283,13 +294,7 @@ int exec_wait(struct exec *exec, struct diag *diag)
     exec->backend->queue_wait(exec->queue);
     rc = exec->failure;
     exec->failure = 0;
-    if (rc < 0)
-        return diag_set(diag, rc, "node \"%s\" (%s): %s",
-                        exec->bound->steps[exec->failed_step].info.name,
-                        exec->bound->steps[exec->failed_step].info.type,
-                        rc == -EINVAL ? "an index in its input is out of range"
-                                      : "the library under its kernel failed");
-    return 0;
+    return rc < 0 ? tell_failure(exec, rc, diag) : 0;
 }
 
 /* Inputs, outputs, facts */

@@ -155,7 +155,7 @@ struct node {
     struct value **inputs; /* NULL: an optional input that is left out */
     uint32_t input_count;
     uint32_t captured_count; /* the last of them: values that the node's bodies read from outside */
-    struct value **outputs; /* NULL: an optional output that is left out */
+    struct value **outputs;  /* NULL: an optional output that is left out */
     uint32_t output_count;
     struct attribute *attributes;
     uint32_t attribute_count;

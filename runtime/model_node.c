@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "runtime/control.h"
 #include "runtime/model_node.h"
 #include "runtime/model_onnx.h"
 #include "runtime/onnx_file.h"
@@ -105,6 +106,11 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     size_t own;
     int rc;
 
+    if (!control_is(node))
+        return diag_set(diag, -ENOTSUP,
+                        "attribute '%.60s' of node '%.120s' (%.60s) is a subgraph, which is "
+                        "supported of If and Loop only",
+                        proto->name, node->name, node->op_type);
     if (++place.depth > MODEL_DEPTH_MAX)
         return diag_set(diag, -ENOTSUP, "node '%s' has bodies inside of bodies, more than %d deep",
                         node->name, MODEL_DEPTH_MAX);
@@ -123,16 +129,16 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     }
     if (rc < 0) {
         graph_destroy(&body);
-        return rc == -ENOMEM ? rc
-                             : diag_set(diag, rc, "attribute '%.60s' of node '%.120s': %.300s",
-                                        proto->name, node->name, inner.text);
+        if (rc == -ENOMEM || place.depth > 1) /* the outermost place is enough */
+            return diag_set(diag, rc, "%s", inner.text);
+        return diag_set(diag, rc, "attribute '%.60s' of node '%.120s': %.300s", proto->name,
+                        node->name, inner.text);
     }
     return node_set_graph(node, proto->name, body);
 }
 
-static int read_attribute(struct graph *graph, struct node *node,
-                          const Onnx__AttributeProto *proto, struct model_place place,
-                          struct diag *diag)
+static int read_attribute(struct graph *graph, struct node *node, const Onnx__AttributeProto *proto,
+                          struct model_place place, struct diag *diag)
 {
     const char *name = proto->name;
 

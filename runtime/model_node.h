@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graphs of an ONNX model, their nodes and attributes; shared by model_onnx.c and model_node.c. */
+/* The graphs of an ONNX model, their nodes and attributes; shared by model_onnx.c and model_node.c.
+ */
 #ifndef OPTRACE_RUNTIME_MODEL_NODE_H
 #define OPTRACE_RUNTIME_MODEL_NODE_H
 

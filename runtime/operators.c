@@ -26,6 +26,7 @@ static const struct family {
     {call_bind_compress, "compress", moved},
     {call_bind_concat, "copy", moved},
     {call_bind_constant_of_shape, "fill", moved},
+    {call_bind_control, "none: the steps of its bodies", moved},
     {call_bind_conv, "conv_f32, conv plans; convolve", reals},
     {call_bind_conv_quantised, "convolve", "i8 u8"},
     {call_bind_conv_transpose, "conv_transpose", reals},

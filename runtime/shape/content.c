@@ -146,7 +146,8 @@ int infer_content(struct infer *infer, uint32_t i, const void **out_data)
     }
     if (rc < 0)
         return rc;
-    infer->asked[value->index] = true;
+    if (infer->asked != NULL)
+        infer->asked[value->index] = true;
     *out_data = value->data != NULL ? value->data : value->known;
     return *out_data != NULL ? 0 : infer_fail(infer, "nothing makes '%s'", value->name);
 }

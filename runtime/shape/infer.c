@@ -36,11 +36,12 @@ static int refuse_op(const struct graph *graph, const struct node *node, struct 
 static int check_arity(struct infer *infer, const struct shape_op *op)
 {
     const struct node *node = infer->node;
+    uint32_t inputs = node->input_count - node->captured_count;
+    bool may_lack = strcmp(op->op_type, "Loop") == 0; /* its count and condition */
 
-    if (node->input_count < op->inputs_min || node->input_count > op->inputs_max)
-        return infer_fail(infer, "it has %u inputs, which the operator does not allow",
-                          node->input_count);
-    for (uint32_t i = 0; i < op->inputs_min; i++) {
+    if (inputs < op->inputs_min || inputs > op->inputs_max)
+        return infer_fail(infer, "it has %u inputs, which the operator does not allow", inputs);
+    for (uint32_t i = 0; i < op->inputs_min && !may_lack; i++) {
         if (node->inputs[i] == NULL)
             return infer_fail(infer, "input %u is required and left out", i);
     }
@@ -74,6 +75,15 @@ static bool inputs_are_known(const struct node *node)
     return true;
 }
 
+static bool outputs_are_known(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] != NULL && node->outputs[i]->known == NULL)
+            return false;
+    }
+    return true;
+}
+
 /* Computes outputs that are small and depend on nothing unknown. A node that cannot be computed
  * only matters when a shape needs it, and is refused there. */
 static int remember(struct infer *infer)
@@ -88,8 +98,9 @@ static int remember(struct infer *infer)
         if (elements < 0 || elements > KNOWN_ELEMENTS_MAX)
             return 0;
     }
-    if (!inputs_are_known(node) && strcmp(node->op_type, "Shape") != 0 &&
-        strcmp(node->op_type, "Size") != 0)
+    if ((!inputs_are_known(node) && strcmp(node->op_type, "Shape") != 0 &&
+         strcmp(node->op_type, "Size") != 0) ||
+        outputs_are_known(node))
         return 0;
     return infer_compute(infer, node, &ignored) == -ENOMEM ? -ENOMEM : 0;
 }
@@ -144,6 +155,45 @@ static int infer_all(struct infer *infer)
             rc = remember(infer);
     }
     return rc;
+}
+
+int shape_infer_node(const struct graph *graph, const struct node *node, eval_fn *eval,
+                     struct diag *diag)
+{
+    struct infer infer = {
+        .graph = graph, .node = node, .opset = graph_opset(graph, ""), .eval = eval, .diag = diag};
+
+    return infer_node(&infer);
+}
+
+void shape_feed_body(struct graph *body, const struct tensor_view *inputs)
+{
+    for (uint32_t i = 0; i < body->input_count; i++) {
+        body->inputs[i]->dtype = inputs[i].dtype;
+        body->inputs[i]->shape = inputs[i].shape;
+        body->inputs[i]->known = inputs[i].data; /* borrowed: shape_forget_body() lets it go */
+    }
+}
+
+int shape_infer_body(struct graph *body, const struct tensor_view *inputs, eval_fn *eval,
+                     struct diag *diag)
+{
+    struct infer infer = {
+        .graph = body, .opset = graph_opset(body, ""), .eval = eval, .diag = diag};
+
+    shape_feed_body(body, inputs);
+    return infer_all(&infer);
+}
+
+void shape_forget_body(struct graph *body)
+{
+    for (uint32_t i = 0; i < body->value_count; i++) {
+        struct value *value = body->values[i];
+
+        if (!value->is_input)
+            free(value->known);
+        value->known = NULL;
+    }
 }
 
 int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag)

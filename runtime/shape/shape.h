@@ -38,6 +38,24 @@ int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag);
 int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eval_fn *eval,
                     struct diag *diag);
 
+/** One node whose inputs are inferred, and whose inputs' content is in `known` where it matters. */
+int shape_infer_node(const struct graph *graph, const struct node *node, eval_fn *eval,
+                     struct diag *diag);
+
+/**
+ * Shapes of a body that is fed like this. Afterwards its values hold what is known of their content
+ * until shape_forget_body().
+ *
+ * inputs  by position in body->inputs; data is borrowed until then, NULL: not known
+ */
+int shape_infer_body(struct graph *body, const struct tensor_view *inputs, eval_fn *eval,
+                     struct diag *diag);
+
+void shape_forget_body(struct graph *body);
+
+/** Feed a body; as for shape_infer_body(). */
+void shape_feed_body(struct graph *body, const struct tensor_view *inputs);
+
 /** True when shape inference knows the operator at that version of the standard operator set. */
 bool shape_is_supported(const char *op_type, int64_t opset);
 

@@ -246,13 +246,97 @@ static void attributes_are_read_or_refused(void **state)
     s.attribute.type = 5;
     expect_failure(&s, -ENOTSUP, "attribute 'note' of node 'act' (Relu) is a subgraph");
     s.attribute.type = 77;
-    expect_failure(&s, -ENOTSUP, "unknown type");
+    expect_failure(&s, -ENOTSUP, "is of type 77");
     s.attribute.type = 2;
     s.attribute_list[1] = &s.attribute;
     s.nodes[1].n_attribute = 2;
     expect_failure(&s, -EINVAL, "attribute 'note' twice");
     s.attribute.name = "";
     expect_failure(&s, -EINVAL, "without a proper name");
+}
+
+/* The second node as an If both of whose branches are `body`. */
+static void use_body(struct onnx_sample *s, const Onnx__GraphProto *body, uint8_t bytes[1000])
+{
+    s->attribute.type = 5;
+    s->attribute.has_type = s->attribute.has_g = 1;
+    s->attribute.name = "then_branch";
+    s->attribute.g.data = bytes;
+    s->attribute.g.len = onnx__graph_proto__get_packed_size(body);
+    assert_true(s->attribute.g.len <= 1000);
+    onnx__graph_proto__pack(body, bytes);
+    s->nodes[1].op_type = "If";
+    s->nodes[1].n_attribute = 1;
+}
+
+/* What a body reads from outside becomes an input of its node. */
+static void bodies_are_read(void **state)
+{
+    struct onnx_sample s, inner;
+    struct graph *graph;
+    const struct graph *body;
+    uint8_t bytes[1000];
+
+    onnx_sample_init(&s);
+    onnx_sample_init(&inner);
+    inner.graph.n_input = 0; /* x and w are the model's */
+    inner.graph.n_initializer = 0;
+    use_body(&s, &inner.graph, bytes);
+    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    assert_int_equal(graph->nodes[1]->input_count, 3);
+    assert_int_equal(graph->nodes[1]->captured_count, 2);
+    body = node_graph(graph->nodes[1], "then_branch");
+    assert_non_null(body);
+    assert_int_equal(body->node_count, 2);
+    assert_int_equal(body->capture_count, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_string_equal(graph->nodes[1]->inputs[body->captures[i]]->name,
+                            body->inputs[i]->name);
+    graph_destroy(&graph);
+
+    inner.names[0][1] = "nowhere";
+    use_body(&s, &inner.graph, bytes);
+    expect_failure(&s, -EINVAL, "node 'act' reads 'nowhere', but");
+    inner.names[0][1] = "w";
+    inner.graph.n_output = 0;
+    use_body(&s, &inner.graph, bytes);
+    expect_failure(&s, -EINVAL, "attribute 'then_branch' of node 'act': this is not an ONNX body");
+    inner.graph.n_output = 1;
+    use_body(&s, &inner.graph, bytes);
+    s.attribute.g.len--;
+    expect_failure(&s, -EINVAL, "attribute 'then_branch' of node 'act': this is not an ONNX body");
+}
+
+/* Bodies inside of bodies, as deep as is allowed and one deeper. */
+static void deep_bodies_are_refused(void **state)
+{
+    uint8_t *packed[10] = {NULL};
+    size_t sizes[10];
+    struct onnx_sample s;
+    struct graph *graph;
+
+    for (int depth = 0; depth < 10; depth++) {
+        onnx_sample_init(&s);
+        if (depth > 0) {
+            s.attribute.type = 5;
+            s.attribute.has_type = s.attribute.has_g = 1;
+            s.attribute.g.data = packed[depth - 1];
+            s.attribute.g.len = sizes[depth - 1];
+            s.nodes[1].op_type = "If";
+            s.nodes[1].n_attribute = 1;
+        }
+        sizes[depth] = onnx__graph_proto__get_packed_size(&s.graph);
+        packed[depth] = malloc(sizes[depth]);
+        assert_non_null(packed[depth]);
+        onnx__graph_proto__pack(&s.graph, packed[depth]);
+        if (depth == 8) {
+            CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+            graph_destroy(&graph);
+        }
+    }
+    expect_failure(&s, -ENOTSUP, "more than 8 deep");
+    for (int depth = 0; depth < 10; depth++)
+        free(packed[depth]);
 }
 
 /* Every front part of a model is refused, and none of them crashes or passes for a whole one. */
@@ -499,6 +583,8 @@ int main(void)
         cmocka_unit_test(initialisers_must_fit_their_shape),
         cmocka_unit_test(inputs_must_be_tensors),
         cmocka_unit_test(attributes_are_read_or_refused),
+        cmocka_unit_test(bodies_are_read),
+        cmocka_unit_test(deep_bodies_are_refused),
         cmocka_unit_test(truncated_models_are_refused),
         cmocka_unit_test(other_files_are_called_foreign),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
