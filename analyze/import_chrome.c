@@ -34,6 +34,20 @@ static int64_t read_duration(struct chrome *chrome, const struct chrome_event *e
     return dur_ns;
 }
 
+/* A whole number, or STORE_NULL. */
+static int64_t number_of(struct json_slice value)
+{
+    int64_t number;
+
+    return json_whole(value, &number) ? number : STORE_NULL;
+}
+
+/* What moves or fills memory. */
+static bool is_copy(enum chrome_kind kind)
+{
+    return kind == KIND_COPY || kind == KIND_MEMSET;
+}
+
 static int add_span(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
                     int64_t start_ns, struct diag *diag)
 {
@@ -43,7 +57,6 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
         .start_ns = start_ns,
         .dur_ns = read_duration(chrome, event),
         .kern_ns = STORE_NULL,
-        .correlation = STORE_NULL,
         .bytes = STORE_NULL,
     };
     int rc = 0;
@@ -58,10 +71,10 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
         rc = chrome_op(chrome, event, kind, lane, NULL, &span.op, diag);
     if (rc < 0)
         return rc;
-    if (!json_whole(event->arg[ARG_CORRELATION], &span.correlation))
-        span.correlation = STORE_NULL;
-    if (kind == KIND_COPY && !json_whole(event->arg[ARG_BYTES], &span.bytes))
-        span.bytes = STORE_NULL;
+    span.correlation = number_of(event->arg[ARG_CORRELATION]);
+    span.external = number_of(event->arg[ARG_EXTERNAL]);
+    if (is_copy(kind))
+        span.bytes = number_of(event->arg[ARG_BYTES]);
     if (kind == KIND_LABEL && chrome_is_step(event) && span.dur_ns != STORE_NULL)
         rc = importer_run(&chrome->importer,
                           &(struct importer_run){start_ns, start_ns + span.dur_ns, lane, false},
@@ -72,8 +85,13 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
 static int begin_span(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
                       int64_t time_ns, struct diag *diag)
 {
-    struct chrome_open open = {.start_ns = time_ns};
     enum chrome_kind kind = chrome_kind_of(event);
+    struct chrome_open open = {
+        .start_ns = time_ns,
+        .correlation = number_of(event->arg[ARG_CORRELATION]),
+        .external = number_of(event->arg[ARG_EXTERNAL]),
+        .bytes = is_copy(kind) ? number_of(event->arg[ARG_BYTES]) : STORE_NULL,
+    };
     int rc = 0;
 
     if (chrome_is_device(kind))
@@ -85,29 +103,38 @@ static int begin_span(struct chrome *chrome, const struct chrome_event *event, u
     return rc;
 }
 
-static int close_span(struct chrome *chrome, uint32_t lane, int64_t end_ns, struct diag *diag)
+int chrome_close_span(struct chrome *chrome, uint32_t lane, const struct chrome_open *open,
+                      int64_t end_ns, struct diag *diag)
 {
-    struct chrome_lane *state = &chrome->lane_states.items[lane];
     struct import_span span = {
         .lane = lane,
+        .op = open->op,
+        .start_ns = open->start_ns,
         .dur_ns = STORE_NULL,
         .kern_ns = STORE_NULL,
-        .correlation = STORE_NULL,
-        .bytes = STORE_NULL,
+        .correlation = open->correlation,
+        .external = open->external,
+        .bytes = open->bytes,
     };
 
-    if (!state->open.count) {
-        chrome->unmatched_count++;
-        return 0;
-    }
-    state->open.count--;
-    span.op = state->open.items[state->open.count].op;
-    span.start_ns = state->open.items[state->open.count].start_ns;
     if (end_ns != STORE_NULL) {
         span.dur_ns = end_ns > span.start_ns ? end_ns - span.start_ns : 0;
         chrome->clipped_count += end_ns < span.start_ns;
     }
     return importer_span(&chrome->importer, &span, diag);
+}
+
+static int end_span(struct chrome *chrome, uint32_t lane, int64_t end_ns, struct diag *diag)
+{
+    struct chrome_lane *state = &chrome->lane_states.items[lane];
+    struct chrome_open open;
+
+    if (!state->open.count) {
+        chrome->unmatched_count++;
+        return 0;
+    }
+    open = state->open.items[--state->open.count];
+    return chrome_close_span(chrome, lane, &open, end_ns, diag);
 }
 
 /* What began and did not end before the trace did. */
@@ -117,97 +144,12 @@ static int close_all(struct chrome *chrome, struct diag *diag)
 
     for (size_t i = 0; i < chrome->lane_states.count; i++) {
         while (rc == 0 && chrome->lane_states.items[i].open.count)
-            rc = close_span(chrome, (uint32_t)i, STORE_NULL, diag);
+            rc = end_span(chrome, (uint32_t)i, STORE_NULL, diag);
     }
-    return rc;
+    return rc < 0 ? rc : chrome_close_asyncs(chrome, diag);
 }
 
-/* --- Points. --- */
-
-/* Device types 0, 2 and 5 are the host's: plain memory, and that of oneDNN. */
-static int add_memory(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
-                      int64_t time_ns, struct diag *diag)
-{
-    struct import_memory memory = {
-        .lane = lane,
-        .device = lane,
-        .op = IMPORT_NONE,
-        .time_ns = time_ns,
-    };
-    int64_t type = 0;
-    int rc = 0;
-
-    json_whole(event->arg[ARG_DEVICE_TYPE], &type);
-    if (type != 0 && type != 2 && type != 5)
-        rc = chrome_memory_lane(chrome, event, &memory.device, diag);
-    if (!json_whole(event->arg[ARG_MEMORY_BYTES], &memory.bytes))
-        memory.bytes = STORE_NULL;
-    if (!json_whole(event->arg[ARG_ADDRESS], &memory.address))
-        memory.address = STORE_NULL;
-    return rc < 0 ? rc : importer_memory(&chrome->importer, &memory, diag);
-}
-
-static int add_instant(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
-                       int64_t time_ns, struct diag *diag)
-{
-    struct import_span span = {
-        .lane = lane,
-        .start_ns = time_ns,
-        .kern_ns = STORE_NULL,
-        .correlation = STORE_NULL,
-        .bytes = STORE_NULL,
-    };
-    int rc;
-
-    if (json_is(event->name, "[memory]"))
-        return add_memory(chrome, event, lane, time_ns, diag);
-    rc = chrome_op(chrome, event, KIND_MARK, lane, NULL, &span.op, diag);
-    return rc < 0 ? rc : importer_span(&chrome->importer, &span, diag);
-}
-
-/* Each number in args is a counter of its own; a single one goes by the event's name. */
-static int add_counters(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
-                        int64_t time_ns, struct diag *diag)
-{
-    struct json_walk walk = json_walk_over(event->args);
-    struct json_slice key, value;
-    size_t count = 0;
-    int rc = 0;
-
-    while (json_walk_next(&walk, &key, &value) == 1)
-        count++;
-    walk = json_walk_over(event->args);
-    while (rc == 0 && json_walk_next(&walk, &key, &value) == 1) {
-        char *suffix = count > 1 ? json_take_text(key) : NULL;
-        double number;
-        uint32_t op;
-
-        if (json_real(value, &number)) {
-            rc = chrome_op(chrome, event, KIND_COUNTER, lane, suffix, &op, diag);
-            if (rc == 0)
-                rc = importer_counter(&chrome->importer, lane, op, time_ns, number, diag);
-        }
-        free(suffix);
-    }
-    return rc;
-}
-
-/* Flows between launches and what they launched; those between forward and backward ops have no
- * place in a store. */
-static int add_flow(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
-                    int64_t time_ns, struct diag *diag)
-{
-    int64_t id;
-
-    if (!json_is(event->category, "ac2g") && !json_is(event->category, "async_cpu_to_gpu") &&
-        !json_is(event->category, "async") && !json_is(event->name, "ac2g"))
-        return 0;
-    if (!json_whole(event->id, &id)) {
-        chrome->bad_count++;
-        return 0;
-    }
-    return importer_flow(&chrome->importer, lane, time_ns, id, diag);
-}
+/* --- Metadata. --- */
 
 static int note_metadata(struct chrome *chrome, const struct chrome_event *event, struct diag *diag)
 {
@@ -241,6 +183,8 @@ static int add_point(struct chrome *chrome, const struct chrome_event *event, ch
         chrome->bad_count++;
         return 0;
     }
+    if (strchr("bneSTpFND", phase))
+        return chrome_add_async(chrome, event, phase, time_ns, diag);
     rc = chrome_lane(chrome, event, &lane, diag);
     if (rc < 0)
         return rc;
@@ -250,16 +194,25 @@ static int add_point(struct chrome *chrome, const struct chrome_event *event, ch
     case 'B':
         return begin_span(chrome, event, lane, time_ns, diag);
     case 'E':
-        return close_span(chrome, lane, time_ns, diag);
+        return end_span(chrome, lane, time_ns, diag);
     case 'C':
-        return add_counters(chrome, event, lane, time_ns, diag);
+        return chrome_add_counters(chrome, event, lane, time_ns, diag);
     case 's':
     case 't':
     case 'f':
-        return add_flow(chrome, event, lane, time_ns, diag);
+        return chrome_add_flow(chrome, event, lane, time_ns, diag);
     default:
-        return add_instant(chrome, event, lane, time_ns, diag);
+        return chrome_add_instant(chrome, event, lane, time_ns, diag);
     }
+}
+
+static void note_unknown(struct chrome *chrome, struct json_slice phase)
+{
+    char name[LEFT_OUT_NAME_BYTES];
+
+    snprintf(name, sizeof(name), "events of kind %.*s", (int)(phase.length < 8 ? phase.length : 8),
+             phase.length ? phase.text : "");
+    left_out_add(&chrome->left_out, name, strlen(name));
 }
 
 static int add_event(struct chrome *chrome, const struct json_item *item, struct diag *diag)
@@ -270,16 +223,17 @@ static int add_event(struct chrome *chrome, const struct json_item *item, struct
 
     if (item->text[0] != '{')
         return json_stream_damage(chrome->stream, item->offset, "an event is no object", diag);
-    if (chrome_read_event(json_value(item->text, item->length), &event, &problem, &place) < 0)
+    if (chrome_read_event(json_value(item->text, item->length), &event, &chrome->left_out, &problem,
+                          &place) < 0)
         return json_stream_damage(chrome->stream, item->offset + (uint64_t)(place - item->text),
                                   problem, diag);
     chrome->event_count++;
     phase = event.phase.length == 1 ? *event.phase.text : '\0';
-    if (phase && strchr("XBECiIRstf", phase))
+    if (phase && strchr("XBECiIRstfbneSTpFND", phase))
         return add_point(chrome, &event, phase, diag);
     if (phase == 'M')
         return note_metadata(chrome, &event, diag);
-    chrome->unknown_count++;
+    note_unknown(chrome, event.phase);
     return 0;
 }
 
@@ -299,6 +253,10 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
         chrome->gpu = json_take_text(json_member(value, "name"));
         return chrome->gpu ? 0 : diag_set(diag, -ENOMEM, "no memory for the trace");
     }
+    if (strcmp(item->key, "distributedInfo") == 0) {
+        chrome->rank = number_of(json_member(value, "rank"));
+        chrome->rank_count = number_of(json_member(value, "world_size"));
+    }
     return 0;
 }
 
@@ -307,7 +265,7 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
 static int finish(struct chrome *chrome, const char *name, const struct import_loop *loop,
                   struct diag *diag)
 {
-    char note[1500];
+    char note[3000], rank[64] = "";
     struct store_session session = {
         .program = chrome->program,
         .pid = chrome->program ? chrome->pid : STORE_NULL,
@@ -316,17 +274,21 @@ static int finish(struct chrome *chrome, const char *name, const struct import_l
     };
     int rc = close_all(chrome, diag);
 
-    snprintf(note, sizeof(note), "%.400s: %" PRIu64 " events of a Chrome trace%s%.100s", name,
+    if (chrome->rank != STORE_NULL && chrome->rank_count != STORE_NULL)
+        snprintf(rank, sizeof(rank), ", rank %" PRId64 " of %" PRId64, chrome->rank,
+                 chrome->rank_count);
+    snprintf(note, sizeof(note), "%.400s: %" PRIu64 " events of a Chrome trace%s%.100s%s", name,
              chrome->event_count, chrome->gpu && *chrome->gpu ? ", recorded on " : "",
-             chrome->gpu ? chrome->gpu : "");
+             chrome->gpu ? chrome->gpu : "", rank);
     import_note_count(note, sizeof(note), chrome->clipped_count,
                       "ended before they began: taken as 0");
     import_note_count(note, sizeof(note), chrome->bad_count,
                       "without a usable time or id: left out");
     import_note_count(note, sizeof(note), chrome->unmatched_count,
                       "ends without a beginning: left out");
-    import_note_count(note, sizeof(note), chrome->unknown_count,
-                      "of kinds not read here: left out");
+    import_note_count(note, sizeof(note), chrome->relation_count,
+                      "flows between ops, such as from forward to backward ones: left out");
+    left_out_note(&chrome->left_out, note, sizeof(note));
     import_note_end(note, sizeof(note), loop);
     chrome->importer.rounding_ns = chrome->has_fractions ? 0 : 1000;
     return rc < 0 ? rc : importer_finish(&chrome->importer, &session, chrome->offset_ns, diag);
@@ -339,6 +301,7 @@ static void chrome_deinit(struct chrome *chrome)
     for (size_t i = 0; i < chrome->lane_states.count; i++)
         array_deinit(&chrome->lane_states.items[i].open);
     array_deinit(&chrome->lane_states);
+    chrome_drop_asyncs(chrome);
     free(chrome->program);
     free(chrome->gpu);
 }
@@ -346,7 +309,7 @@ static void chrome_deinit(struct chrome *chrome)
 int import_chrome(struct json_stream *stream, const char *name, struct store *store,
                   const struct import_options *options, struct diag *diag)
 {
-    struct chrome chrome = {.stream = stream};
+    struct chrome chrome = {.stream = stream, .rank = STORE_NULL, .rank_count = STORE_NULL};
     struct import_loop loop = {stream, options, add_item, &chrome, ""};
     int rc = importer_begin(&chrome.importer, store, "chrome", diag);
 

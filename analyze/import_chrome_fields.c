@@ -15,10 +15,13 @@ struct arg_name {
         name, sizeof(name) - 1, arg                                                                \
     }
 
-/* As Kineto spells them. */
+/* As Kineto spells them, then Paddle. */
 static const struct arg_name arg_names[] = {
     ARG("correlation", ARG_CORRELATION),
+    ARG("External id", ARG_EXTERNAL),
+    ARG("external id", ARG_EXTERNAL),
     ARG("device", ARG_DEVICE),
+    ARG("stream", ARG_STREAM),
     ARG("bytes", ARG_BYTES),
     ARG("Input Dims", ARG_DIMS),
     ARG("Input dims", ARG_DIMS),
@@ -31,19 +34,35 @@ static const struct arg_name arg_names[] = {
     ARG("block", ARG_BLOCK),
     ARG("registers per thread", ARG_REGISTERS),
     ARG("shared memory", ARG_SHARED),
+    ARG("blocks per SM", ARG_BLOCKS_PER_SM),
+    ARG("warps per SM", ARG_WARPS_PER_SM),
+    ARG("est. achieved occupancy %", ARG_OCCUPANCY),
     ARG("Collective name", ARG_COLLECTIVE),
     ARG("dtype", ARG_ELEMENT_TYPE),
     ARG("In msg nelems", ARG_IN_ELEMENTS),
     ARG("Out msg nelems", ARG_OUT_ELEMENTS),
     ARG("Group size", ARG_GROUP_SIZE),
+    ARG("Process Group Name", ARG_PROCESS_GROUP),
+    ARG("Process Group Ranks", ARG_PROCESS_GROUP_RANKS),
     ARG("Addr", ARG_ADDRESS),
     ARG("Bytes", ARG_MEMORY_BYTES),
+    ARG("Total Allocated", ARG_ALLOCATED),
+    ARG("Total Reserved", ARG_RESERVED),
     ARG("Device Type", ARG_DEVICE_TYPE),
     ARG("Device Id", ARG_DEVICE_ID),
     ARG("name", ARG_NAME),
+    ARG("input_shapes", ARG_DIMS),
+    ARG("input_dtypes", ARG_TYPES),
+    ARG("callstack", ARG_STACK),
+    ARG("addr", ARG_ADDRESS),
+    ARG("increase_bytes", ARG_MEMORY_BYTES),
+    ARG("current_allocated", ARG_ALLOCATED),
+    ARG("current_reserved", ARG_RESERVED),
+    ARG("place", ARG_PLACE),
 };
 
-static void note_arg(struct chrome_event *event, struct json_slice key, struct json_slice value)
+static void note_arg(struct chrome_event *event, struct json_slice key, struct json_slice value,
+                     struct left_out *left_out)
 {
     for (size_t i = 0; i < sizeof(arg_names) / sizeof(arg_names[0]); i++) {
         const struct arg_name *name = &arg_names[i];
@@ -54,6 +73,14 @@ static void note_arg(struct chrome_event *event, struct json_slice key, struct j
             return;
         }
     }
+    left_out_add(left_out, key.text, key.length);
+}
+
+/* How a viewer shows an event, or said by its other fields as well. */
+static bool is_for_viewers(struct json_slice key)
+{
+    return json_is(key, "s") || json_is(key, "bp") || json_is(key, "cname") ||
+           json_is(key, "flow_in") || json_is(key, "flow_out");
 }
 
 static struct json_slice *field_of(struct chrome_event *event, struct json_slice key)
@@ -72,18 +99,22 @@ static struct json_slice *field_of(struct chrome_event *event, struct json_slice
             return &event->process;
         if (json_is(key, "tid"))
             return &event->thread;
+        if (json_is(key, "id2"))
+            return &event->id2;
         return json_is(key, "cat") ? &event->category : NULL;
     case 4:
         if (json_is(key, "name"))
             return &event->name;
         return json_is(key, "args") ? &event->args : NULL;
+    case 5:
+        return json_is(key, "scope") ? &event->scope : NULL;
     default:
         return NULL;
     }
 }
 
 int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
-                      const char **out_problem, const char **out_place)
+                      struct left_out *left_out, const char **out_problem, const char **out_place)
 {
     struct json_walk walk = json_walk_over(text);
     struct json_slice key, value;
@@ -95,11 +126,14 @@ int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
 
         if (field)
             *field = value;
+        else if (!is_for_viewers(key))
+            left_out_add(left_out, key.text, key.length);
     }
-    if (rc == 0 && out_event->args.kind == JSON_OBJECT) {
+    /* Of a counter each arg is a counter of its own. */
+    if (rc == 0 && out_event->args.kind == JSON_OBJECT && !json_is(out_event->phase, "C")) {
         walk = json_walk_over(out_event->args);
         while ((rc = json_walk_next(&walk, &key, &value)) == 1)
-            note_arg(out_event, key, value);
+            note_arg(out_event, key, value, left_out);
     }
     *out_problem = walk.problem;
     *out_place = walk.at;

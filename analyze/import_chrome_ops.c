@@ -30,11 +30,59 @@ static const struct kind_name kind_names[] = {
     {"Kernel", KIND_KERNEL},
     {"Memcpy", KIND_COPY},
     {"Memset", KIND_MEMSET},
+    /* Paddle's, as far as they are others. */
+    {"CudaRuntime", KIND_RUNTIME},
+    {"ProfileStep", KIND_LABEL},
+    {"UserDefined", KIND_LABEL},
+    {"PythonUserDefined", KIND_LABEL},
+    {"Forward", KIND_LABEL},
+    {"Backward", KIND_LABEL},
+    {"Optimization", KIND_LABEL},
+    {"OperatorInner", KIND_PHASE},
 };
+
+/* How long the name of a step is without its number; 0: it is none. */
+static size_t step_length(struct json_slice name)
+{
+    if (name.length > 13 && memcmp(name.text, "ProfilerStep#", 13) == 0)
+        return 13;
+    return name.length > 12 && memcmp(name.text, "ProfileStep#", 12) == 0 ? 12 : 0;
+}
 
 bool chrome_is_step(const struct chrome_event *event)
 {
-    return event->name.length > 13 && memcmp(event->name.text, "ProfilerStep#", 13) == 0;
+    return step_length(event->name) != 0;
+}
+
+/* Paddle writes how long it took behind each name: "matmul[1.234 ms]". */
+static size_t length_without_time(struct json_slice name)
+{
+    const char *open = memrchr(name.text, '[', name.length);
+    size_t at = open ? (size_t)(open - name.text) + 1 : 0, digits = at;
+    struct json_slice unit;
+
+    while (digits < name.length &&
+           (name.text[digits] == '.' || (name.text[digits] >= '0' && name.text[digits] <= '9')))
+        digits++;
+    if (at < 2 || digits == at || digits == name.length || name.text[digits] != ' ')
+        return name.length;
+    unit = (struct json_slice){name.text + digits + 1, name.length - digits - 1, JSON_STRING};
+    return json_is(unit, "ns]") || json_is(unit, "us]") || json_is(unit, "ms]") ||
+                   json_is(unit, "s]")
+               ? at - 1
+               : name.length;
+}
+
+/* What an op goes by: steps without their number, and no time. */
+static struct json_slice identity_name(struct json_slice name)
+{
+    size_t step = step_length(name);
+
+    if (step)
+        name.length = step;
+    else if (name.length && name.text[name.length - 1] == ']')
+        name.length = length_without_time(name);
+    return name;
 }
 
 enum chrome_kind chrome_kind_of(const struct chrome_event *event)
@@ -60,7 +108,7 @@ static const char *type_of(enum chrome_kind kind)
         [KIND_OP] = "cpu_op",  [KIND_LABEL] = "label",     [KIND_RUNTIME] = "cuda_runtime",
         [KIND_COPY] = "copy",  [KIND_MEMSET] = "memset",   [KIND_DEVICE_LABEL] = "label",
         [KIND_SYNC] = "phase", [KIND_KERNEL] = "kernel",   [KIND_MARK] = "mark",
-        [KIND_OTHER] = "span", [KIND_COUNTER] = "counter",
+        [KIND_OTHER] = "span", [KIND_COUNTER] = "counter", [KIND_PHASE] = "phase",
     };
 
     return types[kind];
@@ -73,18 +121,21 @@ static int no_memory(struct diag *diag)
     return diag_set(diag, -ENOMEM, "no memory for the trace");
 }
 
-static int make_lane(struct chrome *chrome, struct place_key key, const struct importer_lane *lane,
-                     uint32_t *out_lane, struct diag *diag)
+int chrome_make_lane(struct chrome *chrome, const struct importer_lane *lane, uint32_t *out_lane,
+                     struct diag *diag)
 {
     struct chrome_lane state = {0};
     int rc = importer_lane(&chrome->importer, lane, out_lane, diag);
 
-    if (rc < 0)
-        return rc;
-    if (array_push(&chrome->lane_states, state) < 0 ||
-        place_map_set(&chrome->lanes, key, *out_lane) < 0)
-        return no_memory(diag);
-    return 0;
+    return rc < 0 ? rc : array_push(&chrome->lane_states, state) < 0 ? no_memory(diag) : 0;
+}
+
+static int make_lane(struct chrome *chrome, struct place_key key, const struct importer_lane *lane,
+                     uint32_t *out_lane, struct diag *diag)
+{
+    int rc = chrome_make_lane(chrome, lane, out_lane, diag);
+
+    return rc < 0 ? rc : place_map_set(&chrome->lanes, key, *out_lane) < 0 ? no_memory(diag) : 0;
 }
 
 /* A process or thread is a number, or a text; the number may stand in quotes. */
@@ -139,26 +190,44 @@ int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, 
     return importer_set_text(&row->device, device, diag);
 }
 
-int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_lane,
-                       struct diag *diag)
+/* The device whose memory an event is of, "cuda:0"; false for that of the host. Kineto's device
+ * types 0, 2 and 5 are the host's: plain memory, and that of oneDNN. Paddle says "Place(gpu:0)". */
+static bool name_memory(const struct chrome_event *event, char *device, size_t bytes)
 {
     static const char *const types[] = {[1] = "cuda", [6] = "hip", [12] = "xpu"};
-    struct importer_lane lane = {.native_id = STORE_NULL, .is_device = true};
-    struct place_key key = {.high = 1};
+    struct json_slice place = event->arg[ARG_PLACE];
     int64_t type = 0, number = 0;
-    char device[64], name[80];
 
+    if (place.kind == JSON_STRING) {
+        const char *gpu = memmem(place.text, place.length, "gpu:", 4);
+
+        number = gpu ? strtol(gpu + 4, NULL, 10) : 0; /* ends before the quote */
+        snprintf(device, bytes, "cuda:%lld", (long long)number);
+        return gpu != NULL;
+    }
     json_whole(event->arg[ARG_DEVICE_TYPE], &type);
     json_whole(event->arg[ARG_DEVICE_ID], &number);
-    place_key_add(&key, &type, sizeof(type));
-    place_key_add(&key, &number, sizeof(number));
+    if (type > 0 && type < (int64_t)(sizeof(types) / sizeof(types[0])) && types[type])
+        snprintf(device, bytes, "%s:%lld", types[type], (long long)number);
+    else
+        snprintf(device, bytes, "device%lld:%lld", (long long)type, (long long)number);
+    return type != 0 && type != 2 && type != 5;
+}
+
+int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t thread,
+                       uint32_t *out_lane, struct diag *diag)
+{
+    struct importer_lane lane = {.native_id = STORE_NULL, .is_device = true};
+    struct place_key key = {.high = 1};
+    char device[64], name[80];
+
+    *out_lane = thread;
+    if (!name_memory(event, device, sizeof(device)))
+        return 0;
+    place_key_add(&key, device, strlen(device));
     *out_lane = place_map_find(&chrome->lanes, key);
     if (*out_lane != PLACE_NONE)
         return 0;
-    if (type > 0 && type < (int64_t)(sizeof(types) / sizeof(types[0])) && types[type])
-        snprintf(device, sizeof(device), "%s:%lld", types[type], (long long)number);
-    else
-        snprintf(device, sizeof(device), "device%lld:%lld", (long long)type, (long long)number);
     snprintf(name, sizeof(name), "memory of %s", device);
     lane.name = name;
     lane.device = device;
@@ -180,11 +249,16 @@ static const struct {
     {ARG_BLOCK, "block"},
     {ARG_REGISTERS, "registers_per_thread"},
     {ARG_SHARED, "shared_memory_bytes"},
+    {ARG_BLOCKS_PER_SM, "blocks_per_sm"},
+    {ARG_WARPS_PER_SM, "warps_per_sm"},
+    {ARG_OCCUPANCY, "occupancy_percent"},
     {ARG_COLLECTIVE, "collective"},
     {ARG_ELEMENT_TYPE, "dtype"},
     {ARG_IN_ELEMENTS, "in_elements"},
     {ARG_OUT_ELEMENTS, "out_elements"},
     {ARG_GROUP_SIZE, "group_size"},
+    {ARG_PROCESS_GROUP, "process_group"},
+    {ARG_PROCESS_GROUP_RANKS, "process_group_ranks"},
 };
 
 static char *params_text(const struct chrome_event *event)
@@ -205,13 +279,37 @@ static char *params_text(const struct chrome_event *event)
             continue;
         json_key(&json, params[i].name);
         if (params[i].arg == ARG_CONCRETE)
-            import_write_texts(&json, value, false);
-        else if (value.kind == JSON_STRING)
-            import_write_text(&json, value);
+            import_write_texts(&json, value);
         else
-            import_write_shapes(&json, value);
+            import_write_value(&json, value);
     }
     json_end_object(&json);
+    return import_take(&json);
+}
+
+/* Shapes or dtypes of inputs; Paddle's are lists by the name of the input: {"X":[[1,3]],"Y":[[3]]}.
+ */
+static char *inputs_text(struct json_slice inputs, bool are_dtypes)
+{
+    struct json_walk walk = json_walk_over(inputs);
+    struct json_slice key, list, item;
+    struct json_writer json;
+
+    if (inputs.kind != JSON_OBJECT)
+        return are_dtypes ? import_dtypes_text(inputs) : import_shapes_text(inputs);
+    json_init_memory(&json);
+    json_begin_array(&json);
+    while (json_walk_next(&walk, &key, &list) == 1) {
+        struct json_walk items = json_walk_over(list);
+
+        while (json_walk_next(&items, &key, &item) == 1) {
+            if (are_dtypes)
+                import_write_dtype(&json, item);
+            else
+                import_write_shapes(&json, item);
+        }
+    }
+    json_end_array(&json);
     return import_take(&json);
 }
 
@@ -230,8 +328,10 @@ static char *source_text(struct json_slice stack)
 /* Steps are one op, so that a long trace has no op for each of them. */
 static char *name_text(const struct chrome_event *event, const char *suffix)
 {
-    char *name = chrome_is_step(event) ? strdup("ProfilerStep*") : json_take_text(event->name);
-    char *both;
+    char *name = json_take_text(identity_name(event->name)), *both;
+
+    if (name && chrome_is_step(event))
+        name[strlen(name) - 1] = '*';
 
     if (!name || !suffix)
         return name;
@@ -245,8 +345,8 @@ static int put_op(struct chrome *chrome, struct place_key identity,
                   const struct chrome_event *event, enum chrome_kind kind, uint32_t lane,
                   const char *suffix, uint32_t *out_op, struct diag *diag)
 {
-    char *name = name_text(event, suffix), *shapes = import_shapes_text(event->arg[ARG_DIMS]);
-    char *dtypes = import_dtypes_text(event->arg[ARG_TYPES]), *parameters = params_text(event);
+    char *name = name_text(event, suffix), *shapes = inputs_text(event->arg[ARG_DIMS], false);
+    char *dtypes = inputs_text(event->arg[ARG_TYPES], true), *parameters = params_text(event);
     char *source = source_text(event->arg[ARG_STACK]);
     char *category =
         kind == KIND_OTHER && event->category.length ? json_take_text(event->category) : NULL;
@@ -280,16 +380,16 @@ int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chro
 {
     const char *device = chrome->importer.lanes.items[lane].device;
     struct place_key identity = {.low = (uint64_t)kind};
-    size_t name_length = chrome_is_step(event) ? 13 : event->name.length;
+    struct json_slice name = identity_name(event->name);
 
-    place_key_add(&identity, event->name.text, name_length);
+    place_key_add(&identity, name.text, name.length);
     if (kind == KIND_OTHER)
         place_key_add(&identity, event->category.text, event->category.length);
     if (device)
         place_key_add(&identity, device, strlen(device));
     if (suffix)
         place_key_add(&identity, suffix, strlen(suffix));
-    for (int i = ARG_DIMS; i <= ARG_GROUP_SIZE; i++) {
+    for (int i = ARG_DIMS; i <= ARG_PROCESS_GROUP_RANKS; i++) {
         if (event->arg[i].kind != JSON_NONE) {
             place_key_add(&identity, &i, sizeof(i));
             place_key_add(&identity, event->arg[i].text, event->arg[i].length);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of reading a Chrome trace: fields, lanes and ops, events. */
+/* The parts of reading a Chrome trace: fields, lanes and ops, spans, points, asynchronous spans. */
 #ifndef OPTRACE_ANALYZE_IMPORT_CHROME_PRIVATE_H
 #define OPTRACE_ANALYZE_IMPORT_CHROME_PRIVATE_H
 
 #include "analyze/import_chrome.h"
 #include "analyze/json_text.h"
+#include "analyze/left_out.h"
 
 /* --- import_chrome_fields.c --- */
 
 /* The values of `args` that mean something here; JSON_NONE: absent. */
 enum chrome_arg {
     ARG_CORRELATION,
+    ARG_EXTERNAL,
     ARG_DEVICE,
+    ARG_STREAM, /* the lane says it */
     ARG_BYTES,
-    ARG_DIMS,
+    ARG_DIMS, /* from here to ARG_PROCESS_GROUP_RANKS: ops that differ in them are different ops */
     ARG_TYPES,
     ARG_STRIDES,
     ARG_CONCRETE,
@@ -23,13 +26,21 @@ enum chrome_arg {
     ARG_BLOCK,
     ARG_REGISTERS,
     ARG_SHARED,
+    ARG_BLOCKS_PER_SM,
+    ARG_WARPS_PER_SM,
+    ARG_OCCUPANCY,
     ARG_COLLECTIVE,
     ARG_ELEMENT_TYPE,
     ARG_IN_ELEMENTS,
     ARG_OUT_ELEMENTS,
     ARG_GROUP_SIZE,
+    ARG_PROCESS_GROUP,
+    ARG_PROCESS_GROUP_RANKS,
     ARG_ADDRESS,
     ARG_MEMORY_BYTES,
+    ARG_ALLOCATED,
+    ARG_RESERVED,
+    ARG_PLACE,
     ARG_DEVICE_TYPE,
     ARG_DEVICE_ID,
     ARG_NAME,
@@ -37,13 +48,14 @@ enum chrome_arg {
 };
 
 struct chrome_event {
-    struct json_slice name, category, phase, time, duration, process, thread, id, args;
+    struct json_slice name, category, phase, time, duration, process, thread, id, id2, scope, args;
     struct json_slice arg[CHROME_ARGS];
 };
 
-/** Returns 0 or -EUCLEAN with *out_problem and its place in the text. */
+/** Counts in `left_out` what means nothing here. Returns 0 or -EUCLEAN with *out_problem and its
+ *  place in the text. */
 int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
-                      const char **out_problem, const char **out_place);
+                      struct left_out *left_out, const char **out_problem, const char **out_place);
 
 /* --- import_chrome_ops.c --- */
 
@@ -57,6 +69,7 @@ enum chrome_kind {
     KIND_MEMSET,
     KIND_SYNC,
     KIND_DEVICE_LABEL,
+    KIND_PHASE,
     KIND_OTHER,
     KIND_MARK,
     KIND_COUNTER,
@@ -65,10 +78,24 @@ enum chrome_kind {
 struct chrome_open {
     uint32_t op;
     int64_t start_ns;
+    int64_t correlation, external, bytes; /* or STORE_NULL */
 };
 
 struct chrome_lane {
     ARRAY_OF(struct chrome_open) open; /* B without E so far */
+};
+
+/* An id of asynchronous spans some of which are open. */
+struct chrome_async {
+    struct place_key key;
+    uint32_t pool, lane;
+    ARRAY_OF(struct chrome_open) open;
+};
+
+/* The lanes of asynchronous spans of one category. */
+struct chrome_pool {
+    size_t lane_count;
+    ARRAY_OF(uint32_t) idle;
 };
 
 struct chrome {
@@ -76,11 +103,17 @@ struct chrome {
     struct json_stream *stream;
     struct place_map lanes;
     ARRAY_OF(struct chrome_lane) lane_states; /* beside importer.lanes */
+    ARRAY_OF(struct chrome_async) asyncs;
+    ARRAY_OF(uint32_t) idle_asyncs; /* places of `asyncs` that may be used again */
+    ARRAY_OF(struct chrome_pool) pools;
+    struct place_map async_ids, pool_ids;
     char *program, *gpu;
     int64_t pid;
+    int64_t rank, rank_count; /* of a distributed run, or STORE_NULL */
     int64_t offset_ns;
     bool has_fractions; /* some time is not a whole number of microseconds */
-    uint64_t event_count, clipped_count, bad_count, unknown_count, unmatched_count;
+    struct left_out left_out;
+    uint64_t event_count, clipped_count, bad_count, unmatched_count, relation_count;
 };
 
 enum chrome_kind chrome_kind_of(const struct chrome_event *event);
@@ -90,13 +123,17 @@ static inline bool chrome_is_device(enum chrome_kind kind)
            kind == KIND_DEVICE_LABEL;
 }
 
+/** A new lane. */
+int chrome_make_lane(struct chrome *chrome, const struct importer_lane *lane, uint32_t *out_lane,
+                     struct diag *diag);
+
 /** The lane that an event names, made when it is new. */
 int chrome_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_lane,
                 struct diag *diag);
 
-/** The lane that stands for the memory of a device. */
-int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_lane,
-                       struct diag *diag);
+/** The lane that stands for the memory of a device; `thread` for that of the host. */
+int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t thread,
+                       uint32_t *out_lane, struct diag *diag);
 
 /** The event is one of a device's: its lane becomes one of a device. */
 int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
@@ -106,7 +143,33 @@ int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, 
 int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chrome_kind kind,
               uint32_t lane, const char *suffix, uint32_t *out_op, struct diag *diag);
 
-/** True for a step of PyTorch's profiler, which is a run. */
+/** True for a step of PyTorch's profiler, or Paddle's, which is a run. */
 bool chrome_is_step(const struct chrome_event *event);
+
+/* --- import_chrome.c --- */
+
+/** A span that began and ends now; end_ns STORE_NULL: never. */
+int chrome_close_span(struct chrome *chrome, uint32_t lane, const struct chrome_open *open,
+                      int64_t end_ns, struct diag *diag);
+
+/* --- import_chrome_points.c --- */
+
+/** Memory, marks, counters, flows. */
+int chrome_add_instant(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                       int64_t time_ns, struct diag *diag);
+int chrome_add_counters(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                        int64_t time_ns, struct diag *diag);
+int chrome_add_flow(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
+                    int64_t time_ns, struct diag *diag);
+
+/* --- import_chrome_async.c --- */
+
+/** `phase` is one of "bneSTpFND". */
+int chrome_add_async(struct chrome *chrome, const struct chrome_event *event, char phase,
+                     int64_t time_ns, struct diag *diag);
+
+/** What began and did not end before the trace did. */
+int chrome_close_asyncs(struct chrome *chrome, struct diag *diag);
+void chrome_drop_asyncs(struct chrome *chrome);
 
 #endif

@@ -85,7 +85,7 @@ static char *list_text(struct json_slice list)
     if (list.kind != JSON_ARRAY)
         return NULL;
     json_init_memory(&json);
-    import_write_texts(&json, list, false);
+    import_write_texts(&json, list);
     return import_take(&json);
 }
 

@@ -165,7 +165,7 @@ static int add_row(struct nsys *nsys, enum nsys_kind kind, const struct nsys_row
         .dur_ns = STORE_NULL,
         .kern_ns = STORE_NULL,
         .correlation = STORE_NULL,
-        .bytes = kind == NSYS_COPY ? row->bytes : STORE_NULL,
+        .bytes = kind == NSYS_COPY || kind == NSYS_MEMSET ? row->bytes : STORE_NULL,
     };
     int rc;
 

@@ -44,21 +44,25 @@ void import_write_text(struct json_writer *json, struct json_slice value)
     free(text);
 }
 
-void import_write_texts(struct json_writer *json, struct json_slice value, bool are_dtypes)
+void import_write_texts(struct json_writer *json, struct json_slice value)
 {
     struct json_walk walk = json_walk_over(value);
     struct json_slice key, item;
 
     json_begin_array(json);
-    while (json_walk_next(&walk, &key, &item) == 1) {
-        char *text = json_take_text(item);
-
-        if (!text)
-            json->error = -ENOMEM;
-        json_string(json, !are_dtypes ? text : text && *text ? dtype_short(text) : NULL);
-        free(text);
-    }
+    while (json_walk_next(&walk, &key, &item) == 1)
+        import_write_text(json, item);
     json_end_array(json);
+}
+
+void import_write_dtype(struct json_writer *json, struct json_slice value)
+{
+    char *text = json_take_text(value);
+
+    if (!text)
+        json->error = -ENOMEM;
+    json_string(json, text && *text ? dtype_short(text) : NULL);
+    free(text);
 }
 
 void import_write_key(struct json_writer *json, struct json_slice key)
@@ -177,12 +181,17 @@ char *import_shapes_text(struct json_slice value)
 
 char *import_dtypes_text(struct json_slice value)
 {
+    struct json_walk walk = json_walk_over(value);
+    struct json_slice key, item;
     struct json_writer json;
 
     if (value.kind != JSON_ARRAY)
         return NULL;
     json_init_memory(&json);
-    import_write_texts(&json, value, true);
+    json_begin_array(&json);
+    while (json_walk_next(&walk, &key, &item) == 1)
+        import_write_dtype(&json, item);
+    json_end_array(&json);
     return import_take(&json);
 }
 

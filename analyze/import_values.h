@@ -11,8 +11,11 @@
 /** Lists of whole numbers, in any nesting; anything else becomes null. */
 void import_write_shapes(struct json_writer *json, struct json_slice value);
 
-/** A list of texts; with `are_dtypes` in the short spelling, empty ones as null. */
-void import_write_texts(struct json_writer *json, struct json_slice value, bool are_dtypes);
+/** A list of texts. */
+void import_write_texts(struct json_writer *json, struct json_slice value);
+
+/** An element type in the short spelling; an empty text as null. */
+void import_write_dtype(struct json_writer *json, struct json_slice value);
 
 /** A text, or the spelling of another value. */
 void import_write_text(struct json_writer *json, struct json_slice value);

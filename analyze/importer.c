@@ -150,6 +150,10 @@ int importer_span(struct importer *importer, const struct import_span *span, str
         .op = span->op,
     };
 
+    if (span->external > 0 && span->kern_ns == STORE_NULL) {
+        row.kern_ns = span->external;
+        row.is_external = true;
+    }
     if (span->correlation != STORE_NULL) {
         importer->has_correlation |= is_device;
         if (!is_device && !importer->is_one_run && note_launch(importer, span, diag) < 0)

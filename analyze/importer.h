@@ -88,6 +88,8 @@ struct import_span {
     int64_t kern_ns;     /* after the start, or STORE_NULL */
     int64_t correlation; /* or STORE_NULL */
     int64_t bytes;       /* or STORE_NULL */
+    int64_t external;    /* number of the op around a launch, also on what was launched, or 0: it is
+                            the correlation where there are no launches; spans with it have no kern */
 };
 
 /** A span from start to start + dur is within what the importer takes; dur STORE_NULL is allowed.

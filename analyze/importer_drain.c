@@ -274,8 +274,14 @@ static int emit_span(struct drain *drain, struct import_row *row, struct diag *d
 {
     bool is_finished = row->end_ns != INT64_MAX;
     struct store_event event;
-    int rc = settle(drain, row, diag);
+    int rc;
 
+    if (row->is_external) {
+        if (!drain->importer->launch_ns.count && !drain->importer->is_one_run)
+            row->correlation = row->kern_ns;
+        row->kern_ns = STORE_NULL;
+    }
+    rc = settle(drain, row, diag);
     if (rc < 0)
         return rc;
     event = (struct store_event){

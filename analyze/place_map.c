@@ -40,11 +40,15 @@ void place_key_add(struct place_key *key, const void *bytes, size_t length)
     add_word(key, word);
 }
 
+static size_t first_slot(const struct place_map *map, struct place_key key)
+{
+    return (size_t)mix(key.low ^ high_factor, key.high ^ low_factor) & (map->slot_count - 1);
+}
+
 /* The slot of a key, or the free one where it would be. */
 static struct place_map_slot *find_slot(const struct place_map *map, struct place_key key)
 {
-    size_t mask = map->slot_count - 1;
-    size_t i = (size_t)mix(key.low ^ high_factor, key.high ^ low_factor) & mask;
+    size_t mask = map->slot_count - 1, i = first_slot(map, key);
 
     while (map->slots[i].place != PLACE_NONE &&
            (map->slots[i].key.low != key.low || map->slots[i].key.high != key.high))
@@ -86,6 +90,27 @@ int place_map_set(struct place_map *map, struct place_key key, uint32_t place)
     map->count += slot->place == PLACE_NONE;
     *slot = (struct place_map_slot){key, place};
     return 0;
+}
+
+/* What comes behind moves up, so that no search ends at the gap. */
+void place_map_remove(struct place_map *map, struct place_key key)
+{
+    struct place_map_slot *slot = map->slot_count ? find_slot(map, key) : NULL;
+    size_t mask = map->slot_count - 1, gap, i;
+
+    if (!slot || slot->place == PLACE_NONE)
+        return;
+    gap = (size_t)(slot - map->slots);
+    for (i = (gap + 1) & mask; map->slots[i].place != PLACE_NONE; i = (i + 1) & mask) {
+        size_t wanted = first_slot(map, map->slots[i].key);
+
+        if (((i - wanted) & mask) >= ((i - gap) & mask)) {
+            map->slots[gap] = map->slots[i];
+            gap = i;
+        }
+    }
+    map->slots[gap].place = PLACE_NONE;
+    map->count--;
 }
 
 void place_map_deinit(struct place_map *map)

@@ -28,6 +28,9 @@ uint32_t place_map_find(const struct place_map *map, struct place_key key);
 /** A key that is there gets the new place. Returns 0 or -ENOMEM. */
 int place_map_set(struct place_map *map, struct place_key key, uint32_t place);
 
+/** A key that is not there is allowed. */
+void place_map_remove(struct place_map *map, struct place_key key);
+
 void place_map_deinit(struct place_map *map);
 
 /** Adds bytes to a digest, {0} at first. "ab" and then "c" is another key than "a" and "bc". Two

@@ -22,15 +22,17 @@ enum import_row_kind { ROW_MEMORY, ROW_COUNTER, ROW_FLOW, ROW_SPAN };
 struct import_row {
     int64_t end_ns; /* the order; INT64_MAX for a span that never ended; the time of points */
     int64_t start_ns;
-    int64_t kern_ns;     /* spans: after the start, or STORE_NULL; memory: the address */
+    int64_t kern_ns;     /* spans: after the start, or STORE_NULL; memory: the address;
+                            with is_external the number that ties it to others instead */
     int64_t correlation; /* memory: the place of the lane that it is of */
     union {
         int64_t bytes;
         double value; /* counters */
     };
-    uint32_t lane, op;    /* places; op IMPORT_NONE: none */
-    uint64_t kind : 2;    /* enum import_row_kind */
-    uint64_t number : 62; /* set by row_sorter_add(): the order in which they came */
+    uint32_t lane, op; /* places; op IMPORT_NONE: none */
+    uint64_t kind : 2; /* enum import_row_kind */
+    uint64_t is_external : 1;
+    uint64_t number : 61; /* set by row_sorter_add(): the order in which they came */
 };
 
 /* Rows that are sorted among themselves, in the file. */

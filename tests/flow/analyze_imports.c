@@ -11,7 +11,7 @@ struct trace {
 };
 
 /* session.source; spans and marks; kernels; memory events, and those inside of an op; runs;
- * distinct correlations of launches that have a device span; bytes copied; first start in ns. */
+ * distinct correlations of launches that have a device span; bytes copied and set; first start in ns. */
 static const char counts_sql[] =
     "SELECT (SELECT source FROM session) || ' ' || (SELECT count(*) FROM event)"
     " || ' ' || (SELECT count(*) FROM event JOIN op USING (op_id) WHERE type = 'kernel')"
@@ -26,19 +26,19 @@ static const char counts_sql[] =
 
 static const struct trace traces[] = {
     {"traces/kineto-gpu/a100_alexnet_train.json.gz",
-     "chrome 870 79 0 0 0 139 244403360 1695835542481129000"},
+     "chrome 870 79 0 0 0 139 244425120 1695835542481129000"},
     {"traces/kineto-gpu/a100_recsys_train_shapes.json.gz",
-     "chrome 67219 6080 0 0 5 6600 16890869512 1683564901540885000"},
+     "chrome 67219 6080 0 0 5 6600 16891202864 1683564901540885000"},
     {"traces/kineto-gpu/a100_resnet_nccl_rank.json.gz",
-     "chrome 26935 2700 0 0 3 3774 307323096 1716423322388068751"},
+     "chrome 26935 2700 0 0 3 3774 716464101 1716423322388068751"},
     {"traces/kineto-gpu/v100_resnet50_shapes_stack_memory_legacy.json.gz",
-     "chrome 44668 8772 12838 9544 6 9096 115607040 1623142623460016000"},
+     "chrome 44668 8772 12838 9544 6 9096 482082960 1623142623460016000"},
     {"traces/onnxruntime/light_resnet50_cpu_1thread_3runs.json",
      "onnxruntime 185 0 0 0 3 0 0 2000"},
     {"traces/onnxruntime/light_squeezenet_cpu_1thread_3runs.json",
      "onnxruntime 128 0 0 0 3 0 0 2000"},
     {"traces/nsys-sqlite/h100_2gpu_train_a.sqlite",
-     "nsys 32249 4010 0 0 0 5634 8046134544 1779782390288182771"},
+     "nsys 32249 4010 0 0 0 5634 8046135620 1779782390288182771"},
     {"traces/pytorch/cnn_inference_cpu.function_events.json",
      "pytorch events 433 0 174 174 0 0 0 171000"},
     {"traces/pytorch/cnn_inference_cpu.json", "chrome 433 0 0 0 0 0 0 171000"},

@@ -95,7 +95,7 @@ static void reads_what_kineto_writes_today(void **state)
     check_rows(store, "SELECT run, end_ns - start_ns FROM run", "1|50500");
     check_rows(store, "SELECT program, pid, source, note FROM session",
                "python|10|chrome|t.json: 13 events of a Chrome trace, recorded on GPU X; 1 ended "
-               "before they began: taken as 0");
+               "before they began: taken as 0; left out: cbid (1)");
     store_close(&store);
 }
 
@@ -127,7 +127,8 @@ static void reads_the_form_of_2021_unclosed(void **state)
                "cudaLaunchKernel|cuda_runtime|5/5|1|12000|9;k|kernel|1/stream 7|1|30000|9");
     check_rows(store, "SELECT device FROM lane WHERE kind = 'stream'", "cuda:1");
     check_rows(store, "SELECT note FROM session",
-               "t.json: 6 events of a Chrome trace; the file was never closed: its writer was "
+               "t.json: 6 events of a Chrome trace; left out: Device (1); the file was never "
+               "closed: its writer was "
                "probably killed");
     store_close(&store);
 }
@@ -158,12 +159,150 @@ static void reads_the_other_kinds_of_events(void **state)
                "SELECT o.name, o.type, e.start_ns, dur_ns FROM event e JOIN op o USING (op_id)"
                " ORDER BY e.start_ns",
                "outer|a|1500|2500;in\"ner|span|2000|1000;open|span|6000|-;half|span|7000|-;"
-               "point|mark|9000|0");
+               "point|mark|9000|0;async|span|9000|-");
     check_rows(store, "SELECT name, time_ns, value FROM counter JOIN op USING (op_id)",
                "load|8000|0.5;mem free|8000|1.0;mem used|8000|2.0");
     check_rows(store, "SELECT note FROM session",
                "t.json: 13 events of a Chrome trace; 2 without a usable time or id: left out; "
-               "1 ends without a beginning: left out; 1 of kinds not read here: left out");
+               "1 ends without a beginning: left out");
+    store_close(&store);
+}
+
+/* Two requests at once, one of them in two steps and with a point, an object, ids of a process. */
+static void gives_async_spans_lanes_of_their_own(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"b\",\"cat\":\"req\",\"id\":\"0x1\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1}"
+        ","
+        "{\"ph\":\"b\",\"cat\":\"req\",\"id\":\"0x2\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":2},"
+        "{\"ph\":\"b\",\"cat\":\"req\",\"id\":\"0x1\",\"name\":\"step\",\"pid\":1,\"tid\":2,\"ts\":"
+        "3},"
+        "{\"ph\":\"n\",\"cat\":\"req\",\"id\":\"0x1\",\"name\":\"hit\",\"pid\":1,\"tid\":2,\"ts\":"
+        "4},"
+        "{\"ph\":\"e\",\"cat\":\"req\",\"id\":\"0x1\",\"name\":\"step\",\"pid\":1,\"tid\":2,\"ts\":"
+        "5},"
+        "{\"ph\":\"e\",\"cat\":\"req\",\"id\":\"0x1\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":6},"
+        "{\"ph\":\"b\",\"cat\":\"req\",\"id\":\"0x3\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":7},"
+        "{\"ph\":\"e\",\"cat\":\"req\",\"id\":\"0x2\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":8},"
+        "{\"ph\":\"e\",\"cat\":\"req\",\"id\":\"0x3\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":9},"
+        "{\"ph\":\"e\",\"cat\":\"req\",\"id\":\"0x3\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":9},"
+        "{\"ph\":\"n\",\"cat\":\"req\",\"id\":\"0x3\",\"name\":\"late\",\"pid\":1,\"tid\":1,\"ts\":"
+        "10},"
+        "{\"ph\":\"S\",\"cat\":\"old\",\"id\":5,\"name\":\"s\",\"pid\":1,\"tid\":1,\"ts\":11},"
+        "{\"ph\":\"T\",\"cat\":\"old\",\"id\":5,\"name\":\"s\",\"pid\":1,\"tid\":1,\"ts\":12},"
+        "{\"ph\":\"F\",\"cat\":\"old\",\"id\":5,\"name\":\"s\",\"pid\":1,\"tid\":1,\"ts\":13},"
+        "{\"ph\":\"N\",\"id\":\"0x9\",\"name\":\"tensor\",\"pid\":1,\"tid\":1,\"ts\":14},"
+        "{\"ph\":\"O\",\"id\":\"0x9\",\"name\":\"tensor\",\"pid\":1,\"tid\":1,\"ts\":15},"
+        "{\"ph\":\"D\",\"id\":\"0x9\",\"name\":\"tensor\",\"pid\":1,\"tid\":1,\"ts\":16},"
+        "{\"ph\":\"b\",\"cat\":\"loc\",\"id2\":{\"local\":1},\"name\":\"p\",\"pid\":1,\"ts\":17},"
+        "{\"ph\":\"b\",\"cat\":\"loc\",\"id2\":{\"local\":1},\"name\":\"q\",\"pid\":2,\"ts\":18},"
+        "{\"ph\":\"e\",\"cat\":\"loc\",\"id2\":{\"local\":1},\"name\":\"p\",\"pid\":1,\"ts\":19}]";
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(text, false, &store, &diag));
+    check_rows(store,
+               "SELECT l.name, o.name, o.type, e.start_ns, dur_ns FROM event e"
+               " JOIN op o USING (op_id) JOIN lane l USING (lane_id)"
+               " ORDER BY e.start_ns, dur_ns DESC",
+               "async req|r|req|1000|5000;async req (2)|r|req|2000|6000;"
+               "async req|step|req|3000|2000;async req|hit|mark|4000|0;async req|r|req|7000|2000;"
+               "async req|late|mark|10000|0;async old|s|old|11000|2000;async old|s|mark|12000|0;"
+               "async object|tensor|object|14000|2000;async loc|p|loc|17000|2000;"
+               "async loc (2)|q|loc|18000|-");
+    check_rows(store, "SELECT note FROM session",
+               "t.json: 20 events of a Chrome trace; 1 ends without a beginning: left out; "
+               "left out: events of kind O (1)");
+    store_close(&store);
+}
+
+/* What the allocators hold becomes counters beside what they do. */
+static void keeps_totals_of_allocators(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":1,\"args\":{\"Device "
+        "Type\":0,"
+        "\"Device Id\":-1,\"Addr\":1,\"Bytes\":64,\"Total Allocated\":64,\"Total Reserved\":0}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":2,\"args\":{\"Device "
+        "Type\":1,"
+        "\"Device Id\":0,\"Addr\":2,\"Bytes\":128,\"Total Allocated\":512,\"Total "
+        "Reserved\":2097152}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":3,\"args\":{"
+        "\"place\":\"Place(gpu:0)\",\"addr\":\"2\",\"increase_bytes\":-128,"
+        "\"current_allocated\":384,\"peak_allocated\":512}}]";
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(text, false, &store, &diag));
+    check_rows(store,
+               "SELECT l.name, l.device, o.name, time_ns, value FROM counter"
+               " JOIN op o USING (op_id) JOIN lane l USING (lane_id) ORDER BY counter.rowid",
+               "1/2|-|Total Allocated|1000|64.0;1/2|-|Total Reserved|1000|0.0;"
+               "memory of cuda:0|cuda:0|Total Allocated|2000|512.0;"
+               "memory of cuda:0|cuda:0|Total Reserved|2000|2097152.0;"
+               "memory of cuda:0|cuda:0|Total Allocated|3000|384.0");
+    check_rows(store, "SELECT name, address, bytes FROM memory_event JOIN lane USING (lane_id)",
+               "1/2|1|64;memory of cuda:0|2|128;memory of cuda:0|2|-128");
+    check_rows(store, "SELECT note FROM session",
+               "t.json: 3 events of a Chrome trace; left out: peak_allocated (1)");
+    store_close(&store);
+}
+
+/* Where no launch was recorded, "External id" ties an op to its kernels; a launch is nearer. */
+static void ties_kernels_to_ops_without_launches(void **state)
+{
+    static const char op[] =
+        "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"o\",\"pid\":1,\"tid\":1,\"ts\":1,"
+        "\"dur\":9,\"args\":{\"External id\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":1,\"ts\":20,"
+        "\"dur\":1,\"args\":{\"External id\":7,\"correlation\":3}}";
+    static const char launch[] = ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"l\",\"pid\":1,"
+                                 "\"tid\":1,\"ts\":2,\"dur\":1,"
+                                 "\"args\":{\"External id\":7,\"correlation\":3}}";
+    char text[1000];
+    struct store *store;
+    struct diag diag = {0};
+
+    snprintf(text, sizeof(text), "%s]", op);
+    CHECK_OK(import(text, false, &store, &diag));
+    check_rows(
+        store,
+        "SELECT name, correlation, kern_ns FROM event JOIN op USING (op_id) ORDER BY start_ns",
+        "o|7|-;k|7|-");
+    store_close(&store);
+    snprintf(text, sizeof(text), "%s%s]", op, launch);
+    CHECK_OK(import(text, false, &store, &diag));
+    check_rows(
+        store,
+        "SELECT name, correlation, kern_ns FROM event JOIN op USING (op_id) ORDER BY start_ns",
+        "o|-|-;l|3|-;k|3|-");
+    store_close(&store);
+}
+
+/* Its names hold the time, its shapes stand by the names of the inputs. */
+static void reads_what_paddle_writes(void **state)
+{
+    static const char text[] =
+        "{\"schemaVersion\":\"1.0.1\",\"displayTimeUnit\":\"ms\",\"span_indx\":\"0\","
+        "\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"ProfileStep\",\"name\":\"ProfileStep#3[0.020 ms]\",\"pid\":1,"
+        "\"tid\":\"1(Python)\",\"ts\":1,\"dur\":20,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"matmul[9.500 us]\",\"pid\":1,"
+        "\"tid\":\"1(C++)\",\"ts\":2,\"dur\":9.5,\"args\":{\"input_shapes\":{\"X\":[[2,3]],"
+        "\"Y\":[[3,4],[4]]},\"input_dtypes\":{\"X\":[\"float32\"],\"Y\":[\"float16\",\"float32\"]}}"
+        "},"
+        "{\"ph\":\"X\",\"cat\":\"OperatorInner\",\"name\":\"matmul infer_shape[1.000 us]\","
+        "\"pid\":1,\"tid\":\"1(C++)\",\"ts\":3,\"dur\":1,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"CudaRuntime\",\"name\":\"list[3]\",\"pid\":1,"
+        "\"tid\":\"1(C++)\",\"ts\":5,\"dur\":1,\"args\":{\"correlation\":1}}]}";
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(text, false, &store, &diag));
+    check_rows(store, "SELECT name, type, input_shapes, input_dtypes FROM op",
+               "ProfileStep*|label|-|-;matmul|cpu_op|[[2, 3], [3, 4], [4]]|[\"f32\", \"f16\", "
+               "\"f32\"];matmul infer_shape|phase|-|-;list[3]|cuda_runtime|-|-");
+    check_rows(store, "SELECT run, start_ns, end_ns FROM run", "1|1000|21000");
     store_close(&store);
 }
 
@@ -215,6 +354,10 @@ int main(void)
         cmocka_unit_test(reads_what_kineto_writes_today),
         cmocka_unit_test(reads_the_form_of_2021_unclosed),
         cmocka_unit_test(reads_the_other_kinds_of_events),
+        cmocka_unit_test(gives_async_spans_lanes_of_their_own),
+        cmocka_unit_test(keeps_totals_of_allocators),
+        cmocka_unit_test(ties_kernels_to_ops_without_launches),
+        cmocka_unit_test(reads_what_paddle_writes),
         cmocka_unit_test(says_where_damage_is),
         cmocka_unit_test(keeps_what_was_read_before_the_damage),
     };
