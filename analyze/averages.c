@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "analyze/averages_private.h"
-#include "analyze/place_map.h"
-#include "analyze/query_private.h"
+#include "analyze/groups.h"
 
 static const char memory_name[] = "[memory]"; /* as PyTorch calls what no op asked for */
 
@@ -46,11 +45,6 @@ static char *nearest_frames(const char *params, int64_t frame_count)
     return text;
 }
 
-static void add_text(struct place_key *key, const char *text)
-{
-    place_key_add(key, text ? text : "", text ? strlen(text) + 1 : 0);
-}
-
 static struct average_line make_line(struct grouping *grouping, const struct op_row *op,
                                      enum op_side side)
 {
@@ -84,9 +78,9 @@ static int find_line(struct grouping *grouping, uint32_t op, enum op_side side, 
     if (*known == PLACE_NONE) {
         line = make_line(grouping, &grouping->rows->spans->ops.items[op], side);
         key.low = (uint64_t)side << 1 | line.is_label;
-        add_text(&key, line.name);
-        add_text(&key, line.input_shapes);
-        add_text(&key, line.stack);
+        groups_add_text(&key, line.name);
+        groups_add_text(&key, line.input_shapes);
+        groups_add_text(&key, line.stack);
         *known = place_map_find(&grouping->lines, key);
         if (*known == PLACE_NONE) {
             *known = (uint32_t)averages->lines.count;

@@ -5,68 +5,37 @@
 #include <string.h>
 
 #include "analyze/averages_private.h"
-
-static int64_t end_of(const struct span *span)
-{
-    return span->start_ns + span->dur_ns;
-}
-
-static bool is_type(const struct spans_answer *spans, const struct span *span, const char *type)
-{
-    return strcmp(spans->ops.items[span->op].type, type) == 0;
-}
-
-/* A call that only passes on what an op around it asked for: cuda_runtime, cuda_driver, ... */
-static bool is_runtime_call(const struct spans_answer *spans, const struct span *span)
-{
-    const char *type = spans->ops.items[span->op].type, *end = strrchr(type, '_');
-
-    return end && strcmp(type, "os_runtime") != 0 &&
-           (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
-}
+#include "analyze/lane_use.h"
 
 /* --- Rows. --- */
 
-/* Marks the lanes on which an op ran; all of them when none did anywhere. */
-static bool *find_lanes(const struct spans_answer *spans)
-{
-    size_t lanes = spans->lanes.count, used = 0;
-    bool *has_op = calloc(lanes ? lanes : 1, sizeof(*has_op));
-
-    for (size_t i = 0; i < spans->spans.count && has_op; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        used += spans->op_kinds[span->op] == SPAN_OP;
-        has_op[span->lane] |= spans->op_kinds[span->op] == SPAN_OP;
-    }
-    if (has_op && !used)
-        memset(has_op, true, lanes);
-    return has_op;
-}
-
-static bool is_row(const struct spans_answer *spans, const struct span *span, const bool *has_op)
+static bool is_row(const struct spans_answer *spans, const struct span *span,
+                   const struct lane_use *uses, bool labels_only)
 {
     enum span_kind kind = (enum span_kind)spans->op_kinds[span->op];
 
     if (kind == SPAN_LABEL)
-        return has_op[span->lane];
-    return kind == SPAN_OP && !is_type(spans, span, "python_function");
+        return labels_only || uses[span->lane].has_op;
+    return kind == SPAN_OP && strcmp(span_op(spans, span)->type, "python_function") != 0;
 }
 
 static int find_rows(struct average_rows *rows)
 {
     const struct spans_answer *spans = rows->spans;
-    bool *has_op = find_lanes(spans);
+    struct lane_use *uses;
+    bool labels_only = true;
 
-    if (!has_op)
+    if (lane_use_make(spans, &uses) < 0)
         return -ENOMEM;
+    for (size_t i = 0; i < spans->lanes.count; i++)
+        labels_only &= !uses[i].has_op;
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        rows->row[i] = is_row(spans, span, has_op) ? (uint32_t)i : SPAN_NONE;
+        rows->row[i] = is_row(spans, span, uses, labels_only) ? (uint32_t)i : SPAN_NONE;
         rows->has_device |= span_is_device(spans, span) && rows->row[i] != SPAN_NONE;
     }
-    free(has_op);
+    free(uses);
     return 0;
 }
 
@@ -80,7 +49,7 @@ static uint32_t find_parent(const struct average_rows *rows, size_t place)
     uint32_t parent = items[place].parent;
 
     while (parent != SPAN_NONE &&
-           (rows->row[parent] == SPAN_NONE || end_of(&items[parent]) <= items[place].start_ns))
+           (rows->row[parent] == SPAN_NONE || span_end_ns(&items[parent]) <= items[place].start_ns))
         parent = items[parent].parent;
     return parent;
 }
@@ -142,7 +111,7 @@ static uint32_t find_owner(const struct average_rows *rows, uint32_t launch)
     for (uint32_t i = launch; i != SPAN_NONE; i = items[i].parent) {
         if (rows->row[i] == SPAN_NONE)
             continue;
-        if (!is_runtime_call(spans, &items[i]))
+        if (!span_is_runtime_call(spans, &items[i]))
             return rows->row[i];
         first = first == SPAN_NONE ? rows->row[i] : first;
     }

@@ -22,6 +22,27 @@ struct line_column {
     struct out_value (*value)(const void *line, const void *context);
 };
 
+/* For tables of columns: one line with its unit (out.h). */
+#define LINE_COMPACT(column_name, column_title)                                                    \
+    {                                                                                              \
+        .name = column_name, .title = column_title, .compact = true                                \
+    }
+#define LINE_TEXT(column_name, column_title, columns)                                              \
+    {                                                                                              \
+        .name = column_name, .title = column_title, .compact = true, .wrap = columns               \
+    }
+
+/* A value function of lines that are `line_type`: `value` speaks of `line` and `context`. */
+#define LINE_CELL(function, line_type, cell)                                                       \
+    static struct out_value function(const void *item, const void *context)                        \
+    {                                                                                              \
+        const line_type *line = item;                                                              \
+                                                                                                   \
+        (void)line;                                                                                \
+        (void)context;                                                                             \
+        return cell;                                                                               \
+    }
+
 struct lines {
     const struct line_column *columns;
     size_t column_count;

@@ -27,6 +27,9 @@ struct query_texts {
 };
 void query_texts_deinit(struct query_texts *texts);
 
+/** Keep a copy of any text; NULL, and texts->failed, without memory. */
+const char *query_keep(struct query_texts *texts, const char *text);
+
 /* --- Sessions: query_sessions.c --- */
 
 struct session_row {

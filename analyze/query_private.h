@@ -21,9 +21,6 @@ int64_t query_int(sqlite3_stmt *statement, int column);
 /** A column as a text that `texts` keeps; NULL for NULL. */
 const char *query_text(struct query_texts *texts, sqlite3_stmt *statement, int column);
 
-/** Keep a copy of any text. */
-const char *query_keep(struct query_texts *texts, const char *text);
-
 /* query_reading.c */
 
 /* What a question about events reads first, and what its scan needs. Fill the fields marked

@@ -100,6 +100,13 @@ void report_selection_deinit(struct report_selection *selection);
 int report_query_spans(const struct report *report, struct report_selection *selection,
                        struct spans_answer *out, struct diag *diag);
 
+/** For reports on single spans, whose values are totals: select, query, `emit`, footer. `emit`
+ *  returns 0, REPORT_NOTHING or a negative errno, as run() does. */
+int report_on_spans(const struct report *report,
+                    int (*emit)(const struct report *report, const struct spans_answer *spans,
+                                struct diag *diag),
+                    struct diag *diag);
+
 /** --order-by and --top, or what the report does without them. */
 const char *report_order_by(const struct report *report);
 int64_t report_top(const struct report *report);

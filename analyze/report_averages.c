@@ -16,60 +16,90 @@ static double share_of(double ns, double total_ns)
     return total_ns > 0 ? ns / total_ns : NAN;
 }
 
-#define LINE ((const struct average_line *)line)
-#define ALL  ((const struct averages *)context)
-#define CELL(name, value)                                                                          \
-    static struct out_value name(const void *line, const void *context)                            \
-    {                                                                                              \
-        (void)context;                                                                             \
-        return value;                                                                              \
-    }
+#define ALL               ((const struct averages *)context)
+#define CELL(name, value) LINE_CELL(name, struct average_line, value)
 
-CELL(name_of, out_text(LINE->name))
-CELL(self_cpu_share, out_number(OUT_SHARE, share_of(LINE->self_cpu_ns, ALL->self_cpu_ns)))
-CELL(self_cpu, out_number(OUT_NS, LINE->self_cpu_ns))
-CELL(cpu_share, out_number(OUT_SHARE, share_of(LINE->cpu_ns, ALL->self_cpu_ns)))
-CELL(cpu, out_number(OUT_NS, LINE->cpu_ns))
-CELL(cpu_mean, out_number(OUT_NS, LINE->cpu_ns / (double)LINE->calls))
-CELL(self_device, out_number(OUT_NS, LINE->self_device_ns))
-CELL(self_device_share, out_number(OUT_SHARE, share_of(LINE->self_device_ns, ALL->self_device_ns)))
-CELL(device, out_number(OUT_NS, LINE->device_ns))
-CELL(device_mean, out_number(OUT_NS, LINE->device_ns / (double)LINE->calls))
-CELL(cpu_memory, out_number(OUT_BYTES, LINE->cpu_bytes))
-CELL(self_cpu_memory, out_number(OUT_BYTES, LINE->self_cpu_bytes))
-CELL(device_memory, out_number(OUT_BYTES, LINE->device_bytes))
-CELL(self_device_memory, out_number(OUT_BYTES, LINE->self_device_bytes))
-CELL(calls, out_integer(OUT_INT, (int64_t)LINE->calls))
-CELL(shapes, out_shapes(LINE->input_shapes, NULL))
-CELL(source, out_list(LINE->stack))
-CELL(flop, out_number(OUT_FLOP, LINE->computation_flop))
-CELL(side, out_text(LINE->side == OP_DEVICE ? "device" : "host"))
-CELL(is_label, out_integer(OUT_BOOL, LINE->is_label))
+CELL(name_of, out_text(line->name))
+CELL(self_cpu_share, out_number(OUT_SHARE, share_of(line->self_cpu_ns, ALL->self_cpu_ns)))
+CELL(self_cpu, out_number(OUT_NS, line->self_cpu_ns))
+CELL(cpu_share, out_number(OUT_SHARE, share_of(line->cpu_ns, ALL->self_cpu_ns)))
+CELL(cpu, out_number(OUT_NS, line->cpu_ns))
+CELL(cpu_mean, out_number(OUT_NS, line->cpu_ns / (double)line->calls))
+CELL(self_device, out_number(OUT_NS, line->self_device_ns))
+CELL(self_device_share, out_number(OUT_SHARE, share_of(line->self_device_ns, ALL->self_device_ns)))
+CELL(device, out_number(OUT_NS, line->device_ns))
+CELL(device_mean, out_number(OUT_NS, line->device_ns / (double)line->calls))
+CELL(cpu_memory, out_number(OUT_BYTES, line->cpu_bytes))
+CELL(self_cpu_memory, out_number(OUT_BYTES, line->self_cpu_bytes))
+CELL(device_memory, out_number(OUT_BYTES, line->device_bytes))
+CELL(self_device_memory, out_number(OUT_BYTES, line->self_device_bytes))
+CELL(calls, out_integer(OUT_INT, (int64_t)line->calls))
+CELL(shapes, out_shapes(line->input_shapes, NULL))
+CELL(source, out_list(line->stack))
+CELL(flop, out_number(OUT_FLOP, line->computation_flop))
+CELL(side, out_text(line->side == OP_DEVICE ? "device" : "host"))
+CELL(is_label, out_integer(OUT_BOOL, line->is_label))
 
-/* clang-format off */
 static const struct line_column columns[] = {
-    {{.name = "name", .title = "Name", .wrap = 55, .compact = true}, {NULL}, "name", name_of},
-    {{.name = "self_cpu_share", .title = "Self CPU %", .compact = true}, {NULL}, "of the sum of self_cpu_ns of all rows", self_cpu_share},
-    {{.name = "self_cpu_ns", .title = "Self CPU", .compact = true}, {"self_cpu_time_total"}, "host time without that of children; negative where these overlap", self_cpu},
-    {{.name = "cpu_share", .title = "CPU total %", .compact = true}, {NULL}, "cpu_ns, of the sum of self_cpu_ns too", cpu_share},
-    {{.name = "cpu_ns", .title = "CPU total", .compact = true}, {"cpu_time_total"}, "host time", cpu},
-    {{.name = "cpu_mean_ns", .title = "CPU time avg", .compact = true}, {"cpu_time"}, "host time of a call", cpu_mean},
-    {{.name = "self_device_ns", .title = "Self device", .compact = true}, {"self_device_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"}, "durations of what it launched itself, or of a kernel", self_device},
-    {{.name = "self_device_share", .title = "Self device %", .compact = true}, {NULL}, "of the sum over what ran on devices", self_device_share},
-    {{.name = "device_ns", .title = "Device total", .compact = true}, {"device_time_total", "cuda_time_total", "xpu_time_total", "privateuse1_time_total"}, "the same with what its children launched", device},
-    {{.name = "device_mean_ns", .title = "Device time avg", .compact = true}, {"device_time", "cuda_time", "xpu_time", "privateuse1_time"}, "device_ns of a call", device_mean},
-    {{.name = "cpu_memory_bytes", .title = "CPU Mem", .compact = true}, {"cpu_memory_usage"}, "host memory taken less given back", cpu_memory},
-    {{.name = "self_cpu_memory_bytes", .title = "Self CPU Mem", .compact = true}, {"self_cpu_memory_usage"}, "the same without that of children", self_cpu_memory},
-    {{.name = "device_memory_bytes", .title = "Device Mem", .compact = true}, {"device_memory_usage", "cuda_memory_usage", "xpu_memory_usage", "privateuse1_memory_usage"}, "device memory taken less given back", device_memory},
-    {{.name = "self_device_memory_bytes", .title = "Self device Mem", .compact = true}, {"self_device_memory_usage", "self_cuda_memory_usage", "self_xpu_memory_usage", "self_privateuse1_memory_usage"}, "the same without that of children", self_device_memory},
-    {{.name = "calls", .title = "# of Calls", .compact = true}, {"count"}, "calls", calls},
-    {{.name = "input_shapes", .title = "Input Shapes", .wrap = 80, .compact = true}, {NULL}, "with --group-by shape", shapes},
-    {{.name = "source", .title = "Source Location", .compact = true}, {"stack"}, "the nearest frames, with --group-by stack:N", source},
-    {{.name = "computation_flop", .title = "Total FLOPs", .compact = true}, {"flops"}, "operations of all calls", flop},
+    {LINE_TEXT("name", "Name", 55), {NULL}, "name", name_of},
+    {LINE_COMPACT("self_cpu_share", "Self CPU %"),
+     {NULL},
+     "of the sum of self_cpu_ns of all rows",
+     self_cpu_share},
+    {LINE_COMPACT("self_cpu_ns", "Self CPU"),
+     {"self_cpu_time_total"},
+     "host time without that of children; negative where these overlap",
+     self_cpu},
+    {LINE_COMPACT("cpu_share", "CPU total %"),
+     {NULL},
+     "cpu_ns, of the sum of self_cpu_ns too",
+     cpu_share},
+    {LINE_COMPACT("cpu_ns", "CPU total"), {"cpu_time_total"}, "host time", cpu},
+    {LINE_COMPACT("cpu_mean_ns", "CPU time avg"), {"cpu_time"}, "host time of a call", cpu_mean},
+    {LINE_COMPACT("self_device_ns", "Self device"),
+     {"self_device_time_total", "self_cuda_time_total", "self_xpu_time_total",
+      "self_privateuse1_time_total"},
+     "durations of what it launched itself, or of a kernel",
+     self_device},
+    {LINE_COMPACT("self_device_share", "Self device %"),
+     {NULL},
+     "of the sum over what ran on devices",
+     self_device_share},
+    {LINE_COMPACT("device_ns", "Device total"),
+     {"device_time_total", "cuda_time_total", "xpu_time_total", "privateuse1_time_total"},
+     "the same with what its children launched",
+     device},
+    {LINE_COMPACT("device_mean_ns", "Device time avg"),
+     {"device_time", "cuda_time", "xpu_time", "privateuse1_time"},
+     "device_ns of a call",
+     device_mean},
+    {LINE_COMPACT("cpu_memory_bytes", "CPU Mem"),
+     {"cpu_memory_usage"},
+     "host memory taken less given back",
+     cpu_memory},
+    {LINE_COMPACT("self_cpu_memory_bytes", "Self CPU Mem"),
+     {"self_cpu_memory_usage"},
+     "the same without that of children",
+     self_cpu_memory},
+    {LINE_COMPACT("device_memory_bytes", "Device Mem"),
+     {"device_memory_usage", "cuda_memory_usage", "xpu_memory_usage", "privateuse1_memory_usage"},
+     "device memory taken less given back",
+     device_memory},
+    {LINE_COMPACT("self_device_memory_bytes", "Self device Mem"),
+     {"self_device_memory_usage", "self_cuda_memory_usage", "self_xpu_memory_usage",
+      "self_privateuse1_memory_usage"},
+     "the same without that of children",
+     self_device_memory},
+    {LINE_COMPACT("calls", "# of Calls"), {"count"}, "calls", calls},
+    {LINE_TEXT("input_shapes", "Input Shapes", 80), {NULL}, "with --group-by shape", shapes},
+    {LINE_COMPACT("source", "Source Location"),
+     {"stack"},
+     "the nearest frames, with --group-by stack:N",
+     source},
+    {LINE_COMPACT("computation_flop", "Total FLOPs"), {"flops"}, "operations of all calls", flop},
     {{.name = "side", .data_only = true}, {NULL}, "host or device", side},
     {{.name = "is_label", .data_only = true}, {NULL}, "whether a person named it", is_label},
 };
-/* clang-format on */
 
 enum { COLUMN_COUNT = sizeof(columns) / sizeof(columns[0]) };
 
@@ -204,9 +234,11 @@ static int run(const struct report *report, struct diag *diag)
     return rc;
 }
 
-static double time_ns(const void *line)
+static double time_ns(const void *item)
 {
-    return isnan(LINE->cpu_ns) ? LINE->device_ns : LINE->cpu_ns;
+    const struct average_line *line = item;
+
+    return isnan(line->cpu_ns) ? line->device_ns : line->cpu_ns;
 }
 
 static const char *const takes[] = {"group-by", "sort-by", "row-limit", NULL};

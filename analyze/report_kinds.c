@@ -9,19 +9,33 @@
 /* One on a line each: several people add to them. */
 /* clang-format off */
 extern const struct report_kind report_averages;
+extern const struct report_kind report_copies;
+extern const struct report_kind report_device;
+extern const struct report_kind report_idle;
+extern const struct report_kind report_kernels;
+extern const struct report_kind report_launch;
 extern const struct report_kind report_ops;
 extern const struct report_kind report_runs;
 extern const struct report_kind report_sessions;
 extern const struct report_kind report_sql;
 extern const struct report_kind report_summary;
+extern const struct report_kind report_threads;
+extern const struct report_kind report_types;
 
 const struct report_kind *const report_kinds[] = {
     &report_ops, /* the default */
     &report_averages,
+    &report_copies,
+    &report_device,
+    &report_idle,
+    &report_kernels,
+    &report_launch,
     &report_runs,
     &report_sessions,
     &report_sql,
     &report_summary,
+    &report_threads,
+    &report_types,
     NULL,
 };
 /* clang-format on */

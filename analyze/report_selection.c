@@ -93,6 +93,27 @@ int report_query_spans(const struct report *report, struct report_selection *sel
     return rc ? rc : explain_no_span(out, diag);
 }
 
+int report_on_spans(const struct report *report,
+                    int (*emit)(const struct report *report, const struct spans_answer *spans,
+                                struct diag *diag),
+                    struct diag *diag)
+{
+    struct report_selection selection;
+    struct spans_answer spans = {0};
+    int rc = report_select(report, &selection, diag);
+
+    selection.question.totals = true;
+    if (rc == 0)
+        rc = report_query_spans(report, &selection, &spans, diag);
+    if (rc == 0)
+        rc = emit(report, &spans, diag);
+    if (rc == 0)
+        report_footer(report, &spans.basis);
+    spans_answer_deinit(&spans);
+    report_selection_deinit(&selection);
+    return rc;
+}
+
 const char *report_order_by(const struct report *report)
 {
     const struct analyze_options *options = report->options;

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding gaps and judging them. */
+#include "analyze/idle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const idle_cause_names[] = {
+    [IDLE_HOST_WAITED] = "host waited",     [IDLE_HOST_BUSY] = "host busy",
+    [IDLE_NOT_LAUNCHED] = "nothing queued", [IDLE_COPY] = "copy",
+    [IDLE_OTHER_LANE] = "other stream",     [IDLE_QUEUE] = "launched, not started",
+    [IDLE_UNKNOWN] = "not known",           [IDLE_UNRECORDED] = "nothing recorded",
+};
+
+/* --- What the host was in. --- */
+
+/* The innermost operator of a lane that is open at a time, or SPAN_NONE. */
+static uint32_t find_open(const struct spans_answer *spans, uint32_t lane, int64_t time_ns)
+{
+    const struct span *items = spans->spans.items;
+    const struct span_range *range = &spans->ranges[lane];
+    size_t low = range->first, high = range->first + range->count;
+    uint32_t place;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (items[middle].start_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == range->first)
+        return SPAN_NONE;
+    place = (uint32_t)(low - 1);
+    while (place != SPAN_NONE &&
+           (span_end_ns(&items[place]) <= time_ns || !span_is_op(spans, &items[place])))
+        place = items[place].parent;
+    return place;
+}
+
+/* cudaDeviceSynchronize, cuStreamSynchronize, cudaEventSynchronize, ... */
+static bool waits_for_device(const struct spans_answer *spans, uint32_t place)
+{
+    const struct span *items = spans->spans.items;
+
+    for (; place != SPAN_NONE; place = items[place].parent) {
+        if (strstr(span_op(spans, &items[place])->name, "Synchronize"))
+            return true;
+    }
+    return false;
+}
+
+static void judge_host(const struct spans_answer *spans, const struct span *launch,
+                       struct idle_gap *gap)
+{
+    int64_t middle_ns = gap->start_ns + (launch->start_ns - gap->start_ns) / 2;
+
+    gap->host = find_open(spans, launch->lane, middle_ns);
+    if (gap->host == SPAN_NONE)
+        gap->cause = IDLE_NOT_LAUNCHED;
+    else
+        gap->cause = waits_for_device(spans, gap->host) ? IDLE_HOST_WAITED : IDLE_HOST_BUSY;
+}
+
+/* --- What else the device was doing. --- */
+
+/* Time of a gap in which other lanes of the device ran copies or anything else; overlaps of several
+ * count more than once, as half of the gap is enough. */
+static void measure_others(const struct spans_answer *spans, const struct idle_gap *gap,
+                           int64_t *out_copy_ns, int64_t *out_other_ns)
+{
+    const struct lane_row *own = &spans->lanes.items[gap->lane];
+
+    *out_copy_ns = *out_other_ns = 0;
+    for (size_t lane = 0; lane < spans->lanes.count; lane++) {
+        const struct lane_row *row = &spans->lanes.items[lane];
+        const struct span_range *range = &spans->ranges[lane];
+        size_t low = range->first, high = range->first + range->count;
+
+        if (lane == gap->lane || row->session_id != own->session_id || row->side != OP_DEVICE ||
+            !row->device || !own->device || strcmp(row->device, own->device) != 0)
+            continue;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+
+            if (spans->spans.items[middle].start_ns < gap->end_ns)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        /* Backwards from the last that started before the gap's end; what ended before it began
+         * has nothing but earlier ones before, on a lane where one follows the other. */
+        for (; low > range->first; low--) {
+            const struct span *span = &spans->spans.items[low - 1];
+            int64_t from_ns = span->start_ns > gap->start_ns ? span->start_ns : gap->start_ns;
+            int64_t until_ns = span_end_ns(span) < gap->end_ns ? span_end_ns(span) : gap->end_ns;
+
+            if (!span_is_op(spans, span))
+                continue;
+            if (until_ns <= gap->start_ns)
+                break;
+            if (span_work(spans, span) == WORK_COPY)
+                *out_copy_ns += until_ns - from_ns;
+            else
+                *out_other_ns += until_ns - from_ns;
+        }
+    }
+}
+
+static void judge_device(const struct spans_answer *spans, struct idle_gap *gap)
+{
+    int64_t copy_ns, other_ns, half_ns = (gap->end_ns - gap->start_ns) / 2;
+
+    measure_others(spans, gap, &copy_ns, &other_ns);
+    gap->cause = copy_ns > half_ns ? IDLE_COPY : other_ns > half_ns ? IDLE_OTHER_LANE : IDLE_QUEUE;
+}
+
+static void judge(const struct spans_answer *spans, struct idle_gap *gap)
+{
+    const struct span *after = &spans->spans.items[gap->after], *launch;
+
+    gap->host = SPAN_NONE;
+    if (!span_is_device(spans, after)) {
+        gap->cause = IDLE_UNRECORDED;
+    } else if (after->launch == SPAN_NONE || spans->basis.is_flat) {
+        gap->cause = IDLE_UNKNOWN;
+    } else {
+        launch = &spans->spans.items[after->launch];
+        if (launch->start_ns > gap->start_ns)
+            judge_host(spans, launch, gap);
+        else
+            judge_device(spans, gap);
+    }
+}
+
+/* --- Finding them. --- */
+
+static bool is_lane_shown(const struct spans_answer *spans, const struct span_range *range)
+{
+    for (size_t i = range->first; i < range->first + range->count; i++) {
+        if (spans->spans.items[i].is_shown && span_is_op(spans, &spans->spans.items[i]))
+            return true;
+    }
+    return false;
+}
+
+static int find_of_lane(const struct spans_answer *spans, uint32_t lane, struct idle_gap_array *out)
+{
+    const struct span_range *range = &spans->ranges[lane];
+    uint32_t last = SPAN_NONE; /* the span that ends last so far */
+    int rc = 0;
+
+    for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        int64_t last_end_ns = last == SPAN_NONE ? 0 : span_end_ns(&spans->spans.items[last]);
+
+        if (!span_is_op(spans, span))
+            continue;
+        if (last != SPAN_NONE && span->start_ns > last_end_ns) {
+            struct idle_gap gap = {.start_ns = last_end_ns,
+                                   .end_ns = span->start_ns,
+                                   .lane = lane,
+                                   .before = last,
+                                   .after = (uint32_t)i};
+
+            judge(spans, &gap);
+            rc = array_push(out, gap);
+        }
+        if (last == SPAN_NONE || span_end_ns(span) >= last_end_ns)
+            last = (uint32_t)i;
+    }
+    return rc;
+}
+
+int idle_find(const struct spans_answer *spans, struct idle_gap_array *out)
+{
+    int rc = 0;
+
+    for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
+        if (is_lane_shown(spans, &spans->ranges[lane]))
+            rc = find_of_lane(spans, lane, out);
+    }
+    return rc;
+}

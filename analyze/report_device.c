@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How well devices were used: busy time, computation against transfers, streams at once. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/device_use.h"
+#include "analyze/report.h"
+
+#define CELL(name, value) LINE_CELL(name, struct device_use, value)
+
+CELL(device_of, out_text(line->device))
+CELL(stream_of, out_text(line->lane ? line->lane->name : "all"))
+CELL(spans_of, out_integer(OUT_INT, (int64_t)line->span_count))
+CELL(busy_of, out_number(OUT_NS, (double)line->busy_ns))
+CELL(idle_of, out_number(OUT_NS, (double)(line->wall_ns - line->busy_ns)))
+CELL(wall_of, out_number(OUT_NS, (double)line->wall_ns))
+CELL(active_of, out_number(OUT_NS, (double)line->active_ns))
+CELL(compute_of, out_number(OUT_NS, (double)line->compute_ns))
+CELL(transfer_of, out_number(OUT_NS, (double)line->transfer_ns))
+CELL(overlap_of, out_number(OUT_NS, (double)line->overlap_ns))
+CELL(most_of, out_integer(OUT_INT, (int64_t)line->most_at_once))
+CELL(session_of, out_integer(OUT_INT, line->session_id))
+
+static double share_of(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : NAN;
+}
+
+CELL(share_of_wall, out_number(OUT_SHARE, share_of(line->busy_ns, line->wall_ns)))
+CELL(share_of_active, out_number(OUT_SHARE, share_of(line->busy_ns, line->active_ns)))
+CELL(hidden, out_number(OUT_SHARE, share_of(line->overlap_ns, line->transfer_ns)))
+CELL(at_once, out_number(OUT_REAL, share_of(line->sum_ns, line->busy_ns)))
+
+static struct out_value rounded_at_once(const void *item, const void *context)
+{
+    struct out_value value = at_once(item, context);
+
+    value.real = round(value.real * 1000) / 1000;
+    return value;
+}
+
+static const struct line_column columns[] = {
+    {LINE_COMPACT("device", "Device"), {NULL}, "where", device_of},
+    {LINE_TEXT("stream", "Stream", 30), {"lane", "name"}, "one of its streams, or all", stream_of},
+    {LINE_COMPACT("busy_ns", "Busy"),
+     {"time"},
+     "time with something running, overlaps once",
+     busy_of},
+    {LINE_COMPACT("share", "Of wall"), {"utilization"}, "busy_ns, of wall_ns", share_of_wall},
+    {LINE_COMPACT("active_share", "Of active"), {NULL}, "busy_ns, of active_ns", share_of_active},
+    {LINE_COMPACT("idle_ns", "Idle"), {NULL}, "wall_ns without busy_ns", idle_of},
+    {LINE_COMPACT("compute_ns", "Compute"), {NULL}, "time with a kernel running", compute_of},
+    {LINE_COMPACT("transfer_ns", "Transfer"),
+     {NULL},
+     "time with a copy, a fill or a collective",
+     transfer_of},
+    {LINE_COMPACT("overlap_ns", "Both"), {NULL}, "time with both", overlap_of},
+    {LINE_COMPACT("hidden_share", "Hidden"), {NULL}, "overlap_ns, of transfer_ns", hidden},
+    {LINE_COMPACT("concurrency", "At once"),
+     {NULL},
+     "sum of durations, of busy_ns",
+     rounded_at_once},
+    {LINE_COMPACT("most_at_once", "Most"), {NULL}, "the most that ran at once", most_of},
+    {LINE_COMPACT("span_count", "Spans"), {"spans", "count"}, "executions", spans_of},
+    {{.name = "wall_ns", .data_only = true},
+     {NULL},
+     "from the first operator of its session, on any lane, to the end of the last",
+     wall_of},
+    {{.name = "active_ns", .data_only = true},
+     {NULL},
+     "from the first to the last on that device or stream",
+     active_of},
+    {{.name = "session_id", .data_only = true}, {NULL}, "its session", session_of},
+};
+
+static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+{
+    static const struct out_section section = {.name = "devices"};
+    struct device_use_array uses = {0};
+    int rc = device_use_make(spans, &uses);
+
+    if (rc < 0) {
+        diag_set(diag, rc, "no memory for the table");
+    } else if (!uses.count) {
+        diag_set(diag, 0, "nothing that ran on a device is in what is asked for");
+        rc = REPORT_NOTHING;
+    } else {
+        rc = report_emit_lines(report, &section, uses.items, uses.count, sizeof(*uses.items), NULL,
+                               diag);
+    }
+    if (rc == 0)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "Wall is from the first operator of the session, on any lane, to the end of the "
+                 "last; active from the first to the last on that device or stream. Transfers are "
+                 "copies, fills and collectives; hidden is how much of them ran beside kernels.");
+    array_deinit(&uses);
+    return rc;
+}
+
+static int run(const struct report *report, struct diag *diag)
+{
+    return report_on_spans(report, emit, diag);
+}
+
+static double time_ns(const void *item)
+{
+    return (double)((const struct device_use *)item)->busy_ns;
+}
+
+const struct report_kind report_device = {
+    .name = "device",
+    .about = "How well devices and their streams were used: busy, idle, computation beside "
+             "transfers, streams at once.",
+    .run = run,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .order_by = "busy_ns",
+    .time_ns = time_ns,
+};
