@@ -13,6 +13,7 @@
 #include "runtime/eval.h"
 #include "runtime/program.h"
 #include "runtime/session.h"
+#include "runtime/steps.h"
 
 #define DEFAULT_RTOL       1e-3
 #define DEFAULT_ATOL_SHARE 1e-5
@@ -37,17 +38,6 @@ static void free_views(struct tensor_view *views, uint32_t count)
     free(views);
 }
 
-static int copy_operand(const struct exec *exec, const struct exec_operand *operand,
-                        struct tensor_view *out_view)
-{
-    *out_view = (struct tensor_view){operand->value->dtype, operand->value->shape,
-                                     graph_alloc_data(operand->bytes)};
-    if (out_view->data == NULL)
-        return -ENOMEM;
-    exec_read(exec, operand, out_view->data);
-    return 0;
-}
-
 static int take_copies(const struct exec *exec, uint32_t index, struct copies *copies)
 {
     const struct exec_step *step = exec_step(exec, index);
@@ -64,7 +54,7 @@ static int take_copies(const struct exec *exec, uint32_t index, struct copies *c
         return -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < step->input_count; i++) {
         if (exec_step_input(exec, index, i, &operand))
-            rc = copy_operand(exec, &operand, &copies->inputs[i]);
+            rc = steps_copy(exec, &operand, &copies->inputs[i]);
     }
     for (uint32_t i = 0; rc == 0 && i < step->output_count; i++) {
         const struct value *value = step->outputs[i];
@@ -129,7 +119,7 @@ static int compare_output(struct check *check, uint32_t instruction, uint32_t ou
 
     if (expected->data == NULL || !exec_step_output(exec, step, output, &operand))
         return 0;
-    rc = copy_operand(exec, &operand, &got);
+    rc = steps_copy(exec, &operand, &got);
     if (rc < 0)
         return rc;
     result = compare_tensors(&got, expected, &tolerance);

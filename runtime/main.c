@@ -28,6 +28,9 @@ static int exit_status(int error)
     case -EMFILE:
     case -ENFILE:
         return EXIT_SYSTEM;
+    case -ERANGE: /* --range */
+    case -EBADE:  /* --check-var-value */
+        return EXIT_NO;
     default:
         return EXIT_INPUT;
     }
@@ -123,7 +126,21 @@ static int run_timing(const struct run_options *options, const char *model)
         .model_info = options->model_info,
         .json = options->json,
         .verbose = options->verbose,
-        .trace_eval = (enum trace_eval_level)(options->trace_eval > 0 ? options->trace_eval : 0),
+        .copy_to_host = options->copy_to_host,
+        .tools =
+            {
+                .trace_eval =
+                    (enum trace_eval_level)(options->trace_eval > 0 ? options->trace_eval : 0),
+                .dump = {.path = options->io_dump,
+                         .stream = options->io_dump_stdout   ? stdout
+                                   : options->io_dump_stderr ? stderr
+                                                             : NULL,
+                         .folder = options->bin_io_dump,
+                         .out_folder = options->bin_out_dump},
+                .range = options->range,
+                .check_var_value = options->check_var_value,
+                .check_dispatch = options->check_dispatch,
+            },
     };
     struct report *reports = calloc(config.thread_count, sizeof(*reports));
     struct diag diag = {0};

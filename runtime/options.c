@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/checkers.h"
 #include "runtime/trace_eval.h"
 
 static const struct option_spec specs[] = {
@@ -25,7 +26,9 @@ const struct option_command load_and_run_command = {
                 "    Compare the outputs with what is expected.\n",
     .exit_text =
         "0  done\n"
-        "1  --verify, --verify-against: something differs\n"
+        "1  --verify, --verify-against, --check-var-value: something differs; --range: a value "
+        "lies "
+        "outside\n"
         "2  wrong use of the command line\n"
         "3  a model or an input is missing, damaged, or not supported\n"
         "4  the system failed: no memory, no permission, disk full, no daemon for --trace\n",
@@ -69,9 +72,11 @@ struct mode {
 };
 
 static const char *const timing_takes[] = {
-    "iter",  "warmup-iter", "thread",  "input",        "input-dim",
-    "batch", "seed",        "profile", "profile-host", "model-info",
-    "json",  "verbose",     "trace",   "trace-eval",   NULL,
+    "iter",           "warmup-iter",    "thread",          "input",        "input-dim",
+    "batch",          "seed",           "profile",         "profile-host", "model-info",
+    "json",           "verbose",        "trace",           "trace-eval",   "io-dump",
+    "io-dump-stdout", "io-dump-stderr", "bin-io-dump",     "bin-out-dump", "copy-to-host",
+    "range",          "check-dispatch", "check-var-value", NULL,
 };
 static const char *const verify_takes[] = {"rtol", "atol", "json", "trace", NULL};
 static const char *const check_takes[] = {"rtol",  "atol", "input",   "input-dim",
@@ -142,6 +147,15 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"print-stage", options->print_stage >= 0},
         {"detailed", options->detailed},
         {"trace-eval", options->trace_eval >= 0},
+        {"io-dump", options->io_dump != NULL},
+        {"io-dump-stdout", options->io_dump_stdout},
+        {"io-dump-stderr", options->io_dump_stderr},
+        {"bin-io-dump", options->bin_io_dump != NULL},
+        {"bin-out-dump", options->bin_out_dump != NULL},
+        {"copy-to-host", options->copy_to_host},
+        {"range", options->range > 0},
+        {"check-var-value", options->check_var_value != NULL},
+        {"check-dispatch", options->check_dispatch},
         {"json", options->json},
         {"verbose", options->verbose},
         {"trace", options->trace},
@@ -156,6 +170,10 @@ static int check_given(const struct run_options *options, const struct mode *mod
 
 static int check_together(const struct run_options *options, struct diag *diag)
 {
+    int text_dumps = (options->io_dump != NULL) + options->io_dump_stdout + options->io_dump_stderr;
+    bool looks_inside = text_dumps > 0 || options->bin_io_dump != NULL ||
+                        options->bin_out_dump != NULL || options->range > 0 ||
+                        options->check_var_value != NULL || options->trace_eval > 0;
     bool has_profile = options->profile != NULL || options->profile_host != NULL;
     const struct {
         bool wrong;
@@ -166,8 +184,13 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--profile and --profile-host exclude each other: --profile has the host's times too"},
         {has_profile && options->thread > 1,
          "a profile describes one thread: --profile needs --thread 1"},
-        {options->trace_eval > 0 && options->json,
-         "--trace-eval prints text: it does not go with --json"},
+        {(options->trace_eval > 0 || options->io_dump_stdout) && options->json,
+         "--trace-eval and --io-dump-stdout print text: they do not go with --json"},
+        {text_dumps > 1, "--io-dump, --io-dump-stdout and --io-dump-stderr exclude each other"},
+        {options->thread > 1 && looks_inside,
+         "dumps and checks follow one thread: they need --thread 1"},
+        {options->copy_to_host && looks_inside,
+         "--copy-to-host is about the time of runs, which dumps and checks change: leave one out"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
 
@@ -186,6 +209,8 @@ int run_options_check(struct run_options *options, struct diag *diag)
 
     if (rc == 0)
         rc = check_together(options, diag);
+    if (rc == 0 && options->check_var_value != NULL)
+        rc = value_checker_parse(options->check_var_value, &(struct value_checker){0}, diag);
     if (rc == 0 && options->trace_eval < 0 && mode == MODE_TIMING && !options->json) {
         options->trace_eval = TRACE_EVAL_OFF;
         if (level != NULL && level[0] != '\0')

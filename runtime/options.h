@@ -26,6 +26,10 @@ struct run_options {
     bool no_trace;
     bool model_info;
     bool perf_report, detailed;
+    const char *io_dump, *bin_io_dump, *bin_out_dump;
+    bool io_dump_stdout, io_dump_stderr, copy_to_host, check_dispatch;
+    double range; /* 0: not checked */
+    const char *check_var_value;
     int trace_eval;  /* enum trace_eval_level, or -1 */
     int print_graph; /* enum print_format, or -1 */
     int print_stage; /* enum print_stage, or -1 */

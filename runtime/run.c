@@ -22,7 +22,7 @@ struct worker {
     struct session *session;
     struct trace *trace;
     struct profile *profile;
-    struct program program; /* with --trace-eval */
+    struct run_tools tools;
     struct diag diag;
     int result;
 };
@@ -127,17 +127,6 @@ static void show_info(struct worker *worker)
     session->text_after = NULL;
 }
 
-/* Step by step; the time is that of all of it, printing included. */
-static int run_traced(struct worker *worker, struct session_times *times)
-{
-    uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC);
-    int rc =
-        trace_eval_run(&worker->program, worker->config->trace_eval, worker->out, &worker->diag);
-
-    times->e2e_ns = times->host_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns;
-    return rc;
-}
-
 static int run_once(struct worker *worker, bool is_warmup, struct session_times *times)
 {
     struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
@@ -146,9 +135,8 @@ static int run_once(struct worker *worker, bool is_warmup, struct session_times 
     trace_run_begin(worker->trace, is_warmup);
     if (worker->profile != NULL)
         profile_run_begin(worker->profile, is_warmup);
-    rc = worker->config->trace_eval != TRACE_EVAL_OFF
-             ? run_traced(worker, times)
-             : session_run(worker->session, times, &worker->diag);
+    rc = worker->tools.is_active ? run_tools_run(&worker->tools, times, &worker->diag)
+                                 : session_run(worker->session, times, &worker->diag);
     if (rc == 0 && worker->profile != NULL)
         rc = profile_run_end(worker->profile, times);
     trace_run_end(worker->trace);
@@ -200,6 +188,7 @@ static int work(struct worker *worker)
     struct session_config session_config = {.inputs = config->inputs,
                                             .seed = config->seed,
                                             .threads = config->kernel_threads,
+                                            .copy_to_host = config->copy_to_host,
                                             .describe = config->model_info ? describe_graph : NULL};
     int rc = session_load(config->path, &worker->session, &worker->diag);
 
@@ -221,8 +210,9 @@ static int work(struct worker *worker)
         rc = trace_open(worker->session, worker->number, &worker->trace, &worker->diag);
     if (rc == 0 && config->profile_path != NULL)
         rc = profile_create(worker->session, &worker->profile, &worker->diag);
-    if (rc == 0 && config->trace_eval != TRACE_EVAL_OFF)
-        rc = program_init(&worker->program, worker->session->graph, worker->session->exec);
+    if (rc == 0)
+        rc = run_tools_init(&worker->tools, &config->tools, worker->session,
+                            worker->out != NULL ? worker->out : stderr, &worker->diag);
     if (rc == 0)
         rc = run_all(worker);
     if (rc == 0 && worker->profile != NULL)
@@ -235,16 +225,18 @@ static void *run_worker(void *argument)
 {
     struct worker *worker = argument;
     char name[16];
+    int rc;
 
     if (worker->config->thread_count > 1) { /* the only one is the program's own thread */
         snprintf(name, sizeof(name), "run %u", worker->number);
         pthread_setname_np(pthread_self(), name);
     }
     worker->result = work(worker);
+    rc = run_tools_deinit(&worker->tools, &worker->diag);
+    worker->result = worker->result < 0 ? worker->result : rc;
     if (worker->result == -ENOMEM)
         diag_set(&worker->diag, -ENOMEM, "out of memory");
     trace_close(&worker->trace);
-    program_deinit(&worker->program);
     /* The execution ends first: it holds an observer that points to the profile. */
     session_destroy(&worker->session);
     profile_destroy(&worker->profile);

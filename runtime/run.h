@@ -5,7 +5,7 @@
 
 #include "runtime/input.h"
 #include "runtime/report.h"
-#include "runtime/trace_eval.h"
+#include "runtime/run_tools.h"
 
 struct run_config {
     const char *path;                /* of the model */
@@ -20,7 +20,8 @@ struct run_config {
     bool model_info; /* print the table and the graphs, or keep them for the JSON document */
     bool json;       /* print no lines: the reports say it all */
     bool verbose;
-    enum trace_eval_level trace_eval; /* of every run; needs lines, so no json */
+    bool copy_to_host;             /* outputs are copied out of the execution within each run */
+    struct run_tools_config tools; /* traces need lines, so no json */
 };
 
 /**

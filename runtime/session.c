@@ -2,6 +2,7 @@
 /* One loaded model, ready to run. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "runtime/element.h"
@@ -65,6 +66,22 @@ static int infer_shapes(struct graph *graph, const struct session_config *config
     return rc;
 }
 
+static int make_host_outputs(struct session *session, struct diag *diag)
+{
+    const struct graph *graph = session->graph;
+
+    session->host_outputs = calloc(graph->output_count + 1, sizeof(*session->host_outputs));
+    for (uint32_t i = 0; session->host_outputs != NULL && i < graph->output_count; i++) {
+        const struct value *value = graph->outputs[i];
+
+        session->host_outputs[i] =
+            graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype));
+        if (session->host_outputs[i] == NULL)
+            return diag_set(diag, -ENOMEM, "no memory for a copy of \"%s\"", value->name);
+    }
+    return session->host_outputs != NULL ? 0 : diag_set(diag, -ENOMEM, "no memory for the outputs");
+}
+
 int session_prepare(struct session *session, const struct session_config *config, struct diag *diag)
 {
     struct exec_options options = {.threads = config->threads};
@@ -86,6 +103,8 @@ int session_prepare(struct session *session, const struct session_config *config
         rc = keep_text(config, session, &session->text_after, diag);
     if (rc == 0)
         rc = set_inputs(session, config, diag);
+    if (rc == 0 && config->copy_to_host)
+        rc = make_host_outputs(session, diag);
     session->prepare_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
     return rc;
 }
@@ -116,10 +135,24 @@ void session_destroy(struct session **session_ptr)
     if (session == NULL)
         return;
     exec_destroy(&session->exec);
+    for (uint32_t i = 0; session->host_outputs != NULL && i < session->graph->output_count; i++)
+        free(session->host_outputs[i]);
+    free(session->host_outputs);
     graph_destroy(&session->graph);
     free(session->text_before);
     free(session->text_after);
     free(session);
+}
+
+static void copy_outputs(const struct session *session)
+{
+    for (uint32_t i = 0; i < session->graph->output_count; i++) {
+        struct tensor_view view;
+
+        if (exec_output(session->exec, i, &view) == 0)
+            memcpy(session->host_outputs[i], view.data,
+                   (size_t)shape_bytes(&view.shape, view.dtype));
+    }
 }
 
 int session_run(struct session *session, struct session_times *out_times, struct diag *diag)
@@ -131,6 +164,8 @@ int session_run(struct session *session, struct session_times *out_times, struct
     exec_dispatch(session->exec);
     dispatched = ot_clock_ns(CLOCK_MONOTONIC);
     rc = exec_wait(session->exec, diag);
+    if (rc == 0 && session->host_outputs != NULL)
+        copy_outputs(session);
     if (out_times != NULL)
         *out_times = (struct session_times){.e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start,
                                             .host_ns = dispatched - start};

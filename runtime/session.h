@@ -15,6 +15,7 @@ struct session_config {
     const struct input_list *inputs; /* borrowed for the call */
     uint64_t seed;                   /* of made-up data */
     uint32_t threads;                /* of the kernels */
+    bool copy_to_host;               /* each run copies its outputs into memory of the session */
     /* Writes the graph as text that the session keeps: once after shape inference (exec NULL), once
      * optimised and ready to run. NULL: no text. Returns 0 or a negative errno. */
     int (*describe)(const struct graph *graph, struct exec *exec, FILE *out);
@@ -26,6 +27,7 @@ struct session {
     uint64_t load_ns;    /* reading the file */
     uint64_t prepare_ns; /* everything after that: shapes, passes, choice of kernels, memory */
     uint32_t source_node_count; /* nodes in the model file */
+    void **host_outputs;        /* by position in graph->outputs; NULL unless copied */
     char *text_before;          /* what config.describe wrote; NULL where it did not */
     char *text_after;
 };

@@ -135,58 +135,45 @@ static void print_statistics(const struct tensor_view *tensor, FILE *out)
     fputc('\n', out);
 }
 
-static int print_output(const struct exec *exec, const struct exec_operand *operand,
-                        enum trace_eval_level level, FILE *out)
+static int before(void *user, const struct program *program, uint32_t instruction,
+                  struct diag *diag)
 {
-    struct tensor_view tensor = {operand->value->dtype, operand->value->shape,
-                                 malloc(operand->bytes + 1)};
+    const struct trace_eval *trace = user;
 
-    if (tensor.data == NULL)
-        return -ENOMEM;
-    exec_read(exec, operand, tensor.data);
-    print_statistics(&tensor, out);
-    if (level == TRACE_EVAL_ALL)
-        print_elements(&tensor, true, out);
-    free(tensor.data);
+    fputs("Run instruction: ", trace->out);
+    program_write_instruction(program, instruction, trace->out);
+    fputc('\n', trace->out);
     return 0;
 }
 
-static int run_step(const struct program *program, uint32_t instruction,
-                    enum trace_eval_level level, FILE *out, struct diag *diag)
+static int after(void *user, const struct program *program, uint32_t instruction,
+                 const struct exec_step_times *times, struct diag *diag)
 {
+    const struct trace_eval *trace = user;
     uint32_t step = program->instructions.items[instruction].step;
-    struct exec *exec = program->exec;
-    struct exec_step_times times;
-    struct exec_operand operand;
-    int rc;
 
-    fputs("Run instruction: ", out);
-    program_write_instruction(program, instruction, out);
-    fputc('\n', out);
-    rc = exec_run_step(exec, step, &times, diag);
-    if (rc < 0)
-        return rc;
-    fprintf(out, "Time: %.6gms, %.6gms\n", (double)times.host_ns * 1e-6,
-            (double)times.e2e_ns * 1e-6);
-    for (uint32_t i = 0; rc == 0 && level >= TRACE_EVAL_VALUES; i++) {
-        if (i >= exec_step(exec, step)->output_count)
+    fprintf(trace->out, "Time: %.6gms, %.6gms\n", (double)times->host_ns * 1e-6,
+            (double)times->e2e_ns * 1e-6);
+    for (uint32_t i = 0; trace->level >= TRACE_EVAL_VALUES; i++) {
+        struct exec_operand operand;
+        struct tensor_view view;
+
+        if (i >= exec_step(program->exec, step)->output_count)
             break;
-        if (exec_step_output(exec, step, i, &operand))
-            rc = print_output(exec, &operand, level, out);
+        if (!exec_step_output(program->exec, step, i, &operand))
+            continue;
+        if (steps_copy(program->exec, &operand, &view) < 0)
+            return diag_set(diag, -ENOMEM, "no memory to show what \"%s\" made",
+                            exec_step(program->exec, step)->name);
+        print_statistics(&view, trace->out);
+        if (trace->level == TRACE_EVAL_ALL)
+            print_elements(&view, true, trace->out);
+        free(view.data);
     }
-    return rc < 0 ? diag_set(diag, rc, "no memory to show what \"%s\" made",
-                             exec_step(exec, step)->name)
-                  : 0;
+    return 0;
 }
 
-int trace_eval_run(const struct program *program, enum trace_eval_level level, FILE *out,
-                   struct diag *diag)
+struct step_tool trace_eval_tool(struct trace_eval *trace)
 {
-    int rc = 0;
-
-    for (uint32_t i = 0; rc == 0 && i < program->instructions.count; i++) {
-        if (program->instructions.items[i].step != PROGRAM_NONE)
-            rc = run_step(program, i, level, out, diag);
-    }
-    return rc;
+    return (struct step_tool){.user = trace, .before = before, .after = after};
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/diag.h"
-#include "runtime/program.h"
+#include "runtime/steps.h"
 
 enum trace_eval_level {
     TRACE_EVAL_OFF,
@@ -21,7 +21,7 @@ enum trace_eval_level {
 int trace_eval_parse(const char *text, const char *what, struct diag *diag);
 
 /**
- * One run of program->exec, each step waited for:
+ * What is printed of each step:
  *
  *     Run instruction: @17 = Conv[...](...) -> float32, {1,4,8,8}, ...
  *     Time: 0.0081ms, 0.1606ms
@@ -32,10 +32,11 @@ int trace_eval_parse(const char *text, const char *what, struct diag *diag);
  * The times are until the step was handed to its queue, and until it was done. Statistics are of
  * the finite elements; the deviation is that of the population. Elements stand in row-major order,
  * whatever the memory's layout is. Views take no time and are not shown.
- *
- * Errors as exec_wait(), and -ENOMEM.
  */
-int trace_eval_run(const struct program *program, enum trace_eval_level level, FILE *out,
-                   struct diag *diag);
+struct trace_eval {
+    enum trace_eval_level level;
+    FILE *out;
+};
+struct step_tool trace_eval_tool(struct trace_eval *trace);
 
 #endif

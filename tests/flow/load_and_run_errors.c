@@ -87,7 +87,7 @@ static void wrong_use(void **state)
     EXPECT(EXIT_USAGE, "--trace has no effect on --perf-report", "good.onnx", "--perf-report",
            "--trace");
     EXPECT(EXIT_USAGE, "--perf-report needs --iter 1", "good.onnx", "--perf-report", "--iter", "0");
-    EXPECT(EXIT_USAGE, "does not go with --json", "good.onnx", "--trace-eval", "1", "--json");
+    EXPECT(EXIT_USAGE, "do not go with --json", "good.onnx", "--trace-eval", "1", "--json");
     EXPECT(EXIT_USAGE, "", "good.onnx", "another.onnx");
 }
 
