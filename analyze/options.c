@@ -121,6 +121,22 @@ static const struct option_spec option_table[] = {
     {OPTION_INT, "batch", .value_name = "N", .default_text = "that of the model's input",
      .help = "Of --report summary: inputs that one run takes together, for the rate.",
      TARGET(batch)},
+    {OPTION_CHOICE, "detail", .value_name = "LEVEL", .default_text = "default",
+     .help = "Of --report events, as Paddle's tracer_option: default shows types of operators, "
+             "labels and copies; op phases and kernels, too; all single operators and calls of a "
+             "runtime, too.",
+     TARGET(detail), .choices = "default|op|all"},
+    {OPTION_FLAG, "per-thread", .help = "Of --report events: each thread for itself.",
+     TARGET(per_thread)},
+    {OPTION_CHOICE, "sorted-by", .value_name = "KEY", .default_text = "total",
+     .help =
+         "Of --report events, as Paddle's sorted_key: the largest first, with min the smallest; "
+         "default is the order in which events first ended.",
+     TARGET(sorted_by), .choices = "default|calls|total|max|min|ave"},
+    {OPTION_CHOICE, "state", .value_name = "STATE", .default_text = "that with more time",
+     .help = "Of --report events, as Paddle's state: which time total, min, max and average are "
+             "of: cpu, host time; gpu, time of the device work launched in it; all, both added.",
+     TARGET(state), .choices = "cpu|gpu|all"},
     {OPTION_FLAG, "dump-only-opr",
      .help = "Instead of the table, print name, type and id of each operator on a line.",
      TARGET(dump_only_opr)},
@@ -282,6 +298,10 @@ static const char *find_useless(const struct analyze_options *options,
         {"print-only", options->print_only != CHOICE_NONE},
         {"copy-time", options->copy_time},
         {"dump-only-opr", options->dump_only_opr},
+        {"detail", options->detail != CHOICE_NONE},
+        {"per-thread", options->per_thread},
+        {"sorted-by", options->sorted_by != CHOICE_NONE},
+        {"state", options->state != CHOICE_NONE},
         {"batch", options->batch != BATCH_OF_MODEL},
     };
 
@@ -369,6 +389,8 @@ int analyze_options_check(const struct analyze_options *options, const char *con
         return diag_set(diag, -EINVAL, "unexpected argument '%s'", files[1]);
     if (options->wiki && options->format != 0)
         return diag_set(diag, -EINVAL, "--wiki is a format of its own: leave out --format");
+    if (options->sorted_by != CHOICE_NONE && options->order_by)
+        return diag_set(diag, -EINVAL, "--sorted-by and --order-by say the same: give one");
     if (options->batch != BATCH_OF_MODEL && options->batch < 1)
         return diag_set(diag, -EINVAL, "--batch takes a number of 1 or more");
     if (options->aggregate_by != CHOICE_NONE && options->aggregate == CHOICE_NONE)
@@ -384,6 +406,9 @@ struct analyze_options analyze_options_default(void)
         .top = TOP_OF_REPORT,
         .row_limit = TOP_OF_REPORT,
         .batch = BATCH_OF_MODEL,
+        .detail = CHOICE_NONE,
+        .sorted_by = CHOICE_NONE,
+        .state = CHOICE_NONE,
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,

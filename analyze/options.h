@@ -44,6 +44,10 @@ struct analyze_options {
 
     /* parts */
     bool copy_time, show_host, dump_only_opr;
+    int detail; /* enum event_detail, or CHOICE_NONE */
+    bool per_thread;
+    int sorted_by;  /* place in its choices, or CHOICE_NONE */
+    int state;      /* enum event_state, or CHOICE_NONE */
     int64_t batch;  /* or BATCH_OF_MODEL */
     int print_only; /* enum print_only, or CHOICE_NONE */
     bool list, explain, strict;

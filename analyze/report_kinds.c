@@ -11,6 +11,7 @@
 extern const struct report_kind report_averages;
 extern const struct report_kind report_copies;
 extern const struct report_kind report_device;
+extern const struct report_kind report_events;
 extern const struct report_kind report_idle;
 extern const struct report_kind report_kernels;
 extern const struct report_kind report_launch;
@@ -27,6 +28,7 @@ const struct report_kind *const report_kinds[] = {
     &report_averages,
     &report_copies,
     &report_device,
+    &report_events,
     &report_idle,
     &report_kernels,
     &report_launch,
