@@ -10,11 +10,17 @@
 #include "base/clock.h"
 #include "runtime/backend.h"
 #include "runtime/bind.h"
+#include "runtime/control.h"
 
 /* What the queue is handed for each step. */
 struct task {
     struct exec *exec;
     uint32_t step;
+};
+
+struct inner_step {
+    struct exec_step info;
+    uint32_t holder;
 };
 
 struct exec {
@@ -28,6 +34,9 @@ struct exec {
     struct exec_chunk *chunks;
     uint32_t chunk_count;
     uint32_t threads;
+    struct inner_step *inner;
+    uint32_t inner_count;
+    struct call_watch inner_watch; /* tells the observers */
     struct exec_observer observers[EXEC_OBSERVERS_MAX];
     uint32_t observer_count;
 
@@ -86,6 +95,64 @@ static int allocate(struct exec *exec, struct diag *diag)
     return 0;
 }
 
+/* Inner steps, in the order in which control.h numbers them. */
+
+static void list_body(struct exec *exec, const struct graph *body, uint32_t holder);
+
+static void list_inner(struct exec *exec, const struct node *node, uint32_t holder)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attributes[i].type == ATTRIBUTE_GRAPH)
+            list_body(exec, node->attributes[i].graph, holder);
+}
+
+static void list_body(struct exec *exec, const struct graph *body, uint32_t holder)
+{
+    for (uint32_t i = 0; i < body->node_count; i++) {
+        const struct node *node = body->nodes[i];
+
+        exec->inner[exec->inner_count++] = (struct inner_step){
+            {.name = node->name,
+             .type = node->op_type,
+             .implementation = "chosen when it runs",
+             .node = node,
+             .inputs = (const struct value *const *)node->inputs,
+             .input_count = node->input_count,
+             .outputs = (const struct value *const *)node->outputs,
+             .output_count = node->output_count,
+             .is_inner = true},
+            holder,
+        };
+        list_inner(exec, node, holder);
+    }
+}
+
+static bool holds_steps(const struct bound_step *step)
+{
+    return step->info.node && !step->value && control_is(step->info.node);
+}
+
+static int list_all_inner(struct exec *exec, struct diag *diag)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        if (holds_steps(&exec->bound->steps[i]))
+            count += control_inner_count(exec->bound->steps[i].info.node);
+    exec->inner = calloc((size_t)count + 1, sizeof(*exec->inner));
+    if (!exec->inner)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        struct bound_step *step = &exec->bound->steps[i];
+
+        if (!holds_steps(step))
+            continue;
+        step->call.first_inner = exec->inner_count;
+        list_inner(exec, step->info.node, i);
+    }
+    return 0;
+}
+
 /* Creation */
 
 struct bind_task {
@@ -134,6 +201,8 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
     rc = task.result;
     if (rc == 0)
         rc = allocate(exec, diag);
+    if (rc == 0)
+        rc = list_all_inner(exec, diag);
     if (rc < 0)
         goto out;
     *out_exec = exec;
@@ -158,8 +227,19 @@ void exec_destroy(struct exec **exec_ptr)
     bound_destroy(&exec->bound);
     free(exec->input_memory);
     free(exec->chunks);
+    free(exec->inner);
     free(exec->tasks);
     free(exec);
+}
+
+static void tell_inner(void *user, uint32_t inner, bool is_end)
+{
+    const struct exec *exec = user;
+    uint64_t ticks = ot_clock_ticks();
+
+    for (uint32_t i = 0; i < exec->observer_count; i++)
+        if (exec->observers[i].inner)
+            exec->observers[i].inner(exec->observers[i].user, is_end, inner, ticks);
 }
 
 int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
@@ -167,6 +247,10 @@ int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
     if (exec->observer_count == EXEC_OBSERVERS_MAX)
         return -ENOSPC;
     exec->observers[exec->observer_count++] = *observer;
+    exec->inner_watch = (struct call_watch){exec, tell_inner};
+    for (uint32_t i = 0; observer->inner && i < exec->bound->step_count; i++)
+        if (holds_steps(&exec->bound->steps[i]))
+            exec->bound->steps[i].call.watch = &exec->inner_watch;
     return 0;
 }
 
@@ -342,6 +426,21 @@ uint32_t exec_step_count(const struct exec *exec)
 const struct exec_step *exec_step(const struct exec *exec, uint32_t index)
 {
     return &exec->bound->steps[index].info;
+}
+
+uint32_t exec_inner_count(const struct exec *exec)
+{
+    return exec->inner_count;
+}
+
+const struct exec_step *exec_inner(const struct exec *exec, uint32_t index)
+{
+    return &exec->inner[index].info;
+}
+
+uint32_t exec_inner_holder(const struct exec *exec, uint32_t index)
+{
+    return exec->inner[index].holder;
 }
 
 uint32_t exec_chunk_count(const struct exec *exec)

@@ -42,6 +42,7 @@ struct exec_step {
     const struct value *const *outputs;
     uint32_t output_count;
     size_t workspace_bytes; /* scratch of the kernel while it runs */
+    bool is_inner;          /* see exec_inner() */
 };
 
 enum exec_moment {
@@ -59,6 +60,9 @@ struct exec_observer {
     void *user;
     /** ticks: ot_clock_ticks() of the moment. Must not block. */
     void (*moment)(void *user, enum exec_moment moment, uint32_t step, uint64_t ticks);
+    /** NULL: not wanted. An inner step begins (or ends), on the worker, between EXEC_DEVICE_KERN
+     * and EXEC_DEVICE_END of the step that holds it. Must not block. */
+    void (*inner)(void *user, bool is_end, uint32_t inner, uint64_t ticks);
 };
 
 enum { EXEC_OBSERVERS_MAX = 4 };
@@ -165,6 +169,17 @@ int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_
 /** Queue a run whose steps do nothing: what the walk over the steps costs by itself. Observers do
  *  not hear of it. */
 void exec_dispatch_nothing(struct exec *exec);
+
+/**
+ * Inner steps: the nodes in the bodies of If and Loop, one after the other. They are no steps of
+ * the execution: their kernels are chosen each time they run, which they do any number of times in
+ * a run, or never. Their shapes are those that were inferred; unknown where none were.
+ */
+uint32_t exec_inner_count(const struct exec *exec);
+const struct exec_step *exec_inner(const struct exec *exec, uint32_t index);
+
+/** The step whose bodies hold it. */
+uint32_t exec_inner_holder(const struct exec *exec, uint32_t index);
 
 uint32_t exec_chunk_count(const struct exec *exec);
 const struct exec_chunk *exec_chunk(const struct exec *exec, uint32_t index);

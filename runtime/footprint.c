@@ -175,7 +175,18 @@ static int64_t memory_of(const struct exec_step *step)
     return picks ? written * 2 + read : written + read;
 }
 
+/* Inside of a body, shapes may be known no sooner than it runs. */
+static bool is_known(const struct value *const *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i] != NULL && !shape_is_known(&values[i]->shape))
+            return false;
+    return true;
+}
+
 struct footprint footprint_of(const struct exec_step *step)
 {
+    if (!is_known(step->inputs, step->input_count) || !is_known(step->outputs, step->output_count))
+        return (struct footprint){-1, -1};
     return (struct footprint){computation_of(step), memory_of(step)};
 }

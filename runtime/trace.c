@@ -18,7 +18,7 @@ struct op_set {
     struct op_set *next;
     uint64_t signature; /* of all that is said about the steps */
     uint32_t model;
-    uint32_t ops[]; /* by step */
+    uint32_t ops[]; /* by step, then by inner step */
 };
 
 static struct {
@@ -37,6 +37,7 @@ struct trace {
     /* By step: the host's moments, and those of the device, each written by its own thread. */
     struct optrace_event *host;
     struct optrace_event *device;
+    struct optrace_event *inner; /* by inner step: the worker's */
 };
 
 int trace_start(bool required, struct diag *diag)
@@ -77,7 +78,7 @@ static uint32_t fill_tensors(const struct value *const *values, uint32_t count,
     uint32_t used = 0;
 
     for (uint32_t i = 0; i < count && used < room; i++) {
-        if (values[i] == NULL)
+        if (values[i] == NULL || !shape_is_known(&values[i]->shape))
             continue;
         out[used++] = (struct optrace_tensor){.name = values[i]->name,
                                               .dims = values[i]->shape.dims,
@@ -117,7 +118,8 @@ static char *make_params(const struct exec_step *step)
     json_begin_object(&json);
     json_key(&json, "implementation");
     json_string(&json, step->implementation);
-    put_model_inputs(step, &json);
+    if (!step->is_inner)
+        put_model_inputs(step, &json);
     if (strcmp(step->type, step->node->op_type) == 0)
         graph_text_params(step->node, &json);
     json_end_object(&json);
@@ -128,16 +130,14 @@ static char *make_params(const struct exec_step *step)
     return text;
 }
 
-static uint32_t define_step(const struct exec_step *step, uint32_t model)
+static uint32_t define_step(const struct exec_step *step, const char *id, uint32_t model)
 {
     struct optrace_op_info info = OPTRACE_OP_INFO(step->name, step->type);
     struct optrace_tensor inputs[TENSORS_MAX / 2], outputs[TENSORS_MAX / 2];
     struct footprint footprint = footprint_of(step);
     char *params = make_params(step);
-    char id[16];
     uint32_t op = 0;
 
-    snprintf(id, sizeof(id), "%u", step->node->id);
     info.node_id = id;
     info.device = "cpu:0";
     info.params = params;
@@ -221,15 +221,23 @@ static uint64_t sign(const struct session *session)
 
 static struct op_set *define(const struct session *session, uint64_t signature, uint32_t model)
 {
-    uint32_t count = exec_step_count(session->exec);
-    struct op_set *set = malloc(sizeof(*set) + count * sizeof(set->ops[0]));
+    const struct exec *exec = session->exec;
+    uint32_t count = exec_step_count(exec), inner = exec_inner_count(exec);
+    struct op_set *set = malloc(sizeof(*set) + ((size_t)count + inner) * sizeof(set->ops[0]));
+    char id[32];
 
     if (set == NULL)
         return NULL;
     *set = (struct op_set){.signature = signature,
                            .model = model != 0 ? model : define_model(session->graph)};
-    for (uint32_t i = 0; i < count; i++)
-        set->ops[i] = define_step(exec_step(session->exec, i), set->model);
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(id, sizeof(id), "%u", exec_step(exec, i)->node->id);
+        set->ops[i] = define_step(exec_step(exec, i), id, set->model);
+    }
+    for (uint32_t i = 0; i < inner; i++) {
+        snprintf(id, sizeof(id), "%u.%u", exec_step(exec, exec_inner_holder(exec, i))->node->id, i);
+        set->ops[count + i] = define_step(exec_inner(exec, i), id, set->model);
+    }
     return set;
 }
 
@@ -308,6 +316,27 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
     }
 }
 
+/* Steps inside of one that is running: spans of the queue's lane, within the holder's. The holder's
+ * alone is tied to what launched it. */
+static void observe_inner(void *user, bool is_end, uint32_t inner, uint64_t ticks)
+{
+    struct trace *trace = user;
+    struct optrace_event *event = &trace->inner[inner];
+
+    if (optrace_level() == OPTRACE_OFF)
+        return;
+    ticks = moment_ticks(trace, ticks);
+    if (!is_end) {
+        event->start = event->kern = ticks;
+        event->run = trace->device[exec_inner_holder(trace->session->exec, inner)].run;
+        return;
+    }
+    event->end = ticks;
+    if (event->start != 0)
+        (void)optrace_record(event);
+    event->start = 0;
+}
+
 /* Memory */
 
 static const char *memory_name(enum exec_memory what)
@@ -363,8 +392,8 @@ int trace_open(struct session *session, uint32_t number, struct trace **out_trac
                struct diag *diag)
 {
     struct trace *trace = calloc(1, sizeof(*trace));
-    struct exec_observer observer = {.user = trace, .moment = observe};
-    uint32_t count = exec_step_count(session->exec);
+    struct exec_observer observer = {.user = trace, .moment = observe, .inner = observe_inner};
+    uint32_t count = exec_step_count(session->exec), inner = exec_inner_count(session->exec);
 
     if (trace == NULL)
         return diag_set(diag, -ENOMEM, "no memory for recording");
@@ -372,9 +401,10 @@ int trace_open(struct session *session, uint32_t number, struct trace **out_trac
     trace->clock_is_ticks = ot_clock_ticks_are_invariant();
     trace->host = calloc(count + 1, sizeof(*trace->host));
     trace->device = calloc(count + 1, sizeof(*trace->device));
+    trace->inner = calloc((size_t)inner + 1, sizeof(*trace->inner));
     trace->set = find_or_define(session);
-    if (trace->host == NULL || trace->device == NULL || trace->set == NULL ||
-        exec_add_observer(session->exec, &observer) < 0) {
+    if (trace->host == NULL || trace->device == NULL || trace->inner == NULL ||
+        trace->set == NULL || exec_add_observer(session->exec, &observer) < 0) {
         trace_close(&trace);
         return diag_set(diag, -ENOMEM, "no memory for recording");
     }
@@ -382,6 +412,10 @@ int trace_open(struct session *session, uint32_t number, struct trace **out_trac
     for (uint32_t i = 0; i < count; i++) {
         trace->host[i].op = trace->device[i].op = trace->set->ops[i];
         trace->device[i].lane = trace->lane;
+    }
+    for (uint32_t i = 0; i < inner; i++) {
+        trace->inner[i].op = trace->set->ops[count + i];
+        trace->inner[i].lane = trace->lane;
     }
     tell_memory(session, optrace_alloc);
     trace->is_open = true;
@@ -400,6 +434,7 @@ void trace_close(struct trace **trace_ptr)
         tell_memory(trace->session, optrace_free);
     free(trace->host);
     free(trace->device);
+    free(trace->inner);
     free(trace);
 }
 

@@ -10,8 +10,9 @@
  * Recorded: the model; an op per step, with shapes, dtypes, computation, memory, scratch, the
  * implementation and the names of the model's nodes it came from; for each execution of a step a
  * span on the dispatching thread's lane and one on the lane of the execution's queue (start, kern,
- * end of both, tied by a correlation id); the runs, warm-ups marked; the memory that the execution
- * holds.
+ * end of both, tied by a correlation id); for each execution of a node inside of an If or a Loop a
+ * span on the queue's lane, within that of the step that holds it; the runs, warm-ups marked; the
+ * memory that the execution holds.
  */
 #ifndef OPTRACE_RUNTIME_TRACE_H
 #define OPTRACE_RUNTIME_TRACE_H

@@ -100,6 +100,62 @@ static void a_run_stands_in_the_store(void **state)
     stop();
 }
 
+/* y = If(true) of two branches that both are the sample's graph. */
+static void write_control_model(void)
+{
+    struct onnx_sample sample, inner;
+    Onnx__AttributeProto other;
+    Onnx__TensorProto condition = ONNX__TENSOR_PROTO__INIT;
+    int32_t one = 1;
+    uint8_t *bytes, branch[1000];
+    size_t size;
+
+    onnx_sample_init(&sample);
+    onnx_sample_init(&inner);
+    inner.graph.n_input = inner.graph.n_initializer = 0;
+    size = onnx__graph_proto__get_packed_size(&inner.graph);
+    assert_true(size <= sizeof(branch));
+    onnx__graph_proto__pack(&inner.graph, branch);
+    sample.attribute.name = "then_branch";
+    sample.attribute.has_type = sample.attribute.has_g = 1;
+    sample.attribute.type = 5;
+    sample.attribute.g = (ProtobufCBinaryData){size, branch};
+    other = sample.attribute;
+    other.name = "else_branch";
+    sample.attribute_list[1] = &other;
+    sample.node_list[0] = &sample.nodes[1];
+    sample.graph.n_node = 1;
+    sample.nodes[1].op_type = "If";
+    sample.nodes[1].n_attribute = 2;
+    sample.names[1][0] = condition.name = "c";
+    condition.has_data_type = 1;
+    condition.data_type = 9;
+    condition.int32_data = &one;
+    condition.n_int32_data = 1;
+    sample.initialisers[1] = &condition;
+    sample.graph.n_initializer = 2;
+    bytes = onnx_sample_pack(&sample, &size);
+    free(temp_write(daemon_.dir, "model.onnx", bytes, size));
+    free(bytes);
+}
+
+/* What the chosen branch did stands on the queue's lane, inside of the If. */
+static void bodies_are_recorded_inside(void **state)
+{
+    start();
+    write_control_model();
+    RECORD(1, "--iter", "3", "--warmup-iter", "0", "--trace");
+    expect("SELECT count(*) FROM op WHERE type IN ('If', 'Add', 'Relu')", 5);
+    expect("SELECT count(*) FROM event JOIN op USING (op_id) WHERE type IN ('Add', 'Relu')", 6);
+    expect("SELECT count(*) FROM event e JOIN op o ON o.op_id = e.op_id JOIN event i ON i.lane_id "
+           "= e.lane_id AND i.run = e.run JOIN op p ON p.op_id = i.op_id WHERE o.type IN ('Add', "
+           "'Relu') AND p.type = 'If' AND e.start_ns >= i.start_ns AND e.start_ns + e.dur_ns <= "
+           "i.start_ns + i.dur_ns",
+           6);
+    expect("SELECT count(DISTINCT node_id) FROM op", 5);
+    stop();
+}
+
 static void host_and_device_belong_together(void **state)
 {
     start();
@@ -152,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_stands_in_the_store),
+        cmocka_unit_test(bodies_are_recorded_inside),
         cmocka_unit_test(host_and_device_belong_together),
         cmocka_unit_test(memory_is_taken_and_given_back),
         cmocka_unit_test(threads_share_the_ops),
