@@ -32,6 +32,9 @@
 
 #define IMPORT_NONE UINT32_MAX
 
+/* A session's note begins with the name of its file, of which at most so many bytes. */
+#define IMPORT_NAME_MAX 400
+
 struct import_options {
     bool lenient; /* keep what could be read of a damaged file */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: none */
@@ -77,7 +80,8 @@ struct importer {
     bool has_correlation; /* some device span has one: flows are not needed */
     int64_t rounding_ns;  /* input: spans of the host may stick out of those around them by this, as
                              their times are rounded; they are cut */
-    bool in_transaction;
+    bool in_transaction;  /* that began here; false within one of the caller's */
+    uint64_t digest;      /* of all rows, whatever their order */
     uint64_t span_count, memory_count, counter_count;
 };
 
@@ -101,6 +105,7 @@ static inline bool is_import_time(int64_t start_ns, int64_t dur_ns)
             (dur_ns >= 0 && dur_ns <= IMPORT_TIME_MAX && start_ns + dur_ns <= IMPORT_TIME_MAX));
 }
 
+/** Begins a transaction unless the caller's is open already, which then is the caller's to end. */
 int importer_begin(struct importer *importer, struct store *store, const char *source,
                    struct diag *diag);
 

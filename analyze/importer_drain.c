@@ -34,7 +34,7 @@ int importer_put_session(struct importer *importer, struct store_session *sessio
                          struct diag *diag)
 {
     struct store_session row = {.pid = STORE_NULL, .uid = STORE_NULL, .end_ns = STORE_NULL};
-    size_t length = strlen(importer->source);
+    struct place_key key = {.low = importer->digest};
 
     if (session)
         row = *session;
@@ -42,9 +42,10 @@ int importer_put_session(struct importer *importer, struct store_session *sessio
     row.end_reason = "imported";
     row.clock = "foreign";
     row.source = importer->source;
-    /* Not random: the same rows each time. The id makes it unique within a store. */
-    memcpy(row.uuid, importer->source, length < 9 ? length : 9);
-    memcpy(row.uuid + 9, &row.session_id, 7);
+    /* Not random: what is the same begins the same. The id makes it unique within a store. */
+    place_key_add(&key, importer->source, strlen(importer->source));
+    memcpy(row.uuid, &key.low, 8);
+    memcpy(row.uuid + 8, &row.session_id, 8);
     return store_put_session(importer->store, &row, diag);
 }
 
@@ -442,9 +443,9 @@ int importer_finish(struct importer *importer, struct store_session *session, in
     if (rc == 0)
         rc = emit_all(&drain, diag);
     drain_deinit(&drain);
-    if (rc == 0)
+    if (rc == 0 && importer->in_transaction) {
         rc = store_commit(importer->store, diag);
-    if (rc == 0)
-        importer->in_transaction = false;
+        importer->in_transaction = rc < 0;
+    }
     return rc;
 }
