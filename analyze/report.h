@@ -68,6 +68,8 @@ struct report_kind {
     const char *mode;      /* chosen by this option, "list", instead of by --report; or NULL */
     bool takes_no_events;  /* it is not about events: what chooses them is refused */
     bool takes_no_session; /* it is not about sessions either */
+    bool is_whole;         /* --warmup and --total are refused: all there is counts anyway */
+    bool writes_itself;    /* it makes its own output: report->out is NULL */
     bool is_streamed;      /* it prints as it goes: its output is not held back until the end */
 };
 
@@ -124,6 +126,9 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
  *  unfinished spans; the latter also for --strict. Denominators of percentages are noted by the
  *  report itself, before. */
 void report_footer(const struct report *report, const struct basis *basis);
+
+/** The latter alone, for what ends without notes. */
+void report_judge(const struct report *report, const struct basis *basis);
 
 /** For --strict: whether anything is missing, with the sentence in diag. */
 bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag);

@@ -12,6 +12,7 @@ extern const struct report_kind report_averages;
 extern const struct report_kind report_copies;
 extern const struct report_kind report_device;
 extern const struct report_kind report_events;
+extern const struct report_kind report_export;
 extern const struct report_kind report_idle;
 extern const struct report_kind report_kernels;
 extern const struct report_kind report_launch;
@@ -29,6 +30,7 @@ const struct report_kind *const report_kinds[] = {
     &report_copies,
     &report_device,
     &report_events,
+    &report_export,
     &report_idle,
     &report_kernels,
     &report_launch,
