@@ -114,8 +114,8 @@ const char *report_order_by(const struct report *report);
 int64_t report_top(const struct report *report);
 
 /** Print lines of the report's own columns (kind->columns), bounded, ordered and cut as asked, and
- *  a note when lines were cut. Returns 0, REPORT_NOTHING when there are no lines, or a negative
- * errno. */
+ *  a note when lines were cut. People see a column "session_id" when there are several sessions.
+ *  Returns 0, REPORT_NOTHING when there are no lines, or a negative errno. */
 int report_emit_lines(const struct report *report, const struct out_section *section,
                       const void *items, size_t count, size_t item_bytes, const void *context,
                       struct diag *diag);

@@ -137,6 +137,8 @@ static int emit_lines(const struct report *report, const struct spans_answer *sp
         }
     }
     kind.columns = titled;
+    if (averages->self_device_ns > averages->self_cpu_ns)
+        kind.order_by = "self_device_ns";
     with_titles.kind = &kind;
     return report_emit_lines(&with_titles, &section, averages->lines.items, averages->lines.count,
                              sizeof(*averages->lines.items), averages, diag);

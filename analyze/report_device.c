@@ -72,7 +72,7 @@ static const struct line_column columns[] = {
      {NULL},
      "from the first to the last on that device or stream",
      active_of},
-    {{.name = "session_id", .data_only = true}, {NULL}, "its session", session_of},
+    {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
 static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)

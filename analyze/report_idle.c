@@ -78,7 +78,7 @@ static const struct line_column columns[] = {
      {NULL},
      "from the first operator of the lane to the end of its last",
      active_of},
-    {{.name = "session_id", .data_only = true}, {NULL}, "its session", session_of},
+    {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
 static int add_gap(struct idle_lines *all, const struct idle_gap *gap, const struct lane_use *uses)

@@ -151,13 +151,28 @@ static size_t bound_lines(const struct report *report, const char *items, size_t
     return kept_count;
 }
 
+/* The columns of a report. People see the session when there are several. */
+static struct line_column *copy_columns(const struct report *report)
+{
+    size_t count = report->kind->column_count;
+    struct line_column *columns = malloc(count * sizeof(*columns));
+
+    for (size_t i = 0; i < count && columns; i++) {
+        columns[i] = report->kind->columns[i];
+        if (strcmp(columns[i].out.name, "session_id") == 0)
+            columns[i].out.data_only = report->session_count < 2;
+    }
+    return columns;
+}
+
 int report_emit_lines(const struct report *report, const struct out_section *section,
                       const void *items, size_t count, size_t item_bytes, const void *context,
                       struct diag *diag)
 {
     char *kept = malloc(count ? count * item_bytes : 1);
+    struct line_column *columns = copy_columns(report);
     struct lines lines = {
-        .columns = report->kind->columns,
+        .columns = columns,
         .column_count = report->kind->column_count,
         .items = kept,
         .item_bytes = item_bytes,
@@ -168,8 +183,11 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
     size_t shown;
     int rc;
 
-    if (!kept)
+    if (!kept || !columns) {
+        free(kept);
+        free(columns);
         return diag_set(diag, -ENOMEM, "no memory for the table");
+    }
     lines.count = bound_lines(report, items, count, item_bytes, kept);
     if (lines.count) {
         rc = lines_emit(report->out, section, &lines, &shown, diag);
@@ -181,5 +199,6 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
         out_note(report->out, OUT_NOTE_PLAIN, "%zu of %zu lines are shown; -t 0 shows all.", shown,
                  lines.count);
     free(kept);
+    free(columns);
     return rc;
 }

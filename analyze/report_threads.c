@@ -58,7 +58,7 @@ static const struct line_column columns[] = {
      {NULL},
      "from the first operator of its session to the end of the last",
      wall_of},
-    {{.name = "session_id", .data_only = true}, {NULL}, "its session", session_of},
+    {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
 /* Which lane an op was last seen on, to count ops of a lane. */
