@@ -109,7 +109,8 @@ static const struct option_spec option_table[] = {
      .help = "With --aggregate: one line for each type.", TARGET(aggregate_by), .choices = "type"},
 
     {OPTION_GROUP, "What to show"},
-    {OPTION_STRING, "report", .value_name = "NAME", .default_text = "ops",
+    {OPTION_STRING, "report", .value_name = "NAME",
+     .default_text = "ops, or page with --format html",
      .help = "Which report; they are listed below.", TARGET(report)},
     {OPTION_FLAG, "show-host", .help = "Show the table of host times after that of the device.",
      TARGET(show_host)},

@@ -109,6 +109,11 @@ int report_on_spans(const struct report *report,
                                 struct diag *diag),
                     struct diag *diag);
 
+/** The ops selected, with their costs; the filter's patterns on ops are still to be applied. Errors
+ *  are those of report_query_spans(). Give *out to ops_answer_deinit() in any case. */
+int report_query_ops(const struct report *report, struct report_selection *selection,
+                     struct ops_answer *out, struct diag *diag);
+
 /** --order-by and --top, or what the report does without them. */
 const char *report_order_by(const struct report *report);
 int64_t report_top(const struct report *report);

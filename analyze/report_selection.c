@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/ops_of_spans.h"
 #include "analyze/report.h"
 #include "analyze/span_filter.h"
 
@@ -111,6 +112,22 @@ int report_on_spans(const struct report *report,
         report_footer(report, &spans.basis);
     spans_answer_deinit(&spans);
     report_selection_deinit(&selection);
+    return rc;
+}
+
+int report_query_ops(const struct report *report, struct report_selection *selection,
+                     struct ops_answer *out, struct diag *diag)
+{
+    struct spans_answer spans;
+    int rc;
+
+    if (!filter_needs_spans(&selection->filter))
+        return query_ops(report->source->store, &selection->question, out, diag);
+    *out = (struct ops_answer){0};
+    rc = report_query_spans(report, selection, &spans, diag);
+    if (rc == 0)
+        ops_of_spans(&spans, selection->question.labels, out);
+    spans_answer_deinit(&spans);
     return rc;
 }
 

@@ -78,6 +78,8 @@ static const struct report_case cases[] = {
     {"summary_all.csv.txt",
      {"store.db", "--report", "summary", "--session", "all", "--warmup", "--format", "csv"}},
     {"summary.json.txt", {"store.db", "--report", "summary", "--format", "json"}},
+    {"store_page.txt", {"store.db", "--report", "page"}},
+    {"store_page.json.txt", {"store.db", "--report", "page", "--format", "json", "-t1"}},
     {"store_list.txt", {"store.db", "--list"}},
     {"store_list_one.txt", {"store.db", "--list", "--session", "1", "--ascii"}},
     {"store_list.json.txt", {"store.db", "--list", "--format", "json"}},
