@@ -394,6 +394,8 @@ static int check_report(const struct analyze_options *options, struct diag *diag
                         kind->mode ? kind->mode : "report ", kind->mode ? "" : kind->name);
     if (options->export)
         return export_check_options(options, diag);
+    if (options->explain && options->group_by)
+        return diag_set(diag, -EINVAL, "--group-by has no effect on --explain");
     if (options->sort_by && options->order_by)
         return diag_set(diag, -EINVAL, "--sort-by and --order-by mean the same: give one");
     if (options->row_limit != TOP_OF_REPORT && options->top != TOP_OF_REPORT)

@@ -70,6 +70,7 @@ struct report_kind {
     bool takes_no_session; /* it is not about sessions either */
     bool is_whole;         /* --warmup and --total are refused: all there is counts anyway */
     bool writes_itself;    /* it makes its own output: report->out is NULL */
+    bool has_totals;       /* its values are totals, never means of a run */
     bool is_streamed;      /* it prints as it goes: its output is not held back until the end */
 };
 

@@ -171,6 +171,7 @@ const struct report_kind report_idle = {
     .about = "When nothing ran on a lane, and why: not launched as the host was busy or waited, "
              "copies, other streams.",
     .run = run,
+    .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .top = 30,

@@ -48,7 +48,8 @@ int report_select(const struct report *report, struct report_selection *selectio
         .session_ids = report->session_ids,
         .session_count = report->session_count,
         .warmups = options->warmup,
-        .totals = options->total || options->time || report->session_count > 1,
+        .totals = report->kind->has_totals || options->total || options->time ||
+                  report->session_count > 1,
     };
     for (size_t i = 0; i < options->types.count; i++)
         question->labels |= strcmp(options->types.items[i], "label") == 0;
@@ -103,7 +104,6 @@ int report_on_spans(const struct report *report,
     struct spans_answer spans = {0};
     int rc = report_select(report, &selection, diag);
 
-    selection.question.totals = true;
     if (rc == 0)
         rc = report_query_spans(report, &selection, &spans, diag);
     if (rc == 0)
