@@ -38,11 +38,16 @@ static const char *kineto_name(const char *name)
         {"block", "block"},
         {"registers_per_thread", "registers per thread"},
         {"shared_memory_bytes", "shared memory"},
+        {"blocks_per_sm", "blocks per SM"},
+        {"warps_per_sm", "warps per SM"},
+        {"occupancy_percent", "est. achieved occupancy %"},
         {"collective", "Collective name"},
         {"dtype", "dtype"},
         {"in_elements", "In msg nelems"},
         {"out_elements", "Out msg nelems"},
         {"group_size", "Group size"},
+        {"process_group", "Process Group Name"},
+        {"process_group_ranks", "Process Group Ranks"},
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -240,6 +240,16 @@ int importer_run(struct importer *importer, const struct importer_run *run, stru
     return array_push(&importer->runs, *run) < 0 ? no_memory(diag) : 0;
 }
 
+int importer_loss(struct importer *importer, const struct importer_loss *loss, struct diag *diag)
+{
+    if (loss->lane != IMPORT_NONE)
+        importer->lanes.items[loss->lane].is_used = true;
+    if (array_push(&importer->losses, *loss) == 0)
+        return 0;
+    free(loss->reason);
+    return no_memory(diag);
+}
+
 void importer_deinit(struct importer *importer)
 {
     if (importer->in_transaction)
@@ -250,6 +260,9 @@ void importer_deinit(struct importer *importer)
     }
     array_deinit(&importer->lanes);
     array_deinit(&importer->runs);
+    for (size_t i = 0; i < importer->losses.count; i++)
+        free(importer->losses.items[i].reason);
+    array_deinit(&importer->losses);
     array_deinit(&importer->launch_ns);
     place_map_deinit(&importer->ops);
     number_map_deinit(&importer->launches);

@@ -59,9 +59,15 @@ struct importer_lane {
 #define IMPORT_TIME_MAX INT64_C(4000000000000000000)
 
 struct importer_run {
-    int64_t start_ns, end_ns;
+    int64_t start_ns, end_ns; /* end_ns INT64_MAX: it never ended */
     uint32_t lane;
     bool is_warmup;
+};
+
+struct importer_loss {
+    uint32_t lane; /* IMPORT_NONE: not known */
+    char *reason;
+    int64_t lost_count, start_ns, end_ns; /* times: or STORE_NULL */
 };
 
 struct importer {
@@ -70,6 +76,7 @@ struct importer {
     struct store_ids first; /* ids in use before */
     ARRAY_OF(struct importer_lane) lanes;
     ARRAY_OF(struct importer_run) runs;
+    ARRAY_OF(struct importer_loss) losses;
     uint32_t op_count;
     struct place_map ops;       /* identity of an op to its place */
     struct number_map launches; /* correlation to its place in launch_ns */
@@ -152,6 +159,9 @@ int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int
 
 /** An execution of the model. */
 int importer_run(struct importer *importer, const struct importer_run *run, struct diag *diag);
+
+/** Events that the source lost. Takes ownership of loss->reason, also after a failure. */
+int importer_loss(struct importer *importer, const struct importer_loss *loss, struct diag *diag);
 
 /**
  * Write everything and commit.

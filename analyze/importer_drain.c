@@ -91,7 +91,8 @@ static int put_runs(struct drain *drain, struct diag *diag)
         struct importer_run *run = &importer->runs.items[i];
 
         run->start_ns += importer->lanes.items[run->lane].offset_ns;
-        run->end_ns += importer->lanes.items[run->lane].offset_ns;
+        if (run->end_ns != INT64_MAX)
+            run->end_ns += importer->lanes.items[run->lane].offset_ns;
     }
     qsort(importer->runs.items, importer->runs.count, sizeof(*importer->runs.items), compare_runs);
     drain->run_starts = malloc(importer->runs.count * sizeof(*drain->run_starts));
@@ -105,12 +106,39 @@ static int put_runs(struct drain *drain, struct diag *diag)
             .model_id = importer->model_id,
             .lane_id = importer->first.lane_id + 1 + run->lane,
             .start_ns = run->start_ns + drain->shift_ns,
-            .end_ns = run->end_ns + drain->shift_ns,
+            .end_ns = run->end_ns == INT64_MAX ? STORE_NULL : run->end_ns + drain->shift_ns,
             .warmup = run->is_warmup,
         };
 
         drain->run_starts[i] = run->start_ns;
         rc = store_put_run(importer->store, &row, diag);
+    }
+    return rc;
+}
+
+static int put_losses(struct drain *drain, struct diag *diag)
+{
+    struct importer *importer = drain->importer;
+    int rc = 0;
+
+    for (size_t i = 0; i < importer->losses.count && rc == 0; i++) {
+        const struct importer_loss *loss = &importer->losses.items[i];
+        struct store_gap row = {
+            .session_id = importer->first.session_id + 1,
+            .lane_id = STORE_NULL,
+            .reason = loss->reason,
+            .lost_count = loss->lost_count,
+            .start_ns = loss->start_ns,
+            .end_ns = loss->end_ns,
+        };
+
+        if (loss->lane != IMPORT_NONE)
+            row.lane_id = importer->first.lane_id + 1 + loss->lane;
+        if (row.start_ns != STORE_NULL)
+            row.start_ns += drain->shift_ns;
+        if (row.end_ns != STORE_NULL)
+            row.end_ns += drain->shift_ns;
+        rc = store_add_gap(importer->store, &row, diag);
     }
     return rc;
 }
@@ -440,6 +468,8 @@ int importer_finish(struct importer *importer, struct store_session *session, in
         rc = put_lanes(importer, diag);
     if (rc == 0)
         rc = put_runs(&drain, diag);
+    if (rc == 0)
+        rc = put_losses(&drain, diag);
     if (rc == 0)
         rc = emit_all(&drain, diag);
     drain_deinit(&drain);

@@ -82,9 +82,9 @@ static void add_rows(struct store *store)
     };
     const struct store_memory_event memory[] = {
         {MAIN, GEMM, NONE, t + 11 * US, 64, 1000},
-        {STREAM, NONE, NONE, t + 12 * US, 128, 500},
         {MAIN, GEMM, NONE, t + 29 * US, 64, NONE},
         {MAIN, STEP, NONE, t + 55 * US, 192, 8},
+        {STREAM, NONE, NONE, t + 80 * US, 128, 500},
     };
     const struct store_counter counters[] = {{MAIN, HEAT, NONE, t + 1 * US, 41.5},
                                              {MAIN, HEAT, NONE, t + 2 * US, 43}};
