@@ -72,7 +72,17 @@ static int compare_starts(const void *a, const void *b)
     return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 
-/* The times around all selected runs, disjoint and in order; none: all of the time counts. */
+/* Whether events far from selected runs may be left out. */
+static bool only_near_runs(const struct scan *scan)
+{
+    for (size_t i = 0; i < scan->session_count; i++) {
+        if (!scan->sessions[i].only_near_runs)
+            return false;
+    }
+    return scan->session_count > 0;
+}
+
+/* The times around all selected runs, disjoint and in order. */
 static int find_near(const struct scan *scan, struct interval_array *near)
 {
     size_t kept = 0;
@@ -80,8 +90,6 @@ static int find_near(const struct scan *scan, struct interval_array *near)
     for (size_t i = 0; i < scan->session_count; i++) {
         const struct scan_session *session = &scan->sessions[i];
 
-        if (!session->only_near_runs)
-            return 0;
         for (size_t k = 0; k < session->run_count; k++) {
             if (session->runs[k].selected && array_push(near, around(&session->runs[k])) < 0)
                 return -ENOMEM;
@@ -113,7 +121,7 @@ static bool is_near(const struct interval_array *near, int64_t start_ns, int64_t
         else
             high = middle;
     }
-    return !near->count || (low < near->count && near->items[low].start_ns <= end_ns);
+    return low < near->count && near->items[low].start_ns <= end_ns;
 }
 
 int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *ranges,
@@ -121,6 +129,7 @@ int query_event_ranges(struct store *store, const struct scan *scan, struct row_
 {
     int64_t from_ns, until_ns, low = INT64_MAX, high = INT64_MIN;
     struct interval_array near = {0};
+    bool only_near = only_near_runs(scan);
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(store,
                            "SELECT first_rowid, last_rowid, start_ns, end_ns FROM event_batch"
@@ -138,14 +147,14 @@ int query_event_ranges(struct store *store, const struct scan *scan, struct row_
         sqlite3_bind_int64(statement, 2, until_ns);
         sqlite3_bind_int64(statement, 3, low);
         sqlite3_bind_int64(statement, 4, high);
-        rc = find_near(scan, &near);
+        rc = only_near ? find_near(scan, &near) : 0;
     }
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct row_range range = {query_int(statement, 0), query_int(statement, 1)};
         struct row_range *last = ranges->count ? &ranges->items[ranges->count - 1] : NULL;
 
         rc = 0;
-        if (!is_near(&near, query_int(statement, 2), query_int(statement, 3)))
+        if (only_near && !is_near(&near, query_int(statement, 2), query_int(statement, 3)))
             continue;
         if (last && last->last + 1 == range.first)
             last->last = range.last;

@@ -37,21 +37,22 @@ static const struct common_table {
     {"counted_span", "SELECT * FROM every_span{of_types}"},
     /* Starts and ends in order; what lies between two belongs to the innermost span, which is the
      * last one that opened at this depth. */
-    {"point", "SELECT lane_id, event_id, dur_ns, 1 AS opens, start_ns AS time_ns\n"
-              "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
-              "       AND type NOT IN ('label', 'phase', 'mark', 'counter')\n"
-              "    UNION ALL SELECT lane_id, event_id, dur_ns, -1, end_ns\n"
-              "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
-              "       AND type NOT IN ('label', 'phase', 'mark', 'counter')"},
-    {"placed", "SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth,\n"
-               "           lead(time_ns) OVER o - time_ns AS ns FROM point\n"
-               "    WINDOW o AS (PARTITION BY lane_id\n"
-               "                 ORDER BY time_ns, opens, -opens * dur_ns, -opens * event_id\n"
-               "                 ROWS UNBOUNDED PRECEDING)"},
-    {"piece", "SELECT lane_id, ns, max(place) FILTER (WHERE opens = 1) OVER (\n"
-              "           PARTITION BY lane_id, depth ORDER BY place ROWS UNBOUNDED PRECEDING)\n"
-              "           AS owner FROM placed"},
-    {"own_host", "SELECT o.event_id, sum(p.ns) AS own_ns FROM piece p JOIN placed o\n"
+    {"own_point", "SELECT lane_id, event_id, dur_ns, 1 AS opens, start_ns AS time_ns\n"
+                  "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
+                  "       AND type NOT IN ('label', 'phase', 'mark', 'counter')\n"
+                  "    UNION ALL SELECT lane_id, event_id, dur_ns, -1, end_ns\n"
+                  "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
+                  "       AND type NOT IN ('label', 'phase', 'mark', 'counter')"},
+    {"own_placed", "SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth,\n"
+                   "           lead(time_ns) OVER o - time_ns AS ns FROM own_point\n"
+                   "    WINDOW o AS (PARTITION BY lane_id\n"
+                   "                 ORDER BY time_ns, opens, -opens * dur_ns, -opens * event_id\n"
+                   "                 ROWS UNBOUNDED PRECEDING)"},
+    {"own_piece",
+     "SELECT lane_id, ns, max(place) FILTER (WHERE opens = 1) OVER (\n"
+     "           PARTITION BY lane_id, depth ORDER BY place ROWS UNBOUNDED PRECEDING)\n"
+     "           AS owner FROM own_placed"},
+    {"own_host", "SELECT o.event_id, sum(p.ns) AS own_ns FROM own_piece p JOIN own_placed o\n"
                  "        ON o.lane_id = p.lane_id AND o.place = p.owner AND o.opens = 1\n"
                  "     WHERE p.ns IS NOT NULL GROUP BY o.event_id"},
     {"own_time", "SELECT s.*, CASE WHEN type = 'label' OR side = 'device' THEN s.dur_ns\n"
@@ -60,6 +61,7 @@ static const struct common_table {
                  "     WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})"},
 };
 enum { TABLES = sizeof(common_tables) / sizeof(common_tables[0]) };
+enum { COUNTED_RUN, EVERY_SPAN, COUNTED_SPAN }; /* the first of them */
 
 struct explanation {
     const struct report *report;
@@ -268,24 +270,33 @@ static void find_needed(const char *select, bool *needed)
     }
 }
 
-/* Conditions that SQL has no words for, or none that are short. */
-static void add_left_out(struct explanation *explanation)
+/* Conditions that SQL has no words for, or none that are short, or that this SELECT has no place
+ * for. */
+static void add_left_out(struct explanation *explanation, const bool *needed)
 {
     const struct analyze_options *options = explanation->report->options;
+    const char *select = explanation->report->kind->explain;
+    bool has_runs = needed[COUNTED_RUN] || needed[EVERY_SPAN];
+    bool has_time = needed[EVERY_SPAN] || strstr(select, "{runs_in_time}");
     const struct {
         const char *name;
         bool given;
     } all[] = {
         {"opr-name", options->opr_name != NULL},
+        {"type", options->types.count && !needed[COUNTED_SPAN]},
+        {"runs", options->runs && !has_runs},
+        {"time", options->time && !has_time},
         {"label", options->label != NULL},
         {"lane", options->lane != NULL},
         {"device", options->device != NULL},
         {"input-dtype", options->input_dtype != NULL},
+        {"group-by", options->group_by != NULL},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i].given)
-            out_buffer_print(&explanation->text, "-- without the condition of --%s\n", all[i].name);
+            out_buffer_print(&explanation->text, "/* without the condition of --%s */\n",
+                             all[i].name);
     }
 }
 
@@ -295,8 +306,8 @@ static void put_together(struct explanation *explanation)
     bool needed[TABLES], divides = strstr(select, "{runs}") && is_per_run(explanation);
 
     find_needed(select, needed);
-    needed[0] |= divides || (needed[1] && explanation->has_runs);
-    add_left_out(explanation);
+    needed[COUNTED_RUN] |= divides || (needed[EVERY_SPAN] && explanation->has_runs);
+    add_left_out(explanation, needed);
     for (size_t i = 0; i < TABLES; i++) {
         if (!needed[i])
             continue;
@@ -305,8 +316,14 @@ static void put_together(struct explanation *explanation)
         out_buffer_add(&explanation->text, ")", 1);
         before = ",\n";
     }
-    if (strcmp(before, "WITH ") != 0)
-        out_buffer_add(&explanation->text, "\n", 1);
+    /* It may have common tables of its own. */
+    if (strcmp(before, "WITH ") != 0 && strncmp(select, "WITH ", 5) == 0)
+        select += 5;
+    else if (strcmp(before, "WITH ") != 0)
+        before = "\n";
+    else
+        before = "";
+    out_buffer_print(&explanation->text, "%s", before);
     add_sql(explanation, select);
 }
 

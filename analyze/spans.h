@@ -115,11 +115,25 @@ struct memory_row_array ARRAY_FIELDS(struct memory_row);
 
 struct counter_row {
     uint32_t lane, op;
-    int64_t run; /* number, or STORE_NULL */
     int64_t time_ns;
     double value;
 };
 struct counter_row_array ARRAY_FIELDS(struct counter_row);
+
+/* The chunks of memory that a session planned, and what lies in them. */
+struct memory_plan {
+    int64_t session_id;
+    uint64_t chunk_count;
+    int64_t chunk_bytes;
+    uint64_t variable_count; /* whose place and size are known */
+    int64_t used_bytes;      /* of the chunks, where some variable lies at some time */
+};
+struct memory_plan_array ARRAY_FIELDS(struct memory_plan);
+
+/** The plans of the question's sessions that have one. The caller gives *out to array_deinit(),
+ *  also after a failure. */
+int query_memory_plans(struct store *store, const struct ops_question *question,
+                       struct memory_plan_array *out, struct diag *diag);
 
 /** Rows of the sessions and windows of `spans`, by time; runs do not narrow them, because what is
  *  alive in a run was taken before it too. Places are those of `spans`. The caller gives *out to
