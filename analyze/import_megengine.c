@@ -27,6 +27,9 @@ const char *const megengine_parts[] = {"graph_exec",
                                        "profiler.graph_exec.var",
                                        "profiler.graph_exec.mem_chunk",
                                        "profiler.graph_exec.comp_seq[]",
+                                       "optrace",
+                                       "optrace.runs[]",
+                                       "optrace.spans[]",
                                        NULL};
 
 int megengine_no_memory(struct diag *diag)
@@ -106,6 +109,9 @@ static const struct section sections[] = {
     {"profiler.host", read_host},
     {"profiler.device", read_device},
     {"profiler.opr_footprint", megengine_read_footprint},
+    {"optrace", megengine_read_addition},
+    {"optrace.runs", megengine_read_addition},
+    {"optrace.spans", megengine_read_addition},
 };
 
 static int add_item(void *context, const struct json_item *item, struct diag *diag)
@@ -160,18 +166,41 @@ static int check_whole(struct megengine *megengine, const char *name, struct dia
     return 0;
 }
 
+/* What load_and_run says of itself, or what MegEngine's form does not. */
+static void describe(const struct megengine *megengine, const char *name, char *note,
+                     size_t note_bytes)
+{
+    const struct megengine_additions *additions = &megengine->additions;
+
+    if (additions->is_there)
+        snprintf(note, note_bytes, "%.400s: a profile of %.100s", name,
+                 additions->tool ? additions->tool : "load_and_run");
+    else
+        snprintf(note, note_bytes,
+                 "%.400s: the last run only; host and device times have different zeros", name);
+    import_note_count(note, note_bytes, additions->silent_runs,
+                      "runs whose spans were not written: left out");
+}
+
 static int finish(struct megengine *megengine, const char *name, const struct import_loop *loop,
                   struct diag *diag)
 {
+    const struct megengine_additions *additions = &megengine->additions;
     char note[1500];
-    struct store_session session = {.pid = STORE_NULL, .uid = STORE_NULL, .note = note};
+    struct store_session session = {
+        .program = additions->is_there ? "load_and_run" : NULL,
+        .pid = STORE_NULL,
+        .uid = STORE_NULL,
+        .note = note,
+    };
 
-    snprintf(note, sizeof(note),
-             "%.400s: the last run only; host and device times have different zeros", name);
+    if (additions->is_there)
+        megengine->importer.source = "load_and_run";
+    describe(megengine, name, note, sizeof(note));
     import_note_count(note, sizeof(note), megengine->bad_count,
                       "entries that make no sense: left out");
     import_note_end(note, sizeof(note), loop);
-    return importer_finish(&megengine->importer, &session, 0, diag);
+    return importer_finish(&megengine->importer, &session, additions->zero_unix_ns, diag);
 }
 
 static void megengine_deinit(struct megengine *megengine)
@@ -190,6 +219,7 @@ static void megengine_deinit(struct megengine *megengine)
     spool_deinit(&megengine->variable_spool);
     spool_deinit(&megengine->cost_spool);
     place_map_deinit(&megengine->lanes);
+    megengine_drop_additions(megengine);
 }
 
 int import_megengine(struct json_stream *stream, const char *name, struct store *store,
@@ -210,13 +240,16 @@ int import_megengine(struct json_stream *stream, const char *name, struct store 
     if (rc == 0)
         rc = check_whole(&megengine, name, diag);
     if (rc == 0)
+        rc = megengine_put_model(&megengine, diag);
+    if (rc == 0)
         rc = megengine_put_graph(&megengine, diag);
     if (rc == 0)
-        rc = megengine_place_spans(&megengine, diag);
+        rc = megengine.additions.is_there ? megengine_place_runs(&megengine, diag)
+                                          : megengine_place_spans(&megengine, diag);
     if (rc == 0)
         rc = finish(&megengine, name, &loop, diag);
     if (rc == 0 && out_is_timed)
-        *out_is_timed = false;
+        *out_is_timed = megengine.additions.is_there;
     megengine_deinit(&megengine);
     return rc;
 }

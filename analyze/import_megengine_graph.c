@@ -136,6 +136,21 @@ static int record_ids(struct megengine *megengine, struct json_slice list, struc
     return rc;
 }
 
+/* What our own profiles add to an operator. */
+static int record_extra(struct megengine *megengine, const struct json_item *item,
+                        struct json_slice extra, struct diag *diag)
+{
+    struct json_slice values[MEGENGINE_EXTRAS] = {{0}};
+    const struct field fields[] = {{"origins", &values[0]},         {"node_id", &values[1]},
+                                   {"device", &values[2]},          {"params", &values[3]},
+                                   {"workspace_bytes", &values[4]}, {NULL, NULL}};
+    int rc = read_fields(megengine, item, extra, fields, diag);
+
+    for (size_t i = 0; i < MEGENGINE_EXTRAS && rc == 0; i++)
+        rc = record_value(megengine, values[i], diag);
+    return rc;
+}
+
 int megengine_read_operator(struct megengine *megengine, const struct json_item *item,
                             struct diag *diag)
 {
@@ -157,8 +172,8 @@ int megengine_read_operator(struct megengine *megengine, const struct json_item 
         rc = record_value(megengine, name, diag);
     if (rc == 0)
         rc = record_value(megengine, type, diag);
-    if (rc == 0) /* ours */
-        rc = record_value(megengine, json_member(extra, "origins"), diag);
+    if (rc == 0)
+        rc = record_extra(megengine, item, extra, diag);
     if (rc == 0)
         rc = record_ids(megengine, inputs, diag);
     if (rc == 0)

@@ -11,7 +11,8 @@
 
 #define SPOOL_NONE UINT64_MAX
 
-enum { MEGENGINE_COSTS = 6 }; /* values that a record of cost_spool has */
+/* Values that a record of cost_spool has, and those of "extra" that one of op_spool has. */
+enum { MEGENGINE_COSTS = 6, MEGENGINE_EXTRAS = 5 };
 
 enum megengine_op_state {
     OP_UNKNOWN,        /* only named by others */
@@ -40,12 +41,19 @@ struct megengine_chunk {
     bool is_defined, has_owner;
 };
 
+struct megengine_run {
+    int64_t start_ns, end_ns; /* after the host's zero */
+    bool is_warmup, has_spans;
+};
+
 /* "optrace": what our load_and_run adds. */
 struct megengine_additions {
     bool is_there;
     char *tool, *path, *name, *producer; /* NULL: not said */
     int64_t zero_unix_ns;                /* of the host's times */
     int64_t device_offset_ns;            /* from device to host times */
+    ARRAY_OF(struct megengine_run) runs;
+    uint64_t silent_runs; /* whose spans were not written */
 };
 
 struct megengine {
@@ -107,7 +115,30 @@ int megengine_put_graph(struct megengine *megengine, struct diag *diag);
 int megengine_read_spans(struct megengine *megengine, const struct json_item *item, bool is_device,
                          struct diag *diag);
 
+/** One execution of an op; times as in the document, kern_ns may be STORE_NULL. */
+struct megengine_times {
+    int64_t start_ns, kern_ns, end_ns;
+};
+/** The op has spans, so that it must be defined somewhere. */
+void megengine_note_spans(struct megengine *megengine, uint32_t op, bool is_device,
+                          uint64_t offset);
+int megengine_add_span(struct megengine *megengine, uint32_t op, struct json_slice lane,
+                       bool is_device, const struct megengine_times *times, struct diag *diag);
+
 /** Puts host and device times beside each other, and the run around them. */
 int megengine_place_spans(struct megengine *megengine, struct diag *diag);
+
+/* --- import_megengine_additions.c --- */
+
+/** A member of "optrace", or an element of one of its arrays. */
+int megengine_read_addition(struct megengine *megengine, const struct json_item *item,
+                            struct diag *diag);
+
+/** Where the profile says which it was; before its ops are put. */
+int megengine_put_model(struct megengine *megengine, struct diag *diag);
+
+/** Instead of megengine_place_spans() where the profile says when all was. */
+int megengine_place_runs(struct megengine *megengine, struct diag *diag);
+void megengine_drop_additions(struct megengine *megengine);
 
 #endif

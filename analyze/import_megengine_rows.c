@@ -150,56 +150,82 @@ static int read_costs(struct megengine *megengine, uint64_t footprint, struct co
     return 0;
 }
 
-/* An op that a damaged profile names without saying what it is goes by its id. */
-static const char empty_record[] = {0, 0, 0,  0,  0,  0,  0,  0,  0,  0,
-                                    0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+/* A record of op_spool as texts that a row borrows; the caller gives it to drop_op(). */
+struct op_texts {
+    char *name, *type, *origin, *node_id, *device, *params, *in_dtypes, *out_dtypes;
+    int64_t workspace_bytes;
+};
+
+static void take_op(struct megengine *megengine, struct record *record, uint32_t place,
+                    struct op_texts *out)
+{
+    struct json_slice node_id, params;
+
+    out->name = take_name(record);
+    out->type = take_name(record);
+    out->origin = list_text(take_value(record));
+    node_id = take_value(record);
+    out->node_id = megengine_is_id(node_id) ? json_take_text(node_id) : NULL;
+    out->device = take_name(record);
+    params = take_value(record);
+    out->params = params.kind == JSON_OBJECT ? params_text(params, (struct json_slice){0}) : NULL;
+    out->workspace_bytes = import_count(take_value(record));
+    out->in_dtypes = take_dtypes(megengine, record, PLACE_NONE);
+    out->out_dtypes = take_dtypes(megengine, record, place);
+}
+
+static void drop_op(struct op_texts *texts, struct costs *costs)
+{
+    free(texts->name);
+    free(texts->type);
+    free(texts->origin);
+    free(texts->node_id);
+    free(texts->device);
+    free(texts->params);
+    free(texts->in_dtypes);
+    free(texts->out_dtypes);
+    free(costs->in_shapes);
+    free(costs->out_shapes);
+    free(costs->params);
+}
 
 static int put_op(struct megengine *megengine, uint32_t place, int64_t number, struct diag *diag)
 {
     const struct megengine_op *op = &megengine->ops.items[place];
     char id_buffer[TEXT_IDS_NAME_BYTES];
     const char *id = text_ids_name(&megengine->op_ids, place, id_buffer);
+    /* An op that a damaged profile names without saying what it is goes by its id. */
+    struct op_texts texts = {.workspace_bytes = STORE_NULL};
     struct costs costs;
-    struct record record = {empty_record};
-    char *name, *type, *origin, *in_dtypes, *out_dtypes;
+    struct record record;
     struct store_op row;
     size_t size;
     int rc = read_costs(megengine, op->footprint, &costs, diag);
 
-    if (rc == 0 && op->state == OP_DEFINED)
+    if (rc == 0 && op->state == OP_DEFINED) {
         rc = spool_read(&megengine->op_spool, op->record, &record.at, &size, diag);
-    if (rc < 0)
-        record.at = empty_record;
-    name = take_name(&record);
-    type = take_name(&record);
-    origin = list_text(take_value(&record));
-    in_dtypes = take_dtypes(megengine, &record, PLACE_NONE);
-    out_dtypes = take_dtypes(megengine, &record, place);
+        if (rc == 0)
+            take_op(megengine, &record, place, &texts);
+    }
     row = (struct store_op){
         .client_op = number,
-        .name = name ? name : id,
-        .type = type ? type : "unknown",
-        .node_id = id,
+        .name = texts.name ? texts.name : id,
+        .type = texts.type ? texts.type : "unknown",
+        .node_id = texts.node_id ? texts.node_id : id,
+        .device = texts.device,
         .input_shapes = costs.in_shapes,
-        .input_dtypes = in_dtypes,
+        .input_dtypes = texts.in_dtypes,
         .output_shapes = costs.out_shapes,
-        .output_dtypes = out_dtypes,
-        .params = costs.params,
+        .output_dtypes = texts.out_dtypes,
+        .params = texts.params ? texts.params : costs.params,
         .computation_flop = costs.computation,
         .memory_bytes = costs.memory,
-        .workspace_bytes = STORE_NULL,
-        .origin = origin,
+        .workspace_bytes = texts.workspace_bytes,
+        .origin = texts.origin,
     };
     if (rc == 0)
         rc = importer_put_op_at(&megengine->importer, place, &row, diag);
-    free(name);
-    free(type);
-    free(origin);
-    free(in_dtypes);
-    free(out_dtypes);
-    free(costs.in_shapes);
-    free(costs.out_shapes);
-    free(costs.params);
+    drop_op(&texts, &costs);
     return rc;
 }
 
@@ -264,7 +290,7 @@ static int put_variable(struct megengine *megengine, uint32_t place, struct diag
     const struct megengine_variable *variable = &megengine->variables.items[place];
     const struct importer *importer = &megengine->importer;
     char id[TEXT_IDS_NAME_BYTES], dtype[TEXT_IDS_NAME_BYTES];
-    struct record record = {empty_record};
+    struct record record;
     struct store_variable row;
     bool has_chunk =
         variable->chunk != PLACE_NONE && megengine->chunks.items[variable->chunk].is_defined;

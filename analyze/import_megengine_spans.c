@@ -54,16 +54,14 @@ static int find_lane(struct megengine *megengine, struct json_slice name, bool i
     return rc;
 }
 
-struct times {
-    int64_t start_ns, kern_ns, end_ns; /* STORE_NULL: none that makes sense */
-};
-
-static int read_times(struct json_walk *walk, struct json_slice span, struct times *out_times)
+/* STORE_NULL: none that makes sense. */
+static int read_times(struct json_walk *walk, struct json_slice span,
+                      struct megengine_times *out_times)
 {
     struct json_slice key, value;
     int rc;
 
-    *out_times = (struct times){STORE_NULL, STORE_NULL, STORE_NULL};
+    *out_times = (struct megengine_times){STORE_NULL, STORE_NULL, STORE_NULL};
     *walk = json_walk_over(span);
     while ((rc = json_walk_next(walk, &key, &value)) == 1) {
         int64_t *field = json_is(key, "start")  ? &out_times->start_ns
@@ -87,19 +85,42 @@ struct span_place {
     uint32_t op;
 };
 
+void megengine_note_spans(struct megengine *megengine, uint32_t op, bool is_device, uint64_t offset)
+{
+    struct megengine_op *entry = &megengine->ops.items[op];
+
+    if (entry->state != OP_UNKNOWN)
+        return;
+    entry->state = is_device ? OP_HAS_DEVICE_SPANS : OP_HAS_HOST_SPANS;
+    entry->record = offset;
+}
+
+int megengine_add_span(struct megengine *megengine, uint32_t op, struct json_slice lane,
+                       bool is_device, const struct megengine_times *times, struct diag *diag)
+{
+    struct import_span span = {
+        .op = op,
+        .start_ns = times->start_ns,
+        .dur_ns = times->end_ns - times->start_ns,
+        .kern_ns = STORE_NULL,
+        .correlation = (int64_t)op + 1,
+        .bytes = STORE_NULL,
+    };
+    int rc = find_lane(megengine, lane, is_device, &span.lane, diag);
+
+    /* -1 stands for "no kernel was issued". */
+    if (times->kern_ns >= times->start_ns && times->kern_ns <= times->end_ns)
+        span.kern_ns = times->kern_ns - times->start_ns;
+    return rc < 0 ? rc : importer_span(&megengine->importer, &span, diag);
+}
+
 static int add_span(struct megengine *megengine, const struct span_place *place,
                     struct json_slice lane, struct json_slice value, struct diag *diag)
 {
     uint64_t offset = place->item->offset + (uint64_t)(value.text - place->item->text);
-    struct import_span span = {
-        .op = place->op,
-        .kern_ns = STORE_NULL,
-        .correlation = (int64_t)place->op + 1,
-        .bytes = STORE_NULL,
-    };
     struct json_walk walk;
-    struct times times;
-    int lane_length = lane.length < 80 ? (int)lane.length : 80, rc;
+    struct megengine_times times;
+    int lane_length = lane.length < 80 ? (int)lane.length : 80;
 
     if (value.kind == JSON_OBJECT && read_times(&walk, value, &times) < 0)
         return json_stream_damage(megengine->stream,
@@ -113,13 +134,7 @@ static int add_span(struct megengine *megengine, const struct span_place *place,
         return megengine_bad(megengine, offset, diag,
                              "profiler.%s.%.40s.%.*s ends before it starts", place->section,
                              place->item->key, lane_length, lane.text);
-    rc = find_lane(megengine, lane, place->is_device, &span.lane, diag);
-    span.start_ns = times.start_ns;
-    span.dur_ns = times.end_ns - times.start_ns;
-    /* -1 stands for "no kernel was issued". */
-    if (times.kern_ns >= times.start_ns && times.kern_ns <= times.end_ns)
-        span.kern_ns = times.kern_ns - times.start_ns;
-    return rc < 0 ? rc : importer_span(&megengine->importer, &span, diag);
+    return megengine_add_span(megengine, place->op, lane, place->is_device, &times, diag);
 }
 
 int megengine_read_spans(struct megengine *megengine, const struct json_item *item, bool is_device,
@@ -129,7 +144,6 @@ int megengine_read_spans(struct megengine *megengine, const struct json_item *it
     struct json_slice entry = json_value(item->text, item->length);
     struct json_walk walk = json_walk_over(entry);
     struct span_place place = {item, is_device ? "device" : "host", is_device, PLACE_NONE};
-    struct megengine_op *op;
     int rc;
 
     if (entry.kind != JSON_OBJECT)
@@ -138,11 +152,7 @@ int megengine_read_spans(struct megengine *megengine, const struct json_item *it
     rc = megengine_op_place(megengine, id, &place.op, diag);
     if (rc < 0)
         return rc;
-    op = &megengine->ops.items[place.op];
-    if (op->state == OP_UNKNOWN) {
-        op->state = is_device ? OP_HAS_DEVICE_SPANS : OP_HAS_HOST_SPANS;
-        op->record = item->offset;
-    }
+    megengine_note_spans(megengine, place.op, is_device, item->offset);
     while ((rc = json_walk_next(&walk, &key, &value)) == 1) {
         rc = add_span(megengine, &place, key, value, diag);
         if (rc < 0)

@@ -20,6 +20,9 @@ const char source_supported[] =
 const struct source_name source_names[SOURCE_KINDS] = {
     [SOURCE_STORE] = {"store", "what optraced keeps, or --import made"},
     [SOURCE_MEGENGINE] = {"megengine", "the JSON of MegEngine's load_and_run --profile"},
+    [SOURCE_LOAD_AND_RUN] = {"load_and_run",
+                             "the same from the load_and_run of optrace, which holds "
+                             "all runs"},
     [SOURCE_CHROME] = {"chrome", "Chrome traces such as those of PyTorch's profiler (Kineto), also "
                                  "compressed by gzip"},
     [SOURCE_ORT] = {"ort", "profiles of ONNX Runtime"},

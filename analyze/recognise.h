@@ -10,6 +10,7 @@
 enum source_kind {
     SOURCE_STORE,
     SOURCE_MEGENGINE, /* a JSON document that has or should have what MegEngine's profiles have */
+    SOURCE_LOAD_AND_RUN, /* one of those that says when all was; known when it was read */
     SOURCE_CHROME,
     SOURCE_ORT,
     SOURCE_PYTORCH_EVENTS,

@@ -35,6 +35,18 @@ static int open_default(struct source *source, struct diag *diag)
     return store_open(path, STORE_READ, &source->store, diag);
 }
 
+/* Ours says when all was, and holds all runs: then it is read like a store. */
+static int load_megengine(struct json_stream *stream, struct source *source,
+                          const struct import_options *options, struct diag *diag)
+{
+    bool is_timed = false;
+    int rc = import_megengine(stream, source->name, source->store, options, &is_timed, diag);
+
+    if (is_timed)
+        source->kind = SOURCE_LOAD_AND_RUN;
+    return rc;
+}
+
 static int load_stream(const char *path, struct source *source,
                        const struct import_options *options, struct diag *diag)
 {
@@ -50,7 +62,7 @@ static int load_stream(const char *path, struct source *source,
     if (source->kind == SOURCE_ORT)
         rc = import_ort(stream, source->name, source->store, options, diag);
     else if (source->kind == SOURCE_MEGENGINE)
-        rc = import_megengine(stream, source->name, source->store, options, NULL, diag);
+        rc = load_megengine(stream, source, options, diag);
     else if (source->kind == SOURCE_PYTORCH_EVENTS)
         rc = import_pytorch_events(stream, source->name, source->store, options, diag);
     else

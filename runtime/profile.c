@@ -2,6 +2,7 @@
 /* The per-operator profile: recording it. The JSON is in profile_json.c. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/profile.h"
 
@@ -83,16 +84,36 @@ void profile_destroy(struct profile **profile_ptr)
     if (profile == NULL)
         return;
     array_deinit(&profile->runs);
+    array_deinit(&profile->past);
     free(profile->host);
     free(profile->device);
     free(profile->sums);
     free(profile);
 }
 
-void profile_run_begin(struct profile *profile, bool is_warmup)
+/* The marks of the last run become those of a past one. */
+static int keep_marks(struct profile *profile)
 {
+    size_t steps = profile->step_count, kept = profile->past.count;
+
+    if (profile->runs.count == 0 || kept != (profile->runs.count - 1) * 2 * steps ||
+        kept + 2 * steps > PROFILE_SPANS_MAX || steps == 0)
+        return 0;
+    if (array_reserve(&profile->past, kept + 2 * steps) < 0)
+        return -ENOMEM;
+    memcpy(profile->past.items + kept, profile->host, steps * sizeof(*profile->host));
+    memcpy(profile->past.items + kept + steps, profile->device, steps * sizeof(*profile->device));
+    profile->past.count += 2 * steps;
+    return 0;
+}
+
+int profile_run_begin(struct profile *profile, bool is_warmup)
+{
+    int rc = keep_marks(profile);
+
     profile->current =
         (struct profile_run){.is_warmup = is_warmup, .start_ticks = ot_clock_ticks()};
+    return rc;
 }
 
 int profile_run_end(struct profile *profile, const struct session_times *times)

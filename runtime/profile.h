@@ -27,6 +27,9 @@ struct profile_sum {
     uint64_t kernel_min_ticks, kernel_max_ticks;
 };
 
+/* Spans of runs before the last that are kept, 6 MiB. */
+enum { PROFILE_SPANS_MAX = 1 << 18 };
+
 struct profile_run {
     bool is_warmup;
     uint64_t start_ticks; /* of profile_run_begin() */
@@ -41,6 +44,9 @@ struct profile {
     struct profile_marks *device;
     struct profile_sum *sums;
     ARRAY_OF(struct profile_run) runs;
+    /* Of each run before the last: host marks by step, then device marks; as many of the first runs
+     * as PROFILE_SPANS_MAX allows. */
+    ARRAY_OF(struct profile_marks) past;
     struct ot_clock_triple zero; /* the profile was made: zero of the host's times */
     uint64_t device_zero_ticks;  /* the device's first step of the first run: zero of its times */
 };
@@ -51,7 +57,8 @@ int profile_create(const struct session *session, struct profile **out_profile, 
 /** Accepts NULL; sets *profile to NULL. The execution must not run again afterwards. */
 void profile_destroy(struct profile **profile);
 
-void profile_run_begin(struct profile *profile, bool is_warmup);
+/** Keeps the spans of the run before, outside of what is timed. -ENOMEM. */
+int profile_run_begin(struct profile *profile, bool is_warmup);
 
 /** -ENOMEM when the list of runs cannot grow. */
 int profile_run_end(struct profile *profile, const struct session_times *times);
@@ -72,7 +79,9 @@ int profile_run_end(struct profile *profile, const struct session_times *times);
  * "optrace" is our addition: version (1), tool, model, device, threads, run_count, warmup_count,
  * device_offset_s (add it to a device time to get a host time), zero_unix_ns (host zero on the wall
  * clock), runs (warmup, start_s, e2e_s, host_s of each), device_total (ID: count, self_s, kernel_s,
- * kernel_min_s, kernel_max_s over the timed runs).
+ * kernel_min_s, kernel_max_s over the timed runs), spans: of each run before the last, as far as
+ * they were kept, {"run": from 0, "host": {THREAD: [[ID, start, kern, end], ..]}, "device":
+ * {DEVICE: ..}}, ids as numbers, times in ns from the same zeros as the last run's.
  *
  * with_device  false: "device" is empty, and so is device_total
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The per-operator profile: MegEngine's JSON, and our additions under "optrace". */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "runtime/footprint.h"
 #include "runtime/graph_text.h"
 #include "runtime/profile.h"
+#include "runtime/step_json.h"
 
 /* The one device of this runtime, in MegEngine's words. */
 #define DEVICE "CompNode(\"cpu0:0\" from \"cpux:0\")"
@@ -66,6 +68,19 @@ static void write_value_ids(struct json_writer *json, const struct value *const 
     json_end_array(json);
 }
 
+/* What MegEngine's form has no place for, under "extra". */
+static void write_facts(struct json_writer *json, const struct exec_step *step)
+{
+    json_key(json, "node_id");
+    json_uint(json, step->node->id);
+    json_key(json, "device");
+    json_string(json, "cpu:0");
+    json_key(json, "params");
+    step_json_params(step, json);
+    json_key(json, "workspace_bytes");
+    json_uint(json, step->workspace_bytes);
+}
+
 static void write_operators(struct writer *w)
 {
     struct json_writer *json = &w->json;
@@ -99,6 +114,7 @@ static void write_operators(struct writer *w)
         for (uint32_t k = 0; k < step->node->origin_count; k++)
             json_string(json, step->node->origins[k]);
         json_end_array(json);
+        write_facts(json, step);
         json_end_object(json);
         json_key(json, "waiting_spec");
         json_null(json);
@@ -360,6 +376,59 @@ static void write_totals(struct writer *w, bool with_device)
     json_end_object(json);
 }
 
+static int64_t nanoseconds(const struct writer *w, uint64_t ticks, uint64_t zero)
+{
+    return (int64_t)llround(seconds(w, ticks, zero) * 1e9);
+}
+
+/* [[ID, start, kern, end], ..] of what a past run did on one side. */
+static void write_past(struct writer *w, const char *key, const char *lane,
+                       const struct profile_marks *marks, uint64_t zero)
+{
+    struct json_writer *json = &w->json;
+
+    json_key(json, key);
+    json_begin_object(json);
+    json_key(json, lane);
+    json_begin_array(json);
+    for (uint32_t i = 0; i < w->profile->step_count; i++) {
+        if (marks[i].end == 0)
+            continue;
+        json_begin_array(json);
+        json_uint(json, w->ids[i]);
+        json_int(json, nanoseconds(w, marks[i].start, zero));
+        json_int(json, nanoseconds(w, marks[i].kern, zero));
+        json_int(json, nanoseconds(w, marks[i].end, zero));
+        json_end_array(json);
+    }
+    json_end_array(json);
+    json_end_object(json);
+}
+
+static void write_spans(struct writer *w, bool with_device)
+{
+    const struct profile *profile = w->profile;
+    size_t steps = profile->step_count, run_count = steps ? profile->past.count / (2 * steps) : 0;
+    struct json_writer *json = &w->json;
+    char thread[32] = "main";
+
+    prctl(PR_GET_NAME, thread, 0, 0, 0);
+    json_key(json, "spans");
+    json_begin_array(json);
+    for (size_t i = 0; i < run_count; i++) {
+        const struct profile_marks *marks = profile->past.items + i * 2 * steps;
+
+        json_begin_object(json);
+        json_key(json, "run");
+        json_uint(json, i);
+        write_past(w, "host", thread, marks, profile->zero.ticks);
+        if (with_device)
+            write_past(w, "device", DEVICE, marks + steps, profile->device_zero_ticks);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
 static void write_additions(struct writer *w, bool with_device)
 {
     const struct profile *profile = w->profile;
@@ -398,6 +467,7 @@ static void write_additions(struct writer *w, bool with_device)
     json_uint(json, profile->zero.realtime_ns);
     write_runs(w);
     write_totals(w, with_device);
+    write_spans(w, with_device);
     json_end_object(json);
 }
 

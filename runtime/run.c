@@ -130,11 +130,13 @@ static void show_info(struct worker *worker)
 static int run_once(struct worker *worker, bool is_warmup, struct session_times *times)
 {
     struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
-    int rc;
+    int rc = 0;
 
-    trace_run_begin(worker->trace, is_warmup);
     if (worker->profile != NULL)
-        profile_run_begin(worker->profile, is_warmup);
+        rc = profile_run_begin(worker->profile, is_warmup);
+    if (rc < 0)
+        return rc;
+    trace_run_begin(worker->trace, is_warmup);
     rc = worker->tools.is_active ? run_tools_run(&worker->tools, times, &worker->diag)
                                  : session_run(worker->session, times, &worker->diag);
     if (rc == 0 && worker->profile != NULL)

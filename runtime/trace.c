@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "client/optrace.h"
 #include "runtime/footprint.h"
-#include "runtime/graph_text.h"
+#include "runtime/step_json.h"
 #include "runtime/trace.h"
 
 /* The ops of a model's steps. Sessions of one process that run the same steps share them. */
@@ -88,26 +88,6 @@ static uint32_t fill_tensors(const struct value *const *values, uint32_t count,
     return used;
 }
 
-/* Which of the op's inputs are the model's: readers know a run's batch size from their shapes. */
-static void put_model_inputs(const struct exec_step *step, struct json_writer *json)
-{
-    uint32_t place = 0, found = 0;
-
-    for (uint32_t i = 0; i < step->input_count; i++) {
-        if (step->inputs[i] == NULL)
-            continue;
-        if (step->inputs[i]->is_input && found++ == 0) {
-            json_key(json, "model_inputs");
-            json_begin_array(json);
-        }
-        if (step->inputs[i]->is_input)
-            json_int(json, place);
-        place++;
-    }
-    if (found > 0)
-        json_end_array(json);
-}
-
 /* The op's parameters as JSON, or NULL; the caller frees it. */
 static char *make_params(const struct exec_step *step)
 {
@@ -115,14 +95,7 @@ static char *make_params(const struct exec_step *step)
     char *text;
 
     json_init_memory(&json);
-    json_begin_object(&json);
-    json_key(&json, "implementation");
-    json_string(&json, step->implementation);
-    if (!step->is_inner)
-        put_model_inputs(step, &json);
-    if (strcmp(step->type, step->node->op_type) == 0)
-        graph_text_params(step->node, &json);
-    json_end_object(&json);
+    step_json_params(step, &json);
     text = json_finish(&json) == 0 ? json_take(&json, NULL) : NULL;
     json_deinit(&json);
     if (text != NULL)
