@@ -174,6 +174,69 @@ static void host_and_device_belong_together(void **state)
     stop();
 }
 
+/* What a query says of the profile; the caller frees it. */
+static char *ask_profile(const char *profile, const char *sql)
+{
+    char *analyze = place_program("analyze/profile_analyze"), *text;
+    const char *argv[] = {analyze, profile, "--format", "csv", "--sql", sql, NULL};
+    struct child_result result = child_run(argv, NULL);
+
+    if (result.status != EXIT_OK)
+        fail_msg("%s", result.err);
+    text = strdup(result.out);
+    assert_non_null(text);
+    child_result_deinit(&result);
+    free(analyze);
+    return text;
+}
+
+/* Of the durations of all spans, in ns. */
+static double sum_of(const char *source)
+{
+    char *text = ask_profile(source, "SELECT sum(dur_ns) AS a FROM event");
+    double sum = strtod(text + strlen("a\n"), NULL);
+
+    free(text);
+    assert_true(sum > 0);
+    return sum;
+}
+
+/* The same runs were recorded and profiled at once: the profile has the same ops, runs and spans,
+ * to the rounding of times. */
+static void a_profile_tells_what_was_recorded(void **state)
+{
+    static const char *const questions[] = {
+        "SELECT group_concat(name || ' ' || type || ' ' || node_id || ' ' || device || ' ' ||"
+        " input_shapes || input_dtypes || output_shapes || output_dtypes || params || ' ' ||"
+        " coalesce(computation_flop, '-') || ' ' || memory_bytes || ' ' || workspace_bytes || ' '"
+        " || origin, ';') AS a FROM (SELECT * FROM op WHERE op_id IN (SELECT op_id FROM event)"
+        " ORDER BY name)",
+        "SELECT group_concat(name || format || producer) AS a FROM model",
+        "SELECT group_concat(run || ' ' || warmup || model_id) AS a FROM run",
+        "SELECT group_concat(n, ';') AS a FROM (SELECT name || ' ' || kind || ' ' || run || ' ' ||"
+        " count(*) || ' ' || (correlation IS NULL) AS n FROM event JOIN op USING (op_id)"
+        " JOIN (SELECT lane_id, kind FROM lane) USING (lane_id) GROUP BY op_id, kind, run"
+        " ORDER BY op.name, kind, run)",
+    };
+    char *profile;
+
+    start();
+    profile = temp_path(daemon_.dir, "profile.json");
+    RECORD(1, "--iter", "3", "--warmup-iter", "1", "--trace", "--profile", profile);
+    for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+        char *recorded = ask_profile(daemon_.store, questions[i]);
+        char *profiled = ask_profile(profile, questions[i]);
+
+        assert_true(strlen(recorded) > strlen("a\n1\n"));
+        assert_string_equal(profiled, recorded);
+        free(profiled);
+        free(recorded);
+    }
+    CHECK_NEAR(sum_of(profile), sum_of(daemon_.store), 2000 + 0.01 * sum_of(profile));
+    free(profile);
+    stop();
+}
+
 static void memory_is_taken_and_given_back(void **state)
 {
     start();
@@ -210,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_run_stands_in_the_store),
         cmocka_unit_test(bodies_are_recorded_inside),
         cmocka_unit_test(host_and_device_belong_together),
+        cmocka_unit_test(a_profile_tells_what_was_recorded),
         cmocka_unit_test(memory_is_taken_and_given_back),
         cmocka_unit_test(threads_share_the_ops),
         cmocka_unit_test(nothing_is_recorded_when_told_so),

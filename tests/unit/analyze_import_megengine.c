@@ -137,6 +137,79 @@ static void graph_may_stand_inside(void **state)
     store_close(&store);
 }
 
+/* Two runs, of which the first stands under "optrace", as our load_and_run writes it; a third has
+ * no spans. Device times count from 100 ns after the host's zero. */
+static const char timed[] =
+    "{\"graph_exec\":{\"operator\":{\"5\":{\"name\":\"conv\",\"type\":\"Conv\",\"extra\":{\"node_"
+    "id\":3,"
+    "\"device\":\"cpu:0\",\"params\":{\"implementation\":\"fast\"},\"workspace_bytes\":64}}},"
+    "\"comp_seq\":[\"5\"]},\"profiler\":{\"device\":{\"5\":{\"CompNode(\\\"cpu0:0\\\" from "
+    "\\\"cpux:0\\\")\":{\"start\":3e-6,\"kern\":3.1e-6,\"end\":4e-6}}},\"host\":{\"5\":{\"main\":"
+    "{\"start\":2.5e-6,\"kern\":2.6e-6,\"end\":2.7e-6}}},\"opr_footprint\":{\"5\":{\"param\":{"
+    "\"a\":1}}}},"
+    "\"optrace\":{\"version\":1,\"tool\":\"load_and_run "
+    "9\",\"model\":{\"path\":\"m.onnx\",\"name\":\"\","
+    "\"producer\":\"test\"},\"device_offset_s\":1e-7,\"zero_unix_ns\":1700000000000000000,\"runs\":"
+    "["
+    "{\"warmup\":true,\"start_s\":1e-6,\"e2e_s\":1e-6},{\"warmup\":false,\"start_s\":2e-6,\"e2e_"
+    "s\":1e-7},"
+    "{\"warmup\":false,\"start_s\":2.4e-6,\"e2e_s\":2e-6}],\"device_total\":{\"5\":{\"count\":1}},"
+    "\"spans\":[{\"run\":0,\"host\":{\"main\":[[5,1100,1200,1300]]},\"device\":{\"CompNode("
+    "\\\"cpu0:0"
+    "\\\" from \\\"cpux:0\\\")\":[[5,1150,1160,1900]]}}]}}";
+
+static void our_own_profiles_hold_all_runs(void **state)
+{
+    struct diag diag = {0};
+    int rc;
+    struct store *store = import(timed, &diag, &rc);
+
+    CHECK_OK(rc);
+    check_rows(store, "SELECT source, program, start_ns, end_ns, note FROM session",
+               "load_and_run|load_and_run|1700000000000001100|1700000000000004100|profile.json: a "
+               "profile of load_and_run 9; 1 runs whose spans were not written: left out");
+    check_rows(store, "SELECT name, path, format, producer FROM model", "m.onnx|m.onnx|onnx|test");
+    check_rows(store, "SELECT model_id, node_id, device, params, workspace_bytes FROM op",
+               "1|3|cpu:0|{\"implementation\": \"fast\"}|64");
+    check_rows(store, "SELECT run, warmup, model_id, start_ns % 1000000, end_ns % 1000000 FROM run",
+               "1|1|1|1000|2000;2|0|1|2400|4400");
+    check_rows(store,
+               "SELECT kind, run, start_ns % 1000000, dur_ns, kern_ns, correlation FROM event"
+               " JOIN (SELECT lane_id, kind FROM lane) USING (lane_id) ORDER BY start_ns",
+               "thread|1|1100|200|100|1;queue|1|1250|750|10|1;thread|2|2500|200|100|1;"
+               "queue|2|3100|1000|100|1");
+    store_close(&store);
+}
+
+/* With options->lenient what makes no sense is left out, and what was not told is made up. */
+static void leniency_keeps_the_rest(void **state)
+{
+    static const char text[] = "{\"profiler\":{\"host\":{\"1\":{\"t\":{\"start\":1,\"end\":2},"
+                               "\"u\":{\"start\":1}},\"2\":7,"
+                               "\"x\":{\"t\":{\"start\":\"nan\",\"end\":2}}}},"
+                               "\"graph_exec\":{\"operator\":{\"3\":{\"name\":\"a\"},\"3\":{"
+                               "\"name\":\"b\"}},\"var\":{\"1\":[";
+    const struct import_options options = {.lenient = true};
+    struct diag diag = {0};
+    struct store *store;
+
+    CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
+    assert_int_equal(import_into(store, text, NULL, &diag), -EUCLEAN);
+    CHECK_CONTAINS(diag.text, "profiler.host.1.u has no start and end in seconds, at byte 54");
+    assert_int_equal(diag.offset, 54);
+    CHECK_OK(import_into(store, text, &options, &diag));
+    check_rows(store, "SELECT name, type, node_id FROM op ORDER BY node_id",
+               "1|unknown|1;a|unknown|3;x|unknown|x");
+    check_rows(store, "SELECT name, start_ns, dur_ns FROM event JOIN op USING (op_id)",
+               "1|1000000000|1000000000");
+    check_rows(
+        store, "SELECT substr(note, 1, 170) FROM session",
+        "profile.json: the last run only; host and device times have different zeros; 6 "
+        "entries that make no sense: left out; the rest is lost: profile.json: the file ends "
+        "at byte");
+    store_close(&store);
+}
+
 static void two_profiles_fit_one_store(void **state)
 {
     struct diag diag = {0};
@@ -215,6 +288,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_the_profile),
         cmocka_unit_test(graph_may_stand_inside),
+        cmocka_unit_test(our_own_profiles_hold_all_runs),
+        cmocka_unit_test(leniency_keeps_the_rest),
         cmocka_unit_test(two_profiles_fit_one_store),
         cmocka_unit_test(other_documents_are_not_recognised),
         cmocka_unit_test(damage_is_named_by_its_place),
