@@ -11,8 +11,9 @@
  *   start. An only child of its parent's name is one with it.
  * - Own host time is the duration without that of the children, also where these overlap and take
  *   longer than it: such rows are counted in `negative_count`.
- * - What runs on a device belongs to the op that its launch is in, not to the call of the runtime
- *   that launched it; its durations are summed even where they overlap.
+ * - What runs on a device belongs to the innermost op that its launch is in, also when a label
+ *   lies between, and not to the call of the runtime that launched it; without an op, to the label
+ *   or the call. Durations are summed even where they overlap.
  * - Memory belongs to the innermost span of the op that the event names, at its time.
  */
 #ifndef OPTRACE_ANALYZE_AVERAGES_H

@@ -16,7 +16,7 @@ static bool is_row(const struct spans_answer *spans, const struct span *span,
 
     if (kind == SPAN_LABEL)
         return labels_only || uses[span->lane].has_op;
-    return kind == SPAN_OP && strcmp(span_op(spans, span)->type, "python_function") != 0;
+    return kind == SPAN_OP && !span_is_python(spans, span);
 }
 
 static int find_rows(struct average_rows *rows)
@@ -102,22 +102,6 @@ static int nest(struct average_rows *rows)
 
 /* --- What devices did for a row. --- */
 
-static uint32_t find_owner(const struct average_rows *rows, uint32_t launch)
-{
-    const struct spans_answer *spans = rows->spans;
-    const struct span *items = spans->spans.items;
-    uint32_t first = SPAN_NONE;
-
-    for (uint32_t i = launch; i != SPAN_NONE; i = items[i].parent) {
-        if (rows->row[i] == SPAN_NONE)
-            continue;
-        if (!span_is_runtime_call(spans, &items[i]))
-            return rows->row[i];
-        first = first == SPAN_NONE ? rows->row[i] : first;
-    }
-    return first; /* a call of the runtime in no op keeps what it launched */
-}
-
 static void charge_device(struct average_rows *rows)
 {
     const struct spans_answer *spans = rows->spans;
@@ -131,7 +115,10 @@ static void charge_device(struct average_rows *rows)
         rows->costs[i].device_ns = rows->costs[i].self_device_ns = span->dur_ns;
         if (spans->op_kinds[span->op] == SPAN_LABEL || span->launch == SPAN_NONE)
             continue;
-        owner = find_owner(rows, span->launch);
+        owner = span_owner(spans, span);
+        while (owner != SPAN_NONE && rows->row[owner] == SPAN_NONE) /* a phase launched it */
+            owner = spans->spans.items[owner].parent;
+        owner = owner == SPAN_NONE ? SPAN_NONE : rows->row[owner];
         if (owner != SPAN_NONE)
             rows->costs[owner].self_device_ns += span->dur_ns;
         for (; owner != SPAN_NONE; owner = rows->parent[owner])

@@ -7,4 +7,7 @@
  *  that are not known come back as they are. NULL gives NULL. */
 const char *dtype_short(const char *name);
 
+/** The spelling of MegEngine for a short one: "Float32" for "f32"; unknown ones stay. */
+const char *dtype_megengine(const char *name);
+
 #endif

@@ -10,6 +10,8 @@
 #include "analyze/import_chrome_private.h"
 #include "analyze/import_values.h"
 
+static const char zero_problem[] = "baseTimeNanoseconds is no time since 1970";
+
 /* Times are in microseconds, with as many digits behind the point as the writer likes. */
 static bool read_time(const struct chrome_event *event, int64_t *out_ns)
 {
@@ -71,11 +73,15 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
         rc = chrome_op(chrome, event, kind, lane, NULL, &span.op, diag);
     if (rc < 0)
         return rc;
+    if (!json_decimal(event->arg[ARG_KERN], 3, &span.kern_ns) || span.kern_ns < 0 ||
+        span.kern_ns > span.dur_ns)
+        span.kern_ns = STORE_NULL;
     span.correlation = number_of(event->arg[ARG_CORRELATION]);
     span.external = number_of(event->arg[ARG_EXTERNAL]);
-    if (is_copy(kind))
+    if (is_copy(kind) || chrome_is_own(event))
         span.bytes = number_of(event->arg[ARG_BYTES]);
-    if (kind == KIND_LABEL && chrome_is_step(event) && span.dur_ns != STORE_NULL)
+    if (kind == KIND_LABEL && !chrome_is_own(event) && chrome_is_step(event) &&
+        span.dur_ns != STORE_NULL)
         rc = importer_run(&chrome->importer,
                           &(struct importer_run){start_ns, start_ns + span.dur_ns, lane, false},
                           diag);
@@ -90,7 +96,8 @@ static int begin_span(struct chrome *chrome, const struct chrome_event *event, u
         .start_ns = time_ns,
         .correlation = number_of(event->arg[ARG_CORRELATION]),
         .external = number_of(event->arg[ARG_EXTERNAL]),
-        .bytes = is_copy(kind) ? number_of(event->arg[ARG_BYTES]) : STORE_NULL,
+        .bytes =
+            is_copy(kind) || chrome_is_own(event) ? number_of(event->arg[ARG_BYTES]) : STORE_NULL,
     };
     int rc = 0;
 
@@ -157,7 +164,11 @@ static int note_metadata(struct chrome *chrome, const struct chrome_event *event
     uint32_t lane;
     int rc = name ? 0 : diag_set(diag, -ENOMEM, "no memory for the trace");
 
-    if (rc == 0 && json_is(event->name, "thread_name") && *name) {
+    if (rc == 0 && json_is(event->name, "thread_name") &&
+        event->arg[ARG_LANE].kind == JSON_OBJECT) {
+        chrome->has_fractions = true; /* times are exact */
+        rc = chrome_own_lane(chrome, event, name, diag);
+    } else if (rc == 0 && json_is(event->name, "thread_name") && *name) {
         rc = chrome_lane(chrome, event, &lane, diag);
         if (rc == 0)
             rc = importer_set_text(&chrome->importer.lanes.items[lane].name, name, diag);
@@ -168,6 +179,11 @@ static int note_metadata(struct chrome *chrome, const struct chrome_event *event
     }
     free(name);
     return rc;
+}
+
+static bool is_zero_of_times(const struct chrome *chrome)
+{
+    return chrome->offset_ns >= 0 && chrome->offset_ns <= IMPORT_TIME_MAX;
 }
 
 /* --- Events. --- */
@@ -183,6 +199,8 @@ static int add_point(struct chrome *chrome, const struct chrome_event *event, ch
         chrome->bad_count++;
         return 0;
     }
+    if (chrome_is_extra(event))
+        return chrome_add_own(chrome, event, time_ns, diag);
     if (strchr("bneSTpFND", phase))
         return chrome_add_async(chrome, event, phase, time_ns, diag);
     rc = chrome_lane(chrome, event, &lane, diag);
@@ -231,6 +249,11 @@ static int add_event(struct chrome *chrome, const struct json_item *item, struct
     phase = event.phase.length == 1 ? *event.phase.text : '\0';
     if (phase && strchr("XBECiIRstfbneSTpFND", phase))
         return add_point(chrome, &event, phase, diag);
+    if (phase == 'M' && json_is(event.name, "baseTimeNanoseconds")) {
+        if (!json_whole(event.arg[ARG_VALUE], &chrome->offset_ns) || !is_zero_of_times(chrome))
+            return json_stream_damage(chrome->stream, item->offset, zero_problem, diag);
+        return 0;
+    }
     if (phase == 'M')
         return note_metadata(chrome, &event, diag);
     note_unknown(chrome, event.phase);
@@ -245,10 +268,8 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
     if (!item->key || strcmp(item->key, "traceEvents") == 0)
         return add_event(chrome, item, diag);
     if (strcmp(item->key, "baseTimeNanoseconds") == 0 &&
-        (!json_whole(value, &chrome->offset_ns) || chrome->offset_ns < 0 ||
-         chrome->offset_ns > IMPORT_TIME_MAX))
-        return json_stream_damage(chrome->stream, item->offset,
-                                  "baseTimeNanoseconds is no time since 1970", diag);
+        (!json_whole(value, &chrome->offset_ns) || !is_zero_of_times(chrome)))
+        return json_stream_damage(chrome->stream, item->offset, zero_problem, diag);
     if (strcmp(item->key, "deviceProperties") == 0 && !chrome->gpu) {
         chrome->gpu = json_take_text(json_member(value, "name"));
         return chrome->gpu ? 0 : diag_set(diag, -ENOMEM, "no memory for the trace");

@@ -183,7 +183,7 @@ int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, 
     struct importer_lane *row = &chrome->importer.lanes.items[lane];
     char device[32];
 
-    if (row->is_device)
+    if (row->is_device || chrome->lane_states.items[lane].is_told)
         return 0;
     row->is_device = true;
     name_device(event, device, sizeof(device));
@@ -222,7 +222,7 @@ int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, 
     char device[64], name[80];
 
     *out_lane = thread;
-    if (!name_memory(event, device, sizeof(device)))
+    if (chrome->lane_states.items[thread].is_told || !name_memory(event, device, sizeof(device)))
         return 0;
     place_key_add(&key, device, strlen(device));
     *out_lane = place_map_find(&chrome->lanes, key);
@@ -261,10 +261,29 @@ static const struct {
     {ARG_PROCESS_GROUP_RANKS, "process_group_ranks"},
 };
 
-static char *params_text(const struct chrome_event *event)
+/* What our own traces have besides. */
+static void write_more_params(struct json_writer *json, struct json_slice more)
+{
+    struct json_walk walk = json_walk_over(more);
+    struct json_slice key, value;
+
+    while (json_walk_next(&walk, &key, &value) == 1) {
+        char *name = json_take_text(key);
+
+        if (name) {
+            json_key(json, name);
+            import_write_value(json, value);
+        } else {
+            json->error = -ENOMEM;
+        }
+        free(name);
+    }
+}
+
+char *chrome_params_text(const struct chrome_event *event)
 {
     struct json_writer json;
-    bool has_params = false;
+    bool has_params = event->arg[ARG_PARAMS].kind == JSON_OBJECT;
 
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++)
         has_params |= event->arg[params[i].arg].kind != JSON_NONE;
@@ -283,6 +302,8 @@ static char *params_text(const struct chrome_event *event)
         else
             import_write_value(&json, value);
     }
+    if (event->arg[ARG_PARAMS].kind == JSON_OBJECT)
+        write_more_params(&json, event->arg[ARG_PARAMS]);
     json_end_object(&json);
     return import_take(&json);
 }
@@ -346,7 +367,8 @@ static int put_op(struct chrome *chrome, struct place_key identity,
                   const char *suffix, uint32_t *out_op, struct diag *diag)
 {
     char *name = name_text(event, suffix), *shapes = inputs_text(event->arg[ARG_DIMS], false);
-    char *dtypes = inputs_text(event->arg[ARG_TYPES], true), *parameters = params_text(event);
+    char *dtypes = inputs_text(event->arg[ARG_TYPES], true),
+         *parameters = chrome_params_text(event);
     char *source = source_text(event->arg[ARG_STACK]);
     char *category =
         kind == KIND_OTHER && event->category.length ? json_take_text(event->category) : NULL;
@@ -382,6 +404,8 @@ int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chro
     struct place_key identity = {.low = (uint64_t)kind};
     struct json_slice name = identity_name(event->name);
 
+    if (chrome_is_own(event))
+        return chrome_own_op(chrome, event, out_op, diag);
     place_key_add(&identity, name.text, name.length);
     if (kind == KIND_OTHER)
         place_key_add(&identity, event->category.text, event->category.length);

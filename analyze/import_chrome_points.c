@@ -30,7 +30,7 @@ static int add_memory(struct chrome *chrome, const struct chrome_event *event, u
 {
     struct import_memory memory = {
         .lane = lane,
-        .op = IMPORT_NONE,
+        .op = chrome_is_own(event) ? chrome_find_own_op(chrome, event) : IMPORT_NONE,
         .time_ns = time_ns,
     };
     int rc = chrome_memory_lane(chrome, event, lane, &memory.device, diag);

@@ -44,6 +44,29 @@ enum chrome_arg {
     ARG_DEVICE_TYPE,
     ARG_DEVICE_ID,
     ARG_NAME,
+    /* our own: import_chrome_own.c */
+    ARG_OWN_OP,
+    ARG_OUT_DIMS,
+    ARG_OUT_TYPES,
+    ARG_FLOP,
+    ARG_OP_BYTES,
+    ARG_NODE,
+    ARG_OP_DEVICE,
+    ARG_SOURCE,
+    ARG_ORIGIN,
+    ARG_PARAMS,
+    ARG_RUN, /* the time says it */
+    ARG_KERN,
+    ARG_LANE,
+    ARG_WARMUP,
+    ARG_LANE_PROCESS,
+    ARG_LANE_THREAD,
+    ARG_REASON,
+    ARG_LOST,
+    ARG_UNTIL,
+    ARG_VALUE,
+    ARG_LABELS, /* for viewers, as is the next */
+    ARG_ORDER,
     CHROME_ARGS
 };
 
@@ -83,6 +106,7 @@ struct chrome_open {
 
 struct chrome_lane {
     ARRAY_OF(struct chrome_open) open; /* B without E so far */
+    bool is_told;                      /* a trace of ours says what it is */
 };
 
 /* An id of asynchronous spans some of which are open. */
@@ -143,6 +167,9 @@ int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, 
 int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chrome_kind kind,
               uint32_t lane, const char *suffix, uint32_t *out_op, struct diag *diag);
 
+/** The args that are kept in `params`, or NULL. The caller frees it. */
+char *chrome_params_text(const struct chrome_event *event);
+
 /** True for a step of PyTorch's profiler, or Paddle's, which is a run. */
 bool chrome_is_step(const struct chrome_event *event);
 
@@ -161,6 +188,32 @@ int chrome_add_counters(struct chrome *chrome, const struct chrome_event *event,
                         int64_t time_ns, struct diag *diag);
 int chrome_add_flow(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
                     int64_t time_ns, struct diag *diag);
+
+/* --- import_chrome_own.c --- */
+
+/** An event with args["optrace op"]. */
+static inline bool chrome_is_own(const struct chrome_event *event)
+{
+    return event->arg[ARG_OWN_OP].kind == JSON_STRING;
+}
+/** One that stands for no event of the store: category "optrace...". */
+static inline bool chrome_is_extra(const struct chrome_event *event)
+{
+    return event->category.length > 8 && memcmp(event->category.text, "optrace.", 8) == 0;
+}
+
+/** Its op, as it was. */
+int chrome_own_op(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_op,
+                  struct diag *diag);
+uint32_t chrome_find_own_op(const struct chrome *chrome, const struct chrome_event *event);
+
+/** A thread_name with args.optrace. */
+int chrome_own_lane(struct chrome *chrome, const struct chrome_event *event, const char *name,
+                    struct diag *diag);
+
+/** A run, a loss, or what follows from other events. */
+int chrome_add_own(struct chrome *chrome, const struct chrome_event *event, int64_t time_ns,
+                   struct diag *diag);
 
 /* --- import_chrome_async.c --- */
 

@@ -9,11 +9,11 @@
 #include "analyze/importer.h"
 
 /**
- * Import files into a store, which is made when missing, and say on `out` which session each
- * became.
+ * Import files into a store, which is made when missing, and say on `out` for each which session it
+ * became, what was left out of it, and whether the store had the same events already.
  *
- * Each file is a transaction: when one fails, with -EBUSY where a daemon keeps the store, those
- * before it stay and those after it are not read.
+ * All files are one transaction: when one fails, with -EBUSY where a daemon keeps the store, the
+ * store is as it was, and nothing is said on `out`.
  */
 int import_files(const char *const *paths, size_t path_count, const char *into,
                  const struct import_options *options, FILE *out, struct diag *diag);

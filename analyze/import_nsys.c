@@ -10,6 +10,7 @@
 
 #include "analyze/import_nsys_private.h"
 #include "analyze/import_values.h"
+#include "analyze/left_out.h"
 
 enum { NVTX_MARK = 34, NVTX_PUSH_POP = 59, NVTX_START_END = 60, SQL_MAX = 2048 };
 
@@ -271,10 +272,49 @@ static char *program_of(struct nsys *nsys)
     return name;
 }
 
+static bool is_read(const char *table)
+{
+    static const char *const described[] = {"StringIds", "ThreadNames", "PROCESSES",
+                                            "TARGET_INFO_SESSION_START_TIME"};
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        if (strcmp(table, tables[i].name) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < sizeof(described) / sizeof(described[0]); i++) {
+        if (strcmp(table, described[i]) == 0)
+            return true;
+    }
+    return strncmp(table, "ENUM_", 5) == 0 || strncmp(table, "sqlite_", 7) == 0;
+}
+
+/* The rows of tables that are not read, by the names of these. */
+static void note_tables(struct nsys *nsys, char *note, size_t note_bytes)
+{
+    struct left_out left_out = {0};
+    sqlite3_stmt *statement = NULL;
+
+    if (sqlite3_prepare_v2(nsys->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
+                           &statement, NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, 0);
+        char *sql =
+            name && !is_read(name) ? sqlite3_mprintf("SELECT count(*) FROM \"%w\"", name) : NULL;
+        int64_t count = sql ? ask(nsys, sql) : 0;
+
+        if (count > 0)
+            left_out_add_many(&left_out, name, strlen(name), (uint64_t)count);
+        sqlite3_free(sql);
+    }
+    sqlite3_finalize(statement);
+    left_out_note(&left_out, note, note_bytes);
+}
+
 static int finish(struct nsys *nsys, const char *damage, struct diag *diag)
 {
     int64_t offset_ns = ask(nsys, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME");
-    char *program = program_of(nsys), note[1500];
+    char *program = program_of(nsys), note[3000];
     struct store_session session = {
         .program = program,
         .library = "Nsight Systems",
@@ -288,6 +328,7 @@ static int finish(struct nsys *nsys, const char *damage, struct diag *diag)
              nsys->name, nsys->row_count);
     import_note_count(note, sizeof(note), nsys->bad_count, "without usable times: left out");
     import_note_count(note, sizeof(note), nsys->unknown_count, "of kinds not read here: left out");
+    note_tables(nsys, note, sizeof(note));
     if (damage)
         snprintf(note + strlen(note), sizeof(note) - strlen(note), "; " IMPORT_DAMAGE ": %.400s",
                  damage);

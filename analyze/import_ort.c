@@ -9,12 +9,14 @@
 
 #include "analyze/dtype.h"
 #include "analyze/import_values.h"
+#include "analyze/left_out.h"
 
 struct ort {
     struct importer importer;
     struct json_stream *stream;
     struct place_map lanes;
     int64_t pid;
+    struct left_out left_out;
     uint64_t event_count, bad_count;
 };
 
@@ -29,7 +31,7 @@ struct ort_event {
 
 /* --- Fields. --- */
 
-static int read_args(struct ort_event *event, struct json_walk *walk)
+static int read_args(struct ort *ort, struct ort_event *event, struct json_walk *walk)
 {
     const struct {
         const char *name;
@@ -51,17 +53,22 @@ static int read_args(struct ort_event *event, struct json_walk *walk)
 
     *walk = json_walk_over(event->args);
     while (event->args.kind == JSON_OBJECT && (rc = json_walk_next(walk, &key, &value)) != 0) {
+        size_t i = 0;
+
         if (rc < 0)
             return rc;
-        for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-            if (json_is(key, fields[i].name))
-                *fields[i].field = value;
-        }
+        while (i < sizeof(fields) / sizeof(fields[0]) && !json_is(key, fields[i].name))
+            i++;
+        if (i < sizeof(fields) / sizeof(fields[0]))
+            *fields[i].field = value;
+        else
+            left_out_add(&ort->left_out, key.text, key.length);
     }
     return 0;
 }
 
-static int read_event(struct ort_event *event, struct json_slice text, struct json_walk *walk)
+static int read_event(struct ort *ort, struct ort_event *event, struct json_slice text,
+                      struct json_walk *walk)
 {
     const struct {
         const char *name;
@@ -81,7 +88,7 @@ static int read_event(struct ort_event *event, struct json_slice text, struct js
                 *fields[i].field = value;
         }
     }
-    return rc < 0 ? rc : read_args(event, walk);
+    return rc < 0 ? rc : read_args(ort, event, walk);
 }
 
 /* Cuts a suffix off. */
@@ -301,7 +308,7 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
 
     if (item->text[0] != '{')
         return json_stream_damage(ort->stream, item->offset, "an event is no object", diag);
-    if (read_event(&event, json_value(item->text, item->length), &walk) < 0)
+    if (read_event(ort, &event, json_value(item->text, item->length), &walk) < 0)
         return json_stream_damage(ort->stream, item->offset + (uint64_t)(walk.at - item->text),
                                   walk.problem, diag);
     ort->event_count++;
@@ -315,7 +322,7 @@ int import_ort(struct json_stream *stream, const char *name, struct store *store
 {
     struct ort ort = {.stream = stream, .pid = STORE_NULL};
     struct import_loop loop = {stream, options, add_item, &ort, ""};
-    char note[1024];
+    char note[2500];
     struct store_session session = {.uid = STORE_NULL, .library = "ONNX Runtime", .note = note};
     int rc = importer_begin(&ort.importer, store, "onnxruntime", diag);
 
@@ -327,6 +334,7 @@ int import_ort(struct json_stream *stream, const char *name, struct store *store
                  "%.400s: %" PRIu64 " events; times count from the start of profiling", name,
                  ort.event_count);
         import_note_count(note, sizeof(note), ort.bad_count, "without usable times: left out");
+        left_out_note(&ort.left_out, note, sizeof(note));
         import_note_end(note, sizeof(note), &loop);
         session.pid = ort.pid;
         rc = importer_finish(&ort.importer, &session, 0, diag);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analyze/import_values.h"
+#include "analyze/left_out.h"
 
 enum { SCOPE_USER = 7 }; /* record_function() */
 
@@ -15,6 +16,7 @@ struct pytorch {
     struct importer importer;
     struct json_stream *stream;
     struct place_map lanes;
+    struct left_out left_out;
     uint64_t event_count, bad_count;
 };
 
@@ -22,7 +24,8 @@ struct pytorch_event {
     struct json_slice name, thread, start, end, scope, shapes, stack, flops, memory;
 };
 
-static int read_event(struct pytorch_event *event, struct json_slice text, struct json_walk *walk)
+static int read_event(struct pytorch *pytorch, struct pytorch_event *event, struct json_slice text,
+                      struct json_walk *walk)
 {
     const struct {
         const char *name;
@@ -43,10 +46,14 @@ static int read_event(struct pytorch_event *event, struct json_slice text, struc
 
     *walk = json_walk_over(text);
     while ((rc = json_walk_next(walk, &key, &value)) == 1) {
-        for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-            if (json_is(key, fields[i].name))
-                *fields[i].field = value;
-        }
+        size_t i = 0;
+
+        while (i < sizeof(fields) / sizeof(fields[0]) && !json_is(key, fields[i].name))
+            i++;
+        if (i < sizeof(fields) / sizeof(fields[0]))
+            *fields[i].field = value;
+        else
+            left_out_add(&pytorch->left_out, key.text, key.length);
     }
     return rc;
 }
@@ -199,7 +206,7 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
 
     if (item->text[0] != '{')
         return json_stream_damage(pytorch->stream, item->offset, "an event is no object", diag);
-    if (read_event(&event, json_value(item->text, item->length), &walk) < 0)
+    if (read_event(pytorch, &event, json_value(item->text, item->length), &walk) < 0)
         return json_stream_damage(pytorch->stream, item->offset + (uint64_t)(walk.at - item->text),
                                   walk.problem, diag);
     pytorch->event_count++;
@@ -223,7 +230,7 @@ int import_pytorch_events(struct json_stream *stream, const char *name, struct s
 {
     struct pytorch pytorch = {.stream = stream};
     struct import_loop loop = {stream, options, add_item, &pytorch, ""};
-    char note[1024];
+    char note[2500];
     struct store_session session = {
         .pid = STORE_NULL, .uid = STORE_NULL, .library = "PyTorch", .note = note};
     int rc = importer_begin(&pytorch.importer, store, "pytorch events", diag);
@@ -234,6 +241,7 @@ int import_pytorch_events(struct json_stream *stream, const char *name, struct s
         snprintf(note, sizeof(note), "%.400s: %" PRIu64 " function events", name,
                  pytorch.event_count);
         import_note_count(note, sizeof(note), pytorch.bad_count, "without usable times: left out");
+        left_out_note(&pytorch.left_out, note, sizeof(note));
         import_note_end(note, sizeof(note), &loop);
         rc = importer_finish(&pytorch.importer, &session, 0, diag);
     }

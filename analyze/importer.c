@@ -3,6 +3,7 @@
 #include "analyze/importer.h"
 
 #include <errno.h>
+#include <sqlite3.h>
 #include <string.h>
 
 #include "analyze/importer_private.h"
@@ -18,10 +19,12 @@ int importer_begin(struct importer *importer, struct store *store, const char *s
     int rc;
 
     *importer = (struct importer){.store = store, .source = source, .model_id = STORE_NULL};
-    rc = store_begin(store, diag);
-    if (rc < 0)
-        return rc;
-    importer->in_transaction = true;
+    if (sqlite3_get_autocommit(store_handle(store))) {
+        rc = store_begin(store, diag);
+        if (rc < 0)
+            return rc;
+        importer->in_transaction = true;
+    }
     rc = store_last_ids(store, &importer->first, diag);
     if (rc == 0)
         rc = importer_put_session(importer, NULL, diag); /* ops refer to it */
@@ -113,6 +116,17 @@ int importer_put_model(struct importer *importer, struct store_model *row, struc
 
 /* --- Rows. --- */
 
+/* What a row says without numbers that depend on the order. */
+static int add_row(struct importer *importer, struct import_row row, struct diag *diag)
+{
+    const int64_t said[] = {(int64_t)row.kind, row.start_ns, row.end_ns, row.bytes};
+    struct place_key key = {0};
+
+    place_key_add(&key, said, sizeof(said));
+    importer->digest += key.low;
+    return row_sorter_add(&importer->sorter, row, diag);
+}
+
 static void reach(struct importer *importer, uint32_t lane_place, int64_t from_ns, int64_t until_ns)
 {
     struct importer_lane *lane = &importer->lanes.items[lane_place];
@@ -161,7 +175,7 @@ int importer_span(struct importer *importer, const struct import_span *span, str
     }
     reach(importer, span->lane, span->start_ns, is_finished ? row.end_ns : span->start_ns);
     importer->span_count++;
-    return row_sorter_add(&importer->sorter, row, diag);
+    return add_row(importer, row, diag);
 }
 
 int importer_memory(struct importer *importer, const struct import_memory *memory,
@@ -180,7 +194,7 @@ int importer_memory(struct importer *importer, const struct import_memory *memor
 
     reach(importer, memory->device, memory->time_ns, memory->time_ns);
     importer->memory_count++;
-    return row_sorter_add(&importer->sorter, row, diag);
+    return add_row(importer, row, diag);
 }
 
 int importer_counter(struct importer *importer, uint32_t lane, uint32_t op, int64_t time_ns,
@@ -197,7 +211,7 @@ int importer_counter(struct importer *importer, uint32_t lane, uint32_t op, int6
 
     reach(importer, lane, time_ns, time_ns);
     importer->counter_count++;
-    return row_sorter_add(&importer->sorter, row, diag);
+    return add_row(importer, row, diag);
 }
 
 int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int64_t correlation,
@@ -217,13 +231,23 @@ int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int
         return 0;
     if (!importer->lanes.items[lane].is_device && note_launch(importer, &launch, diag) < 0)
         return -ENOMEM;
-    return row_sorter_add(&importer->sorter, row, diag);
+    return add_row(importer, row, diag);
 }
 
 int importer_run(struct importer *importer, const struct importer_run *run, struct diag *diag)
 {
     importer->lanes.items[run->lane].is_used = true;
     return array_push(&importer->runs, *run) < 0 ? no_memory(diag) : 0;
+}
+
+int importer_loss(struct importer *importer, const struct importer_loss *loss, struct diag *diag)
+{
+    if (loss->lane != IMPORT_NONE)
+        importer->lanes.items[loss->lane].is_used = true;
+    if (array_push(&importer->losses, *loss) == 0)
+        return 0;
+    free(loss->reason);
+    return no_memory(diag);
 }
 
 void importer_deinit(struct importer *importer)
@@ -236,6 +260,9 @@ void importer_deinit(struct importer *importer)
     }
     array_deinit(&importer->lanes);
     array_deinit(&importer->runs);
+    for (size_t i = 0; i < importer->losses.count; i++)
+        free(importer->losses.items[i].reason);
+    array_deinit(&importer->losses);
     array_deinit(&importer->launch_ns);
     place_map_deinit(&importer->ops);
     number_map_deinit(&importer->launches);

@@ -32,6 +32,9 @@
 
 #define IMPORT_NONE UINT32_MAX
 
+/* A session's note begins with the name of its file, of which at most so many bytes. */
+#define IMPORT_NAME_MAX 400
+
 struct import_options {
     bool lenient; /* keep what could be read of a damaged file */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: none */
@@ -56,9 +59,15 @@ struct importer_lane {
 #define IMPORT_TIME_MAX INT64_C(4000000000000000000)
 
 struct importer_run {
-    int64_t start_ns, end_ns;
+    int64_t start_ns, end_ns; /* end_ns INT64_MAX: it never ended */
     uint32_t lane;
     bool is_warmup;
+};
+
+struct importer_loss {
+    uint32_t lane; /* IMPORT_NONE: not known */
+    char *reason;
+    int64_t lost_count, start_ns, end_ns; /* times: or STORE_NULL */
 };
 
 struct importer {
@@ -67,6 +76,7 @@ struct importer {
     struct store_ids first; /* ids in use before */
     ARRAY_OF(struct importer_lane) lanes;
     ARRAY_OF(struct importer_run) runs;
+    ARRAY_OF(struct importer_loss) losses;
     uint32_t op_count;
     struct place_map ops;       /* identity of an op to its place */
     struct number_map launches; /* correlation to its place in launch_ns */
@@ -77,7 +87,8 @@ struct importer {
     bool has_correlation; /* some device span has one: flows are not needed */
     int64_t rounding_ns;  /* input: spans of the host may stick out of those around them by this, as
                              their times are rounded; they are cut */
-    bool in_transaction;
+    bool in_transaction;  /* that began here; false within one of the caller's */
+    uint64_t digest;      /* of all rows, whatever their order */
     uint64_t span_count, memory_count, counter_count;
 };
 
@@ -101,6 +112,7 @@ static inline bool is_import_time(int64_t start_ns, int64_t dur_ns)
             (dur_ns >= 0 && dur_ns <= IMPORT_TIME_MAX && start_ns + dur_ns <= IMPORT_TIME_MAX));
 }
 
+/** Begins a transaction unless the caller's is open already, which then is the caller's to end. */
 int importer_begin(struct importer *importer, struct store *store, const char *source,
                    struct diag *diag);
 
@@ -147,6 +159,9 @@ int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int
 
 /** An execution of the model. */
 int importer_run(struct importer *importer, const struct importer_run *run, struct diag *diag);
+
+/** Events that the source lost. Takes ownership of loss->reason, also after a failure. */
+int importer_loss(struct importer *importer, const struct importer_loss *loss, struct diag *diag);
 
 /**
  * Write everything and commit.

@@ -34,7 +34,7 @@ int importer_put_session(struct importer *importer, struct store_session *sessio
                          struct diag *diag)
 {
     struct store_session row = {.pid = STORE_NULL, .uid = STORE_NULL, .end_ns = STORE_NULL};
-    size_t length = strlen(importer->source);
+    struct place_key key = {.low = importer->digest};
 
     if (session)
         row = *session;
@@ -42,9 +42,10 @@ int importer_put_session(struct importer *importer, struct store_session *sessio
     row.end_reason = "imported";
     row.clock = "foreign";
     row.source = importer->source;
-    /* Not random: the same rows each time. The id makes it unique within a store. */
-    memcpy(row.uuid, importer->source, length < 9 ? length : 9);
-    memcpy(row.uuid + 9, &row.session_id, 7);
+    /* Not random: what is the same begins the same. The id makes it unique within a store. */
+    place_key_add(&key, importer->source, strlen(importer->source));
+    memcpy(row.uuid, &key.low, 8);
+    memcpy(row.uuid + 8, &row.session_id, 8);
     return store_put_session(importer->store, &row, diag);
 }
 
@@ -90,7 +91,8 @@ static int put_runs(struct drain *drain, struct diag *diag)
         struct importer_run *run = &importer->runs.items[i];
 
         run->start_ns += importer->lanes.items[run->lane].offset_ns;
-        run->end_ns += importer->lanes.items[run->lane].offset_ns;
+        if (run->end_ns != INT64_MAX)
+            run->end_ns += importer->lanes.items[run->lane].offset_ns;
     }
     qsort(importer->runs.items, importer->runs.count, sizeof(*importer->runs.items), compare_runs);
     drain->run_starts = malloc(importer->runs.count * sizeof(*drain->run_starts));
@@ -104,12 +106,39 @@ static int put_runs(struct drain *drain, struct diag *diag)
             .model_id = importer->model_id,
             .lane_id = importer->first.lane_id + 1 + run->lane,
             .start_ns = run->start_ns + drain->shift_ns,
-            .end_ns = run->end_ns + drain->shift_ns,
+            .end_ns = run->end_ns == INT64_MAX ? STORE_NULL : run->end_ns + drain->shift_ns,
             .warmup = run->is_warmup,
         };
 
         drain->run_starts[i] = run->start_ns;
         rc = store_put_run(importer->store, &row, diag);
+    }
+    return rc;
+}
+
+static int put_losses(struct drain *drain, struct diag *diag)
+{
+    struct importer *importer = drain->importer;
+    int rc = 0;
+
+    for (size_t i = 0; i < importer->losses.count && rc == 0; i++) {
+        const struct importer_loss *loss = &importer->losses.items[i];
+        struct store_gap row = {
+            .session_id = importer->first.session_id + 1,
+            .lane_id = STORE_NULL,
+            .reason = loss->reason,
+            .lost_count = loss->lost_count,
+            .start_ns = loss->start_ns,
+            .end_ns = loss->end_ns,
+        };
+
+        if (loss->lane != IMPORT_NONE)
+            row.lane_id = importer->first.lane_id + 1 + loss->lane;
+        if (row.start_ns != STORE_NULL)
+            row.start_ns += drain->shift_ns;
+        if (row.end_ns != STORE_NULL)
+            row.end_ns += drain->shift_ns;
+        rc = store_add_gap(importer->store, &row, diag);
     }
     return rc;
 }
@@ -440,11 +469,13 @@ int importer_finish(struct importer *importer, struct store_session *session, in
     if (rc == 0)
         rc = put_runs(&drain, diag);
     if (rc == 0)
+        rc = put_losses(&drain, diag);
+    if (rc == 0)
         rc = emit_all(&drain, diag);
     drain_deinit(&drain);
-    if (rc == 0)
+    if (rc == 0 && importer->in_transaction) {
         rc = store_commit(importer->store, diag);
-    if (rc == 0)
-        importer->in_transaction = false;
+        importer->in_transaction = rc < 0;
+    }
     return rc;
 }

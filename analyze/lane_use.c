@@ -83,6 +83,11 @@ bool span_is_runtime_call(const struct spans_answer *spans, const struct span *s
            (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
 }
 
+bool span_is_python(const struct spans_answer *spans, const struct span *span)
+{
+    return strcmp(span_op(spans, span)->type, "python_function") == 0;
+}
+
 enum device_work span_work(const struct spans_answer *spans, const struct span *span)
 {
     static const char *const collectives[] = {"nccl", "rccl", "hccl", "xccl"};
@@ -102,14 +107,14 @@ enum device_work span_work(const struct spans_answer *spans, const struct span *
 uint32_t span_owner(const struct spans_answer *spans, const struct span *span)
 {
     const struct span *items = spans->spans.items;
-    uint32_t place = span->launch;
+    uint32_t label = SPAN_NONE;
 
-    while (place != SPAN_NONE) {
-        enum span_kind kind = (enum span_kind)spans->op_kinds[items[place].op];
-
-        if ((kind == SPAN_OP || kind == SPAN_LABEL) && !span_is_runtime_call(spans, &items[place]))
-            return place;
-        place = items[place].parent;
+    for (uint32_t i = span->launch; i != SPAN_NONE; i = items[i].parent) {
+        if (span_is_op(spans, &items[i]) && !span_is_runtime_call(spans, &items[i]) &&
+            !span_is_python(spans, &items[i]))
+            return i;
+        if (spans->op_kinds[items[i].op] == SPAN_LABEL && label == SPAN_NONE)
+            label = i;
     }
-    return span->launch;
+    return label != SPAN_NONE ? label : span->launch;
 }

@@ -38,6 +38,9 @@ static inline const struct op_row *span_op(const struct spans_answer *spans,
  *  around it asked for. */
 bool span_is_runtime_call(const struct spans_answer *spans, const struct span *span);
 
+/** Whether it is a function of Python that PyTorch recorded for its stacks. */
+bool span_is_python(const struct spans_answer *spans, const struct span *span);
+
 /** What kind of work a span on a device is. */
 enum device_work {
     WORK_COMPUTE,
@@ -47,8 +50,8 @@ enum device_work {
 };
 enum device_work span_work(const struct spans_answer *spans, const struct span *span);
 
-/** The op or label that the launch of a device span lies in, or else the launch itself; SPAN_NONE
- *  without a launch. */
+/** The innermost op that the launch of a device span lies in; for want of one, the innermost label;
+ *  or else the launch itself; SPAN_NONE without a launch. */
 uint32_t span_owner(const struct spans_answer *spans, const struct span *span);
 
 #endif

@@ -23,26 +23,26 @@ static bool is_showable(const char *name, size_t length)
     return length > 0 && length < LEFT_OUT_NAME_BYTES;
 }
 
-void left_out_add(struct left_out *left_out, const char *name, size_t length)
+void left_out_add_many(struct left_out *left_out, const char *name, size_t length, uint64_t count)
 {
     struct left_out_name *entry;
 
     for (size_t i = 0; i < left_out->name_count; i++) {
         entry = &left_out->names[i];
         if (entry->length == length && memcmp(entry->text, name, length) == 0) {
-            entry->count++;
+            entry->count += count;
             return;
         }
     }
     if (left_out->name_count == LEFT_OUT_NAMES_MAX || !is_showable(name, length)) {
-        left_out->others++;
+        left_out->others += count;
         return;
     }
     entry = &left_out->names[left_out->name_count++];
     memcpy(entry->text, name, length);
     entry->text[length] = '\0';
     entry->length = length;
-    entry->count = 1;
+    entry->count = count;
 }
 
 void left_out_note(const struct left_out *left_out, char *note, size_t note_bytes)

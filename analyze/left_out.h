@@ -27,9 +27,14 @@ struct left_out {
     uint64_t others;
 };
 
-/** One value under that name; very long ones, and such that cannot be printed, are counted
- * together. */
-void left_out_add(struct left_out *left_out, const char *name, size_t length);
+/** Values under that name; very long names, and such that cannot be printed, are counted together.
+ */
+void left_out_add_many(struct left_out *left_out, const char *name, size_t length, uint64_t count);
+
+static inline void left_out_add(struct left_out *left_out, const char *name, size_t length)
+{
+    left_out_add_many(left_out, name, length, 1);
+}
 
 /** Appends "; left out: Ev Idx (14), queued (2)" to a note, where there is something. */
 void left_out_note(const struct left_out *left_out, char *note, size_t note_bytes);

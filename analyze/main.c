@@ -133,10 +133,38 @@ static bool wants_color(const struct analyze_options *options)
     return !(no_color && *no_color) && !options->output && isatty(STDOUT_FILENO);
 }
 
+/* Through a printer to the sink. */
+static int print_report(struct report *report, struct diag *diag)
+{
+    const struct analyze_options *options = report->options;
+    struct sink sink = {.path = options->output};
+    struct out_options out_options = {
+        .format = options->wiki ? OUT_FORMAT_WIKI : (enum out_format)options->format,
+        .report = report->kind->name,
+        .subject = report->source->name,
+        .side = stderr,
+        .ascii = options->ascii,
+    };
+    int rc = sink_open(&sink, !report->kind->is_streamed, diag), close_rc;
+
+    if (rc == 0) {
+        out_options.stream = sink.gathered ? sink.gathered : sink.real;
+        out_options.color = wants_color(options);
+        rc = out_open(&out_options, &report->out);
+        if (rc < 0)
+            diag_set(diag, rc, "no memory for the report");
+    }
+    if (rc == 0)
+        rc = run_report(report, diag);
+    close_rc = out_close(&report->out, diag);
+    rc = rc ? rc : close_rc;
+    close_rc = sink_close(&sink, rc == 0, diag);
+    return rc ? rc : close_rc;
+}
+
 static int write_report(const struct analyze_options *options, const struct source *source,
                         struct diag *diag)
 {
-    struct sink sink = {.path = options->output};
     struct report_verdict verdict = {0};
     struct report report = {
         .kind = report_kind_of(options, diag),
@@ -144,28 +172,8 @@ static int write_report(const struct analyze_options *options, const struct sour
         .source = source,
         .verdict = &verdict,
     };
-    struct out_options out_options = {
-        .format = options->wiki ? OUT_FORMAT_WIKI : (enum out_format)options->format,
-        .report = report.kind->name,
-        .subject = source->name,
-        .side = stderr,
-        .ascii = options->ascii,
-    };
-    int rc = sink_open(&sink, !report.kind->is_streamed, diag), close_rc;
+    int rc = report.kind->writes_itself ? run_report(&report, diag) : print_report(&report, diag);
 
-    if (rc == 0) {
-        out_options.stream = sink.gathered ? sink.gathered : sink.real;
-        out_options.color = wants_color(options);
-        rc = out_open(&out_options, &report.out);
-        if (rc < 0)
-            diag_set(diag, rc, "no memory for the report");
-    }
-    if (rc == 0)
-        rc = run_report(&report, diag);
-    close_rc = out_close(&report.out, diag);
-    rc = rc ? rc : close_rc;
-    close_rc = sink_close(&sink, rc == 0, diag);
-    rc = rc ? rc : close_rc;
     if (rc == 0 && options->strict && report_is_lacking(&verdict, diag))
         return REPORT_NOTHING; /* the report is there all the same */
     return rc;

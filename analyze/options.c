@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/export.h"
 #include "analyze/report.h"
 
 #define TARGET(field) .target = offsetof(struct analyze_options, field)
@@ -109,7 +110,8 @@ static const struct option_spec option_table[] = {
      .help = "With --aggregate: one line for each type.", TARGET(aggregate_by), .choices = "type"},
 
     {OPTION_GROUP, "What to show"},
-    {OPTION_STRING, "report", .value_name = "NAME", .default_text = "ops",
+    {OPTION_STRING, "report", .value_name = "NAME",
+     .default_text = "ops, or page with --format html",
      .help = "Which report; they are listed below.", TARGET(report)},
     {OPTION_FLAG, "show-host", .help = "Show the table of host times after that of the device.",
      TARGET(show_host)},
@@ -155,6 +157,22 @@ static const struct option_spec option_table[] = {
              "the source is.",
      TARGET(sql)},
 
+    {OPTION_GROUP, "For other programs"},
+    {OPTION_STRING, "export", .value_name = "NAME",
+     .help = "Instead of a report, write what is selected for another program, one by one and not "
+             "summed up: everything of the session, warm-ups too, unless --runs or --time choose. "
+             "The formats are listed below. It goes to standard output or to the file of -o, which "
+             "appears only when it is whole, compressed when its name ends in .gz.",
+     TARGET(export)},
+    {OPTION_CHOICE, "weight", .value_name = "WHAT",
+     .help = "What one execution weighs in an export of stacks: time, its own on a host thread; "
+             "device, its time on a device; calls; bytes, read and written or copied; alloc, "
+             "memory taken.",
+     TARGET(weight), .choices = "time|device|calls|bytes|alloc"},
+    {OPTION_STRING, "append", .value_name = "FILE",
+     .help = "Of --export chrome: add to this trace, which was begun so too or is made now.",
+     TARGET(append)},
+
     {OPTION_GROUP, "How to show it"},
     {OPTION_CHOICE, "format", .value_name = "FORMAT", .default_text = "table",
      .help = "table for people; markdown for people who write to others; html "
@@ -174,6 +192,7 @@ static const struct option_spec option_table[] = {
 static const struct option_topic topics[] = {
     {"Reports (--report NAME)", report_print_kinds},
     {"Columns of reports, to order by; the unit stands in the name", report_print_columns},
+    {"Exports (--export NAME)", export_print_kinds},
     {"Sources, recognised by their content", source_print_kinds},
 };
 
@@ -193,6 +212,8 @@ const struct option_command analyze_command = {
                 "    the three operators that move most bytes; +memory: fewest\n"
                 "profile_analyze profile.json --opr-name \"conv.*\" --min-time 1e-4 -t 0\n"
                 "    all operators of a MegEngine profile called conv... of 0.1 ms or more\n"
+                "profile_analyze --export chrome -o trace.json.gz\n"
+                "    the last session for Perfetto and chrome://tracing\n"
                 "profile_analyze --sql 'SELECT type, count(*) FROM op GROUP BY type'\n"
                 "    any question in SQL\n",
     .exit_text = "0  the report was written\n"
@@ -241,6 +262,11 @@ static bool is_about_events(const struct report_kind *kind)
     return !kind->takes_no_events && !kind->takes_no_session;
 }
 
+static bool counts_runs(const struct report_kind *kind)
+{
+    return is_about_events(kind) && !kind->is_whole;
+}
+
 static bool has_columns(const struct report_kind *kind)
 {
     return kind->columns != NULL;
@@ -275,8 +301,8 @@ static const char *find_useless(const struct analyze_options *options,
         {"session", options->session != NULL, is_about_sessions},
         {"runs", options->runs != NULL, is_about_events},
         {"time", options->time != NULL, is_about_events},
-        {"warmup", options->warmup, is_about_events},
-        {"total", options->total, is_about_events},
+        {"warmup", options->warmup, counts_runs},
+        {"total", options->total, counts_runs},
         {"type", options->types.count > 0, is_about_events},
         {"opr-name", options->opr_name != NULL, is_about_events},
         {"label", options->label != NULL, is_about_events},
@@ -304,6 +330,8 @@ static const char *find_useless(const struct analyze_options *options,
         {"sorted-by", options->sorted_by != CHOICE_NONE},
         {"state", options->state != CHOICE_NONE},
         {"batch", options->batch != BATCH_OF_MODEL},
+        {"weight", options->weight != CHOICE_NONE},
+        {"append", options->append != NULL},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -322,6 +350,7 @@ size_t analyze_options_modes(const struct analyze_options *options,
     } modes[] = {
         {"list", options->list},
         {"sql", options->sql != NULL},
+        {"export", options->export != NULL},
         {"report", options->report != NULL},
     };
     size_t count = 0;
@@ -364,6 +393,10 @@ static int check_report(const struct analyze_options *options, struct diag *diag
     if (useless)
         return diag_set(diag, -EINVAL, "--%s has no effect on --%s%s", useless,
                         kind->mode ? kind->mode : "report ", kind->mode ? "" : kind->name);
+    if (options->export)
+        return export_check_options(options, diag);
+    if (options->explain && options->group_by)
+        return diag_set(diag, -EINVAL, "--group-by has no effect on --explain");
     if (options->sort_by && options->order_by)
         return diag_set(diag, -EINVAL, "--sort-by and --order-by mean the same: give one");
     if (options->row_limit != TOP_OF_REPORT && options->top != TOP_OF_REPORT)
@@ -413,5 +446,6 @@ struct analyze_options analyze_options_default(void)
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,
+        .weight = CHOICE_NONE,
     };
 }

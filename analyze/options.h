@@ -52,6 +52,8 @@ struct analyze_options {
     int print_only; /* enum print_only, or CHOICE_NONE */
     bool list, explain, strict;
     const char *sql, *report; /* report NULL: the default one */
+    const char *export, *append;
+    int weight; /* enum export_weight, or CHOICE_NONE */
 
     /* form */
     int format; /* enum out_format */

@@ -106,6 +106,17 @@ static void add_phrase(struct out_buffer *buffer, const char *name, size_t lengt
         out_buffer_add(buffer, name[i] == '_' ? " " : name + i, 1);
 }
 
+/* Some titles say that they are about seconds; the unit stands with the value here. */
+void out_format_title(struct out_buffer *buffer, const char *title)
+{
+    static const char unit[] = " (s)";
+    size_t length = strlen(title), end = sizeof(unit) - 1;
+
+    if (length > end && strcmp(title + length - end, unit) == 0)
+        length -= end;
+    out_buffer_add(buffer, title, length);
+}
+
 /* A title is of one column when none without a title stands below it. */
 static bool is_of_one(const struct out_column *columns, size_t count, size_t place)
 {
@@ -121,8 +132,8 @@ void out_format_head(struct out_buffer *buffer, const struct out_column *columns
 {
     const struct out_column *column = &columns[place];
 
-    if (column->title && is_of_one(columns, count, place))
-        out_buffer_add(buffer, column->title, strlen(column->title));
+    if (column->title && is_of_one(columns, count, place) && strcmp(column->title, "seconds") != 0)
+        out_format_title(buffer, column->title);
     else
         add_phrase(buffer, column->name, length_without_unit(column->name));
 }

@@ -24,8 +24,11 @@ void out_cells_begin(struct out *out, struct out_cells *cells);
 void out_cells_add(struct out *out, struct out_cells *cells, const struct out_value *values);
 void out_cells_deinit(struct out_cells *cells);
 
-/** The head of a column: its title, unless that speaks for several values in one cell; then its
- *  name without the unit, as a phrase. */
+/** A title without its unit, which stands with the value: "at (s)" is "at". */
+void out_format_title(struct out_buffer *buffer, const char *title);
+
+/** The head of a column: its title, unless that speaks for several values in one cell or is the
+ *  unit alone; then its name without the unit, as a phrase. */
 void out_format_head(struct out_buffer *buffer, const struct out_column *columns, size_t count,
                      size_t place);
 

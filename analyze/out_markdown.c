@@ -73,9 +73,11 @@ static void markdown_facts(struct out *out, const struct out_section *section,
         if (!facts[i].title)
             continue;
         value.length = 0;
-        out_format_compact(&value, &facts[i].value, 0);
+        out_format_title(&value, facts[i].title);
         out_buffer_add(&lines, "|", 1);
-        add_cell(&lines, facts[i].title);
+        add_cell(&lines, out_buffer_text(&value));
+        value.length = 0;
+        out_format_compact(&value, &facts[i].value, 0);
         add_cell(&lines, out_buffer_text(&value));
         out_buffer_add(&lines, "\n", 1);
     }

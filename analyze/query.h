@@ -83,6 +83,7 @@ struct lane_row_array ARRAY_FIELDS(struct lane_row);
 
 struct loss_row {
     int64_t session_id;
+    int64_t lane_id;  /* or STORE_NULL */
     const char *lane; /* NULL: not known */
     const char *reason;
     int64_t lost_count, start_ns, end_ns;

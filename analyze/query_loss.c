@@ -5,7 +5,7 @@
 #include "analyze/query_private.h"
 
 static const char losses_sql[] =
-    "SELECT lane_name, reason, lost_count, start_ns, end_ns FROM v_loss"
+    "SELECT lane_name, reason, lost_count, start_ns, end_ns, lane_id FROM v_loss"
     " WHERE session_id = ?1 ORDER BY lost_count DESC";
 
 int query_losses(struct reading *reading, int64_t session_id, struct diag *diag)
@@ -18,6 +18,7 @@ int query_losses(struct reading *reading, int64_t session_id, struct diag *diag)
     while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
         struct loss_row loss = {
             .session_id = session_id,
+            .lane_id = query_int(statement, 5),
             .lane = query_text(texts, statement, 0),
             .reason = query_text(texts, statement, 1),
             .lost_count = query_int(statement, 2),

@@ -96,15 +96,16 @@ int query_counters(struct store *store, const struct spans_answer *spans,
     *out = (struct counter_row_array){0};
     if (rc == 0)
         rc = query_prepare(store,
-                           "SELECT lane_id, op_id, time_ns, value FROM counter"
+                           "SELECT lane_id, op_id, run, time_ns, value FROM counter"
                            " ORDER BY time_ns, rowid",
                            &statement, diag);
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct counter_row row = {
             .lane = id_map_find(&places.lanes, query_int(statement, 0)),
             .op = id_map_find(&places.ops, query_int(statement, 1)),
-            .time_ns = query_int(statement, 2),
-            .value = sqlite3_column_double(statement, 3),
+            .run = query_int(statement, 2),
+            .time_ns = query_int(statement, 3),
+            .value = sqlite3_column_double(statement, 4),
         };
 
         rc = row.op != ID_MAP_NONE && is_asked_for(&places, row.lane, row.time_ns)

@@ -68,6 +68,9 @@ struct report_kind {
     const char *mode;      /* chosen by this option, "list", instead of by --report; or NULL */
     bool takes_no_events;  /* it is not about events: what chooses them is refused */
     bool takes_no_session; /* it is not about sessions either */
+    bool is_whole;         /* --warmup and --total are refused: all there is counts anyway */
+    bool writes_itself;    /* it makes its own output: report->out is NULL */
+    bool has_totals;       /* its values are totals, never means of a run */
     bool is_streamed;      /* it prints as it goes: its output is not held back until the end */
 };
 
@@ -107,13 +110,18 @@ int report_on_spans(const struct report *report,
                                 struct diag *diag),
                     struct diag *diag);
 
+/** The ops selected, with their costs; the filter's patterns on ops are still to be applied. Errors
+ *  are those of report_query_spans(). Give *out to ops_answer_deinit() in any case. */
+int report_query_ops(const struct report *report, struct report_selection *selection,
+                     struct ops_answer *out, struct diag *diag);
+
 /** --order-by and --top, or what the report does without them. */
 const char *report_order_by(const struct report *report);
 int64_t report_top(const struct report *report);
 
 /** Print lines of the report's own columns (kind->columns), bounded, ordered and cut as asked, and
- *  a note when lines were cut. Returns 0, REPORT_NOTHING when there are no lines, or a negative
- * errno. */
+ *  a note when lines were cut. People see a column "session_id" when there are several sessions.
+ *  Returns 0, REPORT_NOTHING when there are no lines, or a negative errno. */
 int report_emit_lines(const struct report *report, const struct out_section *section,
                       const void *items, size_t count, size_t item_bytes, const void *context,
                       struct diag *diag);
@@ -124,6 +132,9 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
  *  unfinished spans; the latter also for --strict. Denominators of percentages are noted by the
  *  report itself, before. */
 void report_footer(const struct report *report, const struct basis *basis);
+
+/** The latter alone, for what ends without notes. */
+void report_judge(const struct report *report, const struct basis *basis);
 
 /** For --strict: whether anything is missing, with the sentence in diag. */
 bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag);

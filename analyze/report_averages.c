@@ -137,6 +137,8 @@ static int emit_lines(const struct report *report, const struct spans_answer *sp
         }
     }
     kind.columns = titled;
+    if (averages->self_device_ns > averages->self_cpu_ns)
+        kind.order_by = "self_device_ns";
     with_titles.kind = &kind;
     return report_emit_lines(&with_titles, &section, averages->lines.items, averages->lines.count,
                              sizeof(*averages->lines.items), averages, diag);
@@ -211,7 +213,6 @@ static int run(const struct report *report, struct diag *diag)
     struct averages averages = {0};
     int rc = report_select(report, &selection, diag);
 
-    selection.question.totals = true;
     if (rc == 0)
         rc = parse_grouping(report->options->group_by, &options, diag);
     if (rc == 0)
@@ -249,6 +250,14 @@ const struct report_kind report_averages = {
              "of what has the same name, shape or call stack.",
     .run = run,
     .takes = takes,
+    .explain =
+        "SELECT name, side, type = 'label' AS is_label, count(*) AS calls,\n"
+        "       CASE side WHEN 'host' THEN sum(dur_ns) END AS cpu_ns,\n"
+        "       CASE side WHEN 'host' THEN avg(dur_ns) END AS cpu_mean_ns,\n"
+        "       sum(computation_flop) AS computation_flop\n"
+        "  FROM counted_span WHERE type NOT IN ('phase', 'mark', 'counter', 'python_function')\n"
+        " GROUP BY name, side, type = 'label' ORDER BY cpu_ns DESC",
+    .has_totals = true,
     .columns = columns,
     .column_count = COLUMN_COUNT,
     .top = 100,

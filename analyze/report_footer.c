@@ -318,7 +318,7 @@ static void note_left_out(const struct report *report, const struct basis *basis
 
 /* --- --strict. --- */
 
-static void judge(const struct report *report, const struct basis *basis)
+void report_judge(const struct report *report, const struct basis *basis)
 {
     struct report_verdict verdict = {
         .unfinished = basis->unfinished_count,
@@ -365,7 +365,7 @@ bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag)
 
 void report_footer(const struct report *report, const struct basis *basis)
 {
-    judge(report, basis);
+    report_judge(report, basis);
     emit_selection(report, basis);
     note_selection(report, basis);
     note_runs(report, basis);

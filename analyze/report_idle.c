@@ -78,7 +78,7 @@ static const struct line_column columns[] = {
      {NULL},
      "from the first operator of the lane to the end of its last",
      active_of},
-    {{.name = "session_id", .data_only = true}, {NULL}, "its session", session_of},
+    {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
 static int add_gap(struct idle_lines *all, const struct idle_gap *gap, const struct lane_use *uses)
@@ -171,6 +171,7 @@ const struct report_kind report_idle = {
     .about = "When nothing ran on a lane, and why: not launched as the host was busy or waited, "
              "copies, other streams.",
     .run = run,
+    .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .top = 30,

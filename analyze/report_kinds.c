@@ -12,11 +12,13 @@ extern const struct report_kind report_averages;
 extern const struct report_kind report_copies;
 extern const struct report_kind report_device;
 extern const struct report_kind report_events;
+extern const struct report_kind report_export;
 extern const struct report_kind report_idle;
 extern const struct report_kind report_kernels;
 extern const struct report_kind report_launch;
 extern const struct report_kind report_memory;
 extern const struct report_kind report_ops;
+extern const struct report_kind report_page;
 extern const struct report_kind report_runs;
 extern const struct report_kind report_sessions;
 extern const struct report_kind report_sql;
@@ -30,10 +32,12 @@ const struct report_kind *const report_kinds[] = {
     &report_copies,
     &report_device,
     &report_events,
+    &report_export,
     &report_idle,
     &report_kernels,
     &report_launch,
     &report_memory,
+    &report_page,
     &report_runs,
     &report_sessions,
     &report_sql,
@@ -63,7 +67,7 @@ const struct report_kind *report_kind_of(const struct analyze_options *options, 
     if (analyze_options_modes(options, modes) && strcmp(modes[0], "report") != 0)
         return find_mode(modes[0]);
     if (!options->report)
-        return report_kinds[0];
+        return options->format == OUT_FORMAT_HTML ? &report_page : report_kinds[0];
     for (size_t i = 0; report_kinds[i]; i++) {
         if (report_kinds[i]->mode)
             continue;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/ops_of_spans.h"
 #include "analyze/ops_view.h"
 #include "analyze/report.h"
 
@@ -393,22 +392,6 @@ static void note_denominators(const struct report *report, const struct ops_answ
                  "preparation.");
 }
 
-static int query(const struct report *report, struct report_selection *selection,
-                 struct ops_answer *out, struct diag *diag)
-{
-    struct spans_answer spans;
-    int rc;
-
-    if (!filter_needs_spans(&selection->filter))
-        return query_ops(report->source->store, &selection->question, out, diag);
-    *out = (struct ops_answer){0};
-    rc = report_query_spans(report, selection, &spans, diag);
-    if (rc == 0)
-        ops_of_spans(&spans, selection->question.labels, out);
-    spans_answer_deinit(&spans);
-    return rc;
-}
-
 static int run(const struct report *report, struct diag *diag)
 {
     struct report_selection selection;
@@ -419,7 +402,7 @@ static int run(const struct report *report, struct diag *diag)
     if (rc == 0)
         rc = make_view(report, &view, diag);
     if (rc == 0)
-        rc = query(report, &selection, &answer, diag);
+        rc = report_query_ops(report, &selection, &answer, diag);
     if (rc == 0)
         rc = emit_parts(report, &answer, &view, &selection.filter, diag);
     if (rc == 0 && has_footer(report->options)) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/ops_of_spans.h"
 #include "analyze/report.h"
 #include "analyze/span_filter.h"
 
@@ -47,7 +48,8 @@ int report_select(const struct report *report, struct report_selection *selectio
         .session_ids = report->session_ids,
         .session_count = report->session_count,
         .warmups = options->warmup,
-        .totals = options->total || options->time || report->session_count > 1,
+        .totals = report->kind->has_totals || options->total || options->time ||
+                  report->session_count > 1,
     };
     for (size_t i = 0; i < options->types.count; i++)
         question->labels |= strcmp(options->types.items[i], "label") == 0;
@@ -102,7 +104,6 @@ int report_on_spans(const struct report *report,
     struct spans_answer spans = {0};
     int rc = report_select(report, &selection, diag);
 
-    selection.question.totals = true;
     if (rc == 0)
         rc = report_query_spans(report, &selection, &spans, diag);
     if (rc == 0)
@@ -111,6 +112,22 @@ int report_on_spans(const struct report *report,
         report_footer(report, &spans.basis);
     spans_answer_deinit(&spans);
     report_selection_deinit(&selection);
+    return rc;
+}
+
+int report_query_ops(const struct report *report, struct report_selection *selection,
+                     struct ops_answer *out, struct diag *diag)
+{
+    struct spans_answer spans;
+    int rc;
+
+    if (!filter_needs_spans(&selection->filter))
+        return query_ops(report->source->store, &selection->question, out, diag);
+    *out = (struct ops_answer){0};
+    rc = report_query_spans(report, selection, &spans, diag);
+    if (rc == 0)
+        ops_of_spans(&spans, selection->question.labels, out);
+    spans_answer_deinit(&spans);
     return rc;
 }
 
@@ -151,13 +168,28 @@ static size_t bound_lines(const struct report *report, const char *items, size_t
     return kept_count;
 }
 
+/* The columns of a report. People see the session when there are several. */
+static struct line_column *copy_columns(const struct report *report)
+{
+    size_t count = report->kind->column_count;
+    struct line_column *columns = malloc(count * sizeof(*columns));
+
+    for (size_t i = 0; i < count && columns; i++) {
+        columns[i] = report->kind->columns[i];
+        if (strcmp(columns[i].out.name, "session_id") == 0)
+            columns[i].out.data_only = report->session_count < 2;
+    }
+    return columns;
+}
+
 int report_emit_lines(const struct report *report, const struct out_section *section,
                       const void *items, size_t count, size_t item_bytes, const void *context,
                       struct diag *diag)
 {
     char *kept = malloc(count ? count * item_bytes : 1);
+    struct line_column *columns = copy_columns(report);
     struct lines lines = {
-        .columns = report->kind->columns,
+        .columns = columns,
         .column_count = report->kind->column_count,
         .items = kept,
         .item_bytes = item_bytes,
@@ -168,8 +200,11 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
     size_t shown;
     int rc;
 
-    if (!kept)
+    if (!kept || !columns) {
+        free(kept);
+        free(columns);
         return diag_set(diag, -ENOMEM, "no memory for the table");
+    }
     lines.count = bound_lines(report, items, count, item_bytes, kept);
     if (lines.count) {
         rc = lines_emit(report->out, section, &lines, &shown, diag);
@@ -181,5 +216,6 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
         out_note(report->out, OUT_NOTE_PLAIN, "%zu of %zu lines are shown; -t 0 shows all.", shown,
                  lines.count);
     free(kept);
+    free(columns);
     return rc;
 }

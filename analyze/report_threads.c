@@ -58,7 +58,7 @@ static const struct line_column columns[] = {
      {NULL},
      "from the first operator of its session to the end of the last",
      wall_of},
-    {{.name = "session_id", .data_only = true}, {NULL}, "its session", session_of},
+    {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
 /* Which lane an op was last seen on, to count ops of a lane. */
@@ -135,6 +135,18 @@ const struct report_kind report_threads = {
     .name = "threads",
     .about = "How busy each thread, stream and queue was, and its longest gap.",
     .run = run,
+    .explain =
+        "SELECT lane, session_id, device, count(*) AS span_count, count(DISTINCT op_id) AS "
+        "op_count,\n"
+        "       sum(max(0, end_ns - max(start_ns, coalesce(before_ns, start_ns)))) AS busy_ns,\n"
+        "       coalesce(sum(start_ns > before_ns), 0) AS gap_count,\n"
+        "       coalesce(max(max(0, start_ns - before_ns)), 0) AS longest_gap_ns\n"
+        "  FROM (SELECT *, max(end_ns) OVER (PARTITION BY lane_id\n"
+        "               ORDER BY start_ns, end_ns DESC, event_id\n"
+        "               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns\n"
+        "          FROM counted_span WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))\n"
+        " GROUP BY lane_id ORDER BY busy_ns DESC",
+    .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .order_by = "busy_ns",

@@ -23,6 +23,12 @@ struct type_lines {
     double self_ns[OP_SIDES]; /* of all ops, also of those not shown: what shares are of */
 };
 
+/* Its own time is no operator's. */
+static bool is_label(const struct type_line *line)
+{
+    return strcmp(line->type, "label") == 0;
+}
+
 #define CELL(name, value) LINE_CELL(name, struct type_line, value)
 #define ALL               ((const struct type_lines *)context)
 
@@ -31,7 +37,7 @@ CELL(side_of, out_text(line->side == OP_DEVICE ? "device" : "host"))
 CELL(calls, out_integer(OUT_INT, (int64_t)line->calls.count))
 CELL(op_count, out_integer(OUT_INT, (int64_t)line->op_count))
 CELL(total, out_number(OUT_NS, line->calls.sum))
-CELL(self, out_number(OUT_NS, line->self_ns))
+CELL(self, out_number(OUT_NS, is_label(line) ? NAN : line->self_ns))
 CELL(mean, out_number(OUT_NS, line->calls.mean))
 CELL(min, out_number(OUT_NS, line->calls.min))
 CELL(p50, out_number(OUT_NS, line->calls.p50))
@@ -42,7 +48,7 @@ CELL(max, out_number(OUT_NS, line->calls.max))
 static struct out_value share(const void *item, const void *context)
 {
     const struct type_line *line = item;
-    double all_ns = strcmp(line->type, "label") == 0 ? 0 : ALL->self_ns[line->side];
+    double all_ns = is_label(line) ? 0 : ALL->self_ns[line->side];
 
     return out_number(OUT_SHARE, all_ns > 0 ? line->self_ns / all_ns : NAN);
 }
@@ -140,13 +146,23 @@ static int run(const struct report *report, struct diag *diag)
 
 static double time_ns(const void *item)
 {
-    return ((const struct type_line *)item)->self_ns;
+    const struct type_line *line = item;
+
+    return is_label(line) ? line->calls.sum : line->self_ns;
 }
 
 const struct report_kind report_types = {
     .name = "types",
     .about = "Time by type of operator, with percentiles of single calls.",
     .run = run,
+    .explain =
+        "SELECT type, side, count(*) AS calls, count(DISTINCT op_id) AS op_count,\n"
+        "       CASE WHEN type <> 'label' THEN sum(CASE side WHEN 'device' THEN dur_ns\n"
+        "            ELSE coalesce(own_ns, 0) END) END AS self_ns, sum(dur_ns) AS total_ns,\n"
+        "       avg(dur_ns) AS mean_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns\n"
+        "  FROM counted_span LEFT JOIN own_host USING (event_id)\n"
+        " WHERE type NOT IN ('phase', 'mark', 'counter') GROUP BY type, side ORDER BY self_ns DESC",
+    .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .order_by = "self_ns",

@@ -115,6 +115,7 @@ struct memory_row_array ARRAY_FIELDS(struct memory_row);
 
 struct counter_row {
     uint32_t lane, op;
+    int64_t run; /* number, or STORE_NULL */
     int64_t time_ns;
     double value;
 };

@@ -257,7 +257,8 @@ fill_fn fill_ref;
 enum kernel_pad_mode { KERNEL_PAD_CONSTANT, KERNEL_PAD_REFLECT, KERNEL_PAD_EDGE, KERNEL_PAD_WRAP };
 
 /** begin[i] elements before and the rest of y_dims[i] after x on axis i; negative begin cuts off.
- *  Reflect needs pads below x_dims[i]; edge, reflect and wrap need x_dims[i] >= 1. */
+ *  Reflect goes to and fro as often as need be; edge, reflect and wrap need x_dims[i] >= 1 where
+ *  y_dims[i] >= 1. */
 struct kernel_pad {
     size_t element_bytes;
     enum kernel_pad_mode mode;

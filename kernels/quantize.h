@@ -12,13 +12,15 @@
 struct kernel_quantize {
     enum kernel_dtype real_type;    /* of the real side */
     enum kernel_dtype scale_type;   /* a real one */
+    enum kernel_dtype precision;    /* a real one: of x / scale */
     enum kernel_dtype integer_type; /* of the integer side and of the zero point */
     int64_t outer, axis, inner;
     int64_t scale_stride[3]; /* of scale and zero point, by outer, axis / block and inner */
     int64_t block;           /* >= 1 */
 };
 
-/** y = saturate(round(x / scale) + zero), halves to even. zero may be NULL: 0. */
+/** y = saturate(round(x / scale) + zero), halves to even, the quotient being rounded to `precision`
+ *  first. zero may be NULL: 0. */
 typedef void quantize_fn(void *y, const void *x, const void *scale, const void *zero,
                          const struct kernel_quantize *shape);
 quantize_fn quantize_ref;

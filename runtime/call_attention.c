@@ -88,7 +88,7 @@ static int attention_shape(const struct call_request *request, struct kernel_att
     const struct node *node = request->node;
     const struct tensor_view *q = call_input(request, Q), *k = call_input(request, K);
     const struct tensor_view *v = call_input(request, V), *past = call_input(request, PAST_K);
-    int64_t steps;
+    int64_t steps, mode;
     float scale = node_float(node, "scale", 0.0f);
 
     if (!call_dtype(q->dtype, &s->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
@@ -103,7 +103,11 @@ static int attention_shape(const struct call_request *request, struct kernel_att
     s->past_steps = past ? past->shape.dims[2] : 0;
     s->is_causal = node_int(node, "is_causal", 0) != 0;
     s->softcap = (double)node_float(node, "softcap", 0.0f);
-    s->scores_mode = (enum kernel_scores)node_int(node, "qk_matmul_output_mode", 0);
+    mode = node_int(node, "qk_matmul_output_mode", 0);
+    if (mode < SCORES_RAW || mode > SCORES_SOFTMAX)
+        return call_refuse(request, -EINVAL, "attribute qk_matmul_output_mode is %lld",
+                           (long long)mode);
+    s->scores_mode = (enum kernel_scores)mode;
     s->scale = node_attribute(node, "scale") ? (double)scale : 1.0 / sqrt((double)s->channels);
     return attention_mask(request, s);
 }

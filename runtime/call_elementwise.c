@@ -108,10 +108,13 @@ int call_bind_map(const struct call_request *request, struct call *call)
     const struct tensor_view *x = call_input(request, 0);
     struct map_params *p;
     size_t i = 0;
+    const char *approximate = node_string(request->node, "approximate", "none");
     int rc;
 
     while (strcmp(map_ops[i].op_type, request->node->op_type) != 0)
         i++;
+    if (strcmp(approximate, "none") != 0 && strcmp(approximate, "tanh") != 0)
+        return call_refuse(request, -EINVAL, "attribute approximate is '%.40s'", approximate);
     if (!x || !shape_equal(&x->shape, &request->outputs[0].shape))
         return call_refuse(request, -EINVAL, "input and output differ in shape");
     rc = call_params(request, call, sizeof(*p));
@@ -131,15 +134,15 @@ int call_bind_map(const struct call_request *request, struct call *call)
 /* Two operands, and chains of them */
 
 struct zip_step {
-    uint32_t a, b; /* inputs; a is RESULT for what was computed so far, b is NUMBER for `number` */
+    uint32_t a, b; /* inputs; a is RESULT for what was computed so far, b NUMBER + i for number i */
     struct kernel_zip_args args;
 };
 
-enum { RESULT = UINT32_MAX, NUMBER = UINT32_MAX - 1 };
+enum { NUMBERS = 2, RESULT = UINT32_MAX, NUMBER = UINT32_MAX - NUMBERS };
 
 struct zip_params {
     zip_fn *fn;
-    double number; /* in the type of the step that reads it */
+    double numbers[NUMBERS];
     uint32_t count;
     struct zip_step steps[];
 };
@@ -152,7 +155,8 @@ static int run_zip(const struct call *call)
         const struct zip_step *step = &p->steps[i];
 
         p->fn(call->outputs[0], step->a == RESULT ? call->outputs[0] : call->inputs[step->a],
-              step->b == NUMBER ? &p->number : call->inputs[step->b], &step->args);
+              step->b >= NUMBER ? &p->numbers[step->b - NUMBER] : call->inputs[step->b],
+              &step->args);
     }
     return 0;
 }
@@ -219,7 +223,9 @@ static int add_zip(const struct call_request *request, struct zip_params *p, enu
     if (a != RESULT)
         rc = operand(request, a, y->rank - request->inputs[a].shape.rank, &args->a_type,
                      args->a_stride);
-    if (rc == 0 && b != NUMBER)
+    if (b >= NUMBER)
+        args->b_type = KERNEL_F64;
+    else if (rc == 0)
         rc = operand(request, b, b_first, &args->b_type, args->b_stride);
     return rc;
 }
@@ -302,14 +308,28 @@ int call_bind_zip_many(const struct call_request *request, struct call *call)
                      y->rank - (call_input(request, i) ? request->inputs[i].shape.rank : 0));
     if (rc == 0 && is_mean) {
         rc = add_zip(request, p, ZIP_DIV, RESULT, NUMBER, 0);
-        p->steps[p->count - 1].args.b_type = KERNEL_F64;
-        p->number = (double)count;
+        p->numbers[0] = (double)count;
     }
     return rc;
 }
 
-/* min and max as inputs, whose content is read on each run; the attributes of older operator sets
- * exist for floats only, and are in call_bind_unary(). */
+/* Operator sets before 11: min and max are attributes. */
+static int bind_clip_attributes(const struct call_request *request, struct call *call)
+{
+    static const char *const names[] = {"min", "max"};
+    struct zip_params *p;
+    int rc = begin_zip(request, call, 2, &p);
+
+    for (uint32_t i = 0; rc == 0 && i < 2; i++) {
+        p->numbers[i] = (double)node_float(request->node, names[i], 0.0f);
+        if (node_attribute(request->node, names[i]))
+            rc = add_zip(request, p, i == 0 ? ZIP_MAX : ZIP_MIN,
+                         p->count > 0 ? (uint32_t)RESULT : 0, (uint32_t)NUMBER + i, 0);
+    }
+    return rc;
+}
+
+/* min and max as inputs, whose content is read on each run. */
 int call_bind_clip_any(const struct call_request *request, struct call *call)
 {
     const struct shape *y = &request->outputs[0].shape;
@@ -318,11 +338,11 @@ int call_bind_clip_any(const struct call_request *request, struct call *call)
 
     if (!call_input(request, 0) || !shape_equal(&request->inputs[0].shape, y))
         return call_refuse(request, -EINVAL, "input and output differ in shape");
+    if (graph_opset(request->graph, "") < 11 &&
+        (node_attribute(request->node, "min") || node_attribute(request->node, "max")))
+        return bind_clip_attributes(request, call);
     if (!call_input(request, 1) && !call_input(request, 2))
-        return graph_opset(request->graph, "") < 11
-                   ? call_refuse(request, -ENOTSUP, "no kernel for %s with attributes",
-                                 dtype_name(request->inputs[0].dtype))
-                   : call_bind_view(request, call);
+        return call_bind_view(request, call);
     for (uint32_t i = 1; i <= 2; i++)
         if (call_input(request, i) && (shape_elements(&request->inputs[i].shape) != 1 ||
                                        request->inputs[i].dtype != request->inputs[0].dtype))

@@ -383,6 +383,8 @@ int call_bind_cache_write(const struct call_request *request, struct call *call)
 
     if (rc < 0)
         return rc;
+    if (strcmp(mode, "linear") != 0 && strcmp(mode, "circular") != 0)
+        return call_refuse(request, -EINVAL, "attribute mode is '%.40s'", mode);
     if (!x || !update || update->dtype != x->dtype || update->shape.rank != x->shape.rank)
         return call_refuse(request, -EINVAL, "cache and update do not fit together");
     rc = axis = call_axis(request, node_int(request->node, "axis", -2), x->shape.rank);

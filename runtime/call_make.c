@@ -229,8 +229,12 @@ int call_bind_blocks(const struct call_request *request, struct call *call)
     const struct shape *deep = to_depth ? &request->outputs[0].shape : &request->inputs[0].shape;
     int64_t b = node_int(node, "blocksize", 0), h, w, c;
     struct block_params *p;
-    int rc = call_params(request, call, sizeof(*p));
+    int rc;
 
+    if (!is_crd && strcmp(node_string(node, "mode", "DCR"), "DCR") != 0)
+        return call_refuse(request, -EINVAL, "attribute mode is '%.40s'",
+                           node_string(node, "mode", ""));
+    rc = call_params(request, call, sizeof(*p));
     if (rc < 0)
         return rc;
     p = call->params;

@@ -226,6 +226,10 @@ static int64_t slice_axis(int64_t dim, int64_t start, int64_t end, int64_t step,
         start = start < -dim ? -1 : start + dim;
     if (end < 0)
         end = end < -dim ? -1 : end + dim;
+    if (dim == 0) {
+        *out_count = 0;
+        return 0;
+    }
     if (step > 0) {
         start = clamp(start, 0, dim);
         end = clamp(end, start, dim);
@@ -260,8 +264,9 @@ int call_bind_slice(const struct call_request *request, struct call *call)
 
         if (axis < 0)
             return axis;
-        if (step == 0 || step == INT64_MIN)
-            return call_refuse(request, -EINVAL, "a step is %" PRId64, step);
+        if (step == 0)
+            return call_refuse(request, -EINVAL, "a step is 0");
+        step += step == INT64_MIN; /* no dimension tells them apart */
         start = slice_axis(x->shape.dims[axis], slice.starts[i], slice.ends[i], step, &count);
         if (count != y->dims[axis])
             return call_refuse(request, -EINVAL, "axis %d keeps %" PRId64 " elements, not %" PRId64,

@@ -63,7 +63,10 @@ static int begin(const struct call_request *request, struct call *call,
     if (!call_dtype(x->dtype, &p->shape.dtype) || !kernel_dtype_is_real(p->shape.dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
     p->fn = request->kernels->normalize.fn;
-    p->shape.stat_dtype = KERNEL_F32;
+    if (!call_dtype((enum dtype)node_int(request->node, "stash_type", DTYPE_F32),
+                    &p->shape.stat_dtype))
+        return call_refuse(request, -ENOTSUP, "no kernel for statistics of type %lld",
+                           (long long)node_int(request->node, "stash_type", 0));
     p->shape.epsilon = (double)node_float(request->node, "epsilon", 1e-5f);
     p->has_scale = call_input(request, 1) != NULL;
     p->has_bias = call_input(request, 2) != NULL;

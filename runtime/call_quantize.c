@@ -63,6 +63,7 @@ int call_bind_quantize(const struct call_request *request, struct call *call)
     const struct tensor_view *zero = call_input(request, 2), *y = &request->outputs[0];
     const struct tensor_view *real = is_back ? y : x, *integer = is_back ? x : y;
     struct quantize_params *p;
+    int64_t precision;
     int rc = call_params(request, call, sizeof(*p));
 
     if (rc < 0)
@@ -74,6 +75,11 @@ int call_bind_quantize(const struct call_request *request, struct call *call)
         kernel_dtype_is_real(p->shape.integer_type) || !kernel_dtype_is_real(p->shape.scale_type))
         return call_refuse(request, -ENOTSUP, "no kernel between %s and %s",
                            dtype_name(real->dtype), dtype_name(integer->dtype));
+    precision = node_int(request->node, "precision", scale->dtype);
+    if (!call_dtype((enum dtype)precision, &p->shape.precision) ||
+        !kernel_dtype_is_real(p->shape.precision))
+        return call_refuse(request, -ENOTSUP, "no kernel divides with the precision of type %lld",
+                           (long long)precision);
     if (zero && (zero->dtype != integer->dtype || !shape_equal(&zero->shape, &scale->shape)))
         return call_refuse(request, -EINVAL, "scale and zero point do not fit together");
     rc = scale_strides(request, &p->shape);

@@ -10,6 +10,9 @@
 
 enum mode { NEAREST, LINEAR, CUBIC };
 
+/* Of one axis: elements of the result times those that each is made of. */
+#define TERMS_MAX ((int64_t)1 << 32)
+
 /* How one axis is resampled. */
 struct axis {
     enum mode mode;
@@ -126,6 +129,20 @@ static void make_taps(const struct axis *axis, int64_t o, int64_t *places, doubl
         places[0] = -1;
 }
 
+static const char *const transforms[] = {
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+    "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
+static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil",
+                                        NULL};
+static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcmp(*words, word) != 0)
+        words++;
+    return *words != NULL;
+}
+
 static int read_mode(const struct call_request *request, struct axis *axis)
 {
     const struct node *node = request->node;
@@ -140,6 +157,11 @@ static int read_mode(const struct call_request *request, struct axis *axis)
     axis->transform =
         is_old ? "asymmetric" : node_string(node, "coordinate_transformation_mode", "half_pixel");
     axis->nearest = is_old ? "floor" : node_string(node, "nearest_mode", "round_prefer_floor");
+    if (!is_one_of(axis->transform, transforms) || !is_one_of(axis->nearest, roundings) ||
+        !is_one_of(node_string(node, "keep_aspect_ratio_policy", "stretch"), policies))
+        return call_refuse(request, -EINVAL,
+                           "one of coordinate_transformation_mode, nearest_mode and "
+                           "keep_aspect_ratio_policy is no word of theirs");
     axis->leaves_outside = node_int(node, "exclude_outside", 0) != 0;
     axis->antialias = node_int(node, "antialias", 0) != 0;
     axis->a = (double)node_float(node, "cubic_coeff_a", -0.75f);
@@ -173,6 +195,8 @@ int call_bind_resize(const struct call_request *request, struct call *call)
             axes[i].end == 1.0)
             axes[i].mode = NEAREST;
         axes[i].taps = tap_count(&axes[i]);
+        if (axes[i].out > 0 && axes[i].taps > TERMS_MAX / axes[i].out)
+            return call_refuse(request, -ENOTSUP, "axis %d is made of too many elements", i);
         terms += (size_t)(axes[i].out * axes[i].taps);
     }
     rc = call_params(request, call, sizeof(*p) + terms * (sizeof(double) + sizeof(int64_t)));

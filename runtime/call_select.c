@@ -67,9 +67,8 @@ static int pad_sizes(const struct call_request *request, struct kernel_pad *shap
     shape->rank = x->rank;
     for (int i = 0; i < x->rank; i++) {
         int64_t begin = shape->begin[i], dim = x->dims[i];
-        bool reaches = shape->mode == KERNEL_PAD_CONSTANT || (begin <= 0 && ends[i] <= 0) ||
-                       (shape->mode != KERNEL_PAD_REFLECT && dim > 0) ||
-                       (begin < dim && ends[i] < dim);
+        bool reaches =
+            shape->mode == KERNEL_PAD_CONSTANT || (begin <= 0 && ends[i] <= 0) || dim > 0;
 
         if (begin > y->dims[i] || begin < -dim || ends[i] != y->dims[i] - dim - begin || !reaches)
             return call_refuse(request, -EINVAL, "the pads of axis %d do not fit", i);
@@ -85,14 +84,15 @@ static int pad_value(const struct call_request *request, uint64_t *out)
     const struct tensor_view *value = call_input(request, 2);
     enum dtype dtype = request->outputs[0].dtype;
     float number = node_float(request->node, "value", 0.0f);
+    enum kernel_dtype to;
 
     *out = 0;
     if (!value) {
-        if (dtype == DTYPE_F32)
-            memcpy(out, &number, sizeof(number));
-        else if (number != 0.0f)
+        if (number != 0.0f && !call_dtype(dtype, &to))
             return call_refuse(request, -ENOTSUP, "no kernel pads %s with %g", dtype_name(dtype),
                                (double)number);
+        if (number != 0.0f)
+            request->kernels->cast.fn(out, to, &number, KERNEL_F32, 1);
         return 0;
     }
     if (value->dtype != dtype || shape_elements(&value->shape) != 1)

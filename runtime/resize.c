@@ -79,7 +79,7 @@ static int read_scales(const struct node *node, const struct tensor_view *inputs
     for (int i = 0; i < count; i++) {
         double scale = source >= 0 ? number(&inputs[source], i) : (double)given->floats[i];
 
-        if (!(scale > 0.0 && scale < 0x1p31))
+        if (!(scale > 0x1p-31 && scale < 0x1p31))
             return -EINVAL;
         out->scales[axes[i]] = scale;
         out->dims[axes[i]] = (int64_t)floor((double)x->dims[axes[i]] * scale);

@@ -163,6 +163,14 @@ int store_put_variable(struct store *store, const struct store_variable *row, st
 int store_end_session(struct store *store, int64_t session_id, int64_t end_ns, const char *reason,
                       const char *note, struct diag *diag);
 
+/** Put what describes a session of another open store, with the ids that it has there: its rows in
+ *  session, model, op, lane, mem_chunk and variable. Runs, gaps and what was recorded are for the
+ *  caller to choose: store_copy_run() does the same with one run. Both stores must have the same
+ * version, which store_open() sees to; none of the ids may be there yet. */
+int store_copy_session(struct store *to, struct store *from, int64_t session_id, struct diag *diag);
+int store_copy_run(struct store *to, struct store *from, int64_t session_id, int64_t run,
+                   struct diag *diag);
+
 /* Rows of the tables that are written a lot. */
 struct store_event {
     int64_t lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation, bytes;

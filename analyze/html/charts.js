@@ -60,6 +60,11 @@ function axis(data, name, more) {
   };
 }
 
+/* Steps of 1, 2, 4, 8, ... bytes, so that names of ticks are short: 1.5 GiB. */
+function byteStep(most) {
+  return 2 ** Math.ceil(Math.log2(Math.max(most / 8, 1)));
+}
+
 /* On a logarithmic axis only powers of ten are named. */
 function logTicks(kind) {
   return {
@@ -95,7 +100,7 @@ function guideSpan(guide, guides, scale) {
   return [min, max];
 }
 
-function drawGuide(chart, guide, guides, color) {
+function drawGuide(chart, guide, title, guides, color) {
   const {ctx, chartArea: area, scales} = chart;
   const [from, until] = guideSpan(guide, guides, scales.x);
   const left = [scales.x.getPixelForValue(from), scales.y.getPixelForValue(guideAt(guide, from))];
@@ -119,19 +124,38 @@ function drawGuide(chart, guide, guides, color) {
     ctx.translate((left[0] + right[0]) / 2, (left[1] + right[1]) / 2);
     ctx.rotate(Math.atan2(right[1] - left[1], right[0] - left[0]));
     ctx.textAlign = 'center';
-    ctx.fillText(guide.title, 0, -5);
+    ctx.fillText(title, 0, -5);
   } else {
     ctx.textAlign = 'right';
-    ctx.fillText(guide.title, right[0] - 4, right[1] - 4);
+    ctx.fillText(title, right[0] - 4, right[1] - 4);
   }
   ctx.restore();
+}
+
+/* Levels that lie close together share one name, at the highest of them. */
+function levelTitles(chart, guides) {
+  const titles = guides.map((guide) => guide.title);
+  const levels = guides.map((guide, place) => place).filter((place) => guides[place].kind === 'level')
+    .sort((a, b) => guides[a].value - guides[b].value);
+  const pixel = (place) => chart.scales.y.getPixelForValue(guides[place].value);
+
+  for (let at = levels.length - 1; at > 0; at--) {
+    if (pixel(levels[at - 1]) - pixel(levels[at]) < 14) {
+      titles[levels[at - 1]] = `${titles[levels[at - 1]]}, ${titles[levels[at]]}`;
+      titles[levels[at]] = '';
+    }
+  }
+  return titles;
 }
 
 function guidesPlugin(guides) {
   return {
     id: 'guides',
     afterDatasetsDraw(chart) {
-      guides.forEach((guide, place) => drawGuide(chart, guide, guides, palette()[(place + 1) % 8]));
+      const titles = levelTitles(chart, guides);
+
+      guides.forEach((guide, place) =>
+        drawGuide(chart, guide, titles[place], guides, palette()[(place + 1) % 8]));
     },
   };
 }
@@ -191,9 +215,13 @@ function xyScales(data) {
 
   if (data.chart.log)
     return {x: axis(data, data.chart.x, log(data.chart.x)), y: axis(data, name, log(name))};
+  const [first, last] = [Math.min(...data.numbers(data.chart.x)), Math.max(...data.numbers(data.chart.x))];
+  const most = data.chart.values.map((value) => Math.max(...data.numbers(value)));
+  const steps = data.column(name).kind === 'bytes' ? {stepSize: byteStep(Math.max(...most))} : {};
+
   return {
-    x: axis(data, data.chart.x, {type: 'linear'}),
-    y: axis(data, name, {beginAtZero: true}),
+    x: axis(data, data.chart.x, {type: 'linear', min: first < last * 0.05 ? 0 : first, max: last}),
+    y: axis(data, name, {beginAtZero: true, grace: '8%', ticks: steps}),
   };
 }
 
@@ -241,11 +269,13 @@ function lineChart(data) {
   };
 }
 
-/* Room around the points on logarithmic axes, so that none lies on the frame and roofs are seen. */
+/* Logarithmic axes go from a power of ten to another, so that both ends have a name; roofs are seen. */
 function logBounds(values, more) {
   const known = values.concat(more).filter((value) => value > 0);
 
-  return known.length ? {min: Math.min(...known) / 2, max: Math.max(...known) * 2} : {};
+  return known.length
+    ? {min: 10 ** Math.floor(Math.log10(Math.min(...known) / 1.2)), max: 10 ** Math.ceil(Math.log10(Math.max(...known) * 1.2))}
+    : {};
 }
 
 function pointsChart(data) {

@@ -70,7 +70,8 @@ function makeViews(spans) {
   for (const view of views.values()) {
     let top = AXIS_HEIGHT;
 
-    view.lanes = Array.from(view.lanes.values());
+    view.lanes = Array.from(view.lanes.values())
+      .sort((a, b) => (a.side !== 'host') - (b.side !== 'host'));
     for (const lane of view.lanes) {
       placeInRows(lane);
       lane.top = top + LANE_GAP / 2;
@@ -119,6 +120,7 @@ class Timeline {
     this.figure.dataset.spans = this.view.lanes.reduce((sum, lane) => sum + lane.spans.length, 0);
     this.describe();
     this.fit();
+    this.paint();
   }
 
   fit() {
@@ -310,7 +312,7 @@ class Timeline {
       return text;
     const length = Math.floor(text.length * width / size) - 1;
 
-    return length < 2 ? '' : shorten(text, length);
+    return length < 5 ? '' : shorten(text, length);
   }
 
   paintFlows() {

@@ -15,7 +15,9 @@ static int64_t pad_source(int64_t o, int64_t begin, int64_t dim, enum kernel_pad
     case KERNEL_PAD_EDGE:
         return at < 0 ? 0 : dim - 1;
     case KERNEL_PAD_REFLECT:
-        return at < 0 ? -at : 2 * (dim - 1) - at;
+        /* There and back is one period. */
+        at = dim > 1 ? (at < 0 ? -at : at) % (2 * (dim - 1)) : 0;
+        return at < dim ? at : 2 * (dim - 1) - at;
     case KERNEL_PAD_WRAP:
         return (at % dim + dim) % dim;
     case KERNEL_PAD_CONSTANT:

@@ -26,9 +26,12 @@ void quantize_ref(void *y, const void *x, const void *scale, const void *zero,
 {
     for (int64_t i = 0; i < shape->outer * shape->axis * shape->inner; i++) {
         int64_t at = scale_at(i, shape);
-        double number = nearbyint(ref_get_f64(x, shape->real_type, i) /
-                                  ref_get_f64(scale, shape->scale_type, at));
+        double number =
+            ref_get_f64(x, shape->real_type, i) / ref_get_f64(scale, shape->scale_type, at);
+        double rounded;
 
+        ref_set_f64(&rounded, shape->precision, 0, number);
+        number = nearbyint(ref_get_f64(&rounded, shape->precision, 0));
         number += zero ? (double)ref_get_i64(zero, shape->integer_type, at) : 0.0;
         ref_set_f64(y, shape->integer_type, i, saturate(number, shape->integer_type));
     }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "runtime/element.h"
 #include "runtime/shape/infer.h"
 
 int shape_same(struct infer *infer)
@@ -19,19 +20,32 @@ int shape_unary_float(struct infer *infer)
     return rc < 0 ? rc : infer_same(infer);
 }
 
+/* Training that drops nothing is like inference; else it is random. */
+static int check_training(struct infer *infer)
+{
+    const void *training, *ratio = NULL;
+    int rc;
+
+    if (infer_dtype(infer, 2) != DTYPE_BOOL || shape_elements(infer_shape(infer, 2)) != 1)
+        return infer_fail(infer, "training_mode must be one bool");
+    rc = infer_content(infer, 2, &training);
+    if (rc < 0 || *(const uint8_t *)training == 0)
+        return rc;
+    if (infer_has(infer, 1) && shape_elements(infer_shape(infer, 1)) == 1)
+        rc = infer_content(infer, 1, &ratio);
+    if (rc == 0 && (ratio == NULL || element_get(ratio, infer_dtype(infer, 1), 0) != 0.0L))
+        rc = infer_unsupported(infer, "only inference is supported, not training mode");
+    return rc;
+}
+
 /* Is training mode switched on? Input 2 from operator set 12 on; an attribute is_test that must be
  * set before 7, which all runners take as inference. */
 int shape_dropout(struct infer *infer)
 {
-    const struct value *training = node_input(infer->node, 2);
     int rc = infer_float(infer, 0);
 
-    if (rc == 0 && training != NULL) {
-        if (training->dtype != DTYPE_BOOL || shape_elements(&training->shape) != 1)
-            rc = infer_fail(infer, "training_mode must be one bool");
-        else if (training->data == NULL || *(const uint8_t *)training->data != 0)
-            rc = infer_unsupported(infer, "only inference is supported, not training mode");
-    }
+    if (rc == 0 && infer_has(infer, 2))
+        rc = check_training(infer);
     if (rc == 0)
         rc = infer_same(infer);
     if (rc == 0)

@@ -51,6 +51,29 @@ static int check_arity(struct infer *infer, const struct shape_op *op)
     return 0;
 }
 
+static bool is_listed(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (; *list != '\0'; list += strcspn(list, " "), list += *list == ' ') {
+        if (strncmp(list, word, length) == 0 && (list[length] == ' ' || list[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* An attribute that no rule here knows may change what the operator means. */
+static int check_attributes(struct infer *infer, const struct shape_op *op)
+{
+    for (uint32_t i = 0; i < infer->node->attribute_count; i++) {
+        const char *name = infer->node->attributes[i].name;
+
+        if (!is_listed(op->attributes, name))
+            return infer_unsupported(infer, "attribute '%.60s' is not known", name);
+    }
+    return 0;
+}
+
 /* Also refuses inputs whose shape an earlier node could not give. */
 static int check_inputs(struct infer *infer)
 {
@@ -138,6 +161,8 @@ static int infer_node(struct infer *infer)
     if (op == NULL || infer->opset < op->since)
         return refuse_op(infer->graph, infer->node, infer->diag);
     rc = check_arity(infer, op);
+    if (rc == 0)
+        rc = check_attributes(infer, op);
     if (rc == 0)
         rc = check_inputs(infer);
     return rc == 0 ? op->infer(infer) : rc;

@@ -29,6 +29,7 @@ struct shape_op {
     uint32_t inputs_min, inputs_max;
     uint32_t outputs_max;
     shape_fn *infer;
+    const char *attributes; /* of all versions, with a blank between them */
 };
 
 /** Sorted by op_type. */

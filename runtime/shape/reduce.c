@@ -70,18 +70,18 @@ int shape_arg(struct infer *infer)
 int shape_layer_norm(struct infer *infer)
 {
     struct shape stats = *infer_shape(infer, 0);
+    int64_t stash = node_int(infer->node, "stash_type", DTYPE_F32);
     int axis;
     int rc = infer_float(infer, 0);
 
     if (rc == 0)
         rc = infer_axis(infer, node_int(infer->node, "axis", -1), stats.rank, &axis);
-    if (rc == 0 && node_int(infer->node, "stash_type", 1) != 1)
-        rc = infer_unsupported(infer, "its statistics are of type %" PRId64 ", not float32",
-                               node_int(infer->node, "stash_type", 1));
+    if (rc == 0 && stash != DTYPE_F32 && stash != DTYPE_F64 && stash != DTYPE_F16)
+        rc = infer_unsupported(infer, "its statistics are of type %" PRId64, stash);
     for (int i = rc == 0 ? axis : stats.rank; i < stats.rank; i++)
         stats.dims[i] = 1;
     for (uint32_t i = 1; rc == 0 && i < 3; i++)
-        rc = infer_output(infer, i, DTYPE_F32, &stats);
+        rc = infer_output(infer, i, (enum dtype)stash, &stats);
     return rc < 0 ? rc : infer_same(infer);
 }
 

@@ -14,7 +14,7 @@
 enum { ARGUMENTS_MAX = 16 };
 
 struct fixture {
-    char *dir, *program;
+    char *dir, *program, *gpu;
 };
 
 /* What chooses events is in the SQL too. */
@@ -39,6 +39,7 @@ static int start(void **state)
 
     fixture->dir = temp_create();
     fixture->program = place_program("analyze/profile_analyze");
+    fixture->gpu = place_source("tests/golden/analyze/gpu.json");
     store = temp_path(fixture->dir, "store.db");
     memory_store_make(store);
     free(store);
@@ -52,15 +53,17 @@ static int stop(void **state)
 
     temp_destroy(&fixture->dir);
     free(fixture->program);
+    free(fixture->gpu);
     free(fixture);
     return 0;
 }
 
 /* The JSON of a report, or NULL when there is nothing to report (exit status 1). */
-static cJSON *run_json(const struct fixture *fixture, const char *const *arguments)
+static cJSON *run_json(const struct fixture *fixture, const char *source,
+                       const char *const *arguments)
 {
     const struct child_options options = {.directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 5] = {fixture->program, "store.db", "--format", "json"};
+    const char *argv[ARGUMENTS_MAX + 5] = {fixture->program, source, "--format", "json"};
     struct child_result result;
     cJSON *json = NULL;
 
@@ -150,8 +153,8 @@ static void check_rows(const char *name, const char *choice, const cJSON *report
 }
 
 /* Returns whether there was a report. */
-static bool check_kind(const struct fixture *fixture, const struct report_kind *kind,
-                       const char *const *choice)
+static bool check_kind(const struct fixture *fixture, const char *source,
+                       const struct report_kind *kind, const char *const *choice)
 {
     const char *arguments[ARGUMENTS_MAX] = {"--explain"};
     const char *query[] = {"--sql", NULL, NULL};
@@ -169,13 +172,13 @@ static bool check_kind(const struct fixture *fixture, const struct report_kind *
         arguments[count++] = "--top=0";
     for (size_t i = 0; i < 3 && choice[i]; i++)
         arguments[count++] = choice[i];
-    report = run_json(fixture, arguments);
+    report = run_json(fixture, source, arguments);
     if (!report)
         return false;
     query[1] =
         cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(report, "explain"), "sql"));
     assert_non_null(query[1]);
-    answer = run_json(fixture, query);
+    answer = run_json(fixture, source, query);
     assert_non_null(answer);
     rows = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "result"), "rows");
     table = find_table(report, rows->child);
@@ -202,8 +205,10 @@ static void sql_gives_the_lines_of_the_report(void **state)
                 continue; /* refused there */
             if (kind->takes_no_events && choices[k][1] && strcmp(choices[k][1], "--type") == 0)
                 continue;
-            reports += check_kind(*state, kind, choices[k]);
+            reports += check_kind(*state, "store.db", kind, choices[k]);
         }
+        if (kind->has_totals) /* they tell of launches and copies, too */
+            reports += check_kind(*state, ((struct fixture *)*state)->gpu, kind, choices[0]);
         if (!reports)
             fail_msg("%s: nothing in the store to report on", kind->name);
     }
@@ -213,7 +218,7 @@ static void sql_gives_the_lines_of_the_report(void **state)
 static void what_is_left_out_is_said(void **state)
 {
     static const char *const arguments[] = {"--explain", "--opr-name", "conv", NULL};
-    cJSON *json = run_json(*state, arguments);
+    cJSON *json = run_json(*state, "store.db", arguments);
     const char *sql =
         cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "explain"), "sql"));
 

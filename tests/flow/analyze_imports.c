@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shared traces of other tools: profile_analyze reads each, and what it says was counted by
  * other means. */
+#include <unistd.h>
+
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
@@ -11,7 +13,8 @@ struct trace {
 };
 
 /* session.source; spans and marks; kernels; memory events, and those inside of an op; runs;
- * distinct correlations of launches that have a device span; bytes copied and set; first start in ns. */
+ * distinct correlations of launches that have a device span; bytes copied and set; first start in
+ * ns. */
 static const char counts_sql[] =
     "SELECT (SELECT source FROM session) || ' ' || (SELECT count(*) FROM event)"
     " || ' ' || (SELECT count(*) FROM event JOIN op USING (op_id) WHERE type = 'kernel')"
@@ -121,6 +124,7 @@ static const char small_trace[] = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\
 static void imports_stay_in_a_store(void **state)
 {
     char *dir = temp_create(), *store = temp_path(dir, "kept.db");
+    char *new_store = temp_path(dir, "new.db");
     char *whole = temp_write(dir, "whole.json", small_trace, sizeof(small_trace) - 1);
     char *cut = temp_write(dir, "cut.json", small_trace, sizeof(small_trace) - 9);
     const char *const both[] = {"--import", whole, cut, "--lenient", "--into", store, NULL};
@@ -133,10 +137,18 @@ static void imports_stay_in_a_store(void **state)
         " JOIN session USING (session_id) GROUP BY session_id",
         NULL};
     const char *const again[] = {"--import", cut, "--into", store, NULL};
-    char wanted[512];
+    const char *const mixed[] = {"--import", whole, cut, "--into", store, NULL};
+    const char *const fresh[] = {"--import", whole, cut, "--into", new_store, NULL};
+    const char *const twice[] = {"--import", whole, "--into", store, NULL};
+    char wanted[1024];
     struct child_result result;
 
-    snprintf(wanted, sizeof(wanted), "%s: session 1\n%s: session 2\n", whole, cut);
+    snprintf(
+        wanted, sizeof(wanted),
+        "%s: session 1: 2 events of a Chrome trace\n"
+        "%s: session 2: 1 events of a Chrome trace; the rest is lost: %s: the file ends at byte "
+        "%zu, in the middle of the value that begins at byte 38\n",
+        whole, cut, cut, sizeof(small_trace) - 9);
     check_output(both, wanted);
     check_output(count, "session_id,source,n\n1,chrome,2\n2,chrome,1\n");
     /* Damage without --lenient changes nothing. */
@@ -145,6 +157,20 @@ static void imports_stay_in_a_store(void **state)
     CHECK_CONTAINS(result.err, "in the middle of the value");
     child_result_deinit(&result);
     check_output(count, "session_id,source,n\n1,chrome,2\n2,chrome,1\n");
+    /* Nor does it with others that are whole, and what was imported before is recognised. */
+    result = analyze(mixed);
+    assert_int_equal(result.status, 3);
+    assert_string_equal(result.out, "");
+    child_result_deinit(&result);
+    result = analyze(fresh);
+    assert_int_equal(result.status, 3);
+    child_result_deinit(&result);
+    assert_int_equal(access(new_store, F_OK), -1);
+    check_output(count, "session_id,source,n\n1,chrome,2\n2,chrome,1\n");
+    snprintf(wanted, sizeof(wanted),
+             "%s: session 3: 2 events of a Chrome trace; the same events as session 1\n", whole);
+    check_output(twice, wanted);
+    free(new_store);
     free(cut);
     free(whole);
     free(store);

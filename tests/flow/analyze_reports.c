@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What profile_analyze prints, against tests/golden/analyze/. Sources are a MegEngine profile made
- * for this test and the small store; both have short names in the folder where the program runs.
+ * What profile_analyze prints, against tests/golden/analyze/. Sources are a MegEngine profile and a
+ * trace of a GPU, both made for this test, and the small store.
  */
 #include <string.h>
 
@@ -79,6 +79,8 @@ static const struct report_case cases[] = {
     {"summary_all.csv.txt",
      {"store.db", "--report", "summary", "--session", "all", "--warmup", "--format", "csv"}},
     {"summary.json.txt", {"store.db", "--report", "summary", "--format", "json"}},
+    {"store_page.txt", {"store.db", "--report", "page"}},
+    {"store_page.json.txt", {"store.db", "--report", "page", "--format", "json", "-t1"}},
     {"store_list.txt", {"store.db", "--list"}},
     {"store_list_one.txt", {"store.db", "--list", "--session", "1", "--ascii"}},
     {"store_list.json.txt", {"store.db", "--list", "--format", "json"}},
@@ -99,6 +101,32 @@ static const struct report_case cases[] = {
     {"runs_one.txt", {"store.db", "--report", "runs", "--runs", "3", "--type", "Relu"}},
     {"runs.json.txt", {"store.db", "--report", "runs", "--format", "json", "--max-time", "0.011"}},
     {"runs_explained.txt", {"store.db", "--report", "runs", "--explain", "--runs", "1.."}},
+    /* a small trace of a GPU: launches, copies, gaps */
+    {"gpu_averages.txt", {"gpu.json", "--report", "averages", "-t0"}},
+    {"gpu_averages_shape.txt",
+     {"gpu.json", "--report", "averages", "--group-by", "shape", "--sort-by", "cuda_time_total",
+      "--row-limit", "-1", "--type", "cpu_op"}},
+    {"gpu_averages.json.txt", {"gpu.json", "--report", "averages", "--format", "json", "-t2"}},
+    {"gpu_types.txt", {"gpu.json", "--report", "types"}},
+    {"gpu_threads.txt", {"gpu.json", "--report", "threads"}},
+    {"gpu_kernels.txt", {"gpu.json", "--report", "kernels"}},
+    {"gpu_kernels_launch.txt",
+     {"gpu.json", "--report", "kernels", "--group-by", "launch", "--order-by", "+name"}},
+    {"gpu_device.txt", {"gpu.json", "--report", "device"}},
+    {"gpu_launch.txt", {"gpu.json", "--report", "launch"}},
+    {"gpu_launch.csv.txt", {"gpu.json", "--report", "launch", "--format", "csv"}},
+    {"gpu_copies.txt", {"gpu.json", "--report", "copies"}},
+    {"gpu_copies.json.txt", {"gpu.json", "--report", "copies", "--format", "json"}},
+    {"gpu_idle.txt", {"gpu.json", "--report", "idle"}},
+    {"gpu_idle_stream.csv.txt",
+     {"gpu.json", "--report", "idle", "--device", "cuda", "--format", "csv"}},
+    {"store_averages.txt", {"store.db", "--report", "averages"}},
+    {"store_averages_hello.txt", {"store.db", "--report", "averages", "--session", "1"}},
+    {"store_types_all_sessions.txt", {"store.db", "--report", "types", "--session", "all"}},
+    {"store_threads_all_sessions.txt", {"store.db", "--report", "threads", "--session", "all"}},
+    {"store_device.txt", {"store.db", "--report", "device"}},
+    {"store_idle_all_sessions.txt", {"store.db", "--report", "idle", "--session", "all"}},
+    {"profile_types.txt", {"profile.json", "--report", "types"}},
     {"sql.txt", {"store.db", "--sql", "SELECT op_id, name, type, node_id, 1.5 AS x FROM op"}},
     {"sql.csv.txt",
      {"store.db", "--format", "csv", "--sql", "SELECT 'a \"b\", c' AS t, NULL AS n, 2 AS i"}},
@@ -111,26 +139,35 @@ struct fixture {
     char *dir, *program;
 };
 
+/* Sources have short names where the program runs. */
+static void copy_source(const struct fixture *fixture, const char *name)
+{
+    char from[128], *source, *bytes;
+    size_t size;
+
+    snprintf(from, sizeof(from), "tests/golden/analyze/%s", name);
+    source = place_source(from);
+    bytes = temp_read(source, &size);
+    free(temp_write(fixture->dir, name, bytes, size));
+    free(bytes);
+    free(source);
+}
+
 static int start(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    char *source = place_source("tests/golden/analyze/profile.json");
     char *store;
-    char *bytes;
-    size_t size;
 
     fixture->dir = temp_create();
     fixture->program = place_program("analyze/profile_analyze");
-    bytes = temp_read(source, &size);
-    free(temp_write(fixture->dir, "profile.json", bytes, size));
+    copy_source(fixture, "profile.json");
+    copy_source(fixture, "gpu.json");
     store = temp_path(fixture->dir, "store.db");
     small_store_make(store);
     free(store);
     store = temp_path(fixture->dir, "memory.db");
     memory_store_make(store);
     free(store);
-    free(bytes);
-    free(source);
     *state = fixture;
     return 0;
 }

@@ -421,18 +421,57 @@ static const struct example vision[] = {
     {"NonMaxSuppression", 11, "b:f32 1,1,4=0,0,1,1;s:f32 1,1,1=0.9", "", "i64 0,3", {0}, 0},
 };
 
+/* Forms of older and of newer operator sets that are easily forgotten. */
+static const struct example forms[] = {
+    {"Clip", 6, "x:f64=-9,3,9", "min=-1.5 max=4.0", "f64 3", {-1.5, 3, 4}, 0},
+    {"Clip", 6, "x:f16=-9,9", "max=4.0", "f16 2", {-9, 4}, 0},
+    {"Clip", 13, "x:i32=-9,9;lo:i32 =5;hi:i32 =2", "", "i32 2", {2, 2}, 0},
+    {"Pad", 2, "x:f64=1,2", "pads=[1,1] value=1.5", "f64 4", {1.5, 1, 2, 1.5}, 0},
+    {"Pad", 19, "x:i8=1,2,3;p:i64=4,3", "mode='reflect'", "i8 10", {1, 2, 3, 2, 1, 2, 3, 2}, 0},
+    {"Pad", 19, "x:f32=7;p:i64=2,1", "mode='reflect'", "f32 4", {7, 7, 7, 7}, 0},
+    {"Pad", 19, "x:f32=1,2,3;p:i64=5,0", "mode='wrap'", "f32 8", {2, 3, 1, 2, 3, 1, 2, 3}, 0},
+    {"Pad", 18, "x:f32=1,2,3;p:i64=-1,1", "mode='edge'", "f32 3", {2, 3, 3}, 0},
+    {"Slice", 13, "x:f32 0=;b:i64=5;e:i64=-9;a:i64=0;s:i64=-1", "", "f32 0", {0}, 0},
+    {"Slice",
+     13,
+     "x:i8=1,2,3;b:i64=9;e:i64=-9;a:i64=0;s:i64=-9223372036854775808",
+     "",
+     "i8 1",
+     {3},
+     0},
+    {"QuantizeLinear", 21, "x:f32=0.35;s:f32 =0.1", "", "u8 1", {4}, 0},
+    {"QuantizeLinear", 23, "x:f32=0.35;s:f32 =0.1", "precision=11", "u8 1", {3}, 0},
+    {"QuantizeLinear", 21, "x:f16=3;s:f16 =2", "output_dtype=3", "i8 1", {2}, 0},
+    {"Dropout", 13, "x:f32=3,4;r:f32 =0;t:bool =1", "", "f32 2", {3, 4}, 0},
+    {"Dropout", 13, "x:f32=3,4;r:f32 =0.5;t:bool =0", "", "bool 2", {1, 1}, 1},
+    {"LayerNormalization",
+     17,
+     "x:f32 1,2=1,3;s:f32=2,2",
+     "epsilon=3.0 stash_type=11",
+     "f64 1,1",
+     {2},
+     1},
+    {"ReduceMax", 20, "x:f32 0=;a:i64=0", "keepdims=0", "f32", {-INFINITY}, 0},
+    {"ReduceProd", 18, "x:i32 2,0=;a:i64=1", "keepdims=0", "i32 2", {1, 1}, 0},
+    {"Softmax", 11, "x:f32 2,1,2=0,0,0,0", "axis=0", "f32 2,1,2", {0.25, 0.25, 0.25, 0.25}, 0},
+    {"Squeeze", 11, "x:f32 1,2,1=1,2", "axes=[-1]", "f32 1,2", {1, 2}, 0},
+    {"Unsqueeze", 13, "x:f32=1,2;a:i64=-1,0", "", "f32 1,2,1", {1, 2}, 0},
+    {"Gather", 13, "x:i64 2,2=1,2,3,4;i:i32 =-1", "axis=1", "i64 2", {2, 4}, 0},
+};
+
 EXAMPLES(products)
 EXAMPLES(convolutions)
 EXAMPLES(pools)
 EXAMPLES(recurrent)
 EXAMPLES(vision)
+EXAMPLES(forms)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_operators), cmocka_unit_test(convolutions_operators),
         cmocka_unit_test(pools_operators),    cmocka_unit_test(recurrent_operators),
-        cmocka_unit_test(vision_operators),
+        cmocka_unit_test(vision_operators),   cmocka_unit_test(forms_operators),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,8 @@ static const struct shape_case windows[] = {
     {"GlobalAveragePool", 1, "x:f32 2,5,7,9", "", "f32 2,5,1,1"},
     {"GlobalMaxPool", 1, "x:f32 2,5,7", "", "f32 2,5,1"},
     {"GlobalMaxPool", 1, "x:f32 2,5", "", "!no spatial dimension"},
+    {"GlobalMaxPool", 1, "x:f32 2,5,7", "kernel=1", "!attribute 'kernel' is not known"},
+    {"MaxPool", 12, "x:f32 1,4,4,4", "kernel_shape=[2,2] pad=1", "!attribute 'pad' is not known"},
     {"GlobalLpPool", 2, "x:f64 2,5,7", "p=3", "f64 2,5,1"},
     {"LpPool", 18, "x:f32 1,2,7,7", "kernel_shape=[3,3] strides=[2,2] ceil_mode=1", "f32 1,2,3,3"},
     {"LpPool", 11, "x:f32 1,2,7", "kernel_shape=[3] p=0", "!attribute p is 0"},

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The reports on devices against numbers computed from the recordings themselves, by the formulas in
+the comments: Kineto traces with json, an Nsight Systems export with sqlite3. Skipped without them."""
+import collections
+import gzip
+import json
+import math
+import os
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+PROGRAM = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"]) / "analyze" / "profile_analyze"
+SHARED = pathlib.Path(os.environ.get("OPTRACE_SHARED", ROOT.parent / "shared"))
+TRACES = SHARED / "traces"
+
+# What is compared: start and end in ns.
+Span = collections.namedtuple("Span", "kind name device stream start end bytes correlation thread extra",
+                              defaults=(None,) * 6)
+
+
+def report(path, name, *options):
+    command = [str(PROGRAM), str(path), "--report", name, "--format", "json", "-t", "0", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def same(what, got, want):
+    """Numbers may differ by the rounding of their sums, nothing else."""
+    if isinstance(want, float) and got is not None:
+        if math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-6):
+            return
+    elif got == want:
+        return
+    sys.exit(f"{what}: {got}, computed {want}")
+
+
+def union(intervals):
+    """Length of the union: sorted by start, overlaps merged."""
+    total, until = 0, None
+    for start, end in sorted(intervals):
+        start = start if until is None else max(start, until)
+        if end > start:
+            total += end - start
+        until = end if until is None else max(until, end)
+    return total
+
+
+def nearest_rank(values, percent):
+    """The value at place ceil(p / 100 * n), counting from 1."""
+    values = sorted(values)
+    return values[max(1, math.ceil(percent / 100 * len(values) - 1e-9)) - 1]
+
+
+# --- Reading. ---
+
+def read_kineto(name):
+    """Device spans, launches by correlation, host ops."""
+    with gzip.open(TRACES / "kineto-gpu" / f"{name}.json.gz", "rt") as file:
+        document = json.load(file, parse_float=str)
+
+    def ns(value):
+        whole, _, rest = str(value).partition(".")
+        return int(whole) * 1000 + int((rest + "000")[:3])
+
+    kinds = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "fill",
+             "cuda_runtime": "call", "cuda_driver": "call", "cpu_op": "op"}
+    spans = []
+    for event in document["traceEvents"]:
+        kind = kinds.get(event.get("cat"))
+        if kind and event["ph"] == "X":
+            args = event["args"]
+            start = ns(event["ts"])
+            spans.append(Span(kind, event["name"], f"cuda:{event['pid']}", event["tid"], start,
+                              start + ns(event["dur"]), args.get("bytes"), args.get("correlation"),
+                              event["tid"], args.get("External id", args.get("external id"))))
+    return spans
+
+
+def read_nsys():
+    path = TRACES / "nsys-sqlite" / "h100_2gpu_train_a.sqlite"
+    database = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    spans = []
+    # A process counts its correlations from 1.
+    queries = {
+        "kernel": "SELECT s.value, deviceId, streamId, start, end, NULL, correlationId,"
+                  " globalPid / 0x1000000 % 0x1000000"
+                  " FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName",
+        "copy": "SELECT copyKind, deviceId, streamId, start, end, bytes, correlationId,"
+                " globalPid / 0x1000000 % 0x1000000 FROM CUPTI_ACTIVITY_KIND_MEMCPY",
+        "fill": "SELECT 'Memset', deviceId, streamId, start, end, bytes, correlationId,"
+                " globalPid / 0x1000000 % 0x1000000 FROM CUPTI_ACTIVITY_KIND_MEMSET",
+        "call": "SELECT s.value, NULL, NULL, start, end, NULL, correlationId,"
+                " globalTid / 0x1000000 % 0x1000000"
+                " FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s ON s.id = r.nameId",
+    }
+    copy_names = {1: "Memcpy HtoD", 2: "Memcpy DtoH", 8: "Memcpy DtoD", 10: "Memcpy PtoP"}
+    for kind, query in queries.items():
+        for name, device, stream, start, end, size, correlation, process in database.execute(query):
+            spans.append(Span(kind, copy_names.get(name, name), f"cuda:{device}",
+                              (process, stream), start, end, size, (process, correlation)))
+    return path, spans
+
+
+# --- Checks. ---
+
+def check_kernels(path, spans):
+    kernels = [span for span in spans if span.kind == "kernel"]
+    groups = collections.defaultdict(list)
+    for span in kernels:
+        groups[span.device, span.name].append(span.end - span.start)
+    total = sum(map(sum, groups.values()))
+    rows = report(path, "kernels")["kernels"]["rows"]
+    same("kernels", len(rows), len(groups))
+    for row in rows:
+        values = groups[row["device"], row["name"]]
+        what = f"kernels, {row['name']}"
+        same(what, row["total_ns"], float(sum(values)))
+        same(what, row["share"], sum(values) / total)
+        same(what, row["calls"], len(values))
+        same(what, row["mean_ns"], sum(values) / len(values))
+        same(what, row["median_ns"], float(statistics.median(values)))
+        same(what, row["min_ns"], float(min(values)))
+        same(what, row["max_ns"], float(max(values)))
+        same(what, row["stddev_ns"], statistics.stdev(values) if len(values) > 1 else None)
+
+
+def check_copies(path, spans):
+    copies = [span for span in spans if span.kind in ("copy", "fill")]
+    total = sum(span.end - span.start for span in copies)
+    found = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for row in report(path, "copies")["directions"]["rows"]:
+        line = found[row["name"]]  # async, sync and not known together
+        line[0] += row["calls"]
+        line[1] += row["total_ns"]
+        line[2] += row["bytes"] or 0
+        line[3] += row["share"]
+        if row["bytes"]:
+            same("bandwidth", row["bandwidth_bytes_per_s"] * row["total_ns"], row["bytes"] * 1e9)
+    same("directions", sorted(found), sorted({span.name for span in copies}))
+    for name, (calls, total_ns, size, share) in found.items():
+        group = [span for span in copies if span.name == name]
+        same(name, calls, len(group))
+        same(name, total_ns, sum(span.end - span.start for span in group))
+        if all(span.kind == "copy" for span in group):
+            same(name, size, sum(span.bytes for span in group))
+        same(name, share, sum(span.end - span.start for span in group) / total)
+
+
+def check_launch(path, spans):
+    """delay = max(0, start on the device - end of the call)"""
+    calls = {span.correlation: span for span in spans if span.kind == "call"}
+    groups = collections.defaultdict(list)
+    for span in spans:
+        if span.kind in ("kernel", "copy", "fill"):
+            groups[span.name].append(span)
+    rows = report(path, "launch")["launches"]["rows"]
+    same("launch", len(rows), len(groups))
+    for row in rows:
+        group = groups[row["name"]]
+        pairs = [(span, calls[span.correlation]) for span in group if span.correlation in calls]
+        delays = [max(0, span.start - call.end) for span, call in pairs]
+        what = f"launch, {row['name']}"
+        same(what, row["calls"], len(group))
+        same(what, row["unlaunched"], len(group) - len(pairs))
+        same(what, row["queued"], sum(span.start > call.end for span, call in pairs))
+        if not pairs:
+            continue
+        same(what, row["delay_ns"], float(sum(delays)))
+        for percent in (50, 90, 99):
+            same(what, row[f"delay_p{percent}_ns"], float(nearest_rank(delays, percent)))
+        same(what, row["delay_max_ns"], float(max(delays)))
+        same(what, row["call_mean_ns"], statistics.fmean(call.end - call.start for _, call in pairs))
+        same(what, row["total_mean_ns"], statistics.fmean(
+            max(span.end, call.end) - call.start for span, call in pairs))
+
+
+def check_device(path, spans, wall):
+    """busy = |all|, overlap = |kernels| + |transfers| - |all|, |.| the length of a union"""
+    rows = {row["device"]: row for row in report(path, "device")["devices"]["rows"]
+            if row["stream"] == "all"}
+    for row in report(path, "device")["devices"]["rows"]:
+        rows.setdefault(row["device"], row)  # a device with one stream
+    devices = {span.device for span in spans if span.kind in ("kernel", "copy", "fill")}
+    same("devices", sorted(rows), sorted(devices))
+    for device in devices:
+        here = [span for span in spans
+                if span.device == device and span.kind in ("kernel", "copy", "fill")]
+        moves = [(span.start, span.end) for span in here
+                 if span.kind != "kernel" or span.name.lower().startswith("nccl")]
+        work = [(span.start, span.end) for span in here
+                if span.kind == "kernel" and not span.name.lower().startswith("nccl")]
+        row = rows[device]
+        same(device, row["busy_ns"], float(union(moves + work)))
+        same(device, row["compute_ns"], float(union(work)))
+        same(device, row["transfer_ns"], float(union(moves)))
+        same(device, row["overlap_ns"], float(union(work) + union(moves) - union(moves + work)))
+        same(device, row["active_ns"],
+             float(max(span.end for span in here) - min(span.start for span in here)))
+        same(device, row["wall_ns"], float(wall))
+        same(device, row["share"], union(moves + work) / wall)
+        same(device, row["span_count"], len(here))
+
+
+def check_idle(path, spans):
+    """The gaps of a stream make up what is left of the time from its first to its last."""
+    rows = report(path, "idle", "--device", "cuda")["gaps"]["rows"]
+    streams = collections.defaultdict(list)
+    for span in spans:
+        if span.kind in ("kernel", "copy", "fill"):
+            streams[span.device, span.stream].append((span.start, span.end))
+    gaps = sum(max(end for _, end in each) - min(start for start, _ in each) - union(each)
+               for each in streams.values())
+    same("gaps", sum(row["total_ns"] for row in rows), gaps)
+
+
+def check_averages(path, spans):
+    """A kernel belongs to the op whose External id its launch carries; so PyTorch has it."""
+    ops = {span.extra: span for span in spans if span.kind == "op"}
+    times = collections.defaultdict(int)
+    for span in spans:
+        if span.kind in ("kernel", "copy", "fill"):
+            owner = ops.get(span.extra)
+            times[owner.name if owner else None] += span.end - span.start
+    owned = {name: ns for name, ns in times.items() if name}
+    answer = report(path, "averages")
+    rows = {row["name"]: row for row in answer["averages"]["rows"]
+            if row["side"] == "host" and not row["is_label"]}
+    for name, ns in owned.items():
+        same(f"averages, {name}", rows[name]["self_device_ns"], float(ns))
+    same("device total", answer["totals"]["self_device_ns"], float(sum(times.values())))
+    return len(owned)
+
+
+def wall_of(spans):
+    return max(span.end for span in spans) - min(span.start for span in spans)
+
+
+def main():
+    if not (TRACES / "kineto-gpu").exists():
+        print(f"no recordings in {TRACES}")
+        sys.exit(77)
+    for name in ("a100_alexnet_train", "a100_resnet_nccl_rank"):
+        path, spans = TRACES / "kineto-gpu" / f"{name}.json.gz", read_kineto(name)
+        check_kernels(path, spans)
+        check_copies(path, spans)
+        check_launch(path, spans)
+        check_device(path, spans, wall_of(spans))
+        check_idle(path, spans)
+        print(f"{name}: {len(spans)} spans agree")
+    # The other trace has correlations where External ids should be.
+    print(f"averages: {check_averages(path, spans)} ops with kernels agree")
+    path, spans = read_nsys()
+    check_kernels(path, spans)
+    check_copies(path, spans)
+    check_launch(path, spans)
+    check_idle(path, spans)
+    print(f"{path.name}: {len(spans)} spans agree")
+
+
+main()
