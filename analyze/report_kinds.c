@@ -18,6 +18,7 @@ extern const struct report_kind report_kernels;
 extern const struct report_kind report_launch;
 extern const struct report_kind report_memory;
 extern const struct report_kind report_ops;
+extern const struct report_kind report_overview;
 extern const struct report_kind report_page;
 extern const struct report_kind report_runs;
 extern const struct report_kind report_sessions;
@@ -37,6 +38,7 @@ const struct report_kind *const report_kinds[] = {
     &report_kernels,
     &report_launch,
     &report_memory,
+    &report_overview,
     &report_page,
     &report_runs,
     &report_sessions,

@@ -52,6 +52,9 @@ static const struct error_case cases[] = {
     {1, "no operator has a device time", {"store.db", "--session", "1", "--print-only", "device"}},
     {1, "none of the 10 events matches", {"store.db", "--report", "summary", "--type", "conv"}},
     {1, "nothing matches", {"store.db", "--report", "summary", "--min-time", "1"}},
+    {1, "none of the 10 events matches", {"store.db", "--report", "overview", "--type", "conv"}},
+    {2, "--top has no effect on --report ov", {"store.db", "--report", "overview", "-t", "3"}},
+    {2, "--min-time has no effect", {"store.db", "--report", "overview", "--min-time", "3"}},
     {1, "none of the 10 events matches", {"store.db", "--report", "events", "--type", "conv"}},
     {1, "nothing matches", {"store.db", "--report", "events", "--min-time", "1"}},
     /* wrong use */

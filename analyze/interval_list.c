@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorted lists of disjoint intervals. */
+#include "analyze/interval_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct interval *left = a, *right = b;
+
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+void interval_list_join(struct interval_array *list)
+{
+    size_t kept = 0;
+
+    if (list->count)
+        qsort(list->items, list->count, sizeof(*list->items), compare_starts);
+    for (size_t i = 0; i < list->count; i++) {
+        struct interval next = list->items[i];
+        struct interval *last = kept ? &list->items[kept - 1] : NULL;
+
+        if (next.end_ns <= next.start_ns)
+            continue;
+        if (!last || next.start_ns > last->end_ns)
+            list->items[kept++] = next;
+        else if (next.end_ns > last->end_ns)
+            last->end_ns = next.end_ns;
+    }
+    list->count = kept;
+}
+
+double interval_list_length(const struct interval_array *list)
+{
+    double length = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        length += (double)(list->items[i].end_ns - list->items[i].start_ns);
+    return length;
+}
+
+double interval_list_common(const struct interval_array *a, const struct interval_array *b)
+{
+    double length = 0;
+
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        const struct interval *left = &a->items[i], *right = &b->items[k];
+        int64_t start = left->start_ns > right->start_ns ? left->start_ns : right->start_ns;
+        int64_t end = left->end_ns < right->end_ns ? left->end_ns : right->end_ns;
+
+        length += end > start ? (double)(end - start) : 0;
+        if (left->end_ns < right->end_ns)
+            i++;
+        else
+            k++;
+    }
+    return length;
+}
+
+bool interval_list_has(const struct interval_array *list, int64_t time_ns)
+{
+    size_t low = 0, high = list->count; /* the first that ends later */
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->items[middle].end_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < list->count && list->items[low].start_ns <= time_ns;
+}
+
+int interval_list_add(struct interval_array *into, const struct interval_array *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        if (array_push(into, from->items[i]) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
