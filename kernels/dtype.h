@@ -16,7 +16,8 @@ enum {
 enum kernel_dtype {
     KERNEL_F32,
     KERNEL_F64,
-    KERNEL_F16, /* IEEE half, as uint16_t */
+    KERNEL_F16,  /* IEEE half, as uint16_t */
+    KERNEL_BF16, /* the upper half of a float, as uint16_t */
     KERNEL_I8,
     KERNEL_I16,
     KERNEL_I32,
@@ -31,7 +32,7 @@ enum kernel_dtype {
 /** Bytes of one element. */
 size_t kernel_dtype_bytes(enum kernel_dtype dtype);
 
-/** True for f32, f64 and f16. */
+/** True for f32, f64, f16 and bf16. */
 bool kernel_dtype_is_real(enum kernel_dtype dtype);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Single elements of a tensor as numbers, whatever their type. */
 #include <math.h>
+#include <string.h>
 
 #include "runtime/element.h"
 
@@ -36,6 +37,34 @@ static uint16_t half_bits(long double number)
            (uint16_t)(((exponent + 14) << 10) + (int)nearbyintl(ldexpl(size, 10 - exponent)));
 }
 
+/* The upper half of a float. */
+static long double brain_get(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float number;
+
+    memcpy(&number, &wide, sizeof(number));
+    return (long double)number;
+}
+
+/* To the nearest of the two that it lies between, ties to even. */
+static uint16_t brain_bits(long double number)
+{
+    float narrow = (float)number;
+    uint32_t bits;
+    int exponent;
+
+    if (isnan(number))
+        return 0x7fc0;
+    if (isfinite(number) && number != 0) {
+        /* Eight bits, fewer for a subnormal. */
+        exponent = ilogbl(number) < -126 ? -126 : ilogbl(number);
+        narrow = (float)ldexpl(nearbyintl(ldexpl(number, 7 - exponent)), exponent - 7);
+    }
+    memcpy(&bits, &narrow, sizeof(bits));
+    return (uint16_t)(bits >> 16);
+}
+
 long double element_get(const void *data, enum dtype dtype, int64_t i)
 {
     switch (dtype) {
@@ -45,6 +74,8 @@ long double element_get(const void *data, enum dtype dtype, int64_t i)
         return (long double)((const double *)data)[i];
     case DTYPE_F16:
         return half_get(((const uint16_t *)data)[i]);
+    case DTYPE_BF16:
+        return brain_get(((const uint16_t *)data)[i]);
     case DTYPE_I8:
         return ((const int8_t *)data)[i];
     case DTYPE_U8:
@@ -71,17 +102,17 @@ long double element_get(const void *data, enum dtype dtype, int64_t i)
 
 bool element_is_float(enum dtype dtype)
 {
-    return dtype == DTYPE_F32 || dtype == DTYPE_F64 || dtype == DTYPE_F16;
+    return dtype == DTYPE_F32 || dtype == DTYPE_F64 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
 }
 
 static bool set_float(void *data, enum dtype dtype, int64_t i, long double number)
 {
     long double largest = dtype == DTYPE_F32 ? 0x1.fffffep127L : 0x1.fffffffffffffp1023L;
 
-    if (dtype == DTYPE_F16) {
-        uint16_t bits = half_bits(number);
+    if (dtype == DTYPE_F16 || dtype == DTYPE_BF16) {
+        uint16_t bits = dtype == DTYPE_F16 ? half_bits(number) : brain_bits(number);
 
-        if (isfinite(number) && (bits & 0x7fff) == 0x7c00)
+        if (isfinite(number) && (bits & 0x7fff) == (dtype == DTYPE_F16 ? 0x7c00 : 0x7f80))
             return false;
         ((uint16_t *)data)[i] = bits;
         return true;

@@ -38,6 +38,7 @@ enum dtype {
     DTYPE_F64 = 11,
     DTYPE_U32 = 12,
     DTYPE_U64 = 13,
+    DTYPE_BF16 = 16,
 };
 
 /** Bytes of one element; 0 for a type that no value can have. */

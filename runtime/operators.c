@@ -6,8 +6,8 @@
 #include "runtime/call.h"
 #include "runtime/shape/infer.h"
 
-static const char every[] = "f32 f64 f16 i8 i16 i32 i64 u8 u16 u32 bool";
-static const char reals[] = "f32 f64 f16";
+static const char every[] = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 bool";
+static const char reals[] = "f32 f64 f16 bf16";
 static const char moved[] = "any";
 
 /* Binder -> kernels, and the types that they take. */
@@ -95,7 +95,8 @@ static const char *types_of(call_bind_fn *bind, const char *op_type, const char 
         return every;
     if (call_map_takes(op_type, KERNEL_BOOL))
         return "bool";
-    return call_map_takes(op_type, KERNEL_I32) ? "f32 f64 f16 i8 i16 i32 i64 u8 u16 u32" : reals;
+    return call_map_takes(op_type, KERNEL_I32) ? "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32"
+                                               : reals;
 }
 
 void operators_get(size_t index, struct operator_facts *out)

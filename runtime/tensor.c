@@ -14,7 +14,7 @@ static const struct {
     [DTYPE_I8] = {"int8", 1},        [DTYPE_U16] = {"uint16", 2},  [DTYPE_I16] = {"int16", 2},
     [DTYPE_I32] = {"int32", 4},      [DTYPE_I64] = {"int64", 8},   [DTYPE_STRING] = {"string", 0},
     [DTYPE_BOOL] = {"bool", 1},      [DTYPE_F16] = {"float16", 2}, [DTYPE_F64] = {"float64", 8},
-    [DTYPE_U32] = {"uint32", 4},     [DTYPE_U64] = {"uint64", 8},
+    [DTYPE_U32] = {"uint32", 4},     [DTYPE_U64] = {"uint64", 8},  [DTYPE_BF16] = {"bfloat16", 2},
 };
 
 size_t dtype_bytes(enum dtype dtype)
@@ -24,7 +24,10 @@ size_t dtype_bytes(enum dtype dtype)
 
 const char *dtype_name(enum dtype dtype)
 {
-    return (size_t)dtype < sizeof(dtypes) / sizeof(dtypes[0]) ? dtypes[dtype].name : "unknown";
+    const char *name =
+        (size_t)dtype < sizeof(dtypes) / sizeof(dtypes[0]) ? dtypes[dtype].name : NULL;
+
+    return name != NULL ? name : "unknown";
 }
 
 bool shape_is_known(const struct shape *shape)

@@ -33,6 +33,7 @@ static long double smallest_normal(enum dtype dtype)
     case DTYPE_F16:
         return 0x1p-14L;
     case DTYPE_F32:
+    case DTYPE_BF16:
         return 0x1p-126L;
     case DTYPE_F64:
         return 0x1p-1022L;

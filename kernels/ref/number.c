@@ -3,6 +3,7 @@
 #include "kernels/ref/number.h"
 
 #include <math.h>
+#include <string.h>
 
 double ref_half_to_f64(uint16_t half)
 {
@@ -32,6 +33,32 @@ uint16_t ref_f64_to_half(double number)
     /* A carry out of the fraction runs into the exponent, as it should. */
     exponent = ilogb(size);
     return sign | (uint16_t)(((exponent + 14) << 10) + (int)nearbyint(ldexp(size, 10 - exponent)));
+}
+
+double ref_brain_to_f64(uint16_t brain)
+{
+    uint32_t bits = (uint32_t)brain << 16;
+    float number;
+
+    memcpy(&number, &bits, sizeof(number));
+    return (double)number;
+}
+
+uint16_t ref_f64_to_brain(double number)
+{
+    float narrow = (float)number;
+    uint32_t bits;
+
+    if (isnan(number))
+        return 0x7fc0;
+    if (isfinite(number) && number != 0.0) {
+        /* Eight bits, fewer for a subnormal; rounded once, from the double. */
+        int exponent = ilogb(number) < -126 ? -126 : ilogb(number);
+
+        narrow = (float)ldexp(nearbyint(ldexp(number, 7 - exponent)), exponent - 7);
+    }
+    memcpy(&bits, &narrow, sizeof(bits));
+    return (uint16_t)(bits >> 16);
 }
 
 int64_t ref_lowest(enum kernel_dtype dtype)
@@ -95,6 +122,9 @@ void ref_set_f64(void *y, enum kernel_dtype dtype, int64_t i, double number)
         break;
     case KERNEL_F16:
         ((uint16_t *)y)[i] = ref_f64_to_half(number);
+        break;
+    case KERNEL_BF16:
+        ((uint16_t *)y)[i] = ref_f64_to_brain(number);
         break;
     case KERNEL_BOOL:
         ((uint8_t *)y)[i] = number != 0.0;

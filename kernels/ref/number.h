@@ -9,6 +9,9 @@
 double ref_half_to_f64(uint16_t half);
 /** Rounds to nearest, ties to even. */
 uint16_t ref_f64_to_half(double number);
+double ref_brain_to_f64(uint16_t brain);
+/** Rounds to nearest, ties to even. */
+uint16_t ref_f64_to_brain(double number);
 
 static inline int64_t ref_get_i64(const void *x, enum kernel_dtype dtype, int64_t i)
 {
@@ -39,6 +42,8 @@ static inline double ref_get_f64(const void *x, enum kernel_dtype dtype, int64_t
         return ((const double *)x)[i];
     case KERNEL_F16:
         return ref_half_to_f64(((const uint16_t *)x)[i]);
+    case KERNEL_BF16:
+        return ref_brain_to_f64(((const uint16_t *)x)[i]);
     default:
         return (double)ref_get_i64(x, dtype, i);
     }

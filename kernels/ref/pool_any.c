@@ -80,6 +80,8 @@ static void set_lowest(void *y, enum kernel_dtype dtype, int64_t i)
         ((double *)y)[i] = -DBL_MAX;
     else if (dtype == KERNEL_F16)
         ref_set_f64(y, dtype, i, -65504.0);
+    else if (dtype == KERNEL_BF16)
+        ref_set_f64(y, dtype, i, -0x1.fep127);
     else
         ref_set_i64(y, dtype, i, ref_lowest(dtype));
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/element.h"
 #include "runtime/shape/infer.h"
 
 static int fail(struct infer *infer, int error, const char *format, va_list args)
@@ -87,7 +88,7 @@ int infer_float(struct infer *infer, uint32_t i)
 {
     enum dtype dtype = infer_dtype(infer, i);
 
-    if (dtype != DTYPE_F32 && dtype != DTYPE_F64 && dtype != DTYPE_F16)
+    if (!element_is_float(dtype))
         return infer_unsupported(infer, "input %u is %s", i, dtype_name(dtype));
     return 0;
 }

@@ -2,6 +2,7 @@
 /* Shape inference: quantisation. */
 #include <errno.h>
 
+#include "runtime/element.h"
 #include "runtime/shape/infer.h"
 
 /* To the type of the zero point, or attribute output_dtype (since operator set 21), or u8. */
@@ -13,7 +14,7 @@ int shape_quantize(struct infer *infer)
         to = infer_dtype(infer, 2);
     else if (to == 0)
         to = DTYPE_U8;
-    if (to < 0 || to > DTYPE_U64 || dtype_bytes((enum dtype)to) == 0)
+    if (to < 0 || to > DTYPE_BF16 || dtype_bytes((enum dtype)to) == 0)
         return infer_unsupported(infer, "its output is of type %d", (int)to);
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
 }
@@ -28,7 +29,7 @@ int shape_dequantize(struct infer *infer)
         return rc;
     if (to == 0)
         to = infer_dtype(infer, 1);
-    if (to != DTYPE_F32 && to != DTYPE_F64 && to != DTYPE_F16)
+    if (!element_is_float((enum dtype)to))
         return infer_unsupported(infer, "its output is of type %d", (int)to);
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/element.h"
 #include "runtime/shape/infer.h"
 
 static int reduce_axes(struct infer *infer, const int64_t *axes, size_t count, bool *is_reduced)
@@ -76,7 +77,7 @@ int shape_layer_norm(struct infer *infer)
 
     if (rc == 0)
         rc = infer_axis(infer, node_int(infer->node, "axis", -1), stats.rank, &axis);
-    if (rc == 0 && stash != DTYPE_F32 && stash != DTYPE_F64 && stash != DTYPE_F16)
+    if (rc == 0 && !element_is_float((enum dtype)stash))
         rc = infer_unsupported(infer, "its statistics are of type %" PRId64, stash);
     for (int i = rc == 0 ? axis : stats.rank; i < stats.rank; i++)
         stats.dims[i] = 1;

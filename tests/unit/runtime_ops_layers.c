@@ -421,6 +421,25 @@ static const struct example vision[] = {
     {"NonMaxSuppression", 11, "b:f32 1,1,4=0,0,1,1;s:f32 1,1,1=0.9", "", "i64 0,3", {0}, 0},
 };
 
+/* bf16 has 8 bits: 257 is a tie between 256 and 258. */
+static const struct example brain[] = {
+    {"Cast",
+     13,
+     "x:f32=1,257,259,3.4e38,1e-40",
+     "to=16",
+     "bf16 5",
+     {1, 256, 260, INFINITY, 1.0102e-40},
+     0},
+    {"Cast", 13, "x:bf16=1.5,-2.5,300", "to=3", "i8 3", {1, -2, 127}, 0},
+    {"Add", 14, "x:bf16=1,256;y:bf16=2,1", "", "bf16 2", {3, 256}, 0},
+    {"MatMul", 13, "a:bf16 1,2=1,2;b:bf16 2,1=3,4", "", "bf16 1,1", {11}, 0},
+    {"MaxPool", 22, "x:bf16 1,1,3=1,3,2", "kernel_shape=[2]", "bf16 1,1,2", {3, 3}, 0},
+    {"Softmax", 13, "x:bf16=0,0", "", "bf16 2", {0.5, 0.5}, 0},
+    {"Add", 14, "x:u16=65535,1;y:u16=1,1", "", "u16 2", {0, 2}, 0},
+    {"Mul", 14, "x:i16=300;y:i16=300", "", "i16 1", {24464}, 0},
+    {"ReduceMax", 18, "x:u32=1,4000000000", "keepdims=0", "u32", {4000000000}, 0},
+};
+
 /* Forms of older and of newer operator sets that are easily forgotten. */
 static const struct example forms[] = {
     {"Clip", 6, "x:f64=-9,3,9", "min=-1.5 max=4.0", "f64 3", {-1.5, 3, 4}, 0},
@@ -464,6 +483,7 @@ EXAMPLES(convolutions)
 EXAMPLES(pools)
 EXAMPLES(recurrent)
 EXAMPLES(vision)
+EXAMPLES(brain)
 EXAMPLES(forms)
 
 int main(void)
@@ -472,6 +492,7 @@ int main(void)
         cmocka_unit_test(products_operators), cmocka_unit_test(convolutions_operators),
         cmocka_unit_test(pools_operators),    cmocka_unit_test(recurrent_operators),
         cmocka_unit_test(vision_operators),   cmocka_unit_test(forms_operators),
+        cmocka_unit_test(brain_operators),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
