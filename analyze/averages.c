@@ -204,7 +204,7 @@ int averages_make(const struct spans_answer *spans, const struct memory_row_arra
 
     *out = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
     if (rc == 0)
-        rc = average_rows_add_memory(&rows, memory);
+        rc = average_rows_add_memory(&rows, memory, options->runs_only);
     if (rc == 0)
         rc = group(&rows, options, out);
     out->unsized_count = rows.unsized_count;

@@ -30,6 +30,7 @@ enum averages_grouping {
 struct averages_options {
     enum averages_grouping grouping;
     int64_t frame_count; /* of the stack, nearest first; > 0 */
+    bool runs_only;      /* memory events outside of runs do not count */
 };
 
 /* NaN: it cannot be told, as nothing of the kind was recorded. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/averages_private.h"
+#include "analyze/place_map.h"
 
 /* The host spans of each op, by start. */
 struct op_spans {
@@ -118,16 +119,48 @@ static uint32_t row_around(const struct average_rows *rows, uint32_t place)
     return place == SPAN_NONE ? SPAN_NONE : rows->row[place];
 }
 
-int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory)
+/* The runs that do not count. */
+static int find_left_out(const struct spans_answer *spans, struct place_map *out)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->runs.count && rc == 0; i++) {
+        const struct run_row *run = &spans->runs.items[i];
+        struct place_key key = {(uint64_t)run->session_id, (uint64_t)run->run};
+
+        if (!run->selected)
+            rc = place_map_set(out, key, (uint32_t)i);
+    }
+    return rc;
+}
+
+static bool counts(const struct spans_answer *spans, const struct place_map *left_out,
+                   const struct memory_row *event, bool runs_only)
+{
+    int64_t session_id = spans->lanes.items[event->lane].session_id;
+    struct place_key key = {(uint64_t)session_id, (uint64_t)event->run};
+
+    if (event->run == STORE_NULL)
+        return !runs_only;
+    return place_map_find(left_out, key) == PLACE_NONE;
+}
+
+int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory,
+                            bool runs_only)
 {
     struct op_spans index = {0};
+    struct place_map left_out = {0};
     int rc = op_spans_make(rows, &index);
 
+    if (rc == 0)
+        rc = find_left_out(rows->spans, &left_out);
     for (size_t i = 0; i < memory->count && rc == 0; i++) {
         const struct memory_row *event = &memory->items[i];
         enum op_side side = rows->spans->lanes.items[event->lane].side;
         uint32_t row;
 
+        if (!counts(rows->spans, &left_out, event, runs_only))
+            continue;
         if (event->bytes == STORE_NULL) {
             rows->unsized_count++;
             continue;
@@ -144,5 +177,6 @@ int average_rows_add_memory(struct average_rows *rows, const struct memory_row_a
             rows->costs[row].bytes[side] += event->bytes;
     }
     op_spans_deinit(&index);
+    place_map_deinit(&left_out);
     return rc;
 }

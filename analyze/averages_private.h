@@ -27,7 +27,9 @@ struct average_rows {
 int average_rows_make(const struct spans_answer *spans, struct average_rows *out);
 void average_rows_deinit(struct average_rows *rows);
 
-/** Charge memory events to rows: averages_memory.c. Returns 0 or -ENOMEM. */
-int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory);
+/** Charge memory events of the selected runs, and those outside of runs unless `runs_only`, to
+ *  rows: averages_memory.c. Returns 0 or -ENOMEM. */
+int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory,
+                            bool runs_only);
 
 #endif

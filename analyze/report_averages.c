@@ -206,7 +206,7 @@ static int parse_grouping(const char *text, struct averages_options *options, st
 
 static int run(const struct report *report, struct diag *diag)
 {
-    struct averages_options options = {0};
+    struct averages_options options = {.runs_only = report->options->runs != NULL};
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct memory_row_array memory = {0};
@@ -256,7 +256,17 @@ const struct report_kind report_averages = {
         "       CASE side WHEN 'host' THEN avg(dur_ns) END AS cpu_mean_ns,\n"
         "       sum(computation_flop) AS computation_flop\n"
         "  FROM counted_span WHERE type NOT IN ('phase', 'mark', 'counter', 'python_function')\n"
-        " GROUP BY name, side, type = 'label' ORDER BY cpu_ns DESC",
+        " GROUP BY name, side, type = 'label'\n"
+        "UNION ALL\n"
+        "SELECT '[memory]', 'host', 0, count(*), 0, 0, NULL\n"
+        "  FROM (SELECT *, time_ns AS start_ns FROM memory_event) e JOIN lane l USING (lane_id)\n"
+        " WHERE l.session_id IN ({sessions}) AND e.bytes IS NOT NULL{in_runs}{in_time}\n"
+        "   AND NOT EXISTS (SELECT 1 FROM every_span s WHERE s.op_id = e.op_id AND s.side = "
+        "'host'\n"
+        "                      AND e.time_ns BETWEEN s.start_ns AND s.end_ns\n"
+        "                      AND (s.lane_id = e.lane_id OR l.kind <> 'thread'))\n"
+        "   AND (SELECT count(*) FROM counted_span) = (SELECT count(*) FROM every_span)\n"
+        "HAVING count(*) > 0 ORDER BY cpu_ns DESC",
     .has_totals = true,
     .columns = columns,
     .column_count = COLUMN_COUNT,

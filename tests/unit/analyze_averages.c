@@ -193,6 +193,32 @@ static void memory_belongs_to_the_innermost_span_of_its_op(void **state)
     drop(&fixture);
 }
 
+static void memory_of_runs_left_out_does_not_count(void **state)
+{
+    static struct run_row runs[] = {{.session_id = 0, .run = 1, .selected = false},
+                                    {.session_id = 0, .run = 2, .selected = true}};
+    const struct span spans[] = {{.start_ns = 0, .dur_ns = 100, .op = CONV}};
+    const struct memory_row memory[] = {
+        {.lane = HOST, .op = CONV, .run = 1, .time_ns = 10, .bytes = 1},
+        {.lane = HOST, .op = CONV, .run = 2, .time_ns = 20, .bytes = 10},
+        {.lane = HOST, .op = CONV, .run = STORE_NULL, .time_ns = 30, .bytes = 100},
+    };
+    struct memory_row_array rows = {.items = (struct memory_row *)memory, .count = 3};
+    struct fixture fixture = make(spans, 1, NULL, 0, (struct averages_options){0});
+
+    averages_deinit(&fixture.averages);
+    fixture.spans.runs.items = runs;
+    fixture.spans.runs.count = 2;
+    CHECK_OK(
+        averages_make(&fixture.spans, &rows, &(struct averages_options){0}, &fixture.averages));
+    CHECK_NEAR(find(&fixture, "conv")->cpu_bytes, 110, 1e-9);
+    averages_deinit(&fixture.averages);
+    CHECK_OK(averages_make(&fixture.spans, &rows, &(struct averages_options){.runs_only = true},
+                           &fixture.averages));
+    CHECK_NEAR(find(&fixture, "conv")->cpu_bytes, 10, 1e-9);
+    drop(&fixture);
+}
+
 static void shapes_and_stacks_part_lines(void **state)
 {
     const struct span spans[] = {
@@ -228,6 +254,7 @@ int main(void)
         cmocka_unit_test(an_only_child_of_the_same_name_is_one_with_it),
         cmocka_unit_test(kernels_belong_to_the_op_around_their_launch),
         cmocka_unit_test(memory_belongs_to_the_innermost_span_of_its_op),
+        cmocka_unit_test(memory_of_runs_left_out_does_not_count),
         cmocka_unit_test(shapes_and_stacks_part_lines),
     };
 
