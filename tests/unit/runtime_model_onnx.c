@@ -213,8 +213,8 @@ static void inputs_must_be_tensors(void **state)
     s.shape.n_dim = 9;
     expect_failure(&s, -EINVAL, "input 'x' has 9 dimensions");
     s.shape.n_dim = 2;
-    s.tensor_type.elem_type = 16;
-    expect_failure(&s, -ENOTSUP, "input 'x' has element type 16");
+    s.tensor_type.elem_type = 17;
+    expect_failure(&s, -ENOTSUP, "input 'x' has element type 17");
     s.type.has_sequence_type = 1;
     s.type.tensor_type = NULL;
     expect_failure(&s, -ENOTSUP, "input 'x' is not a tensor");
