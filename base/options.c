@@ -247,7 +247,8 @@ static int apply_option(struct parser *parser, const struct occurrence *option)
     if (spec >= options_standard && spec < options_standard + STANDARD_COUNT)
         return show_standard(parser, option);
     if (spec->kind == OPTION_REFUSED)
-        return diag_set(parser->diag, -EINVAL, "%s is not offered: %s", option->shown, spec->help);
+        return diag_set(parser->diag, -EOPNOTSUPP, "%s is not offered: %s", option->shown,
+                        spec->help);
     if (spec->kind == OPTION_FLAG)
         return set_flag(parser, option);
     if (option->attached)

@@ -370,6 +370,10 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level);
 /** How many threads the kernels that the calling thread runs, or prepares, may use: the thread
  *  itself and threads - 1 helpers that belong to it. At least 1. */
 void kernel_set_threads(uint32_t threads);
+
+/** Keep thread i of the calling thread's team on core `cores[i]`, the calling thread on the first;
+ *  count is the size of the team. Returns 0, or -EINVAL when there is no such core for us. */
+int kernel_pin_threads(const uint32_t *cores, uint32_t count);
 uint32_t kernel_threads(void);
 
 #endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The team of threads that kernels share: GNU OpenMP's, because oneDNN uses that one too. */
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -46,4 +50,30 @@ void kernel_set_threads(uint32_t threads)
 uint32_t kernel_threads(void)
 {
     return (uint32_t)omp_get_max_threads();
+}
+
+struct pins {
+    const uint32_t *cores;
+    atomic_int failed;
+};
+
+static void pin_part(void *data)
+{
+    struct pins *pins = data;
+    uint32_t core = pins->cores[omp_get_thread_num()];
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    if (core < CPU_SETSIZE)
+        CPU_SET(core, &set);
+    if (sched_setaffinity(0, sizeof(set), &set) != 0)
+        atomic_store(&pins->failed, 1);
+}
+
+int kernel_pin_threads(const uint32_t *cores, uint32_t count)
+{
+    struct pins pins = {cores, 0};
+
+    GOMP_parallel(pin_part, &pins, count, 0);
+    return atomic_load(&pins.failed) ? -EINVAL : 0;
 }

@@ -8,6 +8,7 @@
 #ifndef OPTRACE_RUNTIME_BACKEND_H
 #define OPTRACE_RUNTIME_BACKEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,12 @@ struct backend_queue;
 
 /** One item of a queue. Runs on the queue's worker. */
 typedef void backend_item_fn(void *argument);
+
+struct backend_queue_config {
+    uint32_t threads;      /* of the team that the kernels use, the worker included; at least 1 */
+    bool is_inline;        /* no worker: the thread that pushes leads the team */
+    const uint32_t *cores; /* one for each thread of the team, the leader first; NULL: any */
+};
 
 struct backend {
     const char *name; /* "cpu" */
@@ -27,12 +34,12 @@ struct backend {
     void (*copy_in)(void *device, const void *host, size_t bytes);
 
     /**
-     * A queue with one worker. `threads` is the size of the team that its kernels may use, the
-     * worker included; at least 1.
+     * A queue with one worker, or without: pushing an item then runs it at once.
      *
-     * Returns 0, -ENOMEM or -EAGAIN.
+     * Returns 0; -ENOMEM; -EAGAIN; -EINVAL when a core cannot be used.
      */
-    int (*queue_create)(uint32_t threads, struct backend_queue **out_queue);
+    int (*queue_create)(const struct backend_queue_config *config,
+                        struct backend_queue **out_queue);
 
     /** Finishes what is queued. Accepts NULL. */
     void (*queue_destroy)(struct backend_queue *queue);

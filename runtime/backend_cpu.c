@@ -38,7 +38,8 @@ struct backend_queue {
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
     pthread_t thread;
-    uint32_t threads;
+    struct backend_queue_config config; /* `cores` only until setting the team up has ended */
+    int setup_result;                   /* of the worker's */
 };
 
 static void pause_cpu(void)
@@ -86,13 +87,22 @@ static void wake(struct backend_queue *queue, pthread_cond_t *condition)
     pthread_mutex_unlock(&queue->lock);
 }
 
+/* On the thread that leads the team: its size and its cores. */
+static void set_up_team(void *argument)
+{
+    struct backend_queue *queue = argument;
+
+    kernel_set_threads(queue->config.threads);
+    if (queue->config.cores)
+        queue->setup_result = kernel_pin_threads(queue->config.cores, queue->config.threads);
+}
+
 static void *worker(void *argument)
 {
     struct backend_queue *queue = argument;
     uint64_t done = 0;
 
     pthread_setname_np(pthread_self(), "cpu worker"); /* debuggers, top and traces show it */
-    kernel_set_threads(queue->threads);
     for (;;) {
         struct item item;
 
@@ -111,6 +121,10 @@ static void cpu_queue_push(struct backend_queue *queue, backend_item_fn *run, vo
 {
     uint64_t pushed = atomic_load_explicit(&queue->pushed, memory_order_relaxed);
 
+    if (queue->config.is_inline) {
+        run(argument);
+        return;
+    }
     if (pushed - atomic_load_explicit(&queue->done, memory_order_acquire) == QUEUE_ITEMS)
         wait_until_done(queue, pushed - QUEUE_ITEMS / 2);
     queue->items[pushed % QUEUE_ITEMS] = (struct item){run, argument};
@@ -121,39 +135,51 @@ static void cpu_queue_push(struct backend_queue *queue, backend_item_fn *run, vo
 
 static void cpu_queue_wait(struct backend_queue *queue)
 {
-    wait_until_done(queue, atomic_load_explicit(&queue->pushed, memory_order_relaxed));
-}
-
-static int cpu_queue_create(uint32_t threads, struct backend_queue **out_queue)
-{
-    struct backend_queue *queue = aligned_alloc(64, sizeof(*queue));
-
-    if (!queue)
-        return -ENOMEM;
-    memset(queue, 0, sizeof(*queue));
-    queue->threads = threads;
-    queue->waiter_target = NOBODY_WAITS;
-    pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->work, NULL);
-    pthread_cond_init(&queue->idle, NULL);
-    if (pthread_create(&queue->thread, NULL, worker, queue) != 0) {
-        free(queue);
-        return -EAGAIN;
-    }
-    *out_queue = queue;
-    return 0;
+    if (!queue->config.is_inline)
+        wait_until_done(queue, atomic_load_explicit(&queue->pushed, memory_order_relaxed));
 }
 
 static void cpu_queue_destroy(struct backend_queue *queue)
 {
     if (!queue)
         return;
-    cpu_queue_push(queue, NULL, NULL); /* the worker ends at this item */
-    pthread_join(queue->thread, NULL);
+    if (!queue->config.is_inline) {
+        cpu_queue_push(queue, NULL, NULL); /* the worker ends at this item */
+        pthread_join(queue->thread, NULL);
+    }
     pthread_mutex_destroy(&queue->lock);
     pthread_cond_destroy(&queue->work);
     pthread_cond_destroy(&queue->idle);
     free(queue);
+}
+
+static int cpu_queue_create(const struct backend_queue_config *config,
+                            struct backend_queue **out_queue)
+{
+    struct backend_queue *queue = aligned_alloc(64, sizeof(*queue));
+    int rc;
+
+    if (!queue)
+        return -ENOMEM;
+    memset(queue, 0, sizeof(*queue));
+    queue->config = *config;
+    queue->waiter_target = NOBODY_WAITS;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->work, NULL);
+    pthread_cond_init(&queue->idle, NULL);
+    if (!config->is_inline && pthread_create(&queue->thread, NULL, worker, queue) != 0) {
+        free(queue);
+        return -EAGAIN;
+    }
+    cpu_queue_push(queue, set_up_team, queue);
+    cpu_queue_wait(queue);
+    rc = queue->setup_result;
+    queue->config.cores = NULL;
+    if (rc < 0)
+        cpu_queue_destroy(queue);
+    else
+        *out_queue = queue;
+    return rc;
 }
 
 static void *cpu_alloc(size_t bytes)

@@ -7,13 +7,14 @@
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "runtime/exec.h"
 #include "runtime/input.h"
 
 struct check_config {
     const char *path;                /* of the model */
     const struct input_list *inputs; /* borrowed */
     uint64_t seed;
-    uint32_t kernel_threads;
+    struct exec_options exec;
     double rtol, atol; /* negative: 1e-3, and 1e-5 of the largest expected magnitude */
     bool verbose;      /* a line for every step, not only for those that differ */
 };

@@ -190,9 +190,13 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
     exec->graph = graph;
     exec->backend = &backend_cpu;
     exec->threads = options->threads ? options->threads : usable_cpus();
-    rc = exec->backend->queue_create(exec->threads, &exec->queue);
+    rc = exec->backend->queue_create(
+        &(struct backend_queue_config){exec->threads, options->is_inline, options->cores},
+        &exec->queue);
     if (rc < 0) {
-        diag_set(diag, rc, "cannot start the worker thread");
+        diag_set(diag, rc,
+                 rc == -EINVAL ? "a core of --multi-thread-core-ids cannot be used"
+                               : "cannot start the worker thread");
         goto out;
     }
     exec->backend->queue_push(exec->queue, run_bind, &task);

@@ -25,6 +25,10 @@ struct exec;
 
 struct exec_options {
     uint32_t threads; /* of the kernels; 0: as many as this process may use CPUs */
+    bool is_inline;   /* no worker: exec_dispatch() returns when all is done. The dispatching thread
+                         leads the kernels' team, and must be the one that calls exec_create() */
+    const uint32_t
+        *cores; /* on which each thread of the team stays, `threads` of them; NULL: any */
 };
 
 /**
@@ -87,7 +91,7 @@ struct exec_chunk {
  *
  * Returns 0; -ENOTSUP when an operator, or what its attributes or dtypes ask for, has no kernel
  * (diag names the node, its operator and its opset); -EINVAL when a shape is not known; -ENOMEM;
- * -EAGAIN when no thread could be started.
+ * -EAGAIN when no thread could be started; -EINVAL when a core cannot be used.
  */
 int exec_create(const struct graph *graph, const struct exec_options *options,
                 struct exec **out_exec, struct diag *diag);

@@ -43,6 +43,19 @@ static int complain(int status, const struct diag *diag)
     return status;
 }
 
+/* Which threads compute. */
+static struct exec_options exec_options_of(const struct run_options *options)
+{
+    int64_t threads =
+        options->multithread_default >= 0 ? options->multithread_default : options->multithread;
+
+    return (struct exec_options){
+        .threads = threads > 0 ? (uint32_t)threads : 1,
+        .is_inline = options->cpu_default || options->multithread_default >= 0,
+        .cores = options->core_count > 0 ? options->cores : NULL,
+    };
+}
+
 static int run_verify(const struct run_options *options, const char *model)
 {
     struct verify_config config = {
@@ -50,7 +63,7 @@ static int run_verify(const struct run_options *options, const char *model)
         .folder = options->verify,
         .rtol = options->rtol,
         .atol = options->atol,
-        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .exec = exec_options_of(options),
         .trace = !options->no_trace,
         .json = options->json,
     };
@@ -117,7 +130,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .inputs = &inputs,
         .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
         .thread_count = options->thread > 0 ? (uint32_t)options->thread : 1,
-        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .exec = exec_options_of(options),
         .warmup_count = options->warmup_iter >= 0 ? (uint64_t)options->warmup_iter : 1,
         .run_count = options->iter >= 0 ? (uint64_t)options->iter : 10,
         .profile_path = options->profile != NULL ? options->profile : options->profile_host,
@@ -163,7 +176,7 @@ static int run_print(const struct run_options *options, const char *model)
     struct print_config config = {
         .path = model,
         .inputs = &inputs,
-        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .exec = exec_options_of(options),
         .format = (enum print_format)options->print_graph,
         .stage = options->print_stage < 0 ? PRINT_BOTH : (enum print_stage)options->print_stage,
     };
@@ -183,7 +196,7 @@ static int run_perf(const struct run_options *options, const char *model)
         .path = model,
         .inputs = &inputs,
         .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
-        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .exec = exec_options_of(options),
         .warmup_count = options->warmup_iter >= 0 ? (uint64_t)options->warmup_iter : 1,
         .run_count = options->iter > 0 ? (uint64_t)options->iter : 100,
         .detailed = options->detailed,
@@ -205,7 +218,7 @@ static int run_check(const struct run_options *options, const char *model)
         .path = model,
         .inputs = &inputs,
         .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
-        .kernel_threads = options->multithread > 0 ? (uint32_t)options->multithread : 1,
+        .exec = exec_options_of(options),
         .rtol = options->rtol,
         .atol = options->atol,
         .verbose = options->verbose,
@@ -246,6 +259,8 @@ static int run_command(int argc, char **argv)
         rc = diag_set(&diag, -EINVAL, "which model? Give the path of an ONNX file");
     if (rc == OPTIONS_RUN)
         rc = run_options_check(&options, &diag);
+    if (rc == -EOPNOTSUPP)
+        return complain(EXIT_REFUSED, &diag);
     if (rc < 0)
         return options_complain(&load_and_run_command, &diag);
     if (!options.no_trace && trace_start(options.trace, &diag) < 0)

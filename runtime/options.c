@@ -31,7 +31,8 @@ const struct option_command load_and_run_command = {
         "outside\n"
         "2  wrong use of the command line\n"
         "3  a model or an input is missing, damaged, or not supported\n"
-        "4  the system failed: no memory, no permission, disk full, no daemon for --trace\n",
+        "4  the system failed: no memory, no permission, disk full, no daemon for --trace\n"
+        "5  an option of another tool that is not offered here\n",
     .see_also = "optraced(1), profile_analyze(1)",
     .max_arguments = 1,
     .description =
@@ -51,6 +52,7 @@ struct run_options run_options_default(void)
         .warmup_iter = -1,
         .thread = -1,
         .multithread = -1,
+        .multithread_default = -1,
         .cpu = true,
         .seed = -1,
         .batch = -1,
@@ -191,6 +193,12 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "dumps and checks follow one thread: they need --thread 1"},
         {options->copy_to_host && looks_inside,
          "--copy-to-host is about the time of runs, which dumps and checks change: leave one out"},
+        {options->multithread >= 0 && options->multithread_default >= 0,
+         "--multithread and --multithread-default exclude each other"},
+        {options->cpu_default && (options->multithread >= 0 || options->multithread_default >= 0),
+         "--cpu-default is one thread without a queue: --multithread-default N is more of them"},
+        {options->core_ids != NULL && options->multithread < 0 && options->multithread_default < 0,
+         "--multi-thread-core-ids needs --multithread or --multithread-default"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
 
@@ -198,6 +206,34 @@ static int check_together(const struct run_options *options, struct diag *diag)
         if (rules[i].wrong)
             return diag_set(diag, -EINVAL, "%s", rules[i].sentence);
     }
+    return 0;
+}
+
+/* "0,2,3" into cores; there must be as many as threads. */
+static int parse_cores(struct run_options *options, struct diag *diag)
+{
+    int64_t threads =
+        options->multithread_default >= 0 ? options->multithread_default : options->multithread;
+    const char *text = options->core_ids;
+
+    for (;;) {
+        char *end;
+        unsigned long core = strtoul(text, &end, 10);
+
+        if (end == text || text[0] == '-' || core > UINT32_MAX || (*end != ',' && *end != '\0') ||
+            options->core_count == CORES_MAX)
+            return diag_set(diag, -EINVAL,
+                            "--multi-thread-core-ids takes numbers of cores with commas between, "
+                            "not \"%s\"",
+                            options->core_ids);
+        options->cores[options->core_count++] = (uint32_t)core;
+        if (*end == '\0')
+            break;
+        text = end + 1;
+    }
+    if (options->core_count != (uint64_t)threads)
+        return diag_set(diag, -EINVAL, "--multi-thread-core-ids names %u cores for %lld threads",
+                        options->core_count, (long long)threads);
     return 0;
 }
 
@@ -209,6 +245,8 @@ int run_options_check(struct run_options *options, struct diag *diag)
 
     if (rc == 0)
         rc = check_together(options, diag);
+    if (rc == 0 && options->core_ids != NULL)
+        rc = parse_cores(options, diag);
     if (rc == 0 && options->check_var_value != NULL)
         rc = value_checker_parse(options->check_var_value, &(struct value_checker){0}, diag);
     if (rc == 0 && options->trace_eval < 0 && mode == MODE_TIMING && !options->json) {

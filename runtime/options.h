@@ -6,11 +6,17 @@
 #include "base/options.h"
 
 /** -1 (and NULL): not given, where another option forbids or replaces it. */
+enum { CORES_MAX = 1024 };
+
 struct run_options {
     int64_t iter;
     int64_t warmup_iter;
     int64_t thread;
-    int64_t multithread;
+    int64_t multithread, multithread_default;
+    bool cpu_default;
+    const char *core_ids;
+    uint32_t cores[CORES_MAX]; /* what core_ids says */
+    uint32_t core_count;
     bool cpu;
     struct option_list inputs;
     struct option_list input_dims;

@@ -22,7 +22,7 @@ struct perf_config {
     const char *path;                /* of the model */
     const struct input_list *inputs; /* borrowed */
     uint64_t seed;
-    uint32_t kernel_threads;
+    struct exec_options exec;
     uint64_t warmup_count, run_count; /* run_count > 0 */
     bool detailed;                    /* the summary tells shapes apart */
     bool json;

@@ -84,7 +84,7 @@ int print_graph(const struct print_config *config, FILE *out, struct diag *diag)
     };
     const struct session_config session_config = {
         .inputs = config->inputs,
-        .threads = config->kernel_threads,
+        .exec = config->exec,
         .describe = describe[config->format],
     };
     struct session *session = NULL;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "runtime/exec.h"
 #include "runtime/input.h"
 
 enum print_format {
@@ -20,7 +21,7 @@ enum print_stage { PRINT_BOTH, PRINT_BEFORE, PRINT_AFTER };
 struct print_config {
     const char *path;                /* of the model */
     const struct input_list *inputs; /* borrowed: they decide about shapes */
-    uint32_t kernel_threads;
+    struct exec_options exec;
     enum print_format format;
     enum print_stage stage;
 };

@@ -189,7 +189,7 @@ static int work(struct worker *worker)
     const struct run_config *config = worker->config;
     struct session_config session_config = {.inputs = config->inputs,
                                             .seed = config->seed,
-                                            .threads = config->kernel_threads,
+                                            .exec = config->exec,
                                             .copy_to_host = config->copy_to_host,
                                             .describe = config->model_info ? describe_graph : NULL};
     int rc = session_load(config->path, &worker->session, &worker->diag);

@@ -12,7 +12,7 @@ struct run_config {
     const struct input_list *inputs; /* borrowed */
     uint64_t seed;
     uint32_t thread_count; /* each with a session of its own */
-    uint32_t kernel_threads;
+    struct exec_options exec;
     uint64_t warmup_count, run_count;
     const char *profile_path; /* NULL: none; with one thread only */
     bool profile_device;

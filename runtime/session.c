@@ -84,7 +84,6 @@ static int make_host_outputs(struct session *session, struct diag *diag)
 
 int session_prepare(struct session *session, const struct session_config *config, struct diag *diag)
 {
-    struct exec_options options = {.threads = config->threads};
     struct graph *graph = session->graph;
     uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
     int rc;
@@ -98,7 +97,7 @@ int session_prepare(struct session *session, const struct session_config *config
     if (rc == 0)
         rc = graph_optimise(graph, eval_node, diag);
     if (rc == 0)
-        rc = exec_create(graph, &options, &session->exec, diag);
+        rc = exec_create(graph, &config->exec, &session->exec, diag);
     if (rc == 0)
         rc = keep_text(config, session, &session->text_after, diag);
     if (rc == 0)

@@ -14,8 +14,8 @@
 struct session_config {
     const struct input_list *inputs; /* borrowed for the call */
     uint64_t seed;                   /* of made-up data */
-    uint32_t threads;                /* of the kernels */
-    bool copy_to_host;               /* each run copies its outputs into memory of the session */
+    struct exec_options exec;
+    bool copy_to_host; /* each run copies its outputs into memory of the session */
     /* Writes the graph as text that the session keeps: once after shape inference (exec NULL), once
      * optimised and ready to run. NULL: no text. Returns 0 or a negative errno. */
     int (*describe)(const struct graph *graph, struct exec *exec, FILE *out);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "runtime/exec.h"
 #include "runtime/graph.h"
 
 struct verify_config {
@@ -14,7 +15,7 @@ struct verify_config {
                            test_data_set_0, test_data_set_1, ... */
     double rtol, atol;  /* negative: of data.json beside the model ({"rtol": X, "atol": Y}), else
                            1e-3 and 1e-7 */
-    uint32_t kernel_threads;
+    struct exec_options exec;
     bool trace; /* trace_start() was called */
     bool json;
 };

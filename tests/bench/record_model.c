@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     char *model = argc > 1 ? strdup(argv[1])
                            : place_shared("onnx-cases/light-rand/test_rand_resnet50/model.onnx");
     struct input_list none = {0};
-    struct session_config config = {.inputs = &none, .threads = 1};
+    struct session_config config = {.inputs = &none, .exec = {.threads = 1}};
     struct session *session;
     struct trace *trace;
     struct optraced daemon;

@@ -35,7 +35,7 @@ static void items_run_once_and_in_order(void **state)
     struct counter counter = {0};
     struct backend_queue *queue;
 
-    CHECK_OK(backend_cpu.queue_create(1, &queue));
+    CHECK_OK(backend_cpu.queue_create(&(struct backend_queue_config){.threads = 1}, &queue));
     for (uint64_t i = 0; i < ITEMS; i++) {
         items[i] = (struct numbered){&counter, i};
         backend_cpu.queue_push(queue, count_item, &items[i]);
@@ -54,7 +54,7 @@ static void no_wake_up_is_missed(void **state)
     struct backend_queue *queue;
     uint64_t pushed = 0;
 
-    CHECK_OK(backend_cpu.queue_create(1, &queue));
+    CHECK_OK(backend_cpu.queue_create(&(struct backend_queue_config){.threads = 1}, &queue));
     for (uint64_t round = 0; round < 3000; round++) {
         counter.spin = round * 37 % 5000;
         for (uint64_t i = 0; i < round % 4; i++, pushed++)
@@ -74,7 +74,7 @@ static void destroying_finishes_what_is_queued(void **state)
     struct numbered item = {&counter, 0};
     struct backend_queue *queue;
 
-    CHECK_OK(backend_cpu.queue_create(1, &queue));
+    CHECK_OK(backend_cpu.queue_create(&(struct backend_queue_config){.threads = 1}, &queue));
     for (int i = 0; i < 1000; i++)
         backend_cpu.queue_push(queue, count_item, &item);
     backend_cpu.queue_destroy(queue);
@@ -92,8 +92,8 @@ static void the_worker_leads_a_team_of_the_given_size(void **state)
     struct backend_queue *one, *three;
     uint32_t of_one = 0, of_three = 0;
 
-    CHECK_OK(backend_cpu.queue_create(1, &one));
-    CHECK_OK(backend_cpu.queue_create(3, &three));
+    CHECK_OK(backend_cpu.queue_create(&(struct backend_queue_config){.threads = 1}, &one));
+    CHECK_OK(backend_cpu.queue_create(&(struct backend_queue_config){.threads = 3}, &three));
     backend_cpu.queue_push(one, read_threads, &of_one);
     backend_cpu.queue_push(three, read_threads, &of_three);
     backend_cpu.queue_wait(one);
