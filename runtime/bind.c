@@ -125,7 +125,8 @@ static int make_plan(struct bound *bound, struct diag *diag)
     return rc < 0 ? diag_set(diag, rc, "no place for the intermediate tensors") : 0;
 }
 
-int bind_graph(const struct graph *graph, struct bound **out_bound, struct diag *diag)
+int bind_graph(const struct graph *graph, bool is_lavish, struct bound **out_bound,
+               struct diag *diag)
 {
     struct binding binding = {.graph = graph, .diag = diag};
     struct bound *bound = calloc(1, sizeof(*bound));
@@ -134,6 +135,7 @@ int bind_graph(const struct graph *graph, struct bound **out_bound, struct diag 
     if (!bound)
         return binding_no_memory(&binding);
     bound->graph = graph;
+    bound->plan.is_lavish = is_lavish;
     kernel_table_init(&binding.kernels, kernel_best_level());
     rc = bind_all(&binding, bound);
     bound->steps = binding.steps.items;

@@ -37,6 +37,7 @@ struct exec {
     struct inner_step *inner;
     uint32_t inner_count;
     struct call_watch inner_watch; /* tells the observers */
+    bool is_recorded;
     struct exec_observer observers[EXEC_OBSERVERS_MAX];
     uint32_t observer_count;
 
@@ -157,6 +158,7 @@ static int list_all_inner(struct exec *exec, struct diag *diag)
 
 struct bind_task {
     const struct graph *graph;
+    bool is_lavish;
     struct bound *bound;
     struct diag *diag;
     int result;
@@ -166,7 +168,7 @@ static void run_bind(void *argument)
 {
     struct bind_task *task = argument;
 
-    task->result = bind_graph(task->graph, &task->bound, task->diag);
+    task->result = bind_graph(task->graph, task->is_lavish, &task->bound, task->diag);
 }
 
 static uint32_t usable_cpus(void)
@@ -182,13 +184,14 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
                 struct exec **out_exec, struct diag *diag)
 {
     struct exec *exec = calloc(1, sizeof(*exec));
-    struct bind_task task = {.graph = graph, .diag = diag};
+    struct bind_task task = {.graph = graph, .is_lavish = options->is_lavish, .diag = diag};
     int rc;
 
     if (!exec)
         return diag_set(diag, -ENOMEM, "out of memory");
     exec->graph = graph;
     exec->backend = &backend_cpu;
+    exec->is_recorded = options->is_recorded;
     exec->threads = options->threads ? options->threads : usable_cpus();
     rc = exec->backend->queue_create(
         &(struct backend_queue_config){exec->threads, options->is_inline, options->cores},
@@ -322,9 +325,22 @@ static void dispatch_observed(struct exec *exec, uint32_t step)
     tell(exec, EXEC_HOST_END, step);
 }
 
+/* All steps as one item of the queue. */
+static void run_recorded(void *argument)
+{
+    struct exec *exec = argument;
+
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        run_step(&exec->tasks[i]);
+}
+
 void exec_dispatch(struct exec *exec)
 {
     exec->backend->queue_push(exec->queue, begin_run, exec);
+    if (exec->is_recorded && !exec->observer_count) {
+        exec->backend->queue_push(exec->queue, run_recorded, exec);
+        return;
+    }
     for (uint32_t i = 0; i < exec->bound->step_count; i++) {
         if (exec->observer_count)
             dispatch_observed(exec, i);
@@ -524,5 +540,70 @@ void exec_read(const struct exec *exec, const struct exec_operand *operand, void
             from -= strides[axis] * shape->dims[axis];
             at[axis] = 0;
         }
+    }
+}
+
+/* The arena */
+
+size_t exec_arena_bytes(const struct exec *exec)
+{
+    return exec->bound->plan.arena_bytes;
+}
+
+uint32_t exec_block_count(const struct exec *exec)
+{
+    const struct plan *plan = &exec->bound->plan;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < plan->buffer_count; i++)
+        count += plan->buffers[i].parent == PLAN_NONE && !plan->buffers[i].is_external &&
+                 plan->buffers[i].first != PLAN_NONE;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        count += plan->steps[i].workspace_bytes > 0;
+    return count;
+}
+
+/* The first value that a step writes into the buffer or into what lies in it. */
+static const struct value *owner_of(const struct exec *exec, uint32_t buffer)
+{
+    size_t offset;
+
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        const struct bound_step *step = &exec->bound->steps[i];
+
+        for (uint32_t k = 0; k < step->info.output_count; k++) {
+            if (step->output_buffers[k] != PLAN_NONE &&
+                plan_root(&exec->bound->plan, step->output_buffers[k], &offset) == buffer)
+                return step->info.outputs[k];
+        }
+    }
+    return NULL;
+}
+
+void exec_blocks(const struct exec *exec, struct exec_block *out_blocks)
+{
+    const struct plan *plan = &exec->bound->plan;
+
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        const struct plan_buffer *buffer = &plan->buffers[i];
+
+        if (buffer->parent != PLAN_NONE || buffer->is_external || buffer->first == PLAN_NONE)
+            continue;
+        *out_blocks++ = (struct exec_block){
+            .owner = owner_of(exec, i),
+            .offset = buffer->offset,
+            .bytes = buffer->bytes,
+            .first_step = buffer->first,
+            .end_step = buffer->last < plan->step_count ? buffer->last + 1 : plan->step_count,
+        };
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        if (plan->steps[i].workspace_bytes > 0)
+            *out_blocks++ = (struct exec_block){
+                .offset = plan->steps[i].workspace_offset,
+                .bytes = plan->steps[i].workspace_bytes,
+                .first_step = i,
+                .end_step = i + 1,
+            };
     }
 }

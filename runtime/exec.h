@@ -27,6 +27,9 @@ struct exec_options {
     uint32_t threads; /* of the kernels; 0: as many as this process may use CPUs */
     bool is_inline;   /* no worker: exec_dispatch() returns when all is done. The dispatching thread
                          leads the kernels' team, and must be the one that calls exec_create() */
+    bool is_recorded; /* a run is one item of the queue, not one for each step; where somebody
+                         observes, steps are handed over one by one all the same */
+    bool is_lavish;   /* no two intermediate tensors share memory */
     const uint32_t
         *cores; /* on which each thread of the team stays, `threads` of them; NULL: any */
 };
@@ -187,6 +190,18 @@ uint32_t exec_inner_holder(const struct exec *exec, uint32_t index);
 
 uint32_t exec_chunk_count(const struct exec *exec);
 const struct exec_chunk *exec_chunk(const struct exec *exec, uint32_t index);
+
+/* A piece of the arena, and for how long it is needed. */
+struct exec_block {
+    const struct value *owner; /* the first tensor that lies there; NULL: scratch of one step */
+    size_t offset, bytes;
+    uint32_t first_step, end_step; /* needed in steps [first, end) */
+};
+
+size_t exec_arena_bytes(const struct exec *exec);
+uint32_t exec_block_count(const struct exec *exec);
+/** out_blocks has room for exec_block_count() of them. */
+void exec_blocks(const struct exec *exec, struct exec_block *out_blocks);
 
 /** Threads of the kernels' team. */
 uint32_t exec_threads(const struct exec *exec);

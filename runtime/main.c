@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/exit_status.h"
 #include "runtime/check_ops.h"
@@ -52,6 +53,8 @@ static struct exec_options exec_options_of(const struct run_options *options)
     return (struct exec_options){
         .threads = threads > 0 ? (uint32_t)threads : 1,
         .is_inline = options->cpu_default || options->multithread_default >= 0,
+        .is_recorded = options->record_comp_seq,
+        .is_lavish = options->disable_mem_opt,
         .cores = options->core_count > 0 ? options->cores : NULL,
     };
 }
@@ -72,7 +75,7 @@ static int run_verify(const struct run_options *options, const char *model)
 
     if (rc < 0)
         return complain(exit_status(rc), &diag);
-    return rc == 1 ? EXIT_OK : EXIT_NO;
+    return rc == 1 || options->disable_assert_throw ? EXIT_OK : EXIT_NO;
 }
 
 static int write_document(const struct run_config *config, const struct report *reports,
@@ -139,6 +142,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .model_info = options->model_info,
         .json = options->json,
         .verbose = options->verbose,
+        .mem_info_folder = options->static_mem_info,
         .copy_to_host = options->copy_to_host,
         .tools =
             {
@@ -231,7 +235,7 @@ static int run_check(const struct run_options *options, const char *model)
     input_list_deinit(&inputs);
     if (rc < 0)
         return complain(exit_status(rc), &diag);
-    return rc == 1 ? EXIT_OK : EXIT_NO;
+    return rc == 1 || options->disable_assert_throw ? EXIT_OK : EXIT_NO;
 }
 
 static int run_mode(const struct run_options *options, const char *model)
@@ -243,6 +247,12 @@ static int run_mode(const struct run_options *options, const char *model)
     if (options->verify_against >= 0)
         return run_check(options, model);
     return options->verify != NULL ? run_verify(options, model) : run_timing(options, model);
+}
+
+static void wait_for_debugger(void)
+{
+    fprintf(stderr, "wait for gdb attach (pid=%d): ", (int)getpid());
+    getchar();
 }
 
 static int run_command(int argc, char **argv)
@@ -263,6 +273,8 @@ static int run_command(int argc, char **argv)
         return complain(EXIT_REFUSED, &diag);
     if (rc < 0)
         return options_complain(&load_and_run_command, &diag);
+    if (options.wait_gdb)
+        wait_for_debugger();
     if (!options.no_trace && trace_start(options.trace, &diag) < 0)
         return complain(EXIT_SYSTEM, &diag);
     status = run_mode(&options, model);

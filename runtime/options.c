@@ -68,21 +68,43 @@ struct run_options run_options_default(void)
 /* What the program does, chosen by one option each; timing runs when none is given. */
 struct mode {
     const char *name;
-    const char *const
-        *takes; /* options that it honours, besides --cpu, --multithread, --no-trace */
+    const char *const *takes; /* options that it honours, besides those on devices and memory */
     bool records;
 };
 
 static const char *const timing_takes[] = {
-    "iter",           "warmup-iter",    "thread",          "input",        "input-dim",
-    "batch",          "seed",           "profile",         "profile-host", "model-info",
-    "json",           "verbose",        "trace",           "trace-eval",   "io-dump",
-    "io-dump-stdout", "io-dump-stderr", "bin-io-dump",     "bin-out-dump", "copy-to-host",
-    "range",          "check-dispatch", "check-var-value", NULL,
+    "iter",
+    "warmup-iter",
+    "thread",
+    "input",
+    "input-dim",
+    "batch",
+    "seed",
+    "profile",
+    "profile-host",
+    "model-info",
+    "json",
+    "verbose",
+    "trace",
+    "trace-eval",
+    "io-dump",
+    "io-dump-stdout",
+    "io-dump-stderr",
+    "bin-io-dump",
+    "bin-out-dump",
+    "copy-to-host",
+    "range",
+    "check-dispatch",
+    "check-var-value",
+    "get-static-mem-info",
+    "record-comp-seq",
+    NULL,
 };
-static const char *const verify_takes[] = {"rtol", "atol", "json", "trace", NULL};
-static const char *const check_takes[] = {"rtol",  "atol", "input",   "input-dim",
-                                          "batch", "seed", "verbose", NULL};
+static const char *const verify_takes[] = {"rtol", "atol", "json", "trace", "disable-assert-throw",
+                                           NULL};
+static const char *const check_takes[] = {
+    "rtol", "atol", "input", "input-dim", "batch", "seed", "verbose", "disable-assert-throw", NULL,
+};
 static const char *const print_takes[] = {"print-stage", "input", "input-dim", "batch", NULL};
 static const char *const perf_takes[] = {"iter", "warmup-iter", "input",    "input-dim", "batch",
                                          "seed", "json",        "detailed", NULL};
@@ -155,6 +177,9 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"bin-io-dump", options->bin_io_dump != NULL},
         {"bin-out-dump", options->bin_out_dump != NULL},
         {"copy-to-host", options->copy_to_host},
+        {"get-static-mem-info", options->static_mem_info != NULL},
+        {"record-comp-seq", options->record_comp_seq},
+        {"disable-assert-throw", options->disable_assert_throw},
         {"range", options->range > 0},
         {"check-var-value", options->check_var_value != NULL},
         {"check-dispatch", options->check_dispatch},
@@ -199,6 +224,10 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--cpu-default is one thread without a queue: --multithread-default N is more of them"},
         {options->core_ids != NULL && options->multithread < 0 && options->multithread_default < 0,
          "--multi-thread-core-ids needs --multithread or --multithread-default"},
+        {options->record_comp_seq && (has_profile || looks_inside || options->trace),
+         "--record-comp-seq runs all operators as one: it does not go with --trace, profiles, "
+         "dumps "
+         "and checks, which look at each"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
 
@@ -255,7 +284,7 @@ int run_options_check(struct run_options *options, struct diag *diag)
             options->trace_eval = trace_eval_parse(level, "OPTRACE_TRACE_EVAL", diag);
         rc = options->trace_eval < 0 ? options->trace_eval : 0;
     }
-    if (rc == 0 && !modes[mode].records)
+    if (rc == 0 && (!modes[mode].records || options->record_comp_seq))
         options->no_trace = true;
     return rc;
 }

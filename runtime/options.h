@@ -30,7 +30,8 @@ struct run_options {
     const char *profile_host;
     bool trace;
     bool no_trace;
-    bool model_info;
+    bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
+    const char *static_mem_info;
     bool perf_report, detailed;
     const char *io_dump, *bin_io_dump, *bin_out_dump;
     bool io_dump_stdout, io_dump_stderr, copy_to_host, check_dispatch;

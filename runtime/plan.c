@@ -97,7 +97,7 @@ static int merge_in_place(struct plan *plan, struct lifetime *lives)
         size_t offset;
         uint32_t root;
 
-        if (step->in_place_write == PLAN_NONE)
+        if (step->in_place_write == PLAN_NONE || (plan->is_lavish && !step->must_be_in_place))
             continue;
         if (!can_be_in_place(plan, lives, i)) {
             if (step->must_be_in_place)
@@ -129,8 +129,12 @@ static uint32_t collect_items(struct plan *plan, const struct lifetime *lives, s
     for (uint32_t i = 0; i < plan->buffer_count; i++) {
         struct plan_buffer *buffer = &plan->buffers[i];
 
+        buffer->first = lives[i].first;
+        buffer->last = lives[i].last;
         if (buffer->parent == PLAN_NONE && !buffer->is_external && lives[i].first != PLAN_NONE) {
             items[count] = (struct item){align_up(buffer->bytes), lives[i], &buffer->offset, count};
+            if (plan->is_lavish)
+                items[count].life = (struct lifetime){0, plan->step_count};
             count++;
         }
     }

@@ -24,6 +24,9 @@ struct plan_buffer {
     bool is_external; /* has its own memory (constants, inputs): not placed, never overwritten */
     bool is_kept;     /* still needed after the last step */
     size_t offset;    /* result, in the arena; not set when the root is external */
+    /* Results, of roots in the arena: the steps from the first to the last that need it, last being
+     * step_count for what is kept. first is PLAN_NONE when no step touches it. */
+    uint32_t first, last;
 };
 
 struct plan_step {
@@ -43,6 +46,8 @@ struct plan {
     uint32_t buffer_count;
     struct plan_step *steps;
     uint32_t step_count;
+    bool is_lavish;     /* every buffer has its own place for the whole time, and steps work in
+                           place only where they must */
     size_t arena_bytes; /* result */
 };
 

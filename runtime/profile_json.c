@@ -9,19 +9,17 @@
 
 #include "base/json.h"
 #include "runtime/footprint.h"
+#include "runtime/graph_exec.h"
 #include "runtime/graph_text.h"
 #include "runtime/profile.h"
 #include "runtime/step_json.h"
-
-/* The one device of this runtime, in MegEngine's words. */
-#define DEVICE "CompNode(\"cpu0:0\" from \"cpux:0\")"
 
 struct writer {
     const struct profile *profile;
     const struct exec *exec;
     struct json_writer json;
     double seconds_per_tick;
-    uint32_t *ids; /* by step: of the node where it is that node's own operator, else above them */
+    uint32_t *ids; /* by step: graph_exec_ids() */
 };
 
 /* A step's id as text. */
@@ -29,203 +27,6 @@ static const char *step_id(const struct writer *w, uint32_t step, char out[16])
 {
     snprintf(out, 16, "%u", w->ids[step]);
     return out;
-}
-
-static const char *value_id(const struct value *value, char out[16])
-{
-    snprintf(out, 16, "%u", value->id);
-    return out;
-}
-
-/* MegEngine's names begin with a capital letter. */
-static void write_dtype(struct json_writer *json, enum dtype dtype)
-{
-    char name[16];
-
-    snprintf(name, sizeof(name), "%s", dtype_name(dtype));
-    name[0] = (char)(name[0] - 'a' + 'A');
-    json_string(json, name);
-}
-
-static void write_dims(struct json_writer *json, const struct shape *shape)
-{
-    json_begin_array(json);
-    for (int i = 0; i < shape->rank; i++)
-        json_int(json, shape->dims[i]);
-    json_end_array(json);
-}
-
-static void write_value_ids(struct json_writer *json, const struct value *const *values,
-                            uint32_t count)
-{
-    char id[16];
-
-    json_begin_array(json);
-    for (uint32_t i = 0; i < count; i++) {
-        if (values[i] != NULL)
-            json_string(json, value_id(values[i], id));
-    }
-    json_end_array(json);
-}
-
-/* What MegEngine's form has no place for, under "extra". */
-static void write_facts(struct json_writer *json, const struct exec_step *step)
-{
-    json_key(json, "node_id");
-    json_uint(json, step->node->id);
-    json_key(json, "device");
-    json_string(json, "cpu:0");
-    json_key(json, "params");
-    step_json_params(step, json);
-    json_key(json, "workspace_bytes");
-    json_uint(json, step->workspace_bytes);
-}
-
-static void write_operators(struct writer *w)
-{
-    struct json_writer *json = &w->json;
-    char id[16];
-
-    json_key(json, "operator");
-    json_begin_object(json);
-    for (uint32_t i = 0; i < w->profile->step_count; i++) {
-        const struct exec_step *step = exec_step(w->exec, i);
-
-        json_key(json, step_id(w, i, id));
-        json_begin_object(json);
-        json_key(json, "node_type");
-        json_string(json, "operator");
-        json_key(json, "id");
-        json_string(json, id);
-        json_key(json, "name");
-        json_string(json, step->name);
-        json_key(json, "type");
-        json_string(json, step->type);
-        json_key(json, "input");
-        write_value_ids(json, step->inputs, step->input_count);
-        json_key(json, "output");
-        write_value_ids(json, step->outputs, step->output_count);
-        json_key(json, "extra");
-        json_begin_object(json);
-        json_key(json, "implementation");
-        json_string(json, step->implementation);
-        json_key(json, "origins");
-        json_begin_array(json);
-        for (uint32_t k = 0; k < step->node->origin_count; k++)
-            json_string(json, step->node->origins[k]);
-        json_end_array(json);
-        write_facts(json, step);
-        json_end_object(json);
-        json_key(json, "waiting_spec");
-        json_null(json);
-        json_end_object(json);
-    }
-    json_end_object(json);
-}
-
-static void write_layout(struct json_writer *json, const struct value *value)
-{
-    int64_t stride[SHAPE_MAX_RANK];
-    int64_t step = 1;
-
-    for (int i = value->shape.rank - 1; i >= 0; i--) {
-        stride[i] = step;
-        step *= value->shape.dims[i];
-    }
-    json_begin_object(json);
-    json_key(json, "shape");
-    write_dims(json, &value->shape);
-    json_key(json, "stride");
-    json_begin_array(json);
-    for (int i = 0; i < value->shape.rank; i++)
-        json_int(json, stride[i]);
-    json_end_array(json);
-    json_key(json, "dtype");
-    write_dtype(json, value->dtype);
-    json_end_object(json);
-}
-
-static void write_vars(struct writer *w)
-{
-    const struct graph *graph = w->profile->session->graph;
-    struct json_writer *json = &w->json;
-    char id[16], chunk[24];
-
-    json_key(json, "var");
-    json_begin_object(json);
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        const struct value *value = graph->values[i];
-
-        snprintf(chunk, sizeof(chunk), "chk%s", value_id(value, id));
-        json_key(json, id);
-        json_begin_object(json);
-        json_key(json, "node_type");
-        json_string(json, "var");
-        json_key(json, "id");
-        json_string(json, id);
-        json_key(json, "name");
-        json_string(json, value->name);
-        json_key(json, "comp_node");
-        json_string(json, DEVICE);
-        json_key(json, "mem_plan");
-        json_begin_object(json);
-        json_key(json, "mem_chunk_id");
-        json_string(json, chunk);
-        json_key(json, "layout");
-        write_layout(json, value);
-        json_key(json, "offset_byte");
-        json_int(json, 0);
-        json_end_object(json);
-        json_end_object(json);
-    }
-    json_end_object(json);
-}
-
-static void write_chunks(struct writer *w)
-{
-    const struct graph *graph = w->profile->session->graph;
-    struct json_writer *json = &w->json;
-    char id[16], chunk[24];
-
-    json_key(json, "mem_chunk");
-    json_begin_object(json);
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        const struct value *value = graph->values[i];
-
-        snprintf(chunk, sizeof(chunk), "chk%s", value_id(value, id));
-        json_key(json, chunk);
-        json_begin_object(json);
-        json_key(json, "node_type");
-        json_string(json, "mem_chunk");
-        json_key(json, "id");
-        json_string(json, chunk);
-        json_key(json, "size");
-        json_int(json, shape_bytes(&value->shape, value->dtype));
-        json_key(json, "owner_var");
-        json_string(json, id);
-        json_key(json, "dev_ptr");
-        json_null(json);
-        json_end_object(json);
-    }
-    json_end_object(json);
-}
-
-static void write_graph(struct writer *w)
-{
-    struct json_writer *json = &w->json;
-    char id[16];
-
-    json_key(json, "graph_exec");
-    json_begin_object(json);
-    write_operators(w);
-    write_vars(w);
-    write_chunks(w);
-    json_key(json, "comp_seq");
-    json_begin_array(json);
-    for (uint32_t i = 0; i < w->profile->step_count; i++)
-        json_string(json, step_id(w, i, id));
-    json_end_array(json);
-    json_end_object(json);
 }
 
 /* Seconds from zero to ticks, which may lie before it. */
@@ -268,7 +69,7 @@ static void write_shapes(struct json_writer *json, const char *key,
     json_begin_array(json);
     for (uint32_t i = 0; i < count; i++) {
         if (values[i] != NULL)
-            write_dims(json, &values[i]->shape);
+            graph_exec_write_dims(&values[i]->shape, json);
     }
     json_end_array(json);
 }
@@ -314,7 +115,7 @@ static void write_profiler(struct writer *w, bool with_device)
     prctl(PR_GET_NAME, thread, 0, 0, 0);
     json_key(json, "profiler");
     json_begin_object(json);
-    write_marks(w, "device", DEVICE, with_device ? profile->device : NULL,
+    write_marks(w, "device", GRAPH_EXEC_DEVICE, with_device ? profile->device : NULL,
                 profile->device_zero_ticks);
     write_marks(w, "host", thread, profile->host, profile->zero.ticks);
     write_footprints(w);
@@ -423,7 +224,7 @@ static void write_spans(struct writer *w, bool with_device)
         json_uint(json, i);
         write_past(w, "host", thread, marks, profile->zero.ticks);
         if (with_device)
-            write_past(w, "device", DEVICE, marks + steps, profile->device_zero_ticks);
+            write_past(w, "device", GRAPH_EXEC_DEVICE, marks + steps, profile->device_zero_ticks);
         json_end_object(json);
     }
     json_end_array(json);
@@ -482,39 +283,12 @@ static double measure_tick(const struct profile *profile)
            (double)(now.ticks - profile->zero.ticks);
 }
 
-/* Fills w->ids. */
-static int choose_ids(struct writer *w)
-{
-    const struct profile *profile = w->profile;
-    bool *seen = calloc(profile->session->graph->node_count + 1, sizeof(*seen));
-    uint32_t above = 0;
-
-    w->ids = calloc(profile->step_count + 1, sizeof(*w->ids));
-    if (seen == NULL || w->ids == NULL) {
-        free(seen);
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < profile->step_count; i++) {
-        uint32_t id = exec_step(w->exec, i)->node->id;
-
-        above = id >= above ? id + 1 : above;
-    }
-    for (uint32_t i = 0; i < profile->step_count; i++) {
-        const struct exec_step *step = exec_step(w->exec, i);
-        bool is_own = !seen[step->node->index] && strcmp(step->type, step->node->op_type) == 0;
-
-        w->ids[i] = is_own ? step->node->id : above + i;
-        seen[step->node->index] |= is_own;
-    }
-    free(seen);
-    return 0;
-}
-
 static int write_all(struct writer *w, bool with_device, FILE *out)
 {
     json_init_file(&w->json, out);
     json_begin_object(&w->json);
-    write_graph(w);
+    json_key(&w->json, "graph_exec");
+    graph_exec_write(w->profile->session->graph, w->exec, w->ids, &w->json);
     write_profiler(w, with_device);
     write_additions(w, with_device);
     json_end_object(&w->json);
@@ -524,14 +298,16 @@ static int write_all(struct writer *w, bool with_device, FILE *out)
 int profile_write(const struct profile *profile, bool with_device, const char *path,
                   struct diag *diag)
 {
-    struct writer w = {.profile = profile, .exec = profile->session->exec};
+    struct writer w = {
+        .profile = profile,
+        .exec = profile->session->exec,
+        .ids = graph_exec_ids(profile->session->graph, profile->session->exec),
+    };
     FILE *out;
-    int rc = choose_ids(&w);
+    int rc = 0;
 
-    if (rc < 0) {
-        free(w.ids);
-        return diag_set(diag, rc, "no memory to write the profile");
-    }
+    if (w.ids == NULL)
+        return diag_set(diag, -ENOMEM, "no memory to write the profile");
     out = fopen(path, "w");
     if (out == NULL) {
         rc = -errno;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "runtime/graph_text.h"
+#include "runtime/mem_info.h"
 #include "runtime/model_info.h"
 #include "runtime/profile.h"
 #include "runtime/run.h"
@@ -111,6 +112,22 @@ static void tell_steps(const struct worker *worker)
     }
 }
 
+/* On how many operators each option took effect. */
+static void tell_effects(const struct worker *worker)
+{
+    const struct exec_options *options = &worker->config->exec;
+    const struct exec *exec = worker->session->exec;
+
+    if (options->is_recorded)
+        fprintf(stderr, "load_and_run: --record-comp-seq: %u operators are handed over as one\n",
+                exec_step_count(exec));
+    if (options->is_lavish)
+        fprintf(stderr,
+                "load_and_run: --disable-mem-opt: %u tensors and scratches share no memory, %.3f "
+                "MiB\n",
+                exec_block_count(exec), (double)exec_arena_bytes(exec) / (1 << 20));
+}
+
 static void show_info(struct worker *worker)
 {
     struct session *session = worker->session;
@@ -202,10 +219,16 @@ static int work(struct worker *worker)
         return rc;
     if (worker->number == 0)
         tell_inputs(worker);
+    if (worker->number == 0)
+        tell_effects(worker);
     if (worker->number == 0 && config->verbose)
         tell_steps(worker);
     if (worker->number == 0 && config->model_info)
         show_info(worker);
+    if (worker->number == 0 && config->mem_info_folder != NULL)
+        rc = mem_info_write(worker->session, config->mem_info_folder, worker->out, &worker->diag);
+    if (rc < 0)
+        return rc;
     if (worker->out != NULL)
         report_loaded(worker->out, worker->report);
     if (config->trace)

@@ -20,6 +20,7 @@ struct run_config {
     bool model_info; /* print the table and the graphs, or keep them for the JSON document */
     bool json;       /* print no lines: the reports say it all */
     bool verbose;
+    const char *mem_info_folder;   /* mem_info_write() goes there; NULL: nowhere */
     bool copy_to_host;             /* outputs are copied out of the execution within each run */
     struct run_tools_config tools; /* traces need lines, so no json */
 };

@@ -230,9 +230,36 @@ static void a_chain_needs_two_buffers(void **state)
     CHECK_U64(plan.arena_bytes, 2048); /* 1000 rounded up to 64 bytes, twice */
 }
 
+/* What lives at different times shares memory, unless the plan is lavish. */
+static void lavish_plans_share_nothing(void **state)
+{
+    static const uint32_t reads[3][1] = {{PLAN_NONE}, {0}, {1}}, writes[3][1] = {{0}, {1}, {2}};
+
+    for (int lavish = 0; lavish < 2; lavish++) {
+        struct plan_buffer buffers[3];
+        struct plan_step steps[3];
+        struct plan plan = {buffers, 3, steps, 3, .is_lavish = lavish};
+
+        for (int i = 0; i < 3; i++) {
+            buffers[i] = (struct plan_buffer){.bytes = 64, .parent = PLAN_NONE};
+            steps[i] = (struct plan_step){.reads = reads[i],
+                                          .read_count = 1,
+                                          .writes = writes[i],
+                                          .write_count = 1,
+                                          .in_place_read = i ? (uint32_t)i - 1 : PLAN_NONE,
+                                          .in_place_write = i ? (uint32_t)i : PLAN_NONE};
+        }
+        CHECK_OK(plan_make(&plan));
+        CHECK_U64(plan.arena_bytes, lavish ? 192 : 64);
+        CHECK_U64(buffers[0].first, 0);
+        CHECK_U64(buffers[0].last, lavish ? 1 : 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lavish_plans_share_nothing),
         cmocka_unit_test(random_graphs_do_not_overlap),
         cmocka_unit_test(a_step_works_in_place_where_its_input_ends),
         cmocka_unit_test(a_step_that_must_be_in_place_and_cannot_is_refused),

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of load_and_run on threads, memory and debugging: that each does what it says. */
+#include <cjson/cJSON.h>
+#include <sys/stat.h>
+
+#include "base/exit_status.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/onnx_sample.h"
+#include "tests/support/place.h"
+#include "tests/support/temp.h"
+
+static char *program, *folder;
+
+enum { WORDS_MAX = 16 };
+
+static struct child_result run(const char *const words[WORDS_MAX])
+{
+    const char *const environment[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock", NULL};
+    struct child_options options = {
+        .environment = environment, .directory = folder, .timeout_ms = 300000};
+
+    return child_run(words, &options);
+}
+
+#define RUN(...)                                                                                   \
+    run((const char *const[WORDS_MAX]){program, "good.onnx", "--iter", "2", __VA_ARGS__})
+
+static void expect(struct child_result result, int status, const char *out, const char *err)
+{
+    if (result.status != status)
+        fail_msg("status %d: %s", result.status, result.err);
+    CHECK_CONTAINS(result.out, out);
+    CHECK_CONTAINS(result.err, err);
+    child_result_deinit(&result);
+}
+
+/* y is max(x + {0..5}, 0), whoever computes it. */
+static void every_way_to_compute_gives_the_same(void **state)
+{
+    static const char *const ways[][4] = {
+        {"--cpu-default"},
+        {"--multithread", "2"},
+        {"--multithread-default", "2"},
+        {"--multithread", "1", "--multi-thread-core-ids", "0"},
+        {"--multithread-default", "1", "--multi-thread-core-ids", "0"},
+        {"--record-comp-seq"},
+        {"--disable-mem-opt"},
+    };
+
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct child_result result = RUN("--input", "x:[-9,0.5,1],[-3,0,1]", "--bin-out-dump", ".",
+                                         ways[i][0], ways[i][1], ways[i][2], ways[i][3]);
+        char *path, *bytes;
+        float y[6];
+        size_t size;
+
+        if (strcmp(ways[i][0], "--record-comp-seq") == 0) {
+            expect(result, EXIT_USAGE, "", "which look at each");
+            continue;
+        }
+        expect(result, EXIT_OK, "finished test", "");
+        path = temp_path(folder, "run0-var3");
+        bytes = temp_read(path, &size);
+        memcpy(y, bytes + size - sizeof(y), sizeof(y));
+        assert_memory_equal(y, ((float[]){0, 1.5f, 3, 0, 4, 6}), sizeof(y));
+        free(bytes);
+        free(path);
+    }
+}
+
+static void effects_are_told(void **state)
+{
+    expect(RUN("--record-comp-seq"), EXIT_OK, "finished test",
+           "--record-comp-seq: 2 operators are handed over as one");
+    expect(RUN("--disable-mem-opt"), EXIT_OK, "finished test", "--disable-mem-opt: 2 tensors");
+}
+
+static void cores_are_checked(void **state)
+{
+    expect(RUN("--multi-thread-core-ids", "0"), EXIT_USAGE, "", "needs --multithread");
+    expect(RUN("--multithread", "2", "--multi-thread-core-ids", "0"), EXIT_USAGE, "",
+           "names 1 cores for 2 threads");
+    expect(RUN("--multithread", "1", "--multi-thread-core-ids", "0,x"), EXIT_USAGE, "",
+           "numbers of cores with commas");
+    expect(RUN("--multithread", "1", "--multi-thread-core-ids", "9999"), EXIT_INPUT, "",
+           "cannot be used");
+    expect(RUN("--multithread", "2", "--multithread-default", "2"), EXIT_USAGE, "",
+           "exclude each other");
+}
+
+static void what_is_not_offered_has_its_own_status(void **state)
+{
+    expect(RUN("--enable-nchw44"), EXIT_REFUSED, "",
+           "--enable-nchw44 is not offered: the layout packs channels for ARM");
+    expect(RUN("--tensorrt_cache", "x"), EXIT_REFUSED, "", "TensorRT");
+}
+
+static void static_memory_is_written_and_told(void **state)
+{
+    char *path, *text;
+    cJSON *root;
+    const cJSON *chunk;
+
+    expect(RUN("--get-static-mem-info", "memory"), EXIT_OK, "MiB of it are live, in sum (Add):\n",
+           "");
+    path = temp_path(folder, "memory/StaticMemoryInfo.json");
+    text = temp_read(path, NULL);
+    root = cJSON_Parse(text);
+    chunk = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "chunk"), "0");
+    assert_non_null(chunk);
+    assert_string_equal(cJSON_GetObjectItem(chunk, "type")->valuestring, "static_mem");
+    assert_string_equal(cJSON_GetObjectItem(chunk, "owner")->valuestring, "s");
+    assert_string_equal(cJSON_GetObjectItem(chunk, "logic_addr_end")->valuestring, "24");
+    assert_string_equal(cJSON_GetObjectItem(chunk, "time_end")->valuestring, "2");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "opr")), 2);
+    cJSON_Delete(root);
+    free(text);
+    free(path);
+    path = temp_path(folder, "memory/graph.json");
+    text = temp_read(path, NULL);
+    CHECK_CONTAINS(text, "\"comp_seq\": [\"0\", \"1\"]");
+    free(text);
+    free(path);
+    expect(RUN("--get-static-mem-info", "no/such/place"), EXIT_INPUT, "",
+           "cannot make the folder no/such/place");
+}
+
+static void debuggers_are_waited_for(void **state)
+{
+    expect(RUN("--wait-gdb"), EXIT_OK, "finished test", "wait for gdb attach (pid=");
+}
+
+static void differences_may_be_reported_only(void **state)
+{
+    char *model = place_shared("onnx-cases/light/test_light_squeezenet/model.onnx");
+
+    if (model == NULL)
+        CHECK_SKIP("the shared models are not here");
+    expect(run((const char *const[WORDS_MAX]){program, model, "--verify-against", "ref", "--rtol",
+                                              "0", "--atol", "0", "--disable-assert-throw"}),
+           EXIT_OK, "operators differ, the first is @", "");
+    free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_way_to_compute_gives_the_same),
+        cmocka_unit_test(effects_are_told),
+        cmocka_unit_test(cores_are_checked),
+        cmocka_unit_test(what_is_not_offered_has_its_own_status),
+        cmocka_unit_test(static_memory_is_written_and_told),
+        cmocka_unit_test(debuggers_are_waited_for),
+        cmocka_unit_test(differences_may_be_reported_only),
+    };
+    struct onnx_sample sample;
+    uint8_t *bytes;
+    size_t size;
+    int failed;
+
+    program = place_program("runtime/load_and_run");
+    folder = temp_create();
+    onnx_sample_init(&sample);
+    bytes = onnx_sample_pack(&sample, &size);
+    free(temp_write(folder, "good.onnx", bytes, size));
+    free(bytes);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    temp_destroy(&folder);
+    free(program);
+    return failed;
+}
