@@ -220,7 +220,8 @@ function xyScales(data) {
   const steps = data.column(name).kind === 'bytes' ? {stepSize: byteStep(Math.max(...most))} : {};
 
   return {
-    x: axis(data, data.chart.x, {type: 'linear', min: first < last * 0.05 ? 0 : first, max: last}),
+    x: axis(data, data.chart.x, {type: 'linear', min: first < last * 0.05 ? 0 : first, max: last,
+      ticks: {includeBounds: false}}),
     y: axis(data, name, {beginAtZero: true, grace: '8%', ticks: steps}),
   };
 }
