@@ -132,7 +132,9 @@ void out_format_head(struct out_buffer *buffer, const struct out_column *columns
 {
     const struct out_column *column = &columns[place];
 
-    if (column->title && is_of_one(columns, count, place) && strcmp(column->title, "seconds") != 0)
+    if (column->title && strcmp(column->title, "seconds") == 0)
+        out_buffer_add(buffer, "time", 4);
+    else if (column->title && is_of_one(columns, count, place))
         out_format_title(buffer, column->title);
     else
         add_phrase(buffer, column->name, length_without_unit(column->name));

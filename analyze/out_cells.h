@@ -27,8 +27,8 @@ void out_cells_deinit(struct out_cells *cells);
 /** A title without its unit, which stands with the value: "at (s)" is "at". */
 void out_format_title(struct out_buffer *buffer, const char *title);
 
-/** The head of a column: its title, unless that speaks for several values in one cell or is the
- *  unit alone; then its name without the unit, as a phrase. */
+/** The head of a column: its title, "time" for one that is the unit alone; when it speaks
+ *  for several values in one cell, the name without the unit, as a phrase. */
 void out_format_head(struct out_buffer *buffer, const struct out_column *columns, size_t count,
                      size_t place);
 

@@ -29,6 +29,19 @@ function each(selector, act) {
   }
 }
 
+/* What a picture of bars needs beside its table. */
+const PAIRED_CHART = 480;
+
+/* Side by side where both fit. */
+function pairSections() {
+  each('figure.bars', (figure) => {
+    const section = figure.parentElement;
+    const table = section.querySelector('table');
+
+    section.classList.toggle('paired', table && table.offsetWidth + PAIRED_CHART < section.clientWidth);
+  });
+}
+
 let charts = [];
 
 function drawCharts() {
@@ -78,6 +91,8 @@ function start() {
   Chart.defaults.font.size = 12;
   makeContents();
   each('table', enableTable);
+  pairSections();
+  window.addEventListener('resize', pairSections);
   drawCharts();
   each('figure.timeline', (figure) => timelines.push(new Timeline(figure)));
   document.getElementById('theme').addEventListener('click', () => {
