@@ -65,55 +65,81 @@ static void judge_host(const struct spans_answer *spans, const struct span *laun
 
 /* --- What else the device was doing. --- */
 
-/* Time of a gap in which other lanes of the device ran copies or anything else; overlaps of several
- * count more than once, as half of the gap is enough. */
-static void measure_others(const struct spans_answer *spans, const struct idle_gap *gap,
-                           int64_t *out_copy_ns, int64_t *out_other_ns)
+/* What other lanes of the device did in a gap. */
+struct others {
+    int64_t copy_ns, other_ns; /* time they ran; overlaps of several count more than once */
+    int64_t last_end_ns;       /* of what ended in the gap */
+    bool last_is_copy;
+};
+
+static void add_other(const struct spans_answer *spans, const struct idle_gap *gap,
+                      const struct span *span, struct others *others)
 {
-    const struct lane_row *own = &spans->lanes.items[gap->lane];
+    int64_t end_ns = span_end_ns(span);
+    int64_t from_ns = span->start_ns > gap->start_ns ? span->start_ns : gap->start_ns;
+    int64_t until_ns = end_ns < gap->end_ns ? end_ns : gap->end_ns;
+    bool is_copy = span_work(spans, span) == WORK_COPY;
 
-    *out_copy_ns = *out_other_ns = 0;
-    for (size_t lane = 0; lane < spans->lanes.count; lane++) {
-        const struct lane_row *row = &spans->lanes.items[lane];
-        const struct span_range *range = &spans->ranges[lane];
-        size_t low = range->first, high = range->first + range->count;
+    *(is_copy ? &others->copy_ns : &others->other_ns) += until_ns - from_ns;
+    if (end_ns <= gap->end_ns && end_ns > others->last_end_ns) {
+        others->last_end_ns = end_ns;
+        others->last_is_copy = is_copy;
+    }
+}
 
-        if (lane == gap->lane || row->session_id != own->session_id || row->side != OP_DEVICE ||
-            !row->device || !own->device || strcmp(row->device, own->device) != 0)
+static bool is_other_lane(const struct spans_answer *spans, const struct idle_gap *gap, size_t lane)
+{
+    const struct lane_row *own = &spans->lanes.items[gap->lane], *row = &spans->lanes.items[lane];
+
+    return lane != gap->lane && row->session_id == own->session_id && row->side == OP_DEVICE &&
+           row->device && own->device && strcmp(row->device, own->device) == 0;
+}
+
+static void add_lane(const struct spans_answer *spans, const struct idle_gap *gap, size_t lane,
+                     struct others *others)
+{
+    const struct span *items = spans->spans.items;
+    const struct span_range *range = &spans->ranges[lane];
+    size_t low = range->first, high = range->first + range->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (items[middle].start_ns < gap->end_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* Backwards from the last that started before the gap's end; before one that had ended when
+     * the gap began there are only earlier ones, as one follows the other on a stream. */
+    for (; low > range->first; low--) {
+        const struct span *span = &items[low - 1];
+
+        if (!span_is_op(spans, span))
             continue;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-
-            if (spans->spans.items[middle].start_ns < gap->end_ns)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        /* Backwards from the last that started before the gap's end; what ended before it began
-         * has nothing but earlier ones before, on a lane where one follows the other. */
-        for (; low > range->first; low--) {
-            const struct span *span = &spans->spans.items[low - 1];
-            int64_t from_ns = span->start_ns > gap->start_ns ? span->start_ns : gap->start_ns;
-            int64_t until_ns = span_end_ns(span) < gap->end_ns ? span_end_ns(span) : gap->end_ns;
-
-            if (!span_is_op(spans, span))
-                continue;
-            if (until_ns <= gap->start_ns)
-                break;
-            if (span_work(spans, span) == WORK_COPY)
-                *out_copy_ns += until_ns - from_ns;
-            else
-                *out_other_ns += until_ns - from_ns;
-        }
+        if (span_end_ns(span) <= gap->start_ns)
+            break;
+        add_other(spans, gap, span, others);
     }
 }
 
 static void judge_device(const struct spans_answer *spans, struct idle_gap *gap)
 {
-    int64_t copy_ns, other_ns, half_ns = (gap->end_ns - gap->start_ns) / 2;
+    int64_t gap_ns = gap->end_ns - gap->start_ns;
+    struct others others = {.last_end_ns = INT64_MIN};
 
-    measure_others(spans, gap, &copy_ns, &other_ns);
-    gap->cause = copy_ns > half_ns ? IDLE_COPY : other_ns > half_ns ? IDLE_OTHER_LANE : IDLE_QUEUE;
+    for (size_t lane = 0; lane < spans->lanes.count; lane++) {
+        if (is_other_lane(spans, gap, lane))
+            add_lane(spans, gap, lane, &others);
+    }
+    if (others.copy_ns > gap_ns / 2)
+        gap->cause = IDLE_COPY;
+    else if (others.other_ns > gap_ns / 2)
+        gap->cause = IDLE_OTHER_LANE;
+    else if (others.last_end_ns > gap->end_ns - gap_ns / 10)
+        gap->cause = others.last_is_copy ? IDLE_COPY : IDLE_OTHER_LANE;
+    else
+        gap->cause = IDLE_QUEUE;
 }
 
 static void judge(const struct spans_answer *spans, struct idle_gap *gap)

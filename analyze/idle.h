@@ -15,7 +15,8 @@ enum idle_cause {
     IDLE_HOST_WAITED,  /* not launched yet: the host was in a call that waits for the device */
     IDLE_HOST_BUSY,    /* not launched yet: the host was in something else */
     IDLE_NOT_LAUNCHED, /* not launched yet: nothing of the host was recorded */
-    IDLE_COPY,         /* launched: a copy ran on another lane of the device half of the gap */
+    IDLE_COPY,         /* launched: a copy ran on another lane of the device for more than half of
+                          the gap, or was what ended last there, in the last tenth of the gap */
     IDLE_OTHER_LANE,   /* launched: something else did */
     IDLE_QUEUE,        /* launched, and nothing to see that it waited for */
     IDLE_UNKNOWN,      /* what ended the gap has no launch */

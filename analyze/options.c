@@ -88,7 +88,8 @@ static const struct option_spec option_table[] = {
     {OPTION_STRING, "group-by", .value_name = "WHAT", .default_text = "name",
      .help =
          "Of averages: name; shape, and the shapes of the inputs; or stack:N, and the N nearest "
-         "frames of the call stack. Of kernels: name, or launch, and grid and block sizes. Of memory: name, type, label or "
+         "frames of the call stack. Of kernels: name, or launch, and grid and block sizes. Of "
+         "memory: name, type, label or "
          "shape.",
      TARGET(group_by)},
     {OPTION_STRING, "sort-by", .value_name = "KEY",
@@ -401,8 +402,8 @@ static int check_report(const struct analyze_options *options, struct diag *diag
         return diag_set(diag, -EINVAL, "--sort-by and --order-by mean the same: give one");
     if (options->row_limit != TOP_OF_REPORT && options->top != TOP_OF_REPORT)
         return diag_set(diag, -EINVAL, "--row-limit and --top mean the same: give one");
-    if (options->row_limit != TOP_OF_REPORT && options->row_limit < -1)
-        return diag_set(diag, -EINVAL, "--row-limit is -1 or a number of rows");
+    if (options->row_limit != TOP_OF_REPORT && (options->row_limit < -1 || !options->row_limit))
+        return diag_set(diag, -EINVAL, "--row-limit is a number of rows, or -1 for all");
     if (kind->columns && (options->order_by || options->sort_by))
         return lines_check_order(kind->columns, kind->column_count,
                                  options->order_by ? options->order_by : options->sort_by, diag);

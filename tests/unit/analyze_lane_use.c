@@ -193,15 +193,18 @@ static void gaps_have_causes(void **state)
         {.start_ns = 840, .dur_ns = 10, .op = KERNEL, .lane = STREAM},
         {.start_ns = 600, .dur_ns = 90, .op = COPY, .lane = OTHER_STREAM},
         {.start_ns = 705, .dur_ns = 90, .op = KERNEL, .lane = OTHER_STREAM},
+        {.start_ns = 440, .dur_ns = 5, .op = LAUNCH, .correlation = 8},
+        {.start_ns = 950, .dur_ns = 10, .op = KERNEL, .lane = STREAM, .correlation = 8},
+        {.start_ns = 930, .dur_ns = 15, .op = COPY, .lane = OTHER_STREAM}, /* ends 5 before it */
     };
-    struct spans_answer answer = make(spans, 19);
+    struct spans_answer answer = make(spans, 22);
     struct idle_gap_array gaps = {0};
     size_t first = 0;
 
     CHECK_OK(idle_find(&answer, &gaps));
     for (; gaps.items[first].lane == HOST; first++)
         CHECK_U64(gaps.items[first].cause, IDLE_UNRECORDED);
-    CHECK_U64(first, 6); /* of the thread */
+    CHECK_U64(first, 7); /* of the thread */
     /* launched at 80, after the gap began: the middle of 40 and 80 is in conv */
     expect_gap(&gaps.items[first], 40, 90, IDLE_HOST_BUSY, 0);
     expect_gap(&gaps.items[first + 1], 100, 220, IDLE_HOST_WAITED, 3);
@@ -210,6 +213,7 @@ static void gaps_have_causes(void **state)
     expect_gap(&gaps.items[first + 4], 710, 800, IDLE_OTHER_LANE, SPAN_NONE);
     expect_gap(&gaps.items[first + 5], 810, 820, IDLE_QUEUE, SPAN_NONE);
     expect_gap(&gaps.items[first + 6], 830, 840, IDLE_UNKNOWN, SPAN_NONE);
+    expect_gap(&gaps.items[first + 7], 850, 950, IDLE_COPY, SPAN_NONE);
     array_deinit(&gaps);
     drop(&answer);
 }
