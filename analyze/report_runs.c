@@ -6,68 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report.h"
-#include "analyze/run_parts.h"
+#include "analyze/report_runs.h"
 #include "analyze/span_filter.h"
 #include "analyze/spread.h"
 #include "analyze/stats.h"
 
-enum {
-    GROUP_MAX = 256,   /* runs looked into at either end of the comparison */
-    BLOCK_RUNS = 4096, /* runs whose spans are in memory at once */
-    EXCESS_LINES = 12, /* parts shown one by one; --top 0 shows all */
-};
-
-struct run_line {
-    struct counted_run run;
-    double at_ns; /* after the start of its session */
-    double dur_ns, of_median, z;
-    double busy[OP_SIDES]; /* shares of its duration */
-    size_t cause;          /* part that took most longer than usual, or SIZE_MAX */
-    double cause_ns;
-    bool is_wanted; /* to be looked into */
-};
-struct run_lines ARRAY_FIELDS(struct run_line);
-
-/* Runs compared: their number, mean duration and mean parts. */
-struct run_group {
-    ARRAY_OF(struct run_key) keys;
-    size_t of_count; /* runs that it stands for: all of them are in it, or GROUP_MAX of them */
-    double dur_ns;
-    double *parts;
-};
-
-struct state {
-    const struct report *report;
-    struct report_selection selection;
-    struct ops_answer basis; /* for the footer */
-    struct run_lines lines;
-    double *sorted; /* durations of runs that ended */
-    size_t ended;
-    double limit_ns;           /* P99 */
-    struct spans_answer names; /* whose ops the parts are of */
-    struct run_group usual, slow;
-    bool has_reference;
-    size_t shown_spans;
-    const struct run_key *subject; /* --runs with a single run: why was this one slow? */
-    struct run_key subject_key;
-};
+enum { BLOCK_RUNS = 4096 }; /* runs whose spans are in memory at once */
 
 /* --- Columns. --- */
-
-static const char *part_name(const struct state *state, size_t part, const char **out_where)
-{
-    static const char *const where[RUN_PARTS] = {"device", "device waits", "host"};
-    size_t ops = state->names.ops.count;
-
-    *out_where = NULL;
-    if (part == run_part_between(ops))
-        return "between ops";
-    if (part == run_part_unshown(ops))
-        return "ops left out by the filter";
-    *out_where = where[part % RUN_PARTS];
-    return state->names.ops.items[part / RUN_PARTS].name;
-}
 
 static struct out_value get_run(const void *line, const void *context)
 {
@@ -128,7 +74,7 @@ static struct out_value get_cause(const void *line, const void *context)
     const char *where;
 
     return part == SIZE_MAX ? out_unknown_as(OUT_TEXT, "")
-                            : out_text(part_name(context, part, &where));
+                            : out_text(runs_part_name(context, part, &where));
 }
 
 static struct out_value get_cause_where(const void *line, const void *context)
@@ -137,7 +83,7 @@ static struct out_value get_cause_where(const void *line, const void *context)
     const char *where = NULL;
 
     if (part != SIZE_MAX)
-        part_name(context, part, &where);
+        runs_part_name(context, part, &where);
     return where ? out_text(where) : out_unknown_as(OUT_TEXT, "");
 }
 
@@ -220,7 +166,7 @@ static const struct session_row *find_session(const struct report *report, int64
     return rows;
 }
 
-static int make_lines(struct state *state, const struct counted_runs *runs)
+static int make_lines(struct runs_state *state, const struct counted_runs *runs)
 {
     state->sorted = malloc((runs->count ? runs->count : 1) * sizeof(*state->sorted));
     if (!state->sorted)
@@ -248,7 +194,7 @@ static int make_lines(struct state *state, const struct counted_runs *runs)
     return 0;
 }
 
-static void rate_lines(struct state *state)
+static void rate_lines(struct runs_state *state)
 {
     double median, distance;
 
@@ -269,7 +215,7 @@ static void rate_lines(struct state *state)
 
 /* --- Groups. --- */
 
-static bool is_subject(const struct state *state, const struct run_line *line)
+static bool is_subject(const struct runs_state *state, const struct run_line *line)
 {
     return state->subject && line->run.session_id == state->subject->session_id &&
            line->run.run == state->subject->run;
@@ -280,8 +226,8 @@ static bool is_between(const struct run_line *line, double low_ns, double high_n
     return line->dur_ns >= low_ns && line->dur_ns <= high_ns;
 }
 
-/* At most GROUP_MAX of the runs between two durations, spread over all of them. */
-static int gather_group(const struct state *state, double low_ns, double high_ns,
+/* At most RUNS_GROUP_MAX of the runs between two durations, spread over all of them. */
+static int gather_group(const struct runs_state *state, double low_ns, double high_ns,
                         struct run_group *group)
 {
     size_t seen = 0, step;
@@ -289,7 +235,7 @@ static int gather_group(const struct state *state, double low_ns, double high_ns
 
     for (size_t i = 0; i < state->lines.count; i++)
         group->of_count += is_between(&state->lines.items[i], low_ns, high_ns);
-    step = (group->of_count + GROUP_MAX - 1) / GROUP_MAX;
+    step = (group->of_count + RUNS_GROUP_MAX - 1) / RUNS_GROUP_MAX;
     for (size_t i = 0; i < state->lines.count && rc == 0; i++) {
         const struct run_line *line = &state->lines.items[i];
 
@@ -300,7 +246,7 @@ static int gather_group(const struct state *state, double low_ns, double high_ns
 }
 
 /* The runs within the middle tenth, without those that they are compared with. */
-static int gather_usual(struct state *state)
+static int gather_usual(struct runs_state *state)
 {
     double low_ns = stats_percentile(state->sorted, state->ended, 45);
     double high_ns = stats_percentile(state->sorted, state->ended, 55);
@@ -310,7 +256,7 @@ static int gather_usual(struct state *state)
     return gather_group(state, low_ns, high_ns, &state->usual);
 }
 
-static int gather_slow(struct state *state)
+static int gather_slow(struct runs_state *state)
 {
     if (!state->subject)
         return gather_group(state, state->limit_ns, INFINITY, &state->slow);
@@ -336,7 +282,7 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* The spans of these runs, which are put in order. */
-static int read_runs(struct state *state, struct run_key *keys, size_t count,
+static int read_runs(struct runs_state *state, struct run_key *keys, size_t count,
                      struct spans_answer *out, struct diag *diag)
 {
     struct ops_question question = state->selection.question;
@@ -362,7 +308,7 @@ static bool is_key_of(const struct run_key *key, const struct run_row *run)
 }
 
 /* Adds up the parts of a group's runs, which are among those read. */
-static int measure_group(const struct state *state, const struct run_index *index,
+static int measure_group(const struct runs_state *state, const struct run_index *index,
                          struct run_group *group)
 {
     const struct spans_answer *answer = &state->names;
@@ -389,7 +335,7 @@ static int measure_group(const struct state *state, const struct run_index *inde
 }
 
 /* Both groups, as far as there are any. */
-static int look_into_groups(struct state *state, struct diag *diag)
+static int look_into_groups(struct runs_state *state, struct diag *diag)
 {
     struct run_index index = {0};
     ARRAY_OF(struct run_key) keys = {0};
@@ -415,7 +361,7 @@ static int look_into_groups(struct state *state, struct diag *diag)
     return rc;
 }
 
-static void find_cause(const struct state *state, const double *parts, size_t count,
+static void find_cause(const struct runs_state *state, const double *parts, size_t count,
                        struct run_line *line)
 {
     for (size_t i = 0; i < count; i++) {
@@ -428,7 +374,7 @@ static void find_cause(const struct state *state, const double *parts, size_t co
     }
 }
 
-static int look_into_run(const struct state *state, const struct spans_answer *answer,
+static int look_into_run(const struct runs_state *state, const struct spans_answer *answer,
                          const struct run_index *index, uint32_t run, struct run_line *line)
 {
     size_t count = run_part_count(answer->ops.count);
@@ -446,8 +392,8 @@ static int look_into_run(const struct state *state, const struct spans_answer *a
 }
 
 /* The lines stand by session and run number, as the answer's runs do. */
-static int look_into_block(struct state *state, size_t *places, struct run_key *keys, size_t count,
-                           struct diag *diag)
+static int look_into_block(struct runs_state *state, size_t *places, struct run_key *keys,
+                           size_t count, struct diag *diag)
 {
     struct spans_answer answer = {0};
     struct run_index index = {0};
@@ -466,7 +412,7 @@ static int look_into_block(struct state *state, size_t *places, struct run_key *
     return rc;
 }
 
-static int look_into_wanted(struct state *state, struct diag *diag)
+static int look_into_wanted(struct runs_state *state, struct diag *diag)
 {
     struct run_key keys[BLOCK_RUNS];
     size_t places[BLOCK_RUNS], count = 0;
@@ -488,7 +434,7 @@ static int look_into_wanted(struct state *state, struct diag *diag)
 }
 
 /* Lines that will be shown; all of them where their order hangs on what is inside. */
-static int want_lines(struct state *state, struct diag *diag)
+static int want_lines(struct runs_state *state, struct diag *diag)
 {
     const char *order_by = report_order_by(state->report);
     bool all = lines_check_order(columns + COLUMNS - LOOKED_INTO, LOOKED_INTO, order_by, NULL) == 0;
@@ -514,7 +460,7 @@ static int want_lines(struct state *state, struct diag *diag)
 
 /* --- Output. --- */
 
-static void emit_statistics(const struct state *state)
+static void emit_statistics(const struct runs_state *state)
 {
     static const struct out_section section = {.name = "run_times"};
     static const double percents[] = {50, 90, 95, 99, 99.9};
@@ -550,7 +496,7 @@ static void emit_statistics(const struct state *state)
                  spread.variation * 100);
 }
 
-static int emit_lines(struct state *state, struct diag *diag)
+static int emit_lines(struct runs_state *state, struct diag *diag)
 {
     static const struct out_section section = {.name = "each_run"};
     const struct run_line *items = state->lines.items;
@@ -565,125 +511,10 @@ static int emit_lines(struct state *state, struct diag *diag)
     return report_emit_lines(state->report, &section, items, count, sizeof(*items), state, diag);
 }
 
-/* --- The excess of the slow runs, part by part. --- */
-
-struct excess {
-    size_t part;
-    double usual_ns, slow_ns;
-};
-
-static int compare_excess(const void *a, const void *b)
-{
-    const struct excess *left = a, *right = b;
-    double more = left->slow_ns - left->usual_ns, other = right->slow_ns - right->usual_ns;
-
-    if (more != other)
-        return more < other ? 1 : -1;
-    return (left->part > right->part) - (left->part < right->part);
-}
-
-static void emit_excess_row(const struct state *state, const char *name, const char *type,
-                            const char *where, const struct excess *excess)
-{
-    double all_ns = state->slow.dur_ns - state->usual.dur_ns;
-    double more_ns = excess->slow_ns - excess->usual_ns;
-
-    out_row(state->report->out, (struct out_value[]){
-                                    out_text(name),
-                                    type ? out_text(type) : out_unknown_as(OUT_TEXT, ""),
-                                    where ? out_text(where) : out_unknown_as(OUT_TEXT, ""),
-                                    out_number(OUT_NS, excess->usual_ns),
-                                    out_number(OUT_NS, excess->slow_ns),
-                                    out_number(OUT_NS, more_ns),
-                                    out_number(OUT_SHARE, all_ns > 0 ? more_ns / all_ns : NAN),
-                                });
-}
-
-static void emit_excess_rows(const struct state *state, const struct excess *rows, size_t count)
-{
-    size_t shown =
-        report_top(state->report) == 0 || count <= EXCESS_LINES ? count : EXCESS_LINES - 1;
-    struct excess rest = {0};
-    char others[64];
-
-    for (size_t i = 0; i < count; i++) {
-        const char *where, *name = part_name(state, rows[i].part, &where);
-        const char *type = where ? state->names.ops.items[rows[i].part / RUN_PARTS].type : NULL;
-
-        if (i < shown) {
-            emit_excess_row(state, name, type, where, &rows[i]);
-        } else {
-            rest.usual_ns += rows[i].usual_ns;
-            rest.slow_ns += rows[i].slow_ns;
-        }
-    }
-    if (shown < count) {
-        snprintf(others, sizeof(others), "the other %zu", count - shown);
-        emit_excess_row(state, others, NULL, NULL, &rest);
-    }
-}
-
-static void note_excess(const struct state *state)
-{
-    struct out *out = state->report->out;
-    double more_ns = state->slow.dur_ns - state->usual.dur_ns;
-    char sample[96] = "";
-
-    if (state->slow.of_count > GROUP_MAX || state->usual.of_count > GROUP_MAX)
-        snprintf(sample, sizeof(sample), " (%d of each, evenly chosen, were looked into)",
-                 GROUP_MAX);
-    if (state->subject)
-        out_note(out, OUT_NOTE_PLAIN,
-                 "Run %lld took %.4g ms, %.4g ms %s than the %zu around the median%s.",
-                 (long long)state->subject->run, state->slow.dur_ns / 1e6, fabs(more_ns) / 1e6,
-                 more_ns < 0 ? "less" : "more", state->usual.of_count, sample);
-    else
-        out_note(out, OUT_NOTE_PLAIN,
-                 "The %zu run%s at or above P99 took %.4g ms in the mean, %.4g ms more than the "
-                 "%zu around the median%s.",
-                 state->slow.of_count, state->slow.of_count == 1 ? "" : "s",
-                 state->slow.dur_ns / 1e6, more_ns / 1e6, state->usual.of_count, sample);
-    out_note(out, OUT_NOTE_PLAIN,
-             "Shares are of that difference and add up to 100%%: each moment of a run belongs to "
-             "what a device works on, else to the innermost op of a thread, else to nothing: "
-             "between ops.");
-}
-
-static int emit_excess(const struct state *state)
-{
-    static const struct out_section section = {.name = "excess",
-                                               .title = "Why the slow ones are slow"};
-    static const struct out_column head[] = {
-        {.name = "name", .title = "what", .wiki = "what", .wrap = 40, .compact = true},
-        {.name = "type", .title = "type", .wiki = "type", .compact = true},
-        {.name = "where", .title = "where", .wiki = "where", .compact = true},
-        {.name = "usual_ns", .title = "median runs", .wiki = "median runs", .compact = true},
-        {.name = "slow_ns", .title = "slow runs", .wiki = "slow runs", .compact = true},
-        {.name = "more_ns", .title = "more", .wiki = "more", .compact = true},
-        {.name = "share", .title = "share", .wiki = "share", .compact = true},
-    };
-    size_t parts = run_part_count(state->names.ops.count), count = 0;
-    struct excess *rows = malloc(parts * sizeof(*rows));
-
-    if (!rows)
-        return -ENOMEM;
-    for (size_t i = 0; i < parts; i++) {
-        if (state->usual.parts[i] > 0 || state->slow.parts[i] > 0)
-            rows[count++] = (struct excess){i, state->usual.parts[i], state->slow.parts[i]};
-    }
-    qsort(rows, count, sizeof(*rows), compare_excess);
-    out_table_begin(state->report->out, &section, head, sizeof(head) / sizeof(head[0]));
-    emit_excess_rows(state, rows, count);
-    out_table_end(state->report->out);
-    note_excess(state);
-    free(rows);
-    return 0;
-}
-
 /* --- The report. --- */
 
 /* --runs with one number is a question about this run; the others are what it is compared with. */
-static bool take_subject(struct state *state, const struct counted_runs *runs)
+static bool take_subject(struct runs_state *state, const struct counted_runs *runs)
 {
     struct ops_question *question = &state->selection.question;
 
@@ -698,7 +529,7 @@ static bool take_subject(struct state *state, const struct counted_runs *runs)
 }
 
 /* The runs to compare and show; the subject is always one of them. */
-static int read_lines(struct state *state, struct diag *diag)
+static int read_lines(struct runs_state *state, struct diag *diag)
 {
     struct store *store = state->report->source->store;
     struct counted_runs runs, all = {0};
@@ -733,7 +564,7 @@ static int compare_lines(const void *a, const void *b)
                         &(struct run_key){right->run.session_id, right->run.run});
 }
 
-static int gather(struct state *state, struct diag *diag)
+static int gather(struct runs_state *state, struct diag *diag)
 {
     const struct analyze_options *options = state->report->options;
     int rc = read_lines(state, diag);
@@ -764,7 +595,7 @@ static int gather(struct state *state, struct diag *diag)
 
 static int run(const struct report *report, struct diag *diag)
 {
-    struct state state = {.report = report};
+    struct runs_state state = {.report = report};
     int rc = report_select(report, &state.selection, diag);
 
     if (rc == 0)
@@ -776,7 +607,7 @@ static int run(const struct report *report, struct diag *diag)
         rc = emit_lines(&state, diag);
     }
     if (rc == 0 && state.has_reference && (state.subject || state.limit_ns > state.usual.dur_ns))
-        rc = emit_excess(&state);
+        rc = runs_emit_excess(&state);
     if (rc == 0)
         report_footer(report, &state.basis.basis);
     if (rc == -ENOMEM)
