@@ -54,7 +54,155 @@ static void check_copy(struct test *test, const struct kernel_table *table)
     test_compare_bytes(test, got, want, (size_t)y_stride * s.element_bytes);
 }
 
+/* Where NumPy's pad looks, by walking instead of by division; -1: the constant. */
+static int64_t walk(int64_t from, int64_t dim, enum kernel_pad_mode mode)
+{
+    int64_t at = from < 0 ? 0 : dim - 1, step = from < 0 ? -1 : 1;
+    int64_t left = from < 0 ? -from : from - (dim - 1);
+
+    if (from >= 0 && from < dim)
+        return from;
+    if (mode == KERNEL_PAD_CONSTANT)
+        return -1;
+    for (; mode != KERNEL_PAD_EDGE && dim > 1 && left > 0; left--) {
+        if (at + step < 0 || at + step >= dim) {
+            at = mode == KERNEL_PAD_WRAP ? (step < 0 ? dim : -1) : at;
+            step = mode == KERNEL_PAD_WRAP ? step : -step;
+        }
+        at += step;
+    }
+    return at;
+}
+
+/* Two axes of int16, so that both the constant and what is mirrored show. */
+static void check_pad(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_pad s = {.element_bytes = 2,
+                           .mode = (enum kernel_pad_mode)test_range(test, 0, KERNEL_PAD_WRAP),
+                           .rank = 2};
+    size_t count = 1;
+    int16_t *x, *y, value = -7;
+
+    for (int i = 0; i < 2; i++) {
+        s.x_dims[i] = test_range(test, 1, 5);
+        s.begin[i] = test_range(test, -s.x_dims[i], 9);
+        s.y_dims[i] = s.x_dims[i] + s.begin[i] + test_range(test, 0, 9);
+        count *= (size_t)s.y_dims[i];
+    }
+    test_describe(test, "%lldx%lld to %lldx%lld at %lld %lld, mode %d", (long long)s.x_dims[0],
+                  (long long)s.x_dims[1], (long long)s.y_dims[0], (long long)s.y_dims[1],
+                  (long long)s.begin[0], (long long)s.begin[1], (int)s.mode);
+    x = test_input_bytes(test, (size_t)(s.x_dims[0] * s.x_dims[1]) * sizeof(*x));
+    y = test_output(test, count * sizeof(*y));
+    TEST_RUN(test, TEST_NEW, table->pad.fn(y, x, &value, &s));
+    for (int64_t i = 0; i < (int64_t)count; i++) {
+        int64_t row = walk(i / s.y_dims[1] - s.begin[0], s.x_dims[0], s.mode);
+        int64_t col = walk(i % s.y_dims[1] - s.begin[1], s.x_dims[1], s.mode);
+        int16_t want = row < 0 || col < 0 ? value : x[row * s.x_dims[1] + col];
+
+        if (y[i] != want)
+            test_fail(test, "element %lld is %d, not %d", (long long)i, y[i], want);
+    }
+}
+
+static void check_fill(struct test *test, const struct kernel_table *table)
+{
+    static const size_t sizes[] = {1, 2, 4, 8};
+    size_t bytes = sizes[test_range(test, 0, 3)], count = (size_t)test_range(test, 0, 99);
+    char *value = test_input_bytes(test, bytes), *y = test_output(test, count * bytes);
+
+    test_describe(test, "%zu elements of %zu bytes", count, bytes);
+    TEST_RUN(test, TEST_NEW, table->fill.fn(y, value, bytes, count));
+    for (size_t i = 0; i < count; i++)
+        test_compare_bytes(test, y + i * bytes, value, bytes);
+}
+
+/* Slices by index, some from the end; one beyond the axis is refused. */
+static void check_gather(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_gather s = {.outer = (size_t)test_range(test, 0, 3),
+                              .axis = (size_t)test_range(test, 1, 6),
+                              .inner_bytes = (size_t)test_range(test, 0, 9),
+                              .index_count = (size_t)test_range(test, 0, 8)};
+    char *x = test_input_bytes(test, s.outer * s.axis * s.inner_bytes);
+    char *y = test_output(test, s.outer * s.index_count * s.inner_bytes);
+    int64_t *indices = test_input_bytes(test, s.index_count * sizeof(*indices));
+    int64_t axis = (int64_t)s.axis;
+    int rc = 0;
+
+    test_describe(test, "%zux%zux%zu, %zu indices", s.outer, s.axis, s.inner_bytes, s.index_count);
+    for (size_t i = 0; i < s.index_count; i++)
+        indices[i] = test_range(test, -axis, axis - 1);
+    TEST_RUN(test, TEST_NEW, rc = table->gather.fn(y, x, indices, &s));
+    if (rc != 0)
+        test_fail(test, "it returned %d", rc);
+    for (size_t i = 0; i < s.outer * s.index_count; i++) {
+        size_t o = i / s.index_count;
+        int64_t at = indices[i % s.index_count];
+
+        at += at < 0 ? axis : 0;
+        test_compare_bytes(test, y + i * s.inner_bytes,
+                           x + (o * s.axis + (size_t)at) * s.inner_bytes, s.inner_bytes);
+    }
+    if (s.outer > 0 && s.index_count > 0) {
+        indices[0] = test_chance(test, 2) ? axis : -axis - 1;
+        if (table->gather.fn(y, x, indices, &s) != -1)
+            test_fail(test, "index %lld was not refused", (long long)indices[0]);
+    }
+}
+
+/* Small integers survive a way through any other type but bool. */
+static void check_cast(struct test *test, const struct kernel_table *table)
+{
+    enum kernel_dtype through = (enum kernel_dtype)test_range(test, 0, KERNEL_DTYPES - 1);
+    size_t count = (size_t)test_range(test, 0, 50);
+    uint8_t *x = test_input_bytes(test, count), *back = test_output(test, count);
+    void *middle = test_output(test, count * kernel_dtype_bytes(through));
+
+    for (size_t i = 0; i < count; i++)
+        x[i] %= through == KERNEL_BOOL ? 2 : 128;
+    test_describe(test, "%zu elements through type %d", count, (int)through);
+    TEST_RUN(test, TEST_NEW, table->cast.fn(middle, through, x, KERNEL_U8, count));
+    table->cast.fn(back, KERNEL_U8, middle, through, count);
+    test_compare_bytes(test, back, x, count);
+}
+
+static void check_eye(struct test *test, const struct kernel_table *table)
+{
+    int64_t rows = test_range(test, 0, 6), cols = test_range(test, 0, 6);
+    int64_t k = test_range(test, -7, 7);
+    size_t count = (size_t)(rows * cols);
+    float *y = test_output(test, count * sizeof(*y));
+
+    test_describe(test, "%lldx%lld, diagonal %lld", (long long)rows, (long long)cols, (long long)k);
+    TEST_RUN(test, TEST_NEW, table->eye.fn(y, KERNEL_F32, rows, cols, k));
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            if (y[i * cols + j] != (i + k == j ? 1.0f : 0.0f))
+                test_fail(test, "row %lld, column %lld is %g", (long long)i, (long long)j,
+                          (double)y[i * cols + j]);
+}
+
+static void check_range(struct test *test, const struct kernel_table *table)
+{
+    int32_t start = (int32_t)test_range(test, -99, 99), step = (int32_t)test_range(test, -9, 9);
+    int64_t count = test_range(test, 0, 40);
+    int32_t *y = test_output(test, (size_t)count * sizeof(*y)), want = start;
+
+    test_describe(test, "%lld from %d by %d", (long long)count, start, step);
+    TEST_RUN(test, TEST_NEW, table->range.fn(y, &start, &step, KERNEL_I32, count));
+    for (int64_t i = 0; i < count; i++, want += step)
+        if (y[i] != want)
+            test_fail(test, "element %lld is %d, not %d", (long long)i, y[i], want);
+}
+
 const struct test_op test_ops_move[] = {
     {"copy", check_copy, offsetof(struct kernel_table, copy)},
+    {"pad", check_pad, offsetof(struct kernel_table, pad)},
+    {"fill", check_fill, offsetof(struct kernel_table, fill)},
+    {"gather", check_gather, offsetof(struct kernel_table, gather)},
+    {"cast", check_cast, offsetof(struct kernel_table, cast)},
+    {"eye", check_eye, offsetof(struct kernel_table, eye)},
+    {"range", check_range, offsetof(struct kernel_table, range)},
 };
 const size_t test_ops_move_count = sizeof(test_ops_move) / sizeof(test_ops_move[0]);
