@@ -118,7 +118,8 @@ static int run_tuples(const struct call *call)
 int call_bind_tuples(const struct call_request *request, struct call *call)
 {
     bool is_gather = strcmp(request->node->op_type, "GatherND") == 0;
-    int batch_axes = is_gather ? (int)node_int(request->node, "batch_dims", 0) : 0;
+    int64_t batch_dims = is_gather ? node_int(request->node, "batch_dims", 0) : 0;
+    int batch_axes = batch_dims < 0 || batch_dims > SHAPE_MAX_RANK ? -1 : (int)batch_dims;
     struct tuples_params *p;
     const struct shape *x, *indices;
     int rc = call_params(request, call, sizeof(*p));
@@ -337,7 +338,7 @@ int call_bind_reverse(const struct call_request *request, struct call *call)
 
     if (rc < 0)
         return rc;
-    if (!x || x->shape.rank < 2 || batch_axis + time_axis != 1 || batch_axis * time_axis != 0)
+    if (!x || x->shape.rank < 2 || batch_axis < 0 || batch_axis > 1 || time_axis != 1 - batch_axis)
         return call_refuse(request, -EINVAL, "its axes are not 0 and 1");
     if (!call_input(request, 1) || request->inputs[1].dtype != DTYPE_I64 ||
         shape_elements(&request->inputs[1].shape) != x->shape.dims[batch_axis])

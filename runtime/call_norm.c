@@ -194,10 +194,12 @@ static int run_batch_norm_any(const struct call *call)
 
     /* An output that nobody reads has no memory; the statistics are made nevertheless. */
     if (p->is_training) {
-        data.new_mean = call->outputs[1] ? call->outputs[1] : call->workspace;
-        data.new_variance =
-            call->outputs[2] ? call->outputs[2]
-                             : (double *)call->workspace + p->shape.channels * p->shape.plane_stats;
+        data.new_mean = call->workspace;
+        data.new_variance = (double *)call->workspace + p->shape.channels * p->shape.plane_stats;
+        if (p->outputs > 1 && call->outputs[1])
+            data.new_mean = call->outputs[1];
+        if (p->outputs > 2 && call->outputs[2])
+            data.new_variance = call->outputs[2];
     }
     p->fn(&data, &p->shape);
     return 0;

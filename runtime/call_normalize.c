@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { GROUPS_MAX = 1 << 20 }; /* of no channels there could be any number */
+
 struct normalize_params {
     normalize_fn *fn;
     bool has_scale, has_bias;
@@ -141,8 +143,9 @@ int call_bind_group_norm(const struct call_request *request, struct call *call)
     x = &request->inputs[0].shape;
     groups = is_instance ? x->dims[1] : node_int(request->node, "num_groups", 0);
     scales = is_instance || graph_opset(request->graph, "") < 21 ? groups : x->dims[1];
-    if (x->rank < 2 || groups < (is_instance ? 0 : 1) || (groups > 0 && x->dims[1] % groups != 0) ||
-        !p->has_scale || !p->has_bias || shape_elements(&request->inputs[1].shape) != scales ||
+    if (x->rank < 2 || groups < (is_instance ? 0 : 1) || (!is_instance && groups > GROUPS_MAX) ||
+        (groups > 0 && x->dims[1] % groups != 0) || !p->has_scale || !p->has_bias ||
+        shape_elements(&request->inputs[1].shape) != scales ||
         shape_elements(&request->inputs[2].shape) != scales)
         return call_refuse(request, -EINVAL, "groups, scale and bias do not fit the channels");
     group_shape(&p->shape, x, groups);

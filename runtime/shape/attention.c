@@ -7,6 +7,8 @@
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, SEEN };
 
+enum { HEADS_MAX = 1 << 20 }; /* of no channels there could be any number */
+
 /* One of the three operands as [batch, heads, steps, channels]. */
 static int operand_shape(struct infer *infer, uint32_t i, const char *heads_name, struct shape *out)
 {
@@ -21,7 +23,7 @@ static int operand_shape(struct infer *infer, uint32_t i, const char *heads_name
     *out = *x;
     if (x->rank == 4)
         return 0;
-    if (heads < 1 || x->dims[2] % heads != 0)
+    if (heads < 1 || heads > HEADS_MAX || x->dims[2] % heads != 0)
         return infer_fail(infer, "attribute %s is %" PRId64 " for %" PRId64 " channels", heads_name,
                           heads, x->dims[2]);
     *out = (struct shape){4, {x->dims[0], heads, x->dims[1], x->dims[2] / heads}};
@@ -99,14 +101,14 @@ int shape_attention(struct infer *infer)
 
 int shape_rotary(struct infer *infer)
 {
+    int64_t heads = node_int(infer->node, "num_heads", 0);
     int rank = infer_shape(infer, 0)->rank;
     int rc = infer_float(infer, 0);
 
     if (rc == 0 && rank != 3 && rank != 4)
         rc = infer_fail(infer, "its input has %d dimensions instead of 3 or 4", rank);
     if (rc == 0 && rank == 3 &&
-        (node_int(infer->node, "num_heads", 0) < 1 ||
-         infer_shape(infer, 0)->dims[2] % node_int(infer->node, "num_heads", 0) != 0))
+        (heads < 1 || heads > HEADS_MAX || infer_shape(infer, 0)->dims[2] % heads != 0))
         rc = infer_fail(infer, "attribute num_heads does not fit its channels");
     return rc < 0 ? rc : infer_same(infer);
 }

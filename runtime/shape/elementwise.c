@@ -149,7 +149,7 @@ static int legacy_broadcast(struct infer *infer)
     bool fits;
 
     first += first < 0 && node_attribute(infer->node, "axis") != NULL ? a->rank : 0;
-    fits = first >= 0 && first + b->rank <= a->rank;
+    fits = first >= 0 && first <= a->rank - b->rank;
     for (int i = 0; fits && i < b->rank; i++)
         fits = b->dims[i] == 1 || b->dims[i] == a->dims[first + i];
     if (!fits)

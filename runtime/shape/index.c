@@ -84,7 +84,10 @@ static int tuple_shape(struct infer *infer, int batch, struct shape *out)
 int shape_gather_nd(struct infer *infer)
 {
     struct shape out;
-    int rc = tuple_shape(infer, (int)node_int(infer->node, "batch_dims", 0), &out);
+    int64_t batch_dims = node_int(infer->node, "batch_dims", 0);
+    int rc = batch_dims < 0 || batch_dims > SHAPE_MAX_RANK
+                 ? infer_fail(infer, "attribute batch_dims is %" PRId64, batch_dims)
+                 : tuple_shape(infer, (int)batch_dims, &out);
 
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }

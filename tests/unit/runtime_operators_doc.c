@@ -26,13 +26,51 @@ static const char head[] =
     "  none has a CUDA version.\n"
     "- A shape that depends on the content of an input (Reshape, Range, NonZero ...) is worked "
     "out\n"
-    "  for the content that the input is bound to.\n"
+    "  for the content that the input is bound to.\n";
+
+static const char refused[] =
     "\n"
-    "Which public conformance cases pass is listed in `tests/golden/conformance_pass.txt`;\n"
-    "`scripts/conformance` says why the others do not.\n"
+    "## What is refused\n"
+    "\n"
+    "With exit status 3 and a sentence that names the node, its operator and its operator set:\n"
+    "\n"
+    "- operators that the table lacks: Scan, sequences, optionals, strings, training and loss "
+    "operators,\n"
+    "  random numbers, signal processing, bitwise operators, ai.onnx.ml, model-local functions;\n"
+    "- element types beyond float64, float32, float16, bfloat16, bool, int8 to int64 and uint8 to\n"
+    "  uint32 (uint64 is only moved, not computed with);\n"
+    "- attributes that an operator does not have, and words that are none of theirs;\n"
+    "- tensors of more than 8 dimensions, convolutions and pools over more than 3 spatial ones;\n"
+    "- a Dropout that trains with a ratio above 0, whose result is random;\n"
+    "- LpPool of operator set 1, Upsample before 7, a scale of RMSNormalization in another type "
+    "than its\n"
+    "  input's, a Split that leaves an output out;\n"
+    "- bodies that are more than 8 deep, a Loop that does not end within 1,048,576 turns, a "
+    "collected\n"
+    "  value whose shape changes from turn to turn.\n"
+    "\n"
+    "## Operators\n"
     "\n"
     "| Operator | Since | Inputs | Outputs | Types | Kernels |\n"
     "| --- | --- | --- | --- | --- | --- |\n";
+
+/* Lines of the list of cases that pass. */
+static unsigned count_cases(void)
+{
+    const char *root = getenv("OPTRACE_SOURCE_ROOT");
+    struct diag diag = {0};
+    unsigned count = 0;
+    char path[4096], *text;
+    size_t size;
+
+    assert_non_null(root);
+    snprintf(path, sizeof(path), "%s/tests/golden/conformance_pass.txt", root);
+    CHECK_OK(file_read(path, 1 << 20, &text, &size, &diag));
+    for (size_t i = 0; i < size; i++)
+        count += text[i] == '\n';
+    free(text);
+    return count;
+}
 
 static void print_range(FILE *out, uint32_t low, uint32_t high)
 {
@@ -52,6 +90,12 @@ static char *render(void)
 
     assert_non_null(out);
     fputs(head, out);
+    fprintf(out,
+            "\nOf the public conformance cases %u pass: those in "
+            "`tests/golden/conformance_pass.txt`.\n`scripts/conformance` runs them, and says of "
+            "each other one why it does not.\n",
+            count_cases());
+    fputs(refused, out);
     for (size_t i = 0; i < operators_count(); i++) {
         struct operator_facts facts;
 
