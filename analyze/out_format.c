@@ -334,6 +334,8 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
         out_buffer_print(buffer, "%.2f%%", value->real * 100);
     else if (value->kind == OUT_LIST)
         add_list(buffer, value->text, wrap, '\n');
+    else if (value->kind == OUT_REAL && fabs(value->real) < 1000)
+        out_buffer_print(buffer, "%.4g", value->real);
     else
         add_value(buffer, value, 0, ' ');
     if (wrap && value->kind != OUT_LIST && out_is_text(value->kind) && buffer->length > from)
