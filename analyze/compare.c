@@ -78,16 +78,20 @@ static int measure(struct compare_case *one, uint64_t seed)
     return rc;
 }
 
-static enum compare_verdict verdict_of(const struct compare_result *result,
+static enum compare_verdict verdict_of(const struct compare_case *one,
                                        const struct compare_gates *gates)
 {
+    const struct compare_result *result = &one->result;
+    const struct compare_case *whole = one->gate_of ? one->gate_of : one;
+    double difference_ns = result->p50.new_ns - result->p50.base_ns;
+
     if (isnan(result->p))
         return COMPARE_UNTESTED;
     if (!(result->p_corrected <= gates->alpha))
         return COMPARE_NO_CHANGE;
-    if (!(fabs(result->ratio) > gates->threshold))
+    if (!(fabs(difference_ns) > gates->threshold * whole->result.p50.base_ns))
         return COMPARE_SMALL;
-    return result->ratio > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
+    return difference_ns > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
 }
 
 int compare_judge(struct compare_case *cases, size_t count, const struct compare_gates *gates)
@@ -104,7 +108,7 @@ int compare_judge(struct compare_case *cases, size_t count, const struct compare
         rc = false_discovery_correct(p, count, corrected);
     for (size_t i = 0; i < count && rc == 0; i++) {
         cases[i].result.p_corrected = corrected[i];
-        cases[i].result.verdict = verdict_of(&cases[i].result, gates);
+        cases[i].result.verdict = verdict_of(&cases[i], gates);
     }
     free(p);
     free(corrected);

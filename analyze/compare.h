@@ -49,6 +49,8 @@ struct compare_result {
 struct compare_case {
     double *base, *new; /* NULL or no samples: not there */
     size_t base_count, new_count;
+    /* The threshold is a share of this one's base median; NULL: of its own. */
+    const struct compare_case *gate_of;
     struct compare_result result;
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyze/choose_sessions.h"
+#include "analyze/compare_place.h"
 #include "analyze/import_files.h"
 #include "analyze/progress.h"
 #include "analyze/report.h"
@@ -174,9 +175,30 @@ static int write_report(const struct analyze_options *options, const struct sour
     };
     int rc = report.kind->writes_itself ? run_report(&report, diag) : print_report(&report, diag);
 
+    if (rc == 0 && verdict.regressions)
+        return REPORT_NOTHING; /* the report is there all the same */
     if (rc == 0 && options->strict && report_is_lacking(&verdict, diag))
         return REPORT_NOTHING; /* the report is there all the same */
     return rc;
+}
+
+/* FILE may name sessions: "store.db:3". Then the options with these, else as they are. */
+static int place_of(const struct analyze_options *options, const char *file,
+                    struct analyze_options *out_options, struct compare_place *out_place,
+                    struct diag *diag)
+{
+    *out_options = *options;
+    *out_place = (struct compare_place){0};
+    if (file && compare_place_read(file, out_place) < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the name of the source");
+    if (!out_place->sessions)
+        return 0;
+    if (options->session) {
+        compare_place_deinit(out_place);
+        return diag_set(diag, -EINVAL, "\"%s\" names sessions already: leave out --session", file);
+    }
+    out_options->session = out_place->sessions;
+    return 0;
 }
 
 static int run(const struct analyze_options *options, const char *const *files, int file_count,
@@ -188,6 +210,8 @@ static int run(const struct analyze_options *options, const char *const *files, 
         .progress = progress_update,
         .progress_context = &progress,
     };
+    struct analyze_options chosen;
+    struct compare_place place;
     struct source source = {0};
     int rc;
 
@@ -196,13 +220,17 @@ static int run(const struct analyze_options *options, const char *const *files, 
         progress_end(&progress);
         return rc == -EINVAL ? -EUCLEAN : rc;
     }
-    rc = source_open(file_count ? files[0] : NULL, &import, &source, diag);
+    rc = place_of(options, file_count ? files[0] : NULL, &chosen, &place, diag);
+    if (rc < 0)
+        return rc;
+    rc = source_open(place.path, &import, &source, diag);
     progress_end(&progress);
     if (rc == 0)
-        rc = write_report(options, &source, diag);
+        rc = write_report(&chosen, &source, diag);
     else if (rc == -EINVAL)
         rc = -EUCLEAN; /* the source's fault, not the command line's */
     source_close(&source);
+    compare_place_deinit(&place);
     return rc;
 }
 

@@ -11,6 +11,10 @@
 
 #define TARGET(field) .target = offsetof(struct analyze_options, field)
 
+/* The gates of --compare. */
+#define THRESHOLD_PERCENT 3.0
+#define ALPHA             0.05
+
 static const struct option_spec option_table[] = {
     {OPTION_GROUP, "What to read"},
     {OPTION_STRING, "session", .value_name = "ID", .default_text = "last",
@@ -157,6 +161,19 @@ static const struct option_spec option_table[] = {
      .help = "Run a query that only reads, on the tables and views of schema/store.md, whatever "
              "the source is.",
      TARGET(sql)},
+
+    {OPTION_GROUP, "Comparing"},
+    {OPTION_STRING, "compare", .value_name = "BASE",
+     .help = "Compare with this recording instead: a file, a file and its sessions (a.db:3, "
+             "a.db:all, run.json), or sessions of the store that is read (3). Exit status 1 when "
+             "something got slower.",
+     TARGET(compare)},
+    {OPTION_FLOAT, "threshold", .value_name = "PERCENT", .default_text = "3",
+     .help = "With --compare: a change of the median counts from here on.", .min = 0, .max = 1e6,
+     TARGET(threshold_percent)},
+    {OPTION_FLOAT, "alpha", .value_name = "P", .default_text = "0.05",
+     .help = "With --compare: how often recordings that do not differ may be told apart.", .min = 0,
+     .max = 1, TARGET(alpha)},
 
     {OPTION_GROUP, "For other programs"},
     {OPTION_STRING, "export", .value_name = "NAME",
@@ -316,6 +333,8 @@ static const char *find_useless(const struct analyze_options *options,
         {"order-by", options->order_by != NULL, has_columns},
         {"explain", options->explain, is_explained},
         {"strict", options->strict, is_about_events},
+        {"threshold", options->threshold_percent != THRESHOLD_PERCENT},
+        {"alpha", options->alpha != ALPHA},
         {"group-by", options->group_by != NULL},
         {"sort-by", options->sort_by != NULL},
         {"row-limit", options->row_limit != TOP_OF_REPORT},
@@ -349,9 +368,8 @@ size_t analyze_options_modes(const struct analyze_options *options,
         const char *name;
         bool given;
     } modes[] = {
-        {"list", options->list},
-        {"sql", options->sql != NULL},
-        {"export", options->export != NULL},
+        {"compare", options->compare != NULL}, {"list", options->list},
+        {"sql", options->sql != NULL},         {"export", options->export != NULL},
         {"report", options->report != NULL},
     };
     size_t count = 0;
@@ -444,6 +462,8 @@ struct analyze_options analyze_options_default(void)
         .detail = CHOICE_NONE,
         .sorted_by = CHOICE_NONE,
         .state = CHOICE_NONE,
+        .threshold_percent = THRESHOLD_PERCENT,
+        .alpha = ALPHA,
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,

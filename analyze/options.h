@@ -53,7 +53,9 @@ struct analyze_options {
     bool list, explain, strict;
     const char *sql, *report; /* report NULL: the default one */
     const char *export, *append;
-    int weight; /* enum export_weight, or CHOICE_NONE */
+    int weight;                      /* enum export_weight, or CHOICE_NONE */
+    const char *compare;             /* the base: compare_place.h */
+    double threshold_percent, alpha; /* the gates of compare.h */
 
     /* form */
     int format; /* enum out_format */

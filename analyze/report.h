@@ -25,6 +25,8 @@ struct report_verdict {
     uint64_t unfinished; /* spans that never ended */
     uint64_t damaged;    /* events whose op or times make no sense; files read only in part */
     uint64_t clipped;    /* spans whose insides took longer than they did */
+    uint64_t regressions; /* what a comparison found slower: with any the exit status is 1, and
+                             the report says why in diag */
 };
 
 struct report {

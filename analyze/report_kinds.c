@@ -9,6 +9,7 @@
 /* One on a line each: several people add to them. */
 /* clang-format off */
 extern const struct report_kind report_averages;
+extern const struct report_kind report_compare;
 extern const struct report_kind report_copies;
 extern const struct report_kind report_device;
 extern const struct report_kind report_events;
@@ -30,6 +31,7 @@ extern const struct report_kind report_types;
 const struct report_kind *const report_kinds[] = {
     &report_ops, /* the default */
     &report_averages,
+    &report_compare,
     &report_copies,
     &report_device,
     &report_events,

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening the base and taking the samples of both sides. */
+#include "analyze/compare_sides.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyze/choose_sessions.h"
+#include "analyze/compare_place.h"
+
+/* --- The base. --- */
+
+static int open_sessions(struct compare_side *base, const char *sessions, struct diag *diag)
+{
+    int rc = query_sessions(base->source->store, &base->own_rows, diag);
+
+    if (rc < 0)
+        return rc;
+    if (!base->own_rows.rows.count) {
+        diag_set(diag, 0, "%s, the base, holds no session yet", base->source->name);
+        return REPORT_NOTHING;
+    }
+    base->rows = &base->own_rows;
+    base->own_ids = calloc(base->own_rows.rows.count, sizeof(*base->own_ids));
+    if (!base->own_ids)
+        return diag_set(diag, -ENOMEM, "no memory for the sessions");
+    base->session_ids = base->own_ids;
+    return choose_sessions(sessions, &base->own_rows, base->own_ids, &base->session_count, diag);
+}
+
+static int open_base(const struct report *report, struct compare_side *base, struct diag *diag)
+{
+    const struct import_options import = {.lenient = report->options->lenient};
+    struct compare_place place;
+    int rc = compare_place_read(report->options->compare, &place);
+
+    if (rc < 0)
+        return diag_set(diag, rc, "no memory for the base");
+    base->source = report->source;
+    if (place.path) {
+        rc = source_open(place.path, &import, &base->own_source, diag);
+        base->source = &base->own_source;
+    }
+    if (rc == -EINVAL)
+        rc = -EUCLEAN; /* the file's fault, not the command line's */
+    if (rc == 0)
+        rc = open_sessions(base, place.sessions, diag);
+    compare_place_deinit(&place);
+    return rc;
+}
+
+static bool is_same_file(const struct source *a, const struct source *b)
+{
+    struct stat left, right;
+
+    return a == b || (stat(a->name, &left) == 0 && stat(b->name, &right) == 0 &&
+                      left.st_dev == right.st_dev && left.st_ino == right.st_ino);
+}
+
+static bool is_same_recording(const struct compare_side sides[ALIGN_SIDES])
+{
+    const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
+
+    return is_same_file(base->source, new->source) &&
+           base->session_count ==
+               new->session_count &&memcmp(base->session_ids, new->session_ids,
+                                           new->session_count * sizeof(*new->session_ids)) == 0;
+}
+
+/* --- Samples. --- */
+
+static enum op_side side_of(const struct analyze_options *options)
+{
+    if (options->print_only == PRINT_HOST)
+        return OP_HOST;
+    return options->print_only == PRINT_DEVICE ? OP_DEVICE : OP_SIDES;
+}
+
+/* Spans of a side; that none is shown is no failure, as long as there are some. */
+static int query_side(const struct report *of_side, struct compare_side *side,
+                      struct spans_answer *spans, struct diag *diag)
+{
+    struct report_selection selection;
+    struct diag nothing = {0};
+    int rc = report_select(of_side, &selection, diag);
+
+    selection.question.totals = false;
+    if (rc == 0) {
+        rc = report_query_spans(of_side, &selection, spans, &nothing);
+        if (rc < 0 || !spans->spans.count)
+            diag_set(diag, rc, "%s: %s", side->source->name, nothing.text);
+        else
+            rc = 0;
+    }
+    report_selection_deinit(&selection);
+    return rc;
+}
+
+static int measure_runs(struct compare_side *side, struct diag *diag)
+{
+    size_t count = side->samples.unit_count;
+    double mean;
+    int rc;
+
+    side->run_ns = malloc((count ? count : 1) * sizeof(*side->run_ns));
+    rc = side->run_ns ? run_samples_sum(&side->samples, SAMPLED_RUN, NULL, 0, side->run_ns, &mean)
+                      : -ENOMEM;
+    if (rc == 0)
+        rc = spread_of(side->run_ns, count, &side->spread);
+    return rc < 0 ? diag_set(diag, rc, "no memory for the runs") : 0;
+}
+
+static int read_side(const struct report *report, struct compare_side *side, struct diag *diag)
+{
+    struct report of_side = *report;
+    struct spans_answer spans = {0};
+    int rc = query_environment(side->source->store, side->session_ids, side->session_count,
+                               &side->environment, diag);
+
+    of_side.source = side->source;
+    of_side.sessions = side->rows;
+    of_side.session_ids = side->session_ids;
+    of_side.session_count = side->session_count;
+    if (rc == 0)
+        rc = query_side(&of_side, side, &spans, diag);
+    if (rc == 0)
+        rc = run_samples_take(&spans, side_of(report->options), &side->samples, diag);
+    spans_answer_deinit(&spans);
+    return rc ? rc : measure_runs(side, diag);
+}
+
+int compare_sides_read(const struct report *report, struct compare_side out[ALIGN_SIDES],
+                       struct diag *diag)
+{
+    int rc;
+
+    memset(out, 0, ALIGN_SIDES * sizeof(*out));
+    out[ALIGN_NEW].source = report->source;
+    out[ALIGN_NEW].rows = report->sessions;
+    out[ALIGN_NEW].session_ids = report->session_ids;
+    out[ALIGN_NEW].session_count = report->session_count;
+    rc = open_base(report, &out[ALIGN_BASE], diag);
+    if (rc == 0 && is_same_recording(out))
+        rc = diag_set(diag, -EINVAL, "--compare needs two recordings, and both are session%s %s",
+                      report->session_count > 1 ? "s of" : " of", report->source->name);
+    for (int side = 0; side < ALIGN_SIDES && rc == 0; side++)
+        rc = read_side(report, &out[side], diag);
+    return rc;
+}
+
+void compare_sides_deinit(struct compare_side sides[ALIGN_SIDES])
+{
+    for (int i = 0; i < ALIGN_SIDES; i++) {
+        struct compare_side *side = &sides[i];
+
+        environment_deinit(&side->environment);
+        run_samples_deinit(&side->samples);
+        free(side->run_ns);
+        session_rows_deinit(&side->own_rows);
+        free(side->own_ids);
+        source_close(&side->own_source);
+    }
+}

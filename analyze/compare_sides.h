@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two recordings of --compare: opened, chosen, sampled. */
+#ifndef OPTRACE_ANALYZE_COMPARE_SIDES_H
+#define OPTRACE_ANALYZE_COMPARE_SIDES_H
+
+#include "analyze/query_environment.h"
+#include "analyze/report.h"
+#include "analyze/run_samples.h"
+#include "analyze/spread.h"
+
+struct compare_side {
+    const struct source *source;     /* the report's, or `own_source` */
+    const struct session_rows *rows; /* the report's, or `own_rows` */
+    const int64_t *session_ids;      /* the report's, or `own_ids` */
+    size_t session_count;
+    struct environment environment;
+    struct run_samples samples;
+    double *run_ns;       /* one run as a whole, by unit */
+    struct spread spread; /* of these */
+
+    struct source own_source;
+    struct session_rows own_rows;
+    int64_t *own_ids;
+};
+
+/**
+ * Read both sides: the base as --compare names it, the new one as the report has it.
+ *
+ * Returns 0, REPORT_NOTHING, or a negative errno with a sentence; -EINVAL when both are the same
+ * recording. Give *out to compare_sides_deinit() in any case.
+ */
+int compare_sides_read(const struct report *report, struct compare_side out[ALIGN_SIDES],
+                       struct diag *diag);
+void compare_sides_deinit(struct compare_side sides[ALIGN_SIDES]);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In which surroundings sessions were recorded, as far as it is stored. */
+#ifndef OPTRACE_ANALYZE_QUERY_ENVIRONMENT_H
+#define OPTRACE_ANALYZE_QUERY_ENVIRONMENT_H
+
+#include "analyze/query.h"
+
+enum environment_fact {
+    ENVIRONMENT_HOST,
+    ENVIRONMENT_PROGRAM,
+    ENVIRONMENT_COMMAND,
+    ENVIRONMENT_LIBRARY,
+    ENVIRONMENT_SOURCE, /* live, or the tool whose file it was */
+    ENVIRONMENT_MODEL,
+    ENVIRONMENT_DIGEST,
+    ENVIRONMENT_PARAMETERS, /* bytes of the model's weights */
+    ENVIRONMENT_DEVICES,
+    ENVIRONMENT_LANES, /* threads, streams and queues with events: "1 thread, 1 queue" */
+    ENVIRONMENT_FACTS
+};
+
+/* How a fact is called: in JSON, and by people. */
+struct environment_name {
+    const char *name, *title;
+};
+extern const struct environment_name environment_names[ENVIRONMENT_FACTS];
+
+struct environment {
+    const char *facts[ENVIRONMENT_FACTS]; /* different values of several sessions with a comma
+                                             between; NULL: not known */
+    struct query_texts texts;
+};
+
+/** Of these sessions together. environment_deinit() after success and failure. */
+int query_environment(struct store *store, const int64_t *session_ids, size_t session_count,
+                      struct environment *out, struct diag *diag);
+void environment_deinit(struct environment *environment);
+
+#endif

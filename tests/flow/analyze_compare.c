@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_analyze --compare on made-up recordings: what it prints, against tests/golden/compare/,
+ * and its exit statuses. */
+#include <string.h>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/golden.h"
+#include "tests/support/place.h"
+#include "tests/support/run_store.h"
+#include "tests/support/temp.h"
+
+enum { ARGUMENTS_MAX = 12 };
+
+#define MS       1e6
+#define START_NS INT64_C(1769846400000000000)
+
+static const struct run_store_session base_session = {
+    .start_ns = START_NS,
+    .host = "box",
+    .program = "load_and_run",
+    .command = "load_and_run net.onnx",
+    .library = "liboptrace 0.1.0",
+    .model = "net",
+    .digest = "sha256:11",
+    .ops =
+        {
+            {"conv1", "Conv", "[[1,3,224,224]]", NULL, "{\"implementation\":\"direct\"}", 4 * MS},
+            {"bn1", "BatchNormalization", "[[1,64,112,112]]", NULL, NULL, 1 * MS},
+            {"relu1", "Relu", "[[1,64,112,112]]", NULL, NULL, 0.5 * MS},
+            {"conv2", "Conv", "[[1,64,56,56]]", NULL, "{\"implementation\":\"direct\"}", 3 * MS},
+            {"fc", "Gemm", "[[1,512],[512,1000]]", NULL, NULL, 0.2 * MS},
+        },
+    .between_ns = 0.02 * MS,
+    .run_count = 20,
+    .warmup_count = 1,
+    .noise = 0.02,
+    .seed = 1,
+};
+
+struct fixture {
+    char *dir, *program;
+};
+
+static void append(const struct fixture *fixture, const char *name,
+                   const struct run_store_session *session)
+{
+    char *path = temp_path(fixture->dir, name);
+
+    run_store_append(path, session);
+    free(path);
+}
+
+/* slower.db: another machine and library; conv2 got slower, conv1 + bn1 + relu1 fused and faster,
+ * fc renamed, an op added. */
+static void make_slower(const struct fixture *fixture)
+{
+    struct run_store_session session = base_session;
+
+    session.start_ns += INT64_C(86400000000000);
+    session.host = "other";
+    session.library = "liboptrace 0.2.0";
+    session.seed = 2;
+    memset(session.ops, 0, sizeof(session.ops));
+    session.ops[0] = (struct run_store_op){
+        "conv1", "Conv", "[[1,3,224,224]]", "[\"conv1\",\"bn1\",\"relu1\"]", NULL, 4.2 * MS};
+    session.ops[1] = base_session.ops[3];
+    session.ops[1].params = "{\"implementation\":\"gemm\"}";
+    session.ops[1].ns = 5 * MS;
+    session.ops[2] = base_session.ops[4];
+    session.ops[2].name = "classifier";
+    session.ops[3] =
+        (struct run_store_op){"softmax", "Softmax", "[[1,1000]]", NULL, NULL, 0.1 * MS};
+    append(fixture, "slower.db", &session);
+}
+
+static void make_stores(const struct fixture *fixture)
+{
+    struct run_store_session session = base_session;
+
+    append(fixture, "base.db", &session);
+    session.seed = 3;
+    append(fixture, "same.db", &session);
+    session.seed = 4;
+    session.ops[3].ns *= 1.1;
+    append(fixture, "conv2.db", &session);
+    session.ops[3].ns = base_session.ops[3].ns * 0.8;
+    append(fixture, "faster.db", &session);
+    session.ops[3].ns = base_session.ops[3].ns * 1.5;
+    session.run_count = 1;
+    append(fixture, "single.db", &session);
+    session.run_count = 3;
+    append(fixture, "few.db", &session);
+    make_slower(fixture);
+    session = base_session;
+    memset(session.ops, 0, sizeof(session.ops));
+    session.ops[0] = (struct run_store_op){"other", "Op", NULL, NULL, NULL, 1 * MS};
+    append(fixture, "stranger.db", &session);
+}
+
+/* a.db and b.db: ten sessions each, of which those of b are 10 % slower in conv2. Sessions differ
+ * among themselves more than their runs do. */
+static void make_many(const struct fixture *fixture)
+{
+    struct run_store_session session = base_session;
+
+    session.run_count = 4;
+    session.noise = 0.005;
+    for (unsigned i = 0; i < 20; i++) {
+        session.seed = 100 + i;
+        session.start_ns = START_NS + (int64_t)i * INT64_C(60000000000);
+        for (int op = 0; base_session.ops[op].name; op++)
+            session.ops[op].ns = base_session.ops[op].ns * (1 + 0.01 * ((i / 2 * 7) % 5));
+        if (i % 2)
+            session.ops[3].ns *= 1.1;
+        append(fixture, i % 2 ? "b.db" : "a.db", &session);
+    }
+}
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct store *store = NULL;
+    struct diag diag = {0};
+    char *empty;
+
+    fixture->dir = temp_create();
+    fixture->program = place_program("analyze/profile_analyze");
+    make_stores(fixture);
+    make_many(fixture);
+    empty = temp_path(fixture->dir, "empty.db");
+    CHECK_OK(store_open(empty, STORE_WRITE, &store, &diag));
+    store_close(&store);
+    free(empty);
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+struct compare_case {
+    int status;
+    const char *out, *err; /* parts of them; NULL: nothing must be there */
+    const char *arguments[ARGUMENTS_MAX];
+};
+
+static struct child_result run(const struct fixture *fixture, const char *const *arguments)
+{
+    static const char *const environment[] = {"TZ=UTC", "NO_COLOR", "OPTRACE_STORE=a.db", NULL};
+    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
+        argv[i + 1] = arguments[i];
+    return child_run(argv, &options);
+}
+
+static void check_cases(const struct fixture *fixture, const struct compare_case *cases,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct child_result result = run(fixture, cases[i].arguments);
+
+        if (result.status != cases[i].status)
+            fail_msg("case %zu: status %d, not %d: %s%s", i, result.status, cases[i].status,
+                     result.out, result.err);
+        if (cases[i].out)
+            CHECK_CONTAINS(result.out, cases[i].out);
+        else
+            assert_string_equal(result.out, "");
+        if (cases[i].err)
+            CHECK_CONTAINS(result.err, cases[i].err);
+        else
+            assert_string_equal(result.err, "");
+        child_result_deinit(&result);
+    }
+}
+
+static void statuses_are_for_ci(void **state)
+{
+    static const struct compare_case cases[] = {
+        {0, "no change", NULL, {"--compare", "base.db", "same.db"}},
+        {1, "slower", "regression: one run takes", {"--compare", "base.db", "conv2.db"}},
+        {0, "faster", NULL, {"--compare", "base.db", "faster.db"}},
+        {1, "slower", "regression: ", {"--compare", "faster.db", "base.db"}},
+        /* both gates */
+        {0, "below threshold", NULL, {"--compare", "base.db", "conv2.db", "--threshold", "15"}},
+        {0, "no change", NULL, {"--compare", "base.db", "conv2.db", "--alpha", "1e-30"}},
+        /* parts */
+        {0,
+         "ops not asked for",
+         NULL,
+         {"--compare", "base.db", "conv2.db", "--opr-name", "conv1", "--threshold", "5"}},
+        {0, "no change", NULL, {"--compare", "base.db", "same.db", "--runs", "2..9"}},
+        /* one run: nothing can be tested, nothing is a regression */
+        {0, "not tested", NULL, {"--compare", "base.db", "single.db"}},
+        {0, "record at least", NULL, {"--compare", "base.db", "few.db", "--runs", "2..4"}},
+        /* places */
+        {0, "session 3 of a.db", NULL, {"--compare", "3", "5"}},
+        {0, "session 10 of a.db", NULL, {"--compare", "a.db:3"}},
+        {0, "sessions 1, 2, 3, 4 of a.db", NULL, {"--compare", "a.db:1..4", "--session", "5..8"}},
+    };
+
+    check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void sessions_are_compared_together(void **state)
+{
+    static const struct compare_case cases[] = {
+        {1, "conv2 (Conv): 3.", "regression", {"--compare", "a.db:all", "b.db:all"}},
+        {0, "no change", NULL, {"--compare", "a.db:1..5", "a.db:6..10"}},
+    };
+
+    check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void mistakes_get_one_sentence(void **state)
+{
+    static const struct compare_case cases[] = {
+        {3, NULL, "cannot open nowhere.db", {"--compare", "nowhere.db", "base.db"}},
+        {3, NULL, "cannot open nowhere.db", {"--compare", "base.db", "nowhere.db"}},
+        {3, NULL, "have no operator in common", {"--compare", "base.db", "stranger.db"}},
+        {1, NULL, "empty.db, the base, holds no session yet", {"--compare", "empty.db", "base.db"}},
+        {1, NULL, "empty.db holds no session yet", {"--compare", "base.db", "empty.db"}},
+        {1, NULL, "there is no session 77", {"--compare", "base.db:77", "base.db"}},
+        {2, NULL, "--compare needs two recordings", {"--compare", "base.db", "base.db"}},
+        {2, NULL, "--compare needs two recordings", {"--compare", "10"}},
+        {2, NULL, "names sessions already", {"--compare", "3", "a.db:5", "--session", "1"}},
+        {2, NULL, "--threshold has no effect on --report ops", {"base.db", "--threshold", "5"}},
+        {2, NULL, "--compare has no effect on --list", {"--compare", "base.db", "--list"}},
+        {2, NULL, "--total has no effect on --compare", {"--compare", "3", "a.db", "--total"}},
+        {1, NULL, "no operator of either side matches", {"--compare", "3", "a.db", "--type", "X"}},
+    };
+
+    check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void reports_look_as_agreed(void **state)
+{
+    static const struct {
+        const char *golden;
+        const char *arguments[ARGUMENTS_MAX];
+    } cases[] = {
+        {"slower.txt", {"--compare", "base.db", "slower.db"}},
+        {"same.txt", {"--compare", "base.db", "same.db"}},
+        {"single.txt", {"--compare", "base.db", "single.db"}},
+        {"sessions.txt", {"--compare", "a.db:all", "b.db:all"}},
+        {"slower.json.txt", {"--compare", "base.db", "slower.db", "--format", "json"}},
+        {"slower.csv.txt", {"--compare", "base.db", "slower.db", "--format", "csv"}},
+        {"slower.md.txt", {"--compare", "base.db", "slower.db", "--format", "markdown"}},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct child_result result = run(*state, cases[i].arguments);
+        char name[128];
+        char *all;
+
+        assert_true(asprintf(&all, "%s--- stderr, status %d\n%s", result.out, result.status,
+                             result.err) >= 0);
+        snprintf(name, sizeof(name), "compare/%s", cases[i].golden);
+        golden_check(name, all, strlen(all));
+        free(all);
+        child_result_deinit(&result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statuses_are_for_ci),
+        cmocka_unit_test(sessions_are_compared_together),
+        cmocka_unit_test(mistakes_get_one_sentence),
+        cmocka_unit_test(reports_look_as_agreed),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
