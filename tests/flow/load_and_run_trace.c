@@ -100,41 +100,14 @@ static void a_run_stands_in_the_store(void **state)
     stop();
 }
 
-/* y = If(true) of two branches that both are the sample's graph. */
 static void write_control_model(void)
 {
-    struct onnx_sample sample, inner;
-    Onnx__AttributeProto other;
-    Onnx__TensorProto condition = ONNX__TENSOR_PROTO__INIT;
-    int32_t one = 1;
-    uint8_t *bytes, branch[1000];
+    struct onnx_control_sample sample;
+    uint8_t *bytes;
     size_t size;
 
-    onnx_sample_init(&sample);
-    onnx_sample_init(&inner);
-    inner.graph.n_input = inner.graph.n_initializer = 0;
-    size = onnx__graph_proto__get_packed_size(&inner.graph);
-    assert_true(size <= sizeof(branch));
-    onnx__graph_proto__pack(&inner.graph, branch);
-    sample.attribute.name = "then_branch";
-    sample.attribute.has_type = sample.attribute.has_g = 1;
-    sample.attribute.type = 5;
-    sample.attribute.g = (ProtobufCBinaryData){size, branch};
-    other = sample.attribute;
-    other.name = "else_branch";
-    sample.attribute_list[1] = &other;
-    sample.node_list[0] = &sample.nodes[1];
-    sample.graph.n_node = 1;
-    sample.nodes[1].op_type = "If";
-    sample.nodes[1].n_attribute = 2;
-    sample.names[1][0] = condition.name = "c";
-    condition.has_data_type = 1;
-    condition.data_type = 9;
-    condition.int32_data = &one;
-    condition.n_int32_data = 1;
-    sample.initialisers[1] = &condition;
-    sample.graph.n_initializer = 2;
-    bytes = onnx_sample_pack(&sample, &size);
+    onnx_control_sample_init(&sample);
+    bytes = onnx_sample_pack(&sample.outer, &size);
     free(temp_write(daemon_.dir, "model.onnx", bytes, size));
     free(bytes);
 }

@@ -73,6 +73,7 @@ static void write_models(const char *folder)
 {
     static const int64_t zero[] = {0};
     static const int64_t two[] = {2, 2};
+    struct onnx_control_sample control;
     struct onnx_sample s;
     size_t size;
     uint8_t tensor[256];
@@ -89,6 +90,10 @@ static void write_models(const char *folder)
     write_operator(folder, "MatMul", NULL, NULL, 0);
     write_operator(folder, "MaxPool", "kernel_shape", two, 2);
     write_operator(folder, "Gather", "axis", zero, 1);
+    write_operator(folder, "ConvTranspose", "output_shape", two, 2);
+    write_operator(folder, "LpPool", "kernel_shape", two, 2);
+    onnx_control_sample_init(&control);
+    write_model(folder, "If", &control.outer);
 }
 
 static void write_text(const char *folder, const char *target, const char *name, const char *text)

@@ -113,6 +113,37 @@ void onnx_sample_init(struct onnx_sample *s)
     s->graph.n_output = 1;
 }
 
+void onnx_control_sample_init(struct onnx_control_sample *c)
+{
+    struct onnx_sample *s = &c->outer;
+    size_t size;
+
+    onnx_sample_init(s);
+    onnx_sample_init(&c->inner);
+    c->inner.graph.n_input = c->inner.graph.n_initializer = 0; /* x and w are the outer one's */
+    size = onnx__graph_proto__pack(&c->inner.graph, c->branch);
+    s->attribute.name = "then_branch";
+    s->attribute.has_type = s->attribute.has_g = 1;
+    s->attribute.type = 5;
+    s->attribute.g = (ProtobufCBinaryData){size, c->branch};
+    c->other = s->attribute;
+    c->other.name = "else_branch";
+    s->attribute_list[1] = &c->other;
+    s->node_list[0] = &s->nodes[1];
+    s->graph.n_node = 1;
+    s->nodes[1].op_type = "If";
+    s->nodes[1].n_attribute = 2;
+    onnx__tensor_proto__init(&c->condition);
+    s->names[1][0] = c->condition.name = "c";
+    c->condition.has_data_type = 1;
+    c->condition.data_type = 9;
+    c->one = 1;
+    c->condition.int32_data = &c->one;
+    c->condition.n_int32_data = 1;
+    s->initialisers[1] = &c->condition;
+    s->graph.n_initializer = 2;
+}
+
 uint8_t *onnx_sample_pack(const struct onnx_sample *s, size_t *out_size)
 {
     uint8_t *bytes = malloc(onnx__model_proto__get_packed_size(&s->model) + 1);

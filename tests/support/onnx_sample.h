@@ -40,6 +40,18 @@ struct onnx_sample {
 
 void onnx_sample_init(struct onnx_sample *sample);
 
+/** y = If(true) of two branches that both are the sample's graph. Like a sample unfit for copying.
+ */
+struct onnx_control_sample {
+    struct onnx_sample outer, inner;
+    Onnx__AttributeProto other;
+    Onnx__TensorProto condition;
+    int32_t one;
+    uint8_t branch[1000];
+};
+
+void onnx_control_sample_init(struct onnx_control_sample *sample);
+
 /** The bytes of the model; the caller frees them. NULL without memory. */
 uint8_t *onnx_sample_pack(const struct onnx_sample *sample, size_t *out_size);
 
