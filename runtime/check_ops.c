@@ -198,8 +198,10 @@ static int check_all(struct check *check, struct diag *diag)
 
 int check_ops(const struct check_config *config, FILE *out, struct diag *diag)
 {
-    const struct session_config session_config = {
-        .inputs = config->inputs, .seed = config->seed, .exec = config->exec};
+    const struct session_config session_config = {.inputs = config->inputs,
+                                                  .seed = config->seed,
+                                                  .exec = config->exec,
+                                                  .passes = config->passes};
     struct session *session = NULL;
     struct program program = {0};
     struct check check = {.config = config, .program = &program, .out = out, .first = PROGRAM_NONE};

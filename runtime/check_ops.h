@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "runtime/exec.h"
+#include "runtime/pass.h"
 #include "runtime/input.h"
 
 struct check_config {
@@ -15,6 +16,7 @@ struct check_config {
     const struct input_list *inputs; /* borrowed */
     uint64_t seed;
     struct exec_options exec;
+    struct pass_options passes;
     double rtol, atol; /* negative: 1e-3, and 1e-5 of the largest expected magnitude */
     bool verbose;      /* a line for every step, not only for those that differ */
 };

@@ -59,6 +59,12 @@ static struct exec_options exec_options_of(const struct run_options *options)
     };
 }
 
+static struct pass_options passes_of(const struct run_options *options)
+{
+    return (struct pass_options){options->no_inference, options->no_nonlinearity,
+                                 options->no_with_z};
+}
+
 static int run_verify(const struct run_options *options, const char *model)
 {
     struct verify_config config = {
@@ -67,6 +73,7 @@ static int run_verify(const struct run_options *options, const char *model)
         .rtol = options->rtol,
         .atol = options->atol,
         .exec = exec_options_of(options),
+        .passes = passes_of(options),
         .trace = !options->no_trace,
         .json = options->json,
     };
@@ -134,6 +141,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
         .thread_count = options->thread > 0 ? (uint32_t)options->thread : 1,
         .exec = exec_options_of(options),
+        .passes = passes_of(options),
         .warmup_count = options->warmup_iter >= 0 ? (uint64_t)options->warmup_iter : 1,
         .run_count = options->iter >= 0 ? (uint64_t)options->iter : 10,
         .profile_path = options->profile != NULL ? options->profile : options->profile_host,
@@ -142,6 +150,8 @@ static int run_timing(const struct run_options *options, const char *model)
         .model_info = options->model_info,
         .json = options->json,
         .verbose = options->verbose,
+        .effects = {options->inference, options->nonlinearity, options->with_z,
+                    options->weight_preprocess, options->const_shape},
         .mem_info_folder = options->static_mem_info,
         .copy_to_host = options->copy_to_host,
         .tools =
@@ -181,6 +191,7 @@ static int run_print(const struct run_options *options, const char *model)
         .path = model,
         .inputs = &inputs,
         .exec = exec_options_of(options),
+        .passes = passes_of(options),
         .format = (enum print_format)options->print_graph,
         .stage = options->print_stage < 0 ? PRINT_BOTH : (enum print_stage)options->print_stage,
     };
@@ -201,6 +212,7 @@ static int run_perf(const struct run_options *options, const char *model)
         .inputs = &inputs,
         .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
         .exec = exec_options_of(options),
+        .passes = passes_of(options),
         .warmup_count = options->warmup_iter >= 0 ? (uint64_t)options->warmup_iter : 1,
         .run_count = options->iter > 0 ? (uint64_t)options->iter : 100,
         .detailed = options->detailed,
@@ -223,6 +235,7 @@ static int run_check(const struct run_options *options, const char *model)
         .inputs = &inputs,
         .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
         .exec = exec_options_of(options),
+        .passes = passes_of(options),
         .rtol = options->rtol,
         .atol = options->atol,
         .verbose = options->verbose,

@@ -98,6 +98,11 @@ static const char *const timing_takes[] = {
     "check-var-value",
     "get-static-mem-info",
     "record-comp-seq",
+    "optimize-for-inference",
+    "enable-fuse-conv-bias-nonlinearity",
+    "enable-fuse-conv-bias-with-z",
+    "weight-preprocess",
+    "const-shape",
     NULL,
 };
 static const char *const verify_takes[] = {"rtol", "atol", "json", "trace", "disable-assert-throw",
@@ -179,6 +184,11 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"copy-to-host", options->copy_to_host},
         {"get-static-mem-info", options->static_mem_info != NULL},
         {"record-comp-seq", options->record_comp_seq},
+        {"optimize-for-inference", options->inference},
+        {"enable-fuse-conv-bias-nonlinearity", options->nonlinearity},
+        {"enable-fuse-conv-bias-with-z", options->with_z},
+        {"weight-preprocess", options->weight_preprocess},
+        {"const-shape", options->const_shape},
         {"disable-assert-throw", options->disable_assert_throw},
         {"range", options->range > 0},
         {"check-var-value", options->check_var_value != NULL},
@@ -228,6 +238,12 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--record-comp-seq runs all operators as one: it does not go with --trace, profiles, "
          "dumps "
          "and checks, which look at each"},
+        {options->inference && options->no_inference,
+         "--optimize-for-inference and --no-optimize-for-inference exclude each other"},
+        {options->nonlinearity && options->no_nonlinearity,
+         "--enable-fuse-conv-bias-nonlinearity and its opposite exclude each other"},
+        {options->with_z && options->no_with_z,
+         "--enable-fuse-conv-bias-with-z and its opposite exclude each other"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
 

@@ -30,6 +30,8 @@ struct run_options {
     const char *profile_host;
     bool trace;
     bool no_trace;
+    bool inference, nonlinearity, with_z, weight_preprocess, const_shape; /* effects to be told */
+    bool no_inference, no_nonlinearity, no_with_z;
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
     const char *static_mem_info;
     bool perf_report, detailed;

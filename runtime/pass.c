@@ -2,18 +2,19 @@
 /* All optimisations, in the order that works. */
 #include "runtime/pass.h"
 
-int graph_optimise(struct graph *graph, eval_fn *eval, struct diag *diag)
+int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,
+                   struct diag *diag)
 {
     /* Constants first: batch norm and bias can be folded only into weights that are constants.
      * Identities before fusions, because they stand between the nodes that fuse. */
-    int rc = pass_fold_constants(graph, eval, diag);
+    int rc = options->no_inference ? 0 : pass_fold_constants(graph, eval, diag);
 
-    if (rc >= 0)
+    if (rc >= 0 && !options->no_inference)
         rc = pass_drop_identities(graph, diag);
-    if (rc >= 0)
+    if (rc >= 0 && !options->no_inference)
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0)
-        rc = pass_fuse(graph, diag);
+        rc = pass_fuse(graph, options, diag);
     if (rc < 0)
         return rc;
     graph_remove_dead(graph);

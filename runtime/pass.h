@@ -17,6 +17,13 @@
 /** Outputs above this are not computed at load time, but on every run. */
 #define FOLD_OUTPUT_BYTES_MAX ((int64_t)1 << 30)
 
+/* What is left out; {0} optimises all that there is. */
+struct pass_options {
+    bool no_inference;    /* constants, identities and batch norms stay */
+    bool no_nonlinearity; /* biases and activations are not fused */
+    bool no_z;            /* residuals are not fused */
+};
+
 /** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
 int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
 
@@ -30,9 +37,10 @@ int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
 /** Conv then Add of a constant per channel: becomes the Conv's bias. Then Add (or Sum of two) of a
  *  tensor of the same shape: the Conv's residual. Then, also for Gemm, the activation: Relu,
  *  LeakyRelu, Clip with constant bounds, Sigmoid, Tanh. float32 only. */
-int pass_fuse(struct graph *graph, struct diag *diag);
+int pass_fuse(struct graph *graph, const struct pass_options *options, struct diag *diag);
 
 /** All of the above, and the removal of dead nodes. Returns 0 or a negative errno. */
-int graph_optimise(struct graph *graph, eval_fn *eval, struct diag *diag);
+int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,
+                   struct diag *diag);
 
 #endif

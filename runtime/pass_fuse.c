@@ -155,7 +155,7 @@ static int fuse_activation(struct node *node)
     return absorb(node, reader);
 }
 
-static int fuse(struct graph *graph, struct node *node)
+static int fuse(struct graph *graph, struct node *node, const struct pass_options *options)
 {
     int fused = 0;
     int rc = 0;
@@ -163,26 +163,26 @@ static int fuse(struct graph *graph, struct node *node)
     if (node->fused.activation != ACTIVATION_NONE)
         return 0;
     if (is_op(node, "Conv")) {
-        rc = fuse_bias(graph, node);
+        rc = options->no_nonlinearity ? 0 : fuse_bias(graph, node);
         fused += rc;
-        if (rc >= 0 && node->fused.residual_input < 0) {
+        if (rc >= 0 && node->fused.residual_input < 0 && !options->no_z) {
             rc = fuse_residual(node);
             fused += rc;
         }
     }
-    if (rc >= 0 && (is_op(node, "Conv") || is_op(node, "Gemm"))) {
+    if (rc >= 0 && !options->no_nonlinearity && (is_op(node, "Conv") || is_op(node, "Gemm"))) {
         rc = fuse_activation(node);
         fused += rc;
     }
     return rc < 0 ? rc : fused;
 }
 
-int pass_fuse(struct graph *graph, struct diag *diag)
+int pass_fuse(struct graph *graph, const struct pass_options *options, struct diag *diag)
 {
     int fused = 0;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        int rc = fuse(graph, graph->nodes[i]);
+        int rc = fuse(graph, graph->nodes[i], options);
 
         if (rc < 0)
             return diag_set(diag, rc, "no memory to optimise the model");

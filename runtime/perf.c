@@ -186,8 +186,10 @@ static int measure(struct perf *perf, struct diag *diag)
 
 int perf_report(const struct perf_config *config, FILE *out, struct diag *diag)
 {
-    const struct session_config session_config = {
-        .inputs = config->inputs, .seed = config->seed, .exec = config->exec};
+    const struct session_config session_config = {.inputs = config->inputs,
+                                                  .seed = config->seed,
+                                                  .exec = config->exec,
+                                                  .passes = config->passes};
     struct perf perf = {.config = config};
     int rc = session_load(config->path, &perf.session, diag);
 

@@ -23,6 +23,7 @@ struct perf_config {
     const struct input_list *inputs; /* borrowed */
     uint64_t seed;
     struct exec_options exec;
+    struct pass_options passes;
     uint64_t warmup_count, run_count; /* run_count > 0 */
     bool detailed;                    /* the summary tells shapes apart */
     bool json;

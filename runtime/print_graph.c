@@ -85,6 +85,7 @@ int print_graph(const struct print_config *config, FILE *out, struct diag *diag)
     const struct session_config session_config = {
         .inputs = config->inputs,
         .exec = config->exec,
+        .passes = config->passes,
         .describe = describe[config->format],
     };
     struct session *session = NULL;

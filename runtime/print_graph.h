@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "runtime/exec.h"
+#include "runtime/pass.h"
 #include "runtime/input.h"
 
 enum print_format {
@@ -22,6 +23,7 @@ struct print_config {
     const char *path;                /* of the model */
     const struct input_list *inputs; /* borrowed: they decide about shapes */
     struct exec_options exec;
+    struct pass_options passes;
     enum print_format format;
     enum print_stage stage;
 };

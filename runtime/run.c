@@ -112,16 +112,49 @@ static void tell_steps(const struct worker *worker)
     }
 }
 
+/* Nodes of the optimised graph with something fused into them. */
+static uint32_t count_fused(const struct graph *graph, bool with_residual)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct fused *fused = &graph->nodes[i]->fused;
+
+        count += with_residual ? fused->residual_input >= 0 : fused->activation != ACTIVATION_NONE;
+    }
+    return count;
+}
+
+static void tell_effect(bool is_wanted, const char *option, uint32_t count, const char *effect)
+{
+    if (is_wanted)
+        fprintf(stderr, "load_and_run: --%s: %u operators %s\n", option, count, effect);
+}
+
 /* On how many operators each option took effect. */
 static void tell_effects(const struct worker *worker)
 {
-    const struct exec_options *options = &worker->config->exec;
+    const struct run_config *config = worker->config;
     const struct exec *exec = worker->session->exec;
+    const struct graph *graph = worker->session->graph;
+    uint32_t weights = 0;
 
-    if (options->is_recorded)
-        fprintf(stderr, "load_and_run: --record-comp-seq: %u operators are handed over as one\n",
-                exec_step_count(exec));
-    if (options->is_lavish)
+    for (uint32_t i = 0; i < exec_chunk_count(exec); i++)
+        weights += exec_chunk(exec, i)->what == EXEC_MEMORY_WEIGHTS;
+    tell_effect(config->effects.inference, "optimize-for-inference",
+                worker->session->source_node_count - graph->node_count,
+                "of the model were folded into others or are not needed");
+    tell_effect(config->effects.nonlinearity, "enable-fuse-conv-bias-nonlinearity",
+                count_fused(graph, false), "compute their activation, too");
+    tell_effect(config->effects.z, "enable-fuse-conv-bias-with-z", count_fused(graph, true),
+                "add a residual, too");
+    tell_effect(config->effects.weights, "weight-preprocess", weights,
+                "have their weights laid out before the first run");
+    tell_effect(config->effects.shapes, "const-shape", graph->node_count,
+                "have shapes that were inferred once and for all");
+    tell_effect(config->exec.is_recorded, "record-comp-seq", exec_step_count(exec),
+                "are handed over as one");
+    if (config->exec.is_lavish)
         fprintf(stderr,
                 "load_and_run: --disable-mem-opt: %u tensors and scratches share no memory, %.3f "
                 "MiB\n",
@@ -207,6 +240,7 @@ static int work(struct worker *worker)
     struct session_config session_config = {.inputs = config->inputs,
                                             .seed = config->seed,
                                             .exec = config->exec,
+                                            .passes = config->passes,
                                             .copy_to_host = config->copy_to_host,
                                             .describe = config->model_info ? describe_graph : NULL};
     int rc = session_load(config->path, &worker->session, &worker->diag);

@@ -7,12 +7,19 @@
 #include "runtime/report.h"
 #include "runtime/run_tools.h"
 
+/* Options whose effect is told. */
+struct run_effects {
+    bool inference, nonlinearity, z, weights, shapes;
+};
+
 struct run_config {
     const char *path;                /* of the model */
     const struct input_list *inputs; /* borrowed */
     uint64_t seed;
     uint32_t thread_count; /* each with a session of its own */
     struct exec_options exec;
+    struct pass_options passes;
+    struct run_effects effects; /* of which to tell, on stderr, on how many operators they are */
     uint64_t warmup_count, run_count;
     const char *profile_path; /* NULL: none; with one thread only */
     bool profile_device;

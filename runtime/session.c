@@ -95,7 +95,7 @@ int session_prepare(struct session *session, const struct session_config *config
     if (rc == 0)
         rc = keep_text(config, session, &session->text_before, diag);
     if (rc == 0)
-        rc = graph_optimise(graph, eval_node, diag);
+        rc = graph_optimise(graph, &config->passes, eval_node, diag);
     if (rc == 0)
         rc = exec_create(graph, &config->exec, &session->exec, diag);
     if (rc == 0)

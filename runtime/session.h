@@ -10,11 +10,13 @@
 #include "runtime/exec.h"
 #include "runtime/graph.h"
 #include "runtime/input.h"
+#include "runtime/pass.h"
 
 struct session_config {
     const struct input_list *inputs; /* borrowed for the call */
     uint64_t seed;                   /* of made-up data */
     struct exec_options exec;
+    struct pass_options passes;
     bool copy_to_host; /* each run copies its outputs into memory of the session */
     /* Writes the graph as text that the session keeps: once after shape inference (exec NULL), once
      * optimised and ready to run. NULL: no text. Returns 0 or a negative errno. */

@@ -127,7 +127,8 @@ static int run_once(struct data_set *set)
 
 static int verify_set(struct data_set *set)
 {
-    struct session_config config = {.inputs = &set->inputs, .exec = set->config->exec};
+    struct session_config config = {
+        .inputs = &set->inputs, .exec = set->config->exec, .passes = set->config->passes};
     int rc = session_load(set->config->model_path, &set->session, set->diag);
 
     if (rc == 0)

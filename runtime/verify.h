@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "runtime/exec.h"
+#include "runtime/pass.h"
 #include "runtime/graph.h"
 
 struct verify_config {
@@ -16,6 +17,7 @@ struct verify_config {
     double rtol, atol;  /* negative: of data.json beside the model ({"rtol": X, "atol": Y}), else
                            1e-3 and 1e-7 */
     struct exec_options exec;
+    struct pass_options passes;
     bool trace; /* trace_start() was called */
     bool json;
 };

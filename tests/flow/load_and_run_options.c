@@ -76,6 +76,31 @@ static void effects_are_told(void **state)
     expect(RUN("--disable-mem-opt"), EXIT_OK, "finished test", "--disable-mem-opt: 2 tensors");
 }
 
+static void fusions_are_counted_and_switched_off(void **state)
+{
+    char *model = place_shared("onnx-cases/light/test_light_squeezenet/model.onnx");
+    char *data = place_shared("onnx-cases/light/test_light_squeezenet/test_data_set_0");
+
+    if (model == NULL || data == NULL)
+        CHECK_SKIP("the shared models are not here");
+#define MODEL(...) run((const char *const[WORDS_MAX]){program, model, "--iter", "1", __VA_ARGS__})
+    expect(MODEL("--enable-fuse-conv-bias-nonlinearity"), EXIT_OK, "",
+           "--enable-fuse-conv-bias-nonlinearity: 26 operators compute their activation, too");
+    expect(MODEL("--weight-preprocess"), EXIT_OK, "", "--weight-preprocess: 26 operators have");
+    expect(MODEL("--const-shape", "--no-enable-fuse-conv-bias-nonlinearity"), EXIT_OK, "",
+           "--const-shape: 66 operators have shapes");
+    expect(MODEL("--optimize-for-inference", "--enable-fuse-conv-bias-with-z"), EXIT_OK, "",
+           "--enable-fuse-conv-bias-with-z: 0 operators");
+    expect(run((const char *const[WORDS_MAX]){program, model, "--verify", data,
+                                              "--no-optimize-for-inference",
+                                              "--no-enable-fuse-conv-bias-nonlinearity"}),
+           EXIT_OK, "passed", "");
+    expect(MODEL("--optimize-for-inference", "--no-optimize-for-inference"), EXIT_USAGE, "",
+           "exclude each other");
+    free(model);
+    free(data);
+}
+
 static void cores_are_checked(void **state)
 {
     expect(RUN("--multi-thread-core-ids", "0"), EXIT_USAGE, "", "needs --multithread");
@@ -148,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_to_compute_gives_the_same),
         cmocka_unit_test(effects_are_told),
+        cmocka_unit_test(fusions_are_counted_and_switched_off),
         cmocka_unit_test(cores_are_checked),
         cmocka_unit_test(what_is_not_offered_has_its_own_status),
         cmocka_unit_test(static_memory_is_written_and_told),

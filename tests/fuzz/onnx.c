@@ -70,7 +70,7 @@ static void work_on(struct graph *graph)
     }
     eval = total_bytes(graph) > EVALUATE_BYTES_MAX ? refuse : eval_node;
     write_text(graph);
-    if (graph_optimise(graph, eval, &diag) == 0)
+    if (graph_optimise(graph, &(struct pass_options){0}, eval, &diag) == 0)
         require(graph_check(graph, &diag) == 0);
     write_text(graph);
 }

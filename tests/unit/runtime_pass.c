@@ -13,7 +13,12 @@ static int fold_constants(struct graph *graph, struct diag *diag)
 
 static int optimise(struct graph *graph, struct diag *diag)
 {
-    return graph_optimise(graph, eval_node, diag);
+    return graph_optimise(graph, &(struct pass_options){0}, eval_node, diag);
+}
+
+static int fuse_all(struct graph *graph, struct diag *diag)
+{
+    return pass_fuse(graph, &(struct pass_options){0}, diag);
 }
 
 static void infer(struct graph *graph)
@@ -232,12 +237,37 @@ static void activations_are_fused(void **state)
         build_node(graph, cases[i].op_type, cases[i].inputs, cases[i].attributes, "y");
         build_output(graph, "y");
         infer(graph);
-        assert_int_equal(apply(graph, pass_fuse, 2e-6), 1);
+        assert_int_equal(apply(graph, fuse_all, 2e-6), 1);
         assert_int_equal(graph->node_count, 1);
         assert_int_equal(graph->nodes[0]->fused.activation, cases[i].activation);
         assert_int_equal(graph->nodes[0]->origin_count, 2);
         graph_destroy(&graph);
     }
+}
+
+static void what_is_switched_off_is_left_alone(void **state)
+{
+    const struct pass_options no_nonlinearity = {.no_nonlinearity = true}, no_z = {.no_z = true};
+    const struct pass_options no_inference = {.no_inference = true};
+    struct graph *graph = build_graph(13);
+    struct diag diag = {0};
+
+    build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "c");
+    build_node(graph, "Identity", "x", "", "i");
+    build_node(graph, "Add", "c; i", "", "s");
+    build_node(graph, "Relu", "s", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(pass_fuse(graph, &no_z, &diag), 0); /* the sum stands before the Relu */
+    assert_int_equal(pass_fuse(graph, &no_nonlinearity, &diag), 1);
+    CHECK_U64(graph->node_count, 3);
+    assert_true(graph->nodes[0]->fused.residual_input >= 0 ||
+                graph->nodes[1]->fused.residual_input >= 0);
+    CHECK_OK(graph_optimise(graph, &no_inference, eval_node, &diag));
+    CHECK_U64(graph->node_count, 2); /* the Relu is fused now, the Identity still there */
+    CHECK_OK(graph_optimise(graph, &(struct pass_options){0}, eval_node, &diag));
+    CHECK_U64(graph->node_count, 1);
+    graph_destroy(&graph);
 }
 
 static void gemm_takes_an_activation(void **state)
@@ -248,7 +278,7 @@ static void gemm_takes_an_activation(void **state)
     build_node(graph, "Relu", "c", "", "y");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(apply(graph, pass_fuse, 1e-6), 1);
+    assert_int_equal(apply(graph, fuse_all, 1e-6), 1);
     graph_destroy(&graph);
 }
 
@@ -274,7 +304,7 @@ static void a_constant_per_channel_becomes_the_bias(void **state)
         build_node(graph, "Relu", "s", "", "y");
         build_output(graph, "y");
         infer(graph);
-        if ((apply(graph, pass_fuse, 1e-6) == 2) != cases[i].fuses)
+        if ((apply(graph, fuse_all, 1e-6) == 2) != cases[i].fuses)
             fail_msg("%s", cases[i].constant);
         graph_destroy(&graph);
     }
@@ -292,7 +322,7 @@ static void a_residual_is_fused_into_the_later_conv(void **state)
     build_node(graph, "Relu", "s", "", "y");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(apply(graph, pass_fuse, 1e-6), 2);
+    assert_int_equal(apply(graph, fuse_all, 1e-6), 2);
     assert_int_equal(graph->node_count, 2);
     last = graph->nodes[1];
     assert_string_equal(last->name, "Conv_1");
@@ -312,7 +342,7 @@ static void a_residual_that_comes_later_moves_the_conv(void **state)
     build_node(graph, "Add", "c;late", "", "y");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(apply(graph, pass_fuse, 1e-6), 1);
+    assert_int_equal(apply(graph, fuse_all, 1e-6), 1);
     assert_string_equal(graph->nodes[1]->op_type, "Conv");
     graph_destroy(&graph);
 }
@@ -326,7 +356,7 @@ static void what_is_read_elsewhere_is_not_fused(void **state)
     build_node(graph, "Add", "c;r", "", "y");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(apply(graph, pass_fuse, 0), 0);
+    assert_int_equal(apply(graph, fuse_all, 0), 0);
     graph_destroy(&graph);
 
     graph = build_graph(13);
@@ -334,7 +364,7 @@ static void what_is_read_elsewhere_is_not_fused(void **state)
     build_node(graph, "Add", "c;c", "", "y");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(apply(graph, pass_fuse, 0), 0);
+    assert_int_equal(apply(graph, fuse_all, 0), 0);
     graph_destroy(&graph);
 
     /* A residual that must be broadcast stays an Add; so does the result that is an output. */
@@ -345,7 +375,7 @@ static void what_is_read_elsewhere_is_not_fused(void **state)
     build_output(graph, "r");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(apply(graph, pass_fuse, 0), 0);
+    assert_int_equal(apply(graph, fuse_all, 0), 0);
     graph_destroy(&graph);
 }
 
@@ -387,6 +417,7 @@ int main(void)
         cmocka_unit_test(batch_norm_stays_where_it_must),
         cmocka_unit_test(shared_weights_are_copied),
         cmocka_unit_test(activations_are_fused),
+        cmocka_unit_test(what_is_switched_off_is_left_alone),
         cmocka_unit_test(gemm_takes_an_activation),
         cmocka_unit_test(a_constant_per_channel_becomes_the_bias),
         cmocka_unit_test(a_residual_is_fused_into_the_later_conv),
