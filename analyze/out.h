@@ -83,7 +83,7 @@ const char *out_duration_text(char *text, size_t bytes, double ns);
 struct out_column {
     const char *name;     /* in JSON and CSV: a word with its unit, "time_ns" */
     const char *title;    /* head in tables; NULL: stands below the column before, in its cell */
-    const char *wiki;     /* head in wiki tables; NULL: not there */
+    const char *wiki;     /* head in wiki tables; NULL: not there, of compact columns the title */
     const char *wiki_bar; /* head of a bar beside it, or NULL */
     unsigned wrap;        /* columns after which people's lines are wrapped; 0: never */
     bool data_only;       /* in JSON and CSV only */

@@ -49,6 +49,14 @@ static void start_section(struct out *out, const struct out_section *section)
     }
 }
 
+/* NULL: the column is not there. */
+static const char *head_of(const struct out_column *column)
+{
+    if (column->wiki)
+        return column->wiki;
+    return column->compact && !column->data_only ? column->title : NULL;
+}
+
 static void add_value(struct out_buffer *buffer, const struct out_value *value)
 {
     char text[40];
@@ -115,9 +123,12 @@ static void wiki_row(struct out *out, const struct out_value *values)
     for (size_t i = 0; i < out->column_count; i++) {
         struct out_buffer text = {0};
 
-        if (!out->columns[i].wiki)
+        if (!head_of(&out->columns[i]))
             continue;
-        add_value(&text, &values[i]);
+        if (out->columns[i].compact)
+            out_format_compact(&text, &values[i], 0);
+        else
+            add_value(&text, &values[i]);
         if (text.failed || array_push(&state->cells, text.text) < 0) {
             out_buffer_deinit(&text);
             out_fail(out, -ENOMEM);
@@ -132,9 +143,9 @@ static void write_head(struct out *out)
 {
     out_write(out, "||");
     for (size_t i = 0; i < out->column_count; i++) {
-        const char *const titles[] = {out->columns[i].wiki, out->columns[i].wiki_bar};
+        const char *const titles[] = {head_of(&out->columns[i]), out->columns[i].wiki_bar};
 
-        for (size_t k = 0; k < 2 && out->columns[i].wiki; k++) {
+        for (size_t k = 0; k < 2 && titles[0]; k++) {
             if (!titles[k])
                 continue;
             out_write(out, " ");
@@ -169,13 +180,13 @@ static void wiki_table_end(struct out *out)
     if (out->section->data_only)
         return;
     for (size_t i = 0; i < out->column_count; i++)
-        shown += out->columns[i].wiki != NULL;
+        shown += head_of(&out->columns[i]) != NULL;
     start_section(out, out->section);
     write_head(out);
     while (at < state->cells.count && !out->error) {
         out_write(out, "|");
         for (size_t i = 0; i < out->column_count; i++) {
-            if (!out->columns[i].wiki)
+            if (!head_of(&out->columns[i]))
                 continue;
             out_write(out, " ");
             write_escaped(out, state->cells.items[at] ? state->cells.items[at] : "");

@@ -59,6 +59,8 @@ static const struct report_case cases[] = {
     {"profile.md.txt", {"profile.json", "--format", "markdown", "-t", "2", "--show-host"}},
     {"store.md.txt", {"store.db", "--format", "markdown"}},
     {"overview.txt", {"store.db", "--report", "overview"}},
+    {"overview.wiki.txt", {"store.db", "--report", "overview", "--wiki"}},
+    {"summary.wiki.txt", {"store.db", "--report", "summary", "--confluence"}},
     {"overview_no_device.txt", {"store.db", "--report", "overview", "--session", "1"}},
     {"overview_all.txt", {"store.db", "--report", "overview", "--session", "all"}},
     {"overview_profile.txt", {"profile.json", "--report", "overview"}},
