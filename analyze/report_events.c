@@ -42,19 +42,10 @@ static double share_of(const struct context *context, const struct event_row *ro
     return ratio(row->total_ns, of_device ? sums->device_ns : sums->total_ns);
 }
 
-#define COLUMN(name_, expression)                                                                  \
-    static struct out_value name_(const void *line_, const void *context_)                         \
-    {                                                                                              \
-        const struct event_line *line = line_;                                                     \
-        const struct event_row *row = line->row;                                                   \
-        const struct context *context = context_;                                                  \
-                                                                                                   \
-        (void)row;                                                                                 \
-        (void)context;                                                                             \
-        return expression;                                                                         \
-    }
-
-#define SUMS event_tree_sums(context->tree, row)
+#define CELL(function, cell) LINE_CELL(function, struct event_line, cell)
+#define ROW                  (line->row)
+#define ALL                  ((const struct context *)context)
+#define SUMS                 event_tree_sums(ALL->tree, ROW)
 
 /* Lanes of several sessions may have one name. */
 static struct out_value session_of(const struct context *context, const struct event_row *row)
@@ -71,28 +62,27 @@ static struct out_value kind_text(enum event_kind kind)
     return out_text(kinds[kind]);
 }
 
-COLUMN(value_position, out_integer(OUT_INT, (int64_t)line->position))
-COLUMN(value_parent, line->parent < 0 ? out_unknown(OUT_INT) : out_integer(OUT_INT, line->parent))
-COLUMN(value_depth, out_integer(OUT_INT, row->depth))
-COLUMN(value_kind, kind_text(row->kind))
-COLUMN(value_session, session_of(context, row))
-COLUMN(value_thread,
-       out_text(row->lane == EVENT_NONE ? NULL : context->spans->lanes.items[row->lane].name))
-COLUMN(value_event, out_text(line->title))
-COLUMN(value_calls, out_integer(OUT_INT, (int64_t)row->calls))
-COLUMN(value_total, out_number(OUT_NS, row->total_ns))
-COLUMN(value_host, out_number(OUT_NS, row->host_ns))
-COLUMN(value_host_share,
-       out_number(OUT_SHARE, side_share(context, row, row->host_ns, SUMS->host_ns)))
-COLUMN(value_device, out_number(OUT_NS, row->device_ns))
-COLUMN(value_device_share,
-       out_number(OUT_SHARE, side_share(context, row, row->device_ns, SUMS->device_ns)))
-COLUMN(value_min, out_number(OUT_NS, row->min_ns))
-COLUMN(value_max, out_number(OUT_NS, row->max_ns))
-COLUMN(value_mean, out_number(OUT_NS, row->total_ns / (double)row->calls))
-COLUMN(value_self, out_number(OUT_NS, row->self_ns))
-COLUMN(value_share, out_number(OUT_SHARE, share_of(context, row)))
-COLUMN(value_first_end, out_integer(OUT_WHEN, row->first_end_ns))
+CELL(value_position, out_integer(OUT_INT, (int64_t)line->position))
+CELL(value_parent, line->parent < 0 ? out_unknown(OUT_INT) : out_integer(OUT_INT, line->parent))
+CELL(value_depth, out_integer(OUT_INT, ROW->depth))
+CELL(value_kind, kind_text(ROW->kind))
+CELL(value_session, session_of(ALL, ROW))
+CELL(value_thread,
+     out_text(ROW->lane == EVENT_NONE ? NULL : ALL->spans->lanes.items[ROW->lane].name))
+CELL(value_event, out_text(line->title))
+CELL(value_calls, out_integer(OUT_INT, (int64_t)ROW->calls))
+CELL(value_total, out_number(OUT_NS, ROW->total_ns))
+CELL(value_host, out_number(OUT_NS, ROW->host_ns))
+CELL(value_host_share, out_number(OUT_SHARE, side_share(ALL, ROW, ROW->host_ns, SUMS->host_ns)))
+CELL(value_device, out_number(OUT_NS, ROW->device_ns))
+CELL(value_device_share,
+     out_number(OUT_SHARE, side_share(ALL, ROW, ROW->device_ns, SUMS->device_ns)))
+CELL(value_min, out_number(OUT_NS, ROW->min_ns))
+CELL(value_max, out_number(OUT_NS, ROW->max_ns))
+CELL(value_mean, out_number(OUT_NS, ROW->total_ns / (double)ROW->calls))
+CELL(value_self, out_number(OUT_NS, ROW->self_ns))
+CELL(value_share, out_number(OUT_SHARE, share_of(ALL, ROW)))
+CELL(value_first_end, out_integer(OUT_WHEN, ROW->first_end_ns))
 
 static const struct line_column columns[] = {
     {{.name = "position", .data_only = true},
@@ -105,53 +95,36 @@ static const struct line_column columns[] = {
     {{.name = "kind", .data_only = true},
      .about = "op, instance, label, phase or device",
      .value = value_kind},
-    {{.name = "session_id", .title = "session", .compact = true},
-     .about = "with --per-thread, of several sessions that of the lane",
-     .value = value_session},
-    {{.name = "thread", .title = "thread", .compact = true, .wrap = 20},
-     .about = "with --per-thread, its lane",
+    {LINE_COMPACT("session_id", "session"),
+     .about = "with --per-thread, of several sessions that of the lane", .value = value_session},
+    {LINE_TEXT("thread", "thread", 20), .about = "with --per-thread, its lane",
      .value = value_thread},
-    {{.name = "event", .title = "Event", .compact = true, .wrap = 52},
-     .also = {"name"},
-     .about = "type of operator, or name",
+    {LINE_TEXT("event", "Event", 52), .also = {"name"}, .about = "type of operator, or name",
      .value = value_event},
-    {{.name = "calls", .title = "Calls", .compact = true}, .about = "calls", .value = value_calls},
-    {{.name = "total_ns", .title = "Total", .compact = true},
-     .also = {"total", "time"},
-     .about = "time of all calls, that of --state, what is inside included",
-     .value = value_total},
-    {{.name = "host_ns", .title = "CPU Time", .compact = true},
-     .also = {"cpu_time", "cputotal"},
-     .about = "host time, what is inside included",
-     .value = value_host},
-    {{.name = "host_share", .title = "(Ratio)", .compact = true},
+    {LINE_COMPACT("calls", "Calls"), .about = "calls", .value = value_calls},
+    {LINE_COMPACT("total_ns", "Total"), .also = {"total", "time"},
+     .about = "time of all calls, that of --state, what is inside included", .value = value_total},
+    {LINE_COMPACT("host_ns", "CPU Time"), .also = {"cpu_time", "cputotal"},
+     .about = "host time, what is inside included", .value = value_host},
+    {LINE_COMPACT("host_share", "(Ratio)"),
      .about = "of the host time of all main rows; with --state all of the row's total",
      .value = value_host_share},
-    {{.name = "device_ns", .title = "GPU Time", .compact = true},
-     .also = {"gpu_time", "gputotal"},
-     .about = "time in which a device worked on what was launched in it",
-     .value = value_device},
-    {{.name = "device_share", .title = "(Ratio)", .compact = true},
+    {LINE_COMPACT("device_ns", "GPU Time"), .also = {"gpu_time", "gputotal"},
+     .about = "time in which a device worked on what was launched in it", .value = value_device},
+    {LINE_COMPACT("device_share", "(Ratio)"),
      .about = "of the device time of all main rows; with --state all of the row's total",
      .value = value_device_share},
-    {{.name = "min_ns", .title = "Min.", .compact = true},
-     .also = {"min", "cpumin"},
-     .about = "shortest call",
+    {LINE_COMPACT("min_ns", "Min."), .also = {"min", "cpumin"}, .about = "shortest call",
      .value = value_min},
-    {{.name = "max_ns", .title = "Max.", .compact = true},
-     .also = {"max", "cpumax"},
-     .about = "longest call",
+    {LINE_COMPACT("max_ns", "Max."), .also = {"max", "cpumax"}, .about = "longest call",
      .value = value_max},
-    {{.name = "mean_ns", .title = "Ave.", .compact = true},
-     .also = {"ave", "avg", "mean", "cpuavg"},
-     .about = "total / calls",
-     .value = value_mean},
+    {LINE_COMPACT("mean_ns", "Ave."), .also = {"ave", "avg", "mean", "cpuavg"},
+     .about = "total / calls", .value = value_mean},
     {{.name = "self_ns", .data_only = true},
      .also = {"self"},
      .about = "host time that is in nothing inside",
      .value = value_self},
-    {{.name = "share", .title = "Ratio.", .compact = true},
-     .also = {"ratio"},
+    {LINE_COMPACT("share", "Ratio."), .also = {"ratio"},
      .about = "of the totals of all main rows; for what ran on a device, beside host rows, of "
               "their device time",
      .value = value_share},

@@ -23,65 +23,44 @@ static double share_of(const void *context, double ns)
 
 /* --- Lines of ops. --- */
 
-#define OP_COLUMN(name_, expression)                                                               \
-    static struct out_value name_(const void *line_, const void *context)                          \
-    {                                                                                              \
-        const struct summary_op *line = line_;                                                     \
-                                                                                                   \
-        (void)context;                                                                             \
-        return expression;                                                                         \
-    }
+#define OP(function, cell) LINE_CELL(function, struct summary_op, cell)
 
-OP_COLUMN(op_position, out_integer(OUT_INT, (int64_t)line->position))
-OP_COLUMN(op_name, out_text(line->op->name))
-OP_COLUMN(op_type, out_text(line->op->type))
-OP_COLUMN(op_id, out_text(line->op->node_id))
-OP_COLUMN(op_mean, out_number(OUT_NS, line->mean_ns))
-OP_COLUMN(op_share, out_number(OUT_SHARE, share_of(context, line->part_ns)))
-OP_COLUMN(op_min, out_number(OUT_NS, line->min_ns))
-OP_COLUMN(op_max, out_number(OUT_NS, line->max_ns))
-OP_COLUMN(op_calls, out_number(OUT_REAL, (double)line->calls / (double)line->run_count))
-OP_COLUMN(op_runs, out_integer(OUT_INT, (int64_t)line->run_count))
-OP_COLUMN(op_plain_mean, out_number(OUT_NS, line->plain_mean_ns))
-OP_COLUMN(op_median, out_number(OUT_NS, line->median_ns))
-OP_COLUMN(op_in_shapes, out_shapes(line->op->input_shapes, NULL))
-OP_COLUMN(op_out_shapes, out_shapes(line->op->output_shapes, NULL))
-OP_COLUMN(op_device, out_text(line->op->device))
+OP(op_position, out_integer(OUT_INT, (int64_t)line->position))
+OP(op_name, out_text(line->op->name))
+OP(op_type, out_text(line->op->type))
+OP(op_id, out_text(line->op->node_id))
+OP(op_mean, out_number(OUT_NS, line->mean_ns))
+OP(op_share, out_number(OUT_SHARE, share_of(context, line->part_ns)))
+OP(op_min, out_number(OUT_NS, line->min_ns))
+OP(op_max, out_number(OUT_NS, line->max_ns))
+OP(op_calls, out_number(OUT_REAL, (double)line->calls / (double)line->run_count))
+OP(op_runs, out_integer(OUT_INT, (int64_t)line->run_count))
+OP(op_plain_mean, out_number(OUT_NS, line->plain_mean_ns))
+OP(op_median, out_number(OUT_NS, line->median_ns))
+OP(op_in_shapes, out_shapes(line->op->input_shapes, NULL))
+OP(op_out_shapes, out_shapes(line->op->output_shapes, NULL))
+OP(op_device, out_text(line->op->device))
 
 static const struct line_column op_columns[] = {
-    {{.name = "position", .title = "@", .compact = true},
-     .about = "place in the order in which the ops first start",
+    {LINE_COMPACT("position", "@"), .about = "place in the order in which the ops first start",
      .value = op_position},
-    {{.name = "name", .title = "operator", .compact = true, .wrap = 40},
-     .about = "name",
-     .value = op_name},
-    {{.name = "type", .title = "type", .compact = true, .wrap = 24},
-     .about = "type",
-     .value = op_type},
+    {LINE_TEXT("name", "operator", 40), .about = "name", .value = op_name},
+    {LINE_TEXT("type", "type", 24), .about = "type", .value = op_type},
     {{.name = "id", .data_only = true},
      .also = {"node_id"},
      .about = "id in the model",
      .value = op_id},
-    {{.name = "mean_ns", .title = "mean", .compact = true},
-     .also = {"time", "mean", "avg"},
+    {LINE_COMPACT("mean_ns", "mean"), .also = {"time", "mean", "avg"},
      .about = "interquartile mean, over the runs in which it ran, of all its calls in a run",
      .value = op_mean},
-    {{.name = "share", .title = "share", .compact = true},
-     .also = {"ratio"},
-     .about = "of the total instructions time",
+    {LINE_COMPACT("share", "share"), .also = {"ratio"}, .about = "of the total instructions time",
      .value = op_share},
-    {{.name = "min_ns", .title = "min", .compact = true},
-     .also = {"min"},
-     .about = "shortest time in a run",
+    {LINE_COMPACT("min_ns", "min"), .also = {"min"}, .about = "shortest time in a run",
      .value = op_min},
-    {{.name = "max_ns", .title = "max", .compact = true},
-     .also = {"max"},
-     .about = "longest time in a run",
+    {LINE_COMPACT("max_ns", "max"), .also = {"max"}, .about = "longest time in a run",
      .value = op_max},
-    {{.name = "calls_per_run", .title = "calls", .compact = true},
-     .also = {"calls"},
-     .about = "calls in a run in which it ran",
-     .value = op_calls},
+    {LINE_COMPACT("calls_per_run", "calls"), .also = {"calls"},
+     .about = "calls in a run in which it ran", .value = op_calls},
     {{.name = "run_count", .data_only = true},
      .also = {"runs"},
      .about = "runs in which it ran",
@@ -96,37 +75,29 @@ static const struct line_column op_columns[] = {
     {{.name = "in_shapes", .data_only = true},
      .about = "shapes of its inputs",
      .value = op_in_shapes},
-    {{.name = "out_shapes", .title = "output", .compact = true, .wrap = 24},
-     .about = "shapes of its outputs",
+    {LINE_TEXT("out_shapes", "output", 24), .about = "shapes of its outputs",
      .value = op_out_shapes},
     {{.name = "device", .data_only = true}, .about = "device", .value = op_device},
 };
 
 /* --- Lines of types. --- */
 
-#define TYPE_COLUMN(name_, expression)                                                             \
-    static struct out_value name_(const void *line_, const void *context)                          \
-    {                                                                                              \
-        const struct summary_type *line = line_;                                                   \
-                                                                                                   \
-        (void)context;                                                                             \
-        return expression;                                                                         \
-    }
+#define TYPE(function, cell) LINE_CELL(function, struct summary_type, cell)
 
-TYPE_COLUMN(type_name, out_text(line->type))
-TYPE_COLUMN(type_total, out_number(OUT_NS, line->total_ns))
-TYPE_COLUMN(type_count, out_integer(OUT_INT, (int64_t)line->op_count))
-TYPE_COLUMN(type_mean, out_number(OUT_NS, line->total_ns / (double)line->op_count))
-TYPE_COLUMN(type_share, out_number(OUT_SHARE, share_of(context, line->total_ns)))
-TYPE_COLUMN(type_calls, out_integer(OUT_INT, (int64_t)line->calls))
+TYPE(type_name, out_text(line->type))
+TYPE(type_total, out_number(OUT_NS, line->total_ns))
+TYPE(type_count, out_integer(OUT_INT, (int64_t)line->op_count))
+TYPE(type_mean, out_number(OUT_NS, line->total_ns / (double)line->op_count))
+TYPE(type_share, out_number(OUT_SHARE, share_of(context, line->total_ns)))
+TYPE(type_calls, out_integer(OUT_INT, (int64_t)line->calls))
 
 static const struct line_column type_columns[] = {
-    {{.name = "type", .title = "type", .compact = true, .wrap = 40}, .value = type_name},
-    {{.name = "total_ns", .title = "total", .compact = true}, .value = type_total},
-    {{.name = "op_count", .title = "/ operators", .compact = true}, .value = type_count},
-    {{.name = "mean_ns", .title = "= mean", .compact = true}, .value = type_mean},
-    {{.name = "share", .title = "share", .compact = true}, .value = type_share},
-    {{.name = "calls", .title = "calls, all runs", .compact = true}, .value = type_calls},
+    {LINE_TEXT("type", "type", 40), .value = type_name},
+    {LINE_COMPACT("total_ns", "total"), .value = type_total},
+    {LINE_COMPACT("op_count", "/ operators"), .value = type_count},
+    {LINE_COMPACT("mean_ns", "= mean"), .value = type_mean},
+    {LINE_COMPACT("share", "share"), .value = type_share},
+    {LINE_COMPACT("calls", "calls, all runs"), .value = type_calls},
 };
 
 static int emit_types(const struct report *report, const struct summary *summary, struct diag *diag)
@@ -184,15 +155,15 @@ static void emit_runs(const struct totals *totals)
 {
     static const struct out_section section = {.name = "total", .title = "Total time"};
     static const struct out_column columns[] = {
-        {.name = "total_ns", .title = "total", .compact = true},
-        {.name = "min_ns", .title = "min", .compact = true},
-        {.name = "max_ns", .title = "max", .compact = true},
-        {.name = "mean_ns", .title = "mean", .compact = true},
-        {.name = "median_ns", .title = "median", .compact = true},
-        {.name = "p90_ns", .title = "90%", .compact = true},
-        {.name = "p95_ns", .title = "95%", .compact = true},
-        {.name = "p99_ns", .title = "99%", .compact = true},
-        {.name = "run_count", .title = "runs", .compact = true},
+        LINE_COMPACT("total_ns", "total"),
+        LINE_COMPACT("min_ns", "min"),
+        LINE_COMPACT("max_ns", "max"),
+        LINE_COMPACT("mean_ns", "mean"),
+        LINE_COMPACT("median_ns", "median"),
+        LINE_COMPACT("p90_ns", "90%"),
+        LINE_COMPACT("p95_ns", "95%"),
+        LINE_COMPACT("p99_ns", "99%"),
+        LINE_COMPACT("run_count", "runs"),
         {.name = "instructions_ns", .data_only = true},
         {.name = "launch_overhead_ns", .data_only = true},
         {.name = "overhead_ns", .data_only = true},
