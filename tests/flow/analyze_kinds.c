@@ -72,7 +72,10 @@ static struct child_result run(const struct fixture *fixture, const struct repor
     const char *argv[ARGUMENTS_MAX] = {fixture->program, source};
     size_t count = 2;
 
-    if (kind->mode) {
+    if (kind->mode && strcmp(kind->mode, "export") == 0) {
+        argv[count++] = "--export";
+        argv[count++] = "csv"; /* one for all */
+    } else if (kind->mode) {
         argv[count++] = "--list";
     } else {
         argv[count++] = "--report";
