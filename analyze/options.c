@@ -285,6 +285,12 @@ static bool counts_runs(const struct report_kind *kind)
     return is_about_events(kind) && !kind->is_whole;
 }
 
+/* Of one run, unless totals are asked for. */
+static bool has_means(const struct report_kind *kind)
+{
+    return counts_runs(kind) && !kind->has_totals;
+}
+
 static bool has_columns(const struct report_kind *kind)
 {
     return kind->columns != NULL;
@@ -320,7 +326,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"runs", options->runs != NULL, is_about_events},
         {"time", options->time != NULL, is_about_events},
         {"warmup", options->warmup, counts_runs},
-        {"total", options->total, counts_runs},
+        {"total", options->total, has_means},
         {"type", options->types.count > 0, is_about_events},
         {"opr-name", options->opr_name != NULL, is_about_events},
         {"label", options->label != NULL, is_about_events},

@@ -78,6 +78,7 @@ static const struct error_case cases[] = {
     {2,
      "--sort-by and --order-by mean the same",
      {"store.db", "--report", "averages", "--sort-by", "count", "--order-by", "name"}},
+    {2, "--total has no effect", {"store.db", "--report", "kernels", "--total"}},
     {2, "--row-limit is a number", {"store.db", "--report", "averages", "--row-limit", "0"}},
     {2,
      "--row-limit and --top mean the same",
