@@ -128,9 +128,9 @@ struct out_chart {
     enum out_chart_kind kind;
     const char *label, *x;
     const char *values[OUT_CHART_VALUES_MAX]; /* of one unit; NULL ends them */
-    const char *color;                        /* of one bar or point: by this text; or NULL */
-    bool is_log;                              /* both axes are logarithmic */
-    const struct out_guide *guides;           /* not of bars */
+    const char *color; /* of one bar or point: by this text; a line for each of them; or NULL */
+    bool is_log;       /* both axes are logarithmic */
+    const struct out_guide *guides; /* not of bars */
     size_t guide_count;
     const char *about; /* a sentence above it, or NULL */
 };

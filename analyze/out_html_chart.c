@@ -195,7 +195,7 @@ static const char *unit_name(enum out_kind kind)
         [OUT_BYTES] = "bytes",
         [OUT_FLOP_RATE] = "flop_rate",
         [OUT_BYTE_RATE] = "byte_rate",
-        [OUT_WHEN] = "int",
+        [OUT_WHEN] = "when",
         [OUT_BOOL] = "int",
         [OUT_PART] = "int",
         [OUT_TEXT] = "text",

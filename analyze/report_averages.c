@@ -124,7 +124,9 @@ static bool has_cuda(const struct spans_answer *spans)
 static int emit_lines(const struct report *report, const struct spans_answer *spans,
                       const struct averages *averages, struct diag *diag)
 {
-    static const struct out_section section = {.name = "averages"};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "name", .values = {"self_cpu_ns", "self_device_ns"}};
+    static const struct out_section section = {.name = "averages", .chart = &chart};
     struct line_column titled[COLUMN_COUNT];
     struct report_kind kind = *report->kind;
     struct report with_titles = *report;

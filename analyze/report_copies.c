@@ -150,7 +150,9 @@ static int gather(const struct spans_answer *spans, struct copies *copies)
 static int emit_lines(const struct report *report, const char *name, struct copy_lines *all,
                       struct diag *diag)
 {
-    struct out_section section = {.name = name};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "name", .values = {"total_ns"}, .color = "mode"};
+    struct out_section section = {.name = name, .chart = &chart};
     struct group_summary *summaries;
 
     if (!all->lines.count)

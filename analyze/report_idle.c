@@ -124,7 +124,9 @@ static int gather(struct idle_lines *all, const struct lane_use *uses)
 
 static int emit_gaps(const struct report *report, const struct idle_lines *all, struct diag *diag)
 {
-    static const struct out_section section = {.name = "gaps"};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "lane", .values = {"total_ns"}, .color = "cause"};
+    static const struct out_section section = {.name = "gaps", .chart = &chart};
     int rc;
 
     if (!all->lines.count) {

@@ -120,7 +120,9 @@ static int gather(const struct spans_answer *spans, struct kernel_lines *all)
 
 static int emit_kernels(const struct report *report, struct kernel_lines *all, struct diag *diag)
 {
-    static const struct out_section section = {.name = "kernels"};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "name", .values = {"total_ns"}};
+    static const struct out_section section = {.name = "kernels", .chart = &chart};
     struct group_summary *summaries = NULL;
     int rc = groups_summarize(&all->groups, &summaries);
 

@@ -134,7 +134,9 @@ static void note(const struct report *report, const struct launch_lines *all)
 
 static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
 {
-    static const struct out_section section = {.name = "launches"};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "name", .values = {"delay_ns"}};
+    static const struct out_section section = {.name = "launches", .chart = &chart};
     struct launch_lines all = {0};
     struct group_summary *summaries = NULL;
     int rc;

@@ -314,10 +314,13 @@ static void emit_pools(const struct report *report, const struct memory_view *vi
     out_table_end(report->out);
 }
 
-/* For programs: the curve in more points. */
+/* The curve in more points, for programs and for pictures. */
 static void emit_timeline(const struct report *report, const struct memory_view *view)
 {
-    static const struct out_section section = {.name = "timeline", .data_only = true};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_STEPS, .x = "start_ns", .values = {"bytes"}, .color = "device"};
+    static const struct out_section section = {
+        .name = "timeline", .data_only = true, .title = "Memory over time", .chart = &chart};
     static const struct out_column head[] = {
         {.name = "device"}, {.name = "session_id"}, {.name = "start_ns"}, {.name = "bytes"}};
     double length_ns = (double)(view->end_ns - view->start_ns) + 1;

@@ -102,7 +102,10 @@ static const struct line_column type_columns[] = {
 
 static int emit_types(const struct report *report, const struct summary *summary, struct diag *diag)
 {
-    static const struct out_section section = {.name = "types", .title = "Summary"};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "type", .values = {"total_ns"}, .color = "type"};
+    static const struct out_section section = {
+        .name = "types", .title = "Summary", .chart = &chart};
     const struct context context = {summary};
     const struct lines lines = {
         .columns = type_columns,

@@ -90,7 +90,9 @@ static void measure(const struct spans_answer *spans, uint32_t lane, uint32_t *l
 
 static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
 {
-    static const struct out_section section = {.name = "threads"};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "lane", .values = {"busy_ns"}};
+    static const struct out_section section = {.name = "threads", .chart = &chart};
     struct lane_line *lines = calloc(spans->lanes.count + 1, sizeof(*lines));
     uint32_t *last_lane = malloc((spans->ops.count + 1) * sizeof(*last_lane));
     struct lane_use *uses = NULL;

@@ -115,7 +115,9 @@ static int gather(const struct spans_answer *spans, struct type_lines *all)
 
 static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
 {
-    static const struct out_section section = {.name = "types"};
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "type", .values = {"self_ns"}, .color = "type"};
+    static const struct out_section section = {.name = "types", .chart = &chart};
     struct type_lines all = {0};
     struct group_summary *summaries = NULL;
     int rc = gather(spans, &all);

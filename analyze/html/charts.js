@@ -29,10 +29,22 @@ function colorOf(text) {
 
 /* --- Reading the data of a figure. --- */
 
+/* Points in time, ns since 1970, become durations. */
+function countFromFirst(column, times) {
+  const first = times.reduce((least, time) => Math.min(least, time), Infinity);
+
+  times.forEach((time, place) => { times[place] = time - first; });
+  Object.assign(column, {kind: 'ns', head: 'time after the first'});
+}
+
 function readFigure(figure) {
   const [meaning, texts, ...values] = JSON.parse(figure.querySelector('script').textContent);
   const places = new Map(meaning.columns.map((column, place) => [column.name, place]));
 
+  meaning.columns.forEach((column, place) => {
+    if (column.kind === 'when')
+      countFromFirst(column, values[place]);
+  });
   return {
     chart: meaning.chart,
     count: values[0].length,
@@ -164,13 +176,28 @@ function guidesPlugin(guides) {
 
 const BARS_MAX = 20;
 
+/* What the colours of bars mean, where the names of the bars do not say it. */
+function barsLegend(data, groups) {
+  const byGroup = groups && data.chart.color !== data.chart.label;
+  const labels = {color: cssColor('--text'), boxWidth: 14};
+
+  if (!byGroup)
+    return {display: data.chart.values.length > 1, labels};
+  const fontColor = labels.color;
+
+  labels.generateLabels = () => Array.from(new Set(groups.slice(0, BARS_MAX)), (text) =>
+    ({text: text || '-', fillStyle: colorOf(text), strokeStyle: colorOf(text), fontColor}));
+  return {display: true, labels, onClick: () => {}};
+}
+
 function barsChart(data, figure) {
   const labels = data.texts(data.chart.label).slice(0, BARS_MAX);
-  const colors = data.chart.color ? data.texts(data.chart.color).map(colorOf) : null;
+  const groups = data.chart.color ? data.texts(data.chart.color) : null;
   const kind = data.column(data.chart.values[0]).kind;
   const series = data.chart.values.length;
+  const legend = barsLegend(data, groups);
 
-  figure.style.height = `${Math.max(3, labels.length) * (series > 1 ? 34 : 26) + (series > 1 ? 96 : 64)}px`;
+  figure.style.height = `${Math.max(3, labels.length) * (series > 1 ? 34 : 26) + (legend.display ? 96 : 64)}px`;
   return {
     type: 'bar',
     data: {
@@ -178,7 +205,7 @@ function barsChart(data, figure) {
       datasets: data.chart.values.map((name, place) => ({
         label: data.column(name).head,
         data: data.numbers(name).slice(0, BARS_MAX),
-        backgroundColor: colors && series === 1 ? colors : palette()[place],
+        backgroundColor: groups ? groups.map(colorOf) : palette()[place],
         maxBarThickness: 18,
       })),
     },
@@ -193,10 +220,12 @@ function barsChart(data, figure) {
         },
       },
       plugins: {
-        legend: {display: series > 1, labels: {color: cssColor('--text'), boxWidth: 14}},
+        legend,
         tooltip: tooltip({
           title: (items) => labels[items[0].dataIndex],
           label: (item) => `${item.dataset.label}: ${formatValue(kind, item.raw)}`,
+          afterLabel: (item) => groups && data.chart.color !== data.chart.label
+            ? `${data.column(data.chart.color).head}: ${groups[item.dataIndex]}` : '',
         }),
       },
     },
@@ -207,6 +236,25 @@ function pairs(data, name) {
   const xs = data.numbers(data.chart.x);
 
   return data.numbers(name).map((y, place) => ({x: xs[place], y, place}));
+}
+
+/* Lines: one for each of `values`, or, where there is one, for each text that tells the colour. */
+function makeLines(data) {
+  const {values, color} = data.chart;
+  const lines = new Map();
+
+  if (!color)
+    return values.map((name, place) => [data.column(name).head, pairs(data, name), palette()[place]]);
+  const texts = data.texts(color);
+
+  for (const point of pairs(data, values[0])) {
+    const text = texts[point.place];
+
+    if (!lines.has(text))
+      lines.set(text, []);
+    lines.get(text).push(point);
+  }
+  return Array.from(lines, ([text, points]) => [text, points, colorOf(text)]);
 }
 
 function xyScales(data) {
@@ -240,16 +288,17 @@ function xyTooltip(data) {
 
 function lineChart(data) {
   const many = data.count > 200;
+  const lines = makeLines(data);
 
   return {
     type: 'line',
     data: {
-      datasets: data.chart.values.map((name, place) => ({
-        label: data.column(name).head,
-        data: pairs(data, name),
-        borderColor: palette()[place],
-        backgroundColor: `${palette()[place]}26`,
-        pointBackgroundColor: palette()[place],
+      datasets: lines.map(([label, points, color]) => ({
+        label,
+        data: points,
+        borderColor: color,
+        backgroundColor: `${color}26`,
+        pointBackgroundColor: color,
         borderWidth: 1.5,
         pointRadius: many || data.chart.kind === 'steps' ? 0 : 2.5,
         pointHitRadius: 8,
@@ -262,7 +311,7 @@ function lineChart(data) {
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
       scales: xyScales(data),
       plugins: {
-        legend: {display: data.chart.values.length > 1, labels: {color: cssColor('--text'), boxWidth: 14}},
+        legend: {display: lines.length > 1, labels: {color: cssColor('--text'), boxWidth: 14}},
         tooltip: xyTooltip(data),
       },
     },

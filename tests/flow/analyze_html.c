@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/report.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
@@ -135,12 +136,13 @@ static struct child_result open_in_browser(const char *dir, const char *url)
     struct child_result result;
 
     assert_true(asprintf(&data, "--user-data-dir=%s/profile", dir) >= 0);
-    result = child_run((const char *[]){"chromium", "--headless", "--no-sandbox", "--disable-gpu",
-                                        "--disable-quic", "--disable-dev-shm-usage",
-                                        "--no-first-run", "--disable-background-networking",
-                                        "--disable-component-update", "--disable-sync",
-                                        "--window-size=1400,1000", data, "--dump-dom", url, NULL},
-                       &(struct child_options){.timeout_ms = BROWSER_MS});
+    result =
+        child_run((const char *[]){"chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                                   "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
+                                   "--disable-background-networking", "--disable-component-update",
+                                   "--disable-sync", "--allow-file-access-from-files",
+                                   "--window-size=1400,1000", data, "--dump-dom", url, NULL},
+                  &(struct child_options){.timeout_ms = BROWSER_MS});
     free(data);
     return result;
 }
@@ -273,12 +275,71 @@ static void reader_finds_the_way(void **state)
     free(path);
 }
 
+/* Adds the page of a report to `frames`, unless the store has nothing for it. */
+static void add_frame(const struct fixture *fixture, const char *report, FILE *frames)
+{
+    char *program = place_program("analyze/profile_analyze");
+    char *store = temp_path(fixture->dir, "store.db"), *page;
+    struct child_result result;
+
+    assert_true(asprintf(&page, "%s/report_%s.html", fixture->dir, report) > 0);
+    result = child_run(
+        (const char *[]){program, store, "--report", report, "--format", "html", "-o", page, NULL},
+        NULL);
+    if (result.status != 0 && result.status != 1)
+        fail_msg("%s: status %d, %s", report, result.status, result.err);
+    if (result.status == 0)
+        fprintf(frames, "<iframe id=\"%s\" src=\"file://%s\"></iframe>\n", report, page);
+    child_result_deinit(&result);
+    free(program);
+    free(store);
+    free(page);
+}
+
+static void every_report_opens(void **state)
+{
+    static const char collect[] =
+        "<script>addEventListener('load', () => {\n"
+        "for (const frame of document.querySelectorAll('iframe')) {\n"
+        "const found = frame.contentDocument.documentElement.dataset;\n"
+        "document.body.append(`${frame.id}: ${found.state}, ${found.errors} errors;`); }\n"
+        "});</script>";
+    struct fixture *fixture = *state;
+    char *text = NULL, *path, *document, expected[64];
+    size_t size;
+    FILE *frames = open_memstream(&text, &size);
+    size_t count = 0;
+
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (!report_kinds[i]->mode)
+            add_frame(fixture, report_kinds[i]->name, frames);
+    }
+    fputs(collect, frames);
+    fclose(frames);
+    path = temp_write(fixture->dir, "frames.html", text, size);
+    document = browse(fixture, path);
+    for (size_t i = 0; report_kinds[i]; i++) {
+        snprintf(expected, sizeof(expected), "<iframe id=\"%s\"", report_kinds[i]->name);
+        if (!strstr(document, expected))
+            continue;
+        snprintf(expected, sizeof(expected), "%s: ready, 0 errors;", report_kinds[i]->name);
+        CHECK_CONTAINS(document, expected);
+        count++;
+    }
+    if (count < 10)
+        fail_msg("only %zu reports found something", count);
+    free(document);
+    free(path);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page_loads_nothing),
         cmocka_unit_test(page_opens_without_errors),
         cmocka_unit_test(reader_finds_the_way),
+        cmocka_unit_test(every_report_opens),
     };
 
     if (!is_on_path("chromium"))
