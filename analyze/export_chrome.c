@@ -81,7 +81,8 @@ void chrome_add_duration(struct chrome_writer *writer, const char *name, int64_t
 
 void chrome_add_time(struct chrome_writer *writer, const char *name, int64_t time_ns)
 {
-    chrome_add_duration(writer, name, time_ns - writer->base_ns);
+    /* Times of a damaged store may be anything. */
+    chrome_add_duration(writer, name, (int64_t)((uint64_t)time_ns - (uint64_t)writer->base_ns));
 }
 
 void chrome_end(struct chrome_writer *writer)
@@ -353,6 +354,7 @@ static int run(const struct export *export, struct diag *diag)
     out_buffer_deinit(&writer.line);
     chrome_drop_ops(&writer);
     free(writer.places);
+    free(writer.pids);
     export_rows_deinit(&writer.rows);
     return rc < 0 ? diag_set(diag, rc, "no memory for the trace") : 0;
 }

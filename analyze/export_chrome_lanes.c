@@ -19,19 +19,40 @@
 
 /* --- Numbers. --- */
 
-int64_t chrome_pid(const struct chrome_writer *writer, int64_t session_id)
+/* Of two sessions of one process id the first one keeps it. */
+static int64_t make_pid(const struct chrome_writer *writer, const struct session_row *session)
 {
     const struct report *report = writer->export->report;
-    const struct session_row *own = export_session(writer->export, session_id);
 
-    /* Of two sessions of one process id the first one keeps it. */
     for (size_t i = 0; i < report->session_count; i++) {
         const struct session_row *other = export_session(writer->export, report->session_ids[i]);
 
-        if (other->session_id < session_id && other->pid == own->pid)
-            return MADE_FROM + session_id;
+        if (other->session_id < session->session_id && other->pid == session->pid)
+            return MADE_FROM + session->session_id;
     }
-    return own->pid > 0 && own->pid < MADE_FROM ? own->pid : MADE_FROM + session_id;
+    return session->pid > 0 && session->pid < MADE_FROM ? session->pid
+                                                        : MADE_FROM + session->session_id;
+}
+
+static int make_pids(struct chrome_writer *writer)
+{
+    const struct report *report = writer->export->report;
+
+    writer->pids = calloc(report->session_count + 1, sizeof(*writer->pids));
+    if (!writer->pids)
+        return -ENOMEM;
+    for (size_t i = 0; i < report->session_count; i++)
+        writer->pids[i] = make_pid(writer, export_session(writer->export, report->session_ids[i]));
+    return 0;
+}
+
+int64_t chrome_pid(const struct chrome_writer *writer, int64_t session_id)
+{
+    size_t place = 0;
+
+    while (writer->export->report->session_ids[place] != session_id)
+        place++; /* all that is written is of a chosen session */
+    return writer->pids[place];
 }
 
 int64_t chrome_row_tid(const struct lane_row *lane, const struct chrome_place *place, uint32_t row)
@@ -78,7 +99,7 @@ int chrome_make_places(struct chrome_writer *writer)
     const struct spans_answer *spans = writer->spans;
 
     writer->places = calloc(spans->lanes.count + 1, sizeof(*writer->places));
-    if (!writer->places)
+    if (!writer->places || make_pids(writer) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < spans->lanes.count; i++) {
         const struct lane_row *lane = &spans->lanes.items[i];

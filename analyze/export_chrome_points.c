@@ -54,8 +54,11 @@ static int count_memory(struct held *held, int64_t pid, const struct memory_row 
     if (find_slot(&held->processes, process, (uint32_t)held->sums.count, &slot) < 0 ||
         (slot == held->sums.count && array_push(&held->sums, 0) < 0))
         return -ENOMEM;
-    held->sums.items[slot] += bytes == STORE_NULL ? 0 : bytes;
-    *out_sum = held->sums.items[slot];
+    if (bytes != STORE_NULL && __builtin_add_overflow(held->sums.items[slot], bytes, out_sum))
+        *out_sum = 0; /* nobody holds that much: sizes are damaged */
+    else if (bytes == STORE_NULL)
+        *out_sum = held->sums.items[slot];
+    held->sums.items[slot] = *out_sum;
     return 0;
 }
 
@@ -181,7 +184,8 @@ static void write_loss(struct chrome_writer *writer, const struct loss_row *loss
     chrome_add_text(&writer->line, loss->reason);
     chrome_add_int(writer, "lost_count", loss->lost_count);
     if (loss->end_ns != STORE_NULL)
-        chrome_add_duration(writer, "until_us", loss->end_ns - loss->start_ns);
+        chrome_add_duration(writer, "until_us",
+                            (int64_t)((uint64_t)loss->end_ns - (uint64_t)loss->start_ns));
     chrome_add(writer, "}");
     chrome_end(writer);
     writer->line.failed |= name.failed;

@@ -24,6 +24,7 @@ struct chrome_writer {
     struct export_rows rows;
     struct chrome_text *ops;     /* beside spans->ops */
     struct chrome_place *places; /* beside spans->lanes */
+    int64_t *pids;               /* beside the report's session_ids */
     int64_t base_ns;             /* of all times */
     int64_t first_id;            /* of launches: above all that the file may hold */
     struct out_buffer line;
@@ -41,7 +42,7 @@ void chrome_add_text(struct out_buffer *buffer, const char *text);
 
 /* --- export_chrome_lanes.c --- */
 
-/** Fills writer->places. Returns 0 or -ENOMEM. */
+/** Fills writer->pids and ->places. Returns 0 or -ENOMEM. */
 int chrome_make_places(struct chrome_writer *writer);
 
 /** Process and thread names, in the order in which viewers should show them. */

@@ -4,27 +4,13 @@
  * each ran on its thread and its device. The format has one entry per op and lane, so that of
  * several executions in the run the last one is written, as MegEngine does.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/dtype.h"
-#include "analyze/export.h"
-#include "base/json.h"
-
-struct writer {
-    const struct export *export;
-    const struct spans_answer *spans;
-    struct json_writer json;
-    uint32_t run;       /* place of the run, or SPAN_NONE: there are none */
-    int64_t *ids;       /* beside ops: their ids in the file */
-    char **lane_names;  /* beside lanes: as the format spells them */
-    uint32_t *sequence; /* places of the ops in the file, in the order in which they first ran */
-    size_t sequence_count;
-    int64_t next_var;
-};
+#include "analyze/export_megengine_private.h"
+#include "analyze/place_map.h"
 
 /* --- What is written. --- */
 
@@ -45,7 +31,7 @@ static uint32_t choose_run(const struct spans_answer *spans)
     return chosen;
 }
 
-static bool is_written(const struct writer *writer, const struct span *span)
+static bool is_written(const struct megengine_writer *writer, const struct span *span)
 {
     return span->is_shown && writer->spans->op_kinds[span->op] == SPAN_OP &&
            (writer->run == SPAN_NONE || span->run == writer->run);
@@ -62,22 +48,28 @@ static int64_t number_of(const struct op_row *op)
 }
 
 /* Ids are those of the model; where two ops share one, the later gets one above all of them. */
-static void choose_ids(struct writer *writer)
+static int choose_ids(struct megengine_writer *writer)
 {
     const struct spans_answer *spans = writer->spans;
+    struct place_map taken = {0};
     int64_t above = -1;
+    int rc = 0;
 
     for (size_t i = 0; i < spans->ops.count; i++)
         above = number_of(&spans->ops.items[i]) > above ? number_of(&spans->ops.items[i]) : above;
-    for (size_t i = 0; i < writer->sequence_count; i++) {
-        uint32_t op = writer->sequence[i];
-        int64_t id = number_of(&spans->ops.items[op]);
+    for (size_t i = 0; i < writer->sequence_count && rc == 0; i++) {
+        int64_t id = number_of(&spans->ops.items[writer->sequence[i]]);
+        struct place_key key = {.low = (uint64_t)id};
 
-        for (size_t k = 0; k < i && id >= 0; k++)
-            id = writer->ids[writer->sequence[k]] == id ? -1 : id;
-        writer->ids[op] = id >= 0 ? id : ++above;
+        if (id < 0 || place_map_find(&taken, key) != PLACE_NONE)
+            id = ++above;
+        else
+            rc = place_map_set(&taken, key, (uint32_t)i);
+        writer->ids[writer->sequence[i]] = id;
     }
     writer->next_var = above + 1;
+    place_map_deinit(&taken);
+    return rc;
 }
 
 struct first_start {
@@ -96,7 +88,7 @@ static int compare_starts(const void *a, const void *b)
 
 /* Host and device have clocks of their own in an imported profile: an op that the host dispatched
  * stands where that was. */
-static int find_sequence(struct writer *writer)
+static int find_sequence(struct megengine_writer *writer)
 {
     const struct spans_answer *spans = writer->spans;
     struct first_start *starts = malloc((spans->ops.count + 1) * sizeof(*starts));
@@ -179,7 +171,7 @@ static int name_host_lane(const struct spans_answer *spans, size_t place, char *
     return (*out_name = strdup(lane->name)) ? 0 : -ENOMEM;
 }
 
-static int name_lanes(struct writer *writer)
+static int name_lanes(struct megengine_writer *writer)
 {
     const struct spans_answer *spans = writer->spans;
     int rc = 0;
@@ -191,239 +183,11 @@ static int name_lanes(struct writer *writer)
     return rc;
 }
 
-/* --- Values. --- */
-
-static void write_item(struct json_writer *json, const cJSON *item)
-{
-    const cJSON *child;
-
-    if (cJSON_IsArray(item)) {
-        json_begin_array(json);
-        cJSON_ArrayForEach(child, item) write_item(json, child);
-        json_end_array(json);
-    } else if (cJSON_IsObject(item)) {
-        json_begin_object(json);
-        cJSON_ArrayForEach(child, item)
-        {
-            json_key(json, child->string);
-            write_item(json, child);
-        }
-        json_end_object(json);
-    } else if (cJSON_IsString(item)) {
-        json_string(json, item->valuestring);
-    } else if (cJSON_IsNumber(item)) {
-        json_double(json, item->valuedouble);
-    } else if (cJSON_IsBool(item)) {
-        json_bool(json, cJSON_IsTrue(item));
-    } else {
-        json_null(json);
-    }
-}
-
-/* A list of the store, or an empty one. */
-static void write_list(struct json_writer *json, const char *key, const char *text)
-{
-    cJSON *list = text ? cJSON_Parse(text) : NULL;
-
-    json_key(json, key);
-    if (cJSON_IsArray(list)) {
-        write_item(json, list);
-    } else {
-        json_begin_array(json);
-        json_end_array(json);
-    }
-    cJSON_Delete(list);
-}
-
-static void write_id(struct json_writer *json, int64_t id)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "%" PRId64, id);
-    json_string(json, text);
-}
-
-static void write_id_key(struct json_writer *json, int64_t id)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "%" PRId64, id);
-    json_key(json, text);
-}
-
-static void write_text(struct json_writer *json, const char *key, const char *text)
-{
-    json_key(json, key);
-    json_string(json, text);
-}
-
-/* --- graph_exec. --- */
-
-/* The inputs or outputs of an op: of each a shape and a dtype, either of which may be missing. */
-struct values {
-    cJSON *shapes, *dtypes;
-    int count;
-};
-
-static struct values parse_values(const char *shapes, const char *dtypes)
-{
-    struct values values = {
-        .shapes = shapes ? cJSON_Parse(shapes) : NULL,
-        .dtypes = dtypes ? cJSON_Parse(dtypes) : NULL,
-    };
-    int dtype_count = cJSON_GetArraySize(values.dtypes);
-
-    values.count = cJSON_GetArraySize(values.shapes);
-    values.count = dtype_count > values.count ? dtype_count : values.count;
-    return values;
-}
-
-static void drop_values(struct values *values)
-{
-    cJSON_Delete(values->shapes);
-    cJSON_Delete(values->dtypes);
-}
-
-/* Variables get ids in the order in which the ops are written. */
-static void write_var_ids(struct writer *writer, const char *key, const char *shapes,
-                          const char *dtypes)
-{
-    struct values values = parse_values(shapes, dtypes);
-
-    json_key(&writer->json, key);
-    json_begin_array(&writer->json);
-    for (int i = 0; i < values.count; i++)
-        write_id(&writer->json, writer->next_var++);
-    json_end_array(&writer->json);
-    drop_values(&values);
-}
-
-static void write_operator(struct writer *writer, const struct op_row *op, int64_t id)
-{
-    struct json_writer *json = &writer->json;
-
-    write_id_key(json, id);
-    json_begin_object(json);
-    write_text(json, "node_type", "operator");
-    json_key(json, "id");
-    write_id(json, id);
-    write_text(json, "name", op->name);
-    write_text(json, "type", op->type);
-    write_var_ids(writer, "input", op->input_shapes, op->input_dtypes);
-    write_var_ids(writer, "output", op->output_shapes, op->output_dtypes);
-    json_key(json, "extra");
-    json_begin_object(json);
-    if (op->origin)
-        write_list(json, "origins", op->origin);
-    json_end_object(json);
-    json_key(json, "waiting_spec");
-    json_null(json);
-    json_end_object(json);
-}
-
-/* How far apart neighbours of each dimension lie; not of shapes with a dimension not known. */
-static void write_strides(struct json_writer *json, const cJSON *shape)
-{
-    int count = cJSON_GetArraySize(shape);
-
-    json_key(json, "stride");
-    json_begin_array(json);
-    for (int i = 0; i < count; i++) {
-        double stride = 1;
-
-        for (int k = i + 1; k < count; k++)
-            stride *= cJSON_GetArrayItem(shape, k)->valuedouble;
-        json_double(json, stride);
-    }
-    json_end_array(json);
-}
-
-static void write_var(struct writer *writer, const struct op_row *op, const char *side,
-                      const cJSON *shape, const cJSON *dtype, int number)
-{
-    struct json_writer *json = &writer->json;
-    int64_t id = writer->next_var++;
-    char name[300];
-
-    snprintf(name, sizeof(name), "%.200s:%s%d", op->name, side, number);
-    write_id_key(json, id);
-    json_begin_object(json);
-    write_text(json, "node_type", "var");
-    json_key(json, "id");
-    write_id(json, id);
-    write_text(json, "name", name);
-    json_key(json, "mem_plan");
-    json_begin_object(json);
-    json_key(json, "mem_chunk_id");
-    json_null(json);
-    json_key(json, "layout");
-    json_begin_object(json);
-    if (cJSON_IsArray(shape)) {
-        json_key(json, "shape");
-        write_item(json, shape);
-        write_strides(json, shape);
-    }
-    if (cJSON_IsString(dtype))
-        write_text(json, "dtype", dtype_megengine(dtype->valuestring));
-    json_end_object(json);
-    json_key(json, "offset_byte");
-    json_int(json, 0);
-    json_end_object(json);
-    json_end_object(json);
-}
-
-static void write_vars(struct writer *writer, const struct op_row *op, const char *side,
-                       const char *shapes, const char *dtypes)
-{
-    struct values values = parse_values(shapes, dtypes);
-
-    for (int i = 0; i < values.count; i++)
-        write_var(writer, op, side, cJSON_GetArrayItem(values.shapes, i),
-                  cJSON_GetArrayItem(values.dtypes, i), i);
-    drop_values(&values);
-}
-
-static void write_graph(struct writer *writer)
-{
-    struct json_writer *json = &writer->json;
-    int64_t first_var = writer->next_var;
-
-    json_key(json, "graph_exec");
-    json_begin_object(json);
-    json_key(json, "operator");
-    json_begin_object(json);
-    for (size_t i = 0; i < writer->sequence_count; i++) {
-        uint32_t op = writer->sequence[i];
-
-        write_operator(writer, &writer->spans->ops.items[op], writer->ids[op]);
-    }
-    json_end_object(json);
-    json_key(json, "var");
-    json_begin_object(json);
-    writer->next_var = first_var;
-    for (size_t i = 0; i < writer->sequence_count; i++) {
-        const struct op_row *op = &writer->spans->ops.items[writer->sequence[i]];
-
-        write_vars(writer, op, "in", op->input_shapes, op->input_dtypes);
-        write_vars(writer, op, "out", op->output_shapes, op->output_dtypes);
-    }
-    json_end_object(json);
-    json_key(json, "mem_chunk");
-    json_begin_object(json);
-    json_end_object(json);
-    json_key(json, "comp_seq");
-    json_begin_array(json);
-    for (size_t i = 0; i < writer->sequence_count; i++)
-        write_id(json, writer->ids[writer->sequence[i]]);
-    json_end_array(json);
-    json_end_object(json);
-}
-
 /* --- profiler. --- */
 
 /* Host times count from the beginning of the session, those of devices from the first thing that
  * one did; an imported profile has both zeros already. */
-static int64_t zero_of(const struct writer *writer, enum op_side side)
+static int64_t zero_of(const struct megengine_writer *writer, enum op_side side)
 {
     const struct report *report = writer->export->report;
     int64_t first_ns = INT64_MAX;
@@ -442,11 +206,12 @@ static int64_t zero_of(const struct writer *writer, enum op_side side)
 }
 
 /* The last span of each lane that is of this op; `last` is beside lanes. */
-static void write_marks(struct writer *writer, uint32_t op, const uint32_t *last, int64_t zero_ns)
+static void write_marks(struct megengine_writer *writer, uint32_t op, const uint32_t *last,
+                        int64_t zero_ns)
 {
     struct json_writer *json = &writer->json;
 
-    write_id_key(json, writer->ids[op]);
+    megengine_write_id_key(json, writer->ids[op]);
     json_begin_object(json);
     for (size_t i = 0; i < writer->spans->lanes.count; i++) {
         const struct span *span;
@@ -485,7 +250,7 @@ static int compare_last(const void *a, const void *b)
     return (left->place > right->place) - (left->place < right->place);
 }
 
-static int write_side(struct writer *writer, const char *key, enum op_side side)
+static int write_side(struct megengine_writer *writer, const char *key, enum op_side side)
 {
     const struct spans_answer *spans = writer->spans;
     uint32_t *last = malloc((spans->lanes.count + 1) * sizeof(*last));
@@ -518,61 +283,7 @@ static int write_side(struct writer *writer, const char *key, enum op_side side)
     return rc;
 }
 
-/* Strides stand among the params of a store. */
-static void write_params(struct json_writer *json, const char *text)
-{
-    cJSON *params = text ? cJSON_Parse(text) : NULL;
-    cJSON *strides = cJSON_DetachItemFromObjectCaseSensitive(params, "input_strides");
-
-    if (cJSON_IsArray(strides)) {
-        json_key(json, "in_layouts");
-        write_item(json, strides);
-    }
-    json_key(json, "param");
-    if (cJSON_IsObject(params)) {
-        write_item(json, params);
-    } else {
-        json_begin_object(json);
-        json_end_object(json);
-    }
-    cJSON_Delete(strides);
-    cJSON_Delete(params);
-}
-
-static void write_count(struct json_writer *json, const char *key, int64_t value)
-{
-    json_key(json, key);
-    if (value == STORE_NULL)
-        json_null(json);
-    else
-        json_int(json, value);
-}
-
-static void write_footprints(struct writer *writer)
-{
-    struct json_writer *json = &writer->json;
-
-    json_key(json, "opr_footprint");
-    json_begin_object(json);
-    for (size_t i = 0; i < writer->sequence_count; i++) {
-        const struct op_row *op = &writer->spans->ops.items[writer->sequence[i]];
-
-        if (!op->input_shapes && !op->output_shapes && !op->params &&
-            op->memory_bytes == STORE_NULL && op->computation_flop == STORE_NULL)
-            continue;
-        write_id_key(json, writer->ids[writer->sequence[i]]);
-        json_begin_object(json);
-        write_count(json, "computation", op->computation_flop);
-        write_count(json, "memory", op->memory_bytes);
-        write_list(json, "in_shapes", op->input_shapes);
-        write_list(json, "out_shapes", op->output_shapes);
-        write_params(json, op->params);
-        json_end_object(json);
-    }
-    json_end_object(json);
-}
-
-static int write_profiler(struct writer *writer)
+static int write_profiler(struct megengine_writer *writer)
 {
     struct json_writer *json = &writer->json;
     int rc;
@@ -582,7 +293,7 @@ static int write_profiler(struct writer *writer)
     rc = write_side(writer, "device", OP_DEVICE);
     if (rc == 0)
         rc = write_side(writer, "host", OP_HOST);
-    write_footprints(writer);
+    megengine_write_footprints(writer);
     json_key(json, "opr_internal_pf");
     json_begin_object(json);
     json_end_object(json);
@@ -592,7 +303,7 @@ static int write_profiler(struct writer *writer)
 
 /* --- All of it. --- */
 
-static int prepare(struct writer *writer)
+static int prepare(struct megengine_writer *writer)
 {
     const struct spans_answer *spans = writer->spans;
     int rc;
@@ -604,19 +315,18 @@ static int prepare(struct writer *writer)
     if (!writer->ids || !writer->lane_names || !writer->sequence)
         return -ENOMEM;
     rc = find_sequence(writer);
-    if (rc < 0)
-        return rc;
-    choose_ids(writer);
-    return name_lanes(writer);
+    if (rc == 0)
+        rc = choose_ids(writer);
+    return rc ? rc : name_lanes(writer);
 }
 
-static int write_all(struct writer *writer)
+static int write_all(struct megengine_writer *writer)
 {
     int rc;
 
     json_init_file(&writer->json, writer->export->stream);
     json_begin_object(&writer->json);
-    write_graph(writer);
+    megengine_write_graph(writer);
     rc = write_profiler(writer);
     json_end_object(&writer->json);
     return rc < 0 ? rc : json_finish(&writer->json);
@@ -624,7 +334,7 @@ static int write_all(struct writer *writer)
 
 static int run(const struct export *export, struct diag *diag)
 {
-    struct writer writer = {.export = export, .spans = export->spans};
+    struct megengine_writer writer = {.export = export, .spans = export->spans};
     int rc;
 
     if (export->report->session_count != 1)

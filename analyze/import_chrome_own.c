@@ -208,7 +208,7 @@ static int add_loss(struct chrome *chrome, const struct chrome_event *event, int
     int64_t until_ns;
     int rc = 0;
 
-    if (loss.lost_count == STORE_NULL || event->arg[ARG_REASON].kind != JSON_STRING) {
+    if (loss.lost_count < 0 || event->arg[ARG_REASON].kind != JSON_STRING) {
         chrome->bad_count++;
         return 0;
     }

@@ -12,6 +12,7 @@
 #include "tests/support/odd_store.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
+#include "tests/support/wait.h"
 
 enum { ARGUMENTS_MAX = 14 };
 
@@ -410,6 +411,33 @@ static void appended_sessions_stand_beside_each_other(void **state)
     free(path);
 }
 
+/* Each waits for the others: nothing is lost. */
+static void many_append_at_once(void **state)
+{
+    enum { WRITERS = 6 };
+    static const char sql[] = "SELECT count(*) AS n FROM event";
+    struct fixture *fixture = *state;
+    const struct child_options options = {.directory = fixture->dir};
+    const char *argv[] = {fixture->program, "store.db",  "--export", "chrome", "--append",
+                          "many.json",      "--session", "1",        NULL};
+    const char *const count[] = {"many.json", "--format", "csv", "--sql", sql, NULL};
+    struct child children[WRITERS];
+    char *text;
+
+    for (size_t i = 0; i < WRITERS; i++)
+        child_start(&children[i], argv, &options);
+    for (size_t i = 0; i < WRITERS; i++) {
+        int status = child_wait(&children[i], WAIT_MS);
+
+        if (status != 0)
+            fail_msg("status %d: %s", status, children[i].err);
+        child_deinit(&children[i]);
+    }
+    text = analyze(fixture, count);
+    assert_string_equal(text, "n\n42\n");
+    free(text);
+}
+
 /* What is no trace of ours keeps its bytes. */
 static void other_files_are_not_appended_to(void **state)
 {
@@ -448,6 +476,7 @@ int main(void)
         cmocka_unit_test(shared_traces_come_back_event_by_event),
         cmocka_unit_test(stacks_are_those_of_pytorch),
         cmocka_unit_test(appended_sessions_stand_beside_each_other),
+        cmocka_unit_test(many_append_at_once),
         cmocka_unit_test(other_files_are_not_appended_to),
     };
 
