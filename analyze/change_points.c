@@ -71,19 +71,21 @@ static int test_segment(const double *values, size_t count, uint64_t *state, dou
 
 /* Searches values[first .. end) and adds what it finds in order. */
 static int search(const double *values, size_t first, size_t end, double alpha, uint64_t *state,
-                  struct change_point_array *out)
+                  struct change_point_array *out, double *out_p)
 {
+    double ignored;
     struct change_point point = {0};
     size_t place = 0;
     int rc = test_segment(values + first, end - first, state, &point.p, &place);
 
+    *out_p = point.p;
     if (rc < 0 || !place || point.p > alpha)
         return rc;
     point.place = first + place;
-    rc = search(values, first, point.place, alpha, state, out);
+    rc = search(values, first, point.place, alpha, state, out, &ignored);
     if (rc == 0)
         rc = array_push(out, point);
-    return rc ? rc : search(values, point.place, end, alpha, state, out);
+    return rc ? rc : search(values, point.place, end, alpha, state, out, &ignored);
 }
 
 static int set_levels(const double *values, size_t count, struct change_point_array *points)
@@ -113,11 +115,11 @@ static int set_levels(const double *values, size_t count, struct change_point_ar
 }
 
 int change_points_find(const double *values, size_t count, double alpha, uint64_t seed,
-                       struct change_point_array *out)
+                       struct change_point_array *out, double *out_p)
 {
     int rc;
 
     *out = (struct change_point_array){0};
-    rc = search(values, 0, count, alpha, &seed, out);
+    rc = search(values, 0, count, alpha, &seed, out, out_p);
     return rc ? rc : set_levels(values, count, out);
 }

@@ -35,9 +35,15 @@ struct change_point {
 };
 struct change_point_array ARRAY_FIELDS(struct change_point);
 
-/** values: none NaN, in order. The same seed gives the same answer. Points come by place. Returns 0
- *  or -ENOMEM; array_deinit(out) after either. */
+/**
+ * values  none NaN, in order
+ * seed    the same one gives the same answer
+ * out     by place; array_deinit() after success and failure
+ * out_p   of the best place to part the whole series: whether there is any change at all
+ *
+ * Returns 0 or -ENOMEM.
+ */
 int change_points_find(const double *values, size_t count, double alpha, uint64_t seed,
-                       struct change_point_array *out);
+                       struct change_point_array *out, double *out_p);
 
 #endif

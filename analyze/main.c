@@ -55,9 +55,10 @@ static int run_report(struct report *report, struct diag *diag)
     }
     report->sessions = &sessions;
     report->session_ids = ids;
-    rc = choose_sessions(
-        report->options->list && !report->options->session ? "all" : report->options->session,
-        &sessions, ids, &report->session_count, diag);
+    rc = choose_sessions(report->kind->is_of_all_sessions && !report->options->session
+                             ? "all"
+                             : report->options->session,
+                         &sessions, ids, &report->session_count, diag);
     if (rc == 0)
         rc = report->kind->run(report, diag);
     if (rc == 0 && report->options->explain)

@@ -168,12 +168,18 @@ static const struct option_spec option_table[] = {
              "a.db:all, run.json), or sessions of the store that is read (3). Exit status 1 when "
              "something got slower.",
      TARGET(compare)},
+    {OPTION_FLAG, "history",
+     .help = "All sessions of a model in the order of time, and in which of them an operator "
+             "changed; of the model of the last session, unless --model names one.",
+     TARGET(history)},
+    {OPTION_STRING, "model", .value_name = "NAME",
+     .help = "With --history: a model's name or digest.", TARGET(model)},
     {OPTION_FLOAT, "threshold", .value_name = "PERCENT", .default_text = "3",
-     .help = "With --compare: a change of the median counts from here on.", .min = 0, .max = 1e6,
-     TARGET(threshold_percent)},
+     .help = "With --compare and --history: a change of the median counts from here on.", .min = 0,
+     .max = 1e6, TARGET(threshold_percent)},
     {OPTION_FLOAT, "alpha", .value_name = "P", .default_text = "0.05",
-     .help = "With --compare: how often recordings that do not differ may be told apart.", .min = 0,
-     .max = 1, TARGET(alpha)},
+     .help = "With --compare and --history: how often what does not differ may be told apart.",
+     .min = 0, .max = 1, TARGET(alpha)},
 
     {OPTION_GROUP, "For other programs"},
     {OPTION_STRING, "export", .value_name = "NAME",
@@ -339,6 +345,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"order-by", options->order_by != NULL, has_columns},
         {"explain", options->explain, is_explained},
         {"strict", options->strict, is_about_events},
+        {"model", options->model != NULL},
         {"threshold", options->threshold_percent != THRESHOLD_PERCENT},
         {"alpha", options->alpha != ALPHA},
         {"group-by", options->group_by != NULL},
@@ -374,9 +381,14 @@ size_t analyze_options_modes(const struct analyze_options *options,
         const char *name;
         bool given;
     } modes[] = {
-        {"compare", options->compare != NULL}, {"list", options->list},
-        {"sql", options->sql != NULL},         {"export", options->export != NULL},
+        /* clang-format off */
+        {"compare", options->compare != NULL},
+        {"history", options->history},
+        {"list", options->list},
+        {"sql", options->sql != NULL},
+        {"export", options->export != NULL},
         {"report", options->report != NULL},
+        /* clang-format on */
     };
     size_t count = 0;
 

@@ -53,8 +53,10 @@ struct analyze_options {
     bool list, explain, strict;
     const char *sql, *report; /* report NULL: the default one */
     const char *export, *append;
-    int weight;                      /* enum export_weight, or CHOICE_NONE */
-    const char *compare;             /* the base: compare_place.h */
+    int weight;          /* enum export_weight, or CHOICE_NONE */
+    const char *compare; /* the base: compare_place.h */
+    bool history;
+    const char *model;
     double threshold_percent, alpha; /* the gates of compare.h */
 
     /* form */

@@ -21,10 +21,10 @@
 
 /* What is missing in what was shown. */
 struct report_verdict {
-    uint64_t lost;       /* events */
-    uint64_t unfinished; /* spans that never ended */
-    uint64_t damaged;    /* events whose op or times make no sense; files read only in part */
-    uint64_t clipped;    /* spans whose insides took longer than they did */
+    uint64_t lost;        /* events */
+    uint64_t unfinished;  /* spans that never ended */
+    uint64_t damaged;     /* events whose op or times make no sense; files read only in part */
+    uint64_t clipped;     /* spans whose insides took longer than they did */
     uint64_t regressions; /* what a comparison found slower: with any the exit status is 1, and
                              the report says why in diag */
 };
@@ -67,13 +67,14 @@ struct report_kind {
     const char *order_by;                /* without --order-by */
     double (*time_ns)(const void *line); /* what --min-time and --max-time bound; NULL: refused */
 
-    const char *mode;      /* chosen by this option, "list", instead of by --report; or NULL */
-    bool takes_no_events;  /* it is not about events: what chooses them is refused */
-    bool takes_no_session; /* it is not about sessions either */
-    bool is_whole;         /* --warmup and --total are refused: all there is counts anyway */
-    bool writes_itself;    /* it makes its own output: report->out is NULL */
-    bool has_totals;       /* its values are totals, never means of a run */
-    bool is_streamed;      /* it prints as it goes: its output is not held back until the end */
+    const char *mode;        /* chosen by this option, "list", instead of by --report; or NULL */
+    bool is_of_all_sessions; /* without --session it is about all of them, not the last */
+    bool takes_no_events;    /* it is not about events: what chooses them is refused */
+    bool takes_no_session;   /* it is not about sessions either */
+    bool is_whole;           /* --warmup and --total are refused: all there is counts anyway */
+    bool writes_itself;      /* it makes its own output: report->out is NULL */
+    bool has_totals;         /* its values are totals, never means of a run */
+    bool is_streamed;        /* it prints as it goes: its output is not held back until the end */
 };
 
 /** All of them, ending in NULL; the first is the default. */

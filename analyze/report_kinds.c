@@ -14,6 +14,7 @@ extern const struct report_kind report_copies;
 extern const struct report_kind report_device;
 extern const struct report_kind report_events;
 extern const struct report_kind report_export;
+extern const struct report_kind report_history;
 extern const struct report_kind report_idle;
 extern const struct report_kind report_kernels;
 extern const struct report_kind report_launch;
@@ -36,6 +37,7 @@ const struct report_kind *const report_kinds[] = {
     &report_device,
     &report_events,
     &report_export,
+    &report_history,
     &report_idle,
     &report_kernels,
     &report_launch,

@@ -68,6 +68,7 @@ const struct report_kind report_sessions = {
     .about = "Who recorded what, when, and how it ended.",
     .run = run,
     .mode = "list",
+    .is_of_all_sessions = true,
     .takes_no_events = true,
     .explain = "SELECT session_id, start_ns, wall_ns AS length_ns, program, run_count, lost_count\n"
                "  FROM v_session WHERE session_id IN ({sessions}) ORDER BY start_ns",

@@ -21,11 +21,13 @@ static void the_nile_changed_in_1899(void **state)
                            874,  694,  940,  833,  701,  916,  692,  1020, 1050, 969,
                            831,  726,  456,  824,  702,  1120, 1100, 832,  764,  821};
     struct change_point_array points;
+    double p;
 
-    CHECK_OK(change_points_find(nile, 50, 0.01, 1, &points));
+    CHECK_OK(change_points_find(nile, 50, 0.01, 1, &points, &p));
     assert_int_equal(points.count, 1);
     assert_int_equal(1871 + points.items[0].place, 1899);
     assert_true(points.items[0].p < 0.001);
+    CHECK_NEAR(p, points.items[0].p, 0);
     assert_true(points.items[0].before > 1080 && points.items[0].after < 850);
     array_deinit(&points);
 }
@@ -33,13 +35,14 @@ static void the_nile_changed_in_1899(void **state)
 static void several_changes_come_in_order(void **state)
 {
     struct change_point_array points;
+    double p;
     double values[60];
     uint64_t seed = 4;
 
     fill(values, 0, 20, 100, &seed);
     fill(values, 20, 45, 110, &seed);
     fill(values, 45, 60, 104, &seed);
-    CHECK_OK(change_points_find(values, 60, 0.01, 1, &points));
+    CHECK_OK(change_points_find(values, 60, 0.01, 1, &points, &p));
     assert_int_equal(points.count, 2);
     assert_int_equal(points.items[0].place, 20);
     assert_int_equal(points.items[1].place, 45);
@@ -56,13 +59,14 @@ static void p_is_that_of_all_orders(void **state)
 {
     const double values[] = {3, 1, 4, 2, 8, 6, 5, 7};
     struct change_point_array points;
+    double p;
 
-    CHECK_OK(change_points_find(values, 8, 0.2, 1, &points));
+    CHECK_OK(change_points_find(values, 8, 0.2, 1, &points, &p));
     assert_int_equal(points.count, 1);
     assert_int_equal(points.items[0].place, 4);
     CHECK_NEAR(points.items[0].p, 2.0 / 70, 0.015);
     array_deinit(&points);
-    CHECK_OK(change_points_find(values, 7, 1, 1, &points));
+    CHECK_OK(change_points_find(values, 7, 1, 1, &points, &p));
     assert_int_equal(points.count, 0);
     array_deinit(&points);
 }
@@ -75,10 +79,11 @@ static void noise_changes_no_more_often_than_alpha(void **state)
 
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct change_point_array points;
+        double p;
         double values[25];
 
         fill(values, 0, 25, 100, &seed);
-        CHECK_OK(change_points_find(values, 25, 0.05, round, &points));
+        CHECK_OK(change_points_find(values, 25, 0.05, round, &points, &p));
         found += points.count > 0;
         array_deinit(&points);
     }
@@ -90,11 +95,12 @@ static void what_stays_the_same_has_no_change(void **state)
 {
     const double same[20] = {0};
     struct change_point_array points;
+    double p;
 
-    CHECK_OK(change_points_find(same, 20, 0.05, 1, &points));
+    CHECK_OK(change_points_find(same, 20, 0.05, 1, &points, &p));
     assert_int_equal(points.count, 0);
     array_deinit(&points);
-    CHECK_OK(change_points_find(same, 0, 0.05, 1, &points));
+    CHECK_OK(change_points_find(same, 0, 0.05, 1, &points, &p));
     assert_int_equal(points.count, 0);
     array_deinit(&points);
 }
