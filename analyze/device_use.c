@@ -44,6 +44,8 @@ static int add_lane(const struct spans_answer *spans, uint32_t lane, struct devi
             continue;
         use->span_count++;
         use->sum_ns += span->dur_ns;
+        if (!span->dur_ns)
+            continue; /* it takes no time, nor is it at once with anything */
         rc = array_push(points, ((struct point){span->start_ns, 1, is_transfer}));
         if (rc == 0)
             rc = array_push(points, ((struct point){span_end_ns(span), -1, is_transfer}));

@@ -114,16 +114,31 @@ static int add(struct copy_lines *all, const char *name, enum copy_mode mode,
     return groups_add(&all->groups, group, (double)span->dur_ns);
 }
 
-static bool is_copy(const struct spans_answer *spans, const struct span *span)
+/* On the host only what no device does: else that is the call that launches it. */
+static bool is_copy(const struct spans_answer *spans, const struct span *span,
+                    const bool *on_device)
 {
     enum device_work work = span_work(spans, span);
 
-    return span_is_op(spans, span) && (work == WORK_COPY || work == WORK_FILL);
+    return span_is_op(spans, span) && (work == WORK_COPY || work == WORK_FILL) &&
+           (span_is_device(spans, span) || !on_device[span->op]);
+}
+
+static bool *find_ops_on_devices(const struct spans_answer *spans)
+{
+    bool *on_device = calloc(spans->ops.count + 1, sizeof(*on_device));
+
+    for (size_t i = 0; i < spans->spans.count && on_device; i++) {
+        if (span_is_device(spans, &spans->spans.items[i]))
+            on_device[spans->spans.items[i].op] = true;
+    }
+    return on_device;
 }
 
 static int gather(const struct spans_answer *spans, struct copies *copies)
 {
-    int rc = 0;
+    bool *on_device = find_ops_on_devices(spans);
+    int rc = on_device ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
@@ -131,7 +146,7 @@ static int gather(const struct spans_answer *spans, struct copies *copies)
         enum copy_mode mode;
         uint32_t owner;
 
-        if (!is_copy(spans, span))
+        if (!is_copy(spans, span, on_device))
             continue;
         copies->directions.total_ns += (double)span->dur_ns;
         copies->ops.total_ns += (double)span->dur_ns;
@@ -144,6 +159,7 @@ static int gather(const struct spans_answer *spans, struct copies *copies)
         if (rc == 0 && owner != SPAN_NONE)
             rc = add(&copies->ops, span_op(spans, &spans->spans.items[owner])->name, mode, span);
     }
+    free(on_device);
     return rc;
 }
 
@@ -231,7 +247,9 @@ const struct report_kind report_copies = {
         "                    GROUP BY session_id, run, correlation) h ON d.side = 'device'\n"
         "       AND h.session_id = d.session_id AND h.run IS d.run AND h.correlation = "
         "d.correlation\n"
-        " WHERE lower(d.type) IN ('copy', 'memset') GROUP BY 1, 2 ORDER BY total_ns DESC",
+        " WHERE lower(d.type) IN ('copy', 'memset') AND (d.side = 'device'\n"
+        "       OR d.op_id NOT IN (SELECT op_id FROM every_span WHERE side = 'device'))\n"
+        " GROUP BY 1, 2 ORDER BY total_ns DESC",
     .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

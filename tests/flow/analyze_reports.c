@@ -134,6 +134,8 @@ static const struct report_case cases[] = {
     {"store_threads_all_sessions.txt", {"store.db", "--report", "threads", "--session", "all"}},
     {"store_device.txt", {"store.db", "--report", "device"}},
     {"store_idle_all_sessions.txt", {"store.db", "--report", "idle", "--session", "all"}},
+    {"profile_copies.txt", {"profile.json", "--report", "copies"}},
+    {"profile_device.txt", {"profile.json", "--report", "device"}},
     {"profile_types.txt", {"profile.json", "--report", "types"}},
     {"sql.txt", {"store.db", "--sql", "SELECT op_id, name, type, node_id, 1.5 AS x FROM op"}},
     {"sql.csv.txt",

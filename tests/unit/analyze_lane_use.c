@@ -148,12 +148,14 @@ static void spans_that_touch_do_not_run_at_once(void **state)
 {
     const struct span spans[] = {
         {.start_ns = 0, .dur_ns = 10, .op = KERNEL, .lane = STREAM},
+        {.start_ns = 10, .dur_ns = 0, .op = KERNEL, .lane = STREAM},
         {.start_ns = 10, .dur_ns = 10, .op = KERNEL, .lane = STREAM},
     };
-    struct spans_answer answer = make(spans, 2);
+    struct spans_answer answer = make(spans, 3);
     struct device_use_array uses = {0};
 
     CHECK_OK(device_use_make(&answer, &uses));
+    CHECK_U64(uses.items[0].span_count, 3);
     CHECK_U64(uses.items[0].most_at_once, 1);
     CHECK_U64((uint64_t)uses.items[0].busy_ns, 20);
     array_deinit(&uses);
