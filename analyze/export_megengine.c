@@ -47,26 +47,43 @@ static int64_t number_of(const struct op_row *op)
     return is_number && number >= 0 && number < INT64_MAX / 4 ? number : -1;
 }
 
-/* Ids are those of the model; where two ops share one, the later gets one above all of them. */
-static int choose_ids(struct megengine_writer *writer)
+/* Gives the number of its node to each op that computes something, or to each that does not, unless
+ * it is taken; *above is the highest one so far. */
+static int choose_ids_of(struct megengine_writer *writer, bool computes, struct place_map *taken,
+                         int64_t *above)
 {
-    const struct spans_answer *spans = writer->spans;
-    struct place_map taken = {0};
-    int64_t above = -1;
     int rc = 0;
 
-    for (size_t i = 0; i < spans->ops.count; i++)
-        above = number_of(&spans->ops.items[i]) > above ? number_of(&spans->ops.items[i]) : above;
     for (size_t i = 0; i < writer->sequence_count && rc == 0; i++) {
-        int64_t id = number_of(&spans->ops.items[writer->sequence[i]]);
+        const struct op_row *op = &writer->spans->ops.items[writer->sequence[i]];
+        int64_t id = number_of(op);
         struct place_key key = {.low = (uint64_t)id};
 
-        if (id < 0 || place_map_find(&taken, key) != PLACE_NONE)
-            id = ++above;
+        if ((op->computation_flop > 0) != computes)
+            continue;
+        if (id < 0 || place_map_find(taken, key) != PLACE_NONE)
+            id = ++*above;
         else
-            rc = place_map_set(&taken, key, (uint32_t)i);
+            rc = place_map_set(taken, key, (uint32_t)i);
         writer->ids[writer->sequence[i]] = id;
     }
+    return rc;
+}
+
+/* Of ops that share a node, such as a convolution and the change of layout before it, the one that
+ * computes is the node's own; the others get ids above all of them. */
+static int choose_ids(struct megengine_writer *writer)
+{
+    const struct op_row_array *ops = &writer->spans->ops;
+    struct place_map taken = {0};
+    int64_t above = -1;
+    int rc;
+
+    for (size_t i = 0; i < ops->count; i++)
+        above = number_of(&ops->items[i]) > above ? number_of(&ops->items[i]) : above;
+    rc = choose_ids_of(writer, true, &taken, &above);
+    if (rc == 0)
+        rc = choose_ids_of(writer, false, &taken, &above);
     writer->next_var = above + 1;
     place_map_deinit(&taken);
     return rc;
@@ -133,27 +150,26 @@ static int stream_of(const struct spans_answer *spans, size_t lane)
     return stream;
 }
 
-/* cuda:1 is CompNode("gpu1:0" from "gpu1:0"), its second stream gpu1:1. */
+/* "cuda:1" is CompNode("gpu1:0" from "gpu1:0"), its second stream gpu1:1. The first device of a
+ * kind is the one that goes without a number: CompNode("cpu0:0" from "cpux:0"). */
 static int name_device_lane(const struct spans_answer *spans, size_t place, char **out_name)
 {
     const struct lane_row *lane = &spans->lanes.items[place];
-    const char *device = lane->device ? lane->device : "cpu:0", *colon = strchr(device, ':');
-    char name[96];
+    const char *device = lane->device ? lane->device : "cpu:0";
+    int letters = (int)strcspn(device, ":0123456789"), stream = stream_of(spans, place), rc;
+    const char *kind = strncmp(device, "cuda:", 5) == 0 ? "gpu" : device;
+    const char *number = device + letters + 1;
 
     if (strncmp(lane->name, "CompNode(", 9) == 0)
-        snprintf(name, sizeof(name), "%s", lane->name);
-    else if (strncmp(device, "cuda:", 5) == 0)
-        snprintf(name, sizeof(name), "gpu%.30s:%d", device + 5, stream_of(spans, place));
-    else if (colon && !strchr(colon + 1, ':') && colon > device &&
-             (colon[-1] < '0' || colon[-1] > '9'))
-        snprintf(name, sizeof(name), "%.*s%.30s:%d",
-                 (int)(colon - device > 30 ? 30 : colon - device), device, colon + 1,
-                 stream_of(spans, place));
+        rc = asprintf(out_name, "%s", lane->name);
+    else if (device[letters] != ':' || !*number || number[strspn(number, "0123456789")])
+        rc = asprintf(out_name, "CompNode(\"%s\" from \"%s\")", device, device);
     else
-        snprintf(name, sizeof(name), "%.60s", device);
-    if (strncmp(name, "CompNode(", 9) == 0)
-        return (*out_name = strdup(name)) ? 0 : -ENOMEM;
-    return asprintf(out_name, "CompNode(\"%s\" from \"%s\")", name, name) < 0 ? -ENOMEM : 0;
+        rc = asprintf(out_name, "CompNode(\"%.*s%s:%d\" from \"%.*s%s:%d\")",
+                      kind == device ? letters : 3, kind, number, stream,
+                      kind == device ? letters : 3, kind, strcmp(number, "0") == 0 ? "x" : number,
+                      stream);
+    return rc < 0 ? -ENOMEM : 0;
 }
 
 /* A thread whose name another one has, too, gets its number. */

@@ -114,6 +114,24 @@ static void write_var_ids(struct megengine_writer *writer, const char *key, cons
     drop_values(&values);
 }
 
+/* What load_and_run of this project adds, too: the format has no other place for it. */
+static void write_extra(struct json_writer *json, const struct op_row *op)
+{
+    cJSON *params = op->params ? cJSON_Parse(op->params) : NULL;
+
+    if (op->origin)
+        write_list(json, "origins", op->origin);
+    if (op->node_id)
+        write_text(json, "node_id", op->node_id);
+    if (op->device)
+        write_text(json, "device", op->device);
+    if (cJSON_IsObject(params)) {
+        json_key(json, "params");
+        write_item(json, params);
+    }
+    cJSON_Delete(params);
+}
+
 static void write_operator(struct megengine_writer *writer, const struct op_row *op, int64_t id)
 {
     struct json_writer *json = &writer->json;
@@ -129,8 +147,7 @@ static void write_operator(struct megengine_writer *writer, const struct op_row 
     write_var_ids(writer, "output", op->output_shapes, op->output_dtypes);
     json_key(json, "extra");
     json_begin_object(json);
-    if (op->origin)
-        write_list(json, "origins", op->origin);
+    write_extra(json, op);
     json_end_object(json);
     json_key(json, "waiting_spec");
     json_null(json);
