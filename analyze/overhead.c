@@ -68,12 +68,23 @@ static bool is_copy(const struct measuring *measuring, const struct span *span)
            (class == OP_CLASS_COPY || class == OP_CLASS_FILL);
 }
 
+/* "compute", or a name that ends in it: "matmul compute", "slice/compute". */
+static bool is_compute(const char *phase)
+{
+    static const char word[] = "compute";
+    size_t length = strlen(phase), at = length - (sizeof(word) - 1);
+
+    if (length < sizeof(word) - 1 || strcmp(phase + at, word) != 0)
+        return false;
+    return at == 0 || strchr(" /:", phase[at - 1]);
+}
+
 static bool computes(const struct measuring *measuring, const struct span *span)
 {
     const struct op_row *op = &measuring->spans->ops.items[span->op];
 
     if (kind_of(measuring, span) == SPAN_PHASE)
-        return strcmp(op->name, "compute") == 0;
+        return is_compute(op->name);
     if (kind_of(measuring, span) != SPAN_OP || op_class_of(op) != OP_CLASS_WORK)
         return false;
     if (span_is_device(measuring->spans, span))

@@ -8,7 +8,7 @@
  *
  * Computation, of that, is
  *   - kernels on a device, from their first kernel on where that is known, copies aside;
- *   - phases named "compute";
+ *   - phases whose name is "compute" or ends in that word;
  *   - in sessions in which nothing ran on a device, operators that have neither operators nor
  *     phases inside, from their first kernel on where that is known.
  *

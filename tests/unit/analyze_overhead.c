@@ -9,7 +9,21 @@
 #include "tests/support/check.h"
 
 enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
-enum { CONV, RELU, COMPUTE, PREPARE, SCOPE, TO_GPU, FILL, LAUNCH, ASYNC, KERNEL, OPS };
+enum {
+    CONV,
+    RELU,
+    COMPUTE,
+    MATMUL_COMPUTE,
+    NO_COMPUTE,
+    PREPARE,
+    SCOPE,
+    TO_GPU,
+    FILL,
+    LAUNCH,
+    ASYNC,
+    KERNEL,
+    OPS
+};
 
 static struct lane_row lanes[LANES] = {
     [MAIN] = {.side = OP_HOST},
@@ -21,6 +35,8 @@ static struct op_row ops[OPS] = {
     [CONV] = {.name = "conv1", .type = "Conv"},
     [RELU] = {.name = "relu1", .type = "Relu"},
     [COMPUTE] = {.name = "compute", .type = "phase"},
+    [MATMUL_COMPUTE] = {.name = "matmul compute", .type = "phase"},
+    [NO_COMPUTE] = {.name = "precompute", .type = "phase"},
     [PREPARE] = {.name = "prepare_data", .type = "phase"},
     [SCOPE] = {.name = "my compute", .type = "label"},
     [TO_GPU] = {.name = "Memcpy HtoD (Pinned -> Device)", .type = "copy"},
@@ -29,7 +45,11 @@ static struct op_row ops[OPS] = {
     [ASYNC] = {.name = "cudaMemcpyAsync", .type = "cuda_runtime"},
     [KERNEL] = {.name = "sgemm", .type = "kernel"},
 };
-static uint8_t kinds[OPS] = {[COMPUTE] = SPAN_PHASE, [PREPARE] = SPAN_PHASE, [SCOPE] = SPAN_LABEL};
+static uint8_t kinds[OPS] = {[COMPUTE] = SPAN_PHASE,
+                             [MATMUL_COMPUTE] = SPAN_PHASE,
+                             [NO_COMPUTE] = SPAN_PHASE,
+                             [PREPARE] = SPAN_PHASE,
+                             [SCOPE] = SPAN_LABEL};
 
 static struct session_window window = {0, INT64_MIN, INT64_MAX};
 
@@ -68,10 +88,12 @@ static void compute_phases_are_computation(void **state)
         {.start_ns = 0, .dur_ns = 100, .op = SCOPE}, /* a person's words mean nothing here */
         {.start_ns = 10, .dur_ns = 40, .op = CONV},
         {.start_ns = 10, .dur_ns = 8, .op = PREPARE},
-        {.start_ns = 20, .dur_ns = 25, .op = COMPUTE},
+        {.start_ns = 18, .dur_ns = 2, .op = NO_COMPUTE},
+        {.start_ns = 20, .dur_ns = 20, .op = COMPUTE},
+        {.start_ns = 40, .dur_ns = 5, .op = MATMUL_COMPUTE},
         {.start_ns = 120, .dur_ns = 30, .op = RELU}, /* no phases: all of it */
     };
-    struct spans_answer answer = answer_of(spans, 5);
+    struct spans_answer answer = answer_of(spans, 7);
     struct overhead overhead;
 
     CHECK_OK(overhead_measure(&answer, &overhead));
