@@ -331,7 +331,8 @@ int import_chrome(struct json_stream *stream, const char *name, struct store *st
                   const struct import_options *options, struct diag *diag)
 {
     struct chrome chrome = {.stream = stream, .rank = STORE_NULL, .rank_count = STORE_NULL};
-    struct import_loop loop = {stream, options, add_item, &chrome, ""};
+    struct import_loop loop = {
+        .stream = stream, .options = options, .add = add_item, .context = &chrome};
     int rc = importer_begin(&chrome.importer, store, "chrome", diag);
 
     if (rc == 0)

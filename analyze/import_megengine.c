@@ -230,7 +230,8 @@ int import_megengine(struct json_stream *stream, const char *name, struct store 
         .is_lenient = options && options->lenient,
         .chunk_ids = {.prefix = "chk"},
     };
-    struct import_loop loop = {stream, options, add_item, &megengine, ""};
+    struct import_loop loop = {
+        .stream = stream, .options = options, .add = add_item, .context = &megengine};
     int rc = importer_begin(&megengine.importer, store, "megengine", diag);
 
     megengine.importer.is_one_run = true;

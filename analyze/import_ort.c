@@ -321,7 +321,8 @@ int import_ort(struct json_stream *stream, const char *name, struct store *store
                const struct import_options *options, struct diag *diag)
 {
     struct ort ort = {.stream = stream, .pid = STORE_NULL};
-    struct import_loop loop = {stream, options, add_item, &ort, ""};
+    struct import_loop loop = {
+        .stream = stream, .options = options, .add = add_item, .context = &ort};
     char note[2500];
     struct store_session session = {.uid = STORE_NULL, .library = "ONNX Runtime", .note = note};
     int rc = importer_begin(&ort.importer, store, "onnxruntime", diag);

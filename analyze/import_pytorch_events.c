@@ -229,7 +229,8 @@ int import_pytorch_events(struct json_stream *stream, const char *name, struct s
                           const struct import_options *options, struct diag *diag)
 {
     struct pytorch pytorch = {.stream = stream};
-    struct import_loop loop = {stream, options, add_item, &pytorch, ""};
+    struct import_loop loop = {
+        .stream = stream, .options = options, .add = add_item, .context = &pytorch};
     char note[2500];
     struct store_session session = {
         .pid = STORE_NULL, .uid = STORE_NULL, .library = "PyTorch", .note = note};

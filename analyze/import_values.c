@@ -205,19 +205,43 @@ void import_place_of_frame(char *frame)
     }
 }
 
+static void note_damage(struct import_loop *loop, const struct diag *damage)
+{
+    if (!loop->damage[0])
+        snprintf(loop->damage, sizeof(loop->damage), "%s", damage->text);
+    loop->damage_count++;
+}
+
+/* Whether reading goes on after a failure of the stream. */
+static bool survives(struct import_loop *loop, int rc, const struct diag *damage)
+{
+    struct diag other = {0};
+
+    if (rc != -EUCLEAN && rc != -EFBIG)
+        return false;
+    note_damage(loop, damage);
+    loop->is_cut = json_stream_resume(loop->stream, &other) != 1;
+    return true;
+}
+
 int import_each(struct import_loop *loop, struct diag *diag)
 {
+    bool is_lenient = loop->options && loop->options->lenient;
     struct diag damage = {0};
     struct json_item item;
-    int rc;
+    int rc = 0;
 
-    while ((rc = json_stream_next(loop->stream, &item, &damage)) == 1 &&
-           (rc = loop->add(loop->context, &item, &damage)) == 0)
-        continue;
-    if (rc == -EUCLEAN && loop->options && loop->options->lenient)
-        snprintf(loop->damage, sizeof(loop->damage), "%s", damage.text);
-    else if (rc < 0)
-        return diag_set_at(diag, rc, damage.offset, "%s", damage.text);
+    while (!loop->is_cut && (rc = json_stream_next(loop->stream, &item, &damage)) != 0) {
+        if (rc < 0 && !(is_lenient && survives(loop, rc, &damage)))
+            return diag_set_at(diag, rc, damage.offset, "%s", damage.text);
+        if (rc < 0)
+            continue;
+        rc = loop->add(loop->context, &item, &damage);
+        if (rc == -EUCLEAN && is_lenient)
+            note_damage(loop, &damage);
+        else if (rc < 0)
+            return diag_set_at(diag, rc, damage.offset, "%s", damage.text);
+    }
     return 0;
 }
 
@@ -233,9 +257,14 @@ void import_note_end(char *note, size_t note_bytes, const struct import_loop *lo
 {
     size_t used = strlen(note);
 
-    if (loop->damage[0])
+    if (loop->damage_count > 1 || (loop->damage_count && !loop->is_cut)) {
+        snprintf(note + used, note_bytes - used,
+                 "; " IMPORT_MALFORMED " %" PRIu64 " times%s, first: %s", loop->damage_count,
+                 loop->is_cut ? ", then " IMPORT_DAMAGE : "", loop->damage);
+    } else if (loop->damage_count) {
         snprintf(note + used, note_bytes - used, "; " IMPORT_DAMAGE ": %s", loop->damage);
-    else if (json_stream_is_unclosed(loop->stream))
+    } else if (json_stream_is_unclosed(loop->stream)) {
         snprintf(note + used, note_bytes - used,
                  "; the file was never closed: its writer was probably killed");
+    }
 }

@@ -46,10 +46,15 @@ struct import_loop {
     /** Returns 0, or a negative errno with a sentence: -EUCLEAN is damage. */
     int (*add)(void *context, const struct json_item *item, struct diag *diag);
     void *context;
-    char damage[500]; /* result: the sentence about damage that was survived, or "" */
+    /* results */
+    char damage[500];      /* the sentence about the first damage that was survived, or "" */
+    uint64_t damage_count; /* how often there was some */
+    bool is_cut;           /* the last of it ended the reading */
 };
 
-/** Hands all pieces to loop->add(). Damage is survived where the options are lenient. */
+/** Hands all pieces to loop->add(). Damage is survived where the options are lenient: a piece of
+ * which loop->add() says so is left out, and where the next one cannot be found any more all ends.
+ */
 int import_each(struct import_loop *loop, struct diag *diag);
 
 /** Appends "; COUNT WHAT" to a note, where the count is not 0. */

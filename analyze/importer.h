@@ -42,7 +42,8 @@ struct import_options {
 };
 
 /* Stands in the note of a session whose file was read only in part. */
-#define IMPORT_DAMAGE "the rest is lost"
+#define IMPORT_DAMAGE    "the rest is lost"
+#define IMPORT_MALFORMED "malformed"
 
 struct importer_lane {
     char *name, *device; /* NULL: not known; device NULL: of the host */

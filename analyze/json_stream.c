@@ -16,6 +16,8 @@ enum {
     CHUNK_BYTES =
         256 << 10, /* fits into the second-level cache, where the pieces' reader finds it */
     LEVELS_MAX = 6,
+    INDENT_MAX = 16,
+    RESUMES_MAX = 1000, /* each may read a piece of the largest size in vain */
 };
 
 enum place {
@@ -30,6 +32,9 @@ enum place {
 /* An object or array that is gone through piece by piece. */
 struct level {
     bool is_array;
+    bool has_seen_element;
+    bool has_indent; /* each element begins a line with the same white space */
+    char indent[INDENT_MAX];
     bool has_parts;     /* some of its members may be gone through too */
     size_t path_length; /* of stream->path */
 };
@@ -55,6 +60,7 @@ struct json_stream {
     uint64_t parts_met;       /* a bit for each of the first 64 */
     struct text_buffer key, path;
     bool is_unclosed;
+    unsigned resume_count;
     int failed;
     struct diag failure;
 };
@@ -134,6 +140,22 @@ static int read_more(struct json_stream *stream, struct diag *diag)
         stream->watch.read(stream->watch.context, (uint64_t)gzoffset(stream->file),
                            stream->file_bytes);
     return 1;
+}
+
+/* The first element of an array begins a line: so will the others. The white space before it may
+ * lie in an earlier chunk; then it goes unseen. */
+static void note_indent(struct json_stream *stream, struct level *level)
+{
+    size_t start = stream->at;
+
+    while (start > 0 && (stream->bytes[start - 1] == ' ' || stream->bytes[start - 1] == '\t'))
+        start--;
+    if (stream->bytes[stream->at] != '{' || stream->at - start >= INDENT_MAX || start == 0 ||
+        stream->bytes[start - 1] != '\n')
+        return;
+    memcpy(level->indent, stream->bytes + start, stream->at - start);
+    level->indent[stream->at - start] = '\0';
+    level->has_indent = true;
 }
 
 /* The next byte that is no white space, without using it up; 0 at the end of the file. */
@@ -394,6 +416,10 @@ static int advance(struct json_stream *stream, struct json_item *out_item, bool 
         return rc < 0 ? rc : 1;
     }
     *out_has_item = true;
+    if (!this_level(stream)->has_seen_element) {
+        this_level(stream)->has_seen_element = true;
+        note_indent(stream, this_level(stream));
+    }
     return read_value(stream, out_item, diag);
 }
 
@@ -411,6 +437,43 @@ int json_stream_next(struct json_stream *stream, struct json_item *out_item, str
     if (rc < 0) {
         stream->failed = rc;
         diag_set_at(diag, rc, stream->failure.offset, "%s", stream->failure.text);
+    }
+    return rc;
+}
+
+/* Whether a line that begins an element begins at `at`, behind a line's end. */
+static bool is_element_start(const struct level *level, const char *at, const char *end)
+{
+    size_t length = strlen(level->indent);
+
+    return (size_t)(end - at) > length && memcmp(at, level->indent, length) == 0 &&
+           at[length] == '{';
+}
+
+int json_stream_resume(struct json_stream *stream, struct diag *diag)
+{
+    const struct level *level = stream->level_count ? this_level(stream) : NULL;
+    int rc = 1;
+
+    if ((stream->failed != -EUCLEAN && stream->failed != -EFBIG) || !level || !level->has_indent ||
+        stream->place == AT_END || ++stream->resume_count > RESUMES_MAX)
+        return 0;
+    while (rc == 1) {
+        const char *end = stream->bytes + stream->end, *at = stream->bytes + stream->at, *line;
+
+        /* From the end of a line on, as long as its white space may be cut off by the chunk. */
+        while ((line = memchr(at, '\n', (size_t)(end - at))) &&
+               (size_t)(end - line) > 1 + INDENT_MAX) {
+            if (is_element_start(level, line + 1, end)) {
+                stream->at = (size_t)(line + 1 - stream->bytes);
+                stream->place = IN_ARRAY;
+                stream->failed = 0;
+                return 1;
+            }
+            at = line + 1;
+        }
+        stream->at = (size_t)((line ? line : end) - stream->bytes);
+        rc = read_more(stream, diag);
     }
     return rc;
 }

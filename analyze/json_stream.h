@@ -84,6 +84,15 @@ void json_stream_close(struct json_stream **stream);
  */
 int json_stream_next(struct json_stream *stream, struct json_item *out_item, struct diag *diag);
 
+/**
+ * After json_stream_next() failed in an array each element of which begins a line: look for the
+ * next line that begins like them. What is between is lost.
+ *
+ * Returns 1 when json_stream_next() goes on there; 0 where there is none, or it makes no sense to
+ * look for one; or an error of reading, with a sentence.
+ */
+int json_stream_resume(struct json_stream *stream, struct diag *diag);
+
 /** After the end: the document was not closed. */
 bool json_stream_is_unclosed(const struct json_stream *stream);
 

@@ -309,16 +309,17 @@ static void reads_what_paddle_writes(void **state)
 struct damage {
     const char *text, *sentence;
     int64_t offset;
+    bool ends; /* nothing behind it can be read */
 };
 
 static void says_where_damage_is(void **state)
 {
     static const struct damage damages[] = {
-        {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1}, 7]", "byte 28: an event is no object", 28},
-        {"[{\"ph\":\"X\" \"ts\":1}]", "byte 11: a comma is missing", 11},
-        {"[{\"ph\":\"X\",\"args\":{\"a\":}}]", "byte 23: a value is missing", 23},
-        {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1},{\"ph", "the file ends at byte 31", 31},
-        {"{\"traceEvents\":[],\"baseTimeNanoseconds\":\"x\"}", "is no time since 1970", 40},
+        {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1}, 7]", "byte 28: an event is no object", 28, false},
+        {"[{\"ph\":\"X\" \"ts\":1}]", "byte 11: a comma is missing", 11, false},
+        {"[{\"ph\":\"X\",\"args\":{\"a\":}}]", "byte 23: a value is missing", 23, false},
+        {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1},{\"ph", "the file ends at byte 31", 31, true},
+        {"{\"traceEvents\":[],\"baseTimeNanoseconds\":\"x\"}", "is no time since 1970", 40, false},
     };
 
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
@@ -332,7 +333,11 @@ static void says_where_damage_is(void **state)
         store_close(&store);
 
         CHECK_OK(import(damages[i].text, true, &store, &again));
-        check_rows(store, "SELECT note LIKE '%; the rest is lost: t.json:%' FROM session", "1");
+        check_rows(store,
+                   damages[i].ends
+                       ? "SELECT note LIKE '%; the rest is lost: t.json:%' FROM session"
+                       : "SELECT note LIKE '%; malformed 1 times, first: t.json:%' FROM session",
+                   "1");
         store_close(&store);
     }
 }
@@ -348,6 +353,57 @@ static void keeps_what_was_read_before_the_damage(void **state)
     store_close(&store);
 }
 
+/* A name with quotes in it, as writers forget to escape them, hides what follows in its line only.
+ */
+static void goes_on_behind_damage(void **state)
+{
+    static const char text[] =
+        "{\"traceEvents\": [\n"
+        "  {\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1},\n"
+        "  {\"ph\":\"X\",\"name\":\"say \"b\",\"ts\":2,\"dur\":1},\n"
+        "  {\"ph\":\"X\",\"name\":\"c\",\"ts\":3,\"dur\":1,\"args\":{\n    \"x\":1}},\n"
+        "  {\"ph\":\"X\",\"name\":\"say \"d\" \",\"ts\":4,\"dur\":1},\n"
+        "  {\"ph\":\"X\",\"name\":\"e\",\"ts\":5,\"dur\":1}}}\n"
+        "  {\"ph\":\"X\",\"name\":\"f\",\"ts\":6,\"dur\":1}\n"
+        "], \"baseTimeNanoseconds\": 1000000}\n";
+    struct store *store;
+    struct diag diag = {0};
+
+    assert_int_equal(import(text, false, &store, &diag), -EUCLEAN);
+    store_close(&store);
+    CHECK_OK(import(text, true, &store, &diag));
+    check_rows(store, "SELECT name, start_ns FROM event JOIN op USING (op_id)",
+               "a|1001000;c|1003000;e|1005000;f|1006000");
+    check_rows(store, "SELECT substr(note, 1, 80) FROM session",
+               "t.json: 4 events of a Chrome trace; left out: x (1); malformed 3 times, first: t");
+    store_close(&store);
+}
+
+/* What other writers get wrong, but can be read: texts that are no UTF-8, NaN, keys twice, numbers
+ * beyond all bounds. */
+static void bears_what_writers_get_wrong(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"X\",\"name\":\"\xff\xc3(\",\"ts\":1,\"dur\":1,\"args\":{\"v\":NaN,\"w\":["
+        "Infinity]}},"
+        "{\"ph\":\"X\",\"name\":\"x\",\"name\":\"twice\",\"ts\":7,\"ts\":2,\"dur\":NaN},"
+        "{\"ph\":\"X\",\"name\":\"huge\",\"ts\":1e400,\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"long\",\"ts\":3,\"dur\":99999999999999999999999999},"
+        "{\"ph\":\"X\",\"name\":\"\\ud83d\\ude00\\ud83d\",\"ts\":4,\"dur\":1},"
+        "{\"ph\":\"C\",\"name\":\"c\",\"ts\":5,\"args\":{\"n\":-Infinity,\"m\":1e300}}]";
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(text, false, &store, &diag));
+    check_rows(store,
+               "SELECT hex(name), start_ns, dur_ns FROM event JOIN op USING (op_id)"
+               " ORDER BY start_ns",
+               "EFBFBDEFBFBD28|1000|1000;7477696365|2000|-;6C6F6E67|3000|-;"
+               "F09F9880EFBFBD|4000|1000");
+    check_rows(store, "SELECT name, value FROM counter JOIN op USING (op_id)", "c m|1.0e+300");
+    store_close(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +416,8 @@ int main(void)
         cmocka_unit_test(reads_what_paddle_writes),
         cmocka_unit_test(says_where_damage_is),
         cmocka_unit_test(keeps_what_was_read_before_the_damage),
+        cmocka_unit_test(goes_on_behind_damage),
+        cmocka_unit_test(bears_what_writers_get_wrong),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
