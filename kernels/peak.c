@@ -3,6 +3,7 @@
 #include "kernels/peak.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -99,7 +100,7 @@ static fma_chains_fn *choose_fma(const char **out_isa)
     return fma_chains_generic;
 }
 
-static uint64_t sum_words(const uint64_t *words, size_t count)
+static uint64_t sum_words_generic(const uint64_t *words, size_t count)
 {
     uint64_t sum[8] = {0};
 
@@ -108,6 +109,38 @@ static uint64_t sum_words(const uint64_t *words, size_t count)
             sum[k] += words[i + k];
     }
     return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static uint64_t sum_words_avx2(const uint64_t *words, size_t count)
+{
+    const __m256i *from = (const __m256i *)words;
+    __m256i sum[8];
+    uint64_t lanes[4], all = 0;
+
+    for (size_t k = 0; k < 8; k++)
+        sum[k] = _mm256_setzero_si256();
+    for (size_t i = 0; i + 8 <= count / 4; i += 8) {
+#pragma GCC unroll 8
+        for (size_t k = 0; k < 8; k++)
+            sum[k] = _mm256_add_epi64(sum[k], _mm256_loadu_si256(from + i + k));
+    }
+    for (size_t k = 0; k < 8; k++) {
+        _mm256_storeu_si256((__m256i *)lanes, sum[k]);
+        all += lanes[0] + lanes[1] + lanes[2] + lanes[3];
+    }
+    return all;
+}
+#endif
+
+/* Reads so many words, a multiple of 32, as wide as this machine can. */
+static uint64_t sum_words(const uint64_t *words, size_t count)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        return sum_words_avx2(words, count);
+#endif
+    return sum_words_generic(words, count);
 }
 
 int peak_measure(struct peak *out_peak)
@@ -141,5 +174,74 @@ int peak_measure(struct peak *out_peak)
     (void)word_sink;
     free(words);
     *out_peak = peak;
+    return 0;
+}
+
+/* --- Several threads. --- */
+
+struct worker {
+    pthread_t thread;
+    struct peak peak;
+    int rc;
+};
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+
+    worker->rc = peak_measure(&worker->peak);
+    return NULL;
+}
+
+int peak_measure_threads(size_t threads, struct peak *out_peak)
+{
+    struct worker *workers;
+    struct peak sum = {0};
+    size_t started = 0;
+    int rc = 0;
+
+    if (threads > PEAK_THREADS_MAX)
+        threads = PEAK_THREADS_MAX;
+    workers = calloc(threads ? threads : 1, sizeof(*workers));
+    if (!workers)
+        return -ENOMEM;
+    for (; started < threads && rc == 0; started += rc == 0)
+        rc = -pthread_create(&workers[started].thread, NULL, work, &workers[started]);
+    for (size_t i = 0; i < started; i++) {
+        pthread_join(workers[i].thread, NULL);
+        rc = rc ? rc : workers[i].rc;
+        sum.f32_flops += workers[i].peak.f32_flops;
+        sum.read_bytes_s += workers[i].peak.read_bytes_s;
+        sum.isa = workers[i].peak.isa;
+    }
+    free(workers);
+    if (rc == 0)
+        *out_peak = sum;
+    return rc;
+}
+
+/* --- Caches. --- */
+
+int peak_measure_read(size_t bytes, double *out_read_bytes_s)
+{
+    size_t count = bytes / sizeof(uint64_t), repeats = READ_BYTES / (bytes ? bytes : 1) + 1;
+    uint64_t *words = malloc(bytes ? bytes : 1);
+    volatile uint64_t sink = 0;
+    double best = 0;
+
+    if (!words)
+        return -ENOMEM;
+    memset(words, 1, bytes);
+    for (int round = 0; round < ROUNDS; round++) {
+        double begin = seconds(), bytes_s;
+
+        for (size_t i = 0; i < repeats; i++)
+            sink += sum_words(words, count);
+        bytes_s = (double)bytes * (double)repeats / (seconds() - begin);
+        best = bytes_s > best ? bytes_s : best;
+    }
+    (void)sink;
+    free(words);
+    *out_read_bytes_s = best;
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/exit_status.h"
+#include "runtime/calibrate.h"
 #include "runtime/check_ops.h"
 #include "runtime/options.h"
 #include "runtime/perf.h"
@@ -251,8 +252,18 @@ static int run_check(const struct run_options *options, const char *model)
     return rc == 1 || options->disable_assert_throw ? EXIT_OK : EXIT_NO;
 }
 
+static int run_calibrate(const struct run_options *options)
+{
+    struct diag diag = {0};
+    int rc = calibrate(options->json, stdout, &diag);
+
+    return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;
+}
+
 static int run_mode(const struct run_options *options, const char *model)
 {
+    if (options->calibrate)
+        return run_calibrate(options);
     if (options->print_graph >= 0)
         return run_print(options, model);
     if (options->perf_report)
@@ -278,7 +289,9 @@ static int run_command(int argc, char **argv)
 
     if (rc == OPTIONS_SHOWN)
         return EXIT_OK;
-    if (rc == OPTIONS_RUN && count == 0)
+    if (rc == OPTIONS_RUN && options.calibrate && count > 0)
+        rc = diag_set(&diag, -EINVAL, "--calibrate measures the machine: it takes no model");
+    if (rc == OPTIONS_RUN && !options.calibrate && count == 0)
         rc = diag_set(&diag, -EINVAL, "which model? Give the path of an ONNX file");
     if (rc == OPTIONS_RUN)
         rc = run_options_check(&options, &diag);

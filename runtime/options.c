@@ -114,7 +114,17 @@ static const char *const print_takes[] = {"print-stage", "input", "input-dim", "
 static const char *const perf_takes[] = {"iter", "warmup-iter", "input",    "input-dim", "batch",
                                          "seed", "json",        "detailed", NULL};
 
-enum mode_index { MODE_TIMING, MODE_VERIFY, MODE_CHECK, MODE_PRINT, MODE_PERF, MODES };
+static const char *const calibrate_takes[] = {"json", "trace", NULL};
+
+enum mode_index {
+    MODE_TIMING,
+    MODE_VERIFY,
+    MODE_CHECK,
+    MODE_PRINT,
+    MODE_PERF,
+    MODE_CALIBRATE,
+    MODES
+};
 
 static const struct mode modes[MODES] = {
     [MODE_TIMING] = {"timing runs", timing_takes, true},
@@ -122,6 +132,7 @@ static const struct mode modes[MODES] = {
     [MODE_CHECK] = {"--verify-against", check_takes, false},
     [MODE_PRINT] = {"--print-graph", print_takes, false},
     [MODE_PERF] = {"--perf-report", perf_takes, false},
+    [MODE_CALIBRATE] = {"--calibrate", calibrate_takes, true},
 };
 
 static bool takes(const struct mode *mode, const char *name)
@@ -137,10 +148,9 @@ static bool takes(const struct mode *mode, const char *name)
 static int find_mode(const struct run_options *options, struct diag *diag)
 {
     const bool asked[MODES] = {
-        [MODE_VERIFY] = options->verify != NULL,
-        [MODE_CHECK] = options->verify_against >= 0,
-        [MODE_PRINT] = options->print_graph >= 0,
-        [MODE_PERF] = options->perf_report,
+        [MODE_VERIFY] = options->verify != NULL,  [MODE_CHECK] = options->verify_against >= 0,
+        [MODE_PRINT] = options->print_graph >= 0, [MODE_PERF] = options->perf_report,
+        [MODE_CALIBRATE] = options->calibrate,
     };
     int found = MODE_TIMING;
 

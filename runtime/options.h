@@ -34,7 +34,7 @@ struct run_options {
     bool no_inference, no_nonlinearity, no_with_z;
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
     const char *static_mem_info;
-    bool perf_report, detailed;
+    bool perf_report, detailed, calibrate;
     const char *io_dump, *bin_io_dump, *bin_out_dump;
     bool io_dump_stdout, io_dump_stderr, copy_to_host, check_dispatch;
     double range; /* 0: not checked */

@@ -57,6 +57,11 @@ void trace_status(char *out_text, size_t bytes)
     optrace_status(out_text, bytes);
 }
 
+void trace_value(const char *name, double value)
+{
+    optrace_counter(optrace_name(OPTRACE_COUNTER, name), value);
+}
+
 void trace_stop(void)
 {
     optrace_stop();

@@ -29,6 +29,10 @@ struct trace;
  */
 int trace_start(bool required, struct diag *diag);
 
+/** Record a value of a counter by name, on the calling thread. Nothing happens while nothing is
+ *  recorded. */
+void trace_value(const char *name, double value);
+
 /** What is recorded where, or why nothing is: one sentence. */
 void trace_status(char *out_text, size_t bytes);
 

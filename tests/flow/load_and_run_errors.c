@@ -79,6 +79,8 @@ static void wrong_use(void **state)
     EXPECT(EXIT_USAGE, "--rtol has no effect on timing runs", "good.onnx", "--rtol", "0.1");
     EXPECT(EXIT_USAGE, "--iter has no effect on --verify", "good.onnx", "--verify", ".", "--iter",
            "3");
+    EXPECT(EXIT_USAGE, "it takes no model", "good.onnx", "--calibrate");
+    EXPECT(EXIT_USAGE, "--iter has no effect on --calibrate", "--calibrate", "--iter", "3");
     EXPECT(EXIT_USAGE, "--verify and --perf-report exclude each other", "good.onnx", "--verify",
            ".", "--perf-report");
     EXPECT(EXIT_USAGE, "--json has no effect on --print-graph", "good.onnx", "--print-graph",

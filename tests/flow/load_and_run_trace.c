@@ -14,11 +14,11 @@ static struct optraced daemon_;
 
 enum { WORDS_MAX = 8 };
 
-/* Runs the sample model and waits until the daemon has seen its session end. */
-static void record(const char *const words[WORDS_MAX], int64_t session_count)
+/* Runs a program and waits until the daemon has seen its session end. */
+static void record_with(const char *const *words, const char *first, int64_t session_count)
 {
-    char *socket, *model = temp_path(daemon_.dir, "model.onnx");
-    const char *argv[WORDS_MAX + 3] = {program, model};
+    char *socket;
+    const char *argv[WORDS_MAX + 3] = {program, first};
     const char *environment[] = {NULL, NULL};
     struct child_options options = {.environment = environment};
     struct child_result result;
@@ -34,6 +34,14 @@ static void record(const char *const words[WORDS_MAX], int64_t session_count)
     optraced_wait_for(&daemon_, "SELECT count(*) FROM session WHERE end_ns IS NOT NULL",
                       session_count);
     free(socket);
+}
+
+/* The sample model. */
+static void record(const char *const words[WORDS_MAX], int64_t session_count)
+{
+    char *model = temp_path(daemon_.dir, "model.onnx");
+
+    record_with(words, model, session_count);
     free(model);
 }
 
@@ -231,6 +239,35 @@ static void threads_share_the_ops(void **state)
     stop();
 }
 
+/* What the machine can do stands in the store of the model, and reports of the model find it,
+ * though the last session is the machine's. */
+static void a_calibration_is_found_by_reports(void **state)
+{
+    char *analyze = place_program("analyze/profile_analyze");
+    const char *argv[] = {analyze, NULL, "--report", "roofline", "--format", "json", NULL};
+    struct child_result result;
+
+    start();
+    argv[1] = daemon_.store;
+    RECORD(1, "--iter", "2", "--trace");
+    result = child_run(argv, NULL);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "record it with load_and_run --calibrate");
+    child_result_deinit(&result);
+    record_with((const char *const[]){"--trace", NULL}, "--calibrate", 2);
+    expect("SELECT count(*) > 4 FROM counter JOIN op USING (op_id) WHERE value > 0"
+           " AND name LIKE 'calibration.%'",
+           1);
+    result = child_run(argv, NULL);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "The peaks are those of ");
+    CHECK_CONTAINS(result.out, "measured in session 2");
+    CHECK_CONTAINS(result.out, "\"bound\": \"memory\"");
+    child_result_deinit(&result);
+    stop();
+    free(analyze);
+}
+
 static void nothing_is_recorded_when_told_so(void **state)
 {
     start();
@@ -249,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_profile_tells_what_was_recorded),
         cmocka_unit_test(memory_is_taken_and_given_back),
         cmocka_unit_test(threads_share_the_ops),
+        cmocka_unit_test(a_calibration_is_found_by_reports),
         cmocka_unit_test(nothing_is_recorded_when_told_so),
     };
     int failed;
