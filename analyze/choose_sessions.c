@@ -74,6 +74,18 @@ static int mark_list(const char *text, const struct session_rows *sessions, bool
     return 0;
 }
 
+/* The last one that recorded a program, not a calibration of the machine. */
+static size_t find_last(const struct session_rows *sessions)
+{
+    size_t count = sessions->rows.count;
+
+    for (size_t i = count; i-- > 0;) {
+        if (!sessions->rows.items[i].is_calibration)
+            return i;
+    }
+    return count - 1;
+}
+
 int choose_sessions(const char *text, const struct session_rows *sessions, int64_t *out_ids,
                     size_t *out_count, struct diag *diag)
 {
@@ -90,7 +102,7 @@ int choose_sessions(const char *text, const struct session_rows *sessions, int64
     if (!is_chosen)
         return diag_set(diag, -ENOMEM, "no memory for the sessions");
     if (!text || strcmp(text, "last") == 0)
-        is_chosen[count - 1] = true;
+        is_chosen[find_last(sessions)] = true;
     else if (strcmp(text, "all") == 0)
         memset(is_chosen, true, count * sizeof(*is_chosen));
     else

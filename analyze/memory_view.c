@@ -469,6 +469,8 @@ static bool is_about_memory(const char *name)
 {
     static const char *const words[] = {"alloc", "reserved", "memory", "bytes"};
 
+    if (strncmp(name, "calibration.", 12) == 0)
+        return false;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcasestr(name, words[i]))
             return true;

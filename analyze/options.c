@@ -197,6 +197,13 @@ static const struct option_spec option_table[] = {
      .help = "Of --export chrome: add to this trace, which was begun so too or is made now.",
      TARGET(append)},
 
+    {OPTION_FLOAT, "peak-flops", .value_name = "FLOP/S",
+     .help = "Of roofline: operations per second that the machine can do, such as 2.5e11, in place "
+             "of what load_and_run --calibrate recorded.",
+     TARGET(peak_flops)},
+    {OPTION_FLOAT, "peak-bandwidth", .value_name = "BYTES/S",
+     .help = "Of roofline: bytes per second that it can read.", TARGET(peak_bandwidth)},
+
     {OPTION_GROUP, "How to show it"},
     {OPTION_CHOICE, "format", .value_name = "FORMAT", .default_text = "table",
      .help = "table for people; markdown for people who write to others; html "
@@ -341,6 +348,8 @@ static const char *find_useless(const struct analyze_options *options,
         {"input-dtype", options->input_dtype != NULL, is_about_events},
         {"min-time", !isnan(options->min_time_s), has_times},
         {"max-time", !isnan(options->max_time_s), has_times},
+        {"peak-flops", !isnan(options->peak_flops)},
+        {"peak-bandwidth", !isnan(options->peak_bandwidth)},
         {"top", options->top != TOP_OF_REPORT, has_columns},
         {"order-by", options->order_by != NULL, has_columns},
         {"explain", options->explain, is_explained},
@@ -474,6 +483,8 @@ struct analyze_options analyze_options_default(void)
     return (struct analyze_options){
         .min_time_s = NAN,
         .max_time_s = NAN,
+        .peak_flops = NAN,
+        .peak_bandwidth = NAN,
         .top = TOP_OF_REPORT,
         .row_limit = TOP_OF_REPORT,
         .batch = BATCH_OF_MODEL,

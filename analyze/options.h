@@ -30,7 +30,8 @@ struct analyze_options {
     /* which ops */
     struct option_list types;
     const char *opr_name, *label, *lane, *device, *input_dtype;
-    double min_time_s, max_time_s; /* NaN: no bound */
+    double min_time_s, max_time_s;     /* NaN: no bound */
+    double peak_flops, peak_bandwidth; /* NaN: as calibrated */
 
     /* lines */
     int64_t top;          /* or TOP_OF_REPORT */

@@ -332,6 +332,8 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
         out_buffer_print(buffer, "%s", out_duration_text(text, sizeof(text), value->real));
     else if (value->kind == OUT_SHARE)
         out_buffer_print(buffer, "%.2f%%", value->real * 100);
+    else if (value->kind == OUT_REAL)
+        out_buffer_print(buffer, "%.4g", value->real);
     else if (value->kind == OUT_LIST)
         add_list(buffer, value->text, wrap, '\n');
     else if (value->kind == OUT_REAL && fabs(value->real) < 1000)

@@ -38,6 +38,7 @@ struct session_row {
     const char *program, *command, *host, *source, *end_reason, *note, *models;
     int64_t pid;
     int64_t op_count, run_count, warmup_count, lost_count;
+    bool is_calibration; /* it holds a calibration and nothing else */
 };
 
 struct session_rows {
@@ -127,6 +128,22 @@ struct counted_runs ARRAY_FIELDS(struct counted_run);
  *  caller gives *out to array_deinit(), also after a failure. */
 int query_runs(struct store *store, const struct ops_question *question, struct counted_runs *out,
                struct diag *diag);
+
+/* --- What a host can do at best: query_calibration.c --- */
+
+struct calibrated_peaks {
+    double flop_per_s, bytes_per_s; /* NaN: not measured */
+};
+struct calibration {
+    int64_t session_id; /* where it was measured; STORE_NULL: nowhere */
+    double threads;     /* of `all` */
+    struct calibrated_peaks one, all;
+};
+
+/** The last one of a host (NULL: one that has no name), of what load_and_run --calibrate and others
+ *  record as counters called "calibration....". */
+int query_calibration(struct store *store, const char *host, struct calibration *out,
+                      struct diag *diag);
 
 /* --- Ops: query_ops.c --- */
 

@@ -76,7 +76,9 @@ static const char sessions_sql[] =
     "       (SELECT count(*) FROM op o WHERE o.session_id = s.session_id),"
     "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id),"
     "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id AND r.warmup),"
-    "       (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id)"
+    "       (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id),"
+    "       (SELECT min(o.type = 'counter' AND o.name LIKE 'calibration.%') FROM op o"
+    "         WHERE o.session_id = s.session_id)"
     "  FROM session s ORDER BY s.start_ns, s.session_id";
 
 static void read_session(struct query_texts *texts, sqlite3_stmt *row, struct session_row *out)
@@ -98,6 +100,7 @@ static void read_session(struct query_texts *texts, sqlite3_stmt *row, struct se
         .run_count = query_int(row, 13),
         .warmup_count = query_int(row, 14),
         .lost_count = query_int(row, 15),
+        .is_calibration = sqlite3_column_int(row, 16) != 0,
     };
 }
 

@@ -102,6 +102,12 @@ static const struct report_case cases[] = {
       "host"}},
     {"memory.json.txt",
      {"memory.db", "--session", "3", "--report", "memory", "--format", "json", "--device", "cuda"}},
+    /* the roofline */
+    {"roofline.txt", {"store.db", "--report", "roofline"}},
+    {"roofline_peaks.txt",
+     {"store.db", "--report", "roofline", "--peak-flops", "1e11", "--peak-bandwidth", "2e10"}},
+    {"roofline.csv.txt",
+     {"store.db", "--report", "roofline", "--peak-flops", "1e11", "--format", "csv"}},
     /* runs */
     {"runs.txt", {"store.db", "--report", "runs"}},
     {"runs_all_warmup.txt",
