@@ -407,6 +407,8 @@ static void note_power(const struct report *report, const struct compare_side si
 {
     size_t base = sides[ALIGN_BASE].samples.unit_count, new = sides[ALIGN_NEW].samples.unit_count;
     double reachable = rank_p_floor(base, new) * (double)comparison->tested;
+    bool are_sessions =
+        sides[ALIGN_BASE].samples.units_are_sessions && sides[ALIGN_NEW].samples.units_are_sessions;
 
     if (base < 2 || new < 2)
         out_note(report->out, OUT_NOTE_WARNING,
@@ -416,9 +418,9 @@ static void note_power(const struct report *report, const struct compare_side si
                             : "Both sides have");
     else if (reachable > gates->alpha)
         out_note(report->out, OUT_NOTE_WARNING,
-                 "With %zu and %zu runs a single change among %zu cannot be told from chance: "
+                 "With %zu and %zu %s a single change among %zu cannot be told from chance: "
                  "record at least %zu on each side.",
-                 base, new, comparison->tested,
+                 base, new, are_sessions ? "sessions" : "runs", comparison->tested,
                  compare_samples_needed(comparison->tested, gates->alpha));
 }
 
