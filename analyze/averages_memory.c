@@ -150,7 +150,7 @@ int average_rows_add_memory(struct average_rows *rows, const struct memory_row_a
 {
     struct op_spans index = {0};
     struct place_map left_out = {0};
-    int rc = op_spans_make(rows, &index);
+    int rc = memory->count ? op_spans_make(rows, &index) : 0;
 
     if (rc == 0)
         rc = find_left_out(rows->spans, &left_out);
