@@ -41,7 +41,9 @@ static double place_of(double g, int64_t size, const struct kernel_grid_sample *
         at = nearbyint(at);
     if (at >= low && at <= high)
         return at;
-    if (s->outside == OUTSIDE_BORDER)
+    /* A cubic reaches beyond the border wherever it lies: its pixels are moved inside one by one.
+     */
+    if (s->outside == OUTSIDE_BORDER && s->mode != SAMPLE_CUBIC)
         return clamp(at, n - 1.0);
     return s->outside == OUTSIDE_REFLECT ? reflect(at, low, high) : at;
 }
