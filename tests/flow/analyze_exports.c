@@ -9,18 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/golden.h"
 #include "tests/support/odd_store.h"
-#include "tests/support/place.h"
 #include "tests/support/temp.h"
-
-enum { ARGUMENTS_MAX = 12 };
 
 struct export_case {
     const char *golden;
-    const char *arguments[ARGUMENTS_MAX];
+    const char *arguments[ANALYZE_ARGUMENTS_MAX];
 };
 
 static const struct export_case cases[] = {
@@ -43,70 +41,27 @@ static const struct export_case cases[] = {
     {"stacks_device.txt", {"store.db", "--export", "stacks", "--weight", "device"}},
 };
 
-struct fixture {
-    char *dir, *program;
-};
-
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-    char *store;
+    struct analyze_scene *scene = analyze_scene_create();
+    char *store = temp_path(scene->dir, "store.db");
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    store = temp_path(fixture->dir, "store.db");
     odd_store_make(store);
     free(store);
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
-static struct child_result run(const struct fixture *fixture, const char *const *arguments)
-{
-    const struct child_options options = {.directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
-
-    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
-        argv[i + 1] = arguments[i];
-    return child_run(argv, &options);
-}
-
-/* The program runs, succeeds and is silent; returns what it wrote on standard output. */
-static char *run_well(const struct fixture *fixture, const char *const *arguments)
-{
-    struct child_result result = run(fixture, arguments);
-    char *out = result.out;
-
-    if (result.status != 0)
-        fail_msg("status %d: %s", result.status, result.err);
-    assert_string_equal(result.err, "");
-    result.out = NULL;
-    child_result_deinit(&result);
-    return out;
-}
-
-static char *read_file(const struct fixture *fixture, const char *name)
-{
-    char *path = temp_path(fixture->dir, name), *text = temp_read(path, NULL);
-
-    free(path);
-    return text;
-}
-
 /* How many files the folder holds whose names begin so. */
-static size_t count_files(const struct fixture *fixture, const char *prefix)
+static size_t count_files(const struct analyze_scene *scene, const char *prefix)
 {
-    DIR *dir = opendir(fixture->dir);
+    DIR *dir = opendir(scene->dir);
     const struct dirent *entry;
     size_t count = 0;
 
@@ -120,7 +75,7 @@ static size_t count_files(const struct fixture *fixture, const char *prefix)
 static void exports_look_as_agreed(void **state)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *out = run_well(*state, cases[i].arguments);
+        char *out = analyze_scene_output(*state, cases[i].arguments);
         char name[128];
 
         snprintf(name, sizeof(name), "analyze/export_%s", cases[i].golden);
@@ -138,14 +93,14 @@ static void files_hold_what_standard_output_gets(void **state)
         const char *const to_gzip[] = {"store.db", "--export", names[i], "-o", "out.gz", NULL};
         const char *const to_stdout[] = {"store.db", "--export", names[i], NULL};
         const char *const unpack[] = {"/bin/sh", "-c", "gzip -dc out.gz", NULL};
-        const struct child_options options = {.directory = ((struct fixture *)*state)->dir};
+        const struct child_options options = {.directory = ((struct analyze_scene *)*state)->dir};
         char *file, *screen;
         struct child_result unpacked;
 
-        free(run_well(*state, to_file));
-        free(run_well(*state, to_gzip));
-        file = read_file(*state, "out.txt");
-        screen = run_well(*state, to_stdout);
+        free(analyze_scene_output(*state, to_file));
+        free(analyze_scene_output(*state, to_gzip));
+        file = analyze_scene_read(*state, "out.txt");
+        screen = analyze_scene_output(*state, to_stdout);
         unpacked = child_run(unpack, &options);
         assert_string_equal(file, screen);
         assert_string_equal(unpacked.out, screen);
@@ -161,7 +116,7 @@ static void files_hold_what_standard_output_gets(void **state)
 struct refusal {
     int status;
     const char *text;
-    const char *arguments[ARGUMENTS_MAX];
+    const char *arguments[ANALYZE_ARGUMENTS_MAX];
 };
 
 static const struct refusal refusals[] = {
@@ -203,7 +158,7 @@ static const struct refusal refusals[] = {
 static void mistakes_are_told_and_leave_nothing(void **state)
 {
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        struct child_result result = run(*state, refusals[i].arguments);
+        struct child_result result = analyze_scene_run(*state, refusals[i].arguments);
 
         if (result.status != refusals[i].status)
             fail_msg("%s: status %d: %s", refusals[i].text, result.status, result.err);
@@ -214,7 +169,7 @@ static void mistakes_are_told_and_leave_nothing(void **state)
     /* With --strict, too, the file is there. */
     {
         const char *const strict[] = {"store.db", "--export", "csv", "--strict", NULL};
-        struct child_result result = run(*state, strict);
+        struct child_result result = analyze_scene_run(*state, strict);
 
         assert_int_equal(result.status, 1);
         CHECK_CONTAINS(result.err, "7 events were lost, 1 span never ended");
@@ -230,31 +185,31 @@ static void mistakes_are_told_and_leave_nothing(void **state)
 /* What was there stays until the new one is whole; links and permissions stay. */
 static void a_failed_export_keeps_the_file_before(void **state)
 {
-    struct fixture *fixture = *state;
+    struct analyze_scene *scene = *state;
     const char *const fails[] = {"store.db", "--export", "stacks", "--session",
                                  "1",        "-o",       "link",   NULL};
     const char *const works[] = {"store.db", "--export", "stacks", "-o", "link", NULL};
-    char *path = temp_write(fixture->dir, "target", "before", 6), *text;
-    char *link = temp_path(fixture->dir, "link");
+    char *path = temp_write(scene->dir, "target", "before", 6), *text;
+    char *link = temp_path(scene->dir, "link");
     struct child_result result;
     struct stat status;
 
     CHECK_OK(chmod(path, 0640));
     CHECK_OK(symlink("target", link));
-    result = run(fixture, fails);
+    result = analyze_scene_run(scene, fails);
     assert_int_equal(result.status, 1);
     child_result_deinit(&result);
-    text = read_file(fixture, "target");
+    text = analyze_scene_read(scene, "target");
     assert_string_equal(text, "before");
     free(text);
-    free(run_well(fixture, works));
-    text = read_file(fixture, "target");
+    free(analyze_scene_output(scene, works));
+    text = analyze_scene_read(scene, "target");
     CHECK_CONTAINS(text, "net.py");
     CHECK_OK(lstat(link, &status));
     assert_true(S_ISLNK(status.st_mode));
     CHECK_OK(stat(path, &status));
     assert_int_equal(status.st_mode & 0777, 0640);
-    CHECK_U64(count_files(fixture, "target"), 1);
+    CHECK_U64(count_files(scene, "target"), 1);
     free(text);
     free(link);
     free(path);
@@ -264,10 +219,10 @@ static void a_failed_export_keeps_the_file_before(void **state)
 static void a_full_disk_leaves_nothing(void **state)
 {
     static const char *const kinds[] = {"chrome", "csv", "megengine", "speedscope", "sqlite"};
-    struct fixture *fixture = *state;
+    struct analyze_scene *scene = *state;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        const struct child_options options = {.directory = fixture->dir};
+        const struct child_options options = {.directory = scene->dir};
         char *command;
         const char *argv[] = {"/bin/sh", "-c", NULL, NULL};
         struct child_result result;
@@ -276,13 +231,13 @@ static void a_full_disk_leaves_nothing(void **state)
         assert_true(asprintf(&command,
                              "trap '' XFSZ; ulimit -f 1; '%s' store.db --export %s --session 2 -o"
                              " full.out",
-                             fixture->program, kinds[i]) > 0);
+                             scene->program, kinds[i]) > 0);
         argv[2] = command;
         result = child_run(argv, &options);
         if (result.status != 4 && result.status != 3)
             fail_msg("%s: status %d: %s", kinds[i], result.status, result.err);
         CHECK_CONTAINS(result.err, "profile_analyze: ");
-        CHECK_U64(count_files(fixture, "full.out"), 0);
+        CHECK_U64(count_files(scene, "full.out"), 0);
         child_result_deinit(&result);
         free(command);
     }

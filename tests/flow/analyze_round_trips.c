@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/odd_store.h"
@@ -14,58 +15,27 @@
 #include "tests/support/temp.h"
 #include "tests/support/wait.h"
 
-enum { ARGUMENTS_MAX = 14 };
-
-struct fixture {
-    char *dir, *program;
-};
-
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-    char *store, *profile = place_source("tests/golden/analyze/profile.json"), *bytes;
+    struct analyze_scene *scene = analyze_scene_create();
+    char *store = temp_path(scene->dir, "store.db"), *bytes;
+    char *profile = place_source("tests/golden/analyze/profile.json");
     size_t size;
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    store = temp_path(fixture->dir, "store.db");
     odd_store_make(store);
     bytes = temp_read(profile, &size);
-    free(temp_write(fixture->dir, "profile.json", bytes, size));
+    free(temp_write(scene->dir, "profile.json", bytes, size));
     free(bytes);
     free(profile);
     free(store);
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
-}
-
-/* Runs profile_analyze; returns its standard output, which the caller frees. */
-static char *analyze(const struct fixture *fixture, const char *const *arguments)
-{
-    const struct child_options options = {.directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
-    struct child_result result;
-    char *out;
-
-    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
-        argv[i + 1] = arguments[i];
-    result = child_run(argv, &options);
-    if (result.status != 0)
-        fail_msg("%s: status %d: %s", arguments[0], result.status, result.err);
-    out = result.out;
-    result.out = NULL;
-    child_result_deinit(&result);
-    return out;
 }
 
 /* --- Reports. --- */
@@ -98,10 +68,10 @@ static char *take_numbers(const char *text, const char *const *left_out)
     return printed;
 }
 
-static void check_same_report(const struct fixture *fixture, const char *const *before,
+static void check_same_report(const struct analyze_scene *scene, const char *const *before,
                               const char *const *after, const char *const *left_out)
 {
-    char *first = analyze(fixture, before), *second = analyze(fixture, after);
+    char *first = analyze_scene_output(scene, before), *second = analyze_scene_output(scene, after);
     char *wanted = take_numbers(first, left_out), *got = take_numbers(second, left_out);
 
     assert_string_equal(got, wanted);
@@ -128,8 +98,8 @@ static void chrome_traces_give_the_same_report(void **state)
         const char *const after[] = {"back.json", REPORT, NULL};
         const char *const after_append[] = {sessions[i], REPORT, NULL};
 
-        free(analyze(*state, export));
-        free(analyze(*state, append));
+        free(analyze_scene_output(*state, export));
+        free(analyze_scene_output(*state, append));
         check_same_report(*state, before, after, nothing_left_out);
         check_same_report(*state, before, after_append, nothing_left_out);
     }
@@ -149,9 +119,9 @@ static void megengine_profiles_give_the_same_report(void **state)
     const char *const profile_before[] = {"profile.json", REPORT, NULL};
     const char *const profile_after[] = {"again.json", REPORT, NULL};
 
-    free(analyze(*state, of_store));
+    free(analyze_scene_output(*state, of_store));
     check_same_report(*state, before, after, left_out);
-    free(analyze(*state, of_profile));
+    free(analyze_scene_output(*state, of_profile));
     check_same_report(*state, profile_before, profile_after, nothing_left_out);
 }
 
@@ -201,7 +171,7 @@ static void smaller_stores_give_the_same_reports(void **state)
     } selections[] = {
         {"1"}, {"2"}, {"3"}, {"all"}, {"2", "--runs", "1..2"}, {"2", "--time", "35ms..75ms"},
     };
-    struct fixture *fixture = *state;
+    struct analyze_scene *scene = *state;
 
     for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
         const char *session = selections[i].session, *option = selections[i].option;
@@ -211,11 +181,11 @@ static void smaller_stores_give_the_same_reports(void **state)
         const char *const before[] = {"store.db", REPORT, "--session", session,
                                       option,     value,  NULL};
         const char *const after[] = {"part.db", REPORT, "--session", session, option, value, NULL};
-        char *path = temp_path(fixture->dir, "part.db");
+        char *path = temp_path(scene->dir, "part.db");
 
-        free(analyze(fixture, export));
+        free(analyze_scene_output(scene, export));
         check_integrity(path);
-        check_same_report(fixture, before, after, nothing_left_out);
+        check_same_report(scene, before, after, nothing_left_out);
         CHECK_OK(remove(path));
         free(path);
     }
@@ -234,10 +204,10 @@ static void a_smaller_store_has_all_of_its_session(void **state)
                                  NULL};
     char *first, *second, *sessions;
 
-    free(analyze(*state, export));
-    first = analyze(*state, before);
-    second = analyze(*state, after);
-    sessions = analyze(*state, count);
+    free(analyze_scene_output(*state, export));
+    first = analyze_scene_output(*state, before);
+    second = analyze_scene_output(*state, after);
+    sessions = analyze_scene_output(*state, count);
     assert_string_equal(second, first);
     assert_string_equal(sessions, "n,id\n1,3\n");
     free(sessions);
@@ -281,27 +251,27 @@ static const char events_sql[] =
     "  FROM gap LEFT JOIN lane USING (lane_id) WHERE gap.session_id = %s"
     " ORDER BY 1, 2, 3, 17, 18, 4, 5, 6, 20";
 
-static char *list_events(const struct fixture *fixture, const char *path, const char *session)
+static char *list_events(const struct analyze_scene *scene, const char *path, const char *session)
 {
     char *sql, *text;
     const char *arguments[] = {path, "--format", "csv", "--sql", NULL, NULL};
 
     assert_true(asprintf(&sql, events_sql, session, session, session, session, session) > 0);
     arguments[4] = sql;
-    text = analyze(fixture, arguments);
+    text = analyze_scene_output(scene, arguments);
     free(sql);
     return text;
 }
 
-static void check_chrome(const struct fixture *fixture, const char *path, const char *session)
+static void check_chrome(const struct analyze_scene *scene, const char *path, const char *session)
 {
     const char *const export[] = {path,     "--session", session,        "--export",
                                   "chrome", "-o",        "back.json.gz", NULL};
     char *before, *after;
 
-    free(analyze(fixture, export));
-    before = list_events(fixture, path, session);
-    after = list_events(fixture, "back.json.gz", "1");
+    free(analyze_scene_output(scene, export));
+    before = list_events(scene, path, session);
+    after = list_events(scene, "back.json.gz", "1");
     if (strcmp(before, after) != 0) {
         size_t at = 0, line;
 
@@ -362,7 +332,7 @@ static void stacks_are_those_of_pytorch(void **state)
         free(wanted_path);
         CHECK_SKIP("the shared traces are not there");
     }
-    got = analyze(*state, arguments);
+    got = analyze_scene_output(*state, arguments);
     wanted = temp_read(wanted_path, NULL);
     assert_string_equal(got, wanted);
     free(got);
@@ -384,13 +354,13 @@ static void appended_sessions_stand_beside_each_other(void **state)
     const char *const three[] = {"store.db", "--session", "3",        "--export",
                                  "chrome",   "--append",  "all.json", NULL};
     const char *const count[] = {"all.json", "--format", "csv", "--sql", sql, NULL};
-    struct fixture *fixture = *state;
-    char *path = temp_path(fixture->dir, "all.json"), *text;
+    struct analyze_scene *scene = *state;
+    char *path = temp_path(scene->dir, "all.json"), *text;
     cJSON *trace;
     FILE *file;
 
-    free(analyze(fixture, one));
-    free(analyze(fixture, two));
+    free(analyze_scene_output(scene, one));
+    free(analyze_scene_output(scene, two));
     /* A file that lost its bracket goes on as well. */
     text = temp_read(path, NULL);
     *strrchr(text, ']') = '\0';
@@ -398,13 +368,13 @@ static void appended_sessions_stand_beside_each_other(void **state)
     fputs(text, file);
     fclose(file);
     free(text);
-    free(analyze(fixture, three));
+    free(analyze_scene_output(scene, three));
     text = temp_read(path, NULL);
     trace = cJSON_Parse(text);
     assert_true(cJSON_IsArray(trace));
     cJSON_Delete(trace);
     free(text);
-    text = analyze(fixture, count);
+    text = analyze_scene_output(scene, count);
     assert_string_equal(text, "n,launches,runs\n31,7,4\n");
     free(text);
     free(path);
@@ -415,10 +385,10 @@ static void many_append_at_once(void **state)
 {
     enum { WRITERS = 6 };
     static const char sql[] = "SELECT count(*) AS n FROM event";
-    struct fixture *fixture = *state;
-    const struct child_options options = {.directory = fixture->dir};
-    const char *argv[] = {fixture->program, "store.db",  "--export", "chrome", "--append",
-                          "many.json",      "--session", "1",        NULL};
+    struct analyze_scene *scene = *state;
+    const struct child_options options = {.directory = scene->dir};
+    const char *argv[] = {scene->program, "store.db",  "--export", "chrome", "--append",
+                          "many.json",    "--session", "1",        NULL};
     const char *const count[] = {"many.json", "--format", "csv", "--sql", sql, NULL};
     struct child children[WRITERS];
     char *text;
@@ -432,7 +402,7 @@ static void many_append_at_once(void **state)
             fail_msg("status %d: %s", status, children[i].err);
         child_deinit(&children[i]);
     }
-    text = analyze(fixture, count);
+    text = analyze_scene_output(scene, count);
     assert_string_equal(text, "n\n42\n");
     free(text);
 }
@@ -445,13 +415,13 @@ static void other_files_are_not_appended_to(void **state)
         "{\"traceEvents\":[]}",
         "some text",
     };
-    struct fixture *fixture = *state;
-    const struct child_options options = {.directory = fixture->dir};
-    const char *argv[] = {fixture->program, "store.db", "--export", "chrome",
-                          "--append",       "foreign",  NULL};
+    struct analyze_scene *scene = *state;
+    const struct child_options options = {.directory = scene->dir};
+    const char *argv[] = {scene->program, "store.db", "--export", "chrome",
+                          "--append",     "foreign",  NULL};
 
     for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
-        char *path = temp_write(fixture->dir, "foreign", contents[i], strlen(contents[i])), *text;
+        char *path = temp_write(scene->dir, "foreign", contents[i], strlen(contents[i])), *text;
         struct child_result result = child_run(argv, &options);
 
         assert_int_equal(result.status, 3);
