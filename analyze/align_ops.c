@@ -63,58 +63,90 @@ static int compare_texts(const char *a, const char *b)
     return strcmp(a, b);
 }
 
-/* --- Steps 1 and 3: equal ones, the first with the first. --- */
-
-enum { KEY_ALL, KEY_NAME_AND_TYPE };
+/* --- Steps 1, 3 and 5: equal ones, the first with the first. --- */
 
 struct keyed {
     const struct align_op *op;
     uint32_t place;
 };
 
-static int compare_key(const struct align_op *a, const struct align_op *b, bool all)
+static int compare_work(const struct align_op *a, const struct align_op *b)
+{
+    int order = strcmp(a->type, b->type);
+
+    order = order ? order : compare_texts(a->shapes, b->shapes);
+    return order ? order : compare_texts(a->dtypes, b->dtypes);
+}
+
+static int compare_name(const struct align_op *a, const struct align_op *b)
 {
     int order = strcmp(a->name, b->name);
 
-    order = order ? order : strcmp(a->type, b->type);
-    if (order || !all)
-        return order;
-    order = compare_texts(a->shapes, b->shapes);
-    order = order ? order : compare_texts(a->dtypes, b->dtypes);
+    return order ? order : strcmp(a->type, b->type);
+}
+
+static int compare_all(const struct align_op *a, const struct align_op *b)
+{
+    int order = compare_name(a, b);
+
+    order = order ? order : compare_work(a, b);
     return order ? order : compare_texts(a->origin, b->origin);
 }
 
-static int compare_all(const void *a, const void *b)
+/* What makes ops equal. */
+struct align_key {
+    int (*compare)(const struct align_op *a, const struct align_op *b);
+    bool is_work;         /* a name does not matter: shapes must be known, and both sides have as
+                             many, else none is matched */
+    bool may_lack_shapes; /* where one side tells none, all are one group */
+};
+
+static int compare_keyed(const void *a, const void *b, void *key)
 {
     const struct keyed *left = a, *right = b;
-    int order = compare_key(left->op, right->op, true);
+    int order = ((const struct align_key *)key)->compare(left->op, right->op);
 
     return order ? order : (left->place > right->place) - (left->place < right->place);
 }
 
-static int compare_names(const void *a, const void *b)
+static void match(struct aligning *aligning, uint32_t a, uint32_t b)
 {
-    const struct keyed *left = a, *right = b;
-    int order = compare_key(left->op, right->op, false);
+    join(aligning, a, b);
+    aligning->is_matched[a] = true;
+    aligning->is_matched[b] = true;
+}
 
-    return order ? order : (left->place > right->place) - (left->place < right->place);
+static bool has_shapes(const struct keyed *run, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (run[i].op->shapes)
+            return true;
+    }
+    return false;
 }
 
 /* Joins the k-th of equal ops of one side with the k-th of the other; base ops stand first. */
-static void match_run(struct aligning *aligning, const struct keyed *run, size_t count)
+static void match_run(struct aligning *aligning, const struct keyed *run, size_t count,
+                      const struct align_key *key)
 {
     size_t base = 0;
 
     while (base < count && is_base(aligning, run[base].place))
         base++;
-    for (size_t k = 0; k < base && base + k < count; k++) {
-        join(aligning, run[k].place, run[base + k].place);
-        aligning->is_matched[run[k].place] = true;
-        aligning->is_matched[run[base + k].place] = true;
+    if (base == 0 || base == count)
+        return;
+    if (key->is_work && (2 * base != count || !run->op->shapes))
+        return;
+    if (key->may_lack_shapes && has_shapes(run, base) != has_shapes(run + base, count - base)) {
+        for (size_t i = 1; i < count; i++)
+            match(aligning, run[0].place, run[i].place);
+        return;
     }
+    for (size_t k = 0; k < base && base + k < count; k++)
+        match(aligning, run[k].place, run[base + k].place);
 }
 
-static int match_equal(struct aligning *aligning, int key)
+static int match_equal(struct aligning *aligning, struct align_key key)
 {
     struct keyed *sorted = malloc((aligning->count ? aligning->count : 1) * sizeof(*sorted));
     size_t count = 0;
@@ -126,12 +158,11 @@ static int match_equal(struct aligning *aligning, int key)
             sorted[count++] = (struct keyed){op_at(aligning, i), i};
     }
     if (count)
-        qsort(sorted, count, sizeof(*sorted), key == KEY_ALL ? compare_all : compare_names);
+        qsort_r(sorted, count, sizeof(*sorted), compare_keyed, &key);
     for (size_t first = 0, end; first < count; first = end) {
-        for (end = first + 1;
-             end < count && !compare_key(sorted[first].op, sorted[end].op, key == KEY_ALL);)
+        for (end = first + 1; end < count && !key.compare(sorted[first].op, sorted[end].op);)
             end++;
-        match_run(aligning, sorted + first, end - first);
+        match_run(aligning, sorted + first, end - first, &key);
     }
     free(sorted);
     return 0;
@@ -281,11 +312,9 @@ static size_t gather_loose(struct aligning *aligning, uint32_t first, uint32_t e
 
 static bool is_same_work(const struct aligning *aligning, uint32_t a, uint32_t b)
 {
-    const struct align_op *left = op_at(aligning, a), *right = op_at(aligning, b);
+    const struct align_op *left = op_at(aligning, a);
 
-    return strcmp(left->type, right->type) == 0 &&
-           compare_texts(left->shapes, right->shapes) == 0 &&
-           compare_texts(left->dtypes, right->dtypes) == 0;
+    return left->shapes && compare_work(left, op_at(aligning, b)) == 0;
 }
 
 /* The longest common subsequence; longest[i * (b_count + 1) + k] is that of a[i..] and b[k..]. */
@@ -312,9 +341,7 @@ static int match_gap(struct aligning *aligning, const struct loose *a, size_t a_
     }
     for (size_t i = 0, k = 0; i < a_count && k < b_count;) {
         if (is_same_work(aligning, a[i].op, b[k].op)) {
-            join(aligning, a[i].op, b[k].op);
-            aligning->is_matched[a[i++].op] = true;
-            aligning->is_matched[b[k++].op] = true;
+            match(aligning, a[i++].op, b[k++].op);
         } else if (longest[(i + 1) * width + k] >= longest[i * width + k + 1]) {
             i++;
         } else {
@@ -438,13 +465,16 @@ int align_ops(const struct align_op *const ops[ALIGN_SIDES], const size_t count[
     for (uint32_t i = 0; i < all && rc == 0; i++)
         aligning.parent[i] = i;
     if (rc == 0)
-        rc = match_equal(&aligning, KEY_ALL);
+        rc = match_equal(&aligning, (struct align_key){.compare = compare_all});
     if (rc == 0)
         rc = match_nodes(&aligning);
     if (rc == 0)
-        rc = match_equal(&aligning, KEY_NAME_AND_TYPE);
+        rc = match_equal(&aligning,
+                         (struct align_key){.compare = compare_name, .may_lack_shapes = true});
     if (rc == 0)
         rc = match_renamed(&aligning);
+    if (rc == 0)
+        rc = match_equal(&aligning, (struct align_key){.compare = compare_work, .is_work = true});
     if (rc == 0)
         rc = make_groups(&aligning, out);
     free(aligning.parent);

@@ -8,9 +8,12 @@
  *  2. model nodes in common: fused ops keep the names of the nodes that they came from (`origin`),
  *     an op without them stands for the node of its own name, where no other op of its side has
  *     that name. Ops that share nodes, directly or through others, become one group
- *  3. the same name and type: another shape or dtype
+ *  3. the same name and type: another shape or dtype; where one side tells no shapes, all ops of
+ *     that name together
  *  4. the same type, shapes and dtypes between the same neighbours, in the same order: another name
- * The rest was added or removed.
+ *  5. the same type, shapes and dtypes anywhere, where both sides have as many of them left
+ * Ops whose shapes are not known are not taken for others of another name. The rest was added or
+ * removed.
  */
 #ifndef OPTRACE_ANALYZE_ALIGN_OPS_H
 #define OPTRACE_ANALYZE_ALIGN_OPS_H

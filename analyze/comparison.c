@@ -72,17 +72,28 @@ static int align(struct making *making)
 
 /* --- Texts. --- */
 
+/* "conv1 + relu1", "aten::add x 3"; the first few. */
 static void name_side(struct out_buffer *name, const struct making *making, int side, size_t group)
 {
     enum { NAMES_MAX = 4 };
     const struct run_samples *samples = making->samples[side];
-    size_t first = making->first[side][group], end = making->first[side][group + 1];
+    size_t end = making->first[side][group + 1], names = 0;
 
-    for (size_t i = first; i < end && i < first + NAMES_MAX; i++)
-        out_buffer_print(name, "%s%s", i > first ? " + " : "",
-                         samples->ops.items[making->members[side][i]].row->name);
-    if (end > first + NAMES_MAX)
-        out_buffer_print(name, " + %zu more", end - first - NAMES_MAX);
+    for (size_t i = making->first[side][group], next; i < end; i = next) {
+        const char *text = samples->ops.items[making->members[side][i]].row->name;
+
+        for (next = i + 1;
+             next < end &&
+             strcmp(samples->ops.items[making->members[side][next]].row->name, text) == 0;)
+            next++;
+        if (names++ == NAMES_MAX) {
+            out_buffer_print(name, " + %zu more", end - i);
+            return;
+        }
+        out_buffer_print(name, "%s%s", names > 1 ? " + " : "", text);
+        if (next > i + 1)
+            out_buffer_print(name, " x %zu", next - i);
+    }
 }
 
 static struct json_slice implementation_of(const struct op_row *op)
@@ -282,6 +293,14 @@ static int add_groups(struct making *making, double folded_ns[ALIGN_SIDES])
     return 0;
 }
 
+/* Shares of a change that may be none, or next to none, would only mislead. */
+static bool has_shares(const struct comparison_line *run, const struct compare_gates *gates)
+{
+    if (run->delta_ns == 0 || run->result.verdict == COMPARE_NO_CHANGE)
+        return false;
+    return run->result.verdict != COMPARE_UNTESTED || fabs(run->result.ratio) > gates->threshold;
+}
+
 static int judge(struct making *making)
 {
     struct comparison *out = making->out;
@@ -295,12 +314,11 @@ static int judge(struct making *making)
     }
     rc = compare_judge(cases, making->cases.count, &making->options->gates);
     for (size_t i = 0; i < out->lines.count && rc == 0; i++) {
-        struct comparison_line *line = &out->lines.items[i], *whole = &out->lines.items[0];
+        struct comparison_line *line = &out->lines.items[i], *run = &out->lines.items[0];
 
         line->result = cases[i].result;
-        line->share = NAN;
-        if (whole->delta_ns != 0 && whole->result.verdict != COMPARE_NO_CHANGE)
-            line->share = line->delta_ns / whole->delta_ns;
+        line->share =
+            has_shares(run, &making->options->gates) ? line->delta_ns / run->delta_ns : NAN;
         out->tested += !isnan(line->result.p);
     }
     return rc;

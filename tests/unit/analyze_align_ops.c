@@ -124,13 +124,47 @@ static void renamed_ops_stand_between_the_same_neighbours(void **state)
         .wanted = {"same: conv > conv", "renamed: x2 > y2", "added: > y3", "removed: x1 >"},
     };
     const struct scene all = {
-        .base = {{"a1", "Conv"}, {"a2", "Relu"}, {"a3", "Conv"}},
-        .new = {{"b1", "Conv"}, {"b2", "Add"}, {"b3", "Conv"}},
+        .base = {{"a1", "Conv", "[]"}, {"a2", "Relu", "[]"}, {"a3", "Conv", "[]"}},
+        .new = {{"b1", "Conv", "[]"}, {"b2", "Add", "[]"}, {"b3", "Conv", "[]"}},
         .wanted = {"renamed: a1 > b1", "added: > b2", "renamed: a3 > b3", "removed: a2 >"},
     };
 
     check(&scene);
     check(&all);
+}
+
+static void the_same_work_is_found_in_another_order(void **state)
+{
+    const struct scene swapped = {
+        .base = {{"a1", "Conv", "[[1]]"}, {"a3", "Conv", "[[3]]"}, {"x", "Add"}},
+        .new = {{"b3", "Conv", "[[3]]"}, {"b1", "Conv", "[[1]]"}, {"x", "Add"}},
+        .wanted = {"renamed: a3 > b3", "renamed: a1 > b1", "same: x > x"},
+    };
+    const struct scene fewer = {
+        .base = {{"a", "Conv", "[]"}, {"b", "Conv", "[]"}, {"x", "Add"}},
+        .new = {{"x", "Add"}, {"c", "Conv", "[]"}},
+        .wanted = {"same: x > x", "added: > c", "removed: a >", "removed: b >"},
+    };
+
+    check(&swapped);
+    check(&fewer);
+}
+
+static void unknown_shapes_say_nothing(void **state)
+{
+    const struct scene kernels = {
+        .base = {{"sgemm", "kernel"}, {"x", "Add"}},
+        .new = {{"memset", "kernel"}, {"x", "Add"}},
+        .wanted = {"added: > memset", "same: x > x", "removed: sgemm >"},
+    };
+    const struct scene names = {
+        .base = {{"aten::relu", "op"}},
+        .new = {{"aten::relu", "op", "[[1]]"}, {"aten::relu", "op", "[[2]]"}},
+        .wanted = {"split: aten::relu > aten::relu aten::relu"},
+    };
+
+    check(&kernels);
+    check(&names);
 }
 
 static void one_side_may_be_empty(void **state)
@@ -161,6 +195,8 @@ int main(void)
         cmocka_unit_test(fused_and_split_ops_share_model_nodes),
         cmocka_unit_test(engines_meet_in_model_nodes),
         cmocka_unit_test(renamed_ops_stand_between_the_same_neighbours),
+        cmocka_unit_test(the_same_work_is_found_in_another_order),
+        cmocka_unit_test(unknown_shapes_say_nothing),
         cmocka_unit_test(one_side_may_be_empty),
         cmocka_unit_test(names_that_are_not_unique_say_nothing),
     };
