@@ -129,6 +129,11 @@ static const struct option_spec option_table[] = {
     {OPTION_INT, "batch", .value_name = "N", .default_text = "that of the model's input",
      .help = "Of --report summary: inputs that one run takes together, for the rate.",
      TARGET(batch)},
+    {OPTION_FLAG, "detailed",
+     .help =
+         "Of --report summary: operators of a type whose shapes differ are lines of their own in "
+         "the sums by type.",
+     TARGET(detailed)},
     {OPTION_CHOICE, "detail", .value_name = "LEVEL", .default_text = "default",
      .help = "Of --report events, as Paddle's tracer_option: default shows types of operators, "
              "labels and copies; op phases and kernels, too; all single operators and calls of a "
@@ -367,6 +372,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"print-only", options->print_only != CHOICE_NONE},
         {"copy-time", options->copy_time},
         {"dump-only-opr", options->dump_only_opr},
+        {"detailed", options->detailed},
         {"detail", options->detail != CHOICE_NONE},
         {"per-thread", options->per_thread},
         {"sorted-by", options->sorted_by != CHOICE_NONE},

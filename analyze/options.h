@@ -46,7 +46,7 @@ struct analyze_options {
     /* parts */
     bool copy_time, show_host, dump_only_opr;
     int detail; /* enum event_detail, or CHOICE_NONE */
-    bool per_thread;
+    bool per_thread, detailed;
     int sorted_by;  /* place in its choices, or CHOICE_NONE */
     int state;      /* enum event_state, or CHOICE_NONE */
     int64_t batch;  /* or BATCH_OF_MODEL */

@@ -92,7 +92,7 @@ TYPE(type_share, out_number(OUT_SHARE, share_of(context, line->total_ns)))
 TYPE(type_calls, out_integer(OUT_INT, (int64_t)line->calls))
 
 static const struct line_column type_columns[] = {
-    {LINE_TEXT("type", "type", 40), .value = type_name},
+    {LINE_TEXT("type", "type", 60), .value = type_name},
     {LINE_COMPACT("total_ns", "total"), .value = type_total},
     {LINE_COMPACT("op_count", "/ operators"), .value = type_count},
     {LINE_COMPACT("mean_ns", "= mean"), .value = type_mean},
@@ -335,7 +335,7 @@ static int emit(const struct report *report, const struct spans_answer *spans, s
     struct summary summary;
     const struct context context = {&summary};
     struct totals totals;
-    int rc = summary_make(spans, &summary);
+    int rc = summary_make(spans, report->options->detailed, &summary);
 
     if (rc < 0)
         diag_set(diag, rc, "no memory for the table");
@@ -375,7 +375,7 @@ static double time_of(const void *line)
     return ((const struct summary_op *)line)->mean_ns;
 }
 
-static const char *const takes[] = {"batch", NULL};
+static const char *const takes[] = {"batch", "detailed", NULL};
 
 const struct report_kind report_summary = {
     .name = "summary",

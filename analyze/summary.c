@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/op_class.h"
+#include "analyze/out_buffer.h"
 #include "analyze/place_map.h"
 #include "analyze/stats.h"
 
@@ -194,20 +195,75 @@ static int compare_types(const void *a, const void *b)
     return strcmp(left->type, right->type);
 }
 
-static int sum_types(struct summary *summary)
+/* The first of a JSON list of texts. */
+static void add_first(struct out_buffer *text, const char *json)
+{
+    cJSON *list = json ? cJSON_Parse(json) : NULL;
+    const char *first = cJSON_GetStringValue(cJSON_GetArrayItem(list, 0));
+
+    out_buffer_print(text, "%s", first ? first : "");
+    cJSON_Delete(list);
+}
+
+/* [[1,3],[4]] as 1x3, 4; what is not known as ?. */
+static void add_sizes(struct out_buffer *text, const char *json)
+{
+    cJSON *list = json ? cJSON_Parse(json) : NULL;
+    const cJSON *shape, *size;
+
+    cJSON_ArrayForEach(shape, list)
+    {
+        out_buffer_print(text, "%s%s", shape == list->child ? "" : ", ",
+                         cJSON_IsArray(shape) ? "" : "?");
+        cJSON_ArrayForEach(size, shape)
+        {
+            out_buffer_print(text, "%s", size == shape->child ? "" : "x");
+            if (cJSON_IsNumber(size))
+                out_buffer_print(text, "%.0f", size->valuedouble);
+            else
+                out_buffer_print(text, "?");
+        }
+    }
+    cJSON_Delete(list);
+}
+
+/* NULL without memory. */
+static const char *type_of(struct summary *summary, const struct op_row *op, bool is_detailed)
+{
+    struct out_buffer text = {0};
+    const char *kept;
+
+    if (!is_detailed)
+        return op_group_name(op);
+    out_buffer_print(&text, "%s<", op_group_name(op));
+    add_first(&text, op->output_dtypes);
+    out_buffer_print(&text, "(");
+    add_sizes(&text, op->input_shapes);
+    out_buffer_print(&text, ")>");
+    kept = text.failed ? NULL : query_keep(&summary->texts, out_buffer_text(&text));
+    out_buffer_deinit(&text);
+    return kept;
+}
+
+static int sum_types(struct summary *summary, bool is_detailed)
 {
     struct place_map map = {0};
     int rc = 0;
 
     for (size_t i = 0; i < summary->ops.count && rc == 0; i++) {
         const struct summary_op *op = &summary->ops.items[i];
+        const char *name = type_of(summary, op->op, is_detailed);
         struct place_key key = {0};
         uint32_t place;
 
-        add_text(&key, op_group_name(op->op));
+        if (!name) {
+            rc = -ENOMEM;
+            break;
+        }
+        add_text(&key, name);
         place = place_map_find(&map, key);
         if (place == PLACE_NONE) {
-            struct summary_type type = {.type = op_group_name(op->op)};
+            struct summary_type type = {.type = name};
 
             place = (uint32_t)summary->types.count;
             rc = array_push(&summary->types, type);
@@ -329,7 +385,7 @@ static void count_not_run(const struct spans_answer *spans, bool *seen, struct s
         summary->not_run_count += !seen[i] && spans->ops.items[i].node_id;
 }
 
-int summary_make(const struct spans_answer *spans, struct summary *out)
+int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out)
 {
     size_t op_count = spans->ops.count ? spans->ops.count : 1;
     struct lines_of_ops lines = {.line_of = malloc(op_count * sizeof(*lines.line_of))};
@@ -352,7 +408,7 @@ int summary_make(const struct spans_answer *spans, struct summary *out)
     for (size_t i = 0; i < out->ops.count && rc == 0; i++)
         out->ops.items[i].position = i;
     if (rc == 0)
-        rc = sum_types(out);
+        rc = sum_types(out, is_detailed);
     if (rc == 0)
         rc = measure_launches(spans, out);
     if (rc == 0) {
@@ -370,4 +426,5 @@ void summary_deinit(struct summary *summary)
 {
     array_deinit(&summary->ops);
     array_deinit(&summary->types);
+    query_texts_deinit(&summary->texts);
 }

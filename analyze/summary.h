@@ -47,11 +47,18 @@ struct summary {
                                launched device work; NaN: none did */
     int64_t batch;          /* first dimension of the model's input, or STORE_NULL */
     const char *batch_op;   /* name of the op that reads it */
+    struct query_texts texts;
 };
 
-/** Sum up the spans that are shown. Returns 0 or -ENOMEM; *out is for summary_deinit() after
- *  either. Texts are those of `spans`. */
-int summary_make(const struct spans_answer *spans, struct summary *out);
+/**
+ * Sum up the spans that are shown. Texts are those of `spans`, or the summary's.
+ *
+ * is_detailed  ops of a type whose shapes differ are types of their own: "Conv<f32(1x3x8x8,
+ * 4x3x3x3)>"
+ *
+ * Returns 0 or -ENOMEM; *out is for summary_deinit() after either.
+ */
+int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out);
 void summary_deinit(struct summary *summary);
 
 /* Times of whole runs. NaN without any. */

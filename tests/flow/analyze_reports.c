@@ -80,6 +80,7 @@ static const struct report_case cases[] = {
     {"events.csv.txt", {"store.db", "--report", "events", "--format", "csv"}},
     {"events.md.txt", {"store.db", "--report", "events", "--format", "markdown", "--session", "1"}},
     {"summary_runs.txt", {"store.db", "--report", "summary"}},
+    {"summary_detailed.txt", {"store.db", "--report", "summary", "--detailed", "-t", "1"}},
     {"summary_one_run.txt", {"store.db", "--report", "summary", "--runs", "2", "--batch", "32"}},
     {"summary_unended.txt", {"store.db", "--report", "summary", "--runs", "3.."}},
     {"summary_no_runs.txt",

@@ -63,7 +63,7 @@ static void the_mean_leaves_a_quarter_out_on_each_side(void **state)
                                  .op = CONV,
                                  .run = (uint32_t)i};
     answer = answer_of(spans, 8, 8);
-    CHECK_OK(summary_make(&answer, &summary));
+    CHECK_OK(summary_make(&answer, false, &summary));
     CHECK_U64(summary.ops.count, 1);
     CHECK_NEAR(summary.ops.items[0].mean_ns, 4.5e6, 0);
     CHECK_NEAR(summary.ops.items[0].plain_mean_ns, 128.5e6, 0);
@@ -92,7 +92,7 @@ static void calls_of_a_run_add_up_and_insides_count_once(void **state)
     struct summary summary;
     const struct summary_op *items;
 
-    CHECK_OK(summary_make(&answer, &summary));
+    CHECK_OK(summary_make(&answer, false, &summary));
     items = summary.ops.items;
     CHECK_U64(summary.ops.count, 2);
     assert_string_equal(items[0].op->name, "conv1"); /* in the order in which they start */
@@ -122,7 +122,7 @@ static void runs_that_did_not_end_are_left_out(void **state)
     answer.runs.items = runs;
     answer.runs.count = 2;
     answer.basis.run_ns_count = 1;
-    CHECK_OK(summary_make(&answer, &summary));
+    CHECK_OK(summary_make(&answer, false, &summary));
     CHECK_U64(summary.run_count, 1);
     CHECK_U64(summary.ops.items[0].calls, 1);
     CHECK_NEAR(summary.ops.items[0].part_ns, 50, 0);
@@ -142,7 +142,7 @@ static void device_times_come_first_and_launches_are_told(void **state)
     struct spans_answer answer = answer_of(spans, 5, 0);
     struct summary summary;
 
-    CHECK_OK(summary_make(&answer, &summary));
+    CHECK_OK(summary_make(&answer, false, &summary));
     assert_int_equal(summary.side, OP_DEVICE);
     CHECK_U64(summary.ops.count, 2);
     CHECK_U64(summary.run_count, 1);
@@ -170,11 +170,42 @@ static void equal_ops_of_sessions_are_one_line(void **state)
     answer.ops.count = 3;
     answer.windows.items = windows;
     answer.windows.count = 2;
-    CHECK_OK(summary_make(&answer, &summary));
+    CHECK_OK(summary_make(&answer, false, &summary));
     CHECK_U64(summary.ops.count, 2);
     CHECK_U64(summary.ops.items[0].calls, 2);
     CHECK_NEAR(summary.ops.items[0].mean_ns, 20, 0);
     CHECK_NEAR(summary.ops.items[1].part_ns, 25, 0);
+    summary_deinit(&summary);
+    free_answer(&answer);
+}
+
+static void details_tell_shapes_apart(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 10, .op = 0},
+        {.start_ns = 100, .dur_ns = 30, .op = 1},
+        {.start_ns = 200, .dur_ns = 5, .op = 2},
+    };
+    struct op_row rows[] = {
+        {.name = "a", .type = "T", .input_shapes = "[[1,3],[null]]", .output_dtypes = "[\"f32\"]"},
+        {.name = "b", .type = "T", .input_shapes = "[[2,3],null]", .output_dtypes = "[\"f16\"]"},
+        {.name = "c", .type = "T", .input_shapes = "[[1,3],[null]]", .output_dtypes = "[\"f32\"]"},
+    };
+    struct spans_answer answer = answer_of(spans, 3, 0);
+    struct summary summary;
+
+    answer.ops.items = rows;
+    answer.ops.count = 3;
+    CHECK_OK(summary_make(&answer, true, &summary));
+    CHECK_U64(summary.types.count, 2);
+    assert_string_equal(summary.types.items[0].type, "T<f16(2x3, ?)>");
+    assert_string_equal(summary.types.items[1].type, "T<f32(1x3, ?)>");
+    CHECK_U64(summary.types.items[1].op_count, 2);
+    CHECK_NEAR(summary.types.items[1].total_ns, 15, 0);
+    summary_deinit(&summary);
+    rows[0] = (struct op_row){.name = "bare", .type = "T"};
+    CHECK_OK(summary_make(&answer, true, &summary));
+    assert_string_equal(summary.types.items[1].type, "T<()>");
     summary_deinit(&summary);
     free_answer(&answer);
 }
@@ -280,6 +311,7 @@ int main(void)
         cmocka_unit_test(runs_that_did_not_end_are_left_out),
         cmocka_unit_test(device_times_come_first_and_launches_are_told),
         cmocka_unit_test(equal_ops_of_sessions_are_one_line),
+        cmocka_unit_test(details_tell_shapes_apart),
         cmocka_unit_test(runs_have_nearest_rank_percentiles),
         cmocka_unit_test(batch_is_told_only_by_the_models_input),
         cmocka_unit_test(copies_and_calls_are_known_by_name),
