@@ -52,9 +52,9 @@ static struct average_line make_line(struct grouping *grouping, const struct op_
         .name = op->name, .side = side, .is_label = op->is_label, .computation_flop = NAN};
     const struct average_rows *rows = grouping->rows;
 
-    if (grouping->options->grouping == AVERAGES_BY_SHAPE)
+    if (grouping->options->by_shape)
         line.input_shapes = op->input_shapes;
-    if (grouping->options->grouping == AVERAGES_BY_STACK) {
+    if (grouping->options->frame_count > 0) {
         char *stack = nearest_frames(op->params, grouping->options->frame_count);
 
         line.stack = stack ? query_keep(&grouping->out->texts, stack) : NULL;

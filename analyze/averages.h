@@ -21,15 +21,10 @@
 
 #include "analyze/spans.h"
 
-enum averages_grouping {
-    AVERAGES_BY_NAME,
-    AVERAGES_BY_SHAPE,
-    AVERAGES_BY_STACK, /* and the nearest frames */
-};
-
+/* Lines have the same name; and what is asked for here. */
 struct averages_options {
-    enum averages_grouping grouping;
-    int64_t frame_count; /* of the stack, nearest first; > 0 */
+    bool by_shape;
+    int64_t frame_count; /* > 0: as many nearest frames of the call stack, too */
     bool runs_only;      /* memory events outside of runs do not count */
 };
 

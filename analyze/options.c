@@ -90,11 +90,11 @@ static const struct option_spec option_table[] = {
              "out_shapes; those of the other reports are listed below.",
      TARGET(order_by)},
     {OPTION_STRING, "group-by", .value_name = "WHAT", .default_text = "name",
-     .help =
-         "Of averages: name; shape, and the shapes of the inputs; or stack:N, and the N nearest "
-         "frames of the call stack. Of kernels: name, or launch, and grid and block sizes. Of "
-         "memory: name, type, label or "
-         "shape.",
+     .help = "Of averages: name; shape, and the shapes of the inputs; stack:N, and the N nearest "
+             "frames of the call stack; shape,stack:N, both. Of kernels: name, or launch, and grid "
+             "and block sizes. Of "
+             "memory: name, type, label or "
+             "shape.",
      TARGET(group_by)},
     {OPTION_STRING, "sort-by", .value_name = "KEY",
      .help = "Of averages: --order-by in PyTorch's words, such as self_cpu_time_total.",

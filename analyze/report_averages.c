@@ -183,27 +183,37 @@ static void emit_totals(const struct report *report, const struct averages *aver
 
 /* --- The report. --- */
 
-static int parse_grouping(const char *text, struct averages_options *options, struct diag *diag)
+/* One of the words of --group-by, `length` bytes of `text`. */
+static bool parse_group(const char *text, size_t length, struct averages_options *options)
 {
     static const char stack[] = "stack:";
+    size_t prefix = sizeof(stack) - 1;
     char *end;
 
-    if (!text || strcmp(text, "name") == 0) {
-        options->grouping = AVERAGES_BY_NAME;
-        return 0;
+    if (length == 4 && strncmp(text, "name", length) == 0)
+        return true; /* always */
+    if (length == 5 && strncmp(text, "shape", length) == 0) {
+        options->by_shape = true;
+        return true;
     }
-    if (strcmp(text, "shape") == 0) {
-        options->grouping = AVERAGES_BY_SHAPE;
-        return 0;
+    if (length <= prefix || strncmp(text, stack, prefix) != 0)
+        return false;
+    options->frame_count = strtol(text + prefix, &end, 10);
+    return end == text + length && options->frame_count > 0;
+}
+
+static int parse_groups(const char *text, struct averages_options *options, struct diag *diag)
+{
+    for (const char *at = text ? text : "name"; *at;) {
+        size_t length = strcspn(at, ",");
+
+        if (!parse_group(at, length, options))
+            return diag_set(diag, -EINVAL,
+                            "--group-by \"%s\": averages go by name, shape or stack:N, N frames",
+                            text);
+        at += length + (at[length] == ',');
     }
-    if (strncmp(text, stack, sizeof(stack) - 1) == 0) {
-        options->grouping = AVERAGES_BY_STACK;
-        options->frame_count = strtol(text + sizeof(stack) - 1, &end, 10);
-        if (end > text + sizeof(stack) - 1 && !*end && options->frame_count > 0)
-            return 0;
-    }
-    return diag_set(diag, -EINVAL,
-                    "--group-by \"%s\": averages go by name, shape or stack:N, N frames", text);
+    return 0;
 }
 
 static int run(const struct report *report, struct diag *diag)
@@ -216,7 +226,7 @@ static int run(const struct report *report, struct diag *diag)
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
-        rc = parse_grouping(report->options->group_by, &options, diag);
+        rc = parse_groups(report->options->group_by, &options, diag);
     if (rc == 0)
         rc = report_query_spans(report, &selection, &spans, diag);
     if (rc == 0)

@@ -226,9 +226,10 @@ static void shapes_and_stacks_part_lines(void **state)
         {.start_ns = 20, .dur_ns = 10, .op = OTHER_CONV},
         {.start_ns = 40, .dur_ns = 10, .op = CONV},
     };
-    const struct averages_options shape = {.grouping = AVERAGES_BY_SHAPE};
-    const struct averages_options one = {.grouping = AVERAGES_BY_STACK, .frame_count = 1};
-    const struct averages_options two = {.grouping = AVERAGES_BY_STACK, .frame_count = 2};
+    const struct averages_options shape = {.by_shape = true};
+    const struct averages_options one = {.frame_count = 1};
+    const struct averages_options two = {.frame_count = 2};
+    const struct averages_options both = {.by_shape = true, .frame_count = 1};
     struct fixture fixture = make(spans, 3, NULL, 0, shape);
 
     CHECK_U64(fixture.averages.lines.count, 2);
@@ -239,6 +240,11 @@ static void shapes_and_stacks_part_lines(void **state)
     CHECK_U64(fixture.averages.lines.count, 1);
     assert_string_equal(fixture.averages.lines.items[0].stack, "[\"a.py(1): f\"]");
     CHECK_NEAR(fixture.averages.lines.items[0].computation_flop, 207, 1e-9);
+    drop(&fixture);
+    fixture = make(spans, 3, NULL, 0, both);
+    CHECK_U64(fixture.averages.lines.count, 2);
+    assert_string_equal(fixture.averages.lines.items[1].input_shapes, "[[2,3]]");
+    assert_string_equal(fixture.averages.lines.items[1].stack, "[\"a.py(1): f\"]");
     drop(&fixture);
     fixture = make(spans, 3, NULL, 0, two);
     CHECK_U64(fixture.averages.lines.count, 2);
