@@ -7,6 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** Declares the versions that are compiled once per instruction set. */
+#if defined(__x86_64__)
+#define KERNEL_VERSIONS(type, name) type name##_portable, name##_avx2, name##_avx512
+#else
+#define KERNEL_VERSIONS(type, name) type name##_portable
+#endif
+
 enum {
     KERNEL_MAX_RANK = 8,  /* of a tensor */
     KERNEL_MAX_AXES = 16, /* of a copy: Tile needs two for each of the tensor's */

@@ -64,10 +64,11 @@ struct kernel_map_args {
     double a, b;
 };
 
-/** y[i] = op(x[i]). y may be x where both have the same type. Agrees to an f64 computation rounded
- *  once, to 2e-6 relative for f32. */
+/** y[i] = op(x[i]). y may be x where both have the same type. The reference computes in f64 and
+ *  rounds once; the versions agree with it to 2e-6 relative, MAP_GELU to 2e-6 of |x|. */
 typedef void map_fn(void *y, const void *x, size_t count, const struct kernel_map_args *args);
 map_fn map_ref;
+KERNEL_VERSIONS(map_fn, map);
 
 /** False for an operation that is not defined over the type. */
 bool kernel_map_has(enum kernel_map op, enum kernel_dtype dtype);

@@ -35,13 +35,6 @@
 #include "kernels/vision.h"
 #include "kernels/window.h"
 
-/** Declares the versions that are compiled once per instruction set. */
-#if defined(__x86_64__)
-#define KERNEL_VERSIONS(type, name) type name##_portable, name##_avx2, name##_avx512
-#else
-#define KERNEL_VERSIONS(type, name) type name##_portable
-#endif
-
 /* Element-wise, one operand. */
 
 enum kernel_unary {

@@ -35,6 +35,7 @@ struct kernel_reduce {
 /** y has x's axes without the reduced ones (or with 1 in their place). */
 typedef void reduce_fn(void *y, const void *x, const struct kernel_reduce *shape);
 reduce_fn reduce_ref;
+KERNEL_VERSIONS(reduce_fn, reduce);
 
 struct kernel_arg_reduce {
     enum kernel_dtype dtype;
@@ -74,6 +75,7 @@ struct kernel_normalize_data {
 typedef void normalize_fn(const struct kernel_normalize_data *data,
                           const struct kernel_normalize *shape);
 normalize_fn normalize_ref;
+KERNEL_VERSIONS(normalize_fn, normalize);
 
 enum kernel_along_op {
     ALONG_SOFTMAX,

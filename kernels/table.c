@@ -100,6 +100,9 @@ static void init_ref(struct kernel_table *table)
         USE(lrn_f32, lrn_f32, v);                                                                  \
         USE(softmax_f32, softmax_f32, v);                                                          \
         USE(batch_norm_f32, batch_norm_f32, v);                                                    \
+        USE(map, map, v);                                                                          \
+        USE(reduce, reduce, v);                                                                    \
+        USE(normalize, normalize, v);                                                              \
     } while (0)
 
 enum kernel_level kernel_best_level(void)

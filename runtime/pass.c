@@ -12,6 +12,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
     if (rc >= 0 && !options->no_inference)
         rc = pass_drop_identities(graph, diag);
     if (rc >= 0 && !options->no_inference)
+        rc = pass_simplify(graph, diag);
+    if (rc >= 0 && !options->no_inference)
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0)
         rc = pass_fuse(graph, options, diag);

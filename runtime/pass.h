@@ -31,6 +31,9 @@ int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
  *  shape, Cast to the same type, Concat and Sum of one, Pad by nothing, whole Slices, ... */
 int pass_drop_identities(struct graph *graph, struct diag *diag);
 
+/** Pow by a constant 2 becomes Mul, which is exact as well. */
+int pass_simplify(struct graph *graph, struct diag *diag);
+
 /** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
 

@@ -270,6 +270,31 @@ static void what_is_switched_off_is_left_alone(void **state)
     graph_destroy(&graph);
 }
 
+static void squares_become_products(void **state)
+{
+    static const struct {
+        const char *inputs;
+        int changes;
+    } cases[] = {
+        {"x:f32 2,3; p:f32 =2", 1},
+        {"x:f32 2,3; p:f32=2", 1},
+        {"x:f32 2,3; p:f32 =3", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(13);
+
+        build_node(graph, "Pow", cases[i].inputs, "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        assert_int_equal(apply(graph, pass_simplify, 0), cases[i].changes);
+        assert_int_equal(graph->node_count, 1);
+        assert_string_equal(graph->nodes[0]->op_type, cases[i].changes ? "Mul" : "Pow");
+        assert_int_equal(graph->nodes[0]->origin_count, 1);
+        graph_destroy(&graph);
+    }
+}
+
 static void gemm_takes_an_activation(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -418,6 +443,7 @@ int main(void)
         cmocka_unit_test(shared_weights_are_copied),
         cmocka_unit_test(activations_are_fused),
         cmocka_unit_test(what_is_switched_off_is_left_alone),
+        cmocka_unit_test(squares_become_products),
         cmocka_unit_test(gemm_takes_an_activation),
         cmocka_unit_test(a_constant_per_channel_becomes_the_bias),
         cmocka_unit_test(a_residual_is_fused_into_the_later_conv),

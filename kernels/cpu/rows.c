@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions and normalisations over whole rows of f32: the last axes, dense. Other ones are the
+ * reference's. Sums are kept in f64, in lanes. */
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+#include <math.h>
+
+enum {
+    LANES = 16,
+    GRAIN = 1 << 14, /* elements that are worth a second thread */
+};
+
+/* How many of the last axes are reduced, when no other one is; -1 when it is not so simple. */
+static int reduced_tail(int rank, const bool *is_reduced)
+{
+    int kept = rank;
+
+    while (kept > 0 && is_reduced[kept - 1])
+        kept--;
+    for (int i = 0; i < kept; i++) {
+        if (is_reduced[i])
+            return -1;
+    }
+    return rank - kept;
+}
+
+static int64_t product(const int64_t *dims, int from, int until)
+{
+    int64_t count = 1;
+
+    for (int i = from; i < until; i++)
+        count *= dims[i];
+    return count;
+}
+
+/* Sum of x - shift, or of its square. */
+ISA_BODY double sum_row(const float *x, int64_t count, double shift, int of_squares)
+{
+    double lanes[LANES] = {0}, sum = 0.0;
+    int64_t whole = count / LANES * LANES;
+
+    for (int64_t i = 0; i < whole; i += LANES) {
+        for (int j = 0; j < LANES; j++) {
+            double d = (double)x[i + j] - shift;
+
+            lanes[j] += of_squares ? d * d : d;
+        }
+    }
+    for (int64_t i = whole; i < count; i++) {
+        double d = (double)x[i] - shift;
+
+        sum += of_squares ? d * d : d;
+    }
+    for (int j = 0; j < LANES; j++)
+        sum += lanes[j];
+    return sum;
+}
+
+/* --- Reductions. --- */
+
+struct reduction {
+    float *y;
+    const float *x;
+    int64_t count; /* of a row */
+    enum kernel_reduce_op op;
+};
+
+ISA_BODY void reduce_part(const struct reduction *r, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end; row++) {
+        const float *x = r->x + row * r->count;
+
+        if (r->op == REDUCE_SUM_SQUARE)
+            r->y[row] = (float)sum_row(x, r->count, 0.0, 1);
+        else if (r->op == REDUCE_L2)
+            r->y[row] = (float)sqrt(sum_row(x, r->count, 0.0, 1));
+        else if (r->op == REDUCE_MEAN)
+            r->y[row] = (float)(sum_row(x, r->count, 0.0, 0) / (double)r->count);
+        else
+            r->y[row] = (float)sum_row(x, r->count, 0.0, 0);
+    }
+}
+
+static bool is_sum(enum kernel_reduce_op op)
+{
+    return op == REDUCE_SUM || op == REDUCE_MEAN || op == REDUCE_SUM_SQUARE || op == REDUCE_L2;
+}
+
+/* --- Normalisations. --- */
+
+struct normalization {
+    const struct kernel_normalize_data *data;
+    const struct kernel_normalize *shape;
+    int64_t count;                     /* of a row */
+    int64_t scale_stride, bias_stride; /* along a row: 1, or 0 for one that all share */
+};
+
+ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
+{
+    const struct kernel_normalize *s = n->shape;
+    const float *x = (const float *)n->data->x + row * n->count;
+    const float *scale = n->data->scale, *bias = n->data->bias;
+    float *y = (float *)n->data->y + row * n->count;
+    double count = (double)n->count;
+    double mean = s->keeps_mean ? 0.0 : sum_row(x, n->count, 0.0, 0) / count;
+    double variance = sum_row(x, n->count, mean, 1) / count;
+    double inverse =
+        s->adds_to_root ? 1.0 / (sqrt(variance) + s->epsilon) : 1.0 / sqrt(variance + s->epsilon);
+    /* The mean in two parts: x may lie close to it. */
+    float middle = (float)mean, a = (float)inverse, b = (float)(((double)middle - mean) * inverse);
+
+    for (int64_t i = 0; i < n->count; i++) {
+        float z = (x[i] - middle) * a + b;
+
+        z = scale ? z * scale[i * n->scale_stride] : z;
+        y[i] = bias ? z + bias[i * n->bias_stride] : z;
+    }
+    if (n->data->mean)
+        ((float *)n->data->mean)[row] = (float)mean;
+    if (n->data->inverse)
+        ((float *)n->data->inverse)[row] = (float)inverse;
+}
+
+ISA_BODY void normalize_part(const struct normalization *n, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end; row++)
+        normalize_row(n, row);
+}
+
+/* Whether an operand is dense along the reduced axes and the same for all rows; its stride along
+ * a row goes to *out_stride. */
+static bool lies_along_rows(const int64_t *dims, const int64_t *strides, int rank, int tail,
+                            int64_t *out_stride)
+{
+    int64_t dense = 1;
+    bool is_dense = true, is_one = true;
+
+    for (int i = rank - 1; i >= 0; i--) {
+        if (dims[i] == 1)
+            continue;
+        if (i < rank - tail && strides[i] != 0)
+            return false;
+        if (i < rank - tail)
+            continue;
+        is_dense = is_dense && strides[i] == dense;
+        is_one = is_one && strides[i] == 0;
+        dense *= dims[i];
+    }
+    *out_stride = is_one ? 0 : 1;
+    return is_dense || is_one;
+}
+
+static bool plan_rows(const struct kernel_normalize_data *data, const struct kernel_normalize *s,
+                      struct normalization *out)
+{
+    int tail = reduced_tail(s->rank, s->is_reduced);
+
+    *out = (struct normalization){.data = data, .shape = s};
+    if (s->dtype != KERNEL_F32 || tail <= 0 ||
+        ((data->mean || data->inverse) && s->stat_dtype != KERNEL_F32))
+        return false;
+    out->count = product(s->dims, s->rank - tail, s->rank);
+    return out->count > 0 &&
+           (!data->scale ||
+            lies_along_rows(s->dims, s->scale_stride, s->rank, tail, &out->scale_stride)) &&
+           (!data->bias ||
+            lies_along_rows(s->dims, s->bias_stride, s->rank, tail, &out->bias_stride));
+}
+
+/* --- The versions. --- */
+
+#define ROWS(isa)                                                                                  \
+    ISA_TARGET_##isa static void reduce_part_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        reduce_part(argument, begin, end);                                                         \
+    }                                                                                              \
+                                                                                                   \
+    void reduce_##isa(void *y, const void *x, const struct kernel_reduce *s)                       \
+    {                                                                                              \
+        int tail = reduced_tail(s->rank, s->is_reduced);                                           \
+        struct reduction r = {y, x, product(s->dims, s->rank - (tail > 0 ? tail : 0), s->rank),    \
+                              s->op};                                                              \
+                                                                                                   \
+        if (s->dtype == KERNEL_F32 && tail > 0 && r.count > 0 && is_sum(s->op))                    \
+            team_for(product(s->dims, 0, s->rank - tail), GRAIN / r.count + 1, reduce_part_##isa,  \
+                     &r);                                                                          \
+        else                                                                                       \
+            reduce_ref(y, x, s);                                                                   \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void normalize_part_##isa(void *argument, int64_t begin, int64_t end)  \
+    {                                                                                              \
+        normalize_part(argument, begin, end);                                                      \
+    }                                                                                              \
+                                                                                                   \
+    void normalize_##isa(const struct kernel_normalize_data *data,                                 \
+                         const struct kernel_normalize *s)                                         \
+    {                                                                                              \
+        struct normalization n;                                                                    \
+                                                                                                   \
+        if (plan_rows(data, s, &n))                                                                \
+            team_for(product(s->dims, 0, s->rank - reduced_tail(s->rank, s->is_reduced)),          \
+                     GRAIN / n.count + 1, normalize_part_##isa, &n);                               \
+        else                                                                                       \
+            normalize_ref(data, s);                                                                \
+    }
+
+ISA_VERSIONS(ROWS)
