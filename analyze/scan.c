@@ -147,9 +147,41 @@ static void add_to_sums(struct scan_sums *sums, const struct scan_event *event, 
     }
 }
 
-/* The time that an event covers, as far as it lies inside its run (NULL: it counts whole). */
-static int cover(struct scan *scan, enum scan_side side, const struct scan_event *event,
-                 const struct scan_run *run)
+static int cover_run(struct scan *scan, enum scan_side side, const struct scan_run *run,
+                     int64_t start_ns, int64_t end_ns)
+{
+    if (!run->selected)
+        return 0;
+    if (start_ns < run->start_ns)
+        start_ns = run->start_ns;
+    if (run->end_ns != STORE_NULL && end_ns > run->end_ns)
+        end_ns = run->end_ns;
+    return interval_add(&scan->covered[side], start_ns, end_ns);
+}
+
+/* What sticks out of its run on either side may lie in the next ones: a device works on what was
+ * launched in one run while the host is in another. Runs follow each other in time. */
+static int cover_runs(struct scan *scan, enum scan_side side, const struct scan_session *session,
+                      const struct scan_run *own, int64_t start_ns, int64_t end_ns)
+{
+    const struct scan_run *first = session->runs, *end = session->runs + session->run_count;
+    int rc = cover_run(scan, side, own, start_ns, end_ns);
+
+    for (const struct scan_run *run = own + 1; run < end && run->start_ns < end_ns && rc == 0;
+         run++)
+        rc = cover_run(scan, side, run, start_ns, end_ns);
+    for (const struct scan_run *run = own; run > first && rc == 0; run--) {
+        if (run[-1].end_ns != STORE_NULL && run[-1].end_ns <= start_ns)
+            break;
+        rc = cover_run(scan, side, run - 1, start_ns, end_ns);
+    }
+    return rc;
+}
+
+/* The time that an event covers, as far as it lies inside of counted runs where these are the time
+ * to fill (own: the event's; NULL: it is in none, or counts whole). */
+static int cover(struct scan *scan, enum scan_side side, const struct scan_session *session,
+                 const struct scan_event *event, const struct scan_run *own)
 {
     int64_t start_ns = event->start_ns, end_ns = event->start_ns + event->dur_ns;
 
@@ -157,11 +189,10 @@ static int cover(struct scan *scan, enum scan_side side, const struct scan_event
         scan->first_ns[side] = start_ns;
     if (end_ns > scan->last_ns[side])
         scan->last_ns[side] = end_ns;
-    if (run && start_ns < run->start_ns)
-        start_ns = run->start_ns;
-    if (run && run->end_ns != STORE_NULL && end_ns > run->end_ns)
-        end_ns = run->end_ns;
-    return interval_add(&scan->covered[side], start_ns, end_ns);
+    if (!own || session->all_events || session->flat ||
+        (start_ns >= own->start_ns && own->end_ns != STORE_NULL && end_ns <= own->end_ns))
+        return interval_add(&scan->covered[side], start_ns, end_ns);
+    return cover_runs(scan, side, session, own, start_ns, end_ns);
 }
 
 /* Bounds that keep every sum and difference here within 64 bits. */
@@ -208,7 +239,7 @@ void scan_add(struct scan *scan, const struct scan_event *event)
     if (scan->op_kinds[op] == SCAN_OP_NESTING) {
         if (!session->flat && lane->side == SCAN_HOST)
             nested_ns = claim_nested(scan, lane, event->start_ns, event->dur_ns);
-        if (cover(scan, lane->side, event, session->flat ? NULL : run) < 0)
+        if (cover(scan, lane->side, session, event, run) < 0)
             scan->error = -ENOMEM;
     }
     scan->counted++;

@@ -220,6 +220,27 @@ static void coverage_stays_inside_the_run(void **state)
     scan_deinit(&fixture.scan);
 }
 
+static void coverage_reaches_into_other_counted_runs(void **state)
+{
+    struct fixture fixture;
+
+    start(&fixture);
+    fixture.session.runs[0].selected = true;
+    fixture.session.runs[2] = (struct scan_run){2000, 3000, true};
+    add(&fixture, DEVICE_LANE, OP_CONV, 1, 950, 1500,
+        STORE_NULL); /* launched in 1, ran in 2 and 3 */
+    CHECK_U64((uint64_t)covered(&fixture, SCAN_DEVICE), 1450);
+    add(&fixture, DEVICE_LANE, OP_CONV, 3, 850, 20, STORE_NULL); /* before its run, in the first */
+    CHECK_U64((uint64_t)covered(&fixture, SCAN_DEVICE), 1470);
+    fixture.session.runs[0].selected = false;
+    add(&fixture, DEVICE_LANE, OP_CONV, 2, 600, 500, STORE_NULL); /* that one counts no more */
+    CHECK_U64((uint64_t)covered(&fixture, SCAN_DEVICE), 1470);
+    fixture.session.all_events = true;
+    add(&fixture, DEVICE_LANE, OP_CONV, 2, 5000, 40, STORE_NULL); /* no runs to stay inside of */
+    CHECK_U64((uint64_t)covered(&fixture, SCAN_DEVICE), 1510);
+    scan_deinit(&fixture.scan);
+}
+
 static void damage_and_death_are_counted(void **state)
 {
     struct fixture fixture;
@@ -251,6 +272,7 @@ int main(void)
         cmocka_unit_test(lanes_add_up_unless_flat),
         cmocka_unit_test(equal_times_of_a_flat_session_do_not_nest),
         cmocka_unit_test(coverage_stays_inside_the_run),
+        cmocka_unit_test(coverage_reaches_into_other_counted_runs),
         cmocka_unit_test(damage_and_death_are_counted),
     };
 
