@@ -250,8 +250,8 @@ static void note_state(const struct report *report, const struct event_tree *tre
     static const char *const states[] = {
         [EVENTS_CPU] = "host time",
         [EVENTS_GPU] = "the time of device work launched in a row",
-        [EVENTS_SUM] = "host and device time added, as Paddle's state All has it: less was waited "
-                       "for where they overlap",
+        [EVENTS_SUM] = ("host and device time added, as Paddle's state All has it: less was waited "
+                        "for where they overlap"),
     };
 
     if (tree->has_device)
