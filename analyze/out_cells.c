@@ -88,7 +88,7 @@ void out_cells_deinit(struct out_cells *cells)
 /* Names end in their unit, which stands with the value here. */
 static size_t length_without_unit(const char *name)
 {
-    static const char *const units[] = {"_bytes_per_s", "_per_s", "_ns", "_bytes"};
+    static const char *const units[] = {"_bytes_per_s", "_per_s", "_ns", "_bytes", "_flop"};
     size_t length = strlen(name);
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
