@@ -153,6 +153,26 @@ static void markdown_table_end(struct out *out)
     out_cells_deinit(&state->cells);
 }
 
+/* A note of several lines holds something to copy, such as a query, from its second line on. */
+static void add_note(struct out_buffer *line, const char *text)
+{
+    size_t first = strcspn(text, "\n");
+    struct out_buffer head = {0};
+
+    out_buffer_add(&head, text, first);
+    add_escaped(line, out_buffer_text(&head));
+    line->failed |= head.failed;
+    out_buffer_deinit(&head);
+    if (!text[first]) {
+        out_buffer_add(line, "\n", 1);
+        return;
+    }
+    out_buffer_print(line, "\n\n  ```\n");
+    for (text += first + 1; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        out_buffer_print(line, "  %.*s\n", (int)strcspn(text, "\n"), text);
+    out_buffer_print(line, "  ```\n");
+}
+
 static void markdown_close(struct out *out)
 {
     struct markdown_state *state = out->state;
@@ -166,8 +186,7 @@ static void markdown_close(struct out *out)
         if (i == 0 && state->section_count)
             out_write(out, "\n");
         out_buffer_print(&line, "%s- %s", is_detail ? "  " : "", warns ? "**Warning:** " : "");
-        add_escaped(&line, text + strspn(text, " "));
-        out_buffer_add(&line, "\n", 1);
+        add_note(&line, text + strspn(text, " "));
         out_write_buffer(out, &line);
     }
     out_cells_deinit(&state->cells);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analyze/page.h"
+#include "analyze/roofline_machine.h"
 
 enum { NAME_WRAP = 60 };
 
@@ -217,36 +218,42 @@ int page_types(const struct page *page, struct diag *diag)
 
 /* --- Operators, the roofline. --- */
 
-/* Only those of which both computation and bytes are known. */
-static void emit_roofline(const struct page *page, const struct ops_lines *lines)
+/* Whether it can stand in the chart: both computation and bytes are known. */
+static bool is_point(const struct ops_line *line)
 {
-    static const struct out_chart chart = {
-        .kind = OUT_CHART_POINTS,
-        .label = "name",
-        .x = "flop_per_byte",
-        .values = {"flop_per_s"},
-        .color = "type",
-        .is_log = true,
-        .about = "Each operator by what it computes for a byte that it moves, and how fast it "
-                 "does. Those on the left wait for memory, those on the right for arithmetic."};
-    static const struct out_section section = {
-        .name = "roofline", .title = "Roofline", .data_only = true, .chart = &chart};
-    static const struct out_column columns[] = {
-        {.name = "name", .title = "name"},
-        {.name = "type", .title = "type"},
-        {.name = "flop_per_byte", .title = "operations per byte"},
-        {.name = "flop_per_s", .title = "operations per second"},
-    };
-    bool begun = false;
+    return line->flop_rate > 0 && line->memory_bytes > 0;
+}
 
+/* The roof of the host, where all points are the host's. */
+static int find_roof(const struct page *page, const struct ops_lines *lines,
+                     struct roofline_guides *guides, struct diag *diag)
+{
+    struct roofline_machine machine;
+    double fastest = NAN;
+    int rc;
+
+    guides->count = 0;
     for (size_t i = 0; i < lines->lines.count; i++) {
         const struct ops_line *line = &lines->lines.items[i];
 
-        if (!(line->flop_rate > 0) || !(line->memory_bytes > 0))
+        if (is_point(line) && !roofline_is_of_host(line->op))
+            return 0;
+        if (is_point(line))
+            fastest = fmax(fastest, line->flop_rate);
+    }
+    rc = roofline_find_machine(page->report, fastest, &machine, diag);
+    if (rc == 0)
+        roofline_make_guides(&machine, guides);
+    return rc;
+}
+
+static void emit_points(const struct page *page, const struct ops_lines *lines)
+{
+    for (size_t i = 0; i < lines->lines.count; i++) {
+        const struct ops_line *line = &lines->lines.items[i];
+
+        if (!is_point(line))
             continue;
-        if (!begun)
-            out_table_begin(page->report->out, &section, columns, 4);
-        begun = true;
         out_row(page->report->out,
                 (struct out_value[]){
                     out_text(line->op->name),
@@ -255,8 +262,42 @@ static void emit_roofline(const struct page *page, const struct ops_lines *lines
                     out_number(OUT_FLOP_RATE, line->flop_rate),
                 });
     }
-    if (begun)
-        out_table_end(page->report->out);
+}
+
+static int emit_roofline(const struct page *page, const struct ops_lines *lines, struct diag *diag)
+{
+    struct roofline_guides guides;
+    struct out_chart chart = {
+        .kind = OUT_CHART_POINTS,
+        .label = "name",
+        .x = "flop_per_byte",
+        .values = {"flop_per_s"},
+        .color = "type",
+        .is_log = true,
+        .guides = guides.guides,
+        .about = "Each operator by what it computes for a byte that it moves, and how fast it "
+                 "does. Those on the left wait for memory, those on the right for arithmetic; the "
+                 "lines are the most that the machine can do."};
+    const struct out_section section = {
+        .name = "roofline", .title = "Roofline", .data_only = true, .chart = &chart};
+    static const struct out_column columns[] = {
+        {.name = "name", .title = "name"},
+        {.name = "type", .title = "type"},
+        {.name = "flop_per_byte", .title = "operations per byte"},
+        {.name = "flop_per_s", .title = "operations per second"},
+    };
+    bool any = false;
+    int rc = find_roof(page, lines, &guides, diag);
+
+    for (size_t i = 0; i < lines->lines.count; i++)
+        any |= is_point(&lines->lines.items[i]);
+    if (rc < 0 || !any)
+        return rc;
+    chart.guide_count = guides.count;
+    out_table_begin(page->report->out, &section, columns, 4);
+    emit_points(page, lines);
+    out_table_end(page->report->out);
+    return 0;
 }
 
 int page_ops(const struct page *page, struct diag *diag)
@@ -272,7 +313,7 @@ int page_ops(const struct page *page, struct diag *diag)
         rc = report_emit_lines(page->report, &section, lines.lines.items, lines.lines.count,
                                sizeof(*lines.lines.items), page, diag);
     if (rc == 0)
-        emit_roofline(page, &lines);
+        rc = emit_roofline(page, &lines, diag);
     ops_lines_deinit(&lines);
     return rc;
 }

@@ -145,12 +145,15 @@ static int run(const struct report *report, struct diag *diag)
     return rc;
 }
 
+static const char *const takes[] = {"peak-flops", "peak-bandwidth", NULL};
+
 const struct report_kind report_page = {
     .name = "page",
     .about = "All of a session at a glance: time by type, operators, chosen runs span by span, "
              "run times, memory, roofline. The default of --format html, where these are "
              "pictures.",
     .run = run,
+    .takes = takes,
     /* Of the first table; that of the operators is the report ops'. */
     .explain = "SELECT type, sum(own_ns) * 1.0 / {runs} AS time_ns,\n"
                "       count(*) AS calls\n"

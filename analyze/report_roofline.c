@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/report.h"
-#include "analyze/roofline.h"
+#include "analyze/roofline_machine.h"
 
 struct roofline_line {
     const struct op_row *op;
@@ -16,13 +16,6 @@ struct roofline_line {
     struct roofline roofline;
 };
 struct roofline_lines ARRAY_FIELDS(struct roofline_line);
-
-/* Which peaks hold. */
-struct machine {
-    struct roofline_peaks peaks;
-    const char *threads; /* "1 thread", "all threads"; NULL: given on the command line */
-    struct calibration calibration;
-};
 
 /* --- Columns. --- */
 
@@ -124,19 +117,13 @@ static int make_lines(const struct ops_answer *answer, struct filter *filter,
     return 0;
 }
 
-/* Peaks of a CPU say nothing of another device. */
-static bool is_of_host(const struct op_row *op)
-{
-    return !op->device || strncmp(op->device, "cpu", 3) == 0;
-}
-
-static void hold_against(struct roofline_lines *lines, const struct machine *machine)
+static void hold_against(struct roofline_lines *lines, const struct roofline_machine *machine)
 {
     for (size_t i = 0; i < lines->count; i++) {
         struct roofline_line *line = &lines->items[i];
         double seconds = line->time_ns / 1e9;
 
-        if (!machine->threads || is_of_host(line->op))
+        if (!machine->threads || roofline_is_of_host(line->op))
             line->roofline =
                 roofline_of(line->roofline.flop_per_s * seconds,
                             line->roofline.bytes_per_s * seconds, line->time_ns, &machine->peaks);
@@ -145,58 +132,22 @@ static void hold_against(struct roofline_lines *lines, const struct machine *mac
 
 /* --- The machine. --- */
 
-static const struct session_row *first_session(const struct report *report)
+/* Of the host, whose peaks are known. */
+static double fastest(const struct roofline_lines *lines)
 {
-    const struct session_row *rows = report->sessions->rows.items;
+    double most = NAN;
 
-    while (rows->session_id != report->session_ids[0])
-        rows++;
-    return rows;
-}
-
-/* Faster than one thread can be: it was not one thread. */
-static bool is_beyond_one_thread(const struct roofline_lines *lines,
-                                 const struct calibration *calibration)
-{
     for (size_t i = 0; i < lines->count; i++) {
-        if (is_of_host(lines->items[i].op) &&
-            lines->items[i].roofline.flop_per_s > 1.05 * calibration->one.flop_per_s)
-            return true;
+        if (roofline_is_of_host(lines->items[i].op))
+            most = fmax(most, lines->items[i].roofline.flop_per_s);
     }
-    return false;
-}
-
-static int find_machine(const struct report *report, const struct roofline_lines *lines,
-                        struct machine *out, struct diag *diag)
-{
-    const struct analyze_options *options = report->options;
-    int rc = query_calibration(report->source->store, first_session(report)->host,
-                               &out->calibration, diag);
-
-    if (rc < 0)
-        return rc;
-    if (is_beyond_one_thread(lines, &out->calibration)) {
-        out->threads = "all threads";
-        out->peaks = (struct roofline_peaks){out->calibration.all.flop_per_s,
-                                             out->calibration.all.bytes_per_s};
-    } else {
-        out->threads = "1 thread";
-        out->peaks = (struct roofline_peaks){out->calibration.one.flop_per_s,
-                                             out->calibration.one.bytes_per_s};
-    }
-    if (!isnan(options->peak_flops))
-        out->peaks.flop_per_s = options->peak_flops;
-    if (!isnan(options->peak_bandwidth))
-        out->peaks.bytes_per_s = options->peak_bandwidth;
-    if (!isnan(options->peak_flops) || !isnan(options->peak_bandwidth))
-        out->threads = NULL;
-    return 0;
+    return most;
 }
 
 /* --- Output. --- */
 
 static void emit_machine(const struct report *report, const struct roofline_lines *lines,
-                         const struct machine *machine)
+                         const struct roofline_machine *machine)
 {
     static const struct out_section section = {.name = "machine"};
     double time_ns = 0, best_ns = 0;
@@ -223,7 +174,7 @@ static void emit_machine(const struct report *report, const struct roofline_line
               4);
 }
 
-static void note_machine(const struct report *report, const struct machine *machine)
+static void note_machine(const struct report *report, const struct roofline_machine *machine)
 {
     const struct roofline_peaks *peaks = &machine->peaks;
 
@@ -235,8 +186,7 @@ static void note_machine(const struct report *report, const struct machine *mach
         out_note(report->out, OUT_NOTE_PLAIN,
                  "The peaks are those of %s on %s, measured in session %lld; they are of the host, "
                  "not of other devices.",
-                 machine->threads, first_session(report)->host ? first_session(report)->host : "it",
-                 (long long)machine->calibration.session_id);
+                 machine->threads, machine->host, (long long)machine->session_id);
 }
 
 static void note_unknown(const struct report *report, const struct roofline_lines *lines)
@@ -261,13 +211,25 @@ static void note_unknown(const struct report *report, const struct roofline_line
 
 static int emit(const struct report *report, struct roofline_lines *lines, struct diag *diag)
 {
-    static const struct out_section section = {.name = "operators"};
-    struct machine machine;
-    int rc = find_machine(report, lines, &machine, diag);
+    struct roofline_guides guides;
+    struct out_chart chart = {
+        .kind = OUT_CHART_POINTS,
+        .label = "name",
+        .x = "flop_per_byte",
+        .values = {"flop_per_s"},
+        .color = "type",
+        .is_log = true,
+        .guides = guides.guides,
+    };
+    const struct out_section section = {.name = "operators", .chart = &chart};
+    struct roofline_machine machine;
+    int rc = roofline_find_machine(report, fastest(lines), &machine, diag);
 
     if (rc < 0)
         return rc;
     hold_against(lines, &machine);
+    roofline_make_guides(&machine, &guides);
+    chart.guide_count = guides.count;
     emit_machine(report, lines, &machine);
     rc = report_emit_lines(report, &section, lines->items, lines->count, sizeof(*lines->items),
                            NULL, diag);

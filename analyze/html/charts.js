@@ -328,6 +328,14 @@ function logBounds(values, more) {
     : {};
 }
 
+/* Where the two parts of a roof meet, and a piece of the slope before it. */
+function ridges(guides) {
+  const slopes = guides.filter((guide) => guide.kind === 'slope');
+  const levels = guides.filter((guide) => guide.kind === 'level');
+
+  return slopes.flatMap((slope) => levels.map((level) => level.value / slope.value / 4));
+}
+
 function pointsChart(data) {
   const groups = new Map();
   const colors = data.chart.color ? data.texts(data.chart.color) : null;
@@ -343,7 +351,7 @@ function pointsChart(data) {
     groups.get(group).push(point);
   }
   if (data.chart.log) {
-    Object.assign(scales.x, logBounds(points.map((point) => point.x), []));
+    Object.assign(scales.x, logBounds(points.map((point) => point.x), ridges(data.chart.guides)));
     Object.assign(scales.y, logBounds(points.map((point) => point.y), levels));
   }
   return {

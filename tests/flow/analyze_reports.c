@@ -88,6 +88,7 @@ static const struct report_case cases[] = {
     {"summary_all.csv.txt",
      {"store.db", "--report", "summary", "--session", "all", "--warmup", "--format", "csv"}},
     {"summary.json.txt", {"store.db", "--report", "summary", "--format", "json"}},
+    {"store_explained.md.txt", {"store.db", "--explain", "--format", "markdown", "-t1"}},
     {"store_page.txt", {"store.db", "--report", "page"}},
     {"store_page.json.txt", {"store.db", "--report", "page", "--format", "json", "-t1"}},
     {"store_list.txt", {"store.db", "--list"}},
