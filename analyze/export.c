@@ -159,8 +159,11 @@ static int run(const struct report *report, struct diag *diag)
         report_judge(report, &spans.basis);
     if (rc < 0 && reason.text[0])
         diag_set(diag, rc, "%s", reason.text);
-    if (rc >= 0 && read_points(&export, &selection.filter, &memory, &counters, diag) < 0)
-        rc = -EIO;
+    if (rc >= 0) {
+        int points_rc = read_points(&export, &selection.filter, &memory, &counters, diag);
+
+        rc = points_rc < 0 ? points_rc : rc;
+    }
     if (rc == REPORT_NOTHING && (memory.count || counters.count || has_unfinished(&spans)))
         rc = 0;
     else if (rc == REPORT_NOTHING)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -115,7 +116,7 @@ static int choose_names(struct export_file *file, const char *path, struct stat 
 {
     bool exists = stat(path, status) == 0;
 
-    *file = (struct export_file){.name = path, .locked_fd = -1};
+    *file = (struct export_file){.name = path, .lock_fd = -1};
     if (!exists)
         memset(status, 0, sizeof(*status));
     if (exists && S_ISDIR(status->st_mode))
@@ -157,9 +158,6 @@ static int make_temporary(struct export_file *file, const struct stat *status, s
     }
     error = errno;
     set_pending("");
-    free(file->path);
-    free(file->temporary);
-    file->path = file->temporary = NULL;
     return fail(file, error, diag);
 }
 
@@ -170,7 +168,6 @@ static int open_stream(struct export_file *file, int fd, bool is_gzip, struct di
         return 0;
     if (!is_gzip)
         close(fd);
-    export_file_close(file, false, NULL);
     return diag_set(diag, -ENOMEM, "no memory to write %s", file->name);
 }
 
@@ -179,7 +176,7 @@ int export_file_open(struct export_file *file, const char *path, bool packs, str
     struct stat status;
     int rc;
 
-    *file = (struct export_file){.stream = stdout, .name = "standard output", .locked_fd = -1};
+    *file = (struct export_file){.stream = stdout, .name = "standard output", .lock_fd = -1};
     if (!path)
         return 0;
     rc = choose_names(file, path, &status, diag);
@@ -190,7 +187,11 @@ int export_file_open(struct export_file *file, const char *path, bool packs, str
     if (rc < 0)
         return rc;
     rc = make_temporary(file, &status, diag);
-    return rc < 0 ? rc : open_stream(file, rc, packs && ends_in_gz(path), diag);
+    if (rc >= 0)
+        rc = open_stream(file, rc, packs && ends_in_gz(path), diag);
+    if (rc < 0)
+        export_file_close(file, false, NULL);
+    return rc;
 }
 
 int export_file_reserve(struct export_file *file, const char *path, struct diag *diag)
@@ -205,8 +206,10 @@ int export_file_reserve(struct export_file *file, const char *path, struct diag 
         return rc;
     file->is_new = true;
     rc = make_temporary(file, &status, diag);
-    if (rc < 0)
+    if (rc < 0) {
+        export_file_close(file, false, NULL);
         return rc;
+    }
     close(rc);
     unlink(file->temporary);
     return 0;
@@ -214,30 +217,20 @@ int export_file_reserve(struct export_file *file, const char *path, struct diag 
 
 /* --- Adding to a file. --- */
 
-enum { TAIL_BYTES = 4096, HEAD_BYTES = 4096 };
+enum { TAIL_BYTES = 4096, HEAD_BYTES = 4096, NOT_THERE = -1000 };
 
-/* Opens and locks the file, which another process may replace meanwhile. Returns 0 where there is
- * none. */
-static int lock_before(struct export_file *file, struct stat *status, struct diag *diag)
+/* Others that add to a file of this folder wait, also where it is still to be made. */
+static int lock_folder(struct export_file *file, struct diag *diag)
 {
-    struct stat now;
+    char *path = strdup(file->path);
 
-    for (;;) {
-        int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-
-        if (fd < 0)
-            return errno == ENOENT ? 0 : fail(file, errno, diag);
-        if (flock(fd, LOCK_EX) < 0 || fstat(fd, status) < 0) {
-            close(fd);
-            return fail(file, errno, diag);
-        }
-        if (stat(file->path, &now) == 0 && now.st_ino == status->st_ino &&
-            now.st_dev == status->st_dev) {
-            file->locked_fd = fd;
-            return 1;
-        }
-        close(fd);
-    }
+    if (!path)
+        return diag_set(diag, -ENOMEM, "no memory for the names of files");
+    file->lock_fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(path);
+    if (file->lock_fd < 0 || flock(file->lock_fd, LOCK_EX) < 0)
+        return fail(file, errno, diag);
+    return 0;
 }
 
 static int64_t skip_back(const char *text, int64_t length)
@@ -304,29 +297,61 @@ static int copy_bytes(int from, int to, int64_t size)
     return 0;
 }
 
-/* What stands before. Returns 0 with *out_bytes 0 where there is nothing to go on with. */
-static int look_before(struct export_file *file, const struct stat *status, int64_t *out_base_ns,
-                       int64_t *out_bytes, struct diag *diag)
+/* What stands before: *out_bytes 0 where there is nothing to go on with. Returns a descriptor of
+ * the file, or -1 where there is none, or another negative errno. */
+static int open_before(struct export_file *file, int64_t *out_base_ns, int64_t *out_bytes,
+                       struct diag *diag)
 {
-    int64_t end = find_end(file->locked_fd, status->st_size);
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC), rc = 0;
+    struct stat status;
+    int64_t end;
 
+    if (fd < 0 && errno == ENOENT)
+        return NOT_THERE;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        rc = fail(file, errno, diag);
+    end = rc == 0 ? find_end(fd, status.st_size) : 0;
     if (end == -EIO)
-        return fail(file, EIO, diag);
-    if (end > 1 && read_base(file->locked_fd, out_base_ns))
+        rc = fail(file, EIO, diag);
+    else if (end > 1 && read_base(fd, out_base_ns))
         *out_bytes = end;
     else if (end > 1 || end < 0)
-        return diag_set(diag, -EUCLEAN,
-                        "%s was not begun with --append: its times have another zero, or it is no "
-                        "array of events",
-                        file->name);
-    return 0;
+        rc = diag_set(diag, -EUCLEAN,
+                      "%s was not begun with --append: its times have another zero, or it is no "
+                      "array of events",
+                      file->name);
+    if (rc < 0 && fd >= 0)
+        close(fd);
+    return rc < 0 ? rc : fd;
+}
+
+/* The names are chosen and the folder is locked. */
+static int begin_append(struct export_file *file, const struct stat *status, int64_t *out_base_ns,
+                        int64_t *out_bytes, struct diag *diag)
+{
+    int before = open_before(file, out_base_ns, out_bytes, diag), fd, rc = 0;
+
+    if (before < 0 && before != NOT_THERE)
+        return before;
+    fd = make_temporary(file, status, diag);
+    if (fd >= 0 && *out_bytes)
+        rc = copy_bytes(before, fd, *out_bytes);
+    if (before >= 0)
+        close(before);
+    if (fd < 0)
+        return fd;
+    if (rc < 0) {
+        close(fd);
+        return fail(file, -rc, diag);
+    }
+    return open_stream(file, fd, false, diag);
 }
 
 int export_file_append(struct export_file *file, const char *path, int64_t *out_base_ns,
                        int64_t *out_bytes, struct diag *diag)
 {
     struct stat status;
-    int rc = choose_names(file, path, &status, diag), fd;
+    int rc = choose_names(file, path, &status, diag);
 
     *out_base_ns = STORE_NULL;
     *out_bytes = 0;
@@ -335,25 +360,12 @@ int export_file_append(struct export_file *file, const char *path, int64_t *out_
     if (rc < 0)
         return rc;
     rc = ends_in_gz(path) ? diag_set(diag, -EINVAL, "--append cannot go on with a compressed file")
-                          : lock_before(file, &status, diag);
-    if (rc == 1)
-        rc = look_before(file, &status, out_base_ns, out_bytes, diag);
-    if (rc < 0) {
-        free(file->temporary);
-        file->temporary = NULL; /* nothing to remove */
+                          : lock_folder(file, diag);
+    if (rc == 0)
+        rc = begin_append(file, &status, out_base_ns, out_bytes, diag);
+    if (rc < 0)
         export_file_close(file, false, NULL);
-        return rc;
-    }
-    fd = make_temporary(file, &status, diag);
-    if (fd < 0)
-        return fd;
-    rc = *out_bytes ? copy_bytes(file->locked_fd, fd, *out_bytes) : 0;
-    if (rc < 0) {
-        close(fd);
-        export_file_close(file, false, NULL);
-        return fail(file, -rc, diag);
-    }
-    return open_stream(file, fd, false, diag);
+    return rc;
 }
 
 /* --- The end. --- */
@@ -386,10 +398,10 @@ int export_file_close(struct export_file *file, bool keep, struct diag *diag)
         remove_pending();
     if (file->temporary)
         set_pending("");
-    if (file->locked_fd >= 0)
-        close(file->locked_fd);
+    if (file->lock_fd >= 0)
+        close(file->lock_fd);
     free(file->path);
     free(file->temporary);
-    *file = (struct export_file){.name = file->name, .locked_fd = -1};
+    *file = (struct export_file){.name = file->name, .lock_fd = -1};
     return rc;
 }

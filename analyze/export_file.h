@@ -25,8 +25,8 @@ struct export_file {
     const char *name; /* for sentences */
     char *path;       /* to become; NULL: it is written to directly */
     char *temporary;
-    bool is_new;   /* `path` must not be there yet */
-    int locked_fd; /* with export_file_append(): the file before, locked; else -1 */
+    bool is_new; /* `path` must not be there yet */
+    int lock_fd; /* with export_file_append(): the folder, locked; else -1 */
 };
 
 /** path NULL: standard output. packs: a name that ends in .gz is compressed. Returns 0, or -EACCES,
@@ -40,8 +40,8 @@ int export_file_open(struct export_file *file, const char *path, bool packs, str
  * out_base_ns  the zero of the file's times; STORE_NULL when there was no event in it
  * out_bytes    how much stands before; 0 when there was no event in it: "[" is then to be written
  *
- * Waits for others that append to the same file. Also -EUCLEAN: it is not a file that was begun
- * by this function.
+ * Waits for others that append to a file of the same folder. Also -EUCLEAN: it is not a file that
+ * was begun by this function.
  */
 int export_file_append(struct export_file *file, const char *path, int64_t *out_base_ns,
                        int64_t *out_bytes, struct diag *diag);

@@ -293,8 +293,8 @@ void megengine_write_footprints(struct megengine_writer *writer)
     for (size_t i = 0; i < writer->sequence_count; i++) {
         const struct op_row *op = &writer->spans->ops.items[writer->sequence[i]];
 
-        if (!op->input_shapes && !op->output_shapes && !op->params &&
-            op->memory_bytes == STORE_NULL && op->computation_flop == STORE_NULL)
+        if (!op->input_shapes && !op->output_shapes && op->memory_bytes == STORE_NULL &&
+            op->computation_flop == STORE_NULL)
             continue;
         megengine_write_id_key(json, writer->ids[writer->sequence[i]]);
         json_begin_object(json);
