@@ -365,11 +365,11 @@ void compare_set_regression(const struct comparison *comparison, struct diag *di
 {
     const struct comparison_line *run = &comparison->lines.items[0];
     size_t slower = compare_count_lines(comparison).of[COMPARE_SLOWER];
-    char text[48] = "", change[32];
+    char text[64] = "";
 
     if (run->result.verdict == COMPARE_SLOWER)
-        snprintf(text, sizeof(text), "one run takes %s%s",
-                 percent(change, sizeof(change), run->result.ratio), slower ? ", " : "");
+        snprintf(text, sizeof(text), "one run takes %.1f %% longer%s", run->result.ratio * 100,
+                 slower ? ", " : "");
     if (slower)
         diag_set(diag, 0, "regression: %s%zu part%s of it got slower", text, slower,
                  plural(slower));

@@ -248,13 +248,15 @@ const struct option_command analyze_command = {
                 "    the three operators that move most bytes; +memory: fewest\n"
                 "profile_analyze profile.json --opr-name \"conv.*\" --min-time 1e-4 -t 0\n"
                 "    all operators of a MegEngine profile called conv... of 0.1 ms or more\n"
+                "profile_analyze --compare base.db new.db\n"
+                "    what got slower, by how much and how sure; status 1 when anything did\n"
                 "profile_analyze --export chrome -o trace.json.gz\n"
                 "    the last session for Perfetto and chrome://tracing\n"
                 "profile_analyze --sql 'SELECT type, count(*) FROM op GROUP BY type'\n"
                 "    any question in SQL\n",
     .exit_text = "0  the report was written\n"
-                 "1  nothing matches: no session, no operator; with --strict, something is "
-                 "missing in the report\n"
+                 "1  nothing matches: no session, no operator; with --compare, something got "
+                 "slower; with --strict, something is missing in the report\n"
                  "2  wrong use of the command line\n"
                  "3  the source is missing, damaged, of another format or too new\n"
                  "4  the system failed: no permission, no memory, disk full\n",
@@ -265,7 +267,8 @@ const struct option_command analyze_command = {
     .description =
         "FILE is a store that optraced keeps, the JSON that MegEngine's load_and_run --profile "
         "writes, or a Chrome trace such as PyTorch's, compressed by gzip or not; it is recognised "
-        "by its content. Without FILE the default store is read.\n"
+        "by its content. Without FILE the default store is read. FILE may name sessions of it: "
+        "store.db:3, store.db:1,4..6, store.db:all; 3 alone is session 3 of the default store.\n"
         "\n"
         "An operator's time is the mean of one run over all counted runs: all its calls together, "
         "divided by the number of runs. Warm-up runs are left out. On the host, the time of "
