@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyze/import_nsys.h"
+#include "tests/fuzz/kept_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,18 +14,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("input", MFD_CLOEXEC);
-    struct store *store = NULL;
+    struct store *store = kept_store_begin();
     struct diag diag = {0};
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size ||
-        store_open("", STORE_MEMORY, &store, &diag) < 0)
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     import_nsys_recognises(path);
     if (import_nsys(path, "input", store, NULL, &diag) < 0 && diag.text[0] == '\0')
         abort();
-    store_close(&store);
+    kept_store_forget(store);
     close(fd);
     return 0;
 }

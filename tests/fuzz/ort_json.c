@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyze/import_ort.h"
+#include "tests/fuzz/kept_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,17 +13,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct import_options options = {.lenient = size && data[size - 1] == '\n'};
     struct json_stream *stream = NULL;
-    struct store *store = NULL;
+    struct store *store = kept_store_begin();
     struct diag diag = {0};
     int rc;
 
-    if (store_open("", STORE_MEMORY, &store, &diag) < 0 ||
-        json_stream_open_memory("input", data, size, &stream, &diag) < 0)
+    if (json_stream_open_memory("input", data, size, &stream, &diag) < 0)
         abort();
     rc = import_ort(stream, "input", store, &options, &diag);
     if (rc < 0 && (diag.text[0] == '\0' || (rc == -EUCLEAN && options.lenient)))
         abort();
     json_stream_close(&stream);
-    store_close(&store);
+    kept_store_forget(store);
     return 0;
 }
