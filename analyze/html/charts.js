@@ -178,14 +178,15 @@ const BARS_MAX = 20;
 
 /* What the colours of bars mean, where the names of the bars do not say it. */
 function barsLegend(data, groups) {
-  const byGroup = groups && data.chart.color !== data.chart.label;
+  const texts = Array.from(new Set((groups || []).slice(0, BARS_MAX)));
+  const byGroup = texts.length > 1 && data.chart.color !== data.chart.label;
   const labels = {color: cssColor('--text'), boxWidth: 14};
 
   if (!byGroup)
     return {display: data.chart.values.length > 1, labels};
   const fontColor = labels.color;
 
-  labels.generateLabels = () => Array.from(new Set(groups.slice(0, BARS_MAX)), (text) =>
+  labels.generateLabels = () => texts.map((text) =>
     ({text: text || '-', fillStyle: colorOf(text), strokeStyle: colorOf(text), fontColor}));
   return {display: true, labels, onClick: () => {}};
 }

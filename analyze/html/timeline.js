@@ -7,8 +7,6 @@
 const ROW_HEIGHT = 20;
 const LANE_GAP = 8;
 const AXIS_HEIGHT = 26;
-const GUTTER = 150;
-const GUTTER_NARROW = 84;
 
 /* --- The model: views (runs), lanes in them, rows in lanes. --- */
 
@@ -84,6 +82,13 @@ function makeViews(spans) {
 }
 
 /* --- Painting. --- */
+
+/* Room for the names of lanes. */
+function gutterOf(width) {
+  if (width < 600)
+    return 84;
+  return width < 1200 ? 150 : 220;
+}
 
 /* Steps of 1, 2 or 5 times a power of ten, about `pixels` apart. */
 function niceStep(nsPerPixel, pixels) {
@@ -182,7 +187,7 @@ class Timeline {
     const context = this.canvas.getContext('2d');
 
     this.width = this.figure.querySelector('.stage').clientWidth;
-    this.gutter = this.width < 600 ? GUTTER_NARROW : GUTTER;
+    this.gutter = gutterOf(this.width);
     this.canvas.style.height = `${this.view.height}px`;
     this.canvas.width = Math.round(this.width * scale);
     this.canvas.height = Math.round(this.view.height * scale);

@@ -214,27 +214,56 @@ static void page_opens_without_errors(void **state)
     free(document);
 }
 
-/* The page without its policy, which would refuse the probe. */
+/* The page with more at its end, as a file of this name. */
+static char *make_changed(const struct fixture *fixture, char *page, const char *more,
+                          const char *name)
+{
+    char *end = strstr(page, "</body>"), *all, *path;
+    int size;
+
+    assert_non_null(end);
+    size = asprintf(&all, "%.*s%s%s", (int)(end - page), page, more, end);
+    assert_true(size > 0);
+    path = temp_write(fixture->dir, name, all, (size_t)size);
+    free(all);
+    return path;
+}
+
+/* If a name ever got into the markup, its scripts would still not run. */
+static void policy_refuses_other_scripts(void **state)
+{
+    struct fixture *fixture = *state;
+    char *page = temp_read(fixture->page, NULL);
+    char *path = make_changed(fixture, page,
+                              "<script>document.title = 'owned'</script>"
+                              "<img src=\"data:,x\" onerror=\"document.title = 'owned'\">",
+                              "refused.html");
+    char *document = browse(fixture, path);
+
+    CHECK_CONTAINS(document, "data-state=\"ready\"");
+    CHECK_LACKS(document, "owned</title>");
+    free(document);
+    free(path);
+    free(page);
+}
+
+/* The page with the probe, without its policy, which would refuse it. */
 static char *make_probed(const struct fixture *fixture)
 {
     char *page = temp_read(fixture->page, NULL);
     char *source = place_source("tests/flow/analyze_html_probe.js");
-    char *probe = temp_read(source, NULL), *policy, *end, *all, *path;
-    int size;
+    char *probe = temp_read(source, NULL), *policy, *script, *path;
 
     policy = strstr(page, "http-equiv=\"Content-Security-Policy\"");
     assert_non_null(policy);
     memcpy(policy, "name", 4); /* no policy any more */
     memset(policy + 4, ' ', strlen("http-equiv") - 4);
-    end = strstr(page, "</body>");
-    assert_non_null(end);
-    size = asprintf(&all, "%.*s<script>%s</script>%s", (int)(end - page), page, probe, end);
-    assert_true(size > 0);
-    path = temp_write(fixture->dir, "probed.html", all, (size_t)size);
+    assert_true(asprintf(&script, "<script>%s</script>", probe) > 0);
+    path = make_changed(fixture, page, script, "probed.html");
     free(page);
     free(source);
     free(probe);
-    free(all);
+    free(script);
     return path;
 }
 
@@ -336,9 +365,8 @@ static void every_report_opens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_loads_nothing),
-        cmocka_unit_test(page_opens_without_errors),
-        cmocka_unit_test(reader_finds_the_way),
+        cmocka_unit_test(page_loads_nothing),           cmocka_unit_test(page_opens_without_errors),
+        cmocka_unit_test(policy_refuses_other_scripts), cmocka_unit_test(reader_finds_the_way),
         cmocka_unit_test(every_report_opens),
     };
 
