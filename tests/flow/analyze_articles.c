@@ -9,12 +9,11 @@
 #include <math.h>
 
 #include "schema/store.h"
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/temp.h"
 
-enum { ARGUMENTS_MAX = 16 };
+enum { ARGUMENTS_MAX = 12 }; /* of one report */
 
 /* One for each example. */
 enum { XLNET = 1, SLICE_GRAD, CONTROL_FLOW, DEVICE_GUARD, TWO_THREADS, GEMM };
@@ -284,20 +283,13 @@ static void fill_gemm(struct writing *writing)
 
 /* --- Reading reports. --- */
 
-struct fixture {
-    char *dir, *program;
-};
-
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
+    char *path = temp_path(scene->dir, "store.db");
     struct writing writing = {0};
     struct diag diag = {0};
-    char *path;
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    path = temp_path(fixture->dir, "store.db");
     CHECK_OK(store_open(path, STORE_WRITE, &writing.store, &diag));
     CHECK_OK(store_begin(writing.store, &diag));
     fill_xlnet(&writing);
@@ -308,40 +300,31 @@ static int start(void **state)
     CHECK_OK(store_commit(writing.store, &diag));
     store_close(&writing.store);
     free(path);
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
 static cJSON *report(void **state, int session, const char *const *arguments)
 {
-    const struct fixture *fixture = *state;
-    const struct child_options options = {.directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 9] = {fixture->program, "store.db", "--format", "json",
-                                           "--session",      NULL,       "--report"};
-    char number[16];
-    struct child_result result;
+    const char *all[ANALYZE_ARGUMENTS_MAX] = {"store.db",  "--format", "json",
+                                              "--session", NULL,       "--report"};
+    char number[16], *text;
     cJSON *json;
 
     snprintf(number, sizeof(number), "%d", session);
-    argv[5] = number;
+    all[4] = number;
     for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
-        argv[i + 7] = arguments[i];
-    result = child_run(argv, &options);
-    if (result.status != 0)
-        fail_msg("%s: %s", arguments[0], result.err);
-    json = cJSON_Parse(result.out);
+        all[i + 6] = arguments[i];
+    text = analyze_scene_output(*state, all);
+    json = cJSON_Parse(text);
     assert_non_null(json);
-    child_result_deinit(&result);
+    free(text);
     return json;
 }
 
@@ -379,6 +362,19 @@ static double sum_of(const cJSON *json, int64_t depth)
             sum += cJSON_GetObjectItem(row, "total_ns")->valuedouble;
     }
     return sum;
+}
+
+/* One of the notes holds `text`. */
+static void check_note(const cJSON *json, const char *text)
+{
+    const cJSON *note;
+
+    cJSON_ArrayForEach(note, cJSON_GetObjectItem(json, "notes"))
+    {
+        if (strstr(cJSON_GetStringValue(cJSON_GetObjectItem(note, "text")), text))
+            return;
+    }
+    fail_msg("no note says \"%s\"", text);
 }
 
 /* --- Paddle. --- */
@@ -432,6 +428,8 @@ static void slice_grad_is_host_time(void **state)
     /* And without adding what may overlap: */
     json = REPORT(SLICE_GRAD, "events", "--state", "cpu");
     CHECK_DIGITS(number(json, "events", "event", "slice_grad", "total_ns") / 1e6, 16651.581);
+    check_note(json, "Host-bound: slice_grad has 100.0% of the host time of all main rows, and a "
+                     "device worked for it in 2.8% of that time.");
     cJSON_Delete(json);
 }
 
@@ -444,6 +442,7 @@ static void control_flow_is_bound_by_copies(void **state)
     CHECK_DIGITS(number(json, "copies", "copies", "sync", "total_ns") / 1e6, 12.4112);
     CHECK_NEAR(number(json, "copies", "copies", "all", "calls"), 1200, 0);
     CHECK_NEAR(number(json, "copies", "copies", "host_to_device", "calls"), 600, 0);
+    check_note(json, "Copy-bound: 1200 copies take 31.2% of what the lanes recorded");
     cJSON_Delete(json);
     json = REPORT(CONTROL_FLOW, "events", "-t", "0");
     CHECK_DIGITS(sum_of(json, 0) / 1e6, 104.442);
