@@ -8,9 +8,8 @@
 
 #include "analyze/groups.h"
 #include "analyze/lane_use.h"
+#include "analyze/op_class.h"
 #include "analyze/report.h"
-
-enum copy_mode { MODE_UNKNOWN, MODE_SYNC, MODE_ASYNC };
 
 struct copy_line {
     const char *name;
@@ -34,7 +33,11 @@ struct copies {
 #define CELL(name, value) LINE_CELL(name, struct copy_line, value)
 #define ALL               ((const struct copy_lines *)context)
 
-static const char *const mode_names[] = {NULL, "sync", "async"};
+static const char *const mode_names[] = {
+    [COPY_ASYNC] = "async",
+    [COPY_SYNC] = "sync",
+    [COPY_MODE_UNKNOWN] = NULL,
+};
 
 static double over(double value, double divisor)
 {
@@ -78,17 +81,14 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("max_ns", "Max"), {NULL}, "longest", max_of},
 };
 
-/* By the call that launched it: cudaMemcpyAsync, cuMemcpyHtoDAsync_v2, ... */
+/* By its name, or the call that launched it: cudaMemcpyAsync, cuMemcpyHtoDAsync_v2, ... */
 static enum copy_mode mode_of_span(const struct spans_answer *spans, const struct span *span)
 {
-    const char *call;
+    const struct op_row *launch = NULL;
 
-    if (span->launch == SPAN_NONE)
-        return MODE_UNKNOWN;
-    call = span_op(spans, &spans->spans.items[span->launch])->name;
-    if (strstr(call, "Async"))
-        return MODE_ASYNC;
-    return strstr(call, "Memcpy") || strstr(call, "Memset") ? MODE_SYNC : MODE_UNKNOWN;
+    if (span->launch != SPAN_NONE)
+        launch = span_op(spans, &spans->spans.items[span->launch]);
+    return copy_mode_of(span_op(spans, span), launch);
 }
 
 static int add(struct copy_lines *all, const char *name, enum copy_mode mode,
@@ -154,7 +154,7 @@ static int gather(const struct spans_answer *spans, struct copies *copies)
             continue;
         mode = mode_of_span(spans, span);
         owner = span_is_device(spans, span) ? span_owner(spans, span) : span->parent;
-        copies->pageable_count += mode == MODE_ASYNC && strstr(name, "Pageable");
+        copies->pageable_count += mode == COPY_ASYNC && strstr(name, "Pageable");
         rc = add(&copies->directions, name, mode, span);
         if (rc == 0 && owner != SPAN_NONE)
             rc = add(&copies->ops, span_op(spans, &spans->spans.items[owner])->name, mode, span);
