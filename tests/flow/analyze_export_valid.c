@@ -176,7 +176,8 @@ static int compare_ids(const void *a, const void *b)
 
 static size_t check_flows(const char *path, struct events *flows)
 {
-    qsort(flows->items, flows->count, sizeof(*flows->items), compare_ids);
+    if (flows->count)
+        qsort(flows->items, flows->count, sizeof(*flows->items), compare_ids);
     CHECK_U64(flows->count % 2, 0);
     for (size_t i = 0; i < flows->count; i += 2) {
         const struct event *begin = &flows->items[i], *end = begin + 1;
