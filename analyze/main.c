@@ -12,6 +12,7 @@
 #include "analyze/progress.h"
 #include "analyze/report.h"
 #include "base/exit_status.h"
+#include "base/text.h"
 
 static int exit_status_of(int error)
 {
@@ -152,6 +153,7 @@ static int print_report(struct report *report, struct diag *diag)
     if (rc == 0) {
         out_options.stream = sink.gathered ? sink.gathered : sink.real;
         out_options.color = wants_color(options);
+        out_options.width = options->output ? 0 : text_terminal_columns(stdout);
         rc = out_open(&out_options, &report->out);
         if (rc < 0)
             diag_set(diag, rc, "no memory for the report");

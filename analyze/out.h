@@ -162,6 +162,7 @@ struct out_options {
     FILE *side;          /* borrowed: where CSV leaves facts and notes; NULL: nowhere */
     bool ascii;          /* tables without box-drawing characters */
     bool color;
+    size_t width; /* columns of the terminal: tables of compact columns are made to fit; 0: any */
 };
 
 struct out;

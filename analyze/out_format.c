@@ -299,23 +299,19 @@ static size_t head_bytes(const char *text, size_t length, size_t columns)
     return bytes;
 }
 
-/* Takes the middle out of what was added from `from` on: names differ at both ends. */
-static void shorten(struct out_buffer *buffer, size_t from, size_t columns)
+void out_shorten(char *text, size_t columns)
 {
-    static const char dots[] = "...";
-    const char *text = buffer->text + from;
-    size_t length = buffer->length - from, head, tail;
+    size_t length = strlen(text), head, tail;
 
-    if (columns < 8 || buffer->failed || text_columns(text, length) <= columns)
+    if (columns < 8 || text_columns(text, length) <= columns)
         return;
     head = head_bytes(text, length, (columns - 3) / 2);
     tail = head;
     while (tail < length && (text_columns(text + tail, length - tail) > columns - 3 - head ||
                              ((unsigned char)text[tail] & 0xc0) == 0x80))
         tail++;
-    memmove(buffer->text + from + head + 3, text + tail, length - tail + 1);
-    memcpy(buffer->text + from + head, dots, 3);
-    buffer->length = from + head + 3 + length - tail;
+    memmove(text + head + 3, text + tail, length - tail + 1);
+    memcpy(text + head, "...", 3);
 }
 
 void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap)
@@ -332,16 +328,16 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
         out_buffer_print(buffer, "%s", out_duration_text(text, sizeof(text), value->real));
     else if (value->kind == OUT_SHARE)
         out_buffer_print(buffer, "%.2f%%", value->real * 100);
-    else if (value->kind == OUT_REAL)
-        out_buffer_print(buffer, "%.4g", value->real);
     else if (value->kind == OUT_LIST)
         add_list(buffer, value->text, wrap, '\n');
     else if (value->kind == OUT_REAL && fabs(value->real) < 1000)
         out_buffer_print(buffer, "%.4g", value->real);
     else
         add_value(buffer, value, 0, ' ');
-    if (wrap && value->kind != OUT_LIST && out_is_text(value->kind) && buffer->length > from)
-        shorten(buffer, from, wrap);
+    if (wrap && value->kind != OUT_LIST && out_is_text(value->kind) && buffer->length > from) {
+        out_shorten(buffer->text + from, wrap);
+        buffer->length = from + strlen(buffer->text + from);
+    }
 }
 
 bool out_is_integer(enum out_kind kind)

@@ -57,6 +57,10 @@ void out_format_inline(struct out_buffer *buffer, const struct out_value *value)
 /** How people see a value of a compact column: "4.721 ms". */
 void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap);
 
+/** Takes the middle out of a text that takes more columns, as names differ at both ends. Fewer than
+ *  8 columns leave it as it is. */
+void out_shorten(char *text, size_t columns);
+
 /** True for counts, ids and points in time: `integer` holds the number; else `real` does. */
 bool out_is_integer(enum out_kind kind);
 

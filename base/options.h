@@ -106,11 +106,11 @@ enum options_result {
  * out_arguments  positional words, which point into argv; room for command->max_arguments or for
  *                argc of them, whichever is less
  *
- * Returns OPTIONS_RUN, OPTIONS_SHOWN, -EOPNOTSUPP for an option that is refused (EXIT_REFUSED is its
- * exit status), or -EINVAL with one sentence in diag: unknown option (with
- * the nearest name), missing or wrong value, too many words. The program then prints it with
- * options_complain() and exits with EXIT_USAGE. Values of INT accept a suffix K, M or G
- * (1000-based) and Ki, Mi, Gi (1024-based).
+ * Returns OPTIONS_RUN, OPTIONS_SHOWN, -EOPNOTSUPP for an option that is refused (EXIT_REFUSED is
+ * its exit status), or -EINVAL with one sentence in diag: unknown option (with the nearest name),
+ * missing or wrong value, too many words. The program then prints it with options_complain() and
+ * exits with EXIT_USAGE. Values of INT accept a suffix K, M or G (1000-based) and Ki, Mi, Gi
+ * (1024-based).
  */
 int options_parse(const struct option_command *command, int argc, char **argv, void *target,
                   const char **out_arguments, int *out_argument_count, struct diag *diag);

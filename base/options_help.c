@@ -4,10 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/options_table.h"
+#include "base/text.h"
 
 enum {
     PLAIN_COLUMNS = 80,
@@ -19,11 +18,8 @@ enum {
 
 static size_t output_columns(FILE *out)
 {
-    struct winsize size;
-    size_t columns = PLAIN_COLUMNS;
+    size_t terminal = text_terminal_columns(out), columns = terminal ? terminal : PLAIN_COLUMNS;
 
-    if (isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        columns = size.ws_col;
     if (columns < MIN_COLUMNS)
         return MIN_COLUMNS;
     return columns > MAX_COLUMNS ? MAX_COLUMNS : columns;

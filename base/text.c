@@ -4,6 +4,8 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/text_columns.h"
 
@@ -129,4 +131,12 @@ const char *text_nearest(const char *word, const char *const *words, size_t coun
             nearest = words[i];
     }
     return nearest;
+}
+
+size_t text_terminal_columns(FILE *stream)
+{
+    struct winsize size;
+
+    return isatty(fileno(stream)) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col
+                                                                                   : 0;
 }

@@ -340,10 +340,10 @@ static void full_disk_is_told(void **state)
 
 /* A table of one line through the printer for people; the caller frees it. */
 static char *print_compact(const struct out_column *compact, const struct out_value *values,
-                           size_t count)
+                           size_t count, size_t width)
 {
     static const struct out_section section = {.name = "compact"};
-    struct out_options options = {.report = "test", .ascii = true};
+    struct out_options options = {.report = "test", .ascii = true, .width = width};
     struct diag diag = {0};
     struct out *out;
     char *text = NULL;
@@ -375,13 +375,50 @@ static void compact_columns_stay_on_one_line(void **state)
         out_number(OUT_BYTES, 3851008),
         out_number(OUT_SHARE, 0.46667),
     };
-    char *text = print_compact(compact, values, 5);
+    char *text = print_compact(compact, values, 5, 0);
 
     assert_string_equal(text, "+----------+-----------+----------+--------+\n"
                               "| name     |      time |   memory |  share |\n"
                               "+==========+===========+==========+========+\n"
                               "| \xe5\x90\x8d...-\xe5\x90\x8d | -4.721 ms | 3.67 MiB | 46.67% |\n"
                               "+----------+-----------+----------+--------+\n");
+    free(text);
+}
+
+static void tables_fit_the_terminal(void **state)
+{
+    static const struct out_column compact[] = {
+        {.name = "a", .title = "name", .wrap = 60, .compact = true},
+        {.name = "b", .title = "time", .compact = true},
+        {.name = "c", .title = "frames", .compact = true},
+        {.name = "d", .title = "memory", .compact = true},
+    };
+    const struct out_value values[] = {
+        out_text("a_name_of_forty_characters_that_is_wide!"),
+        out_number(OUT_NS, 4721000),
+        out_list("[\"the_first_frame_of_them\",\"b\",\"the_last_frame_of_them!\"]"),
+        out_number(OUT_BYTES, 3851008),
+    };
+    char *text = print_compact(compact, values, 4, 61);
+
+    assert_string_equal(text, "+------------------+----------+------------------+----------+\n"
+                              "| name             |     time | frames           |   memory |\n"
+                              "+==================+==========+==================+==========+\n"
+                              "| a_name...s_wide! | 4.721 ms | the_fi...of_them | 3.67 MiB |\n"
+                              "|                  |          | b                |          |\n"
+                              "|                  |          | the_la...f_them! |          |\n"
+                              "+------------------+----------+------------------+----------+\n");
+    free(text);
+    text = print_compact(compact, values, 4, 40);
+    assert_string_equal(text, "+------------------+------------------+\n"
+                              "| name             | frames           |\n"
+                              "+==================+==================+\n"
+                              "| a_name...s_wide! | the_fi...of_them |\n"
+                              "|                  | b                |\n"
+                              "|                  | the_la...f_them! |\n"
+                              "+------------------+------------------+\n\n"
+                              "Left out, as the terminal is 40 columns wide: memory, time; -o FILE "
+                              "and the other formats have them.\n");
     free(text);
 }
 
@@ -418,6 +455,7 @@ int main(void)
         cmocka_unit_test(numbers_scale),
         cmocka_unit_test(parts_show_when_partial),
         cmocka_unit_test(compact_columns_stay_on_one_line),
+        cmocka_unit_test(tables_fit_the_terminal),
         cmocka_unit_test(compact_durations_have_units),
         cmocka_unit_test(full_disk_is_told),
     };
