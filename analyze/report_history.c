@@ -9,6 +9,7 @@
 #include "analyze/history.h"
 #include "analyze/out_private.h"
 #include "analyze/query_environment.h"
+#include "analyze/query_private.h"
 #include "analyze/report.h"
 #include "analyze/spread.h"
 
@@ -59,8 +60,11 @@ static int choose_model(struct past *past, struct diag *diag)
 
     past->model = past->report->options->model;
     if (!past->model)
-        past->model = last->facts[ENVIRONMENT_DIGEST] ? last->facts[ENVIRONMENT_DIGEST]
-                                                      : last->facts[ENVIRONMENT_MODEL];
+        past->model = query_keep(&past->history.texts, last->facts[ENVIRONMENT_DIGEST]
+                                                           ? last->facts[ENVIRONMENT_DIGEST]
+                                                           : last->facts[ENVIRONMENT_MODEL]);
+    if (past->history.texts.failed)
+        return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         struct past_session *session = &past->sessions.items[i];
         bool is_nameless = !past->model && !session->environment.facts[ENVIRONMENT_MODEL];
