@@ -17,7 +17,8 @@ double interval_list_common(const struct interval_array *a, const struct interva
 /** Whether a time lies in an interval of a joined list: from its start on, before its end. */
 bool interval_list_has(const struct interval_array *list, int64_t time_ns);
 
-/** Adds all of `from` to `into`, which is to be joined then. Returns 0 or -ENOMEM. */
-int interval_list_add(struct interval_array *into, const struct interval_array *from);
+/** Adds a joined list to another, which stays joined. Returns 0 or -ENOMEM; then nothing changed.
+ */
+int interval_list_unite(struct interval_array *into, const struct interval_array *from);
 
 #endif

@@ -141,9 +141,8 @@ static int measure_unions(struct finding *finding)
         interval_list_join(&finding->lists[i]);
         phases[i].union_ns = interval_list_length(&finding->lists[i]);
         if (i != MODEL_STEP)
-            rc = interval_list_add(&inner, &finding->lists[i]);
+            rc = interval_list_unite(&inner, &finding->lists[i]);
     }
-    interval_list_join(&inner);
     phases[MODEL_OTHERS].union_ns =
         phases[MODEL_STEP].union_ns - interval_list_common(&finding->lists[MODEL_STEP], &inner);
     phases[MODEL_OTHERS].total_ns = phases[MODEL_OTHERS].union_ns;

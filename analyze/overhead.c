@@ -34,7 +34,7 @@ static int add_parts(struct parts *into, const struct parts *from)
     int rc = 0;
 
     for (int i = 0; i < PARTS && rc == 0; i++)
-        rc = interval_list_add(&into->lists[i], &from->lists[i]);
+        rc = interval_list_unite(&into->lists[i], &from->lists[i]);
     return rc;
 }
 
@@ -134,11 +134,9 @@ static int measure_parts(const struct measuring *measuring, struct parts *parts,
         .computation_ns = interval_list_common(&lists[COMPUTATION], wall),
     };
 
-    if (interval_list_add(&lists[COPIES], &lists[COMPUTATION]) < 0 ||
-        interval_list_add(&lists[LABELS], &lists[RECORDED]) < 0)
+    if (interval_list_unite(&lists[COPIES], &lists[COMPUTATION]) < 0 ||
+        interval_list_unite(&lists[LABELS], &lists[RECORDED]) < 0)
         return -ENOMEM;
-    interval_list_join(&lists[COPIES]);
-    interval_list_join(&lists[LABELS]);
     times.copies_ns = interval_list_common(&lists[COPIES], wall) - times.computation_ns;
     times.labels_ns = interval_list_common(&lists[LABELS], wall) - times.recorded_ns;
     *out = times;
@@ -213,7 +211,6 @@ static int measure_side(const struct measuring *measuring, const char *device,
         if (is_of_it && lane->session_id == measuring->session_id)
             rc = measure_lane(measuring, i, &side, &all);
     }
-    join_parts(&all);
     side.busy_ns = interval_list_common(&all.lists[RECORDED], wall);
     side.computation_ns = interval_list_common(&all.lists[COMPUTATION], wall);
     side.copies_ns = interval_list_common(&all.lists[COPIES], wall);
@@ -311,7 +308,6 @@ static int measure_session(struct measuring *measuring)
 
     while (rc == 0 && (device = next_device(measuring, &lane)))
         rc = measure_side(measuring, device, &session);
-    join_parts(&session);
     if (rc == 0)
         rc = measure_parts(measuring, &session, &times);
     if (rc == 0)

@@ -238,6 +238,13 @@ static void lists_join_and_compare(void **state)
     assert_false(interval_list_has(&a, 20));
     assert_false(interval_list_has(&a, 60));
     assert_false(interval_list_has(&none, 0));
+    CHECK_OK(interval_list_unite(&none, &a)); /* 0 to 20, 50 to 60 */
+    CHECK_OK(interval_list_unite(&none, &b)); /* 5 to 15, 18 to 52, 59 to 90 */
+    CHECK_U64(none.count, 1);
+    CHECK_NEAR(interval_list_length(&none), 90, 0);
+    array_deinit(&none);
+    CHECK_OK(interval_list_unite(&none, &(struct interval_array){0}));
+    CHECK_U64(none.count, 0);
 }
 
 /* --- Phases of a model. --- */
