@@ -46,8 +46,16 @@ static double add_known(double a, double b)
     return isnan(a) ? b : isnan(b) ? a : a + b;
 }
 
+/* Percentiles of two sets say nothing of both together. */
+static void merge_percentiles(struct op_cost *into, const struct op_cost *from)
+{
+    for (size_t i = 0; i < 3 && from->calls; i++)
+        into->percentile_ns[i] = into->calls ? NAN : from->percentile_ns[i];
+}
+
 static void add_cost(struct op_cost *into, const struct op_cost *from)
 {
+    merge_percentiles(into, from);
     into->calls += from->calls;
     into->end_ns = add_known(into->end_ns, from->end_ns);
     into->kern_ns = add_known(into->kern_ns, from->kern_ns);

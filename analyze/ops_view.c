@@ -2,83 +2,72 @@
 /* Filter, reduce, sort, cut: the lines of a table of ops. */
 #include "analyze/ops_view.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/lines.h"
-#include "base/text.h"
+/* --- Columns. --- */
 
-/* --- Orders. --- */
+LINE_CELL(get_time, struct ops_line, out_number(OUT_NS, line->time_ns))
+LINE_CELL(get_end, struct ops_line, out_number(OUT_NS, line->end_ns))
+LINE_CELL(get_kern, struct ops_line, out_number(OUT_NS, line->kern_ns))
+LINE_CELL(get_exec, struct ops_line, out_number(OUT_NS, line->exec_ns))
+LINE_CELL(get_computation, struct ops_line, out_number(OUT_FLOP, line->computation_flop))
+LINE_CELL(get_flops, struct ops_line, out_number(OUT_FLOP_RATE, line->flop_rate))
+LINE_CELL(get_memory, struct ops_line, out_number(OUT_BYTES, line->memory_bytes))
+LINE_CELL(get_bandwidth, struct ops_line, out_number(OUT_BYTE_RATE, line->byte_rate))
+LINE_CELL(get_calls, struct ops_line, out_integer(OUT_INT, (int64_t)line->calls))
+LINE_CELL(get_count, struct ops_line, out_integer(OUT_INT, (int64_t)line->op_count))
+LINE_CELL(get_min, struct ops_line, out_number(OUT_NS, line->min_ns))
+LINE_CELL(get_p50, struct ops_line, out_number(OUT_NS, line->percentile_ns[0]))
+LINE_CELL(get_p90, struct ops_line, out_number(OUT_NS, line->percentile_ns[1]))
+LINE_CELL(get_p99, struct ops_line, out_number(OUT_NS, line->percentile_ns[2]))
+LINE_CELL(get_max, struct ops_line, out_number(OUT_NS, line->max_ns))
+LINE_CELL(get_name, struct ops_line, out_text(line->op ? line->op->name : NULL))
+LINE_CELL(get_type, struct ops_line, out_text(line->type))
+LINE_CELL(get_id, struct ops_line, out_text(line->op ? line->op->node_id : NULL))
+LINE_CELL(get_device, struct ops_line, out_text(line->op ? line->op->device : NULL))
+LINE_CELL(get_in_shapes, struct ops_line, out_text(line->op ? line->op->input_shapes : NULL))
+LINE_CELL(get_out_shapes, struct ops_line, out_text(line->op ? line->op->output_shapes : NULL))
+LINE_CELL(get_in_dtypes, struct ops_line, out_text(line->op ? line->op->input_dtypes : NULL))
+LINE_CELL(get_out_dtypes, struct ops_line, out_text(line->op ? line->op->output_dtypes : NULL))
+LINE_CELL(get_source, struct ops_line, out_text(line->op ? line->op->source : NULL))
 
-static const struct {
-    const char *name;
-    enum ops_order order;
-} orders[] = {
-    {"time", OPS_ORDER_TIME},
-    {"cumulative", OPS_ORDER_TIME}, /* grows with the lines: the order is that of their times */
-    {"end", OPS_ORDER_END},
-    {"kern", OPS_ORDER_KERN},
-    {"exec", OPS_ORDER_EXEC},
-    {"computation", OPS_ORDER_COMPUTATION},
-    {"flops", OPS_ORDER_FLOPS},
-    {"memory", OPS_ORDER_MEMORY},
-    {"bandwidth", OPS_ORDER_BANDWIDTH},
-    {"calls", OPS_ORDER_CALLS},
-    {"count", OPS_ORDER_COUNT},
-    {"min", OPS_ORDER_MIN},
-    {"max", OPS_ORDER_MAX},
-    {"name", OPS_ORDER_NAME},
-    {"type", OPS_ORDER_TYPE},
-    {"opr_id", OPS_ORDER_ID},
-    {"id", OPS_ORDER_ID},
-    {"device", OPS_ORDER_DEVICE},
-    {"in_shapes", OPS_ORDER_IN_SHAPES},
-    {"out_shapes", OPS_ORDER_OUT_SHAPES},
+/* The names that JSON and CSV have; MegEngine's words beside them. How the table looks to people is
+ * up to the report. */
+const struct line_column ops_columns[OPS_COLUMNS] = {
+    {{.name = "time_ns"},
+     {"time", "cumulative", "share"}, /* these grow with the lines in the order of their times */
+     "the time that --top-end-key chooses",
+     get_time},
+    {{.name = "end_ns"}, {"end"}, "from start to end without nested operators", get_end},
+    {{.name = "kern_ns"}, {"kern"}, "from start to the first kernel", get_kern},
+    {{.name = "exec_ns"}, {"exec"}, "from the first kernel to the end", get_exec},
+    {{.name = "computation_flop"}, {"computation"}, "operations", get_computation},
+    {{.name = "flop_per_s"}, {"flops"}, "operations per second of time_ns", get_flops},
+    {{.name = "memory_bytes"}, {"memory"}, "bytes read and written", get_memory},
+    {{.name = "bandwidth_bytes_per_s"}, {"bandwidth"}, "of time_ns", get_bandwidth},
+    {{.name = "calls"}, {0}, "executions, in total", get_calls},
+    {{.name = "op_count"}, {"count"}, "operators in one line of --aggregate", get_count},
+    {{.name = "call_min_ns"}, {"min"}, "the shortest call, nested operators included", get_min},
+    {{.name = "call_p50_ns"},
+     {"p50"},
+     "percentiles of calls by nearest rank, at most 1/32 away from the true value",
+     get_p50},
+    {{.name = "call_p90_ns"}, {"p90"}, "the same", get_p90},
+    {{.name = "call_p99_ns"}, {"p99"}, "the same", get_p99},
+    {{.name = "call_max_ns"}, {"max"}, "the longest call", get_max},
+    {{.name = "name"}, {0}, "its name", get_name},
+    {{.name = "type"}, {0}, "its type", get_type},
+    {{.name = "id"}, {"opr_id"}, "its id in the model", get_id},
+    {{.name = "device"}, {0}, "where it runs", get_device},
+    {{.name = "in_shapes"}, {0}, "of its inputs", get_in_shapes},
+    {{.name = "out_shapes"}, {0}, "of its outputs", get_out_shapes},
+    {{.name = "in_dtypes"}, {0}, "of its inputs", get_in_dtypes},
+    {{.name = "out_dtypes"}, {0}, "of its outputs", get_out_dtypes},
+    {{.name = "source"}, {0}, "file and line", get_source},
 };
-enum { ORDER_COUNT = sizeof(orders) / sizeof(orders[0]) };
-
-static int refuse_order(const char *text, const char *word, struct diag *diag)
-{
-    const char *names[ORDER_COUNT], *nearest;
-    char all[256] = "";
-
-    for (size_t i = 0; i < ORDER_COUNT; i++)
-        names[i] = orders[i].name;
-    nearest = text_nearest(word, names, ORDER_COUNT);
-    if (nearest)
-        return diag_set(diag, -EINVAL, "there is no column \"%s\" to order by: did you mean %s?",
-                        text, nearest);
-    for (size_t i = 0; i < ORDER_COUNT; i++) {
-        strcat(all, i ? ", " : "");
-        strcat(all, names[i]);
-    }
-    return diag_set(diag, -EINVAL, "there is no column \"%s\" to order by: there are %s", text,
-                    all);
-}
-
-int ops_parse_order(const char *text, enum ops_order *out_order, bool *out_ascending,
-                    struct diag *diag)
-{
-    const char *rest = text[0] == '+' ? text + 1 : text;
-    char word[32];
-    size_t length = strlen(rest);
-
-    if (length >= sizeof(word))
-        return refuse_order(rest, rest, diag);
-    for (size_t i = 0; i <= length; i++)
-        word[i] = rest[i] == '-' || rest[i] == ' ' ? '_' : (char)tolower((unsigned char)rest[i]);
-    for (size_t i = 0; i < ORDER_COUNT; i++) {
-        if (strcmp(orders[i].name, word) == 0) {
-            *out_order = orders[i].order;
-            *out_ascending = text[0] == '+';
-            return 0;
-        }
-    }
-    return refuse_order(rest, word, diag);
-}
 
 /* --- Lines. --- */
 
@@ -121,6 +110,7 @@ static struct ops_line line_of(const struct ops_answer *answer, const struct op_
         .exec_ns = cost->exec_ns,
         .min_ns = cost->min_ns,
         .max_ns = cost->max_ns,
+        .percentile_ns = {cost->percentile_ns[0], cost->percentile_ns[1], cost->percentile_ns[2]},
         .computation_flop = cost->computation_flop,
         .memory_bytes = cost->memory_bytes,
         .computation_count = !isnan(cost->computation_flop),
@@ -171,6 +161,7 @@ static struct ops_line line_of_group(const struct group *group, enum stats_reduc
         .exec_ns = stats_reduced(&group->exec, reduction),
         .min_ns = stats_reduced(&group->min, STATS_MIN),
         .max_ns = stats_reduced(&group->max, STATS_MAX),
+        .percentile_ns = {NAN, NAN, NAN},
         .computation_flop = stats_reduced(&group->computation, reduction),
         .memory_bytes = stats_reduced(&group->memory, reduction),
         .computation_count = group->computation.known_count,
@@ -199,119 +190,34 @@ static int add_line_to_groups(struct groups *groups, const struct ops_line *line
 
 /* --- Sorting. --- */
 
-static double number_of(const struct ops_line *line, enum ops_order order)
-{
-    switch (order) {
-    case OPS_ORDER_END:
-        return line->end_ns;
-    case OPS_ORDER_KERN:
-        return line->kern_ns;
-    case OPS_ORDER_EXEC:
-        return line->exec_ns;
-    case OPS_ORDER_COMPUTATION:
-        return line->computation_flop;
-    case OPS_ORDER_FLOPS:
-        return line->flop_rate;
-    case OPS_ORDER_MEMORY:
-        return line->memory_bytes;
-    case OPS_ORDER_BANDWIDTH:
-        return line->byte_rate;
-    case OPS_ORDER_CALLS:
-        return (double)line->calls;
-    case OPS_ORDER_COUNT:
-        return (double)line->op_count;
-    case OPS_ORDER_MIN:
-        return line->min_ns;
-    case OPS_ORDER_MAX:
-        return line->max_ns;
-    default:
-        return line->time_ns;
-    }
-}
-
-static const char *text_of(const struct ops_line *line, enum ops_order order)
-{
-    if (order == OPS_ORDER_TYPE)
-        return line->type;
-    if (!line->op)
-        return NULL;
-    switch (order) {
-    case OPS_ORDER_NAME:
-        return line->op->name;
-    case OPS_ORDER_ID:
-        return line->op->node_id;
-    case OPS_ORDER_DEVICE:
-        return line->op->device;
-    case OPS_ORDER_IN_SHAPES:
-        return line->op->input_shapes;
-    default:
-        return line->op->output_shapes;
-    }
-}
-
-struct sorted_line {
-    const struct ops_line *line;
-    const struct ops_view_options *options;
-};
-
 /* Lines without a value come last in both directions, equal ones in the order of the ops. */
-static int compare_lines(const void *a, const void *b)
+static int sort_and_cut(struct ops_lines *lines, const struct ops_view_options *options)
 {
-    const struct sorted_line *left = a, *right = b;
-    const struct ops_view_options *options = left->options;
-    int order = 0;
+    const struct lines unsorted = {
+        .columns = ops_columns,
+        .column_count = OPS_COLUMNS,
+        .items = lines->lines.items,
+        .count = lines->lines.count,
+        .item_bytes = sizeof(struct ops_line),
+        .order_by = options->order_by ? options->order_by : "time_ns",
+        .top = options->top,
+    };
+    struct ops_line *sorted;
+    size_t *order, count;
+    int rc = lines_sort(&unsorted, &order, &count, NULL);
 
-    if (options->order < OPS_ORDER_NAME) {
-        double x = number_of(left->line, options->order);
-        double y = number_of(right->line, options->order);
-
-        if (isnan(x) != isnan(y))
-            return isnan(x) ? 1 : -1;
-        order = (x > y) - (x < y);
-    } else {
-        const char *x = text_of(left->line, options->order);
-        const char *y = text_of(right->line, options->order);
-
-        if (!x != !y)
-            return x ? -1 : 1;
-        order = x ? lines_compare_natural(x, y) : 0;
-    }
-    if (order)
-        return options->ascending ? order : -order;
-    return (left->line > right->line) - (left->line < right->line);
-}
-
-static int sort_lines(struct ops_lines *lines, const struct ops_view_options *options)
-{
-    size_t count = lines->lines.count;
-    struct sorted_line *order = malloc((count ? count : 1) * sizeof(*order));
-    struct ops_line *sorted = malloc((count ? count : 1) * sizeof(*sorted));
-
-    if (!order || !sorted) {
-        free(order);
-        free(sorted);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < count; i++)
-        order[i] = (struct sorted_line){&lines->lines.items[i], options};
-    qsort(order, count, sizeof(*order), compare_lines);
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = *order[i].line;
-    if (count)
+    if (rc < 0)
+        return rc;
+    sorted = malloc((count ? count : 1) * sizeof(*sorted));
+    for (size_t i = 0; i < count && sorted; i++)
+        sorted[i] = lines->lines.items[order[i]];
+    if (count && sorted)
         memcpy(lines->lines.items, sorted, count * sizeof(*sorted));
-    free(order);
+    lines->lines.count = count;
+    rc = sorted ? 0 : -ENOMEM;
     free(sorted);
-    return 0;
-}
-
-static void cut_lines(struct ops_lines *lines, int64_t top)
-{
-    uint64_t count = lines->lines.count, dropped = 0 - (uint64_t)top;
-
-    if (top > 0 && (uint64_t)top < count)
-        lines->lines.count = (size_t)top;
-    else if (top < 0)
-        lines->lines.count = dropped < count ? (size_t)(count - dropped) : 0;
+    free(order);
+    return rc;
 }
 
 int ops_view(const struct ops_answer *answer, struct filter *filter,
@@ -342,9 +248,7 @@ int ops_view(const struct ops_answer *answer, struct filter *filter,
     array_deinit(&groups);
     out->line_count = out->lines.count;
     if (rc == 0)
-        rc = sort_lines(out, options);
-    if (rc == 0)
-        cut_lines(out, options->top);
+        rc = sort_and_cut(out, options);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "analyze/filter.h"
+#include "analyze/lines.h"
 #include "analyze/query.h"
 #include "analyze/stats.h"
 
@@ -20,31 +21,10 @@ enum ops_time {
     OPS_TIME_EXEC, /* first kernel to end: the kernels */
 };
 
-enum ops_order {
-    OPS_ORDER_TIME,
-    OPS_ORDER_END,
-    OPS_ORDER_KERN,
-    OPS_ORDER_EXEC,
-    OPS_ORDER_COMPUTATION,
-    OPS_ORDER_FLOPS,
-    OPS_ORDER_MEMORY,
-    OPS_ORDER_BANDWIDTH,
-    OPS_ORDER_CALLS,
-    OPS_ORDER_COUNT,
-    OPS_ORDER_MIN,
-    OPS_ORDER_MAX,
-    OPS_ORDER_NAME,
-    OPS_ORDER_TYPE,
-    OPS_ORDER_ID,
-    OPS_ORDER_DEVICE,
-    OPS_ORDER_IN_SHAPES,
-    OPS_ORDER_OUT_SHAPES,
-};
-
-/** Read "COLUMN" (descending) or "+COLUMN" (ascending); case and the kind of dash do not matter.
- *  Returns 0, or -EINVAL with a sentence that has the nearest column or all of them. */
-int ops_parse_order(const char *text, enum ops_order *out_order, bool *out_ascending,
-                    struct diag *diag);
+/** What lines can be ordered by, for lines_check_order() and --help: struct ops_line, no context.
+ */
+enum { OPS_COLUMNS = 24 };
+extern const struct line_column ops_columns[OPS_COLUMNS];
 
 enum ops_grouping { OPS_EACH, OPS_ALL_IN_ONE, OPS_BY_TYPE };
 
@@ -53,9 +33,8 @@ struct ops_view_options {
     enum ops_time time;
     enum ops_grouping grouping;
     enum stats_reduction reduction; /* unless OPS_EACH */
-    enum ops_order order;
-    bool ascending;
-    int64_t top; /* lines kept; 0: all; negative: that many fewer from the end */
+    const char *order_by;           /* as in lines.h, checked before; NULL: time */
+    int64_t top;                    /* lines kept; 0: all; negative: that many fewer from the end */
 };
 
 /* An op, or several reduced to one line. Values that are not known are NaN. */
@@ -66,6 +45,7 @@ struct ops_line {
     uint64_t calls;
     double time_ns, end_ns, kern_ns, exec_ns;
     double min_ns, max_ns;
+    double percentile_ns[3]; /* P50, P90, P99 of single calls; NaN of several ops */
     double computation_flop, memory_bytes;
     size_t computation_count, memory_count; /* ops that say how much */
     double rate_ns;                         /* of one op: the time that its rates are of */

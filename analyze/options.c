@@ -85,9 +85,7 @@ static const struct option_spec option_table[] = {
      "Lines to show; 0 shows all, a negative number drops that many from the end.", TARGET(top)},
     {OPTION_STRING, "order-by", .value_name = "[+]COLUMN", .default_text = "time",
      .help = "Sort by this column, the largest first, or the smallest first with a +; lines "
-             "without a value come last. Of ops: time, end, kern, exec, computation, flops, "
-             "memory, bandwidth, calls, count, min, max, name, type, opr_id, device, in_shapes, "
-             "out_shapes; those of the other reports are listed below.",
+             "without a value come last. The columns of each report are listed below.",
      TARGET(order_by)},
     {OPTION_STRING, "group-by", .value_name = "WHAT", .default_text = "name",
      .help = "Of averages: name; shape, and the shapes of the inputs; stack:N, and the N nearest "

@@ -164,7 +164,6 @@ static int view(const struct page *page, enum ops_grouping grouping, struct ops_
         .time = OPS_TIME_END,
         .grouping = grouping,
         .reduction = STATS_SUM,
-        .order = OPS_ORDER_TIME,
     };
 
     if (ops_view(page->answer, &page->selection->filter, &options, lines) < 0)

@@ -2,6 +2,7 @@
 /* What each op cost: has the events summed up and puts the sums beside the ops. */
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "analyze/query_private.h"
 
@@ -16,6 +17,7 @@ static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost 
     cost->exec_ns = sums.exec_ns / divisor;
     cost->min_ns = sums.min_ns;
     cost->max_ns = sums.max_ns;
+    memcpy(cost->percentile_ns, sums.percentile_ns, sizeof(cost->percentile_ns));
     cost->computation_flop = NAN;
     cost->memory_bytes = NAN;
     if (row->computation_flop != STORE_NULL)

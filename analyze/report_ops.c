@@ -138,6 +138,7 @@ static void add_shapes(struct cells *cells, const struct table *table, const str
 /* What programs may want besides. */
 static void add_data(struct cells *cells, const struct table *table, const struct ops_line *line)
 {
+    static const char *const percentiles[] = {"call_p50_ns", "call_p90_ns", "call_p99_ns"};
     const struct op_row *op = line->op;
 
     add(cells, (struct out_column){.name = "end_ns", .data_only = true},
@@ -148,6 +149,9 @@ static void add_data(struct cells *cells, const struct table *table, const struc
         out_number(OUT_NS, line->exec_ns));
     add(cells, (struct out_column){.name = "call_min_ns", .data_only = true},
         out_number(OUT_NS, line->min_ns));
+    for (size_t i = 0; i < 3; i++)
+        add(cells, (struct out_column){.name = percentiles[i], .data_only = true},
+            out_number(OUT_NS, line->percentile_ns[i]));
     add(cells, (struct out_column){.name = "call_max_ns", .data_only = true},
         out_number(OUT_NS, line->max_ns));
     if (is_reduced(table))
@@ -277,21 +281,19 @@ static void emit_summary(const struct report *report, const struct ops_answer *a
 
 /* --- The report. --- */
 
-static int make_view(const struct report *report, struct ops_view_options *view, struct diag *diag)
+static void make_view(const struct report *report, struct ops_view_options *view)
 {
     const struct analyze_options *options = report->options;
 
     *view = (struct ops_view_options){
         .time = (enum ops_time)options->top_end_key,
+        .order_by = report_order_by(report),
         .top = report_top(report),
     };
     if (options->aggregate != CHOICE_NONE) {
         view->reduction = (enum stats_reduction)options->aggregate;
         view->grouping = options->aggregate_by == CHOICE_NONE ? OPS_ALL_IN_ONE : OPS_BY_TYPE;
     }
-    if (!options->order_by)
-        return 0;
-    return ops_parse_order(options->order_by, &view->order, &view->ascending, diag);
 }
 
 /* Why a table would be empty, in one sentence. */
@@ -399,8 +401,7 @@ static int run(const struct report *report, struct diag *diag)
     struct ops_answer answer = {0};
     int rc = report_select(report, &selection, diag);
 
-    if (rc == 0)
-        rc = make_view(report, &view, diag);
+    make_view(report, &view);
     if (rc == 0)
         rc = report_query_ops(report, &selection, &answer, diag);
     if (rc == 0)
@@ -424,6 +425,9 @@ const struct report_kind report_ops = {
     .about = "MegEngine's table: where time and memory went, operator by operator.",
     .run = run,
     .takes = takes,
+    .columns = ops_columns,
+    .column_count = OPS_COLUMNS,
+    .order_by = "time_ns",
     .explain = "SELECT name, type, node_id AS id, count(*) AS calls,\n"
                "       sum({top_time}) * 1.0 / {runs} AS time_ns,\n"
                "       min(dur_ns) AS call_min_ns, max(dur_ns) AS call_max_ns\n"

@@ -30,6 +30,12 @@ out:
     return rc;
 }
 
+static void drop_durations(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->sums.count; i++)
+        store_histogram_deinit(&scan->sums.items[i].durations);
+}
+
 void scan_restart(struct scan *scan)
 {
     for (int side = 0; side < SCAN_SIDES; side++) {
@@ -39,6 +45,7 @@ void scan_restart(struct scan *scan)
     }
     for (size_t i = 0; i < scan->lane_count; i++)
         scan->lanes[i].open.count = 0;
+    drop_durations(scan);
     scan->sums.count = 0;
     memset(scan->first_sums, 0xff, scan->op_count * sizeof(*scan->first_sums));
     scan->counted = scan->outside_count = scan->bad_count = scan->unfinished_count = 0;
@@ -55,6 +62,7 @@ void scan_deinit(struct scan *scan)
     }
     for (int side = 0; side < SCAN_SIDES; side++)
         interval_deinit(&scan->covered[side]);
+    drop_durations(scan);
     array_deinit(&scan->sums);
     free(scan->first_sums);
     id_map_deinit(&scan->op_map);
@@ -131,12 +139,25 @@ static bool is_selected(struct scan *scan, const struct scan_session *session,
     return session->runs[place].selected;
 }
 
-static void add_to_sums(struct scan_sums *sums, const struct scan_event *event, int64_t nested_ns)
+static void count_duration(struct scan *scan, struct store_histogram *durations, int64_t dur_ns)
+{
+    uint32_t bin = store_bin_of(dur_ns);
+
+    /* Nearly always it is a bin that is there. */
+    if (bin - durations->first < durations->length)
+        durations->counts[bin - durations->first]++;
+    else if (store_histogram_count(durations, bin, 1) < 0)
+        scan->error = -ENOMEM;
+}
+
+static void add_to_sums(struct scan *scan, struct scan_sums *sums, const struct scan_event *event,
+                        int64_t nested_ns)
 {
     if (!sums->calls || event->dur_ns < sums->min_ns)
         sums->min_ns = event->dur_ns;
     if (!sums->calls || event->dur_ns > sums->max_ns)
         sums->max_ns = event->dur_ns;
+    count_duration(scan, &sums->durations, event->dur_ns);
     sums->calls++;
     sums->total_ns += event->dur_ns;
     sums->nested_ns += nested_ns;
@@ -245,7 +266,7 @@ void scan_add(struct scan *scan, const struct scan_event *event)
     scan->counted++;
     sums = find_sums(scan, op, lane_place);
     if (sums)
-        add_to_sums(sums, event, nested_ns);
+        add_to_sums(scan, sums, event, nested_ns);
 }
 
 /* --- Costs. --- */
@@ -313,9 +334,48 @@ static double measure_op(const struct scan *scan, uint32_t op, enum scan_side si
     return known_calls == *out_calls ? known : known / (double)known_calls * (double)*out_calls;
 }
 
+void scan_percentiles(const struct store_histogram *durations, double min_ns, double max_ns,
+                      double *out_ns)
+{
+    static const double percents[SCAN_PERCENTILES] = {50, 90, 99};
+
+    for (size_t i = 0; i < SCAN_PERCENTILES; i++) {
+        double middle_ns = (double)store_histogram_percentile(durations, percents[i]);
+
+        out_ns[i] = fmax(min_ns, fmin(max_ns, middle_ns));
+    }
+}
+
+static void measure_spread(const struct scan *scan, uint32_t op, enum scan_side side,
+                           struct scan_cost *cost)
+{
+    struct store_histogram merged = {0};
+    const struct store_histogram *durations = NULL;
+    size_t lanes = 0;
+    int rc = 0;
+
+    for (uint32_t i = scan->first_sums[op]; i != ID_MAP_NONE; i = scan->sums.items[i].next) {
+        const struct scan_sums *sums = &scan->sums.items[i];
+
+        if (scan->lanes[sums->lane].side != side)
+            continue;
+        durations = &sums->durations;
+        lanes++;
+    }
+    for (uint32_t i = scan->first_sums[op]; i != ID_MAP_NONE && lanes > 1 && rc == 0;
+         i = scan->sums.items[i].next) {
+        if (scan->lanes[scan->sums.items[i].lane].side == side)
+            rc = store_histogram_merge(&merged, &scan->sums.items[i].durations);
+    }
+    if (lanes && rc == 0)
+        scan_percentiles(lanes > 1 ? &merged : durations, cost->min_ns, cost->max_ns,
+                         cost->percentile_ns);
+    store_histogram_deinit(&merged);
+}
+
 struct scan_cost scan_op_cost(const struct scan *scan, uint32_t op, enum scan_side side)
 {
-    struct scan_cost cost = {.min_ns = NAN, .max_ns = NAN};
+    struct scan_cost cost = {.min_ns = NAN, .max_ns = NAN, .percentile_ns = {NAN, NAN, NAN}};
     uint64_t calls;
 
     cost.end_ns = measure_op(scan, op, side, MEASURE_END, &cost.calls);
@@ -331,5 +391,6 @@ struct scan_cost scan_op_cost(const struct scan *scan, uint32_t op, enum scan_si
         if (isnan(cost.max_ns) || (double)sums->max_ns > cost.max_ns)
             cost.max_ns = (double)sums->max_ns;
     }
+    measure_spread(scan, op, side, &cost);
     return cost;
 }

@@ -91,7 +91,7 @@ static const struct error_case cases[] = {
     {2, "--batch takes a number of 1", {"store.db", "--report", "summary", "--batch", "0"}},
     {2, "--batch has no effect on --report ops", {"store.db", "--batch", "2"}},
     {2, "did you mean computation?", {"store.db", "--order-by", "computations"}},
-    {2, "there are time, cumulative, end", {"store.db", "--order-by", "+xyzzy"}},
+    {2, "there are time_ns, time, cumulative", {"store.db", "--order-by", "+xyzzy"}},
     {2,
      "\"a(\" is no regular expression: missing closing parenthesis at character 2",
      {"store.db", "--opr-name", "a("}},

@@ -60,10 +60,10 @@ static void check_lines(const struct ops_view_options *options, const char *want
 
 static void check_order(const char *order, const char *wanted)
 {
-    struct ops_view_options options = {.side = OP_DEVICE};
+    struct ops_view_options options = {.side = OP_DEVICE, .order_by = order};
     struct diag diag = {0};
 
-    if (ops_parse_order(order, &options.order, &options.ascending, &diag) < 0)
+    if (lines_check_order(ops_columns, OPS_COLUMNS, order, &diag) < 0)
         fail_msg("%s", diag.text);
     check_lines(&options, wanted);
 }
@@ -98,25 +98,18 @@ static void every_column_orders(void **state)
 
 static void unknown_columns_are_refused(void **state)
 {
-    enum ops_order order;
     struct diag diag = {0};
-    bool ascending;
 
-    assert_int_equal(ops_parse_order("+memroy", &order, &ascending, &diag), -EINVAL);
+    assert_int_equal(lines_check_order(ops_columns, OPS_COLUMNS, "+memroy", &diag), -EINVAL);
     CHECK_CONTAINS(diag.text, "\"memroy\"");
     CHECK_CONTAINS(diag.text, "did you mean memory?");
     diag = (struct diag){0};
-    assert_int_equal(ops_parse_order("", &order, &ascending, &diag), -EINVAL);
-    diag = (struct diag){0};
-    assert_int_equal(
-        ops_parse_order("a_very_long_column_name_that_cannot_be_one", &order, &ascending, &diag),
-        -EINVAL);
-    CHECK_CONTAINS(diag.text, "there are time,");
+    assert_int_equal(lines_check_order(ops_columns, OPS_COLUMNS, "", &diag), -EINVAL);
 }
 
 static void top_cuts_at_both_ends(void **state)
 {
-    struct ops_view_options options = {.side = OP_DEVICE, .order = OPS_ORDER_TIME};
+    struct ops_view_options options = {.side = OP_DEVICE};
 
     options.top = 2;
     check_lines(&options, "conv9 conv10");
@@ -176,12 +169,11 @@ static void groups_follow_each_other(void **state)
         .side = OP_DEVICE, .grouping = OPS_BY_TYPE, .reduction = STATS_SUM};
 
     check_lines(&options, "Conv Relu Id");
-    options.order = OPS_ORDER_COUNT;
+    options.order_by = "count";
     check_lines(&options, "Conv Relu Id");
-    options.order = OPS_ORDER_TYPE;
-    options.ascending = true;
+    options.order_by = "+type";
     check_lines(&options, "Conv Id Relu");
-    options.order = OPS_ORDER_NAME; /* groups have none */
+    options.order_by = "+name"; /* groups have none */
     check_lines(&options, "Conv Relu Id");
     options.grouping = OPS_ALL_IN_ONE;
     check_lines(&options, "all");
