@@ -145,7 +145,11 @@ void out_format_headline(struct out_buffer *buffer, const struct out_section *se
     size_t start = buffer->length;
 
     if (section->title) {
-        out_buffer_add(buffer, section->title, strlen(section->title));
+        size_t length = strlen(section->title);
+
+        /* What introduces a table on a terminal ends in a colon. */
+        out_buffer_add(buffer, section->title,
+                       length - (length && section->title[length - 1] == ':'));
         return;
     }
     add_phrase(buffer, section->name, strlen(section->name));

@@ -15,7 +15,8 @@ struct view {
     uint32_t run;     /* place in the answer's runs; SPAN_NONE: every span */
     int64_t start_ns; /* where its clock begins */
     size_t span_count, shown_count;
-    int64_t shortest_ns; /* of those that are shown */
+    int64_t shortest_ns;  /* of those that are shown */
+    size_t shortest_left; /* how many of just that length there is room for */
 };
 
 struct timeline {
@@ -130,7 +131,7 @@ static int bound_view(const struct timeline *timeline, struct view *view, size_t
 
     for (size_t i = 0; i < timeline->spans->spans.count; i++)
         view->span_count += belongs(timeline, view, i);
-    view->shortest_ns = 0;
+    view->shortest_ns = -1; /* all are longer */
     if (view->span_count <= most)
         return 0;
     durations = malloc(view->span_count * sizeof(*durations));
@@ -142,18 +143,23 @@ static int bound_view(const struct timeline *timeline, struct view *view, size_t
     }
     qsort(durations, count, sizeof(*durations), compare_falling);
     view->shortest_ns = durations[most - 1];
+    while (view->shortest_left < most &&
+           durations[most - 1 - view->shortest_left] == view->shortest_ns)
+        view->shortest_left++;
     free(durations);
     return 0;
 }
 
 /* Gives the spans of a view that are shown their rows. */
-static uint32_t choose_spans(struct timeline *timeline, struct view *view, size_t most,
-                             uint32_t row)
+static uint32_t choose_spans(struct timeline *timeline, struct view *view, uint32_t row)
 {
-    for (size_t i = 0; i < timeline->spans->spans.count && view->shown_count < most; i++) {
-        if (!belongs(timeline, view, i) ||
-            timeline->spans->spans.items[i].dur_ns < view->shortest_ns)
+    for (size_t i = 0; i < timeline->spans->spans.count; i++) {
+        int64_t dur_ns = timeline->spans->spans.items[i].dur_ns;
+
+        if (!belongs(timeline, view, i) || dur_ns < view->shortest_ns ||
+            (dur_ns == view->shortest_ns && !view->shortest_left))
             continue;
+        view->shortest_left -= dur_ns == view->shortest_ns;
         timeline->rows[i] = row++;
         view->shown_count++;
     }
@@ -250,7 +256,7 @@ int page_timeline(const struct page *page, const struct spans_answer *spans, str
     for (size_t i = 0; i < timeline.view_count && rc == 0; i++) {
         rc = bound_view(&timeline, &timeline.views[i], most);
         if (rc == 0)
-            row = choose_spans(&timeline, &timeline.views[i], most, row);
+            row = choose_spans(&timeline, &timeline.views[i], row);
     }
     if (rc == 0 && row)
         emit(&timeline);
