@@ -191,6 +191,40 @@ static void imports_stay_in_a_store(void **state)
     temp_destroy(&dir);
 }
 
+/* On a thread a and b overlap without one holding the other, and c is in both; on a stream three
+ * kernels run at once. No time counts twice on the host, and none is lost. */
+static void overlaps_keep_their_times(void **state)
+{
+    static const char trace[] =
+        "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"outer\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":"
+        "100},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":30},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":30,\"dur\":40},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":32,\"dur\":5},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k1\",\"pid\":0,\"tid\":7,\"ts\":50,\"dur\":20."
+        "5},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k2\",\"pid\":0,\"tid\":7,\"ts\":60,\"dur\":20}"
+        ","
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k3\",\"pid\":0,\"tid\":7,\"ts\":62,\"dur\":2}"
+        "]";
+    static const char *const lines[] = {"20500,0.4823529411764706,20500,0.4823529411764706,k1,",
+                                        "2000,0.047058823529411764,42500,1,k3,",
+                                        "40000,0.4,40000,0.4,b,",
+                                        "30000,0.3,70000,0.7,outer,",
+                                        "25000,0.25,95000,0.95,a,",
+                                        "5000,0.05,100000,1,c,"};
+    char *dir = temp_create(), *path = temp_write(dir, "trace.json", trace, sizeof(trace) - 1);
+    const char *const arguments[] = {path, "--show-host", "--top", "0", "--format", "csv", NULL};
+    struct child_result result = analyze(arguments);
+
+    assert_int_equal(result.status, 0);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        CHECK_CONTAINS(result.out, lines[i]);
+    child_result_deinit(&result);
+    free(path);
+    temp_destroy(&dir);
+}
+
 /* What comes through a pipe cannot be read twice. */
 static void reads_pipes(void **state)
 {
@@ -218,6 +252,7 @@ int main(void)
         cmocka_unit_test(counts_are_right),
         cmocka_unit_test(self_times_add_up_to_pytorchs_total),
         cmocka_unit_test(imports_stay_in_a_store),
+        cmocka_unit_test(overlaps_keep_their_times),
         cmocka_unit_test(reads_pipes),
     };
 
