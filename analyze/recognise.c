@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/import_folded.h"
 #include "analyze/import_megengine.h"
 #include "analyze/import_nsys.h"
 #include "analyze/json_stream.h"
@@ -15,7 +16,7 @@
 const char source_supported[] =
     "supported are a store of optraced, Chrome traces such as PyTorch's, profiles of ONNX Runtime "
     "and "
-    "of MegEngine's load_and_run, and dumps of PyTorch's function events";
+    "of MegEngine's load_and_run, dumps of PyTorch's function events, and folded stacks";
 
 const struct source_name source_names[SOURCE_KINDS] = {
     [SOURCE_STORE] = {"store", "what optraced keeps, or --import made"},
@@ -28,6 +29,7 @@ const struct source_name source_names[SOURCE_KINDS] = {
     [SOURCE_ORT] = {"ort", "profiles of ONNX Runtime"},
     [SOURCE_PYTORCH_EVENTS] = {"pytorch", "dumps of PyTorch's function events"},
     [SOURCE_NSYS] = {"nsys", "SQLite exports of Nsight Systems"},
+    [SOURCE_FOLDED] = {"folded", "folded stacks, the text that flame graphs are made from"},
 };
 
 void source_print_kinds(FILE *lines)
@@ -134,6 +136,8 @@ int recognise(const char *path, const char *name, struct diag *diag)
     if (first == length)
         return length == sizeof(head) ? recognise_json(path, name, diag)
                                       : diag_set(diag, -EUCLEAN, "%s is empty", name);
+    if (head[first] != '{' && head[first] != '[' && import_folded_recognises(path))
+        return SOURCE_FOLDED;
     if (head[first] != '{' && head[first] != '[')
         return diag_set(diag, -EUCLEAN, "%s is neither SQLite nor JSON: %s", name,
                         source_supported);

@@ -15,6 +15,7 @@ enum source_kind {
     SOURCE_ORT,
     SOURCE_PYTORCH_EVENTS,
     SOURCE_NSYS,
+    SOURCE_FOLDED,
     SOURCE_KINDS
 };
 

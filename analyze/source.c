@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analyze/import_chrome.h"
+#include "analyze/import_folded.h"
 #include "analyze/import_megengine.h"
 #include "analyze/import_nsys.h"
 #include "analyze/import_ort.h"
@@ -92,6 +93,8 @@ static int open_path(const char *path, struct source *source, const struct impor
         return rc;
     if (source->kind == SOURCE_NSYS)
         return import_nsys(path, source->name, source->store, options, diag);
+    if (source->kind == SOURCE_FOLDED)
+        return import_folded(path, source->name, source->store, options, diag);
     return load_stream(path, source, options, diag);
 }
 
