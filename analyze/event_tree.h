@@ -81,6 +81,8 @@ void event_tree_deinit(struct event_tree *tree);
 const struct event_sums *event_tree_sums(const struct event_tree *tree,
                                          const struct event_row *row);
 
+/* --- The order of rows: event_order.c --- */
+
 /** Which main rows to show. */
 struct event_choice {
     int64_t top;           /* main rows, of each lane; 0: all; negative: that many fewer */

@@ -138,7 +138,7 @@ static int compare_lines(const void *a, const void *b)
     return (left->place > right->place) - (left->place < right->place);
 }
 
-static size_t kept_of(size_t count, int64_t top)
+size_t lines_kept(size_t count, int64_t top)
 {
     uint64_t dropped = 0 - (uint64_t)top;
 
@@ -182,7 +182,7 @@ int lines_sort(const struct lines *lines, size_t **out_order, size_t *out_count,
         order[i] = sorted[i].place;
     free(sorted);
     *out_order = order;
-    *out_count = kept_of(lines->count, lines->top);
+    *out_count = lines_kept(lines->count, lines->top);
     return 0;
 }
 

@@ -73,6 +73,9 @@ int lines_emit(struct out *out, const struct out_section *section, const struct 
 /** Places of the lines in the order they are printed in; the caller frees *out_order. */
 int lines_sort(const struct lines *lines, size_t **out_order, size_t *out_count, struct diag *diag);
 
+/** How many of `count` lines `top` keeps. */
+size_t lines_kept(size_t count, int64_t top);
+
 /** Order of two texts with runs of digits compared as numbers: conv2 before conv10. */
 int lines_compare_natural(const char *a, const char *b);
 
