@@ -164,6 +164,26 @@ static int run_split(const struct call *call)
     return 0;
 }
 
+/* Elements along the axis of output i, which may be left out. */
+static int64_t split_size(const struct call_request *request, uint32_t i, int axis, int64_t left)
+{
+    const struct node *node = request->node;
+    uint32_t parts = node->output_count;
+    int64_t sizes[CALL_MAX_INTS], part;
+    bool given;
+    int count;
+
+    if (node->outputs[i])
+        return request->outputs[i].shape.dims[axis];
+    count = call_ints(request, 1, "split", sizes, &given);
+    if (count < 0)
+        return count;
+    if (given)
+        return i < (uint32_t)count ? sizes[i] : 0;
+    part = (request->inputs[0].shape.dims[axis] + parts - 1) / parts;
+    return part < left ? part : left;
+}
+
 int call_bind_split(const struct call_request *request, struct call *call)
 {
     const struct tensor_view *x = call_input(request, 0);
@@ -186,20 +206,21 @@ int call_bind_split(const struct call_request *request, struct call *call)
     for (uint32_t i = 0; i < p->count; i++) {
         struct kernel_copy *copy = &p->parts[i].shape;
         const struct shape *y = &request->outputs[i].shape;
+        int64_t size = split_size(request, i, axis, x->shape.dims[axis] - filled);
         int64_t stride = 1;
 
-        if (!node->outputs[i])
-            return call_refuse(request, -ENOTSUP, "no kernel without its output %u", i);
+        if (size < 0)
+            return (int)size;
         copy->element_bytes = dtype_bytes(x->dtype);
-        copy->rank = y->rank;
-        for (int j = y->rank - 1; j >= 0; j--) {
+        copy->rank = node->outputs[i] ? y->rank : 0;
+        for (int j = copy->rank - 1; j >= 0; j--) {
             copy->dims[j] = y->dims[j];
             copy->x_stride[j] = strides[j];
             copy->y_stride[j] = stride;
             stride *= y->dims[j];
         }
         p->parts[i].x_offset = filled * strides[axis] * (int64_t)copy->element_bytes;
-        filled += y->dims[axis];
+        filled += size;
     }
     call->version = request->kernels->copy.version;
     call->run = run_split;

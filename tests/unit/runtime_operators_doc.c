@@ -44,7 +44,7 @@ static const char refused[] =
     "- a Dropout that trains with a ratio above 0, whose result is random;\n"
     "- LpPool of operator set 1, Upsample before 7, a scale of RMSNormalization in another type "
     "than its\n"
-    "  input's, a Split that leaves an output out;\n"
+    "  input's;\n"
     "- bodies that are more than 8 deep, a Loop that does not end within 1,048,576 turns, a "
     "collected\n"
     "  value whose shape changes from turn to turn.\n"
