@@ -59,7 +59,7 @@ void out_cells_add(struct out *out, struct out_cells *cells, const struct out_va
         struct out_buffer text = {0};
 
         look_at(&cells->columns[i], value);
-        out_format_compact(&text, value, 0);
+        out_format_cell(&text, value);
         if (text.failed || array_push(&cells->texts, text.text) < 0) {
             out_buffer_deinit(&text);
             out_fail(out, -ENOMEM);

@@ -340,6 +340,22 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
     }
 }
 
+void out_format_cell(struct out_buffer *buffer, const struct out_value *value)
+{
+    struct out_buffer text = {0};
+    const char *rest;
+
+    out_format_compact(&text, value, 0);
+    rest = out_buffer_text(&text);
+    while (*rest == ' ') {
+        out_buffer_print(buffer, "\u00a0");
+        rest++;
+    }
+    out_buffer_print(buffer, "%s", rest);
+    buffer->failed |= text.failed;
+    out_buffer_deinit(&text);
+}
+
 bool out_is_integer(enum out_kind kind)
 {
     return kind == OUT_INT || kind == OUT_RANK || kind == OUT_WHEN || kind == OUT_BOOL ||

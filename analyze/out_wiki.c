@@ -126,7 +126,7 @@ static void wiki_row(struct out *out, const struct out_value *values)
         if (!head_of(&out->columns[i]))
             continue;
         if (out->columns[i].compact)
-            out_format_compact(&text, &values[i], 0);
+            out_format_cell(&text, &values[i]);
         else
             add_value(&text, &values[i]);
         if (text.failed || array_push(&state->cells, text.text) < 0) {

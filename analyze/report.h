@@ -118,6 +118,9 @@ int report_on_spans(const struct report *report,
 int report_query_ops(const struct report *report, struct report_selection *selection,
                      struct ops_answer *out, struct diag *diag);
 
+/** Whether the output is JSON or CSV, where names are not indented. */
+bool report_is_for_programs(const struct report *report);
+
 /** --order-by and --top, or what the report does without them. */
 const char *report_order_by(const struct report *report);
 int64_t report_top(const struct report *report);

@@ -178,19 +178,13 @@ static int rank_rows(const struct report *report, const struct context *context,
 
 /* --- Printing. --- */
 
-static bool is_for_programs(const struct report *report)
-{
-    return report->options->format == OUT_FORMAT_JSON || report->options->format == OUT_FORMAT_CSV;
-}
-
-/* The name as the table shows it. Documents would swallow blanks. */
+/* The name as people see it. */
 static char *indent(const struct report *report, const struct event_row *row)
 {
-    bool is_table = report->options->format == OUT_FORMAT_TABLE && !report->options->wiki;
     struct out_buffer text = {0};
 
-    for (uint32_t i = 0; i < row->depth && !is_for_programs(report); i++)
-        out_buffer_print(&text, "%s", is_table ? "  " : "\u00a0\u00a0");
+    for (uint32_t i = 0; i < row->depth && !report_is_for_programs(report); i++)
+        out_buffer_add(&text, "  ", 2);
     out_buffer_add(&text, row->name, strlen(row->name));
     if (text.failed)
         out_buffer_deinit(&text);

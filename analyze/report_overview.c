@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/model_phases.h"
 #include "analyze/overhead.h"
@@ -21,6 +22,12 @@ struct overview {
 static double ratio(double part, double whole)
 {
     return whole > 0 ? part / whole : NAN;
+}
+
+/* Titles are indented for people. */
+static const char *title_of(const struct overview *overview, const char *title)
+{
+    return title + (report_is_for_programs(overview->report) ? strspn(title, " ") : 0);
 }
 
 static int emit_table(const struct overview *overview, const struct out_section *section,
@@ -61,7 +68,7 @@ struct part_line {
 
 PART(part_line, out_integer(OUT_INT, (int64_t)line->line))
 PART(part_key, out_text(line->part))
-PART(part_title, out_text(line->title))
+PART(part_title, out_text(title_of(context, line->title)))
 PART(part_time, out_number(OUT_NS, line->time_ns))
 PART(part_of_wall, out_number(OUT_SHARE, ratio(line->time_ns, OVERHEAD->times.wall_ns)))
 PART(part_of_recorded,
@@ -156,7 +163,7 @@ struct copy_line {
 
 COPIES(copy_line_number, out_integer(OUT_INT, (int64_t)line->line))
 COPIES(copy_key, out_text(line->key))
-COPIES(copy_title, out_text(line->title))
+COPIES(copy_title, out_text(title_of(context, line->title)))
 COPIES(copy_calls, out_integer(OUT_INT, (int64_t)line->copies.calls))
 COPIES(copy_total, out_number(OUT_NS, line->copies.total_ns))
 COPIES(copy_share, out_number(OUT_SHARE, ratio(line->copies.total_ns, OVERHEAD->lanes.recorded_ns)))

@@ -131,6 +131,11 @@ int report_query_ops(const struct report *report, struct report_selection *selec
     return rc;
 }
 
+bool report_is_for_programs(const struct report *report)
+{
+    return report->options->format == OUT_FORMAT_JSON || report->options->format == OUT_FORMAT_CSV;
+}
+
 const char *report_order_by(const struct report *report)
 {
     const struct analyze_options *options = report->options;
