@@ -51,36 +51,30 @@ double bootstrap_beta(double x, double a, double b)
     return 1 - scale * beta_fraction(1 - x, b, a) / b;
 }
 
-/* cumulative[j]: how probable it is that a resample's percentile is at most the value at place j.
- */
-static double *place_distribution(size_t count, double percent)
+void bootstrap_places(size_t count, double percent, double *out_cumulative)
 {
-    double *cumulative = malloc(count * sizeof(*cumulative));
     double rank = ceil(percent / 100 * (double)count - 1e-9); /* as stats_percentile() does */
 
-    if (!cumulative)
-        return NULL;
     rank = rank < 1 ? 1 : rank > (double)count ? (double)count : rank;
     for (size_t j = 0; j < count; j++)
-        cumulative[j] =
+        out_cumulative[j] =
             bootstrap_beta((double)(j + 1) / (double)count, rank, (double)count - rank + 1);
-    return cumulative;
 }
 
-static size_t draw_place(const double *cumulative, size_t count, uint64_t *state)
+static double draw_percentile(const struct bootstrap_sample *sample, uint64_t *state)
 {
     double wanted = random_unit(state);
-    size_t low = 0, high = count - 1;
+    size_t low = 0, high = sample->count - 1;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (cumulative[middle] > wanted)
+        if (sample->places[middle] > wanted)
             high = middle;
         else
             low = middle + 1;
     }
-    return low;
+    return sample->values[low];
 }
 
 static struct bootstrap_interval interval_of(double *values, double confidence)
@@ -94,36 +88,27 @@ static struct bootstrap_interval interval_of(double *values, double confidence)
     };
 }
 
-int bootstrap_change(const double *a, size_t a_count, const double *b, size_t b_count,
-                     double percent, double confidence, uint64_t seed, struct bootstrap_change *out)
+int bootstrap_change(const struct bootstrap_sample *a, const struct bootstrap_sample *b,
+                     double confidence, uint64_t seed, struct bootstrap_change *out)
 {
     const struct bootstrap_interval unknown = {NAN, NAN};
-    double *a_places = NULL, *b_places = NULL, *drawn = NULL;
-    int rc = 0;
+    double *drawn;
 
     *out = (struct bootstrap_change){unknown, unknown};
-    if (a_count < 2 || b_count < 2)
+    if (a->count < 2 || b->count < 2)
         return 0;
-    a_places = place_distribution(a_count, percent);
-    b_places = place_distribution(b_count, percent);
     drawn = malloc(2 * BOOTSTRAP_RESAMPLES * sizeof(*drawn));
-    if (!a_places || !b_places || !drawn) {
-        rc = -ENOMEM;
-        goto out;
-    }
+    if (!drawn)
+        return -ENOMEM;
     for (size_t i = 0; i < BOOTSTRAP_RESAMPLES; i++) {
-        double from = a[draw_place(a_places, a_count, &seed)];
-        double to = b[draw_place(b_places, b_count, &seed)];
+        double from = draw_percentile(a, &seed), to = draw_percentile(b, &seed);
 
         drawn[i] = to - from;
         drawn[BOOTSTRAP_RESAMPLES + i] = to / from;
     }
     out->difference = interval_of(drawn, confidence);
-    if (a[0] > 0)
+    if (a->values[0] > 0)
         out->ratio = interval_of(drawn + BOOTSTRAP_RESAMPLES, confidence);
-out:
-    free(a_places);
-    free(b_places);
     free(drawn);
-    return rc;
+    return 0;
 }

@@ -28,16 +28,31 @@ struct bootstrap_change {
 };
 
 /**
- * a, b        ascending, at least one value each
- * percent     which percentile, in (0, 100]
+ * The distribution of a resample's percentile over the places of a sample: it depends on how many
+ * values there are, and not on them.
+ *
+ * percent  which percentile, in (0, 100]
+ *
+ * out_cumulative[j], j < count, becomes the chance that the percentile is at most the j-th smallest
+ * value, from 0. count >= 1.
+ */
+void bootstrap_places(size_t count, double percent, double *out_cumulative);
+
+/* One side: ascending values, and what bootstrap_places() says for their number. */
+struct bootstrap_sample {
+    const double *values, *places;
+    size_t count;
+};
+
+/**
+ * a, b        of the same percentile
  * confidence  such as 0.95
  * seed        the same seed gives the same interval
  *
  * Returns 0 or -ENOMEM.
  */
-int bootstrap_change(const double *a, size_t a_count, const double *b, size_t b_count,
-                     double percent, double confidence, uint64_t seed,
-                     struct bootstrap_change *out);
+int bootstrap_change(const struct bootstrap_sample *a, const struct bootstrap_sample *b,
+                     double confidence, uint64_t seed, struct bootstrap_change *out);
 
 /** The regularised incomplete beta function I(x; a, b): x in [0, 1], a and b > 0. */
 double bootstrap_beta(double x, double a, double b);

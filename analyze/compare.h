@@ -10,6 +10,7 @@
 #ifndef OPTRACE_ANALYZE_COMPARE_H
 #define OPTRACE_ANALYZE_COMPARE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,10 +46,13 @@ struct compare_result {
     enum compare_verdict verdict;
 };
 
-/* One difference to judge. The samples are sorted. */
+/* One difference to judge. The samples come in the order in which they were measured, and are
+ * sorted. */
 struct compare_case {
     double *base, *new; /* NULL or no samples: not there */
     size_t base_count, new_count;
+    bool are_series; /* they follow each other in one process: the more one resembles the one before
+                        it, the less they tell; p takes that into account */
     /* The threshold is a share of this one's base median; NULL: of its own. */
     const struct compare_case *gate_of;
     struct compare_result result;

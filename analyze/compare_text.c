@@ -396,10 +396,13 @@ static void note_noise(const struct report *report, const struct compare_side *s
                  "(p %.4f), as while a machine warms up or others use it.",
                  unit, name, side->spread.drift * 100, side->spread.drift_p);
     if (spread_is_correlated(&side->spread, count))
-        out_note(report->out, OUT_NOTE_WARNING,
-                 "The %s of %s resemble those before them (autocorrelation %.2f), so that p is too "
-                 "small: record several sessions of each side and compare them together.",
-                 unit, name, side->spread.autocorrelation);
+        out_note(
+            report->out, OUT_NOTE_WARNING,
+            "The %s of %s resemble those before them (autocorrelation %.2f) and tell less than "
+            "as many independent ones%s: several sessions of each side, compared together, "
+            "tell more.",
+            unit, name, side->spread.autocorrelation,
+            side->samples.units_are_sessions ? "" : ", as p takes into account");
 }
 
 static void note_power(const struct report *report, const struct compare_side sides[ALIGN_SIDES],

@@ -172,8 +172,11 @@ static int take_units(const struct run_samples *samples, enum sampled_part part,
 /* Adds a line and its case; takes both over, also after a failure. */
 static int add_line(struct making *making, struct comparison_line *line, struct compare_case *one)
 {
-    int rc = array_push(&making->cases, *one);
+    int rc;
 
+    one->are_series = !making->samples[ALIGN_BASE]->units_are_sessions &&
+                      !making->samples[ALIGN_NEW]->units_are_sessions;
+    rc = array_push(&making->cases, *one);
     line->delta_ns = line->mean_ns[ALIGN_NEW] - line->mean_ns[ALIGN_BASE];
     if (rc == 0 && (rc = array_push(&making->out->lines, *line)) == 0)
         return 0;

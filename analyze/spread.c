@@ -37,26 +37,49 @@ static int find_drift(const double *values, size_t count, struct spread *spread)
     return rc;
 }
 
+static double mean_of(const double *values, size_t count)
+{
+    double mean = 0;
+
+    for (size_t i = 0; i < count; i++)
+        mean += values[i] / (double)count;
+    return mean;
+}
+
+static double sum_of_squares(const double *values, size_t count, double mean)
+{
+    double squares = 0;
+
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return squares;
+}
+
+double spread_autocorrelation(const double *values, size_t count)
+{
+    double mean, squares, neighbours = 0;
+
+    if (count < SERIES_MIN)
+        return NAN;
+    mean = mean_of(values, count);
+    squares = sum_of_squares(values, count, mean);
+    for (size_t i = 0; i + 1 < count; i++)
+        neighbours += (values[i] - mean) * (values[i + 1] - mean);
+    return squares > 0 ? neighbours / squares : 0;
+}
+
 int spread_of(const double *values, size_t count, struct spread *out)
 {
-    double mean = 0, squares = 0, neighbours = 0;
+    double mean;
 
     *out = (struct spread){NAN, NAN, NAN, NAN};
     if (count < 2)
         return 0;
-    for (size_t i = 0; i < count; i++)
-        mean += values[i] / (double)count;
-    for (size_t i = 0; i < count; i++) {
-        squares += (values[i] - mean) * (values[i] - mean);
-        if (i + 1 < count)
-            neighbours += (values[i] - mean) * (values[i + 1] - mean);
-    }
+    mean = mean_of(values, count);
     if (mean > 0)
-        out->variation = sqrt(squares / (double)(count - 1)) / mean;
-    if (count < SERIES_MIN)
-        return 0;
-    out->autocorrelation = squares > 0 ? neighbours / squares : 0;
-    return find_drift(values, count, out);
+        out->variation = sqrt(sum_of_squares(values, count, mean) / (double)(count - 1)) / mean;
+    out->autocorrelation = spread_autocorrelation(values, count);
+    return count < SERIES_MIN ? 0 : find_drift(values, count, out);
 }
 
 bool spread_drifts(const struct spread *spread, double threshold)

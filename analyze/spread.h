@@ -32,6 +32,9 @@ struct spread {
 /** values: in the order in which they were measured. Returns 0 or -ENOMEM. */
 int spread_of(const double *values, size_t count, struct spread *out);
 
+/** Lag-1 autocorrelation; NaN for fewer than 8 values, 0 when all are equal. */
+double spread_autocorrelation(const double *values, size_t count);
+
 /** Whether the level moved while it was measured: drift by more than `threshold` with p below 0.01.
  */
 bool spread_drifts(const struct spread *spread, double threshold);

@@ -66,6 +66,42 @@ static void the_same_program_is_seldom_called_different(void **state)
     assert_in_range(large_alarms, 0, 3);
 }
 
+/* Runs of one process, whose level wanders: each resembles the one before it. Taken for independent
+ * ones they raise alarms all the time. */
+static void runs_that_follow_each_other_tell_less(void **state)
+{
+    const struct compare_gates strict = {.alpha = 0.05, .threshold = 0};
+    enum { ROUNDS = 100, LONG = 40, FEW = 5 };
+    unsigned alarms[2] = {0};
+    uint64_t seed = 5;
+
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        double runs[2][FEW][LONG];
+        struct compare_case cases[FEW];
+        bool is_alarm = false;
+
+        for (int op = 0; op < FEW; op++) {
+            for (int side = 0; side < 2; side++) {
+                double level = 0;
+
+                for (int run = -20; run < LONG; run++) {
+                    level = 0.6 * level + random_unit(&seed) - 0.5;
+                    if (run >= 0)
+                        runs[side][op][run] = 100 + level;
+                }
+            }
+            cases[op] = case_of(runs[0][op], LONG, runs[1][op], LONG);
+            cases[op].are_series = round % 2;
+        }
+        CHECK_OK(compare_judge(cases, FEW, &strict));
+        for (int op = 0; op < FEW; op++)
+            is_alarm |= cases[op].result.verdict >= COMPARE_SLOWER;
+        alarms[round % 2] += is_alarm;
+    }
+    assert_in_range(alarms[0], 40, ROUNDS);
+    assert_in_range(alarms[1], 0, 14);
+}
+
 static void a_slower_op_is_found_and_no_other(void **state)
 {
     const struct compare_gates gates = {.alpha = 0.05, .threshold = 0.03};
@@ -142,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_program_is_seldom_called_different),
+        cmocka_unit_test(runs_that_follow_each_other_tell_less),
         cmocka_unit_test(a_slower_op_is_found_and_no_other),
         cmocka_unit_test(both_gates_must_be_passed),
         cmocka_unit_test(what_cannot_be_tested_is_not),

@@ -125,6 +125,15 @@ static void floor_is_the_p_of_parted_samples(void **state)
     assert_true(rank_p_floor(100, 100) < 1e-50);
 }
 
+/* 1.96 deviations, of which half the information leaves 1.96 / sqrt(2). */
+static void series_tell_less(void **state)
+{
+    CHECK_NEAR(rank_p_of_series(0.05, 0), 0.05, 1e-12);
+    CHECK_NEAR(rank_p_of_series(0.05, 1.0 / 3), erfc(1.959963985 / 2), 1e-9);
+    CHECK_NEAR(rank_p_of_series(1, 0.5), 1, 1e-12);
+    assert_true(rank_p_of_series(0, 0.5) < 1e-50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +143,7 @@ int main(void)
         cmocka_unit_test(approximation_meets_the_exact_test),
         cmocka_unit_test(equal_values_are_no_difference),
         cmocka_unit_test(floor_is_the_p_of_parted_samples),
+        cmocka_unit_test(series_tell_less),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
