@@ -127,6 +127,17 @@ static int sink_close(struct sink *sink, bool keep, struct diag *diag)
     return rc;
 }
 
+/* Columns that tables should fit in; 0: any. */
+static size_t choose_width(const struct analyze_options *options)
+{
+    const char *columns = getenv("COLUMNS");
+    size_t width = options->output ? 0 : text_terminal_columns(stdout);
+
+    if (options->width >= 0)
+        return (size_t)options->width;
+    return width && columns && atoi(columns) > 0 ? (size_t)atoi(columns) : width;
+}
+
 static bool wants_color(const struct analyze_options *options)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -153,7 +164,7 @@ static int print_report(struct report *report, struct diag *diag)
     if (rc == 0) {
         out_options.stream = sink.gathered ? sink.gathered : sink.real;
         out_options.color = wants_color(options);
-        out_options.width = options->output ? 0 : text_terminal_columns(stdout);
+        out_options.width = choose_width(options);
         rc = out_open(&out_options, &report->out);
         if (rc < 0)
             diag_set(diag, rc, "no memory for the report");

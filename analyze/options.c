@@ -217,6 +217,11 @@ static const struct option_spec option_table[] = {
      TARGET(wiki)},
     {OPTION_FLAG, "wiki", .help = "The same as --confluence.", TARGET(wiki)},
     {OPTION_FLAG, "ascii", .help = "Draw tables without box-drawing characters.", TARGET(ascii)},
+    {OPTION_INT, "width", .value_name = "N", .default_text = "that of the terminal",
+     .help =
+         "Columns that tables should fit in: long names lose their middle as far as that takes. "
+         "0 leaves them whole, as where the output is no terminal.",
+     TARGET(width), .min = 0, .max = 100000},
     {OPTION_CHOICE, "color", .value_name = "WHEN", .default_text = "auto",
      .help = "Colour: auto uses it on a terminal unless NO_COLOR is set.", TARGET(color),
      .choices = "auto|always|never"},
@@ -277,7 +282,8 @@ const struct option_command analyze_command = {
         "\n"
         "Each report ends with what it does not show: events that were lost, spans that never "
         "ended, and how much of the wall time operators cover.",
-    .environment = "OPTRACE_STORE  the store to read when no FILE is given\n"
+    .environment = "COLUMNS  width of the terminal, in place of what it says itself\n"
+                   "OPTRACE_STORE  the store to read when no FILE is given\n"
                    "XDG_STATE_HOME  directory of the default store, optrace/optrace.db\n"
                    "NO_COLOR  when not empty, --color auto uses none\n",
 };
@@ -476,6 +482,10 @@ int analyze_options_check(const struct analyze_options *options, const char *con
         return diag_set(diag, -EINVAL, "unexpected argument '%s'", files[1]);
     if (options->wiki && options->format != 0)
         return diag_set(diag, -EINVAL, "--wiki is a format of its own: leave out --format");
+    if (options->width >= 0 && (options->wiki || options->format != OUT_FORMAT_TABLE))
+        return diag_set(diag, -EINVAL,
+                        "--width is about tables on the screen: it has no effect on "
+                        "other formats");
     if (options->sorted_by != CHOICE_NONE && options->order_by)
         return diag_set(diag, -EINVAL, "--sorted-by and --order-by say the same: give one");
     if (options->batch != BATCH_OF_MODEL && options->batch < 1)
@@ -490,6 +500,7 @@ struct analyze_options analyze_options_default(void)
     return (struct analyze_options){
         .min_time_s = NAN,
         .max_time_s = NAN,
+        .width = -1,
         .peak_flops = NAN,
         .peak_bandwidth = NAN,
         .top = TOP_OF_REPORT,

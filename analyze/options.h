@@ -63,7 +63,8 @@ struct analyze_options {
     /* form */
     int format; /* enum out_format */
     bool wiki, ascii;
-    int color; /* enum color_choice */
+    int64_t width; /* -1: that of the terminal */
+    int color;     /* enum color_choice */
     const char *output;
 };
 

@@ -15,6 +15,7 @@ struct shown {
     size_t first, count; /* in out->columns */
     size_t width;        /* terminal columns */
     bool compact, has_value, has_text;
+    bool is_share; /* of a whole: large ones are marked where there is colour */
 };
 
 struct table_state {
@@ -185,6 +186,15 @@ out:
 
 /* --- The box. --- */
 
+/* "share", "host_share", but neither "cumulative_share" nor ratios of other kinds. */
+static bool is_share(const char *name)
+{
+    size_t length = strlen(name);
+
+    return strcmp(name, "share") == 0 || (length > 6 && strcmp(name + length - 6, "_share") == 0 &&
+                                          strncmp(name, "cumulative", 10) != 0);
+}
+
 static void table_begin(struct out *out)
 {
     struct table_state *state = out->state;
@@ -210,6 +220,7 @@ static void table_begin(struct out *out)
             if (out->section->style == OUT_STYLE_BOX && !column->compact)
                 shown->width += 2;
         }
+        shown->is_share |= is_share(column->name);
         shown->count = i + 1 - shown->first;
     }
 }
@@ -310,19 +321,32 @@ static void write_rule(struct out *out, const char *const rule[4])
     out_write(out, "\n");
 }
 
-static void write_cell_line(struct out *out, const char *text, size_t length,
-                            const struct shown *shown, bool bold)
+/* How a line of a cell is set off: titles are bold, shares from a tenth on yellow; NULL: not. */
+static const char *color_of(const struct out *out, const char *text, size_t length,
+                            const struct shown *shown, bool is_title)
 {
+    if (!out->options.color || !length)
+        return NULL;
+    if (is_title)
+        return "\033[1m";
+    return shown->is_share && text[length - 1] == '%' && strtod(text, NULL) >= 10 ? "\033[33m"
+                                                                                  : NULL;
+}
+
+static void write_cell_line(struct out *out, const char *text, size_t length,
+                            const struct shown *shown, bool is_title)
+{
+    const char *color = color_of(out, text, length, shown, is_title);
     size_t padding = shown->width - text_columns(text, length);
     bool right = shown->compact && !shown->has_text;
 
     out_write(out, " ");
     write_padding(out, right ? padding : 0);
-    if (bold)
-        out_write(out, "\033[1m");
+    if (color)
+        out_write(out, color);
     if (!out->error && fwrite(text, 1, length, out->options.stream) != length)
         out_fail(out, errno ? -errno : -EIO);
-    if (bold)
+    if (color)
         out_write(out, "\033[0m");
     write_padding(out, right ? 1 : padding + 1);
 }
@@ -368,7 +392,7 @@ static void write_head(struct out *out, const struct rules *rules)
 
         title = title ? title : "";
         out_write(out, rules->vertical);
-        write_cell_line(out, title, strlen(title), &state->shown[i], out->options.color);
+        write_cell_line(out, title, strlen(title), &state->shown[i], true);
     }
     out_write(out, rules->vertical);
     out_write(out, "\n");

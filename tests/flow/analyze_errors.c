@@ -113,6 +113,7 @@ static const struct error_case cases[] = {
     {2, "--order-by has no effect on --list", {"store.db", "--list", "--order-by", "time"}},
     {2, "--type has no effect on --sql", {"store.db", "--sql", "SELECT 1", "--type", "x"}},
     {2, "--session has no effect on --sql", {"store.db", "--sql", "SELECT 1", "--session", "1"}},
+    {2, "--width is about tables", {"store.db", "--width", "80", "--format", "json"}},
     {2, "--wiki is a format of its own", {"store.db", "--wiki", "--format", "json"}},
     /* SQL */
     {2, "--sql only reads: not authorized", {"store.db", "--sql", "DELETE FROM event"}},

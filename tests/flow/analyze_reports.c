@@ -104,6 +104,8 @@ static const struct report_case cases[] = {
       "host"}},
     {"memory.json.txt",
      {"memory.db", "--session", "3", "--report", "memory", "--format", "json", "--device", "cuda"}},
+    {"memory_narrow.txt",
+     {"memory.db", "--session", "3", "--report", "memory", "--width", "120", "--color", "always"}},
     /* the roofline */
     {"roofline.txt", {"store.db", "--report", "roofline"}},
     {"roofline_peaks.txt",
