@@ -12,8 +12,8 @@
 struct launch_line {
     const char *name;
     uint64_t count, queued_count;
-    double call_ns, device_ns, total_ns; /* sums over those with a launch */
-    struct group_summary delay;          /* of those with a launch */
+    double call_ns, since_ns, device_ns, total_ns; /* sums over those with a launch */
+    struct group_summary delay;                    /* of those with a launch */
 };
 
 struct launch_lines {
@@ -35,6 +35,7 @@ CELL(delay_p90, out_number(OUT_NS, line->delay.p90))
 CELL(delay_p99, out_number(OUT_NS, line->delay.p99))
 CELL(delay_max, out_number(OUT_NS, line->delay.max))
 CELL(call_mean, MEAN(line->call_ns))
+CELL(since_mean, MEAN(line->since_ns))
 CELL(device_mean, MEAN(line->device_ns))
 CELL(total_mean, MEAN(line->total_ns))
 
@@ -60,6 +61,10 @@ static const struct line_column columns[] = {
      {"a"},
      "mean duration of the launching call",
      call_mean},
+    {LINE_COMPACT("since_call_mean_ns", "Since call"),
+     {NULL},
+     "mean from the start of the call to the start on the device",
+     since_mean},
     {LINE_COMPACT("device_mean_ns", "Device avg"),
      {"k"},
      "mean duration on the device",
@@ -85,6 +90,7 @@ static void add_span(const struct spans_answer *spans, const struct span *span,
     delay_ns = span->start_ns - call_end_ns;
     line->queued_count += delay_ns > 0;
     line->call_ns += (double)launch->dur_ns;
+    line->since_ns += (double)(span->start_ns - launch->start_ns);
     line->device_ns += (double)span->dur_ns;
     line->total_ns += (double)((end_ns > call_end_ns ? end_ns : call_end_ns) - launch->start_ns);
     *out_delay_ns = delay_ns > 0 ? (double)delay_ns : 0;
@@ -189,6 +195,7 @@ const struct report_kind report_launch = {
         "       avg(max(0, d.start_ns - h.end_ns)) AS delay_mean_ns,\n"
         "       max(max(0, d.start_ns - h.end_ns)) AS delay_max_ns, avg(h.dur_ns) AS "
         "call_mean_ns,\n"
+        "       avg(d.start_ns - h.start_ns) AS since_call_mean_ns,\n"
         "       avg(max(d.end_ns, h.end_ns) - h.start_ns) AS total_mean_ns\n"
         "  FROM counted_span d LEFT JOIN (SELECT session_id, run, correlation, name, max(start_ns) "
         "AS start_ns, end_ns, dur_ns\n"

@@ -177,6 +177,8 @@ def check_launch(path, spans):
             same(what, row[f"delay_p{percent}_ns"], float(nearest_rank(delays, percent)))
         same(what, row["delay_max_ns"], float(max(delays)))
         same(what, row["call_mean_ns"], statistics.fmean(call.end - call.start for _, call in pairs))
+        same(what, row["since_call_mean_ns"],
+             statistics.fmean(span.start - call.start for span, call in pairs))
         same(what, row["total_mean_ns"], statistics.fmean(
             max(span.end, call.end) - call.start for span, call in pairs))
 
