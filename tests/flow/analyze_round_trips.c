@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "analyze/report.h"
 #include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -213,6 +214,45 @@ static void a_smaller_store_has_all_of_its_session(void **state)
     free(sessions);
     free(first);
     free(second);
+}
+
+/* Cuts the name of the source, which alone may differ. */
+static void drop_source(char *text)
+{
+    char *at = strstr(text, "\"source\": \""), *end = at ? strchr(at, '\n') : NULL;
+
+    if (end)
+        memmove(at, end, strlen(end) + 1);
+}
+
+static void every_report_is_the_same_of_a_smaller_store(void **state)
+{
+    static const char *const sessions[] = {"2", "3"};
+    static const char *const copies[] = {"of_2.db", "of_3.db"};
+
+    for (size_t i = 0; i < sizeof(sessions) / sizeof(sessions[0]); i++) {
+        const char *const export[] = {"store.db", "--session", sessions[i], "--export",
+                                      "sqlite",   "-o",        copies[i],   NULL};
+
+        free(analyze_scene_output(*state, export));
+        for (size_t k = 0; report_kinds[k]; k++) {
+            const char *before[] = {"store.db", "--report",  report_kinds[k]->name, "--format",
+                                    "json",     "--session", sessions[i],           NULL};
+            struct child_result first, second;
+
+            if (report_kinds[k]->mode)
+                continue;
+            first = analyze_scene_run(*state, before);
+            before[0] = copies[i];
+            second = analyze_scene_run(*state, before);
+            drop_source(first.out);
+            drop_source(second.out);
+            assert_int_equal(second.status, first.status);
+            assert_string_equal(second.out, first.out);
+            child_result_deinit(&first);
+            child_result_deinit(&second);
+        }
+    }
 }
 
 /* --- Chrome traces. --- */
@@ -441,6 +481,7 @@ int main(void)
         cmocka_unit_test(megengine_profiles_give_the_same_report),
         cmocka_unit_test(smaller_stores_give_the_same_reports),
         cmocka_unit_test(a_smaller_store_has_all_of_its_session),
+        cmocka_unit_test(every_report_is_the_same_of_a_smaller_store),
         cmocka_unit_test(chrome_traces_bring_all_events_back),
         cmocka_unit_test(shared_traces_come_back_event_by_event),
         cmocka_unit_test(stacks_are_those_of_pytorch),
