@@ -118,6 +118,8 @@ static int read_session(const struct past *past, const struct past_session *sess
     selection.question.totals = false;
     if (rc == 0)
         rc = report_query_spans(&of_session, &selection, &spans, &nothing);
+    if (rc == REPORT_NOTHING && !past->is_filtered)
+        rc = 0; /* the runs are still known where retention took the events */
     if (rc < 0)
         diag_set(diag, rc, "%s", nothing.text);
     if (rc == 0)
@@ -137,7 +139,7 @@ static void count_losses(const struct past *past, const struct basis *basis)
     past->report->verdict->damaged += basis->bad_count;
 }
 
-/* The side of the last session that has runs. */
+/* The side of the last session that has ops in its runs. */
 static int find_side(struct past *past, struct diag *diag)
 {
     past->side = OP_SIDES;
@@ -145,7 +147,7 @@ static int find_side(struct past *past, struct diag *diag)
         struct run_samples samples;
         int rc = read_session(past, &past->sessions.items[i], OP_SIDES, &samples, diag);
 
-        if (rc == 0)
+        if (rc == 0 && samples.ops.count)
             past->side = samples.side;
         run_samples_deinit(&samples);
         if (rc < 0)
@@ -158,10 +160,11 @@ static int read_sessions(struct past *past, struct diag *diag)
 {
     const struct analyze_options *options = past->report->options;
     size_t count = past->sessions.count, kept = 0;
-    int rc = find_side(past, diag);
+    int rc;
 
     past->is_filtered = options->types.count || options->opr_name || options->label ||
                         options->lane || options->device || options->input_dtype;
+    rc = find_side(past, diag);
     past->sessions.count = 0;
     for (size_t i = 0; i < count; i++) {
         struct past_session session = past->sessions.items[i];

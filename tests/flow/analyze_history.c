@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_analyze --history on made-up sessions: changes are found where they were made, against
  * tests/golden/history/, and nowhere else. */
+#include <sqlite3.h>
 #include <string.h>
 
 #include "tests/support/check.h"
@@ -155,6 +156,37 @@ static void changes_are_found_where_they_are(void **state)
     child_result_deinit(&result);
 }
 
+/* Where retention took the events of old sessions, what their runs took is still known. */
+static void old_sessions_keep_their_runs(void **state)
+{
+    static const char *const arguments[] = {"old.db", "--history", "--format", "csv", NULL};
+    const struct fixture *fixture = *state;
+    char *path = temp_path(fixture->dir, "old.db");
+    struct child_result result;
+    sqlite3 *db;
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct run_store_session session = plain_session;
+
+        session.start_ns = START_NS + i * DAY_NS;
+        session.noise = 0;
+        run_store_append(path, &session);
+    }
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "DELETE FROM event WHERE lane_id = 1;"
+                                  "DELETE FROM event_batch WHERE session_max = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    result = run(fixture, arguments);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "\n1,1769846400000000000,box,5,7260000,");
+    CHECK_CONTAINS(result.out, "\n2,1769932800000000000,box,5,7260000,0,");
+    child_result_deinit(&result);
+    free(path);
+}
+
 static void mistakes_get_one_sentence(void **state)
 {
     static const struct {
@@ -190,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_look_as_agreed),
         cmocka_unit_test(changes_are_found_where_they_are),
+        cmocka_unit_test(old_sessions_keep_their_runs),
         cmocka_unit_test(mistakes_get_one_sentence),
     };
 
