@@ -395,4 +395,17 @@ const struct report_kind report_overview = {
     .about = "Paddle's overview: computation against framework overhead and what nobody recorded, "
              "how busy host and devices were, copies, phases of a model's steps.",
     .run = run,
+    /* Of the table of devices: time with anything recorded, overlaps once. */
+    .explain =
+        "WITH op_span AS (\n"
+        "    SELECT session_id, coalesce(device, 'host') AS device, start_ns, event_id,\n"
+        "           CASE type WHEN 'label' THEN start_ns ELSE end_ns END AS end_ns\n"
+        "      FROM counted_span WHERE type NOT IN ('phase', 'mark', 'counter')),\n"
+        "timed AS (\n"
+        "    SELECT *, max(end_ns) OVER (PARTITION BY session_id, device\n"
+        "                  ORDER BY start_ns, event_id\n"
+        "                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS busy_until_ns\n"
+        "      FROM op_span)\n"
+        "SELECT device, sum(max(0, end_ns - max(start_ns, coalesce(busy_until_ns, start_ns))))\n"
+        "       AS busy_ns FROM timed GROUP BY session_id, device ORDER BY busy_ns DESC",
 };
