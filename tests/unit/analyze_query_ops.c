@@ -2,6 +2,7 @@
 /* Sums over a small store whose numbers are known: runs, warm-ups, totals, windows, sessions. */
 #include <math.h>
 
+#include "analyze/ops_of_spans.h"
 #include "analyze/query.h"
 #include "tests/support/check.h"
 #include "tests/support/small_store.h"
@@ -80,6 +81,38 @@ static void one_run_in_the_mean(void **state)
     CHECK_U64(fixture.answer.basis.run_ns_count, 2);
     CHECK_NEAR(fixture.answer.basis.run_ns[0], 10 * MS, 0);
     CHECK_NEAR(fixture.answer.basis.run_ns[1], 12 * MS, 0);
+    stop(&fixture);
+}
+
+/* Of all calls with the warm-up 12, 6 and 8 ms; a bin is at most 1/32 off, and both ends are exact.
+ */
+static void percentiles_are_of_single_calls(void **state)
+{
+    const struct ops_question question = {
+        .session_ids = resnet, .session_count = 1, .warmups = true};
+    struct spans_answer spans;
+    struct ops_answer of_spans;
+    const struct op_cost *conv;
+    struct diag diag = {0};
+    struct fixture fixture;
+
+    ask(&fixture, &question);
+    conv = cost_of(&fixture, "conv1", OP_DEVICE);
+    CHECK_U64(conv->calls, 3);
+    CHECK_NEAR(conv->percentile_ns[0], 8 * MS, 8 * MS / 32);
+    CHECK_NEAR(conv->percentile_ns[1], 12 * MS, 0);
+    CHECK_NEAR(conv->percentile_ns[2], 12 * MS, 0);
+    assert_true(isnan(cost_of(&fixture, "load", OP_DEVICE)->percentile_ns[0]));
+    /* Span by span the same. */
+    CHECK_OK(query_spans(fixture.store, &question, &spans, &diag));
+    ops_of_spans(&spans, false, &of_spans);
+    for (size_t i = 0; i < of_spans.rows.count; i++) {
+        if (strcmp(of_spans.rows.items[i].name, "conv1") == 0)
+            CHECK_NEAR(of_spans.rows.items[i].cost[OP_DEVICE].percentile_ns[0],
+                       conv->percentile_ns[0], 0);
+    }
+    ops_answer_deinit(&of_spans);
+    spans_answer_deinit(&spans);
     stop(&fixture);
 }
 
@@ -270,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_run_in_the_mean),
+        cmocka_unit_test(percentiles_are_of_single_calls),
         cmocka_unit_test(footer_numbers),
         cmocka_unit_test(warmups_and_numbers),
         cmocka_unit_test(totals_count_what_is_outside),
