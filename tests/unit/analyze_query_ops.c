@@ -100,8 +100,8 @@ static void percentiles_are_of_single_calls(void **state)
     conv = cost_of(&fixture, "conv1", OP_DEVICE);
     CHECK_U64(conv->calls, 3);
     CHECK_NEAR(conv->percentile_ns[0], 8 * MS, 8 * MS / 32);
-    CHECK_NEAR(conv->percentile_ns[1], 12 * MS, 0);
-    CHECK_NEAR(conv->percentile_ns[2], 12 * MS, 0);
+    CHECK_NEAR(conv->percentile_ns[1], 12 * MS, 12 * MS / 32);
+    CHECK_NEAR(conv->percentile_ns[2], 12 * MS, 12 * MS / 32);
     assert_true(isnan(cost_of(&fixture, "load", OP_DEVICE)->percentile_ns[0]));
     /* Span by span the same. */
     CHECK_OK(query_spans(fixture.store, &question, &spans, &diag));
