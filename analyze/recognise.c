@@ -16,7 +16,8 @@
 const char source_supported[] =
     "supported are a store of optraced, Chrome traces such as PyTorch's, profiles of ONNX Runtime "
     "and "
-    "of MegEngine's load_and_run, dumps of PyTorch's function events, and folded stacks";
+    "of MegEngine's load_and_run, dumps of PyTorch's function events, "
+    "folded stacks, and times and profiles of TensorRT's trtexec";
 
 const struct source_name source_names[SOURCE_KINDS] = {
     [SOURCE_STORE] = {"store", "what optraced keeps, or --import made"},
@@ -30,6 +31,7 @@ const struct source_name source_names[SOURCE_KINDS] = {
     [SOURCE_PYTORCH_EVENTS] = {"pytorch", "dumps of PyTorch's function events"},
     [SOURCE_NSYS] = {"nsys", "SQLite exports of Nsight Systems"},
     [SOURCE_FOLDED] = {"folded", "folded stacks, the text that flame graphs are made from"},
+    [SOURCE_TRTEXEC] = {"trtexec", "what TensorRT's trtexec exports: times and profiles"},
 };
 
 void source_print_kinds(FILE *lines)
@@ -82,8 +84,11 @@ static enum source_kind recognise_item(const struct json_item *item)
     if (json_member(value, "start_us").kind == JSON_NUMBER &&
         json_member(value, "end_us").kind == JSON_NUMBER)
         return SOURCE_PYTORCH_EVENTS;
-    if (json_member(value, "ph").kind != JSON_STRING)
-        return SOURCE_KINDS;
+    if (json_member(value, "startComputeMs").kind == JSON_NUMBER ||
+        json_member(value, "averageMs").kind == JSON_NUMBER)
+        return SOURCE_TRTEXEC;
+    if (json_member(value, "ph").kind != JSON_STRING) /* a profile of trtexec begins {"count":N} */
+        return json_member(value, "count").kind == JSON_NUMBER ? SOURCE_TRTEXEC : SOURCE_KINDS;
     /* ONNX Runtime's first event is that of loading the model. */
     return json_is(json_member(value, "cat"), "Session") ||
                    json_is(json_member(value, "cat"), "Node")

@@ -16,6 +16,7 @@ enum source_kind {
     SOURCE_PYTORCH_EVENTS,
     SOURCE_NSYS,
     SOURCE_FOLDED,
+    SOURCE_TRTEXEC,
     SOURCE_KINDS
 };
 

@@ -16,6 +16,7 @@
 #include "analyze/import_nsys.h"
 #include "analyze/import_ort.h"
 #include "analyze/import_pytorch_events.h"
+#include "analyze/import_trtexec.h"
 #include "analyze/json_stream.h"
 
 static int open_default(struct source *source, struct diag *diag)
@@ -64,6 +65,8 @@ static int load_stream(const char *path, struct source *source,
         rc = import_ort(stream, source->name, source->store, options, diag);
     else if (source->kind == SOURCE_MEGENGINE)
         rc = load_megengine(stream, source, options, diag);
+    else if (source->kind == SOURCE_TRTEXEC)
+        rc = import_trtexec(stream, source->name, source->store, options, diag);
     else if (source->kind == SOURCE_PYTORCH_EVENTS)
         rc = import_pytorch_events(stream, source->name, source->store, options, diag);
     else
