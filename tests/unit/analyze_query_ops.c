@@ -84,8 +84,7 @@ static void one_run_in_the_mean(void **state)
     stop(&fixture);
 }
 
-/* Of all calls with the warm-up 12, 6 and 8 ms; a bin is at most 1/32 off, and both ends are exact.
- */
+/* Calls of 12 (the warm-up), 6 and 8 ms; a bin is at most 1/32 off. */
 static void percentiles_are_of_single_calls(void **state)
 {
     const struct ops_question question = {
