@@ -19,11 +19,11 @@ enum { SHOWN = 5, FILE_DIMS = 7 };
 static const char *type_text(enum dtype dtype)
 {
     static const char *const names[] = {
-        [DTYPE_F32] = "Float32",   [DTYPE_U8] = "Uint8",      [DTYPE_I8] = "Int8",
-        [DTYPE_U16] = "Uint16",    [DTYPE_I16] = "Int16",     [DTYPE_I32] = "Int32",
-        [DTYPE_I64] = "Int64",     [DTYPE_BOOL] = "Bool",     [DTYPE_F16] = "Float16",
-        [DTYPE_BF16] = "BFloat16", [DTYPE_F64] = "Float64",   [DTYPE_U32] = "Uint32",
-        [DTYPE_U64] = "Uint64",    [DTYPE_BF16] = "BFloat16",
+        [DTYPE_F32] = "Float32",   [DTYPE_U8] = "Uint8",   [DTYPE_I8] = "Int8",
+        [DTYPE_U16] = "Uint16",    [DTYPE_I16] = "Int16",  [DTYPE_I32] = "Int32",
+        [DTYPE_I64] = "Int64",     [DTYPE_BOOL] = "Bool",  [DTYPE_F16] = "Float16",
+        [DTYPE_F64] = "Float64",   [DTYPE_U32] = "Uint32", [DTYPE_U64] = "Uint64",
+        [DTYPE_BF16] = "BFloat16",
     };
 
     return (size_t)dtype < sizeof(names) / sizeof(names[0]) && names[dtype] != NULL ? names[dtype]
@@ -137,10 +137,10 @@ static void write_block(const struct io_dump *dump, const struct exec_step *step
 static uint32_t type_code(enum dtype dtype)
 {
     static const uint32_t codes[] = {
-        [DTYPE_F32] = 0,      [DTYPE_U8] = 1,    [DTYPE_I8] = 2,       [DTYPE_U16] = 13,
-        [DTYPE_I16] = 3,      [DTYPE_I32] = 4,   [DTYPE_I64] = 200002, [DTYPE_BOOL] = 12,
-        [DTYPE_F16] = 9,      [DTYPE_BF16] = 11, [DTYPE_F64] = 200001, [DTYPE_U32] = 200003,
-        [DTYPE_U64] = 200004,
+        [DTYPE_F32] = 0,   [DTYPE_U8] = 1,       [DTYPE_I8] = 2,       [DTYPE_U16] = 13,
+        [DTYPE_I16] = 3,   [DTYPE_I32] = 4,      [DTYPE_I64] = 200002, [DTYPE_BOOL] = 12,
+        [DTYPE_F16] = 9,   [DTYPE_F64] = 200001, [DTYPE_U32] = 200003, [DTYPE_U64] = 200004,
+        [DTYPE_BF16] = 11,
     };
 
     return codes[dtype];
