@@ -91,15 +91,6 @@ static int bound_session(const struct memory_view *view, const struct report *re
     return 0;
 }
 
-static const struct session_row *find_session(const struct report *report, int64_t session_id)
-{
-    const struct session_row *rows = report->sessions->rows.items;
-
-    while (rows->session_id != session_id)
-        rows++;
-    return rows;
-}
-
 static int allocate_pools(struct memory_view *view)
 {
     size_t count = view->blocks.pools.count ? view->blocks.pools.count : 1;
@@ -125,7 +116,7 @@ static int bound_pools(struct memory_view *view, const struct report *report,
 
     for (size_t i = 0; i < view->blocks.pools.count; i++) {
         const struct session_row *session =
-            find_session(report, view->blocks.pools.items[i].session_id);
+            report_session(report, view->blocks.pools.items[i].session_id);
 
         view->pool_start_ns[i] = session->start_ns;
         outside += bound_session(view, report, selection, session, &view->from_ns[i],
@@ -489,7 +480,7 @@ static struct memory_counter *find_counter(struct memory_view *view, const struc
         .lane = row->lane,
         .first = row->value,
         .peak = row->value,
-        .peak_at_ns = (double)(row->time_ns - find_session(report, lane->session_id)->start_ns),
+        .peak_at_ns = (double)(row->time_ns - report_session(report, lane->session_id)->start_ns),
     };
 
     for (size_t i = 0; i < view->counters.count; i++) {
@@ -505,7 +496,7 @@ static int add_counter(struct memory_view *view, const struct report *report,
                        const struct report_selection *selection, const struct counter_row *row)
 {
     const struct session_row *session =
-        find_session(report, view->spans.lanes.items[row->lane].session_id);
+        report_session(report, view->spans.lanes.items[row->lane].session_id);
     struct memory_counter *counter;
     int64_t from_ns, until_ns;
 

@@ -142,6 +142,9 @@ void report_footer(const struct report *report, const struct basis *basis);
 /** The latter alone, for what ends without notes. */
 void report_judge(const struct report *report, const struct basis *basis);
 
+/** The session of that id, or NULL. */
+const struct session_row *report_session(const struct report *report, int64_t session_id);
+
 /** For --strict: whether anything is missing, with the sentence in diag. */
 bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag);
 

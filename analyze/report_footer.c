@@ -24,7 +24,7 @@ static const char *duration(char *text, size_t bytes, double ns)
     return text;
 }
 
-static const struct session_row *find_session(const struct report *report, int64_t session_id)
+const struct session_row *report_session(const struct report *report, int64_t session_id)
 {
     for (size_t i = 0; i < report->sessions->rows.count; i++) {
         if (report->sessions->rows.items[i].session_id == session_id)
@@ -93,7 +93,7 @@ static void note_selection(const struct report *report, const struct basis *basi
                  "different zeros.",
                  report->source->name);
     } else if (report->session_count == 1) {
-        const struct session_row *session = find_session(report, report->session_ids[0]);
+        const struct session_row *session = report_session(report, report->session_ids[0]);
 
         out_note(report->out, OUT_NOTE_PLAIN, "Session %" PRId64 " of %s%s%s%s, %s; %s.",
                  session->session_id, or_unknown(session->program), session->models ? " " : "",
@@ -219,7 +219,7 @@ static void note_losses(const struct report *report, const struct basis *basis)
 static void describe_period(char *text, size_t bytes, const struct report *report,
                             const struct loss_row *loss)
 {
-    const struct session_row *session = find_session(report, loss->session_id);
+    const struct session_row *session = report_session(report, loss->session_id);
     char from[32], until[32];
 
     text[0] = '\0';
@@ -329,7 +329,7 @@ void report_judge(const struct report *report, const struct basis *basis)
     for (size_t i = 0; i < basis->losses.count; i++)
         verdict.lost += (uint64_t)basis->losses.items[i].lost_count;
     for (size_t i = 0; i < report->session_count; i++) {
-        const struct session_row *session = find_session(report, report->session_ids[i]);
+        const struct session_row *session = report_session(report, report->session_ids[i]);
 
         verdict.damaged += session->note && (strstr(session->note, IMPORT_DAMAGE) ||
                                              strstr(session->note, "; " IMPORT_MALFORMED));

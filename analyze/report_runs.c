@@ -157,15 +157,6 @@ static double time_of(const void *line)
 
 /* --- The runs and their statistics. --- */
 
-static const struct session_row *find_session(const struct report *report, int64_t session_id)
-{
-    const struct session_row *rows = report->sessions->rows.items;
-
-    while (rows->session_id != session_id)
-        rows++;
-    return rows;
-}
-
 static int make_lines(struct runs_state *state, const struct counted_runs *runs)
 {
     state->sorted = malloc((runs->count ? runs->count : 1) * sizeof(*state->sorted));
@@ -173,7 +164,7 @@ static int make_lines(struct runs_state *state, const struct counted_runs *runs)
         return -ENOMEM;
     for (size_t i = 0; i < runs->count; i++) {
         const struct counted_run *run = &runs->items[i];
-        const struct session_row *session = find_session(state->report, run->session_id);
+        const struct session_row *session = report_session(state->report, run->session_id);
         struct run_line line = {
             .run = *run,
             .at_ns = (double)(run->start_ns - session->start_ns),
