@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,25 @@
  * cache. */
 #define LOG_PAGES_MAX 512
 
+static void configure_sqlite(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+/* SQLite counts what it allocates, under a lock, for functions that nobody here calls. Only the
+ * first call, before any database is open, has an effect. */
+static void spare_statistics(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, configure_sqlite);
+}
+
 static int open_database(struct store *store, const char *name, int flags, struct diag *diag)
 {
     int code;
+
+    spare_statistics();
 
     sqlite3_close_v2(store->db);
     store->db = NULL;

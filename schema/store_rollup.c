@@ -98,6 +98,18 @@ static int read_row(struct store *store, struct rollup_entry *entry, struct diag
     return rc;
 }
 
+static int read_known_ops(struct store *store, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    int rc = rollup->knows_ops
+                 ? 0
+                 : store_query_int(store, "SELECT coalesce(max(op_id), 0) FROM op_stat",
+                                   &rollup->known_op_max, diag);
+
+    rollup->knows_ops = rc == 0;
+    return rc;
+}
+
 static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int64_t start_ns,
                      struct rollup_entry **out_entry, struct diag *diag)
 {
@@ -111,6 +123,8 @@ static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int6
         store_rollup_clear(rollup);
     }
     if (rc == 0)
+        rc = read_known_ops(store, diag);
+    if (rc == 0 && op_id <= rollup->known_op_max)
         rc = read_row(store, &entry, diag);
     if (rc == 0 && rollup->entry_count == rollup->entry_capacity && grow(rollup) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
@@ -240,6 +254,8 @@ static int write_entry(struct store *store, struct rollup_entry *entry, struct d
         return rc;
     if (!entry->rowid)
         entry->rowid = sqlite3_last_insert_rowid(store->db);
+    if (entry->op_id > store->rollup.known_op_max)
+        store->rollup.known_op_max = entry->op_id;
     entry->is_dirty = false;
     entry->idle_count = 0;
     return 0;
@@ -286,6 +302,7 @@ int store_rollup_write(struct store *store, struct diag *diag)
 
 void store_rollup_clear(struct rollup *rollup)
 {
+    rollup->knows_ops = false;
     for (uint32_t i = 0; i < rollup->entry_count; i++)
         store_histogram_deinit(&rollup->entries[i].histogram);
     rollup->entry_count = 0;

@@ -31,6 +31,9 @@ struct rollup_entry {
 };
 
 struct rollup {
+    /* No op above this has a row in the file: what is new need not be looked for. */
+    int64_t known_op_max;
+    bool knows_ops; /* known_op_max was read */
     struct rollup_entry *entries;
     uint32_t *slots; /* open addressing: 1 + index into entries, 0 is free */
     uint32_t entry_count, entry_capacity, slot_mask;
