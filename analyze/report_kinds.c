@@ -22,6 +22,7 @@ extern const struct report_kind report_memory;
 extern const struct report_kind report_ops;
 extern const struct report_kind report_overview;
 extern const struct report_kind report_page;
+extern const struct report_kind report_ranks;
 extern const struct report_kind report_roofline;
 extern const struct report_kind report_runs;
 extern const struct report_kind report_sessions;
@@ -45,6 +46,7 @@ const struct report_kind *const report_kinds[] = {
     &report_memory,
     &report_overview,
     &report_page,
+    &report_ranks,
     &report_roofline,
     &report_runs,
     &report_sessions,

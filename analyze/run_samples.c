@@ -82,7 +82,8 @@ static int add_runs(struct taking *taking)
 
     for (size_t i = 0; i < spans->runs.count; i++) {
         const struct run_row *run = &spans->runs.items[i];
-        struct sampled_run sampled = {.session = find_session(spans, run->session_id)};
+        struct sampled_run sampled = {.session = find_session(spans, run->session_id),
+                                      .row = (uint32_t)i};
 
         samples->has_runs = true;
         taking->run_of_session[sampled.session] = 0; /* has runs of its own */
@@ -103,7 +104,7 @@ static int add_whole_sessions(struct taking *taking)
     const struct spans_answer *spans = &samples->spans;
 
     for (uint32_t session = 0; session < spans->windows.count; session++) {
-        struct sampled_run sampled = {.session = session};
+        struct sampled_run sampled = {.session = session, .row = SPAN_NONE};
         int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 
         if (taking->run_of_session[session] != NOWHERE) {

@@ -34,6 +34,7 @@ struct sampled_run {
     double run_ns;
     double other_ns;  /* ops that were not asked for */
     uint32_t session; /* place in `spans.windows` */
+    uint32_t row;     /* place in `spans.runs`; SPAN_NONE: of a session without runs */
 };
 
 struct run_samples {

@@ -4,6 +4,7 @@
 #include "tests/support/child.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/place.h"
+#include "tests/support/rank_store.h"
 #include "tests/support/small_store.h"
 #include "tests/support/temp.h"
 
@@ -29,7 +30,7 @@ static void copy_source(const struct fixture *fixture, const char *name, const c
 static int start(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    char *page = place_source("docs/features.md"), *store, *base, *memory;
+    char *page = place_source("docs/features.md"), *store, *base, *memory, *ranks;
 
     fixture->dir = temp_create();
     fixture->program = place_program("analyze/profile_analyze");
@@ -37,15 +38,18 @@ static int start(void **state)
     store = temp_path(fixture->dir, "store.db");
     memory = temp_path(fixture->dir, "memory.db");
     base = temp_path(fixture->dir, "base.db");
+    ranks = temp_path(fixture->dir, "ranks.db");
     small_store_make(store);
     small_store_make(base);
     memory_store_make(memory);
+    rank_store_make(ranks);
     copy_source(fixture, "gpu.json", "tests/golden/analyze/gpu.json");
     copy_source(fixture, "profile.json", "tests/golden/analyze/profile.json");
     free(page);
     free(store);
     free(base);
     free(memory);
+    free(ranks);
     *state = fixture;
     return 0;
 }
