@@ -279,8 +279,8 @@ static void reader_finds_the_way(void **state)
         "ops.counted=2 of 8 rows",
         "timeline.runs=2\n",
         "timeline.lanes=main,worker",
-        "timeline.details=conv1 (Conv) · 6 ms from 1 ms on · started 1 ms after its launch by "
-        "conv1",
+        ("timeline.details=conv1 (Conv) · 6 ms from 1 ms on · started 1 ms after its launch by "
+         "conv1"),
         "timeline.zoom=0.60",
         "timeline.zoomed=1.20",
         "timeline.fit=1.00",
