@@ -25,8 +25,8 @@ static void configure_sqlite(void)
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* SQLite counts what it allocates, under a lock, for functions that nobody here calls. Only the
- * first call, before any database is open, has an effect. */
+/* SQLite counts what it allocates, under a lock, for functions that no program here calls. Without
+ * effect where SQLite is in use already. */
 static void spare_statistics(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
