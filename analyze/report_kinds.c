@@ -8,6 +8,7 @@
 
 /* One on a line each: several people add to them. */
 /* clang-format off */
+extern const struct report_kind report_advice;
 extern const struct report_kind report_averages;
 extern const struct report_kind report_compare;
 extern const struct report_kind report_copies;
@@ -33,6 +34,7 @@ extern const struct report_kind report_types;
 
 const struct report_kind *const report_kinds[] = {
     &report_ops, /* the default */
+    &report_advice,
     &report_averages,
     &report_compare,
     &report_copies,

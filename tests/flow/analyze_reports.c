@@ -112,6 +112,15 @@ static const struct report_case cases[] = {
      {"store.db", "--report", "roofline", "--peak-flops", "1e11", "--peak-bandwidth", "2e10"}},
     {"roofline.csv.txt",
      {"store.db", "--report", "roofline", "--peak-flops", "1e11", "--format", "csv"}},
+    /* what to do */
+    {"store_advice.txt", {"store.db", "--report", "advice", "--warmup", "--peak-flops", "1e12"}},
+    {"store_advice_one.md.txt",
+     {"store.db", "--report", "advice", "--session", "1", "--label", "phase.*", "--format",
+      "markdown"}},
+    {"memory_advice.txt", {"memory.db", "--session", "3", "--report", "advice"}},
+    {"profile_advice_nothing.txt", {"profile.json", "--report", "advice", "--type", "Copy"}},
+    {"profile_advice_nothing.json.txt",
+     {"profile.json", "--report", "advice", "--type", "Copy", "--format", "json"}},
     /* runs */
     {"runs.txt", {"store.db", "--report", "runs"}},
     {"runs_all_warmup.txt",
@@ -120,6 +129,8 @@ static const struct report_case cases[] = {
     {"runs.json.txt", {"store.db", "--report", "runs", "--format", "json", "--max-time", "0.011"}},
     {"runs_explained.txt", {"store.db", "--report", "runs", "--explain", "--runs", "1.."}},
     /* a small trace of a GPU: launches, copies, gaps */
+    {"gpu_advice.txt", {"gpu.json", "--report", "advice", "--label", ".*", "--device", "cuda"}},
+    {"gpu_advice.json.txt", {"gpu.json", "--report", "advice", "--format", "json"}},
     {"gpu_averages.txt", {"gpu.json", "--report", "averages", "-t0"}},
     {"gpu_averages_shape.txt",
      {"gpu.json", "--report", "averages", "--group-by", "shape", "--sort-by", "cuda_time_total",
