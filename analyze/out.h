@@ -88,8 +88,8 @@ struct out_column {
     unsigned wrap;        /* columns after which people's lines are wrapped; 0: never */
     bool data_only;       /* in JSON and CSV only */
     /* For people: one line, with its unit ("4.721 ms"), numbers on the right; a text longer than
-     * `wrap` loses its middle, but lists have their lines; "-" for what is not known, and no column
-     * when nothing is known. */
+     * `wrap` loses its middle; lists have a line for each text, shortened for itself; "-" for what
+     * is not known, and no column when nothing is known. */
     bool compact;
 };
 

@@ -299,7 +299,7 @@ static size_t head_bytes(const char *text, size_t length, size_t columns)
     return bytes;
 }
 
-void out_shorten(char *text, size_t columns)
+static void shorten_line(char *text, size_t columns)
 {
     size_t length = strlen(text), head, tail;
 
@@ -312,6 +312,23 @@ void out_shorten(char *text, size_t columns)
         tail++;
     memmove(text + head + 3, text + tail, length - tail + 1);
     memcpy(text + head, "...", 3);
+}
+
+void out_shorten(char *text, size_t columns)
+{
+    for (char *line = text, *end; line; line = end) {
+        end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        shorten_line(line, columns);
+        if (end) {
+            size_t kept = strlen(line);
+
+            memmove(line + kept + 1, end + 1, strlen(end + 1) + 1);
+            line[kept] = '\n';
+            end = line + kept + 1;
+        }
+    }
 }
 
 void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap)
@@ -329,12 +346,12 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
     else if (value->kind == OUT_SHARE)
         out_buffer_print(buffer, "%.2f%%", value->real * 100);
     else if (value->kind == OUT_LIST)
-        add_list(buffer, value->text, wrap, '\n');
+        add_list(buffer, value->text, 0, '\n');
     else if (value->kind == OUT_REAL && fabs(value->real) < 1000)
         out_buffer_print(buffer, "%.4g", value->real);
     else
         add_value(buffer, value, 0, ' ');
-    if (wrap && value->kind != OUT_LIST && out_is_text(value->kind) && buffer->length > from) {
+    if (wrap && out_is_text(value->kind) && buffer->length > from) {
         out_shorten(buffer->text + from, wrap);
         buffer->length = from + strlen(buffer->text + from);
     }

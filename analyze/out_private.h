@@ -60,8 +60,8 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
 /** The same for a cell of a document, where blanks in front, which indent, would be swallowed. */
 void out_format_cell(struct out_buffer *buffer, const struct out_value *value);
 
-/** Takes the middle out of a text that takes more columns, as names differ at both ends. Fewer than
- *  8 columns leave it as it is. */
+/** Takes the middle out of each line of a text that takes more columns, as names differ at both
+ *  ends. Fewer than 8 columns leave it as it is. */
 void out_shorten(char *text, size_t columns);
 
 /** True for counts, ids and points in time: `integer` holds the number; else `real` does. */

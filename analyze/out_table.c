@@ -451,24 +451,6 @@ static struct shown *find_widest(const struct out *out, struct table_state *stat
     return widest;
 }
 
-/* Each line of a cell for itself. */
-static void shorten_cell(char *cell, size_t columns)
-{
-    while (cell && *cell) {
-        size_t length = strcspn(cell, "\n"), kept;
-        bool has_more = cell[length] == '\n';
-
-        cell[length] = '\0';
-        out_shorten(cell, columns);
-        kept = strlen(cell);
-        if (!has_more)
-            return;
-        cell[kept] = '\n';
-        memmove(cell + kept + 1, cell + length + 1, strlen(cell + length + 1) + 1);
-        cell += kept + 1;
-    }
-}
-
 static void shrink(const struct out *out, struct table_state *state, struct shown *shown,
                    size_t columns)
 {
@@ -477,9 +459,10 @@ static void shrink(const struct out *out, struct table_state *state, struct show
     shown->width = title ? text_columns(title, strlen(title)) : 0;
     for (size_t i = (size_t)(shown - state->shown); i < state->cells.count;
          i += state->shown_count) {
-        shorten_cell(state->cells.items[i], columns);
-        if (state->cells.items[i])
-            widen(shown, state->cells.items[i]);
+        if (!state->cells.items[i])
+            continue;
+        out_shorten(state->cells.items[i], columns);
+        widen(shown, state->cells.items[i]);
     }
 }
 

@@ -422,6 +422,26 @@ static void tables_fit_the_terminal(void **state)
     free(text);
 }
 
+static void texts_of_a_list_lose_their_middle(void **state)
+{
+    static const struct out_column names[] = {
+        {.name = "a", .title = "names", .wrap = 16, .compact = true},
+    };
+    const struct out_value value =
+        out_list("[\"the_first_name_of_them\",\"b\",\"\",\"the_last_name_of_them!\"]");
+    char *text = print_compact(names, &value, 1, 0);
+
+    assert_string_equal(text, "+------------------+\n"
+                              "| names            |\n"
+                              "+==================+\n"
+                              "| the_fi...of_them |\n"
+                              "| b                |\n"
+                              "|                  |\n"
+                              "| the_la...f_them! |\n"
+                              "+------------------+\n");
+    free(text);
+}
+
 static void compact_durations_have_units(void **state)
 {
     static const struct {
@@ -456,6 +476,7 @@ int main(void)
         cmocka_unit_test(parts_show_when_partial),
         cmocka_unit_test(compact_columns_stay_on_one_line),
         cmocka_unit_test(tables_fit_the_terminal),
+        cmocka_unit_test(texts_of_a_list_lose_their_middle),
         cmocka_unit_test(compact_durations_have_units),
         cmocka_unit_test(full_disk_is_told),
     };
