@@ -92,7 +92,7 @@ static const struct option_spec option_table[] = {
              "frames of the call stack; shape,stack:N, both. Of kernels: name, or launch, and grid "
              "and block sizes. Of "
              "memory: name, type, label or "
-             "shape.",
+             "shape. Of sequences: type, which is their default, or name.",
      TARGET(group_by)},
     {OPTION_STRING, "sort-by", .value_name = "KEY",
      .help = "Of averages: --order-by in PyTorch's words, such as self_cpu_time_total.",

@@ -26,6 +26,7 @@ extern const struct report_kind report_page;
 extern const struct report_kind report_ranks;
 extern const struct report_kind report_roofline;
 extern const struct report_kind report_runs;
+extern const struct report_kind report_sequences;
 extern const struct report_kind report_sessions;
 extern const struct report_kind report_sql;
 extern const struct report_kind report_summary;
@@ -51,6 +52,7 @@ const struct report_kind *const report_kinds[] = {
     &report_ranks,
     &report_roofline,
     &report_runs,
+    &report_sequences,
     &report_sessions,
     &report_sql,
     &report_summary,

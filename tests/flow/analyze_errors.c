@@ -61,6 +61,7 @@ static const struct error_case cases[] = {
     {1, "nothing that ran on a dev", {"store.db", "--session", "1", "--report", "device"}},
     {1, "nothing that ran on a dev", {"store.db", "--session", "1", "--report", "launch"}},
     {1, "there is no copy", {"store.db", "--report", "copies"}},
+    {1, "no operators follow", {"store.db", "--report", "sequences", "--runs", "3"}},
     {1, "events matches", {"store.db", "--report", "idle", "--lane", "nobody"}},
     {1, "nothing matches", {"store.db", "--report", "types", "--min-time", "1"}},
     /* wrong use */
@@ -68,6 +69,9 @@ static const struct error_case cases[] = {
      "averages go by name, shape or stack:N",
      {"store.db", "--report", "averages", "--group-by", "stack:0"}},
     {2, "kernels go by name or launch", {"store.db", "--report", "kernels", "--group-by", "shape"}},
+    {2,
+     "sequences go by type or name",
+     {"store.db", "--report", "sequences", "--group-by", "shape"}},
     {2, "--group-by has no effect", {"store.db", "--report", "types", "--group-by", "name"}},
     {2,
      "--group-by has no effect on --explain",
