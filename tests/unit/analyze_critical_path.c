@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The critical path through spans made by hand, and predictions of another schedule. */
+#include "analyze/critical_path.h"
+
+#include "analyze/span_tree.h"
+#include "tests/support/check.h"
+
+enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
+enum { OP, INNER, LABEL, LAUNCH, WAIT, KERNEL, FILL, COPY, SYNC_COPY, OPS };
+
+static struct lane_row lanes[LANES] = {
+    [MAIN] = {.side = OP_HOST, .session_id = 1, .name = "main"},
+    [WORKER] = {.side = OP_HOST, .session_id = 1, .name = "worker"},
+    [STREAM] = {.side = OP_DEVICE, .session_id = 1, .device = "cuda:0", .name = "stream 7"},
+    [OTHER_STREAM] = {.side = OP_DEVICE, .session_id = 1, .device = "cuda:0", .name = "stream 20"},
+};
+static struct op_row ops[OPS] = {
+    [OP] = {.name = "conv", .type = "cpu_op"},
+    [INNER] = {.name = "empty", .type = "cpu_op"},
+    [LABEL] = {.name = "step", .type = "label", .is_label = true},
+    [LAUNCH] = {.name = "cudaLaunchKernel", .type = "cuda_runtime"},
+    [WAIT] = {.name = "cudaDeviceSynchronize", .type = "cuda_runtime"},
+    [KERNEL] = {.name = "gemm", .type = "kernel"},
+    [FILL] = {.name = "fill", .type = "kernel"},
+    [COPY] = {.name = "Memcpy HtoD", .type = "copy"},
+    [SYNC_COPY] = {.name = "cudaMemcpy", .type = "cuda_runtime"},
+};
+static uint8_t kinds[OPS] = {[LABEL] = SPAN_LABEL};
+
+static struct spans_answer make(const struct span *spans, size_t count)
+{
+    struct spans_answer answer = {
+        .ops = {.items = ops, .count = OPS},
+        .op_kinds = kinds,
+        .lanes = {.items = lanes, .count = LANES},
+    };
+
+    for (size_t i = 0; i < count; i++) {
+        struct span span = spans[i];
+
+        span.order = (uint32_t)i;
+        span.run = SPAN_NONE;
+        span.correlation = span.correlation ? span.correlation : STORE_NULL;
+        CHECK_OK(array_push(&answer.spans, span));
+    }
+    CHECK_OK(span_tree_build(&answer, false));
+    return answer;
+}
+
+static void drop(struct spans_answer *answer, struct critical_path *path)
+{
+    critical_path_deinit(path);
+    array_deinit(&answer->spans);
+    free(answer->ranges);
+}
+
+struct expected_step {
+    int64_t until_ns;
+    enum path_step_kind kind;
+    uint32_t op; /* OPS: none */
+};
+
+/* Also that the steps join from the start to the end. */
+static void expect_steps(const struct critical_path *path, const struct expected_step *expected,
+                         size_t count)
+{
+    int64_t now_ns = path->start_ns;
+
+    for (size_t i = 0; i < path->steps.count && i < count; i++) {
+        const struct path_step *step = &path->steps.items[i];
+
+        CHECK_U64((uint64_t)step->start_ns, (uint64_t)now_ns);
+        CHECK_U64((uint64_t)step->end_ns, (uint64_t)expected[i].until_ns);
+        assert_string_equal(path_step_names[step->kind], path_step_names[expected[i].kind]);
+        CHECK_U64(step->span == SPAN_NONE ? OPS : path->answer->spans.items[step->span].op,
+                  expected[i].op);
+        now_ns = step->end_ns;
+    }
+    CHECK_U64(path->steps.count, count);
+    CHECK_U64((uint64_t)now_ns, (uint64_t)path->end_ns);
+}
+
+#define EXPECT_STEPS(path, ...)                                                                    \
+    do {                                                                                           \
+        const struct expected_step expected[] = {__VA_ARGS__};                                     \
+        expect_steps(path, expected, sizeof(expected) / sizeof(expected[0]));                      \
+    } while (0)
+
+/* How long it would take with the time of one op multiplied. */
+static double predict(const struct critical_path *path, uint32_t op, double factor)
+{
+    double of_ops[OPS], *scale, ns;
+
+    for (size_t i = 0; i < OPS; i++)
+        of_ops[i] = i == op ? factor : 1;
+    scale = critical_path_scale(path->answer, of_ops);
+    assert_non_null(scale);
+    CHECK_OK(critical_path_predict(path, scale, &ns));
+    free(scale);
+    return ns;
+}
+
+static void a_thread_is_its_innermost_ops(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 10, .dur_ns = 90, .op = LABEL}, /* no operator */
+        {.start_ns = 20, .dur_ns = 50, .op = OP},
+        {.start_ns = 30, .dur_ns = 10, .op = INNER},
+        {.start_ns = 80, .dur_ns = 10, .op = OP},
+    };
+    struct spans_answer answer = make(spans, 4);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 120, &path));
+    EXPECT_STEPS(&path, {20, PATH_NOTHING, OPS}, {30, PATH_HOST, OP}, {40, PATH_HOST, INNER},
+                 {70, PATH_HOST, OP}, {80, PATH_NOTHING, OPS}, {90, PATH_HOST, OP},
+                 {120, PATH_NOTHING, OPS});
+    assert_true(predict(&path, OPS, 1) == 120);
+    assert_true(predict(&path, OP, 0.5) == 120 - 30); /* with what is inside, gaps kept */
+    assert_true(predict(&path, INNER, 0) == 110);
+    assert_true(predict(&path, LABEL, 0) == 60);
+    assert_true(predict(&path, OP, 2) == 180);
+    critical_path_deinit(&path);
+    CHECK_OK(critical_path_make(&answer, 0, 5, &path)); /* nothing is in it */
+    EXPECT_STEPS(&path, {5, PATH_NOTHING, OPS});
+    drop(&answer, &path);
+}
+
+/* A launch, a kernel that takes long, a second one behind it, a wait for both, more of the host. */
+static void waits_lead_to_the_device(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 40, .op = OP},
+        {.start_ns = 10, .dur_ns = 10, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 40, .dur_ns = 10, .op = LAUNCH, .correlation = 2},
+        {.start_ns = 60, .dur_ns = 140, .op = WAIT},
+        {.start_ns = 200, .dur_ns = 50, .op = INNER},
+        {.start_ns = 25, .dur_ns = 75, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 105, .dur_ns = 85, .op = FILL, .lane = STREAM, .correlation = 2},
+    };
+    struct spans_answer answer = make(spans, 7);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 250, &path));
+    EXPECT_STEPS(&path, {10, PATH_HOST, OP}, {20, PATH_HOST, LAUNCH}, {25, PATH_LAUNCH, KERNEL},
+                 {100, PATH_DEVICE, KERNEL}, {105, PATH_QUEUE, FILL}, {190, PATH_DEVICE, FILL},
+                 {200, PATH_HOST, WAIT}, {250, PATH_HOST, INNER});
+    assert_true(predict(&path, OPS, 1) == 250);
+    assert_true(predict(&path, FILL, 0) == 165);
+    /* Without the kernel the second waits for its own launch, from 50 on. */
+    assert_true(predict(&path, KERNEL, 0.5) == 250 - 37.5);
+    assert_true(predict(&path, KERNEL, 0) == 250 - 55);
+    assert_true(predict(&path, INNER, 0) == 200);
+    /* The op holds the first launch and, by that, the kernel. */
+    assert_true(predict(&path, OP, 0) == 250 - 95);
+    assert_true(predict(&path, KERNEL, 2) == 325);
+    drop(&answer, &path);
+}
+
+static void another_path_takes_over(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 10, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 10, .dur_ns = 10, .op = LAUNCH, .correlation = 2},
+        {.start_ns = 10, .dur_ns = 90, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 20, .dur_ns = 50, .op = FILL, .lane = OTHER_STREAM, .correlation = 2},
+    };
+    struct spans_answer answer = make(spans, 4);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 100, &path)); /* the run ends with the device */
+    EXPECT_STEPS(&path, {10, PATH_HOST, LAUNCH}, {100, PATH_DEVICE, KERNEL});
+    assert_true(predict(&path, KERNEL, 0.9) == 91);
+    assert_true(predict(&path, KERNEL, 0.1) == 70);
+    assert_true(predict(&path, FILL, 0) == 100);
+    assert_true(predict(&path, FILL, 2) == 120);
+    drop(&answer, &path);
+}
+
+/* A kernel that starts within the call; a copy that blocks; one that is awaited but was launched
+ * later does not count. */
+static void calls_end_with_what_they_wait_for(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 30, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 30, .dur_ns = 70, .op = SYNC_COPY, .correlation = 2},
+        {.start_ns = 20, .dur_ns = 5, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 40, .dur_ns = 50, .op = COPY, .lane = STREAM, .correlation = 2},
+        {.start_ns = 45, .dur_ns = 5, .op = LAUNCH, .lane = WORKER, .correlation = 3},
+        {.start_ns = 55, .dur_ns = 40, .op = FILL, .lane = OTHER_STREAM, .correlation = 3},
+    };
+    struct spans_answer answer = make(spans, 6);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 100, &path));
+    EXPECT_STEPS(&path, {30, PATH_HOST, LAUNCH}, {40, PATH_HOST, SYNC_COPY},
+                 {90, PATH_DEVICE, COPY}, {100, PATH_HOST, SYNC_COPY});
+    assert_true(predict(&path, COPY, 0) == 95); /* then the other stream ends last */
+    assert_true(predict(&path, FILL, 0) == 100);
+    drop(&answer, &path);
+}
+
+/* The main thread has a gap; the worker ended in the last tenth of it. */
+static void a_thread_waits_for_another(void **state)
+{
+    struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 20, .op = OP},
+        {.start_ns = 120, .dur_ns = 30, .op = OP},
+        {.start_ns = 25, .dur_ns = 90, .op = INNER, .lane = WORKER},
+    };
+    struct spans_answer answer = make(spans, 3);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 150, &path));
+    EXPECT_STEPS(&path, {20, PATH_HOST, OP}, {25, PATH_NOTHING, OPS}, {115, PATH_HOST, INNER},
+                 {120, PATH_NOTHING, OPS}, {150, PATH_HOST, OP});
+    assert_true(predict(&path, INNER, 0.5) == 105);
+    drop(&answer, &path);
+    spans[2].dur_ns = 60; /* too early to be the reason */
+    answer = make(spans, 3);
+    CHECK_OK(critical_path_make(&answer, 0, 150, &path));
+    EXPECT_STEPS(&path, {20, PATH_HOST, OP}, {120, PATH_NOTHING, OPS}, {150, PATH_HOST, OP});
+    assert_true(predict(&path, INNER, 0.5) == 150);
+    drop(&answer, &path);
+}
+
+/* Streams that overlap, spans without length, what sticks out of the run. */
+static void odd_spans_are_cut(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = -50, .dur_ns = 60, .op = OP},
+        {.start_ns = 10, .dur_ns = 0, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 10, .dur_ns = 30, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 20, .dur_ns = 40, .op = FILL, .lane = STREAM},
+        {.start_ns = 60, .dur_ns = 0, .op = KERNEL, .lane = STREAM},
+        {.start_ns = 60, .dur_ns = 0, .op = FILL, .lane = OTHER_STREAM},
+        {.start_ns = 65, .dur_ns = 100, .op = COPY, .lane = STREAM},
+        {.start_ns = 300, .dur_ns = 100, .op = COPY, .lane = STREAM},
+    };
+    struct spans_answer answer = make(spans, 8);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 100, &path));
+    assert_true(path.steps.count > 0);
+    CHECK_U64((uint64_t)path.steps.items[0].start_ns, 0);
+    for (size_t i = 1; i < path.steps.count; i++)
+        CHECK_U64((uint64_t)path.steps.items[i].start_ns, (uint64_t)path.steps.items[i - 1].end_ns);
+    CHECK_U64((uint64_t)path.steps.items[path.steps.count - 1].end_ns, 100);
+    assert_true(predict(&path, OPS, 1) == 100);
+    drop(&answer, &path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_is_its_innermost_ops),
+        cmocka_unit_test(waits_lead_to_the_device),
+        cmocka_unit_test(another_path_takes_over),
+        cmocka_unit_test(calls_end_with_what_they_wait_for),
+        cmocka_unit_test(a_thread_waits_for_another),
+        cmocka_unit_test(odd_spans_are_cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
