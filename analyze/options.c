@@ -148,6 +148,12 @@ static const struct option_spec option_table[] = {
      .help = "Of --report events, as Paddle's state: which time total, min, max and average are "
              "of: cpu, host time; gpu, time of the device work launched in it; all, both added.",
      TARGET(state), .choices = "cpu|gpu|all"},
+    {OPTION_LIST, "what-if", .value_name = "REGEX=FACTOR",
+     .help = "Of --report critical: how long the run would take if operators whose name matches "
+             "from its first character on, and what runs or is launched in them, were so many "
+             "times as fast: conv.*=2 halves their time, inf takes it away; may be given again, "
+             "the first that matches counts.",
+     TARGET(what_if)},
     {OPTION_FLAG, "dump-only-opr",
      .help = "Instead of the table, print name, type and id of each operator on a line.",
      TARGET(dump_only_opr)},
@@ -387,6 +393,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"batch", options->batch != BATCH_OF_MODEL},
         {"weight", options->weight != CHOICE_NONE},
         {"append", options->append != NULL},
+        {"what-if", options->what_if.count > 0},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -51,6 +51,7 @@ struct analyze_options {
     int state;      /* enum event_state, or CHOICE_NONE */
     int64_t batch;  /* or BATCH_OF_MODEL */
     int print_only; /* enum print_only, or CHOICE_NONE */
+    struct option_list what_if;
     bool list, explain, strict;
     const char *sql, *report; /* report NULL: the default one */
     const char *export, *append;

@@ -12,6 +12,7 @@ extern const struct report_kind report_advice;
 extern const struct report_kind report_averages;
 extern const struct report_kind report_compare;
 extern const struct report_kind report_copies;
+extern const struct report_kind report_critical;
 extern const struct report_kind report_device;
 extern const struct report_kind report_events;
 extern const struct report_kind report_export;
@@ -39,6 +40,7 @@ const struct report_kind *const report_kinds[] = {
     &report_averages,
     &report_compare,
     &report_copies,
+    &report_critical,
     &report_device,
     &report_events,
     &report_export,
