@@ -106,10 +106,10 @@ void report_selection_deinit(struct report_selection *selection);
 int report_query_spans(const struct report *report, struct report_selection *selection,
                        struct spans_answer *out, struct diag *diag);
 
-/** For reports on single spans, whose values are totals: select, query, `emit`, footer. `emit`
- *  returns 0, REPORT_NOTHING or a negative errno, as run() does. */
+/** For reports on single spans: select, query, `emit`, footer. `emit` returns 0, REPORT_NOTHING or
+ *  a negative errno, as run() does; what it changes in the spans' basis the footer then says. */
 int report_on_spans(const struct report *report,
-                    int (*emit)(const struct report *report, const struct spans_answer *spans,
+                    int (*emit)(const struct report *report, struct spans_answer *spans,
                                 struct diag *diag),
                     struct diag *diag);
 

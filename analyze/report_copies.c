@@ -197,7 +197,7 @@ static void note(const struct report *report, const struct copies *copies)
                  copies->pageable_count == 1 ? "" : "s", copies->pageable_count == 1 ? "es" : "");
 }
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     struct copies copies = {0};
     int rc = gather(spans, &copies);

@@ -75,7 +75,7 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     static const struct out_section section = {.name = "devices"};
     struct device_use_array uses = {0};

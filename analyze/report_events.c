@@ -343,7 +343,6 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         note_state(report, &tree);
         note_host_bound(report, &context);
         spans->basis.is_per_run = false; /* the rows are totals of the counted runs */
-        report_footer(report, &spans->basis);
     }
     event_tree_deinit(&tree);
     return rc;
@@ -351,17 +350,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
 static int run(const struct report *report, struct diag *diag)
 {
-    struct report_selection selection;
-    struct spans_answer spans = {0};
-    int rc = report_select(report, &selection, diag);
-
-    if (rc == 0)
-        rc = report_query_spans(report, &selection, &spans, diag);
-    if (rc == 0)
-        rc = emit(report, &spans, diag);
-    spans_answer_deinit(&spans);
-    report_selection_deinit(&selection);
-    return rc;
+    return report_on_spans(report, emit, diag);
 }
 
 static double time_of(const void *line)

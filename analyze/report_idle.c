@@ -143,7 +143,7 @@ static int emit_gaps(const struct report *report, const struct idle_lines *all, 
     return rc;
 }
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     struct idle_lines all = {.spans = spans};
     struct lane_use *uses = NULL;

@@ -144,7 +144,7 @@ static int emit_kernels(const struct report *report, struct kernel_lines *all, s
     return rc;
 }
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     const char *group_by = report->options->group_by;
     struct kernel_lines all = {.by_launch = group_by && strcmp(group_by, "launch") == 0};

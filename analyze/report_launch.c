@@ -138,7 +138,7 @@ static void note(const struct report *report, const struct launch_lines *all)
              "where that started first; the mean and percentiles (nearest rank) count those too.");
 }
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"delay_ns"}};

@@ -369,7 +369,6 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
     if (rc == 0) {
         note_meaning(&overview, spans);
         spans->basis.is_per_run = false; /* all of the counted runs together */
-        report_footer(report, &spans->basis);
     }
     overhead_deinit(&overhead);
     return rc;
@@ -377,17 +376,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
 static int run(const struct report *report, struct diag *diag)
 {
-    struct report_selection selection;
-    struct spans_answer spans = {0};
-    int rc = report_select(report, &selection, diag);
-
-    if (rc == 0)
-        rc = report_query_spans(report, &selection, &spans, diag);
-    if (rc == 0)
-        rc = emit(report, &spans, diag);
-    spans_answer_deinit(&spans);
-    report_selection_deinit(&selection);
-    return rc;
+    return report_on_spans(report, emit, diag);
 }
 
 const struct report_kind report_overview = {

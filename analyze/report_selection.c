@@ -96,7 +96,7 @@ int report_query_spans(const struct report *report, struct report_selection *sel
 }
 
 int report_on_spans(const struct report *report,
-                    int (*emit)(const struct report *report, const struct spans_answer *spans,
+                    int (*emit)(const struct report *report, struct spans_answer *spans,
                                 struct diag *diag),
                     struct diag *diag)
 {

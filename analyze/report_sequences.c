@@ -139,7 +139,7 @@ static int emit_sequences(const struct report *report, const struct spans_answer
     return rc;
 }
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     const char *group_by = report->options->group_by;
     bool by_name = group_by && strcmp(group_by, "name") == 0;

@@ -329,7 +329,7 @@ static void note_meaning(const struct report *report, const struct summary *summ
 
 /* --- The report. --- */
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     static const struct out_section section = {.name = "ops"};
     struct summary summary;
@@ -349,7 +349,6 @@ static int emit(const struct report *report, const struct spans_answer *spans, s
         emit_runs(&totals);
         emit_totals(&totals);
         note_meaning(report, &summary, &spans->basis, totals.overhead_ns);
-        report_footer(report, &spans->basis);
     }
     summary_deinit(&summary);
     return rc;
@@ -357,17 +356,7 @@ static int emit(const struct report *report, const struct spans_answer *spans, s
 
 static int run(const struct report *report, struct diag *diag)
 {
-    struct report_selection selection;
-    struct spans_answer spans = {0};
-    int rc = report_select(report, &selection, diag);
-
-    if (rc == 0)
-        rc = report_query_spans(report, &selection, &spans, diag);
-    if (rc == 0)
-        rc = emit(report, &spans, diag);
-    spans_answer_deinit(&spans);
-    report_selection_deinit(&selection);
-    return rc;
+    return report_on_spans(report, emit, diag);
 }
 
 static double time_of(const void *line)

@@ -88,7 +88,7 @@ static void measure(const struct spans_answer *spans, uint32_t lane, uint32_t *l
     }
 }
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "lane", .values = {"busy_ns"}};

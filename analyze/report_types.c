@@ -113,7 +113,7 @@ static int gather(const struct spans_answer *spans, struct type_lines *all)
     return rc;
 }
 
-static int emit(const struct report *report, const struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "type", .values = {"self_ns"}, .color = "type"};
