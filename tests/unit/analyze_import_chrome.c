@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome traces into tables: every kind of event, both forms of Kineto's, damage and leniency. */
-#include <sqlite3.h>
-
 #include "analyze/import_chrome.h"
 #include "tests/support/check.h"
+#include "tests/support/rows_check.h"
 
 static int import(const char *text, bool lenient, struct store **out_store, struct diag *diag)
 {
@@ -16,24 +15,6 @@ static int import(const char *text, bool lenient, struct store **out_store, stru
     rc = import_chrome(stream, "t.json", *out_store, &options, diag);
     json_stream_close(&stream);
     return rc;
-}
-
-static void check_rows(struct store *store, const char *sql, const char *wanted)
-{
-    sqlite3_stmt *statement;
-    char text[4096] = "";
-
-    assert_int_equal(sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL), SQLITE_OK);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const char *value = (const char *)sqlite3_column_text(statement, i);
-
-            strcat(text, i ? "|" : text[0] ? ";" : "");
-            strcat(text, value ? value : "-");
-        }
-    }
-    sqlite3_finalize(statement);
-    assert_string_equal(text, wanted);
 }
 
 /* Made for this test, as Kineto writes today: fractions, a base that stands behind the events. */
@@ -73,27 +54,27 @@ static void reads_what_kineto_writes_today(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(present, false, &store, &diag));
-    check_rows(store, "SELECT kind, name, device, native_id FROM lane",
+    rows_check(store, "SELECT kind, name, device, native_id FROM lane",
                "thread|main|-|11;stream|stream 7|cuda:0|7;stream|memory of cuda:2|cuda:2|-");
-    check_rows(store,
+    rows_check(store,
                "SELECT o.name, o.type, run, e.start_ns - 1700000000000000000, dur_ns, correlation,"
                " bytes FROM event e JOIN op o USING (op_id) ORDER BY e.start_ns",
                "ProfilerStep*|label|1|100001|50500|-|-;aten::mm|cpu_op|1|110250|20000|-|-;"
                "cudaLaunchKernel|cuda_runtime|1|112000|3000|55|-;sgemm|kernel|1|160000|5000|55|-;"
                "Memcpy HtoD|copy|-|170000|0|56|4096;Stream Sync|phase|-|180000|1000|-|-");
-    check_rows(store,
+    rows_check(store,
                "SELECT input_shapes, input_dtypes, params, source FROM op WHERE name = 'aten::mm'",
                "[[2, 3], [3, 4], []]|[\"f32\", \"f16\", null]|{\"concrete_inputs\": [\"\", \"\", "
                "\"1\"], \"stack\": \"net.py(12): forward;main.py(3): <module>\"}|net.py:12");
-    check_rows(store, "SELECT device, params FROM op WHERE name = 'sgemm'",
+    rows_check(store, "SELECT device, params FROM op WHERE name = 'sgemm'",
                "cuda:0|{\"grid\": [4, 1, 1], \"block\": [128, 1, 1], \"registers_per_thread\": 32, "
                "\"shared_memory_bytes\": 1024}");
-    check_rows(store,
+    rows_check(store,
                "SELECT l.name, o.name, run, address, m.bytes FROM memory_event m"
                " JOIN lane l USING (lane_id) JOIN op o USING (op_id)",
                "main|aten::mm|1|4096|64;memory of cuda:2|aten::mm|1|-|-32");
-    check_rows(store, "SELECT run, end_ns - start_ns FROM run", "1|50500");
-    check_rows(store, "SELECT program, pid, source, note FROM session",
+    rows_check(store, "SELECT run, end_ns - start_ns FROM run", "1|50500");
+    rows_check(store, "SELECT program, pid, source, note FROM session",
                "python|10|chrome|t.json: 13 events of a Chrome trace, recorded on GPU X; 1 ended "
                "before they began: taken as 0; left out: cbid (1)");
     store_close(&store);
@@ -119,14 +100,14 @@ static void reads_the_form_of_2021_unclosed(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(legacy, false, &store, &diag));
-    check_rows(store,
+    rows_check(store,
                "SELECT o.name, o.type, l.name, run, e.start_ns, correlation"
                "  FROM event e JOIN op o USING (op_id) JOIN lane l USING (lane_id)"
                " ORDER BY e.start_ns",
                "ProfilerStep*|label|5/5|1|8000|-;aten::add|cpu_op|5/5|1|10000|-;"
                "cudaLaunchKernel|cuda_runtime|5/5|1|12000|9;k|kernel|1/stream 7|1|30000|9");
-    check_rows(store, "SELECT device FROM lane WHERE kind = 'stream'", "cuda:1");
-    check_rows(store, "SELECT note FROM session",
+    rows_check(store, "SELECT device FROM lane WHERE kind = 'stream'", "cuda:1");
+    rows_check(store, "SELECT note FROM session",
                "t.json: 6 events of a Chrome trace; left out: Device (1); the file was never "
                "closed: its writer was "
                "probably killed");
@@ -155,14 +136,14 @@ static void reads_the_other_kinds_of_events(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(others, false, &store, &diag));
-    check_rows(store,
+    rows_check(store,
                "SELECT o.name, o.type, e.start_ns, dur_ns FROM event e JOIN op o USING (op_id)"
                " ORDER BY e.start_ns",
                "outer|a|1500|2500;in\"ner|span|2000|1000;open|span|6000|-;half|span|7000|-;"
                "point|mark|9000|0;async|span|9000|-");
-    check_rows(store, "SELECT name, time_ns, value FROM counter JOIN op USING (op_id)",
+    rows_check(store, "SELECT name, time_ns, value FROM counter JOIN op USING (op_id)",
                "load|8000|0.5;mem free|8000|1.0;mem used|8000|2.0");
-    check_rows(store, "SELECT note FROM session",
+    rows_check(store, "SELECT note FROM session",
                "t.json: 13 events of a Chrome trace; 2 without a usable time or id: left out; "
                "1 ends without a beginning: left out");
     store_close(&store);
@@ -201,7 +182,7 @@ static void gives_async_spans_lanes_of_their_own(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(text, false, &store, &diag));
-    check_rows(store,
+    rows_check(store,
                "SELECT l.name, o.name, o.type, e.start_ns, dur_ns FROM event e"
                " JOIN op o USING (op_id) JOIN lane l USING (lane_id)"
                " ORDER BY e.start_ns, dur_ns DESC",
@@ -210,7 +191,7 @@ static void gives_async_spans_lanes_of_their_own(void **state)
                "async req|late|mark|10000|0;async old|s|old|11000|2000;async old|s|mark|12000|0;"
                "async object|tensor|object|14000|2000;async loc|p|loc|17000|2000;"
                "async loc (2)|q|loc|18000|-");
-    check_rows(store, "SELECT note FROM session",
+    rows_check(store, "SELECT note FROM session",
                "t.json: 20 events of a Chrome trace; 1 ends without a beginning: left out; "
                "left out: events of kind O (1)");
     store_close(&store);
@@ -234,16 +215,16 @@ static void keeps_totals_of_allocators(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(text, false, &store, &diag));
-    check_rows(store,
+    rows_check(store,
                "SELECT l.name, l.device, o.name, time_ns, value FROM counter"
                " JOIN op o USING (op_id) JOIN lane l USING (lane_id) ORDER BY counter.rowid",
                "1/2|-|Total Allocated|1000|64.0;1/2|-|Total Reserved|1000|0.0;"
                "memory of cuda:0|cuda:0|Total Allocated|2000|512.0;"
                "memory of cuda:0|cuda:0|Total Reserved|2000|2097152.0;"
                "memory of cuda:0|cuda:0|Total Allocated|3000|384.0");
-    check_rows(store, "SELECT name, address, bytes FROM memory_event JOIN lane USING (lane_id)",
+    rows_check(store, "SELECT name, address, bytes FROM memory_event JOIN lane USING (lane_id)",
                "1/2|1|64;memory of cuda:0|2|128;memory of cuda:0|2|-128");
-    check_rows(store, "SELECT note FROM session",
+    rows_check(store, "SELECT note FROM session",
                "t.json: 3 events of a Chrome trace; left out: peak_allocated (1)");
     store_close(&store);
 }
@@ -265,14 +246,14 @@ static void ties_kernels_to_ops_without_launches(void **state)
 
     snprintf(text, sizeof(text), "%s]", op);
     CHECK_OK(import(text, false, &store, &diag));
-    check_rows(
+    rows_check(
         store,
         "SELECT name, correlation, kern_ns FROM event JOIN op USING (op_id) ORDER BY start_ns",
         "o|7|-;k|7|-");
     store_close(&store);
     snprintf(text, sizeof(text), "%s%s]", op, launch);
     CHECK_OK(import(text, false, &store, &diag));
-    check_rows(
+    rows_check(
         store,
         "SELECT name, correlation, kern_ns FROM event JOIN op USING (op_id) ORDER BY start_ns",
         "o|-|-;l|3|-;k|3|-");
@@ -299,10 +280,10 @@ static void reads_what_paddle_writes(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(text, false, &store, &diag));
-    check_rows(store, "SELECT name, type, input_shapes, input_dtypes FROM op",
+    rows_check(store, "SELECT name, type, input_shapes, input_dtypes FROM op",
                "ProfileStep*|label|-|-;matmul|cpu_op|[[2, 3], [3, 4], [4]]|[\"f32\", \"f16\", "
                "\"f32\"];matmul infer_shape|phase|-|-;list[3]|cuda_runtime|-|-");
-    check_rows(store, "SELECT run, start_ns, end_ns FROM run", "1|1000|21000");
+    rows_check(store, "SELECT run, start_ns, end_ns FROM run", "1|1000|21000");
     store_close(&store);
 }
 
@@ -329,11 +310,11 @@ static void says_where_damage_is(void **state)
         assert_int_equal(import(damages[i].text, false, &store, &diag), -EUCLEAN);
         CHECK_CONTAINS(diag.text, damages[i].sentence);
         assert_int_equal(diag.offset, damages[i].offset);
-        check_rows(store, "SELECT count(*) FROM session", "0");
+        rows_check(store, "SELECT count(*) FROM session", "0");
         store_close(&store);
 
         CHECK_OK(import(damages[i].text, true, &store, &again));
-        check_rows(store,
+        rows_check(store,
                    damages[i].ends
                        ? "SELECT note LIKE '%; the rest is lost: t.json:%' FROM session"
                        : "SELECT note LIKE '%; malformed 1 times, first: t.json:%' FROM session",
@@ -349,7 +330,7 @@ static void keeps_what_was_read_before_the_damage(void **state)
 
     CHECK_OK(import("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1},{\"ph\":\"X\"", true, &store,
                     &diag));
-    check_rows(store, "SELECT name, start_ns FROM event JOIN op USING (op_id)", "a|1000");
+    rows_check(store, "SELECT name, start_ns FROM event JOIN op USING (op_id)", "a|1000");
     store_close(&store);
 }
 
@@ -372,9 +353,9 @@ static void goes_on_behind_damage(void **state)
     assert_int_equal(import(text, false, &store, &diag), -EUCLEAN);
     store_close(&store);
     CHECK_OK(import(text, true, &store, &diag));
-    check_rows(store, "SELECT name, start_ns FROM event JOIN op USING (op_id)",
+    rows_check(store, "SELECT name, start_ns FROM event JOIN op USING (op_id)",
                "a|1001000;c|1003000;e|1005000;f|1006000");
-    check_rows(store, "SELECT substr(note, 1, 80) FROM session",
+    rows_check(store, "SELECT substr(note, 1, 80) FROM session",
                "t.json: 4 events of a Chrome trace; left out: x (1); malformed 3 times, first: t");
     store_close(&store);
 }
@@ -395,12 +376,12 @@ static void bears_what_writers_get_wrong(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(text, false, &store, &diag));
-    check_rows(store,
+    rows_check(store,
                "SELECT hex(name), start_ns, dur_ns FROM event JOIN op USING (op_id)"
                " ORDER BY start_ns",
                "EFBFBDEFBFBD28|1000|1000;7477696365|2000|-;6C6F6E67|3000|-;"
                "F09F9880EFBFBD|4000|1000");
-    check_rows(store, "SELECT name, value FROM counter JOIN op USING (op_id)", "c m|1.0e+300");
+    rows_check(store, "SELECT name, value FROM counter JOIN op USING (op_id)", "c m|1.0e+300");
     store_close(&store);
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MegEngine's profile JSON into tables: what stands where, and damage by its place. */
-#include <sqlite3.h>
-
 #include "analyze/import_megengine.h"
 #include "tests/support/check.h"
+#include "tests/support/rows_check.h"
 
 /* Two operators on two devices and two threads, one that never ran; made for this test. */
 static const char profile[] =
@@ -64,25 +63,6 @@ static struct store *import(const char *text, struct diag *diag, int *out_rc)
     return store;
 }
 
-/* Rows of a query as "a|b;c|d", NULL as "-". */
-static void check_rows(struct store *store, const char *sql, const char *wanted)
-{
-    sqlite3_stmt *statement;
-    char text[2048] = "";
-
-    assert_int_equal(sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL), SQLITE_OK);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const char *value = (const char *)sqlite3_column_text(statement, i);
-
-            strcat(text, i ? "|" : text[0] ? ";" : "");
-            strcat(text, value ? value : "-");
-        }
-    }
-    sqlite3_finalize(statement);
-    assert_string_equal(text, wanted);
-}
-
 static void tables_hold_the_profile(void **state)
 {
     struct diag diag = {0};
@@ -90,30 +70,30 @@ static void tables_hold_the_profile(void **state)
     struct store *store = import(profile, &diag, &rc);
 
     CHECK_OK(rc);
-    check_rows(store, "SELECT clock, source, end_reason, note FROM session",
+    rows_check(store, "SELECT clock, source, end_reason, note FROM session",
                "foreign|megengine|imported|profile.json: the last run only; host and device times "
                "have different zeros");
-    check_rows(store,
+    rows_check(store,
                "SELECT client_op, name, type, node_id, input_shapes, input_dtypes, output_dtypes,"
                " params, computation_flop, memory_bytes, origin FROM op ORDER BY client_op",
                "1|conv|ConvolutionForward|7|[[1, 3], [4]]|[\"f32\", \"i8\"]|[null, null]|"
                "{\"pad\": 1, \"input_strides\": [[6, 2], null]}|200|100|-;"
                "2|relu|Elemwise|12|[[1, 4]]|[null]|[\"QuantizedS8\"]|-|-|8|[\"r1\", \"r2\"];"
                "3|30|Host2DeviceCopy|30|-|-|-|-|-|-|-");
-    check_rows(store, "SELECT kind, name, device FROM lane ORDER BY device IS NOT NULL, lane_id",
+    rows_check(store, "SELECT kind, name, device FROM lane ORDER BY device IS NOT NULL, lane_id",
                "thread|main|-;thread|worker|-;"
                "stream|CompNode(\"gpu0:0\" from \"xpux:0\")|gpu0:0;"
                "queue|CompNode(\"cpu0:0\" from \"cpux:0\")|cpu0:0");
     /* Host times begin before their zero and are moved up; -1 is no kernel. */
-    check_rows(
+    rows_check(
         store,
         "SELECT l.name LIKE 'Comp%', o.name, e.run, e.start_ns, e.dur_ns, e.kern_ns"
         "  FROM event e JOIN lane l USING (lane_id) JOIN op o USING (op_id) ORDER BY 1, 4, 5 DESC",
         "0|conv|1|0|250000000|-;0|relu|1|750000000|500000000|250000000;"
         "1|conv|1|1000000|1000000|500000;1|conv|1|1000000|100000|0");
-    check_rows(store, "SELECT run, start_ns, end_ns, warmup FROM run", "1|0|1250000000|0");
-    check_rows(store, "SELECT client_chunk, size_bytes, owner FROM mem_chunk", "chk1|4096|data");
-    check_rows(
+    rows_check(store, "SELECT run, start_ns, end_ns, warmup FROM run", "1|0|1250000000|0");
+    rows_check(store, "SELECT client_chunk, size_bytes, owner FROM mem_chunk", "chk1|4096|data");
+    rows_check(
         store,
         "SELECT v.client_var, v.name, v.dtype, v.shape, o.name, c.client_chunk, v.offset_bytes"
         "  FROM variable v LEFT JOIN op o ON o.op_id = v.producer_op"
@@ -133,7 +113,7 @@ static void graph_may_stand_inside(void **state)
         &diag, &rc);
 
     CHECK_OK(rc);
-    check_rows(store, "SELECT count(*), sum(dur_ns) FROM event", "1|1000000000");
+    rows_check(store, "SELECT count(*), sum(dur_ns) FROM event", "1|1000000000");
     store_close(&store);
 }
 
@@ -165,15 +145,15 @@ static void our_own_profiles_hold_all_runs(void **state)
     struct store *store = import(timed, &diag, &rc);
 
     CHECK_OK(rc);
-    check_rows(store, "SELECT source, program, start_ns, end_ns, note FROM session",
+    rows_check(store, "SELECT source, program, start_ns, end_ns, note FROM session",
                "load_and_run|load_and_run|1700000000000001100|1700000000000004100|profile.json: a "
                "profile of load_and_run 9; 1 runs whose spans were not written: left out");
-    check_rows(store, "SELECT name, path, format, producer FROM model", "m.onnx|m.onnx|onnx|test");
-    check_rows(store, "SELECT model_id, node_id, device, params, workspace_bytes FROM op",
+    rows_check(store, "SELECT name, path, format, producer FROM model", "m.onnx|m.onnx|onnx|test");
+    rows_check(store, "SELECT model_id, node_id, device, params, workspace_bytes FROM op",
                "1|3|cpu:0|{\"implementation\": \"fast\"}|64");
-    check_rows(store, "SELECT run, warmup, model_id, start_ns % 1000000, end_ns % 1000000 FROM run",
+    rows_check(store, "SELECT run, warmup, model_id, start_ns % 1000000, end_ns % 1000000 FROM run",
                "1|1|1|1000|2000;2|0|1|2400|4400");
-    check_rows(store,
+    rows_check(store,
                "SELECT kind, run, start_ns % 1000000, dur_ns, kern_ns, correlation FROM event"
                " JOIN (SELECT lane_id, kind FROM lane) USING (lane_id) ORDER BY start_ns",
                "thread|1|1100|200|100|1;queue|1|1250|750|10|1;thread|2|2500|200|100|1;"
@@ -198,11 +178,11 @@ static void leniency_keeps_the_rest(void **state)
     CHECK_CONTAINS(diag.text, "profiler.host.1.u has no start and end in seconds, at byte 54");
     assert_int_equal(diag.offset, 54);
     CHECK_OK(import_into(store, text, &options, &diag));
-    check_rows(store, "SELECT name, type, node_id FROM op ORDER BY node_id",
+    rows_check(store, "SELECT name, type, node_id FROM op ORDER BY node_id",
                "1|unknown|1;a|unknown|3;x|unknown|x");
-    check_rows(store, "SELECT name, start_ns, dur_ns FROM event JOIN op USING (op_id)",
+    rows_check(store, "SELECT name, start_ns, dur_ns FROM event JOIN op USING (op_id)",
                "1|1000000000|1000000000");
-    check_rows(
+    rows_check(
         store, "SELECT substr(note, 1, 170) FROM session",
         "profile.json: the last run only; host and device times have different zeros; 6 "
         "entries that make no sense: left out; the rest is lost: profile.json: the file ends "
@@ -218,8 +198,8 @@ static void two_profiles_fit_one_store(void **state)
     CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
     CHECK_OK(import_into(store, profile, NULL, &diag));
     CHECK_OK(import_into(store, profile, NULL, &diag));
-    check_rows(store, "SELECT count(*), count(DISTINCT session_id) FROM session", "2|2");
-    check_rows(store, "SELECT session_id, count(*), min(op_id) FROM op GROUP BY 1", "1|3|1;2|3|4");
+    rows_check(store, "SELECT count(*), count(DISTINCT session_id) FROM session", "2|2");
+    rows_check(store, "SELECT session_id, count(*), min(op_id) FROM op GROUP BY 1", "1|3|1;2|3|4");
     store_close(&store);
 }
 
@@ -241,7 +221,7 @@ static void other_documents_are_not_recognised(void **state)
         struct store *store = import(texts[i], &diag, &rc);
 
         assert_int_equal(rc, -EUCLEAN);
-        check_rows(store, "SELECT count(*) FROM session", "0");
+        rows_check(store, "SELECT count(*) FROM session", "0");
         store_close(&store);
     }
 }
@@ -278,7 +258,7 @@ static void damage_is_named_by_its_place(void **state)
 
         assert_int_equal(rc, -EUCLEAN);
         CHECK_CONTAINS(diag.text, cases[i][1]);
-        check_rows(store, "SELECT count(*) FROM session", "0");
+        rows_check(store, "SELECT count(*) FROM session", "0");
         store_close(&store);
     }
 }

@@ -4,25 +4,8 @@
 
 #include "analyze/import_nsys.h"
 #include "tests/support/check.h"
+#include "tests/support/rows_check.h"
 #include "tests/support/temp.h"
-
-static void check_rows(struct store *store, const char *sql, const char *wanted)
-{
-    sqlite3_stmt *statement;
-    char text[4096] = "";
-
-    assert_int_equal(sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL), SQLITE_OK);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const char *value = (const char *)sqlite3_column_text(statement, i);
-
-            strcat(text, i ? "|" : text[0] ? ";" : "");
-            strcat(text, value ? value : "-");
-        }
-    }
-    sqlite3_finalize(statement);
-    assert_string_equal(text, wanted);
-}
 
 /* Made for this test, after the documented columns; some tables lack some of them, as exports of
  * other versions do. Two processes, 100 and 200, whose launches have the same number. */
@@ -79,7 +62,7 @@ static void tables_hold_the_export(void **state)
     assert_true(import_nsys_recognises(path));
     CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
     CHECK_OK(import_nsys(path, "e.sqlite", store, NULL, &diag));
-    check_rows(
+    rows_check(
         store,
         "SELECT o.name, o.type, l.name, e.start_ns - 1000000, dur_ns, correlation & 4294967295,"
         " bytes FROM event e JOIN op o USING (op_id) JOIN lane l USING (lane_id)"
@@ -90,23 +73,23 @@ static void tables_hold_the_export(void **state)
         "here|mark|main|28|0|-|-;sgemm|kernel|stream 7 of process 100|30|10|5|-;"
         "sgemm|kernel|stream 7 of process 200|30|11|5|-;"
         "Memcpy HtoD|copy|stream 7 of process 100|50|10|6|4096");
-    check_rows(store,
+    rows_check(store,
                "SELECT count(DISTINCT correlation) FROM event JOIN op USING (op_id)"
                " WHERE type = 'kernel' AND correlation IN"
                " (SELECT correlation FROM event JOIN op USING (op_id) WHERE type = 'cuda_runtime')",
                "2");
-    check_rows(
+    rows_check(
         store, "SELECT device, input_shapes, params FROM op WHERE type IN ('kernel','cpu_op')",
         "cuda:0|-|{\"grid\": [4, 1, 1], \"block\": [128, 1, 1], \"registers_per_thread\": 32, "
         "\"shared_memory_bytes\": 1040};"
         "cuda:1|-|{\"grid\": [4, 1, 1], \"block\": [128, 1, 1], \"registers_per_thread\": 32, "
         "\"shared_memory_bytes\": 1040};-|[[2, 3], [3, 4]]|-");
-    check_rows(store,
+    rows_check(store,
                "SELECT l.name, time_ns, address, bytes FROM memory_event JOIN lane l"
                " USING (lane_id)",
                "memory of cuda:0, process 100|1000008|64|256;"
                "memory of cuda:0, process 100|1000009|64|-256");
-    check_rows(store, "SELECT source, program, pid, library, note FROM session",
+    rows_check(store, "SELECT source, program, pid, library, note FROM session",
                "nsys|python|100|Nsight Systems|e.sqlite: 14 rows of an export of Nsight Systems; "
                "2 without usable times: left out; 1 of kinds not read here: left out");
     store_close(&store);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX Runtime's profile into tables. */
-#include <sqlite3.h>
-
 #include "analyze/import_ort.h"
 #include "tests/support/check.h"
+#include "tests/support/rows_check.h"
 
 static int import(const char *text, struct store **out_store, struct diag *diag)
 {
@@ -15,24 +14,6 @@ static int import(const char *text, struct store **out_store, struct diag *diag)
     rc = import_ort(stream, "o.json", *out_store, NULL, diag);
     json_stream_close(&stream);
     return rc;
-}
-
-static void check_rows(struct store *store, const char *sql, const char *wanted)
-{
-    sqlite3_stmt *statement;
-    char text[4096] = "";
-
-    assert_int_equal(sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL), SQLITE_OK);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const char *value = (const char *)sqlite3_column_text(statement, i);
-
-            strcat(text, i ? "|" : text[0] ? ";" : "");
-            strcat(text, value ? value : "-");
-        }
-    }
-    sqlite3_finalize(statement);
-    assert_string_equal(text, wanted);
 }
 
 /* Made for this test, after the documented fields. */
@@ -58,20 +39,20 @@ static void tables_hold_the_profile(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(profile, &store, &diag));
-    check_rows(store,
+    rows_check(store,
                "SELECT o.name, o.type, node_id, o.device, l.name, run, e.start_ns, dur_ns"
                "  FROM event e JOIN op o USING (op_id) JOIN lane l USING (lane_id)"
                " ORDER BY e.start_ns",
                "model_loading_uri|label|-|-|thread 4|-|1000|5000;"
                "model_run|label|-|-|thread 4|1|10000|20000;c1|phase|-|-|thread 4|1|11000|1000;"
                "c1|Conv|9|cpu:0|thread 4|1|12000|6000;sgemm|kernel|-|cuda:0|stream 7|1|13000|2000");
-    check_rows(store,
+    rows_check(store,
                "SELECT input_shapes, input_dtypes, output_shapes, output_dtypes, memory_bytes,"
                " params FROM op WHERE type = 'Conv'",
                "[[1, 3], []]|[\"f32\", \"i64\"]|[[1, 4]]|[\"f16\"]|123|"
                "{\"provider\": \"CPUExecutionProvider\"}");
-    check_rows(store, "SELECT run, start_ns, end_ns FROM run", "1|10000|30000");
-    check_rows(store, "SELECT source, pid, library, note FROM session",
+    rows_check(store, "SELECT run, start_ns, end_ns FROM run", "1|10000|30000");
+    rows_check(store, "SELECT source, pid, library, note FROM session",
                "onnxruntime|3|ONNX Runtime|o.json: 6 events; times count from the start of "
                "profiling; 1 without usable times: left out");
     store_close(&store);
@@ -84,7 +65,7 @@ static void damage_leaves_the_store_as_it_was(void **state)
 
     assert_int_equal(import("[{\"cat\":\"Node\",\"args\":{\"a\" 1}}]", &store, &diag), -EUCLEAN);
     CHECK_CONTAINS(diag.text, "o.json: malformed JSON at byte 27: a colon is missing");
-    check_rows(store, "SELECT count(*) FROM session", "0");
+    rows_check(store, "SELECT count(*) FROM session", "0");
     store_close(&store);
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch's function events into tables. */
-#include <sqlite3.h>
-
 #include "analyze/import_pytorch_events.h"
 #include "tests/support/check.h"
+#include "tests/support/rows_check.h"
 
 static int import(const char *text, struct store **out_store, struct diag *diag)
 {
@@ -15,24 +14,6 @@ static int import(const char *text, struct store **out_store, struct diag *diag)
     rc = import_pytorch_events(stream, "p.json", *out_store, NULL, diag);
     json_stream_close(&stream);
     return rc;
-}
-
-static void check_rows(struct store *store, const char *sql, const char *wanted)
-{
-    sqlite3_stmt *statement;
-    char text[4096] = "";
-
-    assert_int_equal(sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL), SQLITE_OK);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const char *value = (const char *)sqlite3_column_text(statement, i);
-
-            strcat(text, i ? "|" : text[0] ? ";" : "");
-            strcat(text, value ? value : "-");
-        }
-    }
-    sqlite3_finalize(statement);
-    assert_string_equal(text, wanted);
 }
 
 /* Made for this test, after the keys of the dumps. */
@@ -53,18 +34,18 @@ static void tables_hold_the_dump(void **state)
     struct diag diag = {0};
 
     CHECK_OK(import(dump, &store, &diag));
-    check_rows(store,
+    rows_check(store,
                "SELECT o.name, o.type, l.name, e.start_ns, dur_ns"
                "  FROM event e JOIN op o USING (op_id) JOIN lane l USING (lane_id)"
                " ORDER BY e.rowid",
                "aten::mm|cpu_op|thread 2|12000|0;aten::mm|cpu_op|thread 1|12000|8000;"
                "stem|label|thread 1|10000|20500");
-    check_rows(store, "SELECT name, input_shapes, computation_flop, source, params FROM op",
+    rows_check(store, "SELECT name, input_shapes, computation_flop, source, params FROM op",
                "stem|[]|-|-|-;aten::mm|[[2, 3], [3, 4], []]|48|net.py:26|"
                "{\"stack\": \"net.py(26): forward;main.py(3): <module>\"}");
-    check_rows(store, "SELECT o.name, m.bytes, time_ns FROM memory_event m JOIN op o USING (op_id)",
+    rows_check(store, "SELECT o.name, m.bytes, time_ns FROM memory_event m JOIN op o USING (op_id)",
                "aten::mm|64|20000;stem|-8|30500");
-    check_rows(store, "SELECT source, note FROM session",
+    rows_check(store, "SELECT source, note FROM session",
                "pytorch events|p.json: 4 function events; 1 without usable times: left out; left "
                "out: index (2)");
     store_close(&store);
@@ -77,7 +58,7 @@ static void damage_leaves_the_store_as_it_was(void **state)
 
     assert_int_equal(import("[{\"name\":\"a\" \"b\":1}]", &store, &diag), -EUCLEAN);
     CHECK_CONTAINS(diag.text, "p.json: malformed JSON at byte 13: a comma is missing");
-    check_rows(store, "SELECT count(*) FROM session", "0");
+    rows_check(store, "SELECT count(*) FROM session", "0");
     store_close(&store);
 }
 

@@ -1,27 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What importers share: the order of rows, on disk too; runs, memory and flows by their spans. */
-#include <sqlite3.h>
-
 #include "analyze/importer.h"
 #include "tests/support/check.h"
-
-static void check_rows(struct store *store, const char *sql, const char *wanted)
-{
-    sqlite3_stmt *statement;
-    char text[4096] = "";
-
-    assert_int_equal(sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL), SQLITE_OK);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const char *value = (const char *)sqlite3_column_text(statement, i);
-
-            strcat(text, i ? "|" : text[0] ? ";" : "");
-            strcat(text, value ? value : "-");
-        }
-    }
-    sqlite3_finalize(statement);
-    assert_string_equal(text, wanted);
-}
+#include "tests/support/rows_check.h"
 
 struct fixture {
     struct store *store;
@@ -88,13 +69,13 @@ static void writes_inner_spans_before_outer_ones(void **state)
     add(&fixture, fixture.host, 2, 10, 80, STORE_NULL); /* equal times: inside the former */
     add(&fixture, fixture.host, 1, 120, STORE_NULL, STORE_NULL); /* never ended */
     finish(&fixture, 1000);
-    check_rows(fixture.store,
+    rows_check(fixture.store,
                "SELECT o.name, start_ns, dur_ns, run FROM event JOIN op o USING (op_id)"
                " ORDER BY event.rowid",
                "kernel|1010|80|-;inner|1010|80|-;outer|1000|90|-;outer|1100|50|-;inner|1120|-|-");
-    check_rows(fixture.store, "SELECT start_ns, end_ns, source, end_reason, program FROM session",
+    rows_check(fixture.store, "SELECT start_ns, end_ns, source, end_reason, program FROM session",
                "1000|1150|test|imported|p");
-    check_rows(fixture.store, "SELECT kind, name, native_id FROM lane", "thread|main|7");
+    rows_check(fixture.store, "SELECT kind, name, native_id FROM lane", "thread|main|7");
     store_close(&fixture.store);
 }
 
@@ -113,9 +94,9 @@ static void gives_launched_spans_the_run_of_the_launch(void **state)
     add(&fixture, fixture.device, 2, 1600, 10, 34); /* its launch is not in the file */
     add(&fixture, fixture.host, 1, 2500, 10, STORE_NULL);
     finish(&fixture, 0);
-    check_rows(fixture.store, "SELECT start_ns, run, correlation FROM event ORDER BY start_ns",
+    rows_check(fixture.store, "SELECT start_ns, run, correlation FROM event ORDER BY start_ns",
                "900|1|33;1500|1|33;1600|2|34;2500|-|-");
-    check_rows(fixture.store, "SELECT run, start_ns, end_ns FROM run", "1|0|1000;2|1000|2000");
+    rows_check(fixture.store, "SELECT run, start_ns, end_ns FROM run", "1|0|1000;2|1000|2000");
     store_close(&fixture.store);
 }
 
@@ -135,7 +116,7 @@ static void finds_the_innermost_op_of_memory(void **state)
     add(&fixture, fixture.host, 1, 20, 10, STORE_NULL);
     add(&fixture, fixture.device, 2, 0, 100, STORE_NULL); /* another lane */
     finish(&fixture, 0);
-    check_rows(fixture.store,
+    rows_check(fixture.store,
                "SELECT time_ns, name, address, bytes FROM memory_event LEFT JOIN op USING (op_id)"
                " ORDER BY time_ns",
                "5|-|64|8;15|outer|64|8;25|inner|64|8;30|inner|64|8;40|outer|64|8;95|-|64|8");
@@ -155,7 +136,7 @@ static void ties_spans_by_flows(void **state)
     add(&fixture, fixture.device, 2, 90, 10, STORE_NULL); /* ends where the flow is: not meant */
     add(&fixture, fixture.device, 2, 100, 10, STORE_NULL);
     finish(&fixture, 0);
-    check_rows(fixture.store, "SELECT start_ns, correlation FROM event ORDER BY start_ns",
+    rows_check(fixture.store, "SELECT start_ns, correlation FROM event ORDER BY start_ns",
                "10|-;20|7;90|-;100|7");
     store_close(&fixture.store);
 }
@@ -174,11 +155,11 @@ static void cuts_what_sticks_out_by_rounding(void **state)
     add(&fixture, fixture.device, 2, 0, 100, STORE_NULL); /* devices overlap as they like */
     add(&fixture, fixture.device, 2, 50, 60, STORE_NULL);
     finish(&fixture, 0);
-    check_rows(fixture.store,
+    rows_check(fixture.store,
                "SELECT start_ns, dur_ns FROM event JOIN lane USING (lane_id)"
                " WHERE kind = 'thread' ORDER BY event.rowid",
                "50|50;0|100;110|10;200|100;250|61");
-    check_rows(fixture.store,
+    rows_check(fixture.store,
                "SELECT sum(dur_ns) FROM event JOIN lane USING (lane_id) WHERE kind = 'stream'",
                "160");
     store_close(&fixture.store);
@@ -192,7 +173,7 @@ static void moves_times_before_1970_up(void **state)
     add(&fixture, fixture.host, 0, -500, 100, STORE_NULL);
     add(&fixture, fixture.host, 0, 500, 100, STORE_NULL);
     finish(&fixture, 20);
-    check_rows(fixture.store, "SELECT start_ns FROM event", "0;1000");
+    rows_check(fixture.store, "SELECT start_ns FROM event", "0;1000");
     store_close(&fixture.store);
 }
 
@@ -203,7 +184,7 @@ static void leaves_the_store_as_it_was_without_finish(void **state)
     begin(&fixture);
     add(&fixture, fixture.host, 0, 0, 100, STORE_NULL);
     importer_deinit(&fixture.importer);
-    check_rows(fixture.store, "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM op)",
+    rows_check(fixture.store, "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM op)",
                "0|0");
     store_close(&fixture.store);
 }
