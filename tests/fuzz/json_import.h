@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the fuzz targets of importers of JSON have in common. */
+#ifndef OPTRACE_TESTS_FUZZ_JSON_IMPORT_H
+#define OPTRACE_TESTS_FUZZ_JSON_IMPORT_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "analyze/importer.h"
+#include "analyze/json_stream.h"
+#include "tests/fuzz/kept_store.h"
+
+typedef int json_import(struct json_stream *stream, const char *name, struct store *store,
+                        const struct import_options *options, struct diag *diag);
+
+/** Read the input, leniently where it ends with a line feed. What is refused must be explained, and
+ *  never when it is to be read leniently. */
+static inline void fuzz_json_import(json_import *import, const uint8_t *data, size_t size)
+{
+    struct import_options options = {.lenient = size && data[size - 1] == '\n'};
+    struct json_stream *stream = NULL;
+    struct store *store = kept_store_begin();
+    struct diag diag = {0};
+    int rc;
+
+    if (json_stream_open_memory("input", data, size, &stream, &diag) < 0)
+        abort();
+    rc = import(stream, "input", store, &options, &diag);
+    if (rc < 0 && (diag.text[0] == '\0' || (rc == -EUCLEAN && options.lenient)))
+        abort();
+    json_stream_close(&stream);
+    kept_store_forget(store);
+}
+
+#endif
