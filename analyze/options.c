@@ -159,7 +159,8 @@ static const struct option_spec option_table[] = {
      TARGET(dump_only_opr)},
     {OPTION_FLAG, "explain",
      .help = "After the report, print the SQL on the store's tables and views that gives the same "
-             "numbers, with the names of the report's columns.",
+             "numbers, with the names of the report's columns. A report that has none, such as "
+             "events, refuses it.",
      TARGET(explain)},
     {OPTION_FLAG, "strict",
      .help = "Exit with status 1 when anything is missing in what is shown: events that were lost, "
