@@ -68,6 +68,22 @@ static const char *instance_name(const struct op_row *op)
     return op_is_grouped_by_type(op) ? op->name : op->input_shapes;
 }
 
+/* What a span's row is called: a phase that bears its op's name is told by what follows that. */
+static const char *name_of(const struct builder *builder, const struct span *span)
+{
+    const struct spans_answer *spans = builder->spans;
+    const char *name = op_group_name(&spans->ops.items[span->op]);
+    const char *outer;
+    size_t length;
+
+    if (span->parent == SPAN_NONE || spans->op_kinds[span->op] != SPAN_PHASE)
+        return name;
+    outer = spans->ops.items[spans->spans.items[span->parent].op].name;
+    length = strlen(outer);
+    return length && strncmp(name, outer, length) == 0 && name[length] == '/' ? name + length + 1
+                                                                              : name;
+}
+
 /* The row of a span inside of `parent`; with every detail, its op's below its type's. */
 static int descend(struct builder *builder, uint32_t parent, const struct span *span,
                    uint32_t *out_row)
@@ -80,7 +96,7 @@ static int descend(struct builder *builder, uint32_t parent, const struct span *
 
     if (builder->options->per_thread)
         lane = parent == EVENT_NONE ? span->lane : builder->tree->rows.items[parent].lane;
-    rc = find_row(builder, parent, lane, op_group_name(op), kind, out_row);
+    rc = find_row(builder, parent, lane, name_of(builder, span), kind, out_row);
     instance = instance_name(op);
     if (rc < 0 || builder->options->detail != EVENTS_ALL || kind != EVENT_OP || !instance)
         return rc;
@@ -100,7 +116,8 @@ static bool has_row(const struct builder *builder, const struct span *span)
     case SPAN_MARK:
         return false;
     case SPAN_PHASE:
-        return detail != EVENTS_DEFAULT && !on_device;
+        return detail != EVENTS_DEFAULT &&
+               (!on_device || span_is_device_phase(builder->spans, span));
     case SPAN_LABEL:
         return !on_device;
     default:
@@ -201,34 +218,59 @@ static uint32_t device_of_lane(const struct spans_answer *spans, uint32_t lane)
     return lane;
 }
 
+static void count_device_time(struct event_row *row, const struct device_span *from, int64_t end_ns)
+{
+    int64_t counted_ns = row->union_until_ns;
+
+    if (row->union_device != from->device || counted_ns < from->start_ns)
+        counted_ns = from->start_ns;
+    if (end_ns > counted_ns || row->union_device != from->device)
+        row->union_until_ns = end_ns;
+    row->device_ns += end_ns > counted_ns ? (double)(end_ns - counted_ns) : 0;
+    row->union_device = from->device;
+}
+
+static void count_device_call(struct event_row *row, const struct span *span)
+{
+    double dur_ns = (double)span->dur_ns;
+
+    row->device_calls++;
+    row->device_total_ns += dur_ns;
+    row->device_min_ns = fmin(row->device_min_ns, dur_ns);
+    row->device_max_ns = fmax(row->device_max_ns, dur_ns);
+    if (end_of(span) < row->first_end_ns)
+        row->first_end_ns = end_of(span);
+}
+
 static void count_device_span(struct builder *builder, const struct device_span *from,
                               uint32_t row_place, bool is_own)
 {
     const struct span *span = &builder->spans->spans.items[from->place];
-    double dur_ns = (double)span->dur_ns;
-    int64_t end_ns = end_of(span);
 
     for (uint32_t at = row_place; at != EVENT_NONE;) {
         struct event_row *row = &builder->tree->rows.items[at];
-        int64_t counted_ns = row->union_until_ns;
 
-        if (row->union_device != from->device || counted_ns < span->start_ns)
-            counted_ns = span->start_ns;
-        if (end_ns > counted_ns || row->union_device != from->device)
-            row->union_until_ns = end_ns;
-        row->device_ns += end_ns > counted_ns ? (double)(end_ns - counted_ns) : 0;
-        row->union_device = from->device;
-        if (is_own) {
-            row->device_calls++;
-            row->device_total_ns += dur_ns;
-            row->device_min_ns = fmin(row->device_min_ns, dur_ns);
-            row->device_max_ns = fmax(row->device_max_ns, dur_ns);
-            if (end_ns < row->first_end_ns)
-                row->first_end_ns = end_ns;
-        }
+        count_device_time(row, from, end_of(span));
+        if (is_own)
+            count_device_call(row, span);
         is_own = is_own && row->kind == EVENT_INSTANCE;
         at = row->parent;
     }
+}
+
+/* A part of what its op's rows count already. */
+static int add_device_phase(struct builder *builder, const struct device_span *from)
+{
+    const struct span *span = &builder->spans->spans.items[from->place];
+    uint32_t outer = builder->row_of[span->parent], row;
+    int rc =
+        outer == EVENT_NONE || !has_row(builder, span) ? 1 : descend(builder, outer, span, &row);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    count_device_time(&builder->tree->rows.items[row], from, end_of(span));
+    count_device_call(&builder->tree->rows.items[row], span);
+    return 0;
 }
 
 static int add_device_span(struct builder *builder, const struct device_span *from)
@@ -250,6 +292,7 @@ static int add_device_span(struct builder *builder, const struct device_span *fr
     row = outer;
     if (own)
         rc = descend(builder, outer, span, &row);
+    builder->row_of[from->place] = row;
     if (rc == 0)
         count_device_span(builder, from, row, own);
     return rc;
@@ -269,16 +312,21 @@ static int add_device_rows(struct builder *builder)
             const struct span *span = &spans->spans.items[i];
             struct device_span item = {device, (uint32_t)i, span->start_ns};
 
-            if (spans->lanes.items[lane].side == OP_DEVICE && span->is_shown &&
-                spans->op_kinds[span->op] == SPAN_OP)
+            if (spans->lanes.items[lane].side != OP_DEVICE || !span->is_shown)
+                continue;
+            if (spans->op_kinds[span->op] == SPAN_OP || span_is_device_phase(spans, span))
                 rc = array_push(&found, item);
         }
     }
     builder->tree->has_device = found.count > 0;
     if (found.count)
         qsort(found.items, found.count, sizeof(*found.items), compare_device_spans);
-    for (size_t i = 0; i < found.count && rc == 0; i++)
-        rc = add_device_span(builder, &found.items[i]);
+    for (size_t i = 0; i < found.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[found.items[i].place];
+
+        rc = span_is_device_phase(spans, span) ? add_device_phase(builder, &found.items[i])
+                                               : add_device_span(builder, &found.items[i]);
+    }
     array_deinit(&found);
     return rc;
 }

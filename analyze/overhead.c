@@ -87,17 +87,18 @@ static bool computes(const struct measuring *measuring, const struct span *span)
         return is_compute(op->name);
     if (kind_of(measuring, span) != SPAN_OP || op_class_of(op) != OP_CLASS_WORK)
         return false;
-    if (span_is_device(measuring->spans, span))
-        return true;
-    return !measuring->has_device_work && !measuring->has_inner[span_place(measuring->spans, span)];
+    if (measuring->has_inner[span_place(measuring->spans, span)])
+        return false;
+    return span_is_device(measuring->spans, span) || !measuring->has_device_work;
 }
 
-/* Marks take no time; phases of a device are waits in its queue. */
+/* Marks take no time; phases of a device that are in no op are waits in its queue. */
 static bool happens(const struct measuring *measuring, const struct span *span)
 {
     enum span_kind kind = kind_of(measuring, span);
 
-    return kind != SPAN_MARK && !(kind == SPAN_PHASE && span_is_device(measuring->spans, span));
+    return kind != SPAN_MARK && (kind != SPAN_PHASE || !span_is_device(measuring->spans, span) ||
+                                 span_is_device_phase(measuring->spans, span));
 }
 
 static int add_span(const struct measuring *measuring, const struct span *span, struct parts *parts)

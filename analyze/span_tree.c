@@ -45,12 +45,16 @@ static int64_t end_of(const struct span *span)
     return span->start_ns + span->dur_ns;
 }
 
-/* Whether a span may hold others; on a device only what a person named does. */
-static bool may_hold(const struct spans_answer *answer, const struct span *span)
+/* Whether a span may hold another; on a device what a person named holds all, an op its phases. */
+static bool may_hold(const struct spans_answer *answer, const struct span *holder,
+                     const struct span *span)
 {
-    if (answer->op_kinds[span->op] == SPAN_MARK)
+    enum span_kind kind = (enum span_kind)answer->op_kinds[holder->op];
+
+    if (kind == SPAN_MARK)
         return false;
-    return !span_is_device(answer, span) || answer->op_kinds[span->op] == SPAN_LABEL;
+    return !span_is_device(answer, holder) || kind == SPAN_LABEL ||
+           (kind == SPAN_OP && answer->op_kinds[span->op] == SPAN_PHASE);
 }
 
 /* The place of the innermost span that encloses this one, among those that are open. */
@@ -59,7 +63,7 @@ static uint32_t find_parent(struct spans_answer *answer, const struct span *span
     const struct span *items = answer->spans.items;
 
     while (open != SPAN_NONE &&
-           (!may_hold(answer, &items[open]) || end_of(&items[open]) < end_of(span)))
+           (!may_hold(answer, &items[open], span) || end_of(&items[open]) < end_of(span)))
         open = items[open].parent;
     return open;
 }

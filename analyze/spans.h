@@ -5,9 +5,9 @@
  * 88 bytes here, so that ten million take about 900 MB: --time and --runs narrow a question.
  *
  * Spans stand lane by lane, each lane's by start, outer before inner: a span is followed by all
- * that lies inside of it. Nesting is by time on the same lane, never by name. On a device lane only
- * labels hold other spans. A span that overlaps an earlier one without lying inside it begins a
- * branch of its own under what encloses both.
+ * that lies inside of it. Nesting is by time on the same lane, never by name. On a device lane
+ * labels hold other spans, ops hold their phases, and nothing else holds any. A span that overlaps
+ * an earlier one without lying inside it begins a branch of its own under what encloses both.
  */
 #ifndef OPTRACE_ANALYZE_SPANS_H
 #define OPTRACE_ANALYZE_SPANS_H
@@ -97,6 +97,14 @@ static inline bool span_is_device(const struct spans_answer *answer, const struc
 static inline uint32_t span_place(const struct spans_answer *answer, const struct span *span)
 {
     return (uint32_t)(span - answer->spans.items);
+}
+
+/** Whether a span is a phase of an op on a device or a queue; other phases there are waits. */
+static inline bool span_is_device_phase(const struct spans_answer *answer, const struct span *span)
+{
+    return answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span) &&
+           span->parent != SPAN_NONE &&
+           answer->op_kinds[answer->spans.items[span->parent].op] == SPAN_OP;
 }
 
 /** The first place behind all that lies inside of a span. */

@@ -7,7 +7,7 @@
 #include "tests/support/check.h"
 
 enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
-enum { CONV, CONV_2, WHILE, SLASH, COMPUTE, SCOPE, COPY, LAUNCH, KERNEL, OPS };
+enum { CONV, CONV_2, WHILE, SLASH, COMPUTE, OWN_COMPUTE, SCOPE, COPY, LAUNCH, KERNEL, OPS };
 
 static struct lane_row lanes[LANES] = {
     [MAIN] = {.side = OP_HOST, .name = "main"},
@@ -21,12 +21,14 @@ static struct op_row ops[OPS] = {
     [WHILE] = {.name = "loop", .type = "While"},
     [SLASH] = {.name = "a", .type = "While/Conv"}, /* a name is no path */
     [COMPUTE] = {.name = "compute", .type = "phase"},
+    [OWN_COMPUTE] = {.name = "conv1/compute", .type = "phase"},
     [SCOPE] = {.name = "scope", .type = "label"},
     [COPY] = {.name = "GpuMemcpySync:GPU->CPU", .type = "copy"},
     [LAUNCH] = {.name = "cudaLaunchKernel", .type = "cuda_runtime"},
     [KERNEL] = {.name = "sgemm", .type = "kernel"},
 };
-static uint8_t kinds[OPS] = {[COMPUTE] = SPAN_PHASE, [SCOPE] = SPAN_LABEL};
+static uint8_t kinds[OPS] = {
+    [COMPUTE] = SPAN_PHASE, [OWN_COMPUTE] = SPAN_PHASE, [SCOPE] = SPAN_LABEL};
 
 struct scene {
     struct spans_answer spans;
@@ -214,6 +216,38 @@ static void an_op_on_both_sides_is_one_row(void **state)
     }
 }
 
+/* Phases of a queue's ops are parts of them; a wait between ops is none. */
+static void phases_on_a_queue_stand_below_their_op(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 1, .op = CONV, .correlation = 1},
+        {.start_ns = 12, .dur_ns = 80, .op = COMPUTE, .lane = STREAM},
+        {.start_ns = 10, .dur_ns = 90, .op = CONV, .lane = STREAM, .correlation = 1},
+        {.start_ns = 100, .dur_ns = 30, .op = COMPUTE, .lane = STREAM},
+        {.start_ns = 200, .dur_ns = 1, .op = CONV, .correlation = 2},
+        {.start_ns = 210, .dur_ns = 40, .op = OWN_COMPUTE, .lane = STREAM},
+        {.start_ns = 210, .dur_ns = 40, .op = CONV, .lane = STREAM, .correlation = 2},
+    };
+    struct event_options options = {.detail = EVENTS_ALL, .state = EVENTS_GPU};
+    struct scene scene;
+
+    build(&scene, spans, 7, &options);
+    CHECK_U64(scene.tree.rows.count, 3);
+    CHECK_NEAR(FIND("Conv")->total_ns, 130, 0);
+    CHECK_NEAR(FIND("Conv")->device_ns, 130, 0);
+    CHECK_U64(FIND("Conv", "conv1", "compute")->calls, 2);
+    assert_int_equal(FIND("Conv", "conv1", "compute")->kind, EVENT_PHASE);
+    CHECK_NEAR(FIND("Conv", "conv1", "compute")->total_ns, 120, 0);
+    CHECK_NEAR(FIND("Conv", "conv1", "compute")->device_ns, 120, 0);
+    CHECK_NEAR(scene.tree.sums[0].device_ns, 130, 0);
+    drop(&scene);
+    options.detail = EVENTS_DEFAULT;
+    build(&scene, spans, 7, &options);
+    CHECK_U64(scene.tree.rows.count, 1);
+    CHECK_NEAR(FIND("Conv")->total_ns, 130, 0);
+    drop(&scene);
+}
+
 static void what_is_not_shown_leaves_its_insides(void **state)
 {
     struct span spans[NESTED];
@@ -297,6 +331,7 @@ int main(void)
         cmocka_unit_test(details_hide_kernels_and_show_calls),
         cmocka_unit_test(state_says_which_time_totals_are_of),
         cmocka_unit_test(an_op_on_both_sides_is_one_row),
+        cmocka_unit_test(phases_on_a_queue_stand_below_their_op),
         cmocka_unit_test(what_is_not_shown_leaves_its_insides),
         cmocka_unit_test(threads_have_rows_and_sums_of_their_own),
         cmocka_unit_test(rows_come_by_rank_below_their_parents),

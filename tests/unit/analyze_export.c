@@ -60,8 +60,14 @@ static int64_t end_of(const struct span *span)
     return span->start_ns + span->dur_ns;
 }
 
-/* Of two spans of a row one lies in the other, or they do not meet; on a device only a label may
- * hold another. */
+/* On a device a label may hold everything, an op its phases. */
+static bool may_nest(const struct span *outer, const struct span *inner)
+{
+    return outer->lane == HOST || kinds[outer->op] == SPAN_LABEL ||
+           (kinds[outer->op] == SPAN_OP && kinds[inner->op] == SPAN_PHASE);
+}
+
+/* Of two spans of a row one lies in the other and may, or they do not meet. */
 static void check_rows(const struct spans_answer *answer, const struct export_rows *rows)
 {
     for (size_t i = 0; i < answer->spans.count; i++) {
@@ -74,7 +80,7 @@ static void check_rows(const struct spans_answer *answer, const struct export_ro
                 continue;
             if (kinds[a->op] == SPAN_MARK || kinds[b->op] == SPAN_MARK || b->start_ns >= end_of(a))
                 continue;
-            if (end_of(b) > end_of(a) || (a->lane == DEVICE && kinds[a->op] != SPAN_LABEL))
+            if (end_of(b) > end_of(a) || !may_nest(a, b))
                 fail_msg("[%lld, %lld) and [%lld, %lld) share row %u", (long long)a->start_ns,
                          (long long)end_of(a), (long long)b->start_ns, (long long)end_of(b),
                          rows->row[i]);

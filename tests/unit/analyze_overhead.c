@@ -178,6 +178,26 @@ static void with_a_device_the_host_only_prepares(void **state)
     free_answer(&answer);
 }
 
+/* What a queue's op does besides computing is overhead. */
+static void phases_of_a_queue_tell_computation(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 10, .op = PREPARE, .lane = STREAM},
+        {.start_ns = 10, .dur_ns = 25, .op = COMPUTE, .lane = STREAM},
+        {.start_ns = 0, .dur_ns = 40, .op = CONV, .lane = STREAM},
+        {.start_ns = 60, .dur_ns = 20, .op = RELU, .lane = STREAM}, /* no phases: all of it */
+    };
+    struct spans_answer answer = answer_of(spans, 4);
+    struct overhead overhead;
+
+    CHECK_OK(overhead_measure(&answer, &overhead));
+    CHECK_NEAR(overhead.times.recorded_ns, 60, 0);
+    CHECK_NEAR(overhead.times.computation_ns, 45, 0);
+    CHECK_NEAR(overhead.sides.items[0].computation_ns, 45, 0);
+    overhead_deinit(&overhead);
+    free_answer(&answer);
+}
+
 static void runs_are_the_wall_where_they_count(void **state)
 {
     const struct span spans[] = {
@@ -331,6 +351,7 @@ int main(void)
         cmocka_unit_test(compute_phases_are_computation),
         cmocka_unit_test(threads_overlap_once_and_add_up_by_lane),
         cmocka_unit_test(with_a_device_the_host_only_prepares),
+        cmocka_unit_test(phases_of_a_queue_tell_computation),
         cmocka_unit_test(runs_are_the_wall_where_they_count),
         cmocka_unit_test(spans_that_are_not_shown_count_only_as_wall),
         cmocka_unit_test(lists_join_and_compare),
