@@ -16,10 +16,18 @@
 #include "runtime/graph.h"
 #include "runtime/layout.h"
 
+enum call_moment {
+    CALL_START,   /* the node's turn: its shapes are inferred now */
+    CALL_PREPARE, /* they are: memory is made for its outputs, and its kernel chosen */
+    CALL_KERN,    /* right before the kernel; left out where no kernel makes the outputs */
+    CALL_END,
+};
+
 /** Who is told of the steps inside of an If or a Loop: one per node of a body, numbered through. */
 struct call_watch {
     void *user;
-    void (*moment)(void *user, uint32_t step, bool is_end);
+    bool wants_phases; /* else only of CALL_START and CALL_END */
+    void (*moment)(void *user, uint32_t step, enum call_moment moment);
 };
 
 struct call {

@@ -155,6 +155,14 @@ static void release_inputs(const struct node *node)
     }
 }
 
+static void tell(const struct eval_options *options, uint32_t number, enum call_moment moment)
+{
+    const struct call_watch *watch = options->watch;
+
+    if (watch && (watch->wants_phases || moment == CALL_START || moment == CALL_END))
+        watch->moment(watch->user, number, moment);
+}
+
 static int run_nodes(const struct graph *body, const struct eval_options *options,
                      struct diag *diag)
 {
@@ -165,14 +173,13 @@ static int run_nodes(const struct graph *body, const struct eval_options *option
     for (uint32_t i = 0; rc == 0 && i < body->node_count; i++) {
         const struct node *node = body->nodes[i];
 
-        if (options->watch)
-            options->watch->moment(options->watch->user, number, false);
+        tell(options, number, CALL_START);
         inner.first_inner = number + 1;
         rc = shape_infer_node(body, node, eval_node, diag);
+        tell(options, number, CALL_PREPARE);
         if (rc == 0)
             rc = compute_node(body, node, &inner, diag);
-        if (options->watch)
-            options->watch->moment(options->watch->user, number, true);
+        tell(options, number, CALL_END);
         release_inputs(node);
         number += 1 + control_inner_count(node);
     }

@@ -36,6 +36,8 @@ int eval_node_with(const struct graph *graph, const struct node *node,
         call.outputs = output_data;
         call.watch = options->watch;
         call.first_inner = options->first_inner;
+        if (options->watch && options->watch->wants_phases)
+            options->watch->moment(options->watch->user, options->first_inner - 1, CALL_KERN);
         rc = call_run(&call);
         if (rc < 0)
             call_refuse(&request, rc, "%s",

@@ -26,7 +26,8 @@ int eval_node(const struct graph *graph, const struct node *node, const struct t
 struct eval_options {
     const struct kernel_table *kernels;
     const struct call_watch *watch; /* NULL: nobody */
-    uint32_t first_inner;           /* number of the first step inside of the node */
+    uint32_t first_inner;           /* number of the first step inside of the node; where somebody
+                                       watches, the node itself is the one before */
 };
 
 /** The same with other kernels than the reference ones. */

@@ -239,14 +239,15 @@ void exec_destroy(struct exec **exec_ptr)
     free(exec);
 }
 
-static void tell_inner(void *user, uint32_t inner, bool is_end)
+static void tell_inner(void *user, uint32_t inner, enum call_moment moment)
 {
     const struct exec *exec = user;
     uint64_t ticks = ot_clock_ticks();
 
     for (uint32_t i = 0; i < exec->observer_count; i++)
-        if (exec->observers[i].inner)
-            exec->observers[i].inner(exec->observers[i].user, is_end, inner, ticks);
+        if (exec->observers[i].inner &&
+            (exec->observers[i].wants_phases || moment == CALL_START || moment == CALL_END))
+            exec->observers[i].inner(exec->observers[i].user, moment, inner, ticks);
 }
 
 int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
@@ -254,7 +255,8 @@ int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
     if (exec->observer_count == EXEC_OBSERVERS_MAX)
         return -ENOSPC;
     exec->observers[exec->observer_count++] = *observer;
-    exec->inner_watch = (struct call_watch){exec, tell_inner};
+    exec->inner_watch = (struct call_watch){
+        exec, exec->inner_watch.wants_phases || observer->wants_phases, tell_inner};
     for (uint32_t i = 0; observer->inner && i < exec->bound->step_count; i++)
         if (holds_steps(&exec->bound->steps[i]))
             exec->bound->steps[i].call.watch = &exec->inner_watch;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "runtime/call.h"
 #include "runtime/graph.h"
 #include "runtime/layout.h"
 
@@ -67,9 +68,10 @@ struct exec_observer {
     void *user;
     /** ticks: ot_clock_ticks() of the moment. Must not block. */
     void (*moment)(void *user, enum exec_moment moment, uint32_t step, uint64_t ticks);
-    /** NULL: not wanted. An inner step begins (or ends), on the worker, between EXEC_DEVICE_KERN
-     * and EXEC_DEVICE_END of the step that holds it. Must not block. */
-    void (*inner)(void *user, bool is_end, uint32_t inner, uint64_t ticks);
+    /** NULL: not wanted. An inner step goes on, on the worker, between EXEC_DEVICE_KERN and
+     * EXEC_DEVICE_END of the step that holds it. Must not block. */
+    void (*inner)(void *user, enum call_moment moment, uint32_t inner, uint64_t ticks);
+    bool wants_phases; /* of inner steps; else `inner` hears of CALL_START and CALL_END */
 };
 
 enum { EXEC_OBSERVERS_MAX = 4 };

@@ -66,6 +66,11 @@ static struct pass_options passes_of(const struct run_options *options)
                                  options->no_with_z};
 }
 
+static enum trace_detail trace_detail_of(const struct run_options *options)
+{
+    return options->trace_detail < 0 ? TRACE_DEFAULT : (enum trace_detail)options->trace_detail;
+}
+
 static int run_verify(const struct run_options *options, const char *model)
 {
     struct verify_config config = {
@@ -76,6 +81,7 @@ static int run_verify(const struct run_options *options, const char *model)
         .exec = exec_options_of(options),
         .passes = passes_of(options),
         .trace = !options->no_trace,
+        .trace_detail = trace_detail_of(options),
         .json = options->json,
     };
     struct diag diag = {0};
@@ -148,6 +154,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .profile_path = options->profile != NULL ? options->profile : options->profile_host,
         .profile_device = options->profile != NULL,
         .trace = !options->no_trace,
+        .trace_detail = trace_detail_of(options),
         .model_info = options->model_info,
         .json = options->json,
         .verbose = options->verbose,

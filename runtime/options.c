@@ -62,6 +62,7 @@ struct run_options run_options_default(void)
         .trace_eval = -1,
         .print_graph = -1,
         .print_stage = -1,
+        .trace_detail = -1,
     };
 }
 
@@ -86,6 +87,7 @@ static const char *const timing_takes[] = {
     "json",
     "verbose",
     "trace",
+    "trace-detail",
     "trace-eval",
     "io-dump",
     "io-dump-stdout",
@@ -105,8 +107,9 @@ static const char *const timing_takes[] = {
     "const-shape",
     NULL,
 };
-static const char *const verify_takes[] = {"rtol", "atol", "json", "trace", "disable-assert-throw",
-                                           NULL};
+static const char *const verify_takes[] = {
+    "rtol", "atol", "json", "trace", "trace-detail", "disable-assert-throw", NULL,
+};
 static const char *const check_takes[] = {
     "rtol", "atol", "input", "input-dim", "batch", "seed", "verbose", "disable-assert-throw", NULL,
 };
@@ -206,6 +209,7 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"json", options->json},
         {"verbose", options->verbose},
         {"trace", options->trace},
+        {"trace-detail", options->trace_detail >= 0},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -227,6 +231,8 @@ static int check_together(const struct run_options *options, struct diag *diag)
         const char *sentence;
     } rules[] = {
         {options->trace && options->no_trace, "--trace and --no-trace exclude each other"},
+        {options->trace_detail >= 0 && options->no_trace,
+         "--trace-detail and --no-trace exclude each other"},
         {options->profile != NULL && options->profile_host != NULL,
          "--profile and --profile-host exclude each other: --profile has the host's times too"},
         {has_profile && options->thread > 1,
@@ -244,10 +250,11 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--cpu-default is one thread without a queue: --multithread-default N is more of them"},
         {options->core_ids != NULL && options->multithread < 0 && options->multithread_default < 0,
          "--multi-thread-core-ids needs --multithread or --multithread-default"},
-        {options->record_comp_seq && (has_profile || looks_inside || options->trace),
-         "--record-comp-seq runs all operators as one: it does not go with --trace, profiles, "
-         "dumps "
-         "and checks, which look at each"},
+        {options->record_comp_seq &&
+             (has_profile || looks_inside || options->trace || options->trace_detail >= 0),
+         "--record-comp-seq runs all operators as one: it does not go with --trace, "
+         "--trace-detail, "
+         "profiles, dumps and checks, which look at each"},
         {options->inference && options->no_inference,
          "--optimize-for-inference and --no-optimize-for-inference exclude each other"},
         {options->nonlinearity && options->no_nonlinearity,

@@ -30,6 +30,7 @@ struct run_options {
     const char *profile_host;
     bool trace;
     bool no_trace;
+    int trace_detail; /* enum trace_detail, or -1 */
     bool inference, nonlinearity, with_z, weight_preprocess, const_shape; /* effects to be told */
     bool no_inference, no_nonlinearity, no_with_z;
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;

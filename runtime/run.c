@@ -12,7 +12,6 @@
 #include "runtime/model_info.h"
 #include "runtime/profile.h"
 #include "runtime/run.h"
-#include "runtime/trace.h"
 
 /* One thread's work. */
 struct worker {
@@ -266,7 +265,8 @@ static int work(struct worker *worker)
     if (worker->out != NULL)
         report_loaded(worker->out, worker->report);
     if (config->trace)
-        rc = trace_open(worker->session, worker->number, &worker->trace, &worker->diag);
+        rc = trace_open(worker->session, worker->number, config->trace_detail, &worker->trace,
+                        &worker->diag);
     if (rc == 0 && config->profile_path != NULL)
         rc = profile_create(worker->session, &worker->profile, &worker->diag);
     if (rc == 0)

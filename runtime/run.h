@@ -6,6 +6,7 @@
 #include "runtime/input.h"
 #include "runtime/report.h"
 #include "runtime/run_tools.h"
+#include "runtime/trace.h"
 
 /* Options whose effect is told. */
 struct run_effects {
@@ -23,7 +24,8 @@ struct run_config {
     uint64_t warmup_count, run_count;
     const char *profile_path; /* NULL: none; with one thread only */
     bool profile_device;
-    bool trace;      /* trace_start() was called */
+    bool trace; /* trace_start() was called */
+    enum trace_detail trace_detail;
     bool model_info; /* print the table and the graphs, or keep them for the JSON document */
     bool json;       /* print no lines: the reports say it all */
     bool verbose;

@@ -90,8 +90,10 @@ int session_prepare(struct session *session, const struct session_config *config
 
     session->source_node_count = graph->node_count;
     rc = input_bind_shapes(graph, config->inputs, diag);
+    session->infer_start_ns = ot_clock_ns(CLOCK_REALTIME);
     if (rc == 0)
         rc = infer_shapes(graph, config, diag);
+    session->infer_end_ns = ot_clock_ns(CLOCK_REALTIME);
     if (rc == 0)
         rc = keep_text(config, session, &session->text_before, diag);
     if (rc == 0)

@@ -28,6 +28,8 @@ struct session {
     struct exec *exec;
     uint64_t load_ns;    /* reading the file */
     uint64_t prepare_ns; /* everything after that: shapes, passes, choice of kernels, memory */
+    /* When shapes were inferred, ns of CLOCK_REALTIME. */
+    uint64_t infer_start_ns, infer_end_ns;
     uint32_t source_node_count; /* nodes in the model file */
     void **host_outputs;        /* by position in graph->outputs; NULL unless copied */
     char *text_before;          /* what config.describe wrote; NULL where it did not */

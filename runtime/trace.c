@@ -9,16 +9,28 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "client/optrace.h"
+#include "runtime/control.h"
 #include "runtime/footprint.h"
 #include "runtime/step_json.h"
 #include "runtime/trace.h"
+
+enum phase { PHASE_PREPARE, PHASE_INFER, PHASE_COMPUTE, PHASES, PHASE_NONE = PHASES };
+
+static const char *const phase_names[PHASES] = {
+    [PHASE_PREPARE] = "prepare_data", [PHASE_INFER] = "infer_shape", [PHASE_COMPUTE] = "compute"};
+
+/* The ops of a step and of its phases; 0 for phases that it never has. */
+struct step_ops {
+    uint32_t op;
+    uint32_t phases[PHASES];
+};
 
 /* The ops of a model's steps. Sessions of one process that run the same steps share them. */
 struct op_set {
     struct op_set *next;
     uint64_t signature; /* of all that is said about the steps */
     uint32_t model;
-    uint32_t ops[]; /* by step, then by inner step */
+    struct step_ops ops[]; /* by step, then by inner step */
 };
 
 static struct {
@@ -26,8 +38,16 @@ static struct {
     struct op_set *first;
 } sets = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* An inner step's event, and the phase that it is in. */
+struct inner_event {
+    struct optrace_event event;
+    enum phase phase;
+    uint64_t phase_start;
+};
+
 struct trace {
     struct session *session;
+    enum trace_detail detail; /* TRACE_DEFAULT: no phases */
     const struct op_set *set;
     uint32_t lane; /* of the queue */
     struct optrace_run run;
@@ -37,7 +57,7 @@ struct trace {
     /* By step: the host's moments, and those of the device, each written by its own thread. */
     struct optrace_event *host;
     struct optrace_event *device;
-    struct optrace_event *inner; /* by inner step: the worker's */
+    struct inner_event *inner; /* by inner step: the worker's */
 };
 
 int trace_start(bool required, struct diag *diag)
@@ -134,6 +154,49 @@ static uint32_t define_step(const struct exec_step *step, const char *id, uint32
     return op;
 }
 
+/* What a step of the execution spends its time on: a reorder prepares the data of the node that
+ * needs it; what an If or a Loop does is what its inner steps do. */
+static enum phase phase_of(const struct exec_step *step)
+{
+    if (strcmp(step->type, "Reorder") == 0)
+        return PHASE_PREPARE;
+    return control_is(step->node) ? PHASE_NONE : PHASE_COMPUTE;
+}
+
+/* "conv1/compute", of the node "conv1" */
+static uint32_t define_phase(const struct exec_step *step, const char *id, uint32_t model,
+                             enum phase phase)
+{
+    struct optrace_op_info info = OPTRACE_OP_INFO(NULL, "phase");
+    char *name;
+    uint32_t op = 0;
+
+    if (asprintf(&name, "%s/%s", step->name, phase_names[phase]) < 0)
+        return 0;
+    info.name = name;
+    info.node_id = id;
+    info.device = "cpu:0";
+    info.model = model;
+    (void)optrace_op_define(&info, &op);
+    free(name);
+    return op;
+}
+
+static void define_ops(const struct exec_step *step, const char *id, uint32_t model,
+                       enum trace_detail detail, struct step_ops *out)
+{
+    *out = (struct step_ops){.op = define_step(step, id, model)};
+    for (enum phase phase = 0; detail != TRACE_DEFAULT && phase < PHASES; phase++) {
+        bool has_it = step->is_inner ? phase != PHASE_COMPUTE || phase_of(step) == phase
+                                     : phase_of(step) == phase;
+
+        if (has_it)
+            out->phases[phase] = detail == TRACE_ALL
+                                     ? define_phase(step, id, model, phase)
+                                     : optrace_name(OPTRACE_PHASE, phase_names[phase]);
+    }
+}
+
 /* The weights that the optimised graph holds. */
 static int64_t constant_bytes(const struct graph *graph)
 {
@@ -197,7 +260,8 @@ static uint64_t sign(const struct session *session)
     return state;
 }
 
-static struct op_set *define(const struct session *session, uint64_t signature, uint32_t model)
+static struct op_set *define(const struct session *session, uint64_t signature, uint32_t model,
+                             enum trace_detail detail)
 {
     const struct exec *exec = session->exec;
     uint32_t count = exec_step_count(exec), inner = exec_inner_count(exec);
@@ -210,16 +274,17 @@ static struct op_set *define(const struct session *session, uint64_t signature, 
                            .model = model != 0 ? model : define_model(session->graph)};
     for (uint32_t i = 0; i < count; i++) {
         snprintf(id, sizeof(id), "%u", exec_step(exec, i)->node->id);
-        set->ops[i] = define_step(exec_step(exec, i), id, set->model);
+        define_ops(exec_step(exec, i), id, set->model, detail, &set->ops[i]);
     }
     for (uint32_t i = 0; i < inner; i++) {
         snprintf(id, sizeof(id), "%u.%u", exec_step(exec, exec_inner_holder(exec, i))->node->id, i);
-        set->ops[count + i] = define_step(exec_inner(exec, i), id, set->model);
+        define_ops(exec_inner(exec, i), id, set->model, detail, &set->ops[count + i]);
     }
     return set;
 }
 
-static const struct op_set *find_or_define(const struct session *session)
+/* All sessions of the process are recorded in the same detail. */
+static const struct op_set *find_or_define(const struct session *session, enum trace_detail detail)
 {
     uint64_t signature = sign(session);
     struct op_set *set;
@@ -229,7 +294,7 @@ static const struct op_set *find_or_define(const struct session *session)
         set = set->next;
     if (set == NULL) {
         /* One process runs one model file. */
-        set = define(session, signature, sets.first != NULL ? sets.first->model : 0);
+        set = define(session, signature, sets.first != NULL ? sets.first->model : 0, detail);
         if (set != NULL) {
             set->next = sets.first;
             sets.first = set;
@@ -256,6 +321,28 @@ static void finish(struct optrace_event *event, uint64_t ticks)
     event->start = 0;
     event->kern = 0;
     event->correlation = 0;
+}
+
+/* A part of what `whole` is about; before that is recorded, as an inner span is. */
+static void record_phase(const struct optrace_event *whole, uint32_t op, uint64_t start,
+                         uint64_t end)
+{
+    struct optrace_event event = {
+        .op = op, .lane = whole->lane, .run = whole->run, .start = start, .end = end};
+
+    if (op != 0 && start != 0)
+        (void)optrace_record(&event);
+}
+
+/* The kernel of a step is one phase as a whole, seen at the moments that its event has anyway. */
+static void record_kernel(const struct trace *trace, uint32_t step, uint64_t end)
+{
+    const struct optrace_event *event = &trace->device[step];
+
+    if (event->start == 0 || event->correlation == 0)
+        return;
+    for (enum phase phase = 0; phase < PHASES; phase++)
+        record_phase(event, trace->set->ops[step].phases[phase], event->kern, end);
 }
 
 /* The two events of a step are written by one thread each: what the dispatching thread puts into
@@ -289,30 +376,63 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
         device->kern = ticks;
         break;
     case EXEC_DEVICE_END:
+        if (trace->detail != TRACE_DEFAULT)
+            record_kernel(trace, step, ticks);
         finish(device, ticks);
         break;
     }
 }
 
+/* The phase that an inner step is in ends, and another begins. */
+static void go_on(const struct trace *trace, uint32_t inner, enum phase next, uint64_t ticks)
+{
+    const struct step_ops *ops = &trace->set->ops[exec_step_count(trace->session->exec) + inner];
+    struct inner_event *at = &trace->inner[inner];
+
+    if (at->phase != PHASE_NONE)
+        record_phase(&at->event, ops->phases[at->phase], at->phase_start, ticks);
+    at->phase = next;
+    at->phase_start = ticks;
+}
+
+static void end_inner(struct inner_event *at, uint64_t ticks)
+{
+    at->event.end = ticks;
+    if (at->event.start != 0)
+        (void)optrace_record(&at->event);
+    at->event.start = 0;
+}
+
 /* Steps inside of one that is running: spans of the queue's lane, within the holder's. The holder's
  * alone is tied to what launched it. */
-static void observe_inner(void *user, bool is_end, uint32_t inner, uint64_t ticks)
+static void observe_inner(void *user, enum call_moment moment, uint32_t inner, uint64_t ticks)
 {
     struct trace *trace = user;
-    struct optrace_event *event = &trace->inner[inner];
+    struct inner_event *at = &trace->inner[inner];
 
     if (optrace_level() == OPTRACE_OFF)
         return;
     ticks = moment_ticks(trace, ticks);
-    if (!is_end) {
-        event->start = event->kern = ticks;
-        event->run = trace->device[exec_inner_holder(trace->session->exec, inner)].run;
-        return;
+    switch (moment) {
+    case CALL_START:
+        at->event.start = at->event.kern = ticks;
+        at->event.run = trace->device[exec_inner_holder(trace->session->exec, inner)].run;
+        at->phase = PHASE_NONE;
+        go_on(trace, inner, PHASE_INFER, ticks);
+        break;
+    case CALL_PREPARE:
+        go_on(trace, inner, PHASE_PREPARE, ticks);
+        break;
+    case CALL_KERN:
+        at->event.kern = ticks;
+        go_on(trace, inner, PHASE_COMPUTE, ticks);
+        break;
+    case CALL_END:
+        if (trace->detail != TRACE_DEFAULT)
+            go_on(trace, inner, PHASE_NONE, ticks);
+        end_inner(at, ticks);
+        break;
     }
-    event->end = ticks;
-    if (event->start != 0)
-        (void)optrace_record(event);
-    event->start = 0;
 }
 
 /* Memory */
@@ -366,8 +486,27 @@ static uint32_t define_lane(uint32_t number)
     return lane;
 }
 
-int trace_open(struct session *session, uint32_t number, struct trace **out_trace,
-               struct diag *diag)
+/* Where the command line leaves it open the daemon has a say. */
+static enum trace_detail choose_detail(enum trace_detail detail)
+{
+    return detail == TRACE_DEFAULT && optrace_level() == OPTRACE_DETAIL ? TRACE_OP : detail;
+}
+
+/* Outside of any run, on the calling thread. */
+static void record_load(const struct session *session)
+{
+    struct optrace_event event = {
+        .flags = OPTRACE_EVENT_REALTIME,
+        .op = optrace_name(OPTRACE_PHASE, phase_names[PHASE_INFER]),
+        .start = session->infer_start_ns,
+        .end = session->infer_end_ns,
+    };
+
+    (void)optrace_record(&event);
+}
+
+int trace_open(struct session *session, uint32_t number, enum trace_detail detail,
+               struct trace **out_trace, struct diag *diag)
 {
     struct trace *trace = calloc(1, sizeof(*trace));
     struct exec_observer observer = {.user = trace, .moment = observe, .inner = observe_inner};
@@ -376,11 +515,13 @@ int trace_open(struct session *session, uint32_t number, struct trace **out_trac
     if (trace == NULL)
         return diag_set(diag, -ENOMEM, "no memory for recording");
     trace->session = session;
+    trace->detail = choose_detail(detail);
+    observer.wants_phases = trace->detail != TRACE_DEFAULT;
     trace->clock_is_ticks = ot_clock_ticks_are_invariant();
     trace->host = calloc(count + 1, sizeof(*trace->host));
     trace->device = calloc(count + 1, sizeof(*trace->device));
     trace->inner = calloc((size_t)inner + 1, sizeof(*trace->inner));
-    trace->set = find_or_define(session);
+    trace->set = find_or_define(session, trace->detail);
     if (trace->host == NULL || trace->device == NULL || trace->inner == NULL ||
         trace->set == NULL || exec_add_observer(session->exec, &observer) < 0) {
         trace_close(&trace);
@@ -388,13 +529,15 @@ int trace_open(struct session *session, uint32_t number, struct trace **out_trac
     }
     trace->lane = define_lane(number);
     for (uint32_t i = 0; i < count; i++) {
-        trace->host[i].op = trace->device[i].op = trace->set->ops[i];
+        trace->host[i].op = trace->device[i].op = trace->set->ops[i].op;
         trace->device[i].lane = trace->lane;
     }
     for (uint32_t i = 0; i < inner; i++) {
-        trace->inner[i].op = trace->set->ops[count + i];
-        trace->inner[i].lane = trace->lane;
+        trace->inner[i].event.op = trace->set->ops[count + i].op;
+        trace->inner[i].event.lane = trace->lane;
     }
+    if (trace->detail != TRACE_DEFAULT)
+        record_load(session);
     tell_memory(session, optrace_alloc);
     trace->is_open = true;
     *out_trace = trace;

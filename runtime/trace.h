@@ -12,7 +12,8 @@
  * span on the dispatching thread's lane and one on the lane of the execution's queue (start, kern,
  * end of both, tied by a correlation id); for each execution of a node inside of an If or a Loop a
  * span on the queue's lane, within that of the step that holds it; the runs, warm-ups marked; the
- * memory that the execution holds.
+ * memory that the execution holds. In more detail also the phases of each execution, on the queue's
+ * lane.
  */
 #ifndef OPTRACE_RUNTIME_TRACE_H
 #define OPTRACE_RUNTIME_TRACE_H
@@ -22,6 +23,15 @@
 
 /** The recording of one session. */
 struct trace;
+
+enum trace_detail {
+    TRACE_DEFAULT, /* runs, ops, memory; phases as well where the daemon asks for them */
+    TRACE_OP,  /* and phases. Of a step: compute, its kernel, which of a Reorder is prepare_data.
+                  Of a step inside of an If or a Loop: infer_shape, prepare_data (memory for its
+                  outputs, choice of its kernel), compute. Shapes of other steps were inferred
+                  when the model was loaded */
+    TRACE_ALL, /* and each node's phases under a name of their own: "conv1/compute" */
+};
 
 /**
  * Start recording to the daemon. With `required` its absence is an error: -ENOENT, -ECONNREFUSED,
@@ -43,9 +53,10 @@ void trace_stop(void);
  * Watch a session from now on. The calling thread dispatches its runs.
  *
  * number  of the session in this process, for the name of its queue's lane
+ * detail  the same for all sessions of the process
  */
-int trace_open(struct session *session, uint32_t number, struct trace **out_trace,
-               struct diag *diag);
+int trace_open(struct session *session, uint32_t number, enum trace_detail detail,
+               struct trace **out_trace, struct diag *diag);
 
 /** Accepts NULL; sets *trace to NULL. The session must not run again afterwards. */
 void trace_close(struct trace **trace);

@@ -13,7 +13,6 @@
 #include "runtime/compare.h"
 #include "runtime/onnx_tensor.h"
 #include "runtime/session.h"
-#include "runtime/trace.h"
 #include "runtime/verify.h"
 #include "runtime/verify_print.h"
 
@@ -113,7 +112,7 @@ static int run_once(struct data_set *set)
     int rc = 0;
 
     if (set->config->trace)
-        rc = trace_open(set->session, 0, &trace, set->diag);
+        rc = trace_open(set->session, 0, set->config->trace_detail, &trace, set->diag);
     if (rc == 0) {
         trace_run_begin(trace, false);
         rc = session_run(set->session, NULL, set->diag);

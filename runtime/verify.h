@@ -9,6 +9,7 @@
 #include "runtime/exec.h"
 #include "runtime/pass.h"
 #include "runtime/graph.h"
+#include "runtime/trace.h"
 
 struct verify_config {
     const char *model_path;
@@ -19,6 +20,7 @@ struct verify_config {
     struct exec_options exec;
     struct pass_options passes;
     bool trace; /* trace_start() was called */
+    enum trace_detail trace_detail;
     bool json;
 };
 

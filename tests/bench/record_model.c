@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     optraced_init(&daemon);
     optraced_start(&daemon, NULL);
     if (session_load(model, &session, &diag) < 0 || session_prepare(session, &config, &diag) < 0 ||
-        trace_open(session, 0, &trace, &diag) < 0) {
+        trace_open(session, 0, TRACE_DEFAULT, &trace, &diag) < 0) {
         fprintf(stderr, "%s\n", diag.text);
         return 1;
     }

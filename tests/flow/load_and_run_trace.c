@@ -218,6 +218,107 @@ static void a_profile_tells_what_was_recorded(void **state)
     stop();
 }
 
+/* Each phase within an op of its lane and run; out of runs, shapes alone. */
+static void expect_phases_inside(void)
+{
+    expect("SELECT count(*) FROM event e JOIN op o USING (op_id) WHERE o.type = 'phase' AND"
+           " (SELECT count(*) FROM event w JOIN op p ON p.op_id = w.op_id WHERE p.type <> 'phase'"
+           "  AND w.lane_id = e.lane_id AND w.run = e.run AND w.start_ns <= e.start_ns AND"
+           "  w.start_ns + w.dur_ns >= e.start_ns + e.dur_ns) = 0 AND"
+           " NOT (e.run IS NULL AND o.name = 'infer_shape')",
+           0);
+    expect("SELECT count(*) FROM event WHERE run IS NULL", 1);
+}
+
+/* The first line of a report's CSV that has this in it, or NULL; the caller frees it. */
+static char *line_of(const char *const *words, const char *part)
+{
+    char *analyze = place_program("analyze/profile_analyze"), *line = NULL, *at;
+    const char *argv[] = {analyze,  daemon_.store, "--format", "csv",    "--report",
+                          words[0], words[1],      words[2],   words[3], NULL};
+    struct child_result result = child_run(argv, NULL);
+
+    if (result.status != EXIT_OK)
+        fail_msg("%s", result.err);
+    for (char *text = result.out; (at = strsep(&text, "\n")) != NULL && line == NULL;)
+        line = strstr(at, part) != NULL ? strdup(at) : NULL;
+    child_result_deinit(&result);
+    free(analyze);
+    return line;
+}
+
+/* Or whether there is none, where `wanted` is NULL. */
+static void expect_line(const char *const words[4], const char *part, const char *wanted)
+{
+    char *line = line_of(words, part);
+
+    if (wanted == NULL)
+        assert_null(line);
+    else if (line == NULL || strstr(line, wanted) == NULL)
+        fail_msg("%s of %s: %s, not %s", part, words[0], line, wanted);
+    free(line);
+}
+
+#define LINE(part, wanted, ...) expect_line((const char *const[4]){__VA_ARGS__}, part, wanted)
+
+static void phases_are_recorded_when_asked_for(void **state)
+{
+    static const char *const details[] = {"default", "op", "all"};
+
+    for (int i = 0; i < 3; i++) {
+        start();
+        RECORD(1, "--iter", "3", "--warmup-iter", "0", "--trace", "--trace-detail", details[i]);
+        expect("SELECT count(*) FROM event JOIN op USING (op_id) WHERE type IN ('Add', 'Relu')",
+               12);
+        LINE("compute", NULL, "ops", "-t", "0");
+        LINE("compute", NULL, "events");
+        if (i == 0) {
+            expect("SELECT count(*) FROM op WHERE type = 'phase'", 0);
+            LINE("compute", NULL, "events", "--detail", "op");
+            stop();
+            continue;
+        }
+        expect_phases_inside();
+        expect("SELECT count(*) FROM event JOIN op USING (op_id) WHERE type = 'phase'", 7);
+        LINE("compute", ",1,phase,,,compute,3,", "events", "--detail", "op");
+        LINE("compute", ",2,phase,,,compute,3,", "events", "--detail", "all");
+        expect_text("SELECT group_concat(name) FROM (SELECT name FROM op WHERE type = 'phase' AND"
+                    " node_id IS NOT NULL ORDER BY name)",
+                    i == 2 ? "act/compute,sum/compute" : "");
+        stop();
+    }
+}
+
+/* Those of nodes in a branch are inferred, prepared and computed each time. */
+static void bodies_have_all_phases(void **state)
+{
+    start();
+    write_control_model();
+    RECORD(1, "--iter", "3", "--warmup-iter", "0", "--trace", "--trace-detail", "op");
+    expect_phases_inside();
+    expect_text("SELECT group_concat(n, ';') FROM (SELECT name || ' ' || count(*) AS n FROM event"
+                " JOIN op USING (op_id) WHERE type = 'phase' AND run IS NOT NULL GROUP BY name"
+                " ORDER BY name)",
+                "compute 6;infer_shape 6;prepare_data 6");
+    expect("SELECT count(*) FROM event e JOIN op USING (op_id) WHERE type IN ('Add', 'Relu') AND"
+           " (SELECT sum(p.dur_ns) FROM event p JOIN op q ON q.op_id = p.op_id WHERE q.type ="
+           "  'phase' AND p.lane_id = e.lane_id AND p.run = e.run AND p.start_ns >= e.start_ns AND"
+           "  p.start_ns + p.dur_ns <= e.start_ns + e.dur_ns) BETWEEN e.dur_ns - 9 AND e.dur_ns",
+           6);
+    stop();
+}
+
+/* Without a word the daemon decides. */
+static void the_daemon_may_ask_for_phases(void **state)
+{
+    start();
+    assert_int_equal(optraced_stop(&daemon_), 0);
+    optraced_start(&daemon_, (const char *const[]){"--level", "detail", NULL});
+    RECORD(1, "--iter", "1", "--warmup-iter", "0", "--trace");
+    expect("SELECT count(*) FROM event JOIN op USING (op_id) WHERE name = 'compute'", 2);
+    stop();
+}
+
 static void memory_is_taken_and_given_back(void **state)
 {
     start();
@@ -284,6 +385,9 @@ int main(void)
         cmocka_unit_test(bodies_are_recorded_inside),
         cmocka_unit_test(host_and_device_belong_together),
         cmocka_unit_test(a_profile_tells_what_was_recorded),
+        cmocka_unit_test(phases_are_recorded_when_asked_for),
+        cmocka_unit_test(bodies_have_all_phases),
+        cmocka_unit_test(the_daemon_may_ask_for_phases),
         cmocka_unit_test(memory_is_taken_and_given_back),
         cmocka_unit_test(threads_share_the_ops),
         cmocka_unit_test(a_calibration_is_found_by_reports),
