@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/copr_library.h"
+
 static const struct binder {
     const char *op_type;
     call_bind_fn *bind;
@@ -169,8 +171,13 @@ static const struct binder {
     {"Xor", call_bind_zip, LAYOUT_ANY, 1},
 };
 
+/* Operators of other people's libraries. */
+static const struct binder copr_binder = {"", call_bind_copr, LAYOUT_ROW_MAJOR, UINT32_MAX};
+
 static const struct binder *find_binder(const struct node *node)
 {
+    if (copr_is(node))
+        return &copr_binder;
     if (node->domain[0] != '\0')
         return NULL;
     for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)

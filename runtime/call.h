@@ -150,6 +150,7 @@ call_bind_fn call_bind_resize;                              /* call_resize.c */
 call_bind_fn call_bind_product_quantised, call_bind_einsum; /* call_product.c */
 call_bind_fn call_bind_conv_any, call_bind_conv_quantised, call_bind_conv_transpose,
     call_bind_pool_any;                                                      /* call_convolve.c */
+call_bind_fn call_bind_copr;                                                 /* call_copr.c */
 call_bind_fn call_bind_control;                                              /* call_control.c */
 call_bind_fn call_bind_recurrent;                                            /* call_recurrent.c */
 call_bind_fn call_bind_grid_sample, call_bind_roi_align, call_bind_suppress; /* call_vision.c */

@@ -9,6 +9,7 @@
 #include "base/exit_status.h"
 #include "runtime/calibrate.h"
 #include "runtime/check_ops.h"
+#include "runtime/copr_library.h"
 #include "runtime/options.h"
 #include "runtime/perf.h"
 #include "runtime/print_graph.h"
@@ -159,7 +160,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .json = options->json,
         .verbose = options->verbose,
         .effects = {options->inference, options->nonlinearity, options->with_z,
-                    options->weight_preprocess, options->const_shape},
+                    options->weight_preprocess, options->const_shape, options->c_opr_lib != NULL},
         .mem_info_folder = options->static_mem_info,
         .copy_to_host = options->copy_to_host,
         .tools =
@@ -280,6 +281,28 @@ static int run_mode(const struct run_options *options, const char *model)
     return options->verify != NULL ? run_verify(options, model) : run_timing(options, model);
 }
 
+/* On standard output as elsewhere, where no document is printed there. */
+static int open_library(const struct run_options *options, struct diag *diag)
+{
+    bool is_document = options->json || options->print_graph >= 0;
+    FILE *out = is_document ? stderr : stdout;
+    uint32_t extras;
+    int rc;
+
+    if (options->c_opr_lib == NULL)
+        return 0;
+    rc = copr_library_open(options->c_opr_lib,
+                           options->c_opr_init != NULL ? options->c_opr_init : COPR_INIT_INTERFACE,
+                           &extras, diag);
+    if (rc < 0)
+        return rc;
+    fprintf(out, "loaded C opr library: %s\n", options->c_opr_lib);
+    for (int i = 0; i < COPR_EXTRAS; i++)
+        if (extras & 1u << i)
+            fprintf(out, "get %s from: %s\n", copr_extras[i], options->c_opr_lib);
+    return 0;
+}
+
 static void wait_for_debugger(void)
 {
     fprintf(stderr, "wait for gdb attach (pid=%d): ", (int)getpid());
@@ -308,11 +331,17 @@ static int run_command(int argc, char **argv)
         return options_complain(&load_and_run_command, &diag);
     if (options.wait_gdb)
         wait_for_debugger();
-    if (!options.no_trace && trace_start(options.trace, &diag) < 0)
+    rc = open_library(&options, &diag);
+    if (rc < 0)
+        return complain(exit_status(rc), &diag);
+    if (!options.no_trace && trace_start(options.trace, &diag) < 0) {
+        copr_library_close();
         return complain(EXIT_SYSTEM, &diag);
+    }
     status = run_mode(&options, model);
     if (!options.no_trace)
         trace_stop();
+    copr_library_close();
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK) {
         diag_set(&diag, -EIO, "cannot write the result: %s", strerror(errno));
         status = complain(EXIT_SYSTEM, &diag);

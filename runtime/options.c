@@ -261,6 +261,10 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--enable-fuse-conv-bias-nonlinearity and its opposite exclude each other"},
         {options->with_z && options->no_with_z,
          "--enable-fuse-conv-bias-with-z and its opposite exclude each other"},
+        {options->c_opr_init != NULL && options->c_opr_lib == NULL,
+         "--c-opr-init-interface needs --c-opr-lib"},
+        {options->c_opr_lib != NULL && options->calibrate,
+         "--c-opr-lib has no effect on --calibrate"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
 

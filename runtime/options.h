@@ -37,6 +37,7 @@ struct run_options {
     const char *static_mem_info;
     bool perf_report, detailed, calibrate;
     const char *io_dump, *bin_io_dump, *bin_out_dump;
+    const char *c_opr_lib, *c_opr_init;
     bool io_dump_stdout, io_dump_stderr, copy_to_host, check_dispatch;
     double range; /* 0: not checked */
     const char *check_var_value;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "runtime/copr_library.h"
 #include "runtime/graph_text.h"
 #include "runtime/mem_info.h"
 #include "runtime/model_info.h"
@@ -124,6 +125,15 @@ static uint32_t count_fused(const struct graph *graph, bool with_residual)
     return count;
 }
 
+static uint32_t count_of_library(const struct graph *graph)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        count += copr_is(graph->nodes[i]);
+    return count;
+}
+
 static void tell_effect(bool is_wanted, const char *option, uint32_t count, const char *effect)
 {
     if (is_wanted)
@@ -151,6 +161,8 @@ static void tell_effects(const struct worker *worker)
                 "have their weights laid out before the first run");
     tell_effect(config->effects.shapes, "const-shape", graph->node_count,
                 "have shapes that were inferred once and for all");
+    tell_effect(config->effects.library, "c-opr-lib", count_of_library(graph),
+                "are computed by the library");
     tell_effect(config->exec.is_recorded, "record-comp-seq", exec_step_count(exec),
                 "are handed over as one");
     if (config->exec.is_lavish)

@@ -10,7 +10,7 @@
 
 /* Options whose effect is told. */
 struct run_effects {
-    bool inference, nonlinearity, z, weights, shapes;
+    bool inference, nonlinearity, z, weights, shapes, library;
 };
 
 struct run_config {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/copr_library.h"
 #include "runtime/shape/infer.h"
 #include "runtime/shape/shape.h"
 
@@ -158,6 +159,10 @@ static int infer_node(struct infer *infer)
         infer->node->domain[0] == '\0' ? find_op(infer->node->op_type) : NULL;
     int rc;
 
+    if (copr_is(infer->node)) {
+        rc = check_inputs(infer);
+        return rc == 0 ? shape_copr(infer) : rc;
+    }
     if (op == NULL || infer->opset < op->since)
         return refuse_op(infer->graph, infer->node, infer->diag);
     rc = check_arity(infer, op);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A library of operators that are not as they should be, for load_and_run --c-opr-lib. */
+#include <stdlib.h>
+
+#include "runtime/copr.h"
+
+static void release(struct copr_desc *self)
+{
+    free(self);
+}
+
+static void execute(const struct copr_desc *self, const struct copr_tensor *inputs,
+                    const struct copr_tensor *outputs)
+{
+}
+
+/* Two outputs: what came in, and one number. */
+static void infer_shape(const struct copr_desc *self, const struct copr_shape *inputs,
+                        struct copr_shape *outputs)
+{
+    outputs[0] = inputs[0];
+    outputs[1] = (struct copr_shape){1, {1}};
+}
+
+static struct copr_desc *create(size_t input_count, const void *data, size_t data_bytes)
+{
+    struct copr_desc *desc = calloc(1, sizeof(*desc));
+
+    if (desc == NULL)
+        return NULL;
+    *desc = (struct copr_desc){.size = sizeof(*desc),
+                               .output_count = 2,
+                               .type_name = "odd",
+                               .release = release,
+                               .execute = execute,
+                               .infer_shape = infer_shape};
+    return desc;
+}
+
+/* As if built for an interface with more in it. */
+static struct copr_desc *create_large(size_t input_count, const void *data, size_t data_bytes)
+{
+    static struct copr_desc desc;
+
+    desc.size = sizeof(desc) + 8;
+    return &desc;
+}
+
+/* The second output is the number of turns the first has seen: outputs nobody reads are written. */
+static void execute_two(const struct copr_desc *self, const struct copr_tensor *inputs,
+                        const struct copr_tensor *outputs)
+{
+    const float *x = inputs[0].data;
+    float *y = outputs[0].data, *sum = outputs[1].data;
+    uint32_t count = inputs[0].layout.shape.dims[0] * inputs[0].layout.shape.dims[1];
+
+    *sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        y[i] = -x[i];
+        *sum += x[i];
+    }
+}
+
+static struct copr_desc *create_two(size_t input_count, const void *data, size_t data_bytes)
+{
+    struct copr_desc *desc = create(input_count, data, data_bytes);
+
+    if (desc != NULL)
+        desc->execute = execute_two;
+    return desc;
+}
+
+static struct copr_desc *create_empty(size_t input_count, const void *data, size_t data_bytes)
+{
+    struct copr_desc *desc = create(input_count, data, data_bytes);
+
+    if (desc != NULL)
+        desc->execute = NULL;
+    return desc;
+}
+
+static const struct copr_loader large = {"large", create_large};
+static const struct copr_loader two = {"two", create_two};
+static const struct copr_loader empty = {"empty", create_empty};
+static const struct copr_loader gone = {"gone", create};
+
+void init_of_old(copr_get_api_fn *get_api);
+void init_of_old(copr_get_api_fn *get_api)
+{
+    (void)get_api(COPR_VERSION - 1);
+}
+
+void init_of_nothing(copr_get_api_fn *get_api);
+void init_of_nothing(copr_get_api_fn *get_api)
+{
+    (void)get_api(COPR_VERSION);
+}
+
+/* Names can be taken once, and be given back. */
+void mgb_c_opr_init(copr_get_api_fn *get_api);
+void mgb_c_opr_init(copr_get_api_fn *get_api)
+{
+    const struct copr_api *api = get_api(COPR_VERSION);
+
+    if (api == NULL || !api->register_loader(&large) || !api->register_loader(&gone) ||
+        !api->register_loader(&empty) || api->register_loader(&large) ||
+        !api->unregister_loader("gone") || api->unregister_loader("gone"))
+        return;
+    api->register_loader(&two);
+}
+
+/* One of those for memory of a device. */
+void copr_param_device_ptr_h2d(void *param, void *host, size_t tensor);
+void copr_param_device_ptr_h2d(void *param, void *host, size_t tensor)
+{
+}
