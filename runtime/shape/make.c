@@ -155,7 +155,7 @@ int shape_space_to_depth(struct infer *infer)
 int shape_center(struct infer *infer)
 {
     struct shape out = *infer_shape(infer, 0);
-    int64_t *sizes;
+    int64_t *sizes = NULL;
     size_t count, named;
     const int64_t *axes = node_ints(infer->node, "axes", &named);
     int rc = infer_ints(infer, 1, &sizes, &count);

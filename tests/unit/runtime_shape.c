@@ -178,6 +178,7 @@ static const struct shape_case views[] = {
     {"Reshape", 5, "x:f32 6; s:i64=-2,3", "", "!dimension -2"},
     {"Reshape", 5, "x:f32 6; s:i64=6,0", "", "!copies dimension 1"},
     {"Reshape", 5, "x:f32 6; s:i64 1", "", "!depends on the data of 's'"},
+    {"CenterCropPad", 18, "x:f32 6; s:i64 1", "", "!depends on the data of 's'"},
     {"Flatten", 9, "x:f32 2,3,4", "", "f32 2,12"},
     {"Flatten", 9, "x:f32 2,3,4", "axis=0", "f32 1,24"},
     {"Flatten", 11, "x:f32 2,3,4", "axis=-1", "f32 6,4"},
