@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The attributes of a node: set, find, read with a default. */
+/* The attributes of a node: set, find, read with a default, release. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,78 @@ void attribute_clear(struct attribute *attribute)
     free(attribute->floats);
     graph_destroy(&attribute->graph);
     *attribute = (struct attribute){0};
+}
+
+static size_t size_of(const void *memory)
+{
+    return malloc_usable_size((void *)memory);
+}
+
+static size_t attribute_bytes(const struct attribute *attribute)
+{
+    size_t bytes = size_of(attribute->name) + size_of(attribute->s) +
+                   size_of(attribute->tensor.data) + size_of(attribute->ints) +
+                   size_of(attribute->floats) + size_of(attribute->strings);
+
+    for (size_t i = 0; attribute->strings != NULL && i < attribute->count; i++)
+        bytes += size_of(attribute->strings[i]);
+    return bytes;
+}
+
+static bool has_body(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attributes[i].type == ATTRIBUTE_GRAPH)
+            return true;
+    return false;
+}
+
+static size_t release_attributes(struct node *node)
+{
+    size_t bytes = size_of(node->attributes);
+
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        bytes += attribute_bytes(&node->attributes[i]);
+        attribute_clear(&node->attributes[i]);
+    }
+    free(node->attributes);
+    node->attributes = NULL;
+    node->attribute_count = 0;
+    return bytes;
+}
+
+static size_t release_origins(struct node *node)
+{
+    size_t bytes = size_of(node->origins);
+
+    for (uint32_t i = 0; i < node->origin_count; i++) {
+        bytes += size_of(node->origins[i]);
+        free(node->origins[i]);
+    }
+    free(node->origins);
+    node->origins = NULL;
+    node->origin_count = 0;
+    return bytes;
+}
+
+size_t graph_release_details(struct graph *graph)
+{
+    size_t bytes = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        bytes += has_body(graph->nodes[i]) ? 0 : release_attributes(graph->nodes[i]);
+        bytes += release_origins(graph->nodes[i]);
+    }
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        struct value *value = graph->values[i];
+
+        for (int axis = 0; axis < SHAPE_MAX_RANK; axis++) {
+            bytes += size_of(value->dim_names[axis]);
+            free(value->dim_names[axis]);
+            value->dim_names[axis] = NULL;
+        }
+    }
+    return bytes;
 }
 
 /* Puts *made into the node, over an attribute of the same name; takes ownership, also on failure.

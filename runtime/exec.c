@@ -8,44 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "runtime/backend.h"
-#include "runtime/bind.h"
 #include "runtime/control.h"
-
-/* What the queue is handed for each step. */
-struct task {
-    struct exec *exec;
-    uint32_t step;
-};
-
-struct inner_step {
-    struct exec_step info;
-    uint32_t holder;
-};
-
-struct exec {
-    const struct graph *graph;
-    const struct backend *backend;
-    struct backend_queue *queue;
-    struct bound *bound;
-    struct task *tasks; /* one per step */
-    void *arena;
-    void **input_memory; /* by position in graph->inputs */
-    struct exec_chunk *chunks;
-    uint32_t chunk_count;
-    uint32_t threads;
-    struct inner_step *inner;
-    uint32_t inner_count;
-    struct call_watch inner_watch; /* tells the observers */
-    bool is_recorded;
-    struct exec_observer observers[EXEC_OBSERVERS_MAX];
-    uint32_t observer_count;
-
-    /* The worker's. The dispatching thread reads them when the queue is idle. */
-    bool run_failed; /* the steps up to the next run are left out */
-    int failure;     /* the first since the last exec_wait(), or 0 */
-    uint32_t failed_step;
-};
+#include "runtime/exec_private.h"
 
 /* Memory */
 
@@ -210,6 +174,8 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
         rc = allocate(exec, diag);
     if (rc == 0)
         rc = list_all_inner(exec, diag);
+    if (rc == 0 && exec_list_needed(exec) < 0)
+        rc = diag_set(diag, -ENOMEM, "out of memory");
     if (rc < 0)
         goto out;
     *out_exec = exec;
@@ -233,6 +199,7 @@ void exec_destroy(struct exec **exec_ptr)
         exec->backend->free(exec->arena, exec->bound->plan.arena_bytes);
     bound_destroy(&exec->bound);
     free(exec->input_memory);
+    free(exec->needed);
     free(exec->chunks);
     free(exec->inner);
     free(exec->tasks);
@@ -514,6 +481,13 @@ bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct 
 
     return i < bound->info.input_count &&
            get_operand(exec, bound->info.inputs[i], bound->input_buffers[i], out);
+}
+
+bool exec_step_reads(const struct exec *exec, uint32_t step, uint32_t input)
+{
+    const struct bound_step *bound = &exec->bound->steps[step];
+
+    return !bound->call.plan || input == 0 || (int)input == bound->info.node->fused.residual_input;
 }
 
 bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)

@@ -159,6 +159,10 @@ struct exec_operand {
 bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);
 bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);
 
+/** False for a parameter that the step's kernel has laid out for itself: the run does not read it.
+ */
+bool exec_step_reads(const struct exec *exec, uint32_t step, uint32_t input);
+
 /** Copy an operand's content to row-major host memory of operand->bytes bytes. Nothing may be
  *  queued. */
 void exec_read(const struct exec *exec, const struct exec_operand *operand, void *out_data);
@@ -174,6 +178,23 @@ struct exec_step_times {
 };
 int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_times,
                   struct diag *diag);
+
+/** Queue a run that does all but compute: it touches the memory that the steps use, so that the
+ *  system has it there, and hands over steps that do nothing. Observers do not hear of it. */
+void exec_dispatch_fake(struct exec *exec);
+
+/** What exec_dispatch_fake() touches. */
+size_t exec_touched_bytes(const struct exec *exec);
+
+/**
+ * Free what runs do not need any more of `graph`, which must be the one that this execution was
+ * made of: parameters that kernels laid out for themselves, attributes, where nodes came from.
+ * Steps can still be run, inputs set, outputs read; nothing else may be asked of the graph or of
+ * operands.
+ *
+ * Returns the bytes of memory that were given back.
+ */
+size_t exec_release_graph(struct exec *exec, struct graph *graph);
 
 /** Queue a run whose steps do nothing: what the walk over the steps costs by itself. Observers do
  *  not hear of it. */

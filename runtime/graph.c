@@ -264,6 +264,14 @@ void value_set_data(struct value *value, void *data)
     value->data = data;
 }
 
+size_t value_release_data(struct value *value)
+{
+    size_t bytes = value->data ? (size_t)shape_bytes(&value->shape, value->dtype) : 0;
+
+    value_set_data(value, NULL);
+    return bytes;
+}
+
 void *graph_alloc_data(size_t bytes)
 {
     /* Large constants in huge pages: they are written once and then streamed through on each run.

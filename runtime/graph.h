@@ -221,6 +221,14 @@ struct value *graph_find_value(const struct graph *graph, const char *name);
  *  ownership, also of what replaces earlier data. The value must have no producer. */
 void value_set_data(struct value *value, void *data);
 
+/** Free a constant's data, which nobody reads any more. It is no value to compute with afterwards.
+ *  Returns its bytes. */
+size_t value_release_data(struct value *value);
+
+/** Free the attributes of nodes without bodies, where nodes came from, names of dimensions. Returns
+ *  the bytes. The graph can be destroyed and its values looked at, no more. */
+size_t graph_release_details(struct graph *graph);
+
 /** 64-byte aligned memory for constants; never NULL for 0 bytes. Free with free(). */
 void *graph_alloc_data(size_t bytes);
 

@@ -55,7 +55,7 @@ static struct exec_options exec_options_of(const struct run_options *options)
     return (struct exec_options){
         .threads = threads > 0 ? (uint32_t)threads : 1,
         .is_inline = options->cpu_default || options->multithread_default >= 0,
-        .is_recorded = options->record_comp_seq,
+        .is_recorded = options->record_comp_seq || options->record_comp_seq2,
         .is_lavish = options->disable_mem_opt,
         .cores = options->core_count > 0 ? options->cores : NULL,
     };
@@ -161,6 +161,11 @@ static int run_timing(const struct run_options *options, const char *model)
         .verbose = options->verbose,
         .effects = {options->inference, options->nonlinearity, options->with_z,
                     options->weight_preprocess, options->const_shape, options->c_opr_lib != NULL},
+        .fake_first = options->fake_first,
+        .frees_graph = options->record_comp_seq2,
+        .sanity = options->sanity_check      ? SANITY_ON
+                  : options->no_sanity_check ? SANITY_OFF
+                                             : SANITY_AUTO,
         .mem_info_folder = options->static_mem_info,
         .copy_to_host = options->copy_to_host,
         .tools =

@@ -100,6 +100,10 @@ static const char *const timing_takes[] = {
     "check-var-value",
     "get-static-mem-info",
     "record-comp-seq",
+    "record-comp-seq2",
+    "fake-first",
+    "sanity-check",
+    "no-sanity-check",
     "optimize-for-inference",
     "enable-fuse-conv-bias-nonlinearity",
     "enable-fuse-conv-bias-with-z",
@@ -197,6 +201,10 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"copy-to-host", options->copy_to_host},
         {"get-static-mem-info", options->static_mem_info != NULL},
         {"record-comp-seq", options->record_comp_seq},
+        {"record-comp-seq2", options->record_comp_seq2},
+        {"fake-first", options->fake_first},
+        {"sanity-check", options->sanity_check},
+        {"no-sanity-check", options->no_sanity_check},
         {"optimize-for-inference", options->inference},
         {"enable-fuse-conv-bias-nonlinearity", options->nonlinearity},
         {"enable-fuse-conv-bias-with-z", options->with_z},
@@ -219,6 +227,47 @@ static int check_given(const struct run_options *options, const struct mode *mod
     return 0;
 }
 
+/* A combination that makes no sense. */
+struct rule {
+    bool wrong;
+    const char *sentence;
+};
+
+static int check_rules(const struct rule *rules, size_t count, struct diag *diag)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i].wrong)
+            return diag_set(diag, -EINVAL, "%s", rules[i].sentence);
+    }
+    return 0;
+}
+
+/* How the steps of a run are handed over, and what is special about the first one. */
+static int check_sequence(const struct run_options *options, bool looks_inside, struct diag *diag)
+{
+    bool is_recorded = options->record_comp_seq || options->record_comp_seq2;
+    const struct rule rules[] = {
+        {is_recorded && (options->profile != NULL || options->profile_host != NULL ||
+                         looks_inside || options->trace || options->trace_detail >= 0),
+         "--record-comp-seq runs all operators as one: it does not go with --trace, "
+         "--trace-detail, profiles, dumps and checks, which look at each"},
+        {options->record_comp_seq && options->record_comp_seq2,
+         "--record-comp-seq and --record-comp-seq2 exclude each other: the second does all that "
+         "the first does"},
+        {options->record_comp_seq2 && options->fake_first,
+         "--record-comp-seq2 and --fake-first exclude each other"},
+        {options->record_comp_seq2 && !options->no_sanity_check,
+         "--record-comp-seq2 frees what the check of the first run looks at: it needs "
+         "--no-sanity-check"},
+        {options->sanity_check && options->no_sanity_check,
+         "--sanity-check and --no-sanity-check exclude each other"},
+        {options->fake_first && options->warmup_iter == 0,
+         "--fake-first makes the first warm-up, and --warmup-iter 0 leaves none"},
+    };
+
+    return check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
+}
+
 static int check_together(const struct run_options *options, struct diag *diag)
 {
     int text_dumps = (options->io_dump != NULL) + options->io_dump_stdout + options->io_dump_stderr;
@@ -226,10 +275,7 @@ static int check_together(const struct run_options *options, struct diag *diag)
                         options->bin_out_dump != NULL || options->range > 0 ||
                         options->check_var_value != NULL || options->trace_eval > 0;
     bool has_profile = options->profile != NULL || options->profile_host != NULL;
-    const struct {
-        bool wrong;
-        const char *sentence;
-    } rules[] = {
+    const struct rule rules[] = {
         {options->trace && options->no_trace, "--trace and --no-trace exclude each other"},
         {options->trace_detail >= 0 && options->no_trace,
          "--trace-detail and --no-trace exclude each other"},
@@ -250,11 +296,6 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--cpu-default is one thread without a queue: --multithread-default N is more of them"},
         {options->core_ids != NULL && options->multithread < 0 && options->multithread_default < 0,
          "--multi-thread-core-ids needs --multithread or --multithread-default"},
-        {options->record_comp_seq &&
-             (has_profile || looks_inside || options->trace || options->trace_detail >= 0),
-         "--record-comp-seq runs all operators as one: it does not go with --trace, "
-         "--trace-detail, "
-         "profiles, dumps and checks, which look at each"},
         {options->inference && options->no_inference,
          "--optimize-for-inference and --no-optimize-for-inference exclude each other"},
         {options->nonlinearity && options->no_nonlinearity,
@@ -267,12 +308,9 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--c-opr-lib has no effect on --calibrate"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
+    int rc = check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
 
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if (rules[i].wrong)
-            return diag_set(diag, -EINVAL, "%s", rules[i].sentence);
-    }
-    return 0;
+    return rc < 0 ? rc : check_sequence(options, looks_inside, diag);
 }
 
 /* "0,2,3" into cores; there must be as many as threads. */
@@ -321,7 +359,7 @@ int run_options_check(struct run_options *options, struct diag *diag)
             options->trace_eval = trace_eval_parse(level, "OPTRACE_TRACE_EVAL", diag);
         rc = options->trace_eval < 0 ? options->trace_eval : 0;
     }
-    if (rc == 0 && (!modes[mode].records || options->record_comp_seq))
+    if (rc == 0 && (!modes[mode].records || options->record_comp_seq || options->record_comp_seq2))
         options->no_trace = true;
     return rc;
 }

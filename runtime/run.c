@@ -2,6 +2,7 @@
 /* Timing runs of a model: one thread, or several that each load it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct worker {
     struct trace *trace;
     struct profile *profile;
     struct run_tools tools;
+    bool has_computed; /* a run */
     struct diag diag;
     int result;
 };
@@ -163,8 +165,14 @@ static void tell_effects(const struct worker *worker)
                 "have shapes that were inferred once and for all");
     tell_effect(config->effects.library, "c-opr-lib", count_of_library(graph),
                 "are computed by the library");
-    tell_effect(config->exec.is_recorded, "record-comp-seq", exec_step_count(exec),
+    tell_effect(config->exec.is_recorded,
+                config->frees_graph ? "record-comp-seq2" : "record-comp-seq", exec_step_count(exec),
                 "are handed over as one");
+    if (config->fake_first)
+        fprintf(stderr,
+                "load_and_run: --fake-first: the first run hands over %u operators, computes none "
+                "and touches %.1f MiB\n",
+                exec_step_count(exec), (double)exec_touched_bytes(exec) / 1048576);
     if (config->exec.is_lavish)
         fprintf(stderr,
                 "load_and_run: --disable-mem-opt: %u tensors and scratches share no memory, %.3f "
@@ -188,20 +196,57 @@ static void show_info(struct worker *worker)
     session->text_after = NULL;
 }
 
-static int run_once(struct worker *worker, bool is_warmup, struct session_times *times)
+/* A run that computes, with all that looks at it. */
+static int compute(struct worker *worker, bool is_warmup, struct session_times *times)
 {
-    struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
     int rc = 0;
 
     if (worker->profile != NULL)
         rc = profile_run_begin(worker->profile, is_warmup);
-    if (rc < 0)
-        return rc;
-    trace_run_begin(worker->trace, is_warmup);
-    rc = worker->tools.is_active ? run_tools_run(&worker->tools, times, &worker->diag)
-                                 : session_run(worker->session, times, &worker->diag);
+    if (rc == 0)
+        rc = worker->tools.is_active ? run_tools_run(&worker->tools, times, &worker->diag)
+                                     : session_run(worker->session, times, &worker->diag);
     if (rc == 0 && worker->profile != NULL)
         rc = profile_run_end(worker->profile, times);
+    return rc;
+}
+
+/* The first of them, where that is wanted. */
+static int compute_checked(struct worker *worker, bool is_warmup, struct session_times *times)
+{
+    const struct run_config *config = worker->config;
+    struct sanity *sanity = NULL;
+    struct sanity_result result = {0};
+    int rc = 0, check;
+
+    if (!worker->has_computed && sanity_is_due(config->sanity, worker->session->graph))
+        rc = sanity_create(worker->session, &sanity, &worker->diag);
+    worker->has_computed = true;
+    if (rc == 0)
+        rc = compute(worker, is_warmup, times);
+    if (sanity == NULL)
+        return rc;
+    check = sanity_finish(&sanity, &result, &worker->diag);
+    if (rc == 0 && check == 0 && worker->number == 0)
+        fprintf(stderr,
+                "load_and_run: %s: none of %" PRIu64 " tensors was changed before it was read, "
+                "%.1f MiB looked at in %.3f ms\n",
+                config->sanity == SANITY_ON ? "--sanity-check" : "sanity check", result.tensors,
+                (double)result.bytes / 1048576, (double)result.time_ns * 1e-6);
+    return rc < 0 ? rc : check;
+}
+
+static int run_once(struct worker *worker, bool is_warmup, struct session_times *times)
+{
+    struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
+    bool is_fake = worker->config->fake_first && worker->report->warmups.count == 0;
+    int rc = 0;
+
+    trace_run_begin(worker->trace, is_warmup);
+    if (is_fake)
+        session_run_fake(worker->session, times);
+    else
+        rc = compute_checked(worker, is_warmup, times);
     trace_run_end(worker->trace);
     return rc == 0 ? array_push(list, *times) : rc;
 }
@@ -245,6 +290,18 @@ static int describe_graph(const struct graph *graph, struct exec *exec, FILE *ou
     return 0;
 }
 
+/* What the runs do not need goes back to the system. */
+static void free_graph(struct worker *worker)
+{
+    struct session *session = worker->session;
+    size_t bytes = exec_release_graph(session->exec, session->graph);
+
+    malloc_trim(0);
+    if (worker->number == 0)
+        fprintf(stderr, "load_and_run: --record-comp-seq2: %.3f MiB of the graph are freed\n",
+                (double)bytes / 1048576);
+}
+
 static int work(struct worker *worker)
 {
     const struct run_config *config = worker->config;
@@ -284,6 +341,8 @@ static int work(struct worker *worker)
     if (rc == 0)
         rc = run_tools_init(&worker->tools, &config->tools, worker->session,
                             worker->out != NULL ? worker->out : stderr, &worker->diag);
+    if (rc == 0 && config->frees_graph)
+        free_graph(worker);
     if (rc == 0)
         rc = run_all(worker);
     if (rc == 0 && worker->profile != NULL)

@@ -6,6 +6,7 @@
 #include "runtime/input.h"
 #include "runtime/report.h"
 #include "runtime/run_tools.h"
+#include "runtime/sanity.h"
 #include "runtime/trace.h"
 
 /* Options whose effect is told. */
@@ -21,6 +22,9 @@ struct run_config {
     struct exec_options exec;
     struct pass_options passes;
     struct run_effects effects; /* of which to tell, on stderr, on how many operators they are */
+    bool fake_first;            /* the first warm-up computes nothing */
+    bool frees_graph;           /* --record-comp-seq2 */
+    enum sanity_choice sanity;
     uint64_t warmup_count, run_count;
     const char *profile_path; /* NULL: none; with one thread only */
     bool profile_device;

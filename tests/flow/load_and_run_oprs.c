@@ -163,6 +163,55 @@ static void it_is_recorded_by_its_name(void **state)
     optraced_deinit(&daemon);
 }
 
+/* The operator changes the model's input, which is read again behind it, or not. */
+static void a_change_of_an_input_is_found(void **state)
+{
+    struct model model;
+
+    init_model(&model, "vandal", NULL, 0);
+    write_model(&model);
+    expect(RUN("--c-opr-lib", odd), EXIT_NO, "",
+           "sanity check: input \"x\" was changed in the run");
+    expect(RUN("--c-opr-lib", odd, "--no-sanity-check"), EXIT_OK, "finished test", "");
+    model.sample.nodes[1].op_type = "Add";
+    model.sample.names[1][1] = "x";
+    model.sample.nodes[1].n_input = 2;
+    write_model(&model);
+    expect(RUN("--c-opr-lib", odd), EXIT_NO, "",
+           "sanity check: input \"x\" was changed and before node \"act\" (Add) read it");
+}
+
+/* s = x + w, t = vandal(s), y = s + t: the middle one changes s. */
+static void a_change_of_a_tensor_is_found(void **state)
+{
+    struct model model;
+    struct onnx_sample *s = &model.sample;
+    Onnx__NodeProto last;
+    char *names[] = {"s", "t", "y"};
+
+    init_model(&model, "Add", NULL, 0);
+    s->nodes[0].domain = "";
+    s->nodes[0].n_input = 2;
+    s->graph.n_initializer = 1;
+    s->nodes[1].op_type = "vandal";
+    s->nodes[1].domain = "optrace.extern";
+    s->names[1][4] = "t";
+    onnx__node_proto__init(&last);
+    last.op_type = "Add";
+    last.name = "last";
+    last.input = names;
+    last.n_input = 2;
+    last.output = names + 2;
+    last.n_output = 1;
+    s->node_list[2] = &last;
+    s->graph.n_node = 3;
+    write_model(&model);
+    expect(RUN("--c-opr-lib", odd), EXIT_NO, "",
+           "sanity check: tensor \"s\" was changed after node \"sum\" made it and before node "
+           "\"last\" (Add) read it");
+    expect(RUN("--c-opr-lib", odd, "--no-sanity-check"), EXIT_OK, "finished test", "");
+}
+
 static void libraries_are_checked(void **state)
 {
     write_scale(1);
@@ -222,6 +271,8 @@ int main(void)
         cmocka_unit_test(every_mode_knows_the_library),
         cmocka_unit_test(outputs_that_nobody_reads_are_written_all_the_same),
         cmocka_unit_test(it_is_recorded_by_its_name),
+        cmocka_unit_test(a_change_of_an_input_is_found),
+        cmocka_unit_test(a_change_of_a_tensor_is_found),
         cmocka_unit_test(libraries_are_checked),
         cmocka_unit_test(nodes_are_checked),
         cmocka_unit_test(dtypes_are_checked),

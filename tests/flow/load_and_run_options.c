@@ -2,6 +2,7 @@
 /* Options of load_and_run on threads, memory and debugging: that each does what it says. */
 #include <cjson/cJSON.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
@@ -35,6 +36,21 @@ static void expect(struct child_result result, int status, const char *out, cons
     child_result_deinit(&result);
 }
 
+/* The output of the first run that was dumped. */
+static void expect_y(void)
+{
+    char *path = temp_path(folder, "run0-var3"), *bytes;
+    float y[6];
+    size_t size;
+
+    bytes = temp_read(path, &size);
+    memcpy(y, bytes + size - sizeof(y), sizeof(y));
+    assert_memory_equal(y, ((float[]){0, 1.5f, 3, 0, 4, 6}), sizeof(y));
+    free(bytes);
+    unlink(path);
+    free(path);
+}
+
 /* y is max(x + {0..5}, 0), whoever computes it. */
 static void every_way_to_compute_gives_the_same(void **state)
 {
@@ -51,21 +67,13 @@ static void every_way_to_compute_gives_the_same(void **state)
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         struct child_result result = RUN("--input", "x:[-9,0.5,1],[-3,0,1]", "--bin-out-dump", ".",
                                          ways[i][0], ways[i][1], ways[i][2], ways[i][3]);
-        char *path, *bytes;
-        float y[6];
-        size_t size;
 
         if (strcmp(ways[i][0], "--record-comp-seq") == 0) {
             expect(result, EXIT_USAGE, "", "which look at each");
             continue;
         }
         expect(result, EXIT_OK, "finished test", "");
-        path = temp_path(folder, "run0-var3");
-        bytes = temp_read(path, &size);
-        memcpy(y, bytes + size - sizeof(y), sizeof(y));
-        assert_memory_equal(y, ((float[]){0, 1.5f, 3, 0, 4, 6}), sizeof(y));
-        free(bytes);
-        free(path);
+        expect_y();
     }
 }
 
@@ -74,6 +82,59 @@ static void effects_are_told(void **state)
     expect(RUN("--record-comp-seq"), EXIT_OK, "finished test",
            "--record-comp-seq: 2 operators are handed over as one");
     expect(RUN("--disable-mem-opt"), EXIT_OK, "finished test", "--disable-mem-opt: 2 tensors");
+}
+
+static void the_first_run_may_compute_nothing(void **state)
+{
+    expect(RUN("--fake-first", "--warmup-iter", "2"), EXIT_OK, "warm up 1",
+           "--fake-first: the first run hands over 2 operators, computes none and touches 0.0 MiB");
+    expect(RUN("--fake-first", "--warmup-iter", "0"), EXIT_USAGE, "", "leaves none");
+    /* What a dump follows is the runs that compute: the second warm-up and two more. */
+    expect(RUN("--fake-first", "--warmup-iter", "2", "--io-dump-stdout"), EXIT_OK, "warm up 1", "");
+    expect(RUN("--fake-first", "--warmup-iter", "2", "--input", "x:[-9,0.5,1],[-3,0,1]",
+               "--bin-out-dump", "."),
+           EXIT_OK, "", "");
+    expect_y();
+}
+
+static void the_first_run_may_be_checked(void **state)
+{
+    expect(RUN("--sanity-check"), EXIT_OK, "finished test",
+           "--sanity-check: none of 4 tensors was changed before it was read");
+    expect(RUN("--no-sanity-check"), EXIT_OK, "finished test", "");
+    expect(RUN("--sanity-check", "--no-sanity-check"), EXIT_USAGE, "", "exclude each other");
+}
+
+static void a_sequence_may_free_the_graph(void **state)
+{
+    expect(RUN("--record-comp-seq2"), EXIT_USAGE, "", "it needs --no-sanity-check");
+    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--fake-first"), EXIT_USAGE, "",
+           "exclude each other");
+    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--record-comp-seq"), EXIT_USAGE, "",
+           "exclude each other");
+    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--trace"), EXIT_USAGE, "",
+           "which look at each");
+    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--copy-to-host"), EXIT_OK,
+           "finished test", "--record-comp-seq2: 2 operators are handed over as one");
+}
+
+/* Parameters that convolutions have in their own order are most of this model. */
+static void what_is_freed_is_told(void **state)
+{
+    char *model = place_shared("onnx-cases/light/test_light_squeezenet/model.onnx");
+    struct child_result result;
+    const char *freed;
+
+    if (model == NULL)
+        CHECK_SKIP("the shared models are not here");
+    result = run((const char *const[WORDS_MAX]){program, model, "--iter", "3", "--record-comp-seq2",
+                                                "--no-sanity-check"});
+    assert_int_equal(result.status, EXIT_OK);
+    freed = strstr(result.err, "--record-comp-seq2: 4.");
+    if (freed == NULL || strstr(freed, "MiB of the graph are freed") == NULL)
+        fail_msg("%s", result.err);
+    child_result_deinit(&result);
+    free(model);
 }
 
 static void fusions_are_counted_and_switched_off(void **state)
@@ -173,6 +234,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_to_compute_gives_the_same),
         cmocka_unit_test(effects_are_told),
+        cmocka_unit_test(the_first_run_may_compute_nothing),
+        cmocka_unit_test(the_first_run_may_be_checked),
+        cmocka_unit_test(a_sequence_may_free_the_graph),
+        cmocka_unit_test(what_is_freed_is_told),
         cmocka_unit_test(fusions_are_counted_and_switched_off),
         cmocka_unit_test(cores_are_checked),
         cmocka_unit_test(what_is_not_offered_has_its_own_status),

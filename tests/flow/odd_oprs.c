@@ -61,6 +61,23 @@ static void execute_two(const struct copr_desc *self, const struct copr_tensor *
     }
 }
 
+/* Writes over what it is to read only, where that is not all zero already. */
+static void execute_vandal(const struct copr_desc *self, const struct copr_tensor *inputs,
+                           const struct copr_tensor *outputs)
+{
+    execute_two(self, inputs, outputs);
+    *(float *)inputs[0].data = -4711;
+}
+
+static struct copr_desc *create_vandal(size_t input_count, const void *data, size_t data_bytes)
+{
+    struct copr_desc *desc = create(input_count, data, data_bytes);
+
+    if (desc != NULL)
+        desc->execute = execute_vandal;
+    return desc;
+}
+
 static struct copr_desc *create_two(size_t input_count, const void *data, size_t data_bytes)
 {
     struct copr_desc *desc = create(input_count, data, data_bytes);
@@ -81,6 +98,7 @@ static struct copr_desc *create_empty(size_t input_count, const void *data, size
 
 static const struct copr_loader large = {"large", create_large};
 static const struct copr_loader two = {"two", create_two};
+static const struct copr_loader vandal = {"vandal", create_vandal};
 static const struct copr_loader empty = {"empty", create_empty};
 static const struct copr_loader gone = {"gone", create};
 
@@ -103,8 +121,9 @@ void mgb_c_opr_init(copr_get_api_fn *get_api)
     const struct copr_api *api = get_api(COPR_VERSION);
 
     if (api == NULL || !api->register_loader(&large) || !api->register_loader(&gone) ||
-        !api->register_loader(&empty) || api->register_loader(&large) ||
-        !api->unregister_loader("gone") || api->unregister_loader("gone"))
+        !api->register_loader(&empty) || !api->register_loader(&vandal) ||
+        api->register_loader(&large) || !api->unregister_loader("gone") ||
+        api->unregister_loader("gone"))
         return;
     api->register_loader(&two);
 }
