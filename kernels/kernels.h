@@ -22,7 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/activation.h"
 #include "kernels/attention.h"
+#include "kernels/conv.h"
 #include "kernels/convolve.h"
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
@@ -36,22 +38,6 @@
 #include "kernels/window.h"
 
 /* Element-wise, one operand. */
-
-enum kernel_unary {
-    KERNEL_IDENTITY,   /* of an activation only: the table has no such function */
-    KERNEL_RELU,       /* max(x, 0) */
-    KERNEL_LEAKY_RELU, /* x < 0 ? a * x : x */
-    KERNEL_CLIP,       /* min(max(x, a), b) */
-    KERNEL_SIGMOID,    /* 1 / (1 + exp(-x)) */
-    KERNEL_TANH,
-    KERNEL_UNARY_COUNT,
-};
-
-/** What is applied to each result of another operation. {0} is the identity. */
-struct kernel_activation {
-    enum kernel_unary kind;
-    float a, b;
-};
 
 /** y[i] = f(x[i]); a and b as kernel_unary says. y may be x. NaN stays NaN. Sigmoid and tanh agree
  *  with ref to 2e-6 absolute, the others exactly. */
@@ -92,67 +78,6 @@ KERNEL_VERSIONS(binary_fn, add_f32);
 KERNEL_VERSIONS(binary_fn, sub_f32);
 KERNEL_VERSIONS(binary_fn, mul_f32);
 KERNEL_VERSIONS(binary_fn, div_f32);
-
-/* Convolution */
-
-struct kernel_conv {
-    int64_t batch;
-    int64_t channels; /* of x; a multiple of groups */
-    int64_t filters;  /* channels of y; a multiple of groups */
-    int64_t groups;   /* >= 1 */
-    int rank;         /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
-    bool channels_last;
-    struct kernel_window window;
-    struct kernel_activation activation;
-};
-
-/**
- * y = activation(conv(x, w) + bias + residual).
- *
- * y, residual  [batch, filters, out...]; residual may be NULL (none), or y
- * x            [batch, channels, in...]
- * w            [filters, channels / groups, kernel...], in either layout of the images
- * bias         [filters], or NULL
- *
- * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(K)) * (sum of |x * w| + |bias| + |residual|), K
- * being the number of products.
- */
-typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *bias,
-                         const float *residual, const struct kernel_conv *shape);
-conv_f32_fn conv_f32_ref;
-
-/**
- * A convolution whose weights were brought into the order that the kernel wants, once.
- *
- * Only for channels_last images. Made and run by threads whose kernel_threads() are the same, run
- * by one thread at a time. Tolerance as above.
- */
-struct kernel_conv_plan;
-
-/**
- * w, bias       as for conv_f32_fn; read during this call only
- * has_residual  y then holds the residual when the plan is run
- *
- * Returns 0, -ENOMEM, or -ENOTSUP when no kernel is faster than conv_f32_fn for this shape.
- */
-int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
-                            bool has_residual, struct kernel_conv_plan **out_plan);
-
-/** Accepts NULL; sets *plan to NULL. */
-void kernel_conv_plan_destroy(struct kernel_conv_plan **plan);
-
-/** workspace: 64-byte aligned scratch of the bytes that the plan asks for. Returns 0 or -EIO when
- *  the library under it failed. */
-int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace);
-
-struct kernel_conv_plan_info {
-    const char *version; /* "dnnl:brgconv:avx512_core"; lives as long as the plan */
-    size_t workspace_bytes;
-    const void *weights; /* the plan's own copy */
-    size_t weights_bytes;
-};
-
-struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan);
 
 /* Matrix product */
 

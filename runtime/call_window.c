@@ -190,7 +190,7 @@ int call_bind_conv_plan(const struct call_request *request, struct call *out_cal
         return 1;
     shape.channels_last = true;
     rc = kernel_conv_plan_create(&shape, w->data, bias ? bias->data : NULL, residual >= 0,
-                                 &call.plan);
+                                 NULL, &call.plan);
     if (rc == -ENOTSUP)
         return 1;
     if (rc < 0)

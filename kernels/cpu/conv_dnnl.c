@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution by oneDNN: channels-last images, weights in the order that its kernel asks for. */
-#include "kernels/kernels.h"
+#include "kernels/cpu/conv_plan.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,17 +13,14 @@
 
 enum { ARGS_MAX = 5 };
 
-struct kernel_conv_plan {
+struct dnnl_plan {
+    struct kernel_conv_plan base;
     dnnl_stream_t stream; /* its own: plans may run on several threads at once */
     dnnl_primitive_t primitive;
     dnnl_primitive_desc_t desc;
     dnnl_memory_t y, x, w, bias, workspace;
-    void *weights; /* and the bias behind them */
-    size_t weights_bytes;
-    size_t workspace_bytes;
     dnnl_exec_arg_t args[ARGS_MAX];
     int arg_count;
-    char version[64];
 };
 
 /* Geometry in oneDNN's words */
@@ -139,62 +136,108 @@ static dnnl_status_t conv_attr(const struct kernel_activation *activation, bool 
 
 /* Creation */
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 /* oneDNN lists what it can do, the best first. */
-static bool is_good(const char *name)
+static bool is_usable(const char *name, bool with_slow)
 {
-    /* Its reference is no faster than ours. The other one crashes where it adds a residual and the
-     * channels are no multiple of 8 (2.6.3). */
-    return strncmp(name, "ref", 3) != 0 && strcmp(name, "jit_dw:sse41") != 0;
+    /* The second one crashes where it adds a residual and the channels are no multiple of 8
+     * (2.6.3). */
+    return (with_slow || strncmp(name, "ref", 3) != 0) && strcmp(name, "jit_dw:sse41") != 0;
 }
 
-static dnnl_status_t choose_desc(struct kernel_conv_plan *plan, const dnnl_convolution_desc_t *desc,
-                                 dnnl_primitive_attr_t attr)
-{
-    dnnl_primitive_desc_iterator_t candidates = NULL;
-    dnnl_status_t status =
-        dnnl_primitive_desc_iterator_create(&candidates, desc, attr, dnnl_cpu_engine(), NULL);
-    const char *name = "";
+/* Walks the list until `take` says that it has what it wants. */
+typedef bool take_fn(void *user, dnnl_primitive_desc_t desc, const char *name);
 
-    while (status == dnnl_success) {
-        plan->desc = dnnl_primitive_desc_iterator_fetch(candidates);
-        status = dnnl_primitive_desc_query(plan->desc, dnnl_query_impl_info_str, 0, &name);
-        if (status != dnnl_success || is_good(name))
-            break;
-        dnnl_primitive_desc_destroy(plan->desc);
-        plan->desc = NULL;
-        status = dnnl_primitive_desc_iterator_next(candidates);
-    }
-    snprintf(plan->version, sizeof(plan->version), "dnnl:%s", name);
-    dnnl_primitive_desc_iterator_destroy(candidates);
-    return status;
-}
-
-static dnnl_status_t choose_kernel(struct kernel_conv_plan *plan, const struct kernel_conv *shape,
-                                   const struct geometry *g, bool has_bias, bool has_residual)
+static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                                  take_fn *take, void *user)
 {
+    struct geometry g;
     dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
-    dnnl_status_t status = conv_desc(g, has_bias, &desc);
+    dnnl_primitive_desc_iterator_t candidates = NULL;
+    dnnl_status_t status;
 
+    make_geometry(shape, &g);
+    status = conv_desc(&g, has_bias, &desc);
     if (status == dnnl_success)
         status = conv_attr(&shape->activation, has_residual, &attr);
     if (status == dnnl_success)
-        status = choose_desc(plan, &desc, attr);
-    if (status == dnnl_success)
-        status = dnnl_stream_create(&plan->stream, dnnl_cpu_engine(), dnnl_stream_default_flags);
-    if (status == dnnl_success)
-        status = dnnl_primitive_create(&plan->primitive, plan->desc);
+        status =
+            dnnl_primitive_desc_iterator_create(&candidates, &desc, attr, dnnl_cpu_engine(), NULL);
+    while (status == dnnl_success) {
+        dnnl_primitive_desc_t found = dnnl_primitive_desc_iterator_fetch(candidates);
+        const char *name = "";
+
+        status = dnnl_primitive_desc_query(found, dnnl_query_impl_info_str, 0, &name);
+        if (status == dnnl_success && take(user, found, name))
+            break;
+        dnnl_primitive_desc_destroy(found);
+        if (status == dnnl_success)
+            status = dnnl_primitive_desc_iterator_next(candidates);
+    }
+    dnnl_primitive_desc_iterator_destroy(candidates);
     dnnl_primitive_attr_destroy(attr);
     return status;
 }
 
-static dnnl_status_t plan_memory(struct kernel_conv_plan *plan, dnnl_query_t what, int arg,
-                                 void *data, dnnl_memory_t *out)
+struct listing {
+    struct kernel_conv_versions *versions;
+    bool with_slow;
+};
+
+static bool take_name(void *user, dnnl_primitive_desc_t desc, const char *name)
+{
+    struct listing *listing = user;
+    struct kernel_conv_versions *versions = listing->versions;
+
+    (void)desc;
+    if (versions->count < KERNEL_CONV_VERSIONS_MAX && is_usable(name, listing->with_slow))
+        snprintf(versions->names[versions->count++], KERNEL_CONV_VERSION_BYTES, "dnnl:%s", name);
+    return false;
+}
+
+void conv_dnnl_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                    bool with_slow, struct kernel_conv_versions *versions)
+{
+    struct listing listing = {versions, with_slow};
+
+    /* The end of the list is a failure to go on, too. */
+    walk_kernels(shape, has_bias, has_residual, take_name, &listing);
+}
+
+struct choice {
+    struct dnnl_plan *plan;
+    const char *version; /* NULL: the first one that is good */
+};
+
+static bool take_kernel(void *user, dnnl_primitive_desc_t desc, const char *name)
+{
+    struct choice *choice = user;
+    struct dnnl_plan *plan = choice->plan;
+
+    snprintf(plan->base.version, sizeof(plan->base.version), "dnnl:%s", name);
+    if (choice->version ? strcmp(plan->base.version, choice->version) != 0
+                        : !is_usable(name, false))
+        return false;
+    plan->desc = desc;
+    return true;
+}
+
+static dnnl_status_t choose_kernel(struct dnnl_plan *plan, const struct conv_request *request,
+                                   const char *version)
+{
+    struct choice choice = {plan, version};
+    dnnl_status_t status = walk_kernels(request->shape, request->bias != NULL,
+                                        request->has_residual, take_kernel, &choice);
+
+    if (status == dnnl_success)
+        status = dnnl_stream_create(&plan->stream, dnnl_cpu_engine(), dnnl_stream_default_flags);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&plan->primitive, plan->desc);
+    return status;
+}
+
+static dnnl_status_t plan_memory(struct dnnl_plan *plan, dnnl_query_t what, int arg, void *data,
+                                 dnnl_memory_t *out)
 {
     const dnnl_memory_desc_t *desc = dnnl_primitive_desc_query_md(plan->desc, what, 0);
     dnnl_status_t status = dnnl_memory_create(out, desc, dnnl_cpu_engine(), data);
@@ -205,8 +248,7 @@ static dnnl_status_t plan_memory(struct kernel_conv_plan *plan, dnnl_query_t wha
 }
 
 /* Copies w into the order of the plan's weights. */
-static dnnl_status_t pack_weights(struct kernel_conv_plan *plan, const struct geometry *g,
-                                  const float *w)
+static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry *g, const float *w)
 {
     static const dnnl_format_tag_t dense[] = {
         [3] = dnnl_abc, [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
@@ -216,27 +258,27 @@ static dnnl_status_t pack_weights(struct kernel_conv_plan *plan, const struct ge
     dnnl_status_t status =
         dnnl_memory_desc_init_by_tag(&from, g->w_rank, g->w, dnnl_f32, dense[g->w_rank]);
 
-    return status == dnnl_success ? dnnl_reorder_now(to, plan->weights, &from, w) : status;
+    return status == dnnl_success ? dnnl_reorder_now(to, plan->base.weights, &from, w) : status;
 }
 
-static dnnl_status_t bind_memory(struct kernel_conv_plan *plan, const struct geometry *g,
-                                 const float *w, const float *bias)
+static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *g, const float *w,
+                                 const float *bias)
 {
     size_t w_bytes = dnnl_memory_desc_get_size(
         dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0));
     size_t bias_bytes = bias ? (size_t)g->bias[0] * sizeof(*bias) : 0;
     dnnl_status_t status;
 
-    plan->weights_bytes = round_up(w_bytes) + round_up(bias_bytes);
-    plan->weights = aligned_alloc(64, plan->weights_bytes);
-    if (!plan->weights)
+    plan->base.weights_bytes = conv_round_up(w_bytes) + conv_round_up(bias_bytes);
+    plan->base.weights = aligned_alloc(64, plan->base.weights_bytes);
+    if (!plan->base.weights)
         return dnnl_out_of_memory;
     status = pack_weights(plan, g, w);
     if (status == dnnl_success)
-        status =
-            plan_memory(plan, dnnl_query_weights_md, DNNL_ARG_WEIGHTS, plan->weights, &plan->w);
+        status = plan_memory(plan, dnnl_query_weights_md, DNNL_ARG_WEIGHTS, plan->base.weights,
+                             &plan->w);
     if (status == dnnl_success && bias) {
-        char *at = (char *)plan->weights + round_up(w_bytes);
+        char *at = (char *)plan->base.weights + conv_round_up(w_bytes);
         const dnnl_memory_desc_t *desc =
             dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 1);
 
@@ -251,39 +293,15 @@ static dnnl_status_t bind_memory(struct kernel_conv_plan *plan, const struct geo
     if (status == dnnl_success)
         status = plan_memory(plan, dnnl_query_scratchpad_md, DNNL_ARG_SCRATCHPAD, DNNL_MEMORY_NONE,
                              &plan->workspace);
-    plan->workspace_bytes = dnnl_memory_desc_get_size(
+    plan->base.workspace_bytes = dnnl_memory_desc_get_size(
         dnnl_primitive_desc_query_md(plan->desc, dnnl_query_scratchpad_md, 0));
     return status;
 }
 
-int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
-                            bool has_residual, struct kernel_conv_plan **out_plan)
+static void destroy(struct kernel_conv_plan *base)
 {
-    struct kernel_conv_plan *plan = calloc(1, sizeof(*plan));
-    struct geometry geometry;
-    dnnl_status_t status;
+    struct dnnl_plan *plan = (struct dnnl_plan *)base;
 
-    if (!plan)
-        return -ENOMEM;
-    make_geometry(shape, &geometry);
-    status = choose_kernel(plan, shape, &geometry, bias != NULL, has_residual);
-    if (status == dnnl_success)
-        status = bind_memory(plan, &geometry, w, bias);
-    if (status != dnnl_success) {
-        kernel_conv_plan_destroy(&plan);
-        return status == dnnl_out_of_memory ? -ENOMEM : -ENOTSUP;
-    }
-    *out_plan = plan;
-    return 0;
-}
-
-void kernel_conv_plan_destroy(struct kernel_conv_plan **plan_ptr)
-{
-    struct kernel_conv_plan *plan = *plan_ptr;
-
-    *plan_ptr = NULL;
-    if (!plan)
-        return;
     dnnl_memory_destroy(plan->y);
     dnnl_memory_destroy(plan->x);
     dnnl_memory_destroy(plan->w);
@@ -292,12 +310,14 @@ void kernel_conv_plan_destroy(struct kernel_conv_plan **plan_ptr)
     dnnl_primitive_destroy(plan->primitive);
     dnnl_primitive_desc_destroy(plan->desc);
     dnnl_stream_destroy(plan->stream);
-    free(plan->weights);
+    free(plan->base.weights);
     free(plan);
 }
 
-int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace)
+static int run(struct kernel_conv_plan *base, float *y, const float *x, void *workspace)
 {
+    struct dnnl_plan *plan = (struct dnnl_plan *)base;
+
     dnnl_memory_set_data_handle(plan->y, y);
     dnnl_memory_set_data_handle(plan->x, (void *)x);
     dnnl_memory_set_data_handle(plan->workspace, workspace);
@@ -308,8 +328,25 @@ int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x
                : -EIO;
 }
 
-struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan)
+int conv_dnnl_create(const struct conv_request *request, const char *version,
+                     struct kernel_conv_plan **out_plan)
 {
-    return (struct kernel_conv_plan_info){plan->version, plan->workspace_bytes, plan->weights,
-                                          plan->weights_bytes};
+    static const struct conv_plan_type type = {destroy, run};
+    struct dnnl_plan *plan = calloc(1, sizeof(*plan));
+    struct geometry geometry;
+    dnnl_status_t status;
+
+    if (!plan)
+        return -ENOMEM;
+    plan->base.type = &type;
+    make_geometry(request->shape, &geometry);
+    status = choose_kernel(plan, request, version);
+    if (status == dnnl_success)
+        status = bind_memory(plan, &geometry, request->w, request->bias);
+    if (status != dnnl_success) {
+        destroy(&plan->base);
+        return status == dnnl_out_of_memory ? -ENOMEM : -ENOTSUP;
+    }
+    *out_plan = &plan->base;
+    return 0;
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contracts of f32 convolutions: one that takes its weights as they are, and plans, which bring
+ * them into the order that their kernel wants, once. What is common to all contracts stands in
+ * kernels.h, which includes this.
+ */
+#ifndef OPTRACE_KERNELS_CONV_H
+#define OPTRACE_KERNELS_CONV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/activation.h"
+#include "kernels/window.h"
+
+struct kernel_conv {
+    int64_t batch;
+    int64_t channels; /* of x; a multiple of groups */
+    int64_t filters;  /* channels of y; a multiple of groups */
+    int64_t groups;   /* >= 1 */
+    int rank;         /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
+    bool channels_last;
+    struct kernel_window window;
+    struct kernel_activation activation;
+};
+
+/**
+ * y = activation(conv(x, w) + bias + residual).
+ *
+ * y, residual  [batch, filters, out...]; residual may be NULL (none), or y
+ * x            [batch, channels, in...]
+ * w            [filters, channels / groups, kernel...], in either layout of the images
+ * bias         [filters], or NULL
+ *
+ * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(K)) * (sum of |x * w| + |bias| + |residual|), K
+ * being the number of products.
+ */
+typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *bias,
+                         const float *residual, const struct kernel_conv *shape);
+conv_f32_fn conv_f32_ref;
+
+/**
+ * A convolution whose weights were brought into the order that one kernel wants.
+ *
+ * Only for channels_last images. Made and run by threads whose kernel_threads() are the same, run
+ * by one thread at a time. Tolerance as above; of Winograd's twice that with the largest sum of the
+ * images, because an output is made of neighbours' products that cancel out.
+ */
+struct kernel_conv_plan;
+
+enum { KERNEL_CONV_VERSIONS_MAX = 16, KERNEL_CONV_VERSION_BYTES = 48 };
+
+/** The kernels that can make a plan for one convolution, by name. */
+struct kernel_conv_versions {
+    int count;
+    /* "dnnl:brgconv:avx512_core", "winograd4:avx512", "dnnl:gemm:jit", ... */
+    char names[KERNEL_CONV_VERSIONS_MAX][KERNEL_CONV_VERSION_BYTES];
+};
+
+/**
+ * The one that is expected to be fastest, by a model of its arithmetic and memory traffic, comes
+ * first: what kernel_conv_plan_create() takes unless it is told another.
+ *
+ * with_slow  also those that never are the fastest (oneDNN's reference)
+ *
+ * Returns 0, or -ENOTSUP when there is none.
+ */
+int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                          bool with_slow, struct kernel_conv_versions *out_versions);
+
+/**
+ * w, bias       as for conv_f32_fn; read during this call only
+ * has_residual  y then holds the residual when the plan is run
+ * version       one of kernel_conv_plan_list(); NULL: the first of them
+ *
+ * Returns 0, -ENOMEM, or -ENOTSUP when no kernel (of that name) does this.
+ */
+int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
+                            bool has_residual, const char *version,
+                            struct kernel_conv_plan **out_plan);
+
+/** Accepts NULL; sets *plan to NULL. */
+void kernel_conv_plan_destroy(struct kernel_conv_plan **plan);
+
+/** workspace: 64-byte aligned scratch of the bytes that the plan asks for. Returns 0 or -EIO when
+ *  the library under it failed. */
+int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace);
+
+struct kernel_conv_plan_info {
+    const char *version; /* lives as long as the plan */
+    size_t workspace_bytes;
+    const void *weights; /* the plan's own copy */
+    size_t weights_bytes;
+};
+
+struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution plans: which kernels there are for a shape, and which one is taken. */
+#include "kernels/cpu/conv_plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool is_listed(const struct kernel_conv_versions *versions, const char *name)
+{
+    for (int i = 0; i < versions->count; i++)
+        if (strcmp(versions->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                          bool with_slow, struct kernel_conv_versions *out_versions)
+{
+    struct kernel_conv_versions all = {0};
+    char preferred[KERNEL_CONV_VERSION_BYTES];
+
+    *out_versions = (struct kernel_conv_versions){0};
+    if (conv_winograd_prefer(shape, preferred))
+        memcpy(out_versions->names[out_versions->count++], preferred, sizeof(preferred));
+    conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
+    conv_winograd_list(shape, &all);
+    for (int i = 0; i < all.count && out_versions->count < KERNEL_CONV_VERSIONS_MAX; i++)
+        if (!is_listed(out_versions, all.names[i]))
+            memcpy(out_versions->names[out_versions->count++], all.names[i], sizeof(all.names[i]));
+    return out_versions->count > 0 ? 0 : -ENOTSUP;
+}
+
+int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
+                            bool has_residual, const char *version,
+                            struct kernel_conv_plan **out_plan)
+{
+    struct conv_request request = {shape, w, bias, has_residual};
+    char preferred[KERNEL_CONV_VERSION_BYTES];
+    int rc = -ENOTSUP;
+
+    if (!version)
+        version = conv_winograd_prefer(shape, preferred);
+    if (version)
+        rc = conv_winograd_create(&request, version, out_plan);
+    return rc == -ENOTSUP ? conv_dnnl_create(&request, version, out_plan) : rc;
+}
+
+void kernel_conv_plan_destroy(struct kernel_conv_plan **plan)
+{
+    if (*plan)
+        (*plan)->type->destroy(*plan);
+    *plan = NULL;
+}
+
+int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace)
+{
+    return plan->type->run(plan, y, x, workspace);
+}
+
+struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan)
+{
+    return (struct kernel_conv_plan_info){plan->version, plan->workspace_bytes, plan->weights,
+                                          plan->weights_bytes};
+}

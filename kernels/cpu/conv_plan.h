@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every convolution plan has, whatever computes it. Inside kernels/cpu only. */
+#ifndef OPTRACE_KERNELS_CPU_CONV_PLAN_H
+#define OPTRACE_KERNELS_CPU_CONV_PLAN_H
+
+#include "kernels/conv.h"
+
+struct conv_request {
+    const struct kernel_conv *shape;
+    const float *w, *bias; /* bias may be NULL */
+    bool has_residual;
+};
+
+struct conv_plan_type {
+    /** Frees the plan, weights included. */
+    void (*destroy)(struct kernel_conv_plan *plan);
+    int (*run)(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace);
+};
+
+/* The first member of each type's own struct. */
+struct kernel_conv_plan {
+    const struct conv_plan_type *type;
+    char version[KERNEL_CONV_VERSION_BYTES];
+    void *weights; /* and the bias behind them; owned */
+    size_t weights_bytes;
+    size_t workspace_bytes;
+};
+
+static inline size_t conv_round_up(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/** Add what oneDNN has, its own preference first. */
+void conv_dnnl_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                    bool with_slow, struct kernel_conv_versions *versions);
+
+/** Errors as kernel_conv_plan_create(). */
+int conv_dnnl_create(const struct conv_request *request, const char *version,
+                     struct kernel_conv_plan **out_plan);
+
+/** Our own Winograd convolutions. A name that is none of theirs: -ENOTSUP. */
+void conv_winograd_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions);
+int conv_winograd_create(const struct conv_request *request, const char *version,
+                         struct kernel_conv_plan **out_plan);
+
+/** Whether one of them, and then which, is expected to beat a direct convolution; NULL: none. */
+const char *conv_winograd_prefer(const struct kernel_conv *shape,
+                                 char out_name[KERNEL_CONV_VERSION_BYTES]);
+
+#endif
