@@ -48,47 +48,30 @@ ISA_BODY float math_tanh(float x)
     return 1.0f - 2.0f / (1.0f + math_exp(2.0f * x));
 }
 
-/** 1 - erf(x) for x >= 1, to 3e-7 relative up to 4: e^(-x^2) times a polynomial in 1 / (1 + x / 2),
- *  fitted for the least relative error. */
-ISA_BODY float math_erfc_above_1(float x)
-{
-    float t = 1.0f / (1.0f + 0.5f * x);
-    float p = -0x1.0d7d2ap-4f;
-
-    p = p * t - 0x1.53efc0p-6f;
-    p = p * t + 0x1.6f6b0ep-2f;
-    p = p * t + 0x1.0b3fa2p-3f;
-    p = p * t + 0x1.47fb72p-2f;
-    p = p * t + 0x1.1a3d32p-2f;
-    p = p * t + 0x1.d71d3ap-12f;
-    return math_exp(-x * x) * p;
-}
-
-/** erf(x) for |x| < 1: its Taylor series, which ends below 2e-8 of it. */
-ISA_BODY float math_erf_below_1(float x)
-{
-    float s = x * x, p = -0x1.5f742ep-23f;
-
-    p = p * s + 0x1.b9e6cap-20f;
-    p = p * s - 0x1.f4d25cp-17f;
-    p = p * s + 0x1.f9a326p-14f;
-    p = p * s - 0x1.c02db4p-11f;
-    p = p * s + 0x1.565bcep-8f;
-    p = p * s - 0x1.b82ce4p-6f;
-    p = p * s + 0x1.ce2f22p-4f;
-    p = p * s - 0x1.812746p-2f;
-    p = p * s + 0x1.20dd76p+0f;
-    return x * p;
-}
-
-/** To 1e-6 relative. NaN stays NaN. */
+/** To 4e-7 relative: x times a quotient of polynomials in x^2, fitted for the least relative error
+ * up to 3.95, where erf rounds to 1. NaN stays NaN. */
 ISA_BODY float math_erf(float x)
 {
-    float size = x < 0.0f ? -x : x, below = math_erf_below_1(x);
-    float above = 1.0f - math_erfc_above_1(size < 1.0f ? 1.0f : size > 9.0f ? 9.0f : size);
+    float s, p, q, y;
 
-    above = x < 0.0f ? -above : above;
-    return size >= 1.0f ? above : below;
+    x = x < -3.95f ? -3.95f : x;
+    x = x > 3.95f ? 3.95f : x;
+    s = x * x;
+    p = 0x1.0fe9e8p-19f;
+    p = p * s + 0x1.2a841cp-12f;
+    p = p * s + 0x1.f323a0p-9f;
+    p = p * s + 0x1.b127a4p-5f;
+    p = p * s + 0x1.884b22p-3f;
+    p = p * s + 0x1.20dd74p+0f;
+    q = 0x1.3d5b40p-15f;
+    q = q * s + 0x1.32e590p-10f;
+    q = q * s + 0x1.ed52b6p-7f;
+    q = q * s + 0x1.d53c26p-4f;
+    q = q * s + 0x1.0194e4p-1f;
+    q = q * s + 1.0f;
+    y = x * p / q;
+    y = y < -1.0f ? -1.0f : y;
+    return y > 1.0f ? 1.0f : y;
 }
 
 /** x / 2 * (1 + erf(x / sqrt(2))), to 1e-6 of |x|. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax along one axis: along the innermost one in lanes, along others over the inner axes. */
+/* Softmax along one axis: along the innermost one, or over the inner axes. */
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
-#include <float.h>
+#include <stdint.h>
+#include <string.h>
 
 enum {
-    LANES = 16,  /* partial results of one row */
     BLOCK = 256, /* inner elements at a time */
     GRAIN = 1 << 13,
 };
@@ -19,33 +19,38 @@ struct softmax {
     int64_t axis, inner;
 };
 
+/* The bits of a float as a number that is ordered as the floats are, and back: compilers vectorise
+ * the largest of integers, not of floats. A NaN comes above infinity. */
+ISA_BODY int32_t ordered(int32_t bits)
+{
+    return bits ^ (bits >> 31 & INT32_MAX);
+}
+
+ISA_BODY float largest(const float *x, int64_t count)
+{
+    int32_t most = INT32_MIN, bits;
+    float result;
+
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(&bits, &x[i], sizeof(bits));
+        bits = ordered(bits);
+        most = bits > most ? bits : most;
+    }
+    most = ordered(most);
+    memcpy(&result, &most, sizeof(result));
+    return result;
+}
+
 /* x may be y. */
 ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
 {
-    float maxima[LANES], sums[LANES] = {0}, maximum = x[0], sum = 0.0f, scale;
-    int64_t whole = count / LANES * LANES;
+    float maximum = largest(x, count), sum = 0.0f, scale;
 
-    for (int j = 0; j < LANES; j++)
-        maxima[j] = x[0];
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            maxima[j] = x[i + j] > maxima[j] ? x[i + j] : maxima[j];
-    for (int j = 0; j < LANES; j++)
-        maximum = maxima[j] > maximum ? maxima[j] : maximum;
-    for (int64_t i = whole; i < count; i++)
-        maximum = x[i] > maximum ? x[i] : maximum;
-    for (int64_t i = 0; i < whole; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            y[i + j] = math_exp(x[i + j] - maximum);
-            sums[j] += y[i + j];
-        }
-    }
-    for (int64_t i = whole; i < count; i++) {
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++) {
         y[i] = math_exp(x[i] - maximum);
         sum += y[i];
     }
-    for (int j = 0; j < LANES; j++)
-        sum += sums[j];
     scale = 1.0f / sum;
     for (int64_t i = 0; i < count; i++)
         y[i] *= scale;
