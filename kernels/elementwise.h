@@ -65,7 +65,9 @@ struct kernel_map_args {
 };
 
 /** y[i] = op(x[i]). y may be x where both have the same type. The reference computes in f64 and
- *  rounds once; the versions agree with it to 2e-6 relative, MAP_GELU to 2e-6 of |x|. */
+ *  rounds once; the versions agree with it to 2e-6 of the largest of |y|, |x|, |a|, |b| and 1;
+ *  MAP_ERF and MAP_EXP to 2e-6 of |y|; MAP_ABS, MAP_NEG, MAP_RELU, MAP_RECIPROCAL and MAP_SQRT
+ *  exactly. NaN stays NaN. */
 typedef void map_fn(void *y, const void *x, size_t count, const struct kernel_map_args *args);
 map_fn map_ref;
 KERNEL_VERSIONS(map_fn, map);

@@ -24,6 +24,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/attention.h"
+#include "kernels/chain.h"
 #include "kernels/conv.h"
 #include "kernels/convolve.h"
 #include "kernels/dtype.h"
@@ -232,6 +233,7 @@ struct kernel_table {
     KERNEL_ENTRY(cast_fn, cast);
     KERNEL_ENTRY(map_fn, map);
     KERNEL_ENTRY(zip_fn, zip);
+    KERNEL_ENTRY(chain_fn, chain);
     KERNEL_ENTRY(where_fn, where);
     KERNEL_ENTRY(reduce_fn, reduce);
     KERNEL_ENTRY(arg_reduce_fn, arg_reduce);

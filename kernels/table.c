@@ -45,6 +45,7 @@ static void init_ref(struct kernel_table *table)
     USE(cast, cast, ref);
     USE(map, map, ref);
     USE(zip, zip, ref);
+    USE(chain, chain, ref);
     USE(where, where, ref);
     USE(reduce, reduce, ref);
     USE(arg_reduce, arg_reduce, ref);
@@ -101,6 +102,7 @@ static void init_ref(struct kernel_table *table)
         USE(softmax_f32, softmax_f32, v);                                                          \
         USE(batch_norm_f32, batch_norm_f32, v);                                                    \
         USE(map, map, v);                                                                          \
+        USE(chain, chain, v);                                                                      \
         USE(reduce, reduce, v);                                                                    \
         USE(normalize, normalize, v);                                                              \
     } while (0)

@@ -290,6 +290,7 @@ int main(int argc, char **argv)
     run_group(&run, test_ops_math, test_ops_math_count);
     run_group(&run, test_ops_move, test_ops_move_count);
     run_group(&run, test_ops_elementwise, test_ops_elementwise_count);
+    run_group(&run, test_ops_chain, test_ops_chain_count);
     run_group(&run, test_ops_attention, test_ops_attention_count);
     run_group(&run, test_ops_index, test_ops_index_count);
     run_group(&run, test_ops_resample, test_ops_resample_count);

@@ -48,6 +48,36 @@ ISA_BODY float math_tanh(float x)
     return 1.0f - 2.0f / (1.0f + math_exp(2.0f * x));
 }
 
+/** The natural logarithm to 2e-7 of it, or absolute where it is small. 0 gives -infinity, below
+ *  that NaN. */
+ISA_BODY float math_log(float x)
+{
+    float scaled = x < 0x1p-126f ? x * 0x1p23f : x, n = x < 0x1p-126f ? -23.0f : 0.0f, f, p, s, y;
+    int32_t bits, exponent;
+
+    memcpy(&bits, &scaled, sizeof(bits));
+    exponent = (bits - 0x3f3504f3) >> 23; /* so that sqrt(1/2) <= 1 + f < sqrt(2) */
+    bits -= (int32_t)((uint32_t)exponent << 23);
+    memcpy(&f, &bits, sizeof(f));
+    f -= 1.0f;
+    n += (float)exponent;
+    s = f * f;
+    p = 7.0376836292e-2f; /* log(1 + f) = f - f^2 / 2 + f^3 * p, Cephes' polynomial */
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    y = n * 0x1.7f7d1cp-20f + p * f * s; /* ln(2), in two parts */
+    y = y - 0.5f * s + f + n * 0x1.62e4p-1f;
+    y = x > 0x1.fffffep+127f ? x : y;
+    y = x == 0.0f ? -__builtin_inff() : y;
+    return x >= 0.0f ? y : __builtin_nanf("");
+}
+
 /** To 4e-7 relative: x times a quotient of polynomials in x^2, fitted for the least relative error
  * up to 3.95, where erf rounds to 1. NaN stays NaN. */
 ISA_BODY float math_erf(float x)

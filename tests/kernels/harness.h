@@ -16,7 +16,7 @@
 
 #include "kernels/kernels.h"
 
-enum { TEST_BUFFERS_MAX = 16, TEST_SIDES = 2 };
+enum { TEST_BUFFERS_MAX = 24, TEST_SIDES = 2 };
 
 enum test_side { TEST_REF, TEST_NEW };
 
@@ -112,12 +112,13 @@ struct test_op {
 /** Not in the table: tested once, as the version that it reports through test->version. */
 #define TEST_ALWAYS SIZE_MAX
 
-extern const struct test_op test_ops_attention[], test_ops_convolve[], test_ops_elementwise[],
-    test_ops_image[], test_ops_index[], test_ops_math[], test_ops_move[], test_ops_product[],
-    test_ops_quantize[], test_ops_reduce[], test_ops_resample[], test_ops_vision[];
-extern const size_t test_ops_attention_count, test_ops_convolve_count, test_ops_elementwise_count,
-    test_ops_image_count, test_ops_index_count, test_ops_math_count, test_ops_move_count,
-    test_ops_product_count, test_ops_quantize_count, test_ops_reduce_count, test_ops_resample_count,
-    test_ops_vision_count;
+extern const struct test_op test_ops_attention[], test_ops_chain[], test_ops_convolve[],
+    test_ops_elementwise[], test_ops_image[], test_ops_index[], test_ops_math[], test_ops_move[],
+    test_ops_product[], test_ops_quantize[], test_ops_reduce[], test_ops_resample[],
+    test_ops_vision[];
+extern const size_t test_ops_attention_count, test_ops_chain_count, test_ops_convolve_count,
+    test_ops_elementwise_count, test_ops_image_count, test_ops_index_count, test_ops_math_count,
+    test_ops_move_count, test_ops_product_count, test_ops_quantize_count, test_ops_reduce_count,
+    test_ops_resample_count, test_ops_vision_count;
 
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contract of chains: several element-wise operations over float32 in one go, block by block, so
+ * that what lies between them never leaves the cache. What is common to all contracts stands in
+ * kernels.h, which includes this.
+ *
+ * A chain is a list of steps. Each computes one number per element of the result from inputs of the
+ * chain or from results of earlier steps; the last step's result is the chain's.
+ */
+#ifndef OPTRACE_KERNELS_CHAIN_H
+#define OPTRACE_KERNELS_CHAIN_H
+
+#include "kernels/elementwise.h"
+
+enum {
+    KERNEL_CHAIN_INPUTS = 16,
+    KERNEL_CHAIN_STEPS = 32,
+    KERNEL_CHAIN_RESULT = KERNEL_CHAIN_INPUTS, /* operand: this + s is the result of step s */
+};
+
+struct kernel_chain_step {
+    bool has_two;        /* operands: then zip says what is done, else map */
+    enum kernel_map map; /* kernel_chain_has_map() */
+    enum kernel_zip zip; /* ZIP_ADD to ZIP_PRELU */
+    double a, b;         /* parameters of map */
+    int operands[2];
+};
+
+/** y has shape dims, dense. Strides in elements, 0 where an input is broadcast. At least one step,
+ *  at most as many inputs and steps as stands above. */
+struct kernel_chain {
+    int rank;
+    int64_t dims[KERNEL_MAX_RANK];
+    int inputs;
+    int64_t strides[KERNEL_CHAIN_INPUTS][KERNEL_MAX_RANK];
+    int steps;
+    struct kernel_chain_step step[KERNEL_CHAIN_STEPS];
+};
+
+/** Whether a chain may have this function: all but those whose result is a bool. */
+bool kernel_chain_has_map(enum kernel_map op);
+
+/** The rule for y being an input: it must lie there as y does, and not be broadcast. Each step
+ *  agrees with the reference's to 2e-6 of the largest of its result, its operands, its parameters
+ *  and 1; a sum, difference, product, quotient, maximum and minimum exactly. */
+typedef void chain_fn(float *y, const float *const *inputs, const struct kernel_chain *chain);
+chain_fn chain_ref;
+KERNEL_VERSIONS(chain_fn, chain);
+
+#endif

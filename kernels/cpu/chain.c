@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains of element-wise operations: a block of elements goes through all steps before the next one
+ * does. Each step is one compiled loop; nothing is generated. */
+#include <string.h>
+
+#include "kernels/cpu/functions.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+enum {
+    BLOCK = 1024,    /* elements: a few buffers of that fit the first cache */
+    GRAIN = 1 << 15, /* elements times steps that are worth a second thread */
+    OPERANDS = KERNEL_CHAIN_INPUTS + KERNEL_CHAIN_STEPS,
+    NO_BUFFER = -1,
+};
+
+enum form { BOTH, LEFT_FIXED, RIGHT_FIXED, FORMS };
+
+typedef void map_loop(float *y, const float *x, int64_t count, float a, float b);
+typedef void zip_loop(float *y, const float *a, const float *b, int64_t count);
+
+/* The loops of one instruction set; NULL: the reference does it. */
+struct loops {
+    map_loop *map[MAP_COUNT];
+    zip_loop *zip[ZIP_COUNT][FORMS];
+};
+
+enum source {
+    SOURCE_DENSE,  /* lies as y does */
+    SOURCE_FIXED,  /* one number */
+    SOURCE_SPREAD, /* broadcast into a buffer, block by block */
+};
+
+/* A chain, prepared for walking over blocks. */
+struct walk {
+    const struct kernel_chain *chain;
+    const struct loops *loops;
+    float *y;
+    const float *const *inputs;
+    int64_t count;
+    int rank; /* axes that all inputs can join are joined, those of one element are left out */
+    int64_t dims[KERNEL_MAX_RANK];
+    int64_t strides[KERNEL_CHAIN_INPUTS][KERNEL_MAX_RANK];
+    enum source sources[KERNEL_CHAIN_INPUTS];
+    int buffers[OPERANDS]; /* where the operand is while a block is at work, or NO_BUFFER */
+};
+
+/* --- Preparation. --- */
+
+static bool can_join(const struct walk *walk, int axis)
+{
+    const struct kernel_chain *chain = walk->chain;
+
+    if (walk->rank == 0)
+        return false;
+    for (int i = 0; i < chain->inputs; i++)
+        if (walk->strides[i][walk->rank - 1] != chain->strides[i][axis] * chain->dims[axis])
+            return false;
+    return true;
+}
+
+static void join_axes(struct walk *walk)
+{
+    const struct kernel_chain *chain = walk->chain;
+
+    walk->count = 1;
+    for (int axis = 0; axis < chain->rank; axis++) {
+        int at;
+
+        walk->count *= chain->dims[axis];
+        if (chain->dims[axis] == 1)
+            continue;
+        if (can_join(walk, axis)) {
+            at = walk->rank - 1;
+            walk->dims[at] *= chain->dims[axis];
+        } else {
+            at = walk->rank++;
+            walk->dims[at] = chain->dims[axis];
+        }
+        for (int i = 0; i < chain->inputs; i++)
+            walk->strides[i][at] = chain->strides[i][axis];
+    }
+}
+
+static enum source source_of(const struct walk *walk, int input)
+{
+    bool is_dense = true, is_fixed = true;
+    int64_t dense = 1;
+
+    for (int axis = walk->rank - 1; axis >= 0; axis--) {
+        is_dense = is_dense && walk->strides[input][axis] == dense;
+        is_fixed = is_fixed && walk->strides[input][axis] == 0;
+        dense *= walk->dims[axis];
+    }
+    return is_dense ? SOURCE_DENSE : is_fixed ? SOURCE_FIXED : SOURCE_SPREAD;
+}
+
+static bool is_fixed(const struct walk *walk, int operand)
+{
+    return operand < KERNEL_CHAIN_RESULT && walk->sources[operand] == SOURCE_FIXED;
+}
+
+/* A loop takes one number beside a block, nowhere else. */
+static void spread_lonely_numbers(struct walk *walk)
+{
+    const struct kernel_chain *chain = walk->chain;
+
+    for (int s = 0; s < chain->steps; s++) {
+        const struct kernel_chain_step *step = &chain->step[s];
+        bool takes_one = step->has_two && walk->loops->zip[step->zip][BOTH] != NULL &&
+                         !(is_fixed(walk, step->operands[0]) && is_fixed(walk, step->operands[1]));
+
+        for (int k = 0; k < 1 + step->has_two; k++)
+            if (!takes_one && is_fixed(walk, step->operands[k]))
+                walk->sources[step->operands[k]] = SOURCE_SPREAD;
+    }
+}
+
+/* Spread inputs keep a buffer; a result takes one that nobody reads any more. */
+static void assign_buffers(struct walk *walk)
+{
+    const struct kernel_chain *chain = walk->chain;
+    int last_use[OPERANDS], free_buffers[OPERANDS], free_count = 0, used = 0;
+
+    for (int i = 0; i < chain->inputs; i++)
+        walk->buffers[i] = walk->sources[i] == SOURCE_SPREAD ? used++ : NO_BUFFER;
+    for (int s = 0; s < chain->steps; s++)
+        for (int k = 0; k < 1 + chain->step[s].has_two; k++)
+            last_use[chain->step[s].operands[k]] = s;
+    for (int s = 0; s < chain->steps; s++) {
+        const int *operands = chain->step[s].operands;
+
+        for (int k = 0; k < 1 + chain->step[s].has_two; k++)
+            if (operands[k] >= KERNEL_CHAIN_RESULT && last_use[operands[k]] == s &&
+                (k == 0 || operands[0] != operands[1]))
+                free_buffers[free_count++] = walk->buffers[operands[k]];
+        walk->buffers[KERNEL_CHAIN_RESULT + s] = free_count ? free_buffers[--free_count] : used++;
+    }
+    walk->buffers[KERNEL_CHAIN_RESULT + chain->steps - 1] = NO_BUFFER; /* y */
+}
+
+static bool prepare(struct walk *walk)
+{
+    join_axes(walk);
+    if (walk->count == 0)
+        return false;
+    for (int i = 0; i < walk->chain->inputs; i++)
+        walk->sources[i] = source_of(walk, i);
+    spread_lonely_numbers(walk);
+    assign_buffers(walk);
+    return true;
+}
+
+/* --- One block. --- */
+
+static void spread_run(float *y, const float *x, int64_t stride, int64_t count)
+{
+    if (stride == 1)
+        memcpy(y, x, (size_t)count * sizeof(*y));
+    else
+        for (int64_t i = 0; i < count; i++)
+            y[i] = x[i * stride];
+}
+
+/* Elements [begin, begin + count) of the result's, of an input that is broadcast. */
+static void spread(const struct walk *walk, int input, float *y, int64_t begin, int64_t count)
+{
+    const int64_t *strides = walk->strides[input];
+    int64_t at[KERNEL_MAX_RANK], offset = 0, rest = begin;
+    int inner = walk->rank - 1;
+
+    for (int axis = inner; axis >= 0; axis--) {
+        at[axis] = rest % walk->dims[axis];
+        rest /= walk->dims[axis];
+        offset += at[axis] * strides[axis];
+    }
+    while (count > 0) {
+        int64_t run = walk->dims[inner] - at[inner] < count ? walk->dims[inner] - at[inner] : count;
+
+        spread_run(y, walk->inputs[input] + offset, strides[inner], run);
+        y += run;
+        count -= run;
+        at[inner] += run;
+        offset += run * strides[inner];
+        for (int axis = inner; axis > 0 && at[axis] == walk->dims[axis]; axis--) {
+            offset += strides[axis - 1] - at[axis] * strides[axis];
+            at[axis] = 0;
+            at[axis - 1]++;
+        }
+    }
+}
+
+static void run_step(const struct walk *walk, const struct kernel_chain_step *step, float *y,
+                     const float *a, const float *b, int64_t count)
+{
+    const struct loops *loops = walk->loops;
+
+    if (step->has_two && loops->zip[step->zip][BOTH]) {
+        enum form form = is_fixed(walk, step->operands[0])   ? LEFT_FIXED
+                         : is_fixed(walk, step->operands[1]) ? RIGHT_FIXED
+                                                             : BOTH;
+
+        loops->zip[step->zip][form](y, a, b, count);
+    } else if (step->has_two) {
+        struct kernel_zip_args args = {step->zip, KERNEL_F32, KERNEL_F32, KERNEL_F32,
+                                       1,         {count},    {1},        {1}};
+
+        zip_ref(y, a, b, &args);
+    } else if (loops->map[step->map]) {
+        loops->map[step->map](y, a, count, (float)step->a, (float)step->b);
+    } else {
+        struct kernel_map_args args = {step->map, KERNEL_F32, step->a, step->b};
+
+        map_ref(y, a, (size_t)count, &args);
+    }
+}
+
+static void run_block(const struct walk *walk, float (*buffers)[BLOCK], int64_t begin,
+                      int64_t count)
+{
+    const struct kernel_chain *chain = walk->chain;
+    const float *operands[OPERANDS];
+
+    for (int i = 0; i < chain->inputs; i++) {
+        operands[i] = walk->inputs[i];
+        if (walk->sources[i] == SOURCE_DENSE) {
+            operands[i] += begin;
+        } else if (walk->sources[i] == SOURCE_SPREAD) {
+            operands[i] = buffers[walk->buffers[i]];
+            spread(walk, i, buffers[walk->buffers[i]], begin, count);
+        }
+    }
+    for (int s = 0; s < chain->steps; s++) {
+        const struct kernel_chain_step *step = &chain->step[s];
+        int buffer = walk->buffers[KERNEL_CHAIN_RESULT + s];
+        float *y = buffer == NO_BUFFER ? walk->y + begin : buffers[buffer];
+
+        run_step(walk, step, y, operands[step->operands[0]],
+                 operands[step->operands[step->has_two ? 1 : 0]], count);
+        operands[KERNEL_CHAIN_RESULT + s] = y;
+    }
+}
+
+/* [begin, end) counts blocks. */
+static void run_blocks(void *argument, int64_t begin, int64_t end)
+{
+    const struct walk *walk = argument;
+    float buffers[OPERANDS][BLOCK] __attribute__((aligned(64)));
+
+    for (int64_t at = begin * BLOCK; at < end * BLOCK && at < walk->count; at += BLOCK)
+        run_block(walk, buffers, at, walk->count - at < BLOCK ? walk->count - at : BLOCK);
+}
+
+static void run_chain(float *y, const float *const *inputs, const struct kernel_chain *chain,
+                      const struct loops *loops)
+{
+    struct walk walk = {.chain = chain, .loops = loops, .y = y, .inputs = inputs};
+
+    if (prepare(&walk))
+        team_for((walk.count + BLOCK - 1) / BLOCK, GRAIN / (BLOCK * chain->steps) + 1, run_blocks,
+                 &walk);
+}
+
+/* --- The loops. --- */
+
+ISA_BODY float zip_add(float a, float b)
+{
+    return a + b;
+}
+
+ISA_BODY float zip_sub(float a, float b)
+{
+    return a - b;
+}
+
+ISA_BODY float zip_mul(float a, float b)
+{
+    return a * b;
+}
+
+ISA_BODY float zip_div(float a, float b)
+{
+    return a / b;
+}
+
+ISA_BODY float zip_max(float a, float b)
+{
+    float larger = a > b ? a : b;
+
+    return a != a ? a : larger;
+}
+
+ISA_BODY float zip_min(float a, float b)
+{
+    float smaller = a < b ? a : b;
+
+    return a != a ? a : smaller;
+}
+
+ISA_BODY float zip_prelu(float a, float b)
+{
+    return a < 0.0f ? a * b : a;
+}
+
+#define ZIP_FUNCTIONS(X, isa)                                                                      \
+    X(ADD, add, isa)                                                                               \
+    X(SUB, sub, isa)                                                                               \
+    X(MUL, mul, isa)                                                                               \
+    X(DIV, div, isa)                                                                               \
+    X(MAX, max, isa)                                                                               \
+    X(MIN, min, isa)                                                                               \
+    X(PRELU, prelu, isa)
+
+/* y may be an operand: `omp simd` says that the elements have nothing to do with each other. */
+#define ZIP(kind, name, isa)                                                                       \
+    ISA_TARGET_##isa static void name##_both_##isa(float *y, const float *a, const float *b,       \
+                                                   int64_t count)                                  \
+    {                                                                                              \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = zip_##name(a[i], b[i]);     \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void name##_left_##isa(float *y, const float *a, const float *b,       \
+                                                   int64_t count)                                  \
+    {                                                                                              \
+        float fixed = a[0];                                                                        \
+                                                                                                   \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = zip_##name(fixed, b[i]);    \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void name##_right_##isa(float *y, const float *a, const float *b,      \
+                                                    int64_t count)                                 \
+    {                                                                                              \
+        float fixed = b[0];                                                                        \
+                                                                                                   \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = zip_##name(a[i], fixed);    \
+    }
+
+#define MAP(kind, name, isa)                                                                       \
+    ISA_TARGET_##isa static void name##_##isa(float *y, const float *x, int64_t count, float a,    \
+                                              float b)                                             \
+    {                                                                                              \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = map_##name(x[i], a, b);     \
+    }
+
+#define ZIP_LOOPS(kind, name, isa)                                                                 \
+    [ZIP_##kind] = {name##_both_##isa, name##_left_##isa, name##_right_##isa},
+#define MAP_LOOP(kind, name, isa) [MAP_##kind] = name##_##isa,
+
+#define CHAIN(isa)                                                                                 \
+    ZIP_FUNCTIONS(ZIP, isa)                                                                        \
+    MAP_FUNCTIONS(MAP, isa)                                                                        \
+                                                                                                   \
+    void chain_##isa(float *y, const float *const *inputs, const struct kernel_chain *chain)       \
+    {                                                                                              \
+        static const struct loops loops = {                                                        \
+            .map = {MAP_FUNCTIONS(MAP_LOOP, isa)},                                                 \
+            .zip = {ZIP_FUNCTIONS(ZIP_LOOPS, isa)},                                                \
+        };                                                                                         \
+                                                                                                   \
+        run_chain(y, inputs, chain, &loops);                                                       \
+    }
+
+ISA_VERSIONS(CHAIN)
