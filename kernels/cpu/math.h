@@ -9,19 +9,31 @@
 
 #include "kernels/cpu/isa.h"
 
-/** e^x to 2 units in the last place for x in [-87, 88]; saturates outside, to no less than 1e-38
- * and no more than 3e38. NaN stays NaN. */
+/** x, but no further from 0 than limit, which is above 0. NaN becomes the limit. In integers: of two
+ *  comparisons of floats in a row GCC makes a net of masks, of these it makes a minimum. */
+ISA_BODY float math_limit(float x, float limit)
+{
+    int32_t bits, size, most;
+
+    memcpy(&bits, &x, sizeof(bits));
+    memcpy(&most, &limit, sizeof(most));
+    size = bits & INT32_MAX;
+    size = size < most ? size : most;
+    size |= bits & INT32_MIN;
+    memcpy(&x, &size, sizeof(x));
+    return x;
+}
+
+/** e^x to 2 units in the last place for x in [-87, 87]; as at the ends outside. NaN stays NaN. */
 ISA_BODY float math_exp(float x)
 {
     const float magic = 0x1.8p23f; /* adding it rounds to an integer, in the lowest bits */
-    float z, n, r, p;
+    float inside = math_limit(x, 87.0f), z, n, r, p;
     uint32_t bits, scale;
 
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
-    z = x * 0x1.715476p+0f + magic; /* log2(e) */
+    z = inside * 0x1.715476p+0f + magic; /* log2(e) */
     n = z - magic;
-    r = x - n * 0x1.62e4p-1f; /* ln(2), in two parts */
+    r = inside - n * 0x1.62e4p-1f; /* ln(2), in two parts */
     r = r - n * 0x1.7f7d1cp-20f;
     /* e^r on [-ln(2)/2, ln(2)/2]: 1 + r + r^2 * p, p fitted for the least relative error */
     p = 0x1.6a2432p-10f;
@@ -35,7 +47,7 @@ ISA_BODY float math_exp(float x)
     memcpy(&bits, &p, sizeof(bits));
     bits += scale << 23; /* p * 2^n */
     memcpy(&p, &bits, sizeof(p));
-    return p;
+    return x == x ? p : x;
 }
 
 ISA_BODY float math_sigmoid(float x)
@@ -82,11 +94,9 @@ ISA_BODY float math_log(float x)
  * up to 3.95, where erf rounds to 1. NaN stays NaN. */
 ISA_BODY float math_erf(float x)
 {
-    float s, p, q, y;
+    float inside = math_limit(x, 3.95f), s, p, q, y;
 
-    x = x < -3.95f ? -3.95f : x;
-    x = x > 3.95f ? 3.95f : x;
-    s = x * x;
+    s = inside * inside;
     p = 0x1.0fe9e8p-19f;
     p = p * s + 0x1.2a841cp-12f;
     p = p * s + 0x1.f323a0p-9f;
@@ -99,9 +109,8 @@ ISA_BODY float math_erf(float x)
     q = q * s + 0x1.d53c26p-4f;
     q = q * s + 0x1.0194e4p-1f;
     q = q * s + 1.0f;
-    y = x * p / q;
-    y = y < -1.0f ? -1.0f : y;
-    return y > 1.0f ? 1.0f : y;
+    y = math_limit(inside * p / q, 1.0f);
+    return x == x ? y : x;
 }
 
 /** x / 2 * (1 + erf(x / sqrt(2))), to 1e-6 of |x|. */

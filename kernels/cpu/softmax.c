@@ -41,6 +41,15 @@ ISA_BODY float largest(const float *x, int64_t count)
     return result;
 }
 
+/* e^x for x <= 0, but nothing at all where that is next to nothing: numbers that are too small for a
+ * float's exponent would come of it, which processors are slow with. */
+ISA_BODY float exp_below(float x)
+{
+    float e = math_exp(x);
+
+    return x < -80.0f ? 0.0f : e;
+}
+
 /* x may be y. */
 ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
 {
@@ -48,7 +57,7 @@ ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
 
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < count; i++) {
-        y[i] = math_exp(x[i] - maximum);
+        y[i] = exp_below(x[i] - maximum);
         sum += y[i];
     }
     scale = 1.0f / sum;
@@ -70,7 +79,7 @@ ISA_BODY void softmax_columns(float *y, const float *x, int64_t axis, int64_t in
             maxima[j] = x[i * inner + j] > maxima[j] ? x[i * inner + j] : maxima[j];
     for (int64_t i = 0; i < axis; i++) {
         for (int64_t j = 0; j < count; j++) {
-            float e = math_exp(x[i * inner + j] - maxima[j]);
+            float e = exp_below(x[i * inner + j] - maxima[j]);
 
             sums[j] += e;
             y[i * inner + j] = e;
