@@ -19,17 +19,20 @@ enum form { BOTH, LEFT_FIXED, RIGHT_FIXED, FORMS };
 
 typedef void map_loop(float *y, const float *x, int64_t count, float a, float b);
 typedef void zip_loop(float *y, const float *a, const float *b, int64_t count);
+typedef void fill_loop(float *y, float x, int64_t count);
 
 /* The loops of one instruction set; NULL: the reference does it. */
 struct loops {
     map_loop *map[MAP_COUNT];
     zip_loop *zip[ZIP_COUNT][FORMS];
+    fill_loop *fill;
 };
 
 enum source {
     SOURCE_DENSE,  /* lies as y does */
     SOURCE_FIXED,  /* one number */
     SOURCE_SPREAD, /* broadcast into a buffer, block by block */
+    SOURCE_REPEAT, /* the same for all blocks: broadcast into a buffer once */
 };
 
 /* A chain, prepared for walking over blocks. */
@@ -38,7 +41,7 @@ struct walk {
     const struct loops *loops;
     float *y;
     const float *const *inputs;
-    int64_t count;
+    int64_t count, block; /* elements; of a block: at most BLOCK */
     int rank; /* axes that all inputs can join are joined, those of one element are left out */
     int64_t dims[KERNEL_MAX_RANK];
     int64_t strides[KERNEL_CHAIN_INPUTS][KERNEL_MAX_RANK];
@@ -96,6 +99,36 @@ static enum source source_of(const struct walk *walk, int input)
     return is_dense ? SOURCE_DENSE : is_fixed ? SOURCE_FIXED : SOURCE_SPREAD;
 }
 
+/* After how many elements of the result a broadcast input begins again. */
+static int64_t period_of(const struct walk *walk, int input)
+{
+    int64_t period = 1;
+    int outer = 0;
+
+    while (outer < walk->rank && walk->strides[input][outer] == 0)
+        outer++;
+    for (int axis = outer; axis < walk->rank; axis++)
+        period *= walk->dims[axis];
+    return period;
+}
+
+/* A block holds whole periods of the inputs that begin again often enough. Periods are products of
+ * the last dims, so that the longest is a multiple of the others. */
+static void choose_block(struct walk *walk)
+{
+    int64_t longest = 1;
+
+    for (int i = 0; i < walk->chain->inputs; i++) {
+        int64_t period = period_of(walk, i);
+
+        if (walk->sources[i] != SOURCE_SPREAD || period > BLOCK)
+            continue;
+        walk->sources[i] = SOURCE_REPEAT;
+        longest = period > longest ? period : longest;
+    }
+    walk->block = BLOCK / longest * longest;
+}
+
 static bool is_fixed(const struct walk *walk, int operand)
 {
     return operand < KERNEL_CHAIN_RESULT && walk->sources[operand] == SOURCE_FIXED;
@@ -124,7 +157,7 @@ static void assign_buffers(struct walk *walk)
     int last_use[OPERANDS], free_buffers[OPERANDS], free_count = 0, used = 0;
 
     for (int i = 0; i < chain->inputs; i++)
-        walk->buffers[i] = walk->sources[i] == SOURCE_SPREAD ? used++ : NO_BUFFER;
+        walk->buffers[i] = walk->sources[i] >= SOURCE_SPREAD ? used++ : NO_BUFFER;
     for (int s = 0; s < chain->steps; s++)
         for (int k = 0; k < 1 + chain->step[s].has_two; k++)
             last_use[chain->step[s].operands[k]] = s;
@@ -148,16 +181,20 @@ static bool prepare(struct walk *walk)
     for (int i = 0; i < walk->chain->inputs; i++)
         walk->sources[i] = source_of(walk, i);
     spread_lonely_numbers(walk);
+    choose_block(walk);
     assign_buffers(walk);
     return true;
 }
 
 /* --- One block. --- */
 
-static void spread_run(float *y, const float *x, int64_t stride, int64_t count)
+static void spread_run(const struct loops *loops, float *y, const float *x, int64_t stride,
+                       int64_t count)
 {
     if (stride == 1)
         memcpy(y, x, (size_t)count * sizeof(*y));
+    else if (stride == 0)
+        loops->fill(y, x[0], count);
     else
         for (int64_t i = 0; i < count; i++)
             y[i] = x[i * stride];
@@ -178,7 +215,7 @@ static void spread(const struct walk *walk, int input, float *y, int64_t begin, 
     while (count > 0) {
         int64_t run = walk->dims[inner] - at[inner] < count ? walk->dims[inner] - at[inner] : count;
 
-        spread_run(y, walk->inputs[input] + offset, strides[inner], run);
+        spread_run(walk->loops, y, walk->inputs[input] + offset, strides[inner], run);
         y += run;
         count -= run;
         at[inner] += run;
@@ -217,7 +254,7 @@ static void run_step(const struct walk *walk, const struct kernel_chain_step *st
 }
 
 static void run_block(const struct walk *walk, float (*buffers)[BLOCK], int64_t begin,
-                      int64_t count)
+                      int64_t count, bool is_first)
 {
     const struct kernel_chain *chain = walk->chain;
     const float *operands[OPERANDS];
@@ -226,9 +263,10 @@ static void run_block(const struct walk *walk, float (*buffers)[BLOCK], int64_t 
         operands[i] = walk->inputs[i];
         if (walk->sources[i] == SOURCE_DENSE) {
             operands[i] += begin;
-        } else if (walk->sources[i] == SOURCE_SPREAD) {
+        } else if (walk->sources[i] != SOURCE_FIXED) {
             operands[i] = buffers[walk->buffers[i]];
-            spread(walk, i, buffers[walk->buffers[i]], begin, count);
+            if (is_first || walk->sources[i] == SOURCE_SPREAD)
+                spread(walk, i, buffers[walk->buffers[i]], begin, count);
         }
     }
     for (int s = 0; s < chain->steps; s++) {
@@ -248,8 +286,11 @@ static void run_blocks(void *argument, int64_t begin, int64_t end)
     const struct walk *walk = argument;
     float buffers[OPERANDS][BLOCK] __attribute__((aligned(64)));
 
-    for (int64_t at = begin * BLOCK; at < end * BLOCK && at < walk->count; at += BLOCK)
-        run_block(walk, buffers, at, walk->count - at < BLOCK ? walk->count - at : BLOCK);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t at = i * walk->block, rest = walk->count - at;
+
+        run_block(walk, buffers, at, rest < walk->block ? rest : walk->block, i == begin);
+    }
 }
 
 static void run_chain(float *y, const float *const *inputs, const struct kernel_chain *chain,
@@ -258,8 +299,8 @@ static void run_chain(float *y, const float *const *inputs, const struct kernel_
     struct walk walk = {.chain = chain, .loops = loops, .y = y, .inputs = inputs};
 
     if (prepare(&walk))
-        team_for((walk.count + BLOCK - 1) / BLOCK, GRAIN / (BLOCK * chain->steps) + 1, run_blocks,
-                 &walk);
+        team_for((walk.count + walk.block - 1) / walk.block, GRAIN / (BLOCK * chain->steps) + 1,
+                 run_blocks, &walk);
 }
 
 /* --- The loops. --- */
@@ -351,11 +392,18 @@ ISA_BODY float zip_prelu(float a, float b)
     ZIP_FUNCTIONS(ZIP, isa)                                                                        \
     MAP_FUNCTIONS(MAP, isa)                                                                        \
                                                                                                    \
+    ISA_TARGET_##isa static void fill_##isa(float *y, float x, int64_t count)                      \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            y[i] = x;                                                                              \
+    }                                                                                              \
+                                                                                                   \
     void chain_##isa(float *y, const float *const *inputs, const struct kernel_chain *chain)       \
     {                                                                                              \
         static const struct loops loops = {                                                        \
             .map = {MAP_FUNCTIONS(MAP_LOOP, isa)},                                                 \
             .zip = {ZIP_FUNCTIONS(ZIP_LOOPS, isa)},                                                \
+            .fill = fill_##isa,                                                                    \
         };                                                                                         \
                                                                                                    \
         run_chain(y, inputs, chain, &loops);                                                       \
