@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which binder serves which operator, and what the binders share. */
 #include "runtime/call.h"
+#include "runtime/pass.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,6 +61,7 @@ static const struct binder {
     {"EyeLike", call_bind_eye, LAYOUT_ROW_MAJOR, 1},
     {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR, 1},
     {"Floor", call_bind_map, LAYOUT_SAME, 1},
+    {CHAIN_OP_TYPE, call_bind_chain, LAYOUT_ANY, 1},
     {"GRU", call_bind_recurrent, LAYOUT_ROW_MAJOR, 2},
     {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR, 1},
     {"GatherElements", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
@@ -231,10 +233,12 @@ int call_in_place_input(const struct node *node)
     if (binder->bind == call_bind_unary || binder->bind == call_bind_batch_norm ||
         binder->bind == call_bind_softmax || binder->bind == call_bind_map)
         return 0;
-    if (binder->bind != call_bind_binary && binder->bind != call_bind_sum)
+    if (binder->bind != call_bind_binary && binder->bind != call_bind_sum &&
+        binder->bind != call_bind_chain)
         return -1;
-    /* Only the first two operands are still to be read when the first result is written. */
-    for (uint32_t i = 0; i < 2; i++) {
+    /* Of a sum, only the first two operands are still to be read when the first result is written;
+     * a chain has read all of a block by then. */
+    for (uint32_t i = 0; i < (binder->bind == call_bind_chain ? node->input_count : 2); i++) {
         const struct value *x = node_input(node, i);
 
         if (x && !x->data && shape_equal(&x->shape, &y->shape))

@@ -128,7 +128,8 @@ call_bind_fn call_bind_slice, call_bind_tile, call_bind_expand;      /* call_mov
 call_bind_fn call_bind_pad, call_bind_gather, call_bind_cast;        /* call_select.c */
 call_bind_fn call_bind_constant_of_shape, call_bind_shape;           /* call_select.c */
 call_bind_fn call_bind_clip_any, call_bind_map, call_bind_zip, call_bind_zip_many,
-    call_bind_where; /* call_elementwise.c */
+    call_bind_where;          /* call_elementwise.c */
+call_bind_fn call_bind_chain; /* call_chain.c */
 call_bind_fn call_bind_reduce, call_bind_arg, call_bind_softmax_any, call_bind_lp_norm,
     call_bind_cum_sum, call_bind_layer_norm, call_bind_group_norm,
     call_bind_mean_variance; /* call_reduce.c, call_normalize.c */
@@ -142,6 +143,17 @@ call_bind_fn *call_binder(const char *op_type);
 
 /** Whether call_bind_map() computes an operator over a type. */
 bool call_map_takes(const char *op_type, enum kernel_dtype dtype);
+
+/** The function of an operator with one operand, and its parameters; false where it is none. Gelu
+ *  gives the form that it approximates. */
+bool call_map_of(const struct graph *graph, const struct node *node, struct kernel_map_args *out);
+
+/** Its name in a chain's steps: the operator's, "Gelu(tanh)" for that form; and back. */
+const char *call_map_name(enum kernel_map op);
+bool call_map_by_name(const char *name, enum kernel_map *out);
+
+/** The function of an operator with two operands; false where it is none. */
+bool call_zip_of(const char *op_type, enum kernel_zip *out);
 
 /** Whether somebody reads an output of the node. */
 bool call_is_read(const struct node *node, uint32_t output);

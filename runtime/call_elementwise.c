@@ -74,11 +74,17 @@ static const struct map_op {
     {"ThresholdedRelu", MAP_THRESHOLDED_RELU, "alpha", 1, NULL, 0},
 };
 
-static void map_args(const struct call_request *request, const struct map_op *op,
+static const struct map_op *find_map(const char *op_type)
+{
+    for (size_t i = 0; i < sizeof(map_ops) / sizeof(map_ops[0]); i++)
+        if (strcmp(map_ops[i].op_type, op_type) == 0)
+            return &map_ops[i];
+    return NULL;
+}
+
+static void map_args(const struct graph *graph, const struct node *node, const struct map_op *op,
                      struct kernel_map_args *args)
 {
-    const struct node *node = request->node;
-
     args->op = op->op;
     args->a = op->a_name ? (double)node_float(node, op->a_name, op->a) : 0.0;
     args->b = op->b_name ? (double)node_float(node, op->b_name, op->b) : 0.0;
@@ -89,7 +95,7 @@ static void map_args(const struct call_request *request, const struct map_op *op
         args->b = (double)node_int(node, "detect_negative", 1);
     }
     /* Selu had rounder defaults, and Elu computed the same, before operator set 6. */
-    if (op->op == MAP_SELU && graph_opset(request->graph, "") < 6) {
+    if (op->op == MAP_SELU && graph_opset(graph, "") < 6) {
         args->a = (double)node_float(node, "alpha", 1.6732f);
         args->b = (double)node_float(node, "gamma", 1.0507f);
     }
@@ -97,33 +103,74 @@ static void map_args(const struct call_request *request, const struct map_op *op
 
 bool call_map_takes(const char *op_type, enum kernel_dtype dtype)
 {
-    for (size_t i = 0; i < sizeof(map_ops) / sizeof(map_ops[0]); i++)
-        if (strcmp(map_ops[i].op_type, op_type) == 0)
-            return kernel_map_has(map_ops[i].op, dtype);
-    return false;
+    const struct map_op *op = find_map(op_type);
+
+    return op && kernel_map_has(op->op, dtype);
+}
+
+static bool has_known_form(const struct node *node)
+{
+    const char *approximate = node_string(node, "approximate", "none");
+
+    return strcmp(approximate, "none") == 0 || strcmp(approximate, "tanh") == 0;
+}
+
+bool call_map_of(const struct graph *graph, const struct node *node, struct kernel_map_args *out)
+{
+    const struct map_op *op = find_map(node->op_type);
+
+    if (!op || !has_known_form(node))
+        return false;
+    *out = (struct kernel_map_args){.dtype = KERNEL_F32};
+    map_args(graph, node, op, out);
+    return true;
+}
+
+static const char gelu_tanh[] = "Gelu(tanh)";
+
+const char *call_map_name(enum kernel_map op)
+{
+    size_t i = 0;
+
+    if (op == MAP_GELU_TANH)
+        return gelu_tanh;
+    while (map_ops[i].op != op)
+        i++;
+    return map_ops[i].op_type;
+}
+
+bool call_map_by_name(const char *name, enum kernel_map *out)
+{
+    const struct map_op *op = find_map(name);
+
+    if (op)
+        *out = op->op;
+    else if (strcmp(name, gelu_tanh) == 0)
+        *out = MAP_GELU_TANH;
+    else
+        return false;
+    return true;
 }
 
 int call_bind_map(const struct call_request *request, struct call *call)
 {
     const struct tensor_view *x = call_input(request, 0);
     struct map_params *p;
-    size_t i = 0;
-    const char *approximate = node_string(request->node, "approximate", "none");
+    const struct map_op *op = find_map(request->node->op_type);
     int rc;
 
-    while (strcmp(map_ops[i].op_type, request->node->op_type) != 0)
-        i++;
-    if (strcmp(approximate, "none") != 0 && strcmp(approximate, "tanh") != 0)
-        return call_refuse(request, -EINVAL, "attribute approximate is '%.40s'", approximate);
+    if (!has_known_form(request->node))
+        return call_refuse(request, -EINVAL, "attribute approximate is '%.40s'",
+                           node_string(request->node, "approximate", ""));
     if (!x || !shape_equal(&x->shape, &request->outputs[0].shape))
         return call_refuse(request, -EINVAL, "input and output differ in shape");
     rc = call_params(request, call, sizeof(*p));
     if (rc < 0)
         return rc;
     p = call->params;
-    if (!call_dtype(x->dtype, &p->args.dtype) || !kernel_map_has(map_ops[i].op, p->args.dtype))
+    if (!call_dtype(x->dtype, &p->args.dtype) || !kernel_map_has(op->op, p->args.dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
-    map_args(request, &map_ops[i], &p->args);
+    map_args(request->graph, request->node, op, &p->args);
     p->fn = request->kernels->map.fn;
     p->count = (size_t)shape_elements(&x->shape);
     call->version = request->kernels->map.version;
@@ -264,19 +311,28 @@ static const struct zip_op {
     {"Mod", ZIP_MOD},         {"Mul", ZIP_MUL},
     {"Or", ZIP_OR},           {"PRelu", ZIP_PRELU},
     {"Pow", ZIP_POW},         {"Sub", ZIP_SUB},
+    {"Max", ZIP_MAX},         {"Min", ZIP_MIN},
     {"Xor", ZIP_XOR},
 };
+
+bool call_zip_of(const char *op_type, enum kernel_zip *out)
+{
+    for (size_t i = 0; i < sizeof(zip_ops) / sizeof(zip_ops[0]); i++) {
+        if (strcmp(zip_ops[i].op_type, op_type) == 0) {
+            *out = zip_ops[i].op;
+            return true;
+        }
+    }
+    return false;
+}
 
 int call_bind_zip(const struct call_request *request, struct call *call)
 {
     struct zip_params *p;
-    enum kernel_zip op;
-    size_t i = 0;
+    enum kernel_zip op = ZIP_ADD;
     int rc;
 
-    while (strcmp(zip_ops[i].op_type, request->node->op_type) != 0)
-        i++;
-    op = zip_ops[i].op;
+    call_zip_of(request->node->op_type, &op);
     if (!call_input(request, 0) || !call_input(request, 1))
         return call_refuse(request, -EINVAL, "it needs two inputs");
     if (op == ZIP_MOD && node_int(request->node, "fmod", 0) != 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/footprint.h"
+#include "runtime/pass.h"
 
 static int64_t elements(const struct value *value)
 {
@@ -25,6 +26,14 @@ static int64_t elementwise(const struct node *node)
     for (uint32_t i = 0; i < node->input_count; i++)
         operands += node->inputs[i] != NULL;
     return elements(node->outputs[0]) * ((operands < 2 ? 2 : operands) - 1);
+}
+
+/* One per step and element. */
+static int64_t chain(const struct node *node)
+{
+    const struct attribute *steps = node_attribute(node, "steps");
+
+    return steps == NULL ? 0 : elements(node->outputs[0]) * (int64_t)steps->count;
 }
 
 /* One per element: Clip has bounds among its inputs, which are no operands. */
@@ -111,6 +120,7 @@ static const struct {
     {"Dropout", nothing},
     {"Expand", nothing},
     {"Flatten", nothing},
+    {CHAIN_OP_TYPE, chain},
     {"Gather", nothing},
     {"Gemm", gemm},
     {"GlobalAveragePool", global_pool},

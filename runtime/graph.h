@@ -297,6 +297,15 @@ void node_take_output(struct node *node, uint32_t i, struct value *value);
 int node_add_origins(struct node *into, const struct node *from);
 
 /**
+ * A new node that does the work of `nodes`, which are in the order in which they run: it has the
+ * first one's name, the origins of all, and the last one's output 0 and place in the order. They
+ * are dead afterwards. `inputs` must come before that place.
+ */
+struct node *graph_merge_nodes(struct graph *graph, struct node *const *nodes, uint32_t count,
+                               const char *op_type, struct value *const *inputs,
+                               uint32_t input_count);
+
+/**
  * Take `node` out of the way: readers of its first output read its input `input` from now on. Keeps
  * the names of graph outputs.
  *

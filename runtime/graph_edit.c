@@ -104,6 +104,38 @@ int node_add_origins(struct node *into, const struct node *from)
     return 0;
 }
 
+/* Take over what `from` did: it reads nothing any more. */
+static int take_over(struct node *into, struct node *from, bool is_first)
+{
+    /* The first one's own name is there already: with others behind it, it comes twice. */
+    int rc = is_first && from->origin_count == 1 ? 0 : node_add_origins(into, from);
+
+    for (uint32_t i = 0; rc == 0 && i < from->input_count; i++)
+        rc = node_set_input(from, i, NULL);
+    return rc;
+}
+
+struct node *graph_merge_nodes(struct graph *graph, struct node *const *nodes, uint32_t count,
+                               const char *op_type, struct value *const *inputs,
+                               uint32_t input_count)
+{
+    struct node *last = nodes[count - 1], *merged;
+    struct value *none = NULL;
+
+    merged = graph_add_node(graph, op_type, "", nodes[0]->name, inputs, input_count, &none, 1);
+    for (uint32_t i = 0; merged != NULL && i < count; i++)
+        if (take_over(merged, nodes[i], i == 0) < 0)
+            return NULL;
+    if (merged == NULL)
+        return NULL;
+    node_take_output(merged, 0, last->outputs[0]);
+    graph->nodes[merged->index] = last;
+    graph->nodes[last->index] = merged;
+    merged->index = last->index;
+    last->index = graph->node_count - 1;
+    return merged;
+}
+
 /* Position of value among the outputs of its producer. */
 static uint32_t output_position(const struct value *value)
 {

@@ -64,7 +64,7 @@ static struct exec_options exec_options_of(const struct run_options *options)
 static struct pass_options passes_of(const struct run_options *options)
 {
     return (struct pass_options){options->no_inference, options->no_nonlinearity,
-                                 options->no_with_z};
+                                 options->no_with_z, options->no_jit};
 }
 
 static enum trace_detail trace_detail_of(const struct run_options *options)
@@ -160,7 +160,8 @@ static int run_timing(const struct run_options *options, const char *model)
         .json = options->json,
         .verbose = options->verbose,
         .effects = {options->inference, options->nonlinearity, options->with_z,
-                    options->weight_preprocess, options->const_shape, options->c_opr_lib != NULL},
+                    options->weight_preprocess, options->const_shape, options->c_opr_lib != NULL,
+                    options->jit},
         .fake_first = options->fake_first,
         .frees_graph = options->record_comp_seq2,
         .sanity = options->sanity_check      ? SANITY_ON

@@ -17,6 +17,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0)
         rc = pass_fuse(graph, options, diag);
+    if (rc >= 0 && !options->no_jit)
+        rc = pass_fuse_chains(graph, diag);
     if (rc < 0)
         return rc;
     graph_remove_dead(graph);

@@ -22,6 +22,7 @@ struct pass_options {
     bool no_inference;    /* constants, identities and batch norms stay */
     bool no_nonlinearity; /* biases and activations are not fused */
     bool no_z;            /* residuals are not fused */
+    bool no_jit;          /* chains of element-wise operators are not fused */
 };
 
 /** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
@@ -36,6 +37,14 @@ int pass_simplify(struct graph *graph, struct diag *diag);
 
 /** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
+
+/** The operator that pass_fuse_chains() makes; its attributes are described there. No model can
+ * hold it. */
+#define CHAIN_OP_TYPE "FusedElementwise"
+
+/** Chains and trees of element-wise float32 operators, whose intermediate results nobody else
+ * reads, become one node each (CHAIN_OP_TYPE). Returns how many nodes went into those. */
+int pass_fuse_chains(struct graph *graph, struct diag *diag);
 
 /** Conv then Add of a constant per channel: becomes the Conv's bias. Then Add (or Sum of two) of a
  *  tensor of the same shape: the Conv's residual. Then, also for Gemm, the activation: Relu,

@@ -12,6 +12,7 @@
 #include "runtime/graph_text.h"
 #include "runtime/mem_info.h"
 #include "runtime/model_info.h"
+#include "runtime/pass.h"
 #include "runtime/profile.h"
 #include "runtime/run.h"
 
@@ -142,6 +143,24 @@ static void tell_effect(bool is_wanted, const char *option, uint32_t count, cons
         fprintf(stderr, "load_and_run: --%s: %u operators %s\n", option, count, effect);
 }
 
+/* How many of the model's operators are in chains, and how many chains that makes. */
+static void tell_chains(const struct worker *worker)
+{
+    const struct graph *graph = worker->session->graph;
+    uint32_t chains = 0, steps = 0;
+    char effect[80];
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (strcmp(graph->nodes[i]->op_type, CHAIN_OP_TYPE) != 0)
+            continue;
+        chains++;
+        steps += graph->nodes[i]->origin_count;
+    }
+    snprintf(effect, sizeof(effect), "are computed together, in %u chains (no code is generated)",
+             chains);
+    tell_effect(worker->config->effects.jit, "enable-jit", steps, effect);
+}
+
 /* On how many operators each option took effect. */
 static void tell_effects(const struct worker *worker)
 {
@@ -159,6 +178,7 @@ static void tell_effects(const struct worker *worker)
                 count_fused(graph, false), "compute their activation, too");
     tell_effect(config->effects.z, "enable-fuse-conv-bias-with-z", count_fused(graph, true),
                 "add a residual, too");
+    tell_chains(worker);
     tell_effect(config->effects.weights, "weight-preprocess", weights,
                 "have their weights laid out before the first run");
     tell_effect(config->effects.shapes, "const-shape", graph->node_count,

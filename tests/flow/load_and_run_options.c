@@ -62,6 +62,8 @@ static void every_way_to_compute_gives_the_same(void **state)
         {"--multithread-default", "1", "--multi-thread-core-ids", "0"},
         {"--record-comp-seq"},
         {"--disable-mem-opt"},
+        {"--enable-jit"},
+        {"--no-enable-jit"},
     };
 
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
@@ -80,8 +82,13 @@ static void every_way_to_compute_gives_the_same(void **state)
 static void effects_are_told(void **state)
 {
     expect(RUN("--record-comp-seq"), EXIT_OK, "finished test",
-           "--record-comp-seq: 2 operators are handed over as one");
-    expect(RUN("--disable-mem-opt"), EXIT_OK, "finished test", "--disable-mem-opt: 2 tensors");
+           "--record-comp-seq: 1 operators are handed over as one");
+    expect(RUN("--disable-mem-opt"), EXIT_OK, "finished test", "--disable-mem-opt: 1 tensors");
+    expect(RUN("--disable-mem-opt", "--no-enable-jit"), EXIT_OK, "finished test",
+           "--disable-mem-opt: 2 tensors");
+    expect(RUN("--enable-jit"), EXIT_OK, "finished test",
+           "--enable-jit: 2 operators are computed together, in 1 chains");
+    expect(RUN("--enable-jit", "--no-enable-jit"), EXIT_USAGE, "", "exclude each other");
 }
 
 static void the_first_run_may_compute_nothing(void **state)
@@ -188,8 +195,8 @@ static void static_memory_is_written_and_told(void **state)
     cJSON *root;
     const cJSON *chunk;
 
-    expect(RUN("--get-static-mem-info", "memory"), EXIT_OK, "MiB of it are live, in sum (Add):\n",
-           "");
+    expect(RUN("--no-enable-jit", "--get-static-mem-info", "memory"), EXIT_OK,
+           "MiB of it are live, in sum (Add):\n", "");
     path = temp_path(folder, "memory/StaticMemoryInfo.json");
     text = temp_read(path, NULL);
     root = cJSON_Parse(text);
