@@ -9,8 +9,8 @@
 
 #include "kernels/cpu/isa.h"
 
-/** x, but no further from 0 than limit, which is above 0. NaN becomes the limit. In integers: of two
- *  comparisons of floats in a row GCC makes a net of masks, of these it makes a minimum. */
+/** x, but no further from 0 than limit, which is above 0. NaN becomes the limit. In integers: of
+ * two comparisons of floats in a row GCC makes a net of masks, of these it makes a minimum. */
 ISA_BODY float math_limit(float x, float limit)
 {
     int32_t bits, size, most;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions and normalisations over whole rows of f32: the last axes, dense. Other ones are the
- * reference's. Sums are kept in f64, in lanes. */
+ * reference's. Sums are kept in f64. */
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
 
-enum {
-    LANES = 16,
-    GRAIN = 1 << 14, /* elements that are worth a second thread */
-};
+enum { GRAIN = 1 << 14 }; /* elements that are worth a second thread */
 
 /* How many of the last axes are reduced, when no other one is; -1 when it is not so simple. */
 static int reduced_tail(int rank, const bool *is_reduced)
@@ -38,23 +35,14 @@ static int64_t product(const int64_t *dims, int from, int until)
 /* Sum of x - shift, or of its square. */
 ISA_BODY double sum_row(const float *x, int64_t count, double shift, int of_squares)
 {
-    double lanes[LANES] = {0}, sum = 0.0;
-    int64_t whole = count / LANES * LANES;
+    double sum = 0.0;
 
-    for (int64_t i = 0; i < whole; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            double d = (double)x[i + j] - shift;
-
-            lanes[j] += of_squares ? d * d : d;
-        }
-    }
-    for (int64_t i = whole; i < count; i++) {
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++) {
         double d = (double)x[i] - shift;
 
         sum += of_squares ? d * d : d;
     }
-    for (int j = 0; j < LANES; j++)
-        sum += lanes[j];
     return sum;
 }
 
@@ -97,11 +85,31 @@ struct normalization {
     int64_t scale_stride, bias_stride; /* along a row: 1, or 0 for one that all share */
 };
 
+/* (x - middle) * a + b, in the loop that the operands' strides allow. */
+ISA_BODY void scale_row(const struct normalization *n, float *y, const float *x, float middle,
+                        float a, float b)
+{
+    const float *scale = n->data->scale, *bias = n->data->bias;
+    int64_t scale_stride = n->scale_stride, bias_stride = n->bias_stride;
+
+    if (scale && bias && scale_stride == 1 && bias_stride == 1) {
+#pragma omp simd
+        for (int64_t i = 0; i < n->count; i++)
+            y[i] = ((x[i] - middle) * a + b) * scale[i] + bias[i];
+        return;
+    }
+    for (int64_t i = 0; i < n->count; i++) {
+        float z = (x[i] - middle) * a + b;
+
+        z = scale ? z * scale[i * scale_stride] : z;
+        y[i] = bias ? z + bias[i * bias_stride] : z;
+    }
+}
+
 ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
 {
     const struct kernel_normalize *s = n->shape;
     const float *x = (const float *)n->data->x + row * n->count;
-    const float *scale = n->data->scale, *bias = n->data->bias;
     float *y = (float *)n->data->y + row * n->count;
     double count = (double)n->count;
     double mean = s->keeps_mean ? 0.0 : sum_row(x, n->count, 0.0, 0) / count;
@@ -111,12 +119,7 @@ ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
     /* The mean in two parts: x may lie close to it. */
     float middle = (float)mean, a = (float)inverse, b = (float)(((double)middle - mean) * inverse);
 
-    for (int64_t i = 0; i < n->count; i++) {
-        float z = (x[i] - middle) * a + b;
-
-        z = scale ? z * scale[i * n->scale_stride] : z;
-        y[i] = bias ? z + bias[i * n->bias_stride] : z;
-    }
+    scale_row(n, y, x, middle, a, b);
     if (n->data->mean)
         ((float *)n->data->mean)[row] = (float)mean;
     if (n->data->inverse)

@@ -41,8 +41,8 @@ ISA_BODY float largest(const float *x, int64_t count)
     return result;
 }
 
-/* e^x for x <= 0, but nothing at all where that is next to nothing: numbers that are too small for a
- * float's exponent would come of it, which processors are slow with. */
+/* e^x for x <= 0, but nothing at all where that is next to nothing: numbers that are too small for
+ * a float's exponent would come of it, which processors are slow with. */
 ISA_BODY float exp_below(float x)
 {
     float e = math_exp(x);
