@@ -65,11 +65,12 @@ ISA_BODY float math_tanh(float x)
 ISA_BODY float math_log(float x)
 {
     float scaled = x < 0x1p-126f ? x * 0x1p23f : x, n = x < 0x1p-126f ? -23.0f : 0.0f, f, p, s, y;
-    int32_t bits, exponent;
+    uint32_t bits;
+    int32_t exponent;
 
     memcpy(&bits, &scaled, sizeof(bits));
-    exponent = (bits - 0x3f3504f3) >> 23; /* so that sqrt(1/2) <= 1 + f < sqrt(2) */
-    bits -= (int32_t)((uint32_t)exponent << 23);
+    exponent = (int32_t)(bits - 0x3f3504f3) >> 23; /* so that sqrt(1/2) <= 1 + f < sqrt(2) */
+    bits -= (uint32_t)exponent << 23;
     memcpy(&f, &bits, sizeof(f));
     f -= 1.0f;
     n += (float)exponent;
