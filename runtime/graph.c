@@ -51,7 +51,7 @@ void value_free(struct value *value)
     for (int i = 0; i < SHAPE_MAX_RANK; i++)
         free(value->dim_names[i]);
     free(value->name);
-    free(value->data);
+    value_set_data(value, NULL);
     free(value->known);
     free(value->consumers);
     free(value);
@@ -70,8 +70,13 @@ void graph_destroy(struct graph **graph_ptr)
         value_free(graph->values[i]);
     for (uint32_t i = 0; i < graph->opset_count; i++)
         free(graph->opsets[i].domain);
-    if (graph->private_state != NULL)
+    for (size_t i = 0; graph->private_state != NULL && i < graph->private_state->maps.count; i++)
+        munmap(graph->private_state->maps.items[i].address,
+               graph->private_state->maps.items[i].bytes);
+    if (graph->private_state != NULL) {
         free(graph->private_state->slots);
+        array_deinit(&graph->private_state->maps);
+    }
     free(graph->private_state);
     free(graph->opsets);
     free(graph->nodes);
@@ -260,13 +265,29 @@ struct value *graph_add_value(struct graph *graph, const char *name, enum dtype 
 
 void value_set_data(struct value *value, void *data)
 {
-    free(value->data);
+    if (!value->is_shared)
+        free(value->data);
     value->data = data;
+    value->is_shared = false;
+}
+
+void value_share_data(struct value *value, const void *data)
+{
+    value_set_data(value, (void *)data); /* a constant: nobody writes there */
+    value->is_shared = true;
+}
+
+int graph_add_map(struct graph *graph, const void *address, size_t bytes)
+{
+    struct graph_map map = {(void *)address, bytes};
+
+    return array_push(&graph->private_state->maps, map);
 }
 
 size_t value_release_data(struct value *value)
 {
-    size_t bytes = value->data ? (size_t)shape_bytes(&value->shape, value->dtype) : 0;
+    size_t bytes =
+        value->data && !value->is_shared ? (size_t)shape_bytes(&value->shape, value->dtype) : 0;
 
     value_set_data(value, NULL);
     return bytes;

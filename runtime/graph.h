@@ -119,7 +119,8 @@ struct value {
     enum dtype dtype;
     struct shape shape;
     char *dim_names[SHAPE_MAX_RANK]; /* symbolic names ("batch") of the model's dims, or NULL */
-    void *data;                      /* constant: dense, row-major, 64-byte aligned */
+    void *data;     /* constant: dense, row-major, 64-byte aligned unless it is shared */
+    bool is_shared; /* data is a part of a file that the graph has mapped, aligned for its dtype */
     /* Content that shapes were inferred from, as long as the graph's inputs have the content that
      * shape_infer_for() was given; owned; NULL: nothing depends on it. Never set with data. */
     void *known;
@@ -228,6 +229,12 @@ size_t value_release_data(struct value *value);
 /** Free the attributes of nodes without bodies, where nodes came from, names of dimensions. Returns
  *  the bytes. The graph can be destroyed and its values looked at, no more. */
 size_t graph_release_details(struct graph *graph);
+
+/** Make a value a constant whose data lies in memory that the graph has mapped. */
+void value_share_data(struct value *value, const void *data);
+
+/** Let the graph unmap this memory when it is destroyed. -ENOMEM: it is still the caller's. */
+int graph_add_map(struct graph *graph, const void *address, size_t bytes);
 
 /** 64-byte aligned memory for constants; never NULL for 0 bytes. Free with free(). */
 void *graph_alloc_data(size_t bytes);

@@ -3,7 +3,14 @@
 #ifndef OPTRACE_RUNTIME_GRAPH_PRIVATE_H
 #define OPTRACE_RUNTIME_GRAPH_PRIVATE_H
 
+#include "base/array.h"
 #include "runtime/graph.h"
+
+/** A part of a file. */
+struct graph_map {
+    void *address;
+    size_t bytes;
+};
 
 /** Values by name: open addressing, linear probing; a removed entry leaves a tombstone. */
 struct graph_private {
@@ -14,6 +21,7 @@ struct graph_private {
     uint32_t next_node_id;
     uint32_t value_room;
     uint32_t node_room;
+    ARRAY_OF(struct graph_map) maps;
 };
 
 void attribute_clear(struct attribute *attribute);

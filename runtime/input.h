@@ -29,6 +29,8 @@ enum input_kind {
     INPUT_ONES,    /* a shape; the model's type */
     INPUT_SHAPE,   /* a shape; the data is made up (--input-dim) */
     INPUT_BATCH,   /* the first dimension of every input that leaves it open (--batch); no name */
+    INPUT_TILES, /* the first dimension of every input, whatever the model says; data is repeated to
+                    fill it (--batch-size); no name */
 };
 
 struct input {
@@ -58,6 +60,7 @@ int input_append_kind(struct input_list *list, enum input_kind kind, const char 
 /** Append the shape that "@NAME 1 3 224 224" gives; errors as input_parse(). */
 int input_parse_dim(const char *text, struct input_list *list, struct diag *diag);
 int input_append_batch(struct input_list *list, int64_t batch, struct diag *diag);
+int input_append_tiles(struct input_list *list, int64_t batch, struct diag *diag);
 
 /**
  * A command line on which the words behind --input-dim are one for each name, "@NAME 1 3", as the

@@ -23,10 +23,26 @@ static const char *list_inputs(const struct graph *graph, char *out, size_t room
     return out;
 }
 
+/* Entries that are about all inputs. */
+static bool is_for_all(const struct input *input)
+{
+    return input->kind == INPUT_BATCH || input->kind == INPUT_TILES;
+}
+
+/* What --batch-size says, or 0. */
+static int64_t tiled_batch(const struct input_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].kind == INPUT_TILES)
+            return list->items[i].tensor.shape.dims[0];
+    }
+    return 0;
+}
+
 /* Does this entry of the list go to this input? */
 static bool is_for(const struct graph *graph, const struct input *input, const struct value *value)
 {
-    if (input->kind == INPUT_BATCH)
+    if (is_for_all(input))
         return false;
     if (input->name[0] != '\0')
         return strcmp(input->name, value->name) == 0;
@@ -61,7 +77,7 @@ static int check_names(const struct graph *graph, const struct input_list *list,
         const struct input *input = &list->items[i];
         const struct value *value = find_value(graph, input);
 
-        if (input->kind == INPUT_BATCH)
+        if (is_for_all(input))
             continue;
         if (value == NULL && input->name[0] == '\0')
             return diag_set(diag, -EINVAL, "--input needs a name here: the model's inputs are %s",
@@ -84,7 +100,9 @@ static bool fills_scalar(const struct input *input, const struct value *value)
            input->tensor.shape.rank == 1 && input->tensor.shape.dims[0] == 1;
 }
 
-static int check_form(const struct input *input, const struct value *value, struct diag *diag)
+/* is_tiled: the first dimension may be any. */
+static int check_form(const struct input *input, const struct value *value, bool is_tiled,
+                      struct diag *diag)
 {
     char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
     const struct shape *given = &input->tensor.shape;
@@ -97,8 +115,11 @@ static int check_form(const struct input *input, const struct value *value, stru
         return diag_set(diag, -EINVAL,
                         "input '%s' is %s in the model, but numbers with a fraction were given",
                         value->name, dtype_name(value->dtype));
-    for (int i = 0; fits && i < value->shape.rank; i++)
+    for (int i = is_tiled ? 1 : 0; fits && i < value->shape.rank; i++)
         fits = value->shape.dims[i] < 0 || value->shape.dims[i] == given->dims[i];
+    if (is_tiled && input->kind != INPUT_SHAPE && given->rank > 0 && given->dims[0] == 0)
+        return diag_set(diag, -EINVAL, "--batch-size: input '%s' is given no row to repeat",
+                        value->name);
     if (!fits && !fills_scalar(input, value))
         return diag_set(diag, -EINVAL, "input '%s' has shape %s in the model, but %s was given",
                         value->name, shape_text(&value->shape, want), shape_text(given, got));
@@ -125,18 +146,22 @@ static int bind_symbol(struct graph *graph, const char *name, int64_t size, stru
     return 0;
 }
 
-static int bind_given(struct graph *graph, const struct input *input, struct diag *diag)
+static int bind_given(struct graph *graph, const struct input *input, bool is_tiled,
+                      struct diag *diag)
 {
     struct value *value = find_value(graph, input);
+    int64_t declared = value->shape.rank > 0 ? value->shape.dims[0] : -1;
     int rc = 0;
 
     if (fills_scalar(input, value))
         return 0;
-    for (int k = 0; rc == 0 && k < input->tensor.shape.rank; k++) {
+    for (int k = is_tiled ? 1 : 0; rc == 0 && k < input->tensor.shape.rank; k++) {
         if (value->shape.rank >= 0 && value->dim_names[k] != NULL)
             rc = bind_symbol(graph, value->dim_names[k], input->tensor.shape.dims[k], diag);
     }
     value->shape = input->tensor.shape;
+    if (is_tiled && value->shape.rank > 0)
+        value->shape.dims[0] = declared; /* which tells what else depends on it */
     return rc;
 }
 
@@ -161,23 +186,75 @@ static int bind_batch(struct graph *graph, int64_t batch, struct diag *diag)
     return rc;
 }
 
-int input_bind_shapes(struct graph *graph, const struct input_list *list, struct diag *diag)
+/* Outputs that are declared with the batch of the inputs have the new one, too. */
+static void open_outputs(struct graph *graph, int64_t batch)
 {
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        struct shape *shape = &graph->outputs[i]->shape;
+
+        if (shape->rank > 0 && shape->dims[0] == batch && !graph->outputs[i]->is_input)
+            shape->dims[0] = -1;
+    }
+}
+
+/* The first dimension of every input, whatever the model or the data say of it. */
+static int bind_tiles(struct graph *graph, int64_t batch, struct diag *diag)
+{
+    bool has_any = false;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
+        struct value *value = graph->inputs[i];
+        int64_t declared = value->shape.rank > 0 ? value->shape.dims[0] : -1;
+
+        if (value->shape.rank < 1)
+            continue;
+        has_any = true;
+        value->shape.dims[0] = -1; /* to be bound with those that share its name */
+        if (value->dim_names[0] != NULL)
+            rc = bind_symbol(graph, value->dim_names[0], batch, diag);
+        value->shape.dims[0] = batch;
+        if (declared >= 0)
+            open_outputs(graph, declared);
+    }
+    if (rc == 0 && !has_any)
+        rc = diag_set(diag, -EINVAL, "--batch-size: no input of the model has dimensions");
+    return rc;
+}
+
+static int bind_for_all(struct graph *graph, const struct input *input, struct diag *diag)
+{
+    int64_t batch = input->tensor.shape.dims[0];
+
+    return input->kind == INPUT_BATCH ? bind_batch(graph, batch, diag)
+                                      : bind_tiles(graph, batch, diag);
+}
+
+/* All against what the model says first, then against each other. */
+static int bind_list(struct graph *graph, const struct input_list *list, struct diag *diag)
+{
+    bool is_tiled = tiled_batch(list) > 0;
     int rc = check_names(graph, list, diag);
 
-    /* All against what the model says first, then against each other. */
     for (size_t i = 0; rc == 0 && i < list->count; i++) {
-        if (list->items[i].kind != INPUT_BATCH)
-            rc = check_form(&list->items[i], find_value(graph, &list->items[i]), diag);
+        if (!is_for_all(&list->items[i]))
+            rc = check_form(&list->items[i], find_value(graph, &list->items[i]), is_tiled, diag);
     }
     for (size_t i = 0; rc == 0 && i < list->count; i++) {
-        if (list->items[i].kind != INPUT_BATCH)
-            rc = bind_given(graph, &list->items[i], diag);
+        if (!is_for_all(&list->items[i]))
+            rc = bind_given(graph, &list->items[i], is_tiled, diag);
     }
     for (size_t i = 0; rc == 0 && i < list->count; i++) {
-        if (list->items[i].kind == INPUT_BATCH)
-            rc = bind_batch(graph, list->items[i].tensor.shape.dims[0], diag);
+        if (is_for_all(&list->items[i]))
+            rc = bind_for_all(graph, &list->items[i], diag);
     }
+    return rc;
+}
+
+int input_bind_shapes(struct graph *graph, const struct input_list *list, struct diag *diag)
+{
+    int rc = bind_list(graph, list, diag);
+
     for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
         struct value *value = graph->inputs[i];
 
@@ -227,12 +304,16 @@ static int fill_given(const struct input *input, const struct value *value, stru
 {
     int64_t count = shape_elements(&out->shape);
 
-    if (input->kind == INPUT_TENSOR) {
-        memcpy(out->data, input->tensor.data, (size_t)shape_bytes(&out->shape, out->dtype));
-        return 0;
+    int64_t given = shape_elements(&input->tensor.shape); /* fewer where rows are repeated */
+
+    for (int64_t i = 0; input->kind == INPUT_TENSOR && i < count; i += given) {
+        size_t bytes = dtype_bytes(out->dtype);
+
+        memcpy((char *)out->data + (size_t)i * bytes, input->tensor.data,
+               (size_t)(count - i < given ? count - i : given) * bytes);
     }
-    for (int64_t i = 0; i < count; i++) {
-        long double number = input->kind == INPUT_ONES ? 1 : input->numbers[i];
+    for (int64_t i = 0; input->kind != INPUT_TENSOR && i < count; i++) {
+        long double number = input->kind == INPUT_ONES ? 1 : input->numbers[i % given];
 
         if (!element_set(out->data, out->dtype, i, number))
             return diag_set(diag, -EINVAL, "the number %.21Lg does not fit input '%s', which is %s",

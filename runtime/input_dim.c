@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --input-dim and --batch: sizes of inputs without data for them. */
+/* --input-dim, --batch and --batch-size: sizes of inputs without data for them. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -54,6 +54,13 @@ int input_append_batch(struct input_list *list, int64_t batch, struct diag *diag
     const struct tensor_view view = {.shape = {.rank = 1, .dims = {batch}}};
 
     return input_append_kind(list, INPUT_BATCH, "", &view, diag);
+}
+
+int input_append_tiles(struct input_list *list, int64_t batch, struct diag *diag)
+{
+    const struct tensor_view view = {.shape = {.rank = 1, .dims = {batch}}};
+
+    return input_append_kind(list, INPUT_TILES, "", &view, diag);
 }
 
 void input_free_words(char ***argv_ptr)

@@ -137,6 +137,8 @@ static int parse_inputs(const struct run_options *options, struct input_list *in
         rc = input_parse_dim(options->input_dims.items[i], inputs, diag);
     if (rc == 0 && options->batch > 0)
         rc = input_append_batch(inputs, options->batch, diag);
+    if (rc == 0 && options->batch_size > 0)
+        rc = input_append_tiles(inputs, options->batch_size, diag);
     return rc;
 }
 
@@ -161,7 +163,8 @@ static int run_timing(const struct run_options *options, const char *model)
         .verbose = options->verbose,
         .effects = {options->inference, options->nonlinearity, options->with_z,
                     options->weight_preprocess, options->const_shape, options->c_opr_lib != NULL,
-                    options->jit},
+                    options->jit, options->share_param_mem},
+        .batch_size = options->batch_size > 0 ? options->batch_size : 0,
         .fake_first = options->fake_first,
         .frees_graph = options->record_comp_seq2,
         .sanity = options->sanity_check      ? SANITY_ON

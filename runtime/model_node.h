@@ -5,14 +5,17 @@
 #define OPTRACE_RUNTIME_MODEL_NODE_H
 
 #include "runtime/graph.h"
+#include "runtime/onnx_cut.h"
 #include "runtime/onnx.pb-c.h"
 
 enum { MODEL_DEPTH_MAX = 8 }; /* of bodies inside of bodies */
 
 /** Where a graph was found. */
 struct model_place {
-    int folder_fd; /* of the model's folder, or -1 */
-    int depth;     /* 0: the model's graph; else a body */
+    int folder_fd;              /* of the model's folder, or -1 */
+    int depth;                  /* 0: the model's graph; else a body */
+    const struct onnx_cut *cut; /* of the model's graph, whose parameters stay where they are; NULL:
+                                   they are copied. Not in bodies */
 };
 
 /** Add initialisers, inputs, nodes and outputs, sort and check. What a body reads from outside

@@ -83,8 +83,8 @@ static int add_named(struct graph *graph, const char *name, enum dtype dtype,
     return *out == NULL ? -ENOMEM : 0;
 }
 
-static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto, int folder_fd,
-                             struct diag *diag)
+static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
+                             struct model_place place, struct diag *diag)
 {
     if (proto->n_sparse_initializer > 0)
         return diag_set(diag, -ENOTSUP,
@@ -92,6 +92,8 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
                         "supported");
     for (size_t i = 0; i < proto->n_initializer; i++) {
         Onnx__TensorProto *tensor = proto->initializer[i];
+        struct onnx_share share = {graph, place.cut != NULL ? &place.cut->raws.items[i] : NULL,
+                                   false};
         struct tensor_view view;
         struct value *value;
         char what[160];
@@ -100,15 +102,19 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         if (rc < 0)
             return rc;
         snprintf(what, sizeof(what), "initialiser '%.120s'", tensor->name);
-        rc = onnx_tensor_from_proto(tensor, folder_fd, what, &view, diag);
+        rc = onnx_tensor_share(tensor, place.folder_fd, what, place.cut != NULL ? &share : NULL,
+                               &view, diag);
         if (rc < 0)
             return rc;
         rc = add_named(graph, tensor->name, view.dtype, &view.shape, &value, diag);
-        if (rc < 0) {
+        if (rc < 0 && !share.is_shared)
             free(view.data);
+        if (rc < 0)
             return rc;
-        }
-        value_set_data(value, view.data);
+        if (share.is_shared)
+            value_share_data(value, view.data);
+        else
+            value_set_data(value, view.data);
     }
     return 0;
 }
@@ -262,7 +268,7 @@ static int set_texts(struct graph *graph, const Onnx__ModelProto *model)
 int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                      struct diag *diag)
 {
-    int rc = read_initialisers(graph, proto, place.folder_fd, diag);
+    int rc = read_initialisers(graph, proto, place, diag);
 
     if (rc == 0)
         rc = read_inputs(graph, proto, place.depth > 0, diag);
@@ -275,10 +281,9 @@ int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct 
     return rc < 0 ? rc : graph_check(graph, diag);
 }
 
-static int read_model(struct graph *graph, const Onnx__ModelProto *model, int folder_fd,
+static int read_model(struct graph *graph, const Onnx__ModelProto *model, struct model_place place,
                       struct diag *diag)
 {
-    struct model_place place = {folder_fd, 0};
     int rc = check_ir_version(model, diag);
 
     if (rc == 0)
@@ -288,8 +293,8 @@ static int read_model(struct graph *graph, const Onnx__ModelProto *model, int fo
     return rc < 0 ? rc : model_read_graph(graph, model->graph, place, diag);
 }
 
-int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct graph **out_graph,
-                     struct diag *diag)
+static int parse(const uint8_t *bytes, size_t size, struct model_place place,
+                 struct graph **out_graph, struct diag *diag)
 {
     ProtobufCMessage *message = NULL;
     struct graph *graph;
@@ -299,7 +304,7 @@ int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct gr
     if (rc < 0)
         return rc;
     graph = graph_create();
-    rc = graph == NULL ? -ENOMEM : read_model(graph, (Onnx__ModelProto *)message, folder_fd, diag);
+    rc = graph == NULL ? -ENOMEM : read_model(graph, (Onnx__ModelProto *)message, place, diag);
     onnx_free(message);
     if (rc == -ENOMEM)
         diag_set(diag, rc, "no memory for the model");
@@ -308,6 +313,29 @@ int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct gr
         graph = NULL;
     }
     graph_destroy(&graph);
+    return rc;
+}
+
+int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct graph **out_graph,
+                     struct diag *diag)
+{
+    return parse(bytes, size, (struct model_place){.folder_fd = folder_fd}, out_graph, diag);
+}
+
+int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
+                            struct graph **out_graph, struct diag *diag)
+{
+    struct onnx_cut cut;
+    int rc = onnx_cut_init(&cut, bytes, size);
+
+    if (rc == 0)
+        rc = parse(cut.message.items, cut.message.count,
+                   (struct model_place){.folder_fd = folder_fd, .cut = &cut}, out_graph, diag);
+    else if (rc == -EINVAL) /* for the sentence that says where it is damaged */
+        rc = model_onnx_parse(bytes, size, folder_fd, out_graph, diag);
+    else
+        diag_set(diag, rc, "no memory for the model");
+    onnx_cut_deinit(&cut);
     return rc;
 }
 
@@ -320,7 +348,15 @@ static int open_folder(const char *path)
     return fd;
 }
 
-int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag)
+static bool is_shared(const struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        if (graph->values[i]->is_shared)
+            return true;
+    return false;
+}
+
+static int load(const char *path, bool is_sharing, struct graph **out_graph, struct diag *diag)
 {
     struct diag inner = {0};
     struct mapped_file file;
@@ -331,17 +367,33 @@ int model_onnx_load(const char *path, struct graph **out_graph, struct diag *dia
     if (rc < 0)
         return rc;
     folder_fd = open_folder(path);
-    rc = model_onnx_parse(file.bytes, file.size, folder_fd, &graph, &inner);
+    rc = is_sharing ? model_onnx_parse_shared(file.bytes, file.size, folder_fd, &graph, &inner)
+                    : model_onnx_parse(file.bytes, file.size, folder_fd, &graph, &inner);
     if (rc < 0)
         diag_set_at(diag, rc, inner.offset, "%.200s: %.290s", path, inner.text);
     if (folder_fd >= 0)
         close(folder_fd);
-    mapped_file_close(&file);
-    if (rc == 0 && graph_set_text(&graph->path, path) < 0) {
-        graph_destroy(&graph);
-        return -ENOMEM;
+    if (rc == 0 && is_shared(graph) && file.size > 0) {
+        rc = graph_add_map(graph, file.bytes, file.size);
+        if (rc == 0)
+            file = (struct mapped_file){0}; /* ownership moved to the graph */
     }
+    if (rc == 0)
+        rc = graph_set_text(&graph->path, path);
+    if (rc < 0)
+        graph_destroy(&graph);
+    mapped_file_close(&file);
     if (rc == 0)
         *out_graph = graph;
     return rc;
+}
+
+int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag)
+{
+    return load(path, false, out_graph, diag);
+}
+
+int model_onnx_load_shared(const char *path, struct graph **out_graph, struct diag *diag)
+{
+    return load(path, true, out_graph, diag);
 }

@@ -41,7 +41,16 @@ enum {
  */
 int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag);
 
-/** The same from bytes in memory; folder_fd: where data files lie, or -1 to refuse them. */
+/** The same with parameters left where they are, in the model's file and in data files that it
+ *  names, as far as they are aligned there (value->is_shared). The graph maps the files until it is
+ *  destroyed: who shortens one of them meanwhile kills the program. */
+int model_onnx_load_shared(const char *path, struct graph **out_graph, struct diag *diag);
+
+/** The same from bytes in memory; they must outlive the graph. */
+int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
+                            struct graph **out_graph, struct diag *diag);
+
+/** The first from bytes in memory; folder_fd: where data files lie, or -1 to refuse them. */
 int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct graph **out_graph,
                      struct diag *diag);
 

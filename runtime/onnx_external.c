@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,31 +97,67 @@ static int alloc_and_read(int fd, const struct onnx_external *external, const ch
     return rc;
 }
 
+static int check_length(const struct onnx_external *external, const char *what, size_t bytes,
+                        struct diag *diag)
+{
+    if (external->length == 0 || external->length == bytes)
+        return 0;
+    return diag_set(diag, -EINVAL,
+                    "%s needs %zu bytes, but says that '%s' holds %" PRIu64 " for it", what, bytes,
+                    external->location, external->length);
+}
+
+/* That the file is one, and large enough. */
+static int check_file(int fd, const struct onnx_external *external, const char *what, size_t bytes,
+                      struct diag *diag)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return diag_set(diag, -errno, "cannot read '%s': %s", external->location, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return diag_set(diag, -EINVAL, "%s keeps its data in '%s', which is not a regular file",
+                        what, external->location);
+    if (external->offset > (uint64_t)st.st_size || bytes > (uint64_t)st.st_size - external->offset)
+        return diag_set(diag, -EINVAL,
+                        "%s needs %zu bytes from byte %" PRIu64 " of '%s', which has %" PRIu64,
+                        what, bytes, external->offset, external->location, (uint64_t)st.st_size);
+    return 0;
+}
+
+int onnx_external_map(int folder_fd, const struct onnx_external *external, const char *what,
+                      size_t bytes, struct onnx_external_map *out_map, struct diag *diag)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), inside = external->offset % page;
+    struct onnx_external_map map = {.bytes = (size_t)inside + bytes};
+    int rc = check_length(external, what, bytes, diag);
+    int fd = rc < 0 ? rc : open_inside(folder_fd, external, what, diag);
+
+    if (fd < 0)
+        return fd;
+    rc = check_file(fd, external, what, bytes, diag);
+    if (rc == 0) {
+        map.address =
+            mmap(NULL, map.bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)(external->offset - inside));
+        map.data = (const uint8_t *)map.address + inside;
+        rc = map.address == MAP_FAILED ? 1 : 0;
+    }
+    close(fd);
+    if (rc == 0)
+        *out_map = map;
+    return rc;
+}
+
 int onnx_external_read(int folder_fd, const struct onnx_external *external, const char *what,
                        size_t bytes, void **out_data, struct diag *diag)
 {
-    struct stat st;
-    int rc;
-    int fd;
+    int rc = check_length(external, what, bytes, diag);
+    int fd = rc < 0 ? rc : open_inside(folder_fd, external, what, diag);
 
-    if (external->length != 0 && external->length != bytes)
-        return diag_set(diag, -EINVAL,
-                        "%s needs %zu bytes, but says that '%s' holds %" PRIu64 " for it", what,
-                        bytes, external->location, external->length);
-    fd = open_inside(folder_fd, external, what, diag);
     if (fd < 0)
         return fd;
-    if (fstat(fd, &st) < 0)
-        rc = diag_set(diag, -errno, "cannot read '%s': %s", external->location, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        rc = diag_set(diag, -EINVAL, "%s keeps its data in '%s', which is not a regular file", what,
-                      external->location);
-    else if (external->offset > (uint64_t)st.st_size ||
-             bytes > (uint64_t)st.st_size - external->offset)
-        rc = diag_set(diag, -EINVAL,
-                      "%s needs %zu bytes from byte %" PRIu64 " of '%s', which has %" PRIu64, what,
-                      bytes, external->offset, external->location, (uint64_t)st.st_size);
-    else
+    rc = check_file(fd, external, what, bytes, diag);
+    if (rc == 0)
         rc = alloc_and_read(fd, external, what, bytes, out_data, diag);
     close(fd);
     return rc;

@@ -14,6 +14,18 @@ struct onnx_external {
     uint64_t length; /* 0: not given */
 };
 
+/* The pages of a file in which a tensor's data lie. */
+struct onnx_external_map {
+    void *address; /* for munmap() */
+    size_t bytes;
+    const void *data;
+};
+
+/** Map what onnx_external_read() would read. Errors as there; 1 when the system maps no more: then
+ *  read it. */
+int onnx_external_map(int folder_fd, const struct onnx_external *external, const char *what,
+                      size_t bytes, struct onnx_external_map *out_map, struct diag *diag);
+
 /**
  * Read `bytes` bytes.
  *

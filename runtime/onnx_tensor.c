@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "runtime/onnx_external.h"
 #include "runtime/onnx_file.h"
@@ -110,9 +111,46 @@ static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dt
     }
     if (proto->raw_data.len > 0)
         memcpy(data, proto->raw_data.data, proto->raw_data.len);
-    free(proto->raw_data.data);
-    proto->raw_data = (ProtobufCBinaryData){0};
     return 0;
+}
+
+static bool may_share(const struct onnx_share *share, enum dtype dtype, size_t bytes)
+{
+    return share != NULL && dtype != DTYPE_BOOL && bytes > 0;
+}
+
+static bool is_aligned(const void *data, enum dtype dtype)
+{
+    return (uintptr_t)data % dtype_bytes(dtype) == 0;
+}
+
+/* What the message holds, or held until it was cut out. */
+static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_share *share,
+                       struct tensor_view *made, struct diag *diag)
+{
+    size_t elements = (size_t)shape_elements(&made->shape);
+    size_t bytes = (size_t)shape_bytes(&made->shape, made->dtype);
+    bool is_cut = share != NULL && share->raw->bytes != NULL;
+    int rc;
+
+    if (is_cut) {
+        proto->has_raw_data = 1;
+        proto->raw_data = (ProtobufCBinaryData){share->raw->size, (uint8_t *)share->raw->bytes};
+    }
+    rc = check_stored(proto, what, made->dtype, elements, bytes, diag);
+    if (rc == 0 && is_cut && may_share(share, made->dtype, bytes) &&
+        is_aligned(share->raw->bytes, made->dtype)) {
+        made->data = (void *)share->raw->bytes;
+        share->is_shared = true;
+    } else if (rc == 0) {
+        rc = copy_stored(proto, what, made->dtype, bytes, &made->data, diag);
+    }
+    if (!is_cut && (rc < 0 || !proto->has_raw_data))
+        return rc;
+    if (!is_cut)
+        free(proto->raw_data.data); /* early: a large model is not held twice */
+    proto->raw_data = (ProtobufCBinaryData){0};
+    return rc;
 }
 
 static int parse_number(const char *text, uint64_t *out)
@@ -124,8 +162,8 @@ static int parse_number(const char *text, uint64_t *out)
     return errno != 0 || *end != '\0' || text[0] < '0' || text[0] > '9' ? -EINVAL : 0;
 }
 
-static int read_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
-                         size_t bytes, void **out_data, struct diag *diag)
+static int find_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
+                         struct onnx_external *out, struct diag *diag)
 {
     struct onnx_external external = {0};
 
@@ -154,7 +192,45 @@ static int read_external(const Onnx__TensorProto *proto, int folder_fd, const ch
     if (external.location == NULL)
         return diag_set(diag, -EINVAL, "%s keeps its data in another file and does not say which",
                         what);
-    return onnx_external_read(folder_fd, &external, what, bytes, out_data, diag);
+    *out = external;
+    return 0;
+}
+
+/* Returns 1 when it cannot stay where it is. */
+static int map_external(const struct onnx_external *external, int folder_fd, const char *what,
+                        struct onnx_share *share, struct tensor_view *made, struct diag *diag)
+{
+    size_t bytes = (size_t)shape_bytes(&made->shape, made->dtype);
+    struct onnx_external_map map;
+    int rc;
+
+    if (!may_share(share, made->dtype, bytes))
+        return 1;
+    rc = onnx_external_map(folder_fd, external, what, bytes, &map, diag);
+    if (rc != 0)
+        return rc;
+    if (!is_aligned(map.data, made->dtype) ||
+        graph_add_map(share->graph, map.address, map.bytes) < 0) {
+        munmap(map.address, map.bytes);
+        return 1;
+    }
+    made->data = (void *)map.data;
+    share->is_shared = true;
+    return 0;
+}
+
+static int take_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
+                         struct onnx_share *share, struct tensor_view *made, struct diag *diag)
+{
+    struct onnx_external external;
+    int rc = find_external(proto, folder_fd, what, &external, diag);
+
+    if (rc == 0)
+        rc = map_external(&external, folder_fd, what, share, made, diag);
+    return rc != 1 ? rc
+                   : onnx_external_read(folder_fd, &external, what,
+                                        (size_t)shape_bytes(&made->shape, made->dtype), &made->data,
+                                        diag);
 }
 
 /* A bool is 0 or 1 from here on, whatever byte the file holds. */
@@ -166,11 +242,10 @@ static void normalise_bool(struct tensor_view *tensor, size_t elements)
         bytes[i] = bytes[i] != 0;
 }
 
-int onnx_tensor_from_proto(Onnx__TensorProto *proto, int folder_fd, const char *what,
-                           struct tensor_view *out, struct diag *diag)
+int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
+                      struct onnx_share *share, struct tensor_view *out, struct diag *diag)
 {
     struct tensor_view made = {0};
-    size_t elements, bytes;
     int rc;
 
     if (proto->has_segment)
@@ -180,24 +255,25 @@ int onnx_tensor_from_proto(Onnx__TensorProto *proto, int folder_fd, const char *
         rc = onnx_shape(proto->dims, proto->n_dims, made.dtype, what, &made.shape, diag);
     if (rc < 0)
         return rc;
-    elements = (size_t)shape_elements(&made.shape);
-    bytes = (size_t)shape_bytes(&made.shape, made.dtype);
-    if (proto->data_location == 0) {
-        rc = check_stored(proto, what, made.dtype, elements, bytes, diag);
-        if (rc == 0)
-            rc = copy_stored(proto, what, made.dtype, bytes, &made.data, diag);
-    } else if (proto->data_location == 1) {
-        rc = read_external(proto, folder_fd, what, bytes, &made.data, diag);
-    } else {
+    if (proto->data_location == 0)
+        rc = take_stored(proto, what, share, &made, diag);
+    else if (proto->data_location == 1)
+        rc = take_external(proto, folder_fd, what, share, &made, diag);
+    else
         rc = diag_set(diag, -ENOTSUP, "%s has the unknown data location %d", what,
                       (int)proto->data_location);
-    }
     if (rc < 0)
         return rc;
     if (made.dtype == DTYPE_BOOL)
-        normalise_bool(&made, elements);
+        normalise_bool(&made, (size_t)shape_elements(&made.shape));
     *out = made;
     return 0;
+}
+
+int onnx_tensor_from_proto(Onnx__TensorProto *proto, int folder_fd, const char *what,
+                           struct tensor_view *out, struct diag *diag)
+{
+    return onnx_tensor_share(proto, folder_fd, what, NULL, out, diag);
 }
 
 int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struct tensor_view *out,

@@ -5,8 +5,16 @@
 
 #include "base/diag.h"
 #include "runtime/graph.h"
+#include "runtime/onnx_cut.h"
 
 struct Onnx__TensorProto;
+
+/** For a tensor that may stay in a file. */
+struct onnx_share {
+    struct graph *graph;        /* which unmaps at its end what is mapped for the tensor */
+    const struct onnx_raw *raw; /* bytes that were cut out of the message; raw->bytes NULL: none */
+    bool is_shared;             /* result: the data is a part of a mapped file */
+};
 
 /**
  * Copy a message into a tensor, checking dims, type and length.
@@ -21,6 +29,11 @@ struct Onnx__TensorProto;
  */
 int onnx_tensor_from_proto(struct Onnx__TensorProto *proto, int folder_fd, const char *what,
                            struct tensor_view *out, struct diag *diag);
+
+/** The same without copying where the data is aligned for its type, and no bool: those are made 0
+ *  and 1. share->is_shared says whether the caller frees out->data. */
+int onnx_tensor_share(struct Onnx__TensorProto *proto, int folder_fd, const char *what,
+                      struct onnx_share *share, struct tensor_view *out, struct diag *diag);
 
 /** Read a file that holds one TensorProto, such as input_0.pb. out_name (may be NULL): the tensor's
  *  name, "" if it has none; the caller frees both. Errors name the path. */

@@ -56,6 +56,7 @@ struct run_options run_options_default(void)
         .cpu = true,
         .seed = -1,
         .batch = -1,
+        .batch_size = -1,
         .rtol = -1,
         .atol = -1,
         .verify_against = -1,
@@ -80,7 +81,9 @@ static const char *const timing_takes[] = {
     "input",
     "input-dim",
     "batch",
+    "batch-size",
     "seed",
+    "share-param-mem",
     "profile",
     "profile-host",
     "model-info",
@@ -116,11 +119,15 @@ static const char *const verify_takes[] = {
     "rtol", "atol", "json", "trace", "trace-detail", "disable-assert-throw", NULL,
 };
 static const char *const check_takes[] = {
-    "rtol", "atol", "input", "input-dim", "batch", "seed", "verbose", "disable-assert-throw", NULL,
+    "rtol",      "atol",    "input",
+    "input-dim", "batch",   "batch-size",
+    "seed",      "verbose", "disable-assert-throw",
+    NULL,
 };
-static const char *const print_takes[] = {"print-stage", "input", "input-dim", "batch", NULL};
-static const char *const perf_takes[] = {"iter", "warmup-iter", "input",    "input-dim", "batch",
-                                         "seed", "json",        "detailed", NULL};
+static const char *const print_takes[] = {"print-stage", "input",      "input-dim",
+                                          "batch",       "batch-size", NULL};
+static const char *const perf_takes[] = {"iter",       "warmup-iter", "input", "input-dim", "batch",
+                                         "batch-size", "seed",        "json",  "detailed",  NULL};
 
 static const char *const calibrate_takes[] = {"json", "trace", NULL};
 
@@ -185,6 +192,8 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"input", options->inputs.count > 0},
         {"input-dim", options->input_dims.count > 0},
         {"batch", options->batch >= 0},
+        {"batch-size", options->batch_size >= 0},
+        {"share-param-mem", options->share_param_mem},
         {"seed", options->seed >= 0},
         {"rtol", options->rtol >= 0},
         {"atol", options->atol >= 0},
@@ -309,6 +318,8 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--c-opr-init-interface needs --c-opr-lib"},
         {options->c_opr_lib != NULL && options->calibrate,
          "--c-opr-lib has no effect on --calibrate"},
+        {options->batch >= 0 && options->batch_size >= 0,
+         "--batch and --batch-size exclude each other"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
     int rc = check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);

@@ -20,7 +20,7 @@ struct run_options {
     bool cpu;
     struct option_list inputs;
     struct option_list input_dims;
-    int64_t batch;
+    int64_t batch, batch_size;
     int64_t seed;
     const char *verify;
     int verify_against; /* 0: the reference kernels; -1 */
@@ -34,7 +34,7 @@ struct run_options {
     bool inference, nonlinearity, with_z, weight_preprocess, const_shape; /* effects to be told */
     bool jit;                                                             /* this one, too */
     bool no_inference, no_nonlinearity, no_with_z, no_jit;
-    bool record_comp_seq2, fake_first, sanity_check, no_sanity_check;
+    bool share_param_mem, record_comp_seq2, fake_first, sanity_check, no_sanity_check;
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
     const char *static_mem_info;
     bool perf_report, detailed, calibrate;

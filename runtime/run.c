@@ -137,6 +137,36 @@ static uint32_t count_of_library(const struct graph *graph)
     return count;
 }
 
+static void tell_sharing(const struct graph *graph)
+{
+    uint32_t count = 0, all = 0;
+    uint64_t bytes = 0, all_bytes = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+        uint64_t size =
+            value->data != NULL ? (uint64_t)shape_bytes(&value->shape, value->dtype) : 0;
+
+        all += value->data != NULL;
+        all_bytes += size;
+        count += value->is_shared;
+        bytes += value->is_shared ? size : 0;
+    }
+    fprintf(stderr,
+            "load_and_run: --share-param-mem: %u of %u parameters, %.3f of %.3f MiB, stay in the "
+            "model's files\n",
+            count, all, (double)bytes / 1048576, (double)all_bytes / 1048576);
+}
+
+static uint32_t count_of_batch(const struct graph *graph, int64_t batch)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        count += graph->inputs[i]->shape.rank > 0 && graph->inputs[i]->shape.dims[0] == batch;
+    return count;
+}
+
 static void tell_effect(bool is_wanted, const char *option, uint32_t count, const char *effect)
 {
     if (is_wanted)
@@ -188,6 +218,12 @@ static void tell_effects(const struct worker *worker)
     tell_effect(config->exec.is_recorded,
                 config->frees_graph ? "record-comp-seq2" : "record-comp-seq", exec_step_count(exec),
                 "are handed over as one");
+    if (config->effects.sharing)
+        tell_sharing(graph);
+    if (config->batch_size > 0)
+        fprintf(stderr,
+                "load_and_run: --batch-size: the first dimension of %u inputs is %" PRId64 "\n",
+                count_of_batch(graph, config->batch_size), config->batch_size);
     if (config->fake_first)
         fprintf(stderr,
                 "load_and_run: --fake-first: the first run hands over %u operators, computes none "
@@ -331,7 +367,8 @@ static int work(struct worker *worker)
                                             .passes = config->passes,
                                             .copy_to_host = config->copy_to_host,
                                             .describe = config->model_info ? describe_graph : NULL};
-    int rc = session_load(config->path, &worker->session, &worker->diag);
+    int rc = (config->effects.sharing ? session_load_shared : session_load)(
+        config->path, &worker->session, &worker->diag);
 
     if (rc == 0)
         rc = session_prepare(worker->session, &session_config, &worker->diag);

@@ -11,7 +11,7 @@
 
 /* Options whose effect is told. */
 struct run_effects {
-    bool inference, nonlinearity, z, weights, shapes, library, jit;
+    bool inference, nonlinearity, z, weights, shapes, library, jit, sharing;
 };
 
 struct run_config {
@@ -22,6 +22,7 @@ struct run_config {
     struct exec_options exec;
     struct pass_options passes;
     struct run_effects effects; /* of which to tell, on stderr, on how many operators they are */
+    int64_t batch_size;         /* of --batch-size, which is in `inputs`; 0 */
     bool fake_first;            /* the first warm-up computes nothing */
     bool frees_graph;           /* --record-comp-seq2 */
     enum sanity_choice sanity;

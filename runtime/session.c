@@ -110,7 +110,10 @@ int session_prepare(struct session *session, const struct session_config *config
     return rc;
 }
 
-int session_load(const char *path, struct session **out_session, struct diag *diag)
+typedef int load_fn(const char *path, struct graph **out_graph, struct diag *diag);
+
+static int load_with(load_fn *load, const char *path, struct session **out_session,
+                     struct diag *diag)
 {
     struct session *session = calloc(1, sizeof(*session));
     uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
@@ -118,7 +121,7 @@ int session_load(const char *path, struct session **out_session, struct diag *di
 
     if (session == NULL)
         return diag_set(diag, -ENOMEM, "no memory for the model");
-    rc = model_onnx_load(path, &session->graph, diag);
+    rc = load(path, &session->graph, diag);
     session->load_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
     if (rc == 0) {
         *out_session = session;
@@ -126,6 +129,16 @@ int session_load(const char *path, struct session **out_session, struct diag *di
     }
     session_destroy(&session);
     return rc;
+}
+
+int session_load(const char *path, struct session **out_session, struct diag *diag)
+{
+    return load_with(model_onnx_load, path, out_session, diag);
+}
+
+int session_load_shared(const char *path, struct session **out_session, struct diag *diag)
+{
+    return load_with(model_onnx_load_shared, path, out_session, diag);
 }
 
 void session_destroy(struct session **session_ptr)

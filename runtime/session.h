@@ -46,6 +46,9 @@ struct session_times {
  *  model_onnx_load(). */
 int session_load(const char *path, struct session **out_session, struct diag *diag);
 
+/** The same with parameters left in the file: model_onnx_load_shared(). */
+int session_load_shared(const char *path, struct session **out_session, struct diag *diag);
+
 /** Bind, infer shapes, optimise, allocate, and set the inputs. Once. Errors as input_bind_shapes(),
  *  shape_infer() and exec_create(); the session can only be destroyed then. */
 int session_prepare(struct session *session, const struct session_config *config,

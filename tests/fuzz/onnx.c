@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/graph_text.h"
 #include "runtime/input.h"
@@ -75,19 +76,39 @@ static void work_on(struct graph *graph)
     write_text(graph);
 }
 
+/* Whether parameters are copied or left where they are, the graph is the same. */
+static void parse_both_ways(const uint8_t *data, size_t size)
+{
+    struct graph *graph = NULL, *shared = NULL;
+    struct diag diag = {0}, other = {0};
+    int rc = model_onnx_parse(data, size, -1, &graph, &diag);
+    int shared_rc = model_onnx_parse_shared(data, size, -1, &shared, &other);
+
+    require(rc == shared_rc || rc == -E2BIG); /* without parameters a message takes less */
+    if (rc == 0) {
+        require(graph->value_count == shared->value_count);
+        for (uint32_t i = 0; i < graph->value_count; i++) {
+            const struct value *a = graph->values[i], *b = shared->values[i];
+
+            require(strcmp(a->name, b->name) == 0 && !a->data == !b->data);
+            require(!a->data ||
+                    memcmp(a->data, b->data, (size_t)shape_bytes(&a->shape, a->dtype)) == 0);
+        }
+        work_on(graph);
+    } else {
+        require(diag.text[0] != '\0' && graph == NULL);
+    }
+    graph_destroy(&graph);
+    graph_destroy(&shared);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct graph *graph = NULL;
     struct tensor_view view;
     struct diag diag = {0};
     char *name;
 
-    if (model_onnx_parse(data, size, -1, &graph, &diag) == 0)
-        work_on(graph);
-    else
-        require(diag.text[0] != '\0' && graph == NULL);
-    graph_destroy(&graph);
-    diag = (struct diag){0};
+    parse_both_ways(data, size);
     if (onnx_tensor_parse(data, size, "the tensor", &view, &name, &diag) == 0) {
         require(shape_bytes(&view.shape, view.dtype) >= 0);
         free(view.data);
