@@ -29,6 +29,7 @@
 #include "kernels/convolve.h"
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
+#include "kernels/gemm.h"
 #include "kernels/index.h"
 #include "kernels/product.h"
 #include "kernels/quantize.h"
@@ -79,32 +80,6 @@ KERNEL_VERSIONS(binary_fn, add_f32);
 KERNEL_VERSIONS(binary_fn, sub_f32);
 KERNEL_VERSIONS(binary_fn, mul_f32);
 KERNEL_VERSIONS(binary_fn, div_f32);
-
-/* Matrix product */
-
-struct kernel_gemm {
-    int64_t m, n, k;
-    bool trans_a, trans_b; /* a is stored as [k, m], b as [n, k] */
-    float alpha, beta;
-    int64_t c_row_stride, c_col_stride; /* of c, in elements; 0 where it is broadcast */
-
-    /* Many products of the same size; batch_rank 0 is one. Strides in elements, 0: broadcast. */
-    int batch_rank;
-    int64_t batch_dims[KERNEL_MAX_RANK];
-    int64_t a_batch_stride[KERNEL_MAX_RANK];
-    int64_t b_batch_stride[KERNEL_MAX_RANK];
-};
-
-/**
- * y = alpha * op(a) * op(b) + beta * c for each matrix of the batch; y [batch..., m, n] is dense.
- * c may be NULL, is shared by the batch, and is not read when beta is 0.
- *
- * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(k)) * (|alpha| * sum of |a * b| + |beta * c|).
- */
-typedef void gemm_f32_fn(float *y, const float *a, const float *b, const float *c,
-                         const struct kernel_gemm *shape);
-gemm_f32_fn gemm_f32_ref;
-KERNEL_VERSIONS(gemm_f32_fn, gemm_f32);
 
 /* Pooling */
 

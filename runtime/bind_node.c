@@ -268,6 +268,21 @@ static int bind_view(struct binding *binding, const struct node *node)
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, buffer.parent);
 }
 
+/* Returns 1 when there is no kernel that packs its weights. */
+static int bind_product(struct binding *binding, const struct node *node)
+{
+    struct choice choice;
+    struct call call = {0};
+    int rc = choose(binding, node, &choice);
+
+    if (rc == 0)
+        rc = make_call(binding, node, &choice, call_bind_gemm_plan, &call);
+    if (rc == 0)
+        rc = add_node_step(binding, node, &choice, &call);
+    free(choice.input_layouts);
+    return rc;
+}
+
 static int bind_other(struct binding *binding, const struct node *node)
 {
     struct choice choice;
@@ -286,18 +301,23 @@ static int bind_other(struct binding *binding, const struct node *node)
     return rc;
 }
 
+static bool is_op(const struct node *node, const char *op_type)
+{
+    return strcmp(node->op_type, op_type) == 0 && node->domain[0] == '\0' && node_input(node, 0) &&
+           node_output(node, 0);
+}
+
 int binding_bind_node(struct binding *binding, const struct node *node)
 {
+    int rc = 1;
+
     for (uint32_t i = 0; i < node->input_count; i++)
         if (node->inputs[i] && binding->value_forms[node->inputs[i]->index] == PLAN_NONE)
             return diag_set(binding->diag, -EINVAL, "node \"%s\" reads \"%s\", which nothing makes",
                             node->name, node->inputs[i]->name);
-    if (strcmp(node->op_type, "Conv") == 0 && node->domain[0] == '\0' && node_input(node, 0) &&
-        node_output(node, 0)) {
-        int rc = bind_conv(binding, node);
-
-        if (rc <= 0)
-            return rc;
-    }
-    return bind_other(binding, node);
+    if (is_op(node, "Conv"))
+        rc = bind_conv(binding, node);
+    else if (is_op(node, "MatMul") || is_op(node, "Gemm"))
+        rc = bind_product(binding, node);
+    return rc <= 0 ? rc : bind_other(binding, node);
 }

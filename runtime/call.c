@@ -329,8 +329,22 @@ int call_bind(const struct call_request *request, struct call *out_call)
 void call_deinit(struct call *call)
 {
     kernel_conv_plan_destroy(&call->plan);
+    kernel_gemm_plan_destroy(&call->gemm);
     free(call->params);
     *call = (struct call){0};
+}
+
+const void *call_weights(const struct call *call, size_t *out_bytes)
+{
+    if (call->plan) {
+        *out_bytes = kernel_conv_plan_info(call->plan).weights_bytes;
+        return kernel_conv_plan_info(call->plan).weights;
+    }
+    if (call->gemm) {
+        *out_bytes = kernel_gemm_plan_info(call->gemm).weights_bytes;
+        return kernel_gemm_plan_info(call->gemm).weights;
+    }
+    return NULL;
 }
 
 const struct tensor_view *call_input(const struct call_request *request, uint32_t index)

@@ -35,6 +35,7 @@ struct call {
     const char *version;           /* of the kernel */
     void *params;                  /* what run needs; owned */
     struct kernel_conv_plan *plan; /* owned; a Conv's, or NULL */
+    struct kernel_gemm_plan *gemm; /* owned; a matrix product's with constant weights, or NULL */
     const void *const *inputs;
     void *const *outputs;
     size_t workspace_bytes; /* 64-byte aligned scratch that the kernel wants, 0 for none */
@@ -106,6 +107,15 @@ int call_in_place_input(const struct node *node);
  * Returns 0, 1 when call_bind() has nothing slower, or as call_bind().
  */
 int call_bind_conv_plan(const struct call_request *request, struct call *out_call);
+
+/**
+ * Bind a MatMul or Gemm by constant weights to a kernel that packs them. inputs[0] and outputs[0]
+ * are the only addresses it reads. Returns as call_bind_conv_plan().
+ */
+int call_bind_gemm_plan(const struct call_request *request, struct call *out_call);
+
+/** The copy of its weights that a kernel has prepared, with their size; NULL: there is none. */
+const void *call_weights(const struct call *call, size_t *out_bytes);
 
 /** A copy of one tensor from one layout to another. Returns 0 or -ENOMEM. */
 int call_bind_reorder(const struct kernel_table *kernels, const struct tensor_view *tensor,

@@ -277,7 +277,7 @@ static int gemm_bias(const struct call_request *request, struct kernel_gemm *sha
     return 0;
 }
 
-int call_bind_gemm(const struct call_request *request, struct call *call)
+static int gemm_shape(const struct call_request *request, struct kernel_gemm *out_shape)
 {
     const struct tensor_view *a = call_input(request, 0), *b = call_input(request, 1);
     const struct shape *y = &request->outputs[0].shape;
@@ -288,7 +288,6 @@ int call_bind_gemm(const struct call_request *request, struct call *call)
         .alpha = node_float(node, "alpha", 1.0f),
         .beta = node_float(node, "beta", 1.0f),
     };
-    bool has_c = call_input(request, 2) != NULL;
     int rc;
 
     if (!a || !b || a->shape.rank != 2 || b->shape.rank != 2 || y->rank != 2)
@@ -300,8 +299,17 @@ int call_bind_gemm(const struct call_request *request, struct call *call)
         y->dims[1] != shape.n)
         return call_refuse(request, -EINVAL,
                            "the sizes of A, B and the result do not fit together");
-    rc = has_c ? gemm_bias(request, &shape) : 0;
-    return rc < 0 ? rc : bind_product(request, call, &shape, has_c);
+    rc = call_input(request, 2) ? gemm_bias(request, &shape) : 0;
+    *out_shape = shape;
+    return rc;
+}
+
+int call_bind_gemm(const struct call_request *request, struct call *call)
+{
+    struct kernel_gemm shape;
+    int rc = gemm_shape(request, &shape);
+
+    return rc < 0 ? rc : bind_product(request, call, &shape, call_input(request, 2) != NULL);
 }
 
 /* Strides of one operand's matrices under the result's batch axes. */
@@ -360,10 +368,74 @@ int call_matmul_shape(const struct call_request *request, uint32_t a_index, uint
     return 0;
 }
 
+/* With what pass_fuse() has made its third input: one row that is added to all. */
+static int matmul_shape(const struct call_request *request, struct kernel_gemm *out_shape)
+{
+    const struct tensor_view *bias = call_input(request, 2);
+    int rc = call_matmul_shape(request, 0, 1, out_shape);
+
+    if (rc == 0 && bias && shape_elements(&bias->shape) != out_shape->n)
+        return call_refuse(request, -EINVAL, "the bias does not have one entry per column");
+    if (rc == 0 && bias) {
+        out_shape->beta = 1.0f;
+        out_shape->c_col_stride = 1;
+    }
+    return rc;
+}
+
 int call_bind_matmul(const struct call_request *request, struct call *call)
 {
     struct kernel_gemm shape;
-    int rc = call_matmul_shape(request, 0, 1, &shape);
+    bool has_bias = call_input(request, 2) != NULL; /* pass_fuse() has put it there */
+    int rc = matmul_shape(request, &shape);
 
-    return rc < 0 ? rc : bind_product(request, call, &shape, false);
+    return rc < 0 ? rc : bind_product(request, call, &shape, has_bias);
+}
+
+/* Products with constant weights */
+
+static int run_gemm_plan(const struct call *call)
+{
+    return kernel_gemm_plan_run(call->gemm, call->outputs[0], call->inputs[0], call->workspace);
+}
+
+/* Whether a plan can be made for this product: one matrix of weights, and one row of biases at
+ * most, both constant. Its rows are those of all matrices of A. */
+static bool is_plain_product(const struct call_request *request, struct kernel_gemm *shape)
+{
+    const struct tensor_view *b = call_input(request, 1), *c = call_input(request, 2);
+
+    if (request->outputs[0].dtype != DTYPE_F32 || request->inputs[0].dtype != DTYPE_F32 ||
+        b->dtype != DTYPE_F32 || !b->data || b->shape.rank != 2 || shape->trans_a ||
+        shape->alpha != 1.0f || shape->n == 0 ||
+        (c && (c->dtype != DTYPE_F32 || !c->data || shape->beta != 1.0f ||
+               shape->c_row_stride != 0 || (shape->c_col_stride != 1 && shape->n > 1))))
+        return false;
+    shape->m = shape_elements(&request->outputs[0].shape) / shape->n;
+    return true;
+}
+
+int call_bind_gemm_plan(const struct call_request *request, struct call *out_call)
+{
+    const struct tensor_view *c = call_input(request, 2);
+    struct kernel_activation activation = call_activation(request->node);
+    struct call call = {.run = run_gemm_plan};
+    struct kernel_gemm shape;
+    int rc = strcmp(request->node->op_type, "Gemm") == 0 ? gemm_shape(request, &shape)
+                                                         : matmul_shape(request, &shape);
+
+    if (rc < 0)
+        return rc;
+    if (!is_plain_product(request, &shape))
+        return 1;
+    rc = kernel_gemm_plan_create(&shape, request->inputs[1].data, c ? c->data : NULL, &activation,
+                                 &call.gemm);
+    if (rc == -ENOTSUP)
+        return 1;
+    if (rc < 0)
+        return call_refuse(request, rc, "out of memory");
+    call.version = kernel_gemm_plan_info(call.gemm).version;
+    call.workspace_bytes = kernel_gemm_plan_info(call.gemm).workspace_bytes;
+    *out_call = call;
+    return 0;
 }

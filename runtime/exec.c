@@ -48,13 +48,13 @@ static int allocate(struct exec *exec, struct diag *diag)
                   graph->inputs[i]->name);
     }
     for (uint32_t i = 0; i < bound->step_count; i++) {
-        exec->tasks[i] = (struct task){exec, i};
-        if (bound->steps[i].call.plan) {
-            struct kernel_conv_plan_info info = kernel_conv_plan_info(bound->steps[i].call.plan);
+        size_t bytes;
+        const void *weights = call_weights(&bound->steps[i].call, &bytes);
 
-            add_chunk(exec, EXEC_MEMORY_WEIGHTS, info.weights, info.weights_bytes,
+        exec->tasks[i] = (struct task){exec, i};
+        if (weights)
+            add_chunk(exec, EXEC_MEMORY_WEIGHTS, weights, bytes,
                       bound->steps[i].info.inputs[1]->name);
-        }
     }
     bound_place(bound, exec->arena);
     return 0;
@@ -486,8 +486,10 @@ bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct 
 bool exec_step_reads(const struct exec *exec, uint32_t step, uint32_t input)
 {
     const struct bound_step *bound = &exec->bound->steps[step];
+    size_t bytes;
 
-    return !bound->call.plan || input == 0 || (int)input == bound->info.node->fused.residual_input;
+    return !call_weights(&bound->call, &bytes) || input == 0 ||
+           (int)input == bound->info.node->fused.residual_input;
 }
 
 bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)

@@ -64,7 +64,9 @@ static int64_t matmul(const struct node *node)
 {
     const struct shape *a = &node->inputs[0]->shape;
 
-    return elements(node->outputs[0]) * 2 * a->dims[a->rank - 1];
+    int64_t out = elements(node->outputs[0]);
+
+    return out * 2 * a->dims[a->rank - 1] + (node_input(node, 2) != NULL ? out : 0);
 }
 
 static int64_t pool(const struct node *node)

@@ -51,8 +51,8 @@ int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
 int pass_fuse_chains(struct graph *graph, struct diag *diag);
 
 /** Conv then Add of a constant per channel: becomes the Conv's bias. Then Add (or Sum of two) of a
- *  tensor of the same shape: the Conv's residual. Then, also for Gemm, the activation: Relu,
- *  LeakyRelu, Clip with constant bounds, Sigmoid, Tanh. float32 only. */
+ *  tensor of the same shape: the Conv's residual. Then, also for Gemm and MatMul, the activation:
+ * Relu, LeakyRelu, Clip with constant bounds, Sigmoid, Tanh. float32 only. */
 int pass_fuse(struct graph *graph, const struct pass_options *options, struct diag *diag);
 
 /** All of the above, and the removal of dead nodes. Returns 0 or a negative errno. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuse a bias, a residual and an activation into the Conv (or Gemm) before them. */
+/* Fuse a bias, a residual and an activation into the Conv (or matrix product) before them. */
 #include <errno.h>
 #include <float.h>
 #include <string.h>
@@ -55,29 +55,44 @@ static bool is_per_channel(const struct value *value, const struct shape *out)
     return shape->dims[channel] == out->dims[1];
 }
 
-/* Conv without bias, then Add of a constant per channel. The constant's elements are in order
- * already: only its shape changes, so it needs a value of its own. */
-static int fuse_bias(struct graph *graph, struct node *conv)
+/* A constant with one element per column of `out`, and no axis that `out` lacks. */
+static bool is_per_column(const struct value *value, const struct shape *out)
 {
-    struct node *sum = only_reader(conv);
-    const struct value *other = sum == NULL ? NULL : other_operand(sum, conv->outputs[0]);
+    const struct shape *shape = &value->shape;
+
+    return value->data != NULL && out->rank >= 1 && shape->rank >= 1 && shape->rank <= out->rank &&
+           shape_elements(shape) == out->dims[out->rank - 1] &&
+           shape->dims[shape->rank - 1] == out->dims[out->rank - 1];
+}
+
+/* Conv without bias, then Add of a constant per channel; or MatMul, and one per column. The
+ * constant's elements are in order already: only its shape changes, so it needs a value of its own.
+ */
+static int fuse_bias(struct graph *graph, struct node *node)
+{
+    bool is_conv = is_op(node, "Conv");
+    struct node *sum = only_reader(node);
+    const struct value *other = sum == NULL ? NULL : other_operand(sum, node->outputs[0]);
+    const struct shape *out = &node->outputs[0]->shape;
     struct shape shape;
     struct value *bias;
     void *data;
 
-    if (other == NULL || node_input(conv, 2) != NULL || graph_opset(graph, "") < 7 ||
-        !is_per_channel(other, &conv->outputs[0]->shape))
+    if (other == NULL || other->dtype != DTYPE_F32 || node_input(node, 2) != NULL ||
+        graph_opset(graph, "") < 7 ||
+        !(is_conv ? is_per_channel(other, out)
+                  : is_per_column(other, out) && node->inputs[1]->shape.rank >= 2))
         return 0;
-    shape = (struct shape){.rank = 1, .dims = {conv->outputs[0]->shape.dims[1]}};
+    shape = (struct shape){.rank = 1, .dims = {out->dims[is_conv ? 1 : out->rank - 1]}};
     bias = graph_add_value(graph, NULL, DTYPE_F32, &shape, NULL);
     data = graph_alloc_data((size_t)shape_bytes(&shape, DTYPE_F32));
     if (bias == NULL || data == NULL)
         return -ENOMEM;
     memcpy(data, other->data, (size_t)shape_bytes(&shape, DTYPE_F32));
     value_set_data(bias, data);
-    if (node_set_input(conv, 2, bias) < 0)
+    if (node_set_input(node, 2, bias) < 0)
         return -ENOMEM;
-    return absorb(conv, sum);
+    return absorb(node, sum);
 }
 
 /* Conv, then Add of something of the same shape. Of two Convs that are added, the later one in
@@ -157,20 +172,23 @@ static int fuse_activation(struct node *node)
 
 static int fuse(struct graph *graph, struct node *node, const struct pass_options *options)
 {
+    bool is_conv = is_op(node, "Conv"), is_matmul = is_op(node, "MatMul");
     int fused = 0;
     int rc = 0;
 
     if (node->fused.activation != ACTIVATION_NONE)
         return 0;
-    if (is_op(node, "Conv")) {
-        rc = options->no_nonlinearity ? 0 : fuse_bias(graph, node);
+    if ((is_conv || is_matmul) && !options->no_nonlinearity) {
+        rc = fuse_bias(graph, node);
         fused += rc;
+    }
+    if (is_conv) {
         if (rc >= 0 && node->fused.residual_input < 0 && !options->no_z) {
             rc = fuse_residual(node);
             fused += rc;
         }
     }
-    if (rc >= 0 && !options->no_nonlinearity && (is_op(node, "Conv") || is_op(node, "Gemm"))) {
+    if (rc >= 0 && !options->no_nonlinearity && (is_conv || is_matmul || is_op(node, "Gemm"))) {
         rc = fuse_activation(node);
         fused += rc;
     }

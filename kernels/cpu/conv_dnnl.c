@@ -88,52 +88,6 @@ static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias,
     return status;
 }
 
-static dnnl_status_t append_activation(dnnl_post_ops_t ops, const struct kernel_activation *f)
-{
-    switch (f->kind) {
-    case KERNEL_RELU:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
-    case KERNEL_LEAKY_RELU:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, f->a, 0.0f);
-    case KERNEL_CLIP:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_clip, f->a, f->b);
-    case KERNEL_SIGMOID:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_logistic, 0.0f, 0.0f);
-    case KERNEL_TANH:
-        return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_tanh, 0.0f, 0.0f);
-    case KERNEL_IDENTITY:
-        return dnnl_success;
-    default:
-        return dnnl_unimplemented;
-    }
-}
-
-/* The residual is what y holds already; then the activation. Scratch comes from the caller. */
-static dnnl_status_t conv_attr(const struct kernel_activation *activation, bool has_residual,
-                               dnnl_primitive_attr_t *out)
-{
-    dnnl_post_ops_t ops = NULL;
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_status_t status = dnnl_post_ops_create(&ops);
-
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_create(&attr);
-    if (status == dnnl_success && has_residual)
-        status = dnnl_post_ops_append_sum(ops, 1.0f);
-    if (status == dnnl_success)
-        status = append_activation(ops, activation);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_post_ops(attr, ops);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-    dnnl_post_ops_destroy(ops);
-    if (status == dnnl_success)
-        *out = attr;
-    else
-        dnnl_primitive_attr_destroy(attr);
-    return status;
-}
-
 /* Creation */
 
 /* oneDNN lists what it can do, the best first. */
@@ -159,7 +113,7 @@ static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias
     make_geometry(shape, &g);
     status = conv_desc(&g, has_bias, &desc);
     if (status == dnnl_success)
-        status = conv_attr(&shape->activation, has_residual, &attr);
+        status = dnnl_fused_attr(&shape->activation, has_residual, &attr);
     if (status == dnnl_success)
         status =
             dnnl_primitive_desc_iterator_create(&candidates, &desc, attr, dnnl_cpu_engine(), NULL);

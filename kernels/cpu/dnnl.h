@@ -3,7 +3,11 @@
 #ifndef OPTRACE_KERNELS_CPU_DNNL_H
 #define OPTRACE_KERNELS_CPU_DNNL_H
 
+#include <stdbool.h>
+
 #include <oneapi/dnnl/dnnl.h>
+
+#include "kernels/activation.h"
 
 /** The process's one CPU engine, made on first use; NULL when that failed, which every oneDNN call
  *  refuses. Any thread. */
@@ -15,5 +19,10 @@ dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims
 /** Copy from one order to another, now. */
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
                                const dnnl_memory_desc_t *from, const void *x);
+
+/** What is done to the result: the residual, which is what y holds already, is added; then the
+ *  activation. Scratch comes from the caller. */
+dnnl_status_t dnnl_fused_attr(const struct kernel_activation *activation, bool has_residual,
+                              dnnl_primitive_attr_t *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of element-wise functions, softmax and matrix products. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,6 +44,12 @@ UNARY(leaky_relu, KERNEL_LEAKY_RELU)
 UNARY(clip, KERNEL_CLIP)
 UNARY(sigmoid, KERNEL_SIGMOID)
 UNARY(tanh, KERNEL_TANH)
+
+static unary_f32_fn *const activations[KERNEL_UNARY_COUNT] = {
+    [KERNEL_RELU] = relu_f32_ref, [KERNEL_LEAKY_RELU] = leaky_relu_f32_ref,
+    [KERNEL_CLIP] = clip_f32_ref, [KERNEL_SIGMOID] = sigmoid_f32_ref,
+    [KERNEL_TANH] = tanh_f32_ref,
+};
 
 /* Two operands */
 
@@ -208,6 +215,67 @@ static void check_gemm(struct test *test, const struct kernel_table *table)
     test_compare(test, got, want, y_count, &tolerance);
 }
 
+/* What kernels.h allows for each result: the sum of the absolute products. */
+static float *gemm_allowance(struct test *test, const struct kernel_gemm *s, const float *a,
+                             const float *b, const float *bias)
+{
+    float *allowed = test_input(test, (size_t)(s->m * s->n));
+
+    gemm_f32_ref(allowed, absolute(test, a, (size_t)(s->m * s->k)),
+                 absolute(test, b, (size_t)(s->k * s->n)), absolute(test, bias, (size_t)s->n), s);
+    return allowed;
+}
+
+static void check_gemm_plan(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_gemm s = {
+        .m = test_range(test, 1, test_chance(test, 3) ? 150 : 20),
+        .n = test_range(test, 1, test_chance(test, 3) ? 300 : 40),
+        .k = test_range(test, 1, test_chance(test, 3) ? 400 : 40),
+        .trans_b = test_chance(test, 2),
+        .alpha = 1.0f,
+        .beta = 1.0f,
+        .c_col_stride = 1,
+    };
+    struct kernel_activation activation = {
+        (enum kernel_unary)test_range(test, 0, KERNEL_UNARY_COUNT - 1), -0.25f, 1.5f};
+    struct test_tolerance tolerance = {.absolute = 4e-6};
+    size_t count = (size_t)(s.m * s.n);
+    struct kernel_gemm_plan *plan = NULL;
+    float *a, *b, *bias, *want, *got;
+    void *workspace;
+    int rc;
+
+    if (activation.kind == KERNEL_LEAKY_RELU)
+        activation.a = 0.125f;
+    test_describe(test, "%lldx%lldx%lld%s activation %d", (long long)s.m, (long long)s.n,
+                  (long long)s.k, s.trans_b ? " B^T" : "", (int)activation.kind);
+    a = test_input(test, (size_t)(s.m * s.k));
+    b = test_input(test, (size_t)(s.k * s.n));
+    bias = test_chance(test, 3) ? NULL : test_input(test, (size_t)s.n);
+    want = test_output(test, count * sizeof(*want));
+    got = test_output(test, count * sizeof(*got));
+    rc = kernel_gemm_plan_create(&s, b, bias, &activation, &plan);
+    if (rc == -ENOTSUP)
+        return; /* gemm_f32 does it then */
+    if (rc < 0) {
+        test_fail(test, "kernel_gemm_plan_create: %d", rc);
+        return;
+    }
+    test->version = "dnnl";
+    workspace = test_output(test, kernel_gemm_plan_info(plan).workspace_bytes);
+    TEST_RUN(test, TEST_REF, gemm_f32_ref(want, a, b, bias, &s));
+    for (size_t i = 0; activation.kind != KERNEL_IDENTITY && i < count; i++)
+        activations[activation.kind](&want[i], &want[i], 1, activation.a, activation.b);
+    TEST_RUN(test, TEST_NEW, rc = kernel_gemm_plan_run(plan, got, a, workspace));
+    if (rc < 0)
+        test_fail(test, "kernel_gemm_plan_run: %d", rc);
+    tolerance.allowed = gemm_allowance(test, &s, a, b, bias);
+    tolerance.scale = 1e-6 + 2e-7 * sqrt((double)s.k);
+    test_compare(test, got, want, count, &tolerance);
+    kernel_gemm_plan_destroy(&plan);
+}
+
 const struct test_op test_ops_math[] = {
     {"relu_f32", check_relu, offsetof(struct kernel_table, unary_f32[KERNEL_RELU])},
     {"leaky_relu_f32", check_leaky_relu,
@@ -220,6 +288,7 @@ const struct test_op test_ops_math[] = {
     {"mul_f32", check_mul, offsetof(struct kernel_table, binary[KERNEL_MUL][KERNEL_F32])},
     {"div_f32", check_div, offsetof(struct kernel_table, binary[KERNEL_DIV][KERNEL_F32])},
     {"softmax_f32", check_softmax, offsetof(struct kernel_table, softmax_f32)},
+    {"gemm_plan", check_gemm_plan, TEST_ALWAYS},
     {"gemm_f32", check_gemm, offsetof(struct kernel_table, gemm_f32)},
 };
 const size_t test_ops_math_count = sizeof(test_ops_math) / sizeof(test_ops_math[0]);

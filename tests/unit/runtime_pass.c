@@ -336,6 +336,32 @@ static void a_constant_per_channel_becomes_the_bias(void **state)
 }
 
 /* The end of a ResNet block with a projection: two Convs are added; the later one does it all. */
+static void a_constant_per_column_becomes_the_bias(void **state)
+{
+    static const struct {
+        const char *inputs;
+        int fused;
+    } cases[] = {
+        {"m; b:f32=1,2,3,4", 1},         {"b:f32 1,4=1,2,3,4; m", 1}, {"m; b:f32 2,1=1,2", 0},
+        {"m; b:f32 1,1,1,4=1,2,3,4", 0}, {"m; b:f32 =1", 0},          {"m; b:f32 4", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(13);
+        int fused;
+
+        build_node(graph, "MatMul", "x:f32 3,2,5; w:f32 5,4", "", "m");
+        build_node(graph, "Add", cases[i].inputs, "", "s");
+        build_node(graph, "Relu", "s", "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        fused = apply(graph, fuse_all, 1e-5);
+        if (fused != 2 * cases[i].fused)
+            fail_msg("%s: %d", cases[i].inputs, fused);
+        graph_destroy(&graph);
+    }
+}
+
 static void a_residual_is_fused_into_the_later_conv(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -446,6 +472,7 @@ int main(void)
         cmocka_unit_test(squares_become_products),
         cmocka_unit_test(gemm_takes_an_activation),
         cmocka_unit_test(a_constant_per_channel_becomes_the_bias),
+        cmocka_unit_test(a_constant_per_column_becomes_the_bias),
         cmocka_unit_test(a_residual_is_fused_into_the_later_conv),
         cmocka_unit_test(a_residual_that_comes_later_moves_the_conv),
         cmocka_unit_test(what_is_read_elsewhere_is_not_fused),

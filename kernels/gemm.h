@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contracts of f32 matrix products: one that takes both matrices as they are, and plans, which
+ * bring a constant right matrix into the order that their kernel wants, once. What is common to all
+ * contracts stands in kernels.h, which includes this.
+ */
+#ifndef OPTRACE_KERNELS_GEMM_H
+#define OPTRACE_KERNELS_GEMM_H
+
+#include "kernels/activation.h"
+#include "kernels/dtype.h"
+
+struct kernel_gemm {
+    int64_t m, n, k;
+    bool trans_a, trans_b; /* a is stored as [k, m], b as [n, k] */
+    float alpha, beta;
+    int64_t c_row_stride, c_col_stride; /* of c, in elements; 0 where it is broadcast */
+
+    /* Many products of the same size; batch_rank 0 is one. Strides in elements, 0: broadcast. */
+    int batch_rank;
+    int64_t batch_dims[KERNEL_MAX_RANK];
+    int64_t a_batch_stride[KERNEL_MAX_RANK];
+    int64_t b_batch_stride[KERNEL_MAX_RANK];
+};
+
+/**
+ * y = alpha * op(a) * op(b) + beta * c for each matrix of the batch; y [batch..., m, n] is dense.
+ * c may be NULL, is shared by the batch, and is not read when beta is 0.
+ *
+ * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(k)) * (|alpha| * sum of |a * b| + |beta * c|).
+ */
+typedef void gemm_f32_fn(float *y, const float *a, const float *b, const float *c,
+                         const struct kernel_gemm *shape);
+gemm_f32_fn gemm_f32_ref;
+KERNEL_VERSIONS(gemm_f32_fn, gemm_f32);
+
+/**
+ * y = activation(a * op(b) + bias), for one b. y [m, n] and a [m, k] are dense.
+ *
+ * Made and run by threads whose kernel_threads() are the same, run by one thread at a time.
+ * Tolerance as above; an activation adds what it allows itself.
+ */
+struct kernel_gemm_plan;
+
+/**
+ * shape    m, n, k and trans_b count; the rest is not read
+ * b, bias  read during this call only; bias [n] or NULL
+ *
+ * Returns 0, -ENOMEM, or -ENOTSUP when no kernel is faster than gemm_f32_fn for this shape.
+ */
+int kernel_gemm_plan_create(const struct kernel_gemm *shape, const float *b, const float *bias,
+                            const struct kernel_activation *activation,
+                            struct kernel_gemm_plan **out_plan);
+
+/** Accepts NULL; sets *plan to NULL. */
+void kernel_gemm_plan_destroy(struct kernel_gemm_plan **plan);
+
+/** workspace: 64-byte aligned scratch of the bytes that the plan asks for. Returns 0 or -EIO when
+ *  the library under it failed. */
+int kernel_gemm_plan_run(struct kernel_gemm_plan *plan, float *y, const float *a, void *workspace);
+
+struct kernel_gemm_plan_info {
+    const char *version; /* "dnnl:brg:avx512_core"; lives as long as the plan */
+    size_t workspace_bytes;
+    const void *weights; /* the plan's own copy of b, and the bias behind it */
+    size_t weights_bytes;
+};
+
+struct kernel_gemm_plan_info kernel_gemm_plan_info(const struct kernel_gemm_plan *plan);
+
+#endif
