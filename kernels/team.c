@@ -1,19 +1,289 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The team of threads that kernels share: GNU OpenMP's, because oneDNN uses that one too. */
+/*
+ * The team of threads that kernels share, ours and oneDNN's.
+ *
+ * Debian's oneDNN runs its loops through GNU OpenMP, by the six functions at the end of this file.
+ * A program's own definition of a symbol goes before that of a library: linked into the program,
+ * ours are the ones that oneDNN calls. So there is one team, its size and cores are those that were
+ * asked for, and a thread without work spins for some microseconds only, where libgomp's spin for
+ * milliseconds, which on a busy machine keeps the others of the team from the CPU (decision 14).
+ */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
-/* libgomp's own ABI, declared here so that any compiler can use it: clang's -fopenmp would bring a
- * second runtime with a second team into the process. */
-extern void omp_set_num_threads(int count);
-extern int omp_get_max_threads(void);
-extern int omp_get_num_threads(void);
-extern int omp_get_thread_num(void);
-extern void GOMP_parallel(void (*function)(void *), void *data, unsigned threads, unsigned flags);
+enum {
+    SPINS = 2000, /* pauses, some 30 to 70 us: loops of one run follow each other faster */
+    INDEX_BITS = 16,
+    THREADS_MAX = (1 << INDEX_BITS) - 1,
+};
+
+/* Something to sleep on until another thread says that there is news. */
+struct bell {
+    atomic_uint rings;
+    atomic_uint sleepers;
+};
+
+struct team;
+
+struct helper {
+    struct team *team;
+    uint32_t index; /* 1 and up: 0 is the leader */
+    pthread_t thread;
+};
+
+struct team {
+    /* The number of the loop, counted from 1, and below it how many threads work on it. */
+    _Alignas(64) atomic_ullong loop;
+    void (*work)(void *);
+    void *data;
+    bool is_over; /* helpers are to end */
+    struct bell begun;
+    _Alignas(64) atomic_uint busy; /* helpers that are not done with the loop */
+    struct bell done;
+    _Alignas(64) atomic_uint waiting; /* at a barrier */
+    atomic_uint barriers;             /* passed */
+    struct bell passed;
+    uint32_t size; /* threads, the leader included */
+    struct helper helpers[];
+};
+
+/* Of each thread. */
+static _Thread_local uint32_t wanted_threads; /* 0: as many as CPUs */
+static _Thread_local struct team *own_team;   /* that it leads */
+static _Thread_local struct team *working_in; /* while it works on a loop */
+static _Thread_local uint32_t own_index, loop_threads = 1;
+
+static pthread_key_t team_key; /* ends the team with its leader */
+static pthread_once_t team_once = PTHREAD_ONCE_INIT;
+
+/* Bells */
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void ring(struct bell *bell)
+{
+    /* Whoever counts as a sleeper after this has yet to look for the news, and sees them. */
+    if (atomic_load(&bell->sleepers) == 0)
+        return;
+    atomic_fetch_add(&bell->rings, 1);
+    syscall(SYS_futex, &bell->rings, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+typedef bool is_news_fn(const struct team *team, unsigned long long old);
+
+static void wait_for(struct team *team, struct bell *bell, is_news_fn *is_news,
+                     unsigned long long old)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (is_news(team, old))
+            return;
+        pause_cpu();
+    }
+    atomic_fetch_add(&bell->sleepers, 1);
+    for (;;) {
+        unsigned rings = atomic_load(&bell->rings);
+
+        if (is_news(team, old))
+            break;
+        syscall(SYS_futex, &bell->rings, FUTEX_WAIT_PRIVATE, rings, NULL, NULL, 0);
+    }
+    atomic_fetch_sub(&bell->sleepers, 1);
+}
+
+static bool has_begun(const struct team *team, unsigned long long old)
+{
+    return atomic_load(&team->loop) != old;
+}
+
+static bool is_done(const struct team *team, unsigned long long old)
+{
+    (void)old;
+    return atomic_load(&team->busy) == 0;
+}
+
+static bool has_passed(const struct team *team, unsigned long long old)
+{
+    return atomic_load(&team->barriers) != (unsigned)old;
+}
+
+/* Helpers */
+
+static void work_on(struct team *team, uint32_t index, uint32_t threads)
+{
+    working_in = team;
+    own_index = index;
+    loop_threads = threads;
+    team->work(team->data);
+    working_in = NULL;
+    own_index = 0;
+    loop_threads = 1;
+}
+
+static void *helper_main(void *argument)
+{
+    struct helper *helper = argument;
+    struct team *team = helper->team;
+    unsigned long long seen = 0;
+    char name[16];
+
+    snprintf(name, sizeof(name), "kernels %u", helper->index);
+    pthread_setname_np(pthread_self(), name);
+    for (;;) {
+        uint32_t threads;
+
+        wait_for(team, &team->begun, has_begun, seen);
+        seen = atomic_load(&team->loop);
+        threads = (uint32_t)(seen & THREADS_MAX);
+        if (helper->index >= threads) /* it may be over by now, and another one have begun */
+            continue;
+        if (team->is_over)
+            break;
+        wanted_threads = team->size;
+        work_on(team, helper->index, threads);
+        if (atomic_fetch_sub(&team->busy, 1) == 1)
+            ring(&team->done);
+    }
+    return NULL;
+}
+
+static void begin(struct team *team, uint32_t threads)
+{
+    unsigned long long number = (atomic_load(&team->loop) >> INDEX_BITS) + 1;
+
+    atomic_store(&team->busy, threads - 1);
+    atomic_store(&team->loop, number << INDEX_BITS | threads);
+    ring(&team->begun);
+}
+
+/* Teams */
+
+static void end_team(void *argument)
+{
+    struct team *team = argument;
+
+    team->is_over = true;
+    begin(team, team->size);
+    for (uint32_t i = 1; i < team->size; i++)
+        pthread_join(team->helpers[i].thread, NULL);
+    free(team);
+}
+
+/* Only the thread that forked is in the child. */
+static void forget_team(void)
+{
+    own_team = NULL;
+    pthread_setspecific(team_key, NULL);
+}
+
+static void prepare_teams(void)
+{
+    pthread_key_create(&team_key, end_team);
+    pthread_atfork(NULL, NULL, forget_team);
+}
+
+/* With fewer helpers where the system gives no more. They look at the team when a loop begins. */
+static void start_helpers(struct team *team, uint32_t size)
+{
+    sigset_t all, before;
+    uint32_t count = 1;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* handlers run on the program's own threads */
+    for (; count < size; count++) {
+        struct helper *helper = &team->helpers[count];
+
+        *helper = (struct helper){.team = team, .index = count};
+        if (pthread_create(&helper->thread, NULL, helper_main, helper) != 0)
+            break;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    team->size = count;
+}
+
+/* NULL: there is no memory for one. */
+static struct team *get_team(uint32_t size)
+{
+    size_t bytes = sizeof(struct team) + size * sizeof(struct helper);
+    struct team *team = own_team;
+
+    if (team && team->size >= size)
+        return team;
+    pthread_once(&team_once, prepare_teams);
+    if (team)
+        end_team(team);
+    own_team = team = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (team) {
+        *team = (struct team){.size = 0};
+        start_helpers(team, size);
+    }
+    pthread_setspecific(team_key, team);
+    return team;
+}
+
+static uint32_t cpu_count(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        return (uint32_t)CPU_COUNT(&set);
+    return (uint32_t)sysconf(_SC_NPROCESSORS_ONLN); /* more than a cpu_set_t counts */
+}
+
+uint32_t kernel_threads(void)
+{
+    if (wanted_threads == 0)
+        wanted_threads = cpu_count();
+    return wanted_threads;
+}
+
+void kernel_set_threads(uint32_t threads)
+{
+    wanted_threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+}
+
+/* On at most so many threads of the team that this one leads; inside of another loop on this one
+ * alone. */
+static void run_loop(void (*work)(void *), void *data, uint32_t threads)
+{
+    struct team *team = threads > 1 && !working_in ? get_team(threads) : NULL;
+
+    if (!team || team->size == 1) {
+        uint32_t index = own_index, outer = loop_threads;
+
+        own_index = 0;
+        loop_threads = 1;
+        work(data);
+        own_index = index;
+        loop_threads = outer;
+        return;
+    }
+    threads = threads < team->size ? threads : team->size;
+    team->work = work;
+    team->data = data;
+    begin(team, threads);
+    work_on(team, 0, threads);
+    wait_for(team, &team->done, is_done, 0);
+}
+
+/* Loops of our own kernels */
 
 struct loop {
     int64_t count;
@@ -24,7 +294,7 @@ struct loop {
 static void loop_part(void *data)
 {
     const struct loop *loop = data;
-    int64_t threads = omp_get_num_threads(), index = omp_get_thread_num();
+    int64_t threads = loop_threads, index = own_index;
 
     loop->part(loop->argument, loop->count * index / threads, loop->count * (index + 1) / threads);
 }
@@ -32,24 +302,14 @@ static void loop_part(void *data)
 void team_for(int64_t count, int64_t grain, team_fn *part, void *argument)
 {
     struct loop loop = {count, part, argument};
-    int64_t threads = omp_get_max_threads();
+    int64_t threads = kernel_threads();
 
     if (threads > count / grain)
         threads = count / grain;
-    if (threads <= 1)
+    if (threads <= 1 || working_in)
         part(argument, 0, count);
     else
-        GOMP_parallel(loop_part, &loop, (unsigned)threads, 0);
-}
-
-void kernel_set_threads(uint32_t threads)
-{
-    omp_set_num_threads((int)threads);
-}
-
-uint32_t kernel_threads(void)
-{
-    return (uint32_t)omp_get_max_threads();
+        run_loop(loop_part, &loop, (uint32_t)threads);
 }
 
 struct pins {
@@ -60,7 +320,7 @@ struct pins {
 static void pin_part(void *data)
 {
     struct pins *pins = data;
-    uint32_t core = pins->cores[omp_get_thread_num()];
+    uint32_t core = pins->cores[own_index];
     cpu_set_t set;
 
     CPU_ZERO(&set);
@@ -74,6 +334,58 @@ int kernel_pin_threads(const uint32_t *cores, uint32_t count)
 {
     struct pins pins = {cores, 0};
 
-    GOMP_parallel(pin_part, &pins, count, 0);
+    run_loop(pin_part, &pins, count);
     return atomic_load(&pins.failed) ? -EINVAL : 0;
+}
+
+/* What oneDNN calls: libgomp's own binary interface and OpenMP's functions. */
+
+extern void GOMP_parallel(void (*work)(void *), void *data, unsigned threads, unsigned flags);
+extern void GOMP_barrier(void);
+extern int omp_get_max_threads(void);
+extern int omp_get_num_threads(void);
+extern int omp_get_thread_num(void);
+extern int omp_in_parallel(void);
+
+void GOMP_parallel(void (*work)(void *), void *data, unsigned threads, unsigned flags)
+{
+    (void)flags;
+    run_loop(work, data, threads > 0 ? threads : kernel_threads());
+}
+
+void GOMP_barrier(void)
+{
+    struct team *team = working_in;
+    unsigned passed;
+
+    if (loop_threads == 1)
+        return;
+    passed = atomic_load(&team->barriers);
+    if (atomic_fetch_add(&team->waiting, 1) + 1 < loop_threads) {
+        wait_for(team, &team->passed, has_passed, passed);
+        return;
+    }
+    atomic_store(&team->waiting, 0);
+    atomic_fetch_add(&team->barriers, 1);
+    ring(&team->passed);
+}
+
+int omp_get_max_threads(void)
+{
+    return (int)kernel_threads();
+}
+
+int omp_get_num_threads(void)
+{
+    return (int)loop_threads;
+}
+
+int omp_get_thread_num(void)
+{
+    return (int)own_index;
+}
+
+int omp_in_parallel(void)
+{
+    return working_in != NULL;
 }
