@@ -10,6 +10,7 @@
 #include "runtime/calibrate.h"
 #include "runtime/check_ops.h"
 #include "runtime/copr_library.h"
+#include "runtime/fitting.h"
 #include "runtime/options.h"
 #include "runtime/perf.h"
 #include "runtime/print_graph.h"
@@ -312,6 +313,76 @@ static int open_library(const struct run_options *options, struct diag *diag)
     return 0;
 }
 
+/* Options that the command line decides about are not tried. */
+static bool may_try(const void *user, const char *name)
+{
+    const struct run_options *options = user;
+    const struct {
+        const char *name;
+        bool is_decided;
+    } decided[] = {
+        {"record-comp-seq", run_options_need_steps(options)},
+        {"no-enable-jit", options->jit},
+        {"no-enable-fuse-conv-bias-with-z", options->with_z},
+        {"no-enable-fuse-conv-bias-nonlinearity", options->nonlinearity},
+        {"no-optimize-for-inference", options->inference},
+    };
+
+    for (size_t i = 0; i < sizeof(decided) / sizeof(decided[0]); i++) {
+        if (strcmp(decided[i].name, name) == 0)
+            return !decided[i].is_decided;
+    }
+    return true;
+}
+
+static void take_setup(struct run_options *options, const struct fitting_setup *best)
+{
+    bool is_inline = best->exec.is_inline && !exec_options_of(options).is_inline;
+
+    if (is_inline && options->multithread >= 0) {
+        options->multithread_default = options->multithread;
+        options->multithread = -1;
+    } else if (is_inline) {
+        options->cpu_default = true;
+    }
+    if (best->exec.is_recorded && !options->record_comp_seq2)
+        options->record_comp_seq = options->no_trace = true;
+    options->disable_mem_opt = best->exec.is_lavish;
+    options->share_param_mem = best->shares;
+    options->no_jit = best->passes.no_jit;
+    options->no_with_z = best->passes.no_z;
+    options->no_nonlinearity = best->passes.no_nonlinearity;
+    options->no_inference = best->passes.no_inference;
+}
+
+/* Before anything is recorded. */
+static int fit(struct run_options *options, const char *model, struct diag *diag)
+{
+    struct input_list inputs = {0};
+    char inline_option[40] = "cpu-default";
+    struct fitting_config config = {
+        .path = model,
+        .inputs = &inputs,
+        .seed = options->seed > 0 ? (uint64_t)options->seed : 0,
+        .base = {exec_options_of(options), passes_of(options), options->share_param_mem},
+        .may_try = may_try,
+        .user = options,
+        .inline_option = inline_option,
+    };
+    struct fitting_setup best;
+    int rc = parse_inputs(options, &inputs, diag);
+
+    if (options->multithread >= 0)
+        snprintf(inline_option, sizeof(inline_option), "multithread-default=%lld",
+                 (long long)options->multithread);
+    if (rc == 0)
+        rc = fitting_run(&config, options->json ? stderr : stdout, &best, diag);
+    if (rc == 0)
+        take_setup(options, &best);
+    input_list_deinit(&inputs);
+    return rc;
+}
+
 static void wait_for_debugger(void)
 {
     fprintf(stderr, "wait for gdb attach (pid=%d): ", (int)getpid());
@@ -341,8 +412,12 @@ static int run_command(int argc, char **argv)
     if (options.wait_gdb)
         wait_for_debugger();
     rc = open_library(&options, &diag);
-    if (rc < 0)
+    if (rc == 0 && options.fitting)
+        rc = fit(&options, model, &diag);
+    if (rc < 0) {
+        copr_library_close();
         return complain(exit_status(rc), &diag);
+    }
     if (!options.no_trace && trace_start(options.trace, &diag) < 0) {
         copr_library_close();
         return complain(EXIT_SYSTEM, &diag);

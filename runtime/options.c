@@ -105,6 +105,7 @@ static const char *const timing_takes[] = {
     "record-comp-seq",
     "record-comp-seq2",
     "fake-first",
+    "fitting",
     "sanity-check",
     "no-sanity-check",
     "optimize-for-inference",
@@ -213,6 +214,7 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"record-comp-seq", options->record_comp_seq},
         {"record-comp-seq2", options->record_comp_seq2},
         {"fake-first", options->fake_first},
+        {"fitting", options->fitting},
         {"sanity-check", options->sanity_check},
         {"no-sanity-check", options->no_sanity_check},
         {"optimize-for-inference", options->inference},
@@ -253,13 +255,26 @@ static int check_rules(const struct rule *rules, size_t count, struct diag *diag
     return 0;
 }
 
+/* Dumps and checks: they follow one thread. */
+static bool looks_inside(const struct run_options *options)
+{
+    return options->io_dump != NULL || options->io_dump_stdout || options->io_dump_stderr ||
+           options->bin_io_dump != NULL || options->bin_out_dump != NULL || options->range > 0 ||
+           options->check_var_value != NULL || options->trace_eval > 0;
+}
+
+bool run_options_need_steps(const struct run_options *options)
+{
+    return options->profile != NULL || options->profile_host != NULL || looks_inside(options) ||
+           options->trace || options->trace_detail >= 0;
+}
+
 /* How the steps of a run are handed over, and what is special about the first one. */
-static int check_sequence(const struct run_options *options, bool looks_inside, struct diag *diag)
+static int check_sequence(const struct run_options *options, struct diag *diag)
 {
     bool is_recorded = options->record_comp_seq || options->record_comp_seq2;
     const struct rule rules[] = {
-        {is_recorded && (options->profile != NULL || options->profile_host != NULL ||
-                         looks_inside || options->trace || options->trace_detail >= 0),
+        {is_recorded && run_options_need_steps(options),
          "--record-comp-seq runs all operators as one: it does not go with --trace, "
          "--trace-detail, profiles, dumps and checks, which look at each"},
         {options->record_comp_seq && options->record_comp_seq2,
@@ -282,9 +297,7 @@ static int check_sequence(const struct run_options *options, bool looks_inside, 
 static int check_together(const struct run_options *options, struct diag *diag)
 {
     int text_dumps = (options->io_dump != NULL) + options->io_dump_stdout + options->io_dump_stderr;
-    bool looks_inside = text_dumps > 0 || options->bin_io_dump != NULL ||
-                        options->bin_out_dump != NULL || options->range > 0 ||
-                        options->check_var_value != NULL || options->trace_eval > 0;
+    bool looks = looks_inside(options);
     bool has_profile = options->profile != NULL || options->profile_host != NULL;
     const struct rule rules[] = {
         {options->trace && options->no_trace, "--trace and --no-trace exclude each other"},
@@ -297,9 +310,8 @@ static int check_together(const struct run_options *options, struct diag *diag)
         {(options->trace_eval > 0 || options->io_dump_stdout) && options->json,
          "--trace-eval and --io-dump-stdout print text: they do not go with --json"},
         {text_dumps > 1, "--io-dump, --io-dump-stdout and --io-dump-stderr exclude each other"},
-        {options->thread > 1 && looks_inside,
-         "dumps and checks follow one thread: they need --thread 1"},
-        {options->copy_to_host && looks_inside,
+        {options->thread > 1 && looks, "dumps and checks follow one thread: they need --thread 1"},
+        {options->copy_to_host && looks,
          "--copy-to-host is about the time of runs, which dumps and checks change: leave one out"},
         {options->multithread >= 0 && options->multithread_default >= 0,
          "--multithread and --multithread-default exclude each other"},
@@ -324,7 +336,7 @@ static int check_together(const struct run_options *options, struct diag *diag)
     };
     int rc = check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
 
-    return rc < 0 ? rc : check_sequence(options, looks_inside, diag);
+    return rc < 0 ? rc : check_sequence(options, diag);
 }
 
 /* "0,2,3" into cores; there must be as many as threads. */

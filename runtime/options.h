@@ -34,7 +34,7 @@ struct run_options {
     bool inference, nonlinearity, with_z, weight_preprocess, const_shape; /* effects to be told */
     bool jit;                                                             /* this one, too */
     bool no_inference, no_nonlinearity, no_with_z, no_jit;
-    bool share_param_mem, record_comp_seq2, fake_first, sanity_check, no_sanity_check;
+    bool fitting, share_param_mem, record_comp_seq2, fake_first, sanity_check, no_sanity_check;
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
     const char *static_mem_info;
     bool perf_report, detailed, calibrate;
@@ -53,6 +53,10 @@ struct run_options {
 extern const struct option_command load_and_run_command;
 
 struct run_options run_options_default(void);
+
+/** Whether something looks at the steps of a run one by one, so that they cannot be handed over as
+ *  one. */
+bool run_options_need_steps(const struct run_options *options);
 
 /** Refuses what would be ignored, with -EINVAL and a sentence; sets what depends on other options
  *  or on the environment: no_trace where nothing is to be recorded, trace_eval. */

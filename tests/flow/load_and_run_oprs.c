@@ -212,6 +212,19 @@ static void a_change_of_a_tensor_is_found(void **state)
     expect(RUN("--c-opr-lib", odd, "--no-sanity-check"), EXIT_OK, "finished test", "");
 }
 
+/* Whatever is tried gives other outputs than at first. */
+static void options_that_give_other_outputs_are_left_out(void **state)
+{
+    struct child_result result;
+
+    write_plain("counter");
+    result = RUN("--c-opr-lib", odd, "--fitting");
+    CHECK_CONTAINS(result.err,
+                   "profile option: --cpu-default left out: its output 'y' differs in 1 elements");
+    CHECK_CONTAINS(result.err, "profile option: --record-comp-seq left out: its output 'y'");
+    expect(result, EXIT_OK, "the best options: as given\n", "");
+}
+
 static void libraries_are_checked(void **state)
 {
     write_scale(1);
@@ -273,6 +286,7 @@ int main(void)
         cmocka_unit_test(it_is_recorded_by_its_name),
         cmocka_unit_test(a_change_of_an_input_is_found),
         cmocka_unit_test(a_change_of_a_tensor_is_found),
+        cmocka_unit_test(options_that_give_other_outputs_are_left_out),
         cmocka_unit_test(libraries_are_checked),
         cmocka_unit_test(nodes_are_checked),
         cmocka_unit_test(dtypes_are_checked),

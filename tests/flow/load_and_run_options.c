@@ -147,6 +147,44 @@ static void what_is_freed_is_told(void **state)
     free(model);
 }
 
+static void expect_absent(const char *text, const char *part)
+{
+    if (strstr(text, part) != NULL)
+        fail_msg("\"%s\" in %s", part, text);
+}
+
+static void the_best_options_are_found(void **state)
+{
+    struct child_result result = RUN("--fitting");
+
+    CHECK_CONTAINS(result.err, "profile option: as given avg_time=");
+    CHECK_CONTAINS(result.err, "profile option: --cpu-default avg_time=");
+    CHECK_CONTAINS(result.err, "profile option: --cpu-default --record-comp-seq avg_time=");
+    CHECK_CONTAINS(result.err, "--no-enable-fuse-conv-bias-with-z left out: it changes nothing");
+    CHECK_CONTAINS(result.out, "the best options:");
+    expect(result, EXIT_OK, "finished test", "");
+}
+
+/* Of these options nothing is tried that contradicts them. */
+static void what_is_given_stays(void **state)
+{
+    struct child_result result =
+        RUN("--fitting", "--multithread", "2", "--optimize-for-inference", "--io-dump", "dump");
+
+    CHECK_CONTAINS(result.err, "profile option: --multithread-default=2 avg_time=");
+    expect_absent(result.err, "--record-comp-seq");
+    expect_absent(result.err, "--no-optimize-for-inference");
+    expect(result, EXIT_OK, "finished test", "");
+    result = RUN("--fitting", "--cpu-default", "--json");
+    expect_absent(result.err, "option: --cpu-default");
+    CHECK_CONTAINS(result.err, "the best options:");
+    assert_int_equal(result.out[0], '{');
+    expect(result, EXIT_OK, "", "");
+    expect(RUN("--fitting", "--input", "y:1"), EXIT_INPUT, "", "the model has no input 'y'");
+    expect(run((const char *const[WORDS_MAX]){program, "good.onnx", "--fitting", "--perf-report"}),
+           EXIT_USAGE, "", "--fitting has no effect on --perf-report");
+}
+
 static void fusions_are_counted_and_switched_off(void **state)
 {
     char *model = place_shared("onnx-cases/light/test_light_squeezenet/model.onnx");
@@ -248,6 +286,8 @@ int main(void)
         cmocka_unit_test(the_first_run_may_be_checked),
         cmocka_unit_test(a_sequence_may_free_the_graph),
         cmocka_unit_test(what_is_freed_is_told),
+        cmocka_unit_test(the_best_options_are_found),
+        cmocka_unit_test(what_is_given_stays),
         cmocka_unit_test(fusions_are_counted_and_switched_off),
         cmocka_unit_test(cores_are_checked),
         cmocka_unit_test(what_is_not_offered_has_its_own_status),

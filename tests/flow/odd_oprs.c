@@ -78,6 +78,25 @@ static struct copr_desc *create_vandal(size_t input_count, const void *data, siz
     return desc;
 }
 
+/* Other numbers each time, which no operator may make. */
+static void execute_counter(const struct copr_desc *self, const struct copr_tensor *inputs,
+                            const struct copr_tensor *outputs)
+{
+    static float count = 1;
+
+    execute_two(self, inputs, outputs);
+    *(float *)outputs[0].data = count++;
+}
+
+static struct copr_desc *create_counter(size_t input_count, const void *data, size_t data_bytes)
+{
+    struct copr_desc *desc = create(input_count, data, data_bytes);
+
+    if (desc != NULL)
+        desc->execute = execute_counter;
+    return desc;
+}
+
 static struct copr_desc *create_two(size_t input_count, const void *data, size_t data_bytes)
 {
     struct copr_desc *desc = create(input_count, data, data_bytes);
@@ -99,6 +118,7 @@ static struct copr_desc *create_empty(size_t input_count, const void *data, size
 static const struct copr_loader large = {"large", create_large};
 static const struct copr_loader two = {"two", create_two};
 static const struct copr_loader vandal = {"vandal", create_vandal};
+static const struct copr_loader counter = {"counter", create_counter};
 static const struct copr_loader empty = {"empty", create_empty};
 static const struct copr_loader gone = {"gone", create};
 
@@ -122,8 +142,8 @@ void mgb_c_opr_init(copr_get_api_fn *get_api)
 
     if (api == NULL || !api->register_loader(&large) || !api->register_loader(&gone) ||
         !api->register_loader(&empty) || !api->register_loader(&vandal) ||
-        api->register_loader(&large) || !api->unregister_loader("gone") ||
-        api->unregister_loader("gone"))
+        !api->register_loader(&counter) || api->register_loader(&large) ||
+        !api->unregister_loader("gone") || api->unregister_loader("gone"))
         return;
     api->register_loader(&two);
 }
