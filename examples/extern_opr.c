@@ -4,6 +4,8 @@
  *     cc -shared -fPIC extern_opr.c -o libextern_opr.so
  *     load_and_run model.onnx --c-opr-lib ./libextern_opr.so
  *
+ * Outside of this tree the header is <optrace/copr.h>.
+ *
  * "example_scale": one output per input, y = x times the four bytes of a float in the node's data.
  * "example_append": y = all inputs one behind the other, as one row. */
 #include <stdlib.h>
