@@ -320,6 +320,18 @@ static void the_daemon_may_ask_for_phases(void **state)
     stop();
 }
 
+/* A run without operators, which is a warm-up as the other first ones are. */
+static void a_fake_run_has_no_operators(void **state)
+{
+    start();
+    RECORD(1, "--iter", "2", "--warmup-iter", "2", "--fake-first", "--trace");
+    expect("SELECT count(*) FROM run", 4);
+    expect("SELECT count(*) FROM run WHERE warmup = 1", 2);
+    expect("SELECT count(*) FROM event WHERE run = 1", 0);
+    expect("SELECT count(*) FROM event", 12);
+    stop();
+}
+
 static void memory_is_taken_and_given_back(void **state)
 {
     start();
@@ -389,6 +401,7 @@ int main(void)
         cmocka_unit_test(phases_are_recorded_when_asked_for),
         cmocka_unit_test(bodies_have_all_phases),
         cmocka_unit_test(the_daemon_may_ask_for_phases),
+        cmocka_unit_test(a_fake_run_has_no_operators),
         cmocka_unit_test(memory_is_taken_and_given_back),
         cmocka_unit_test(threads_share_the_ops),
         cmocka_unit_test(a_calibration_is_found_by_reports),
