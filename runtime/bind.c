@@ -125,10 +125,10 @@ static int make_plan(struct bound *bound, struct diag *diag)
     return rc < 0 ? diag_set(diag, rc, "no place for the intermediate tensors") : 0;
 }
 
-int bind_graph(const struct graph *graph, bool is_lavish, struct bound **out_bound,
-               struct diag *diag)
+int bind_graph(const struct graph *graph, bool is_lavish, struct graph *frees_packed,
+               struct bound **out_bound, struct diag *diag)
 {
-    struct binding binding = {.graph = graph, .diag = diag};
+    struct binding binding = {.graph = graph, .frees_packed = frees_packed, .diag = diag};
     struct bound *bound = calloc(1, sizeof(*bound));
     int rc;
 

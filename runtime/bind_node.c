@@ -301,6 +301,22 @@ static int bind_other(struct binding *binding, const struct node *node)
     return rc;
 }
 
+/* The kernel of the node's step has packed its constants: it reads its own copies. */
+static void free_packed(struct binding *binding, const struct node *node)
+{
+    const struct bound_step *step = &binding->steps.items[binding->steps.count - 1];
+
+    for (uint32_t i = 1; i < node->input_count; i++) {
+        const struct value *value = node->inputs[i];
+
+        if (!value || !value->data || value->consumer_count != 1 || value->is_output ||
+            (int)i == node->fused.residual_input)
+            continue;
+        binding->memory.items[step->input_buffers[i]] = NULL;
+        value_release_data(binding->frees_packed->values[value->index]);
+    }
+}
+
 static bool is_op(const struct node *node, const char *op_type)
 {
     return strcmp(node->op_type, op_type) == 0 && node->domain[0] == '\0' && node_input(node, 0) &&
@@ -319,5 +335,7 @@ int binding_bind_node(struct binding *binding, const struct node *node)
         rc = bind_conv(binding, node);
     else if (is_op(node, "MatMul") || is_op(node, "Gemm"))
         rc = bind_product(binding, node);
+    if (rc == 0 && binding->frees_packed)
+        free_packed(binding, node);
     return rc <= 0 ? rc : bind_other(binding, node);
 }

@@ -16,6 +16,7 @@ struct form {
 
 struct binding {
     const struct graph *graph;
+    struct graph *frees_packed; /* the same, where constants may be freed, or NULL */
     struct kernel_table kernels;
     struct diag *diag;
     uint32_t *value_forms; /* first form by value->index, PLAN_NONE until there is one */

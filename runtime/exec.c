@@ -122,7 +122,7 @@ static int list_all_inner(struct exec *exec, struct diag *diag)
 
 struct bind_task {
     const struct graph *graph;
-    bool is_lavish;
+    const struct exec_options *options;
     struct bound *bound;
     struct diag *diag;
     int result;
@@ -132,7 +132,8 @@ static void run_bind(void *argument)
 {
     struct bind_task *task = argument;
 
-    task->result = bind_graph(task->graph, task->is_lavish, &task->bound, task->diag);
+    task->result = bind_graph(task->graph, task->options->is_lavish, task->options->frees_packed,
+                              &task->bound, task->diag);
 }
 
 static uint32_t usable_cpus(void)
@@ -148,7 +149,7 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
                 struct exec **out_exec, struct diag *diag)
 {
     struct exec *exec = calloc(1, sizeof(*exec));
-    struct bind_task task = {.graph = graph, .is_lavish = options->is_lavish, .diag = diag};
+    struct bind_task task = {.graph = graph, .options = options, .diag = diag};
     int rc;
 
     if (!exec)
@@ -472,7 +473,7 @@ static bool get_operand(const struct exec *exec, const struct value *value, uint
     for (uint32_t i = 0; i < exec->graph->input_count; i++)
         out->is_input = out->is_input || exec->bound->input_buffers[i] == root;
     out->is_constant = !out->is_input;
-    return true;
+    return out->address != NULL; /* a constant may have been freed */
 }
 
 bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)

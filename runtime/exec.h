@@ -31,6 +31,9 @@ struct exec_options {
     bool is_recorded; /* a run is one item of the queue, not one for each step; where somebody
                          observes, steps are handed over one by one all the same */
     bool is_lavish;   /* no two intermediate tensors share memory */
+    struct graph *frees_packed; /* the graph: constants that nobody reads but a kernel which packs
+                                   them are freed as soon as it has. NULL: all are kept, for
+                                   whoever looks at them later */
     const uint32_t
         *cores; /* on which each thread of the team stays, `threads` of them; NULL: any */
 };
@@ -153,8 +156,9 @@ struct exec_operand {
 
 /**
  * Input (or output) i of a step, as it lies in memory. Returns false when the node leaves it out or
- * nobody reads it. The content is what the step reads only until the memory is used for something
- * else: read it before exec_run_step() of this or after it of the step, not at the end of a run.
+ * nobody reads it, or it is a constant that was freed. The content is what the step reads only
+ * until the memory is used for something else: read it before exec_run_step() of this or after it
+ * of the step, not at the end of a run.
  */
 bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);
 bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);

@@ -14,8 +14,9 @@ enum { MODEL_DEPTH_MAX = 8 }; /* of bodies inside of bodies */
 struct model_place {
     int folder_fd;              /* of the model's folder, or -1 */
     int depth;                  /* 0: the model's graph; else a body */
-    const struct onnx_cut *cut; /* of the model's graph, whose parameters stay where they are; NULL:
-                                   they are copied. Not in bodies */
+    const struct onnx_cut *cut; /* of the model's graph; NULL: the message has all. Not in bodies */
+    bool may_share;             /* parameters may stay where they are, else they are copied */
+    bool is_mapped;             /* what was cut lies in a mapped file */
 };
 
 /** Add initialisers, inputs, nodes and outputs, sort and check. What a body reads from outside

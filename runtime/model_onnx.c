@@ -92,8 +92,10 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
                         "supported");
     for (size_t i = 0; i < proto->n_initializer; i++) {
         Onnx__TensorProto *tensor = proto->initializer[i];
-        struct onnx_share share = {graph, place.cut != NULL ? &place.cut->raws.items[i] : NULL,
-                                   false};
+        struct onnx_share share = {.graph = graph,
+                                   .raw = place.cut != NULL ? &place.cut->raws.items[i] : NULL,
+                                   .may_share = place.may_share,
+                                   .is_mapped = place.is_mapped};
         struct tensor_view view;
         struct value *value;
         char what[160];
@@ -322,21 +324,29 @@ int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct gr
     return parse(bytes, size, (struct model_place){.folder_fd = folder_fd}, out_graph, diag);
 }
 
-int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
-                            struct graph **out_graph, struct diag *diag)
+/* Parameters are not held twice, in the message and in the graph. */
+static int parse_cut(const uint8_t *bytes, size_t size, struct model_place place,
+                     struct graph **out_graph, struct diag *diag)
 {
     struct onnx_cut cut;
     int rc = onnx_cut_init(&cut, bytes, size);
 
+    place.cut = &cut;
     if (rc == 0)
-        rc = parse(cut.message.items, cut.message.count,
-                   (struct model_place){.folder_fd = folder_fd, .cut = &cut}, out_graph, diag);
+        rc = parse(cut.message.items, cut.message.count, place, out_graph, diag);
     else if (rc == -EINVAL) /* for the sentence that says where it is damaged */
-        rc = model_onnx_parse(bytes, size, folder_fd, out_graph, diag);
+        rc = model_onnx_parse(bytes, size, place.folder_fd, out_graph, diag);
     else
         diag_set(diag, rc, "no memory for the model");
     onnx_cut_deinit(&cut);
     return rc;
+}
+
+int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
+                            struct graph **out_graph, struct diag *diag)
+{
+    return parse_cut(bytes, size, (struct model_place){.folder_fd = folder_fd, .may_share = true},
+                     out_graph, diag);
 }
 
 static int open_folder(const char *path)
@@ -367,8 +377,10 @@ static int load(const char *path, bool is_sharing, struct graph **out_graph, str
     if (rc < 0)
         return rc;
     folder_fd = open_folder(path);
-    rc = is_sharing ? model_onnx_parse_shared(file.bytes, file.size, folder_fd, &graph, &inner)
-                    : model_onnx_parse(file.bytes, file.size, folder_fd, &graph, &inner);
+    rc = parse_cut(
+        file.bytes, file.size,
+        (struct model_place){.folder_fd = folder_fd, .may_share = is_sharing, .is_mapped = true},
+        &graph, &inner);
     if (rc < 0)
         diag_set_at(diag, rc, inner.offset, "%.200s: %.290s", path, inner.text);
     if (folder_fd >= 0)

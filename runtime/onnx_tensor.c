@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime/onnx_external.h"
 #include "runtime/onnx_file.h"
@@ -96,6 +97,8 @@ static int check_stored(const Onnx__TensorProto *proto, const char *what, enum d
     return 0;
 }
 
+enum { GIVE_BACK_BYTES = 1 << 20 }; /* worth a system call */
+
 static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dtype, size_t bytes,
                        void **out_data, struct diag *diag)
 {
@@ -116,12 +119,22 @@ static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dt
 
 static bool may_share(const struct onnx_share *share, enum dtype dtype, size_t bytes)
 {
-    return share != NULL && dtype != DTYPE_BOOL && bytes > 0;
+    return share != NULL && share->may_share && dtype != DTYPE_BOOL && bytes > 0;
 }
 
 static bool is_aligned(const void *data, enum dtype dtype)
 {
     return (uintptr_t)data % dtype_bytes(dtype) == 0;
+}
+
+/* Pages of a file that were copied need not be held as well. A wish: nothing depends on it. */
+static void give_back(const struct onnx_raw *raw)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)raw->bytes;
+    uintptr_t first = (begin + page - 1) / page * page, end = (begin + raw->size) / page * page;
+
+    if (end >= first + GIVE_BACK_BYTES)
+        madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
 /* What the message holds, or held until it was cut out. */
@@ -144,6 +157,8 @@ static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_s
         share->is_shared = true;
     } else if (rc == 0) {
         rc = copy_stored(proto, what, made->dtype, bytes, &made->data, diag);
+        if (is_cut && share->is_mapped)
+            give_back(share->raw);
     }
     if (!is_cut && (rc < 0 || !proto->has_raw_data))
         return rc;

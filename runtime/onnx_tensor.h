@@ -9,10 +9,12 @@
 
 struct Onnx__TensorProto;
 
-/** For a tensor that may stay in a file. */
+/** For a tensor whose bytes lie outside of its message. */
 struct onnx_share {
     struct graph *graph;        /* which unmaps at its end what is mapped for the tensor */
     const struct onnx_raw *raw; /* bytes that were cut out of the message; raw->bytes NULL: none */
+    bool may_share;             /* they may stay there */
+    bool is_mapped;             /* raw lies in a mapped file: copied pages of it are given back */
     bool is_shared;             /* result: the data is a part of a mapped file */
 };
 
@@ -30,8 +32,9 @@ struct onnx_share {
 int onnx_tensor_from_proto(struct Onnx__TensorProto *proto, int folder_fd, const char *what,
                            struct tensor_view *out, struct diag *diag);
 
-/** The same without copying where the data is aligned for its type, and no bool: those are made 0
- *  and 1. share->is_shared says whether the caller frees out->data. */
+/** The same from outside of the message; without copying where that is allowed and the data is
+ *  aligned for its type, and no bool: those are made 0 and 1. share->is_shared says whether the
+ * caller frees out->data. */
 int onnx_tensor_share(struct Onnx__TensorProto *proto, int folder_fd, const char *what,
                       struct onnx_share *share, struct tensor_view *out, struct diag *diag);
 

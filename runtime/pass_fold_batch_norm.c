@@ -50,6 +50,14 @@ static bool find_pair(struct node *norm, struct pair *pair)
            pair->variance != NULL;
 }
 
+/* Nobody else reads the convolution's weights: their numbers may change where they are. */
+static bool may_change(const struct pair *pair)
+{
+    const struct value *weights = pair->conv->inputs[1];
+
+    return weights->consumer_count == 1 && !weights->is_output && !weights->is_shared;
+}
+
 /* A new constant, named after the node that its numbers come from. */
 static struct value *add_constant(struct graph *graph, const struct node *norm, const char *role,
                                   const struct shape *shape)
@@ -93,8 +101,9 @@ static void compute(const struct pair *pair, float *weights, float *bias)
 static int fold(struct graph *graph, const struct pair *pair)
 {
     struct shape per_channel = {.rank = 1, .dims = {pair->channels}};
-    struct value *weights =
-        add_constant(graph, pair->norm, "weights", &pair->conv->inputs[1]->shape);
+    struct value *weights = may_change(pair) ? pair->conv->inputs[1]
+                                             : add_constant(graph, pair->norm, "weights",
+                                                            &pair->conv->inputs[1]->shape);
     struct value *bias = add_constant(graph, pair->norm, "bias", &per_channel);
     int rc;
 
@@ -102,7 +111,7 @@ static int fold(struct graph *graph, const struct pair *pair)
         return -ENOMEM;
     compute(pair, weights->data, bias->data);
     rc = node_add_origins(pair->conv, pair->norm);
-    if (rc == 0)
+    if (rc == 0 && weights != pair->conv->inputs[1])
         rc = node_set_input(pair->conv, 1, weights);
     if (rc == 0)
         rc = node_set_input(pair->conv, 2, bias);

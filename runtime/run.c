@@ -358,6 +358,16 @@ static void free_graph(struct worker *worker)
                 (double)bytes / 1048576);
 }
 
+/* Whether something beside the runs looks at constants. */
+static bool looks_at_constants(const struct run_config *config)
+{
+    const struct run_tools_config *tools = &config->tools;
+
+    return config->model_info || config->mem_info_folder != NULL || config->profile_path != NULL ||
+           config->frees_graph || tools->trace_eval != 0 || io_dump_is_wanted(&tools->dump) ||
+           tools->range > 0 || tools->check_var_value != NULL;
+}
+
 static int work(struct worker *worker)
 {
     const struct run_config *config = worker->config;
@@ -366,6 +376,7 @@ static int work(struct worker *worker)
                                             .exec = config->exec,
                                             .passes = config->passes,
                                             .copy_to_host = config->copy_to_host,
+                                            .frees_packed = !looks_at_constants(config),
                                             .describe = config->model_info ? describe_graph : NULL};
     int rc = (config->effects.sharing ? session_load_shared : session_load)(
         config->path, &worker->session, &worker->diag);

@@ -82,9 +82,23 @@ static int make_host_outputs(struct session *session, struct diag *diag)
     return session->host_outputs != NULL ? 0 : diag_set(diag, -ENOMEM, "no memory for the outputs");
 }
 
+static int64_t constant_bytes(const struct graph *graph)
+{
+    int64_t total = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+
+        if (value->data != NULL)
+            total += shape_bytes(&value->shape, value->dtype);
+    }
+    return total;
+}
+
 int session_prepare(struct session *session, const struct session_config *config, struct diag *diag)
 {
     struct graph *graph = session->graph;
+    struct exec_options options = config->exec;
     uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
     int rc;
 
@@ -98,8 +112,10 @@ int session_prepare(struct session *session, const struct session_config *config
         rc = keep_text(config, session, &session->text_before, diag);
     if (rc == 0)
         rc = graph_optimise(graph, &config->passes, eval_node, diag);
+    session->parameter_bytes = constant_bytes(graph);
+    options.frees_packed = config->frees_packed ? graph : NULL;
     if (rc == 0)
-        rc = exec_create(graph, &config->exec, &session->exec, diag);
+        rc = exec_create(graph, &options, &session->exec, diag);
     if (rc == 0)
         rc = keep_text(config, session, &session->text_after, diag);
     if (rc == 0)

@@ -18,6 +18,7 @@ struct session_config {
     struct exec_options exec;
     struct pass_options passes;
     bool copy_to_host; /* each run copies its outputs into memory of the session */
+    bool frees_packed; /* see exec_options: nobody looks at constants but the runs */
     /* Writes the graph as text that the session keeps: once after shape inference (exec NULL), once
      * optimised and ready to run. NULL: no text. Returns 0 or a negative errno. */
     int (*describe)(const struct graph *graph, struct exec *exec, FILE *out);
@@ -31,6 +32,7 @@ struct session {
     /* When shapes were inferred, ns of CLOCK_REALTIME. */
     uint64_t infer_start_ns, infer_end_ns;
     uint32_t source_node_count; /* nodes in the model file */
+    int64_t parameter_bytes;    /* constants of the optimised graph, freed ones included */
     void **host_outputs;        /* by position in graph->outputs; NULL unless copied */
     char *text_before;          /* what config.describe wrote; NULL where it did not */
     char *text_after;

@@ -197,28 +197,15 @@ static void define_ops(const struct exec_step *step, const char *id, uint32_t mo
     }
 }
 
-/* The weights that the optimised graph holds. */
-static int64_t constant_bytes(const struct graph *graph)
+static uint32_t define_model(const struct session *session)
 {
-    int64_t total = 0;
-
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        const struct value *value = graph->values[i];
-
-        if (value->data != NULL)
-            total += shape_bytes(&value->shape, value->dtype);
-    }
-    return total;
-}
-
-static uint32_t define_model(const struct graph *graph)
-{
+    const struct graph *graph = session->graph;
     struct optrace_model_info info = {
         .name = graph->name[0] != '\0' ? graph->name : graph->path,
         .path = graph->path,
         .format = "onnx",
         .producer = graph->producer_name[0] != '\0' ? graph->producer_name : NULL,
-        .parameter_bytes = constant_bytes(graph),
+        .parameter_bytes = session->parameter_bytes,
     };
     uint32_t model = 0;
 
@@ -271,7 +258,7 @@ static struct op_set *define(const struct session *session, uint64_t signature, 
     if (set == NULL)
         return NULL;
     *set = (struct op_set){.signature = signature,
-                           .model = model != 0 ? model : define_model(session->graph)};
+                           .model = model != 0 ? model : define_model(session)};
     for (uint32_t i = 0; i < count; i++) {
         snprintf(id, sizeof(id), "%u", exec_step(exec, i)->node->id);
         define_ops(exec_step(exec, i), id, set->model, detail, &set->ops[i]);
