@@ -4,6 +4,9 @@
  * that what lies between them never leaves the cache. What is common to all contracts stands in
  * kernels.h, which includes this.
  *
+ * The first input may be of another type, smaller than the result and surrounded by a constant, and
+ * in any order of axes: what is done to images before a network sees them.
+ *
  * A chain is a list of steps. Each computes one number per element of the result from inputs of the
  * chain or from results of earlier steps; the last step's result is the chain's.
  */
@@ -26,13 +29,23 @@ struct kernel_chain_step {
     int operands[2];
 };
 
-/** y has shape dims, dense. Strides in elements, 0 where an input is broadcast. At least one step,
- *  at most as many inputs and steps as stands above. */
+/** Input 0, where it is more than floats that are broadcast: coordinate c of the result's axis is
+ *  c - begin there, and what is outside of dims is `value`. */
+struct kernel_chain_pad {
+    int64_t dims[KERNEL_MAX_RANK], begin[KERNEL_MAX_RANK];
+    float value;
+};
+
+/** y has shape dims, dense. Strides in elements, 0 where an input is broadcast. At most as many
+ *  inputs, at least one, and steps as stands above; without steps the result is input 0. */
 struct kernel_chain {
     int rank;
     int64_t dims[KERNEL_MAX_RANK];
     int inputs;
     int64_t strides[KERNEL_CHAIN_INPUTS][KERNEL_MAX_RANK];
+    enum kernel_dtype type; /* of input 0, converted as cast_fn does; the others are f32 */
+    bool is_padded;
+    struct kernel_chain_pad pad;
     int steps;
     struct kernel_chain_step step[KERNEL_CHAIN_STEPS];
 };
@@ -43,7 +56,7 @@ bool kernel_chain_has_map(enum kernel_map op);
 /** The rule for y being an input: it must lie there as y does, and not be broadcast. Each step
  *  agrees with the reference's to 2e-6 of the largest of its result, its operands, its parameters
  *  and 1; a sum, difference, product, quotient, maximum and minimum exactly. */
-typedef void chain_fn(float *y, const float *const *inputs, const struct kernel_chain *chain);
+typedef void chain_fn(float *y, const void *const *inputs, const struct kernel_chain *chain);
 chain_fn chain_ref;
 KERNEL_VERSIONS(chain_fn, chain);
 

@@ -14,7 +14,7 @@ static int run_chain(const struct call *call)
 {
     const struct chain_params *p = call->params;
 
-    p->fn(call->outputs[0], (const float *const *)call->inputs, &p->chain);
+    p->fn(call->outputs[0], call->inputs, &p->chain);
     return 0;
 }
 

@@ -20,12 +20,14 @@ enum form { BOTH, LEFT_FIXED, RIGHT_FIXED, FORMS };
 typedef void map_loop(float *y, const float *x, int64_t count, float a, float b);
 typedef void zip_loop(float *y, const float *a, const float *b, int64_t count);
 typedef void fill_loop(float *y, float x, int64_t count);
+typedef void load_loop(float *y, const void *x, int64_t stride, int64_t count);
 
 /* The loops of one instruction set; NULL: the reference does it. */
 struct loops {
     map_loop *map[MAP_COUNT];
     zip_loop *zip[ZIP_COUNT][FORMS];
     fill_loop *fill;
+    load_loop *load[KERNEL_DTYPES];
 };
 
 enum source {
@@ -40,11 +42,12 @@ struct walk {
     const struct kernel_chain *chain;
     const struct loops *loops;
     float *y;
-    const float *const *inputs;
+    const void *const *inputs;
     int64_t count, block; /* elements; of a block: at most BLOCK */
     int rank; /* axes that all inputs can join are joined, those of one element are left out */
     int64_t dims[KERNEL_MAX_RANK];
     int64_t strides[KERNEL_CHAIN_INPUTS][KERNEL_MAX_RANK];
+    struct kernel_chain_pad pad; /* joined as the rest is */
     enum source sources[KERNEL_CHAIN_INPUTS];
     int buffers[OPERANDS]; /* where the operand is while a block is at work, or NO_BUFFER */
 };
@@ -55,7 +58,7 @@ static bool can_join(const struct walk *walk, int axis)
 {
     const struct kernel_chain *chain = walk->chain;
 
-    if (walk->rank == 0)
+    if (walk->rank == 0 || (chain->is_padded && chain->pad.dims[axis] != chain->dims[axis]))
         return false;
     for (int i = 0; i < chain->inputs; i++)
         if (walk->strides[i][walk->rank - 1] != chain->strides[i][axis] * chain->dims[axis])
@@ -72,18 +75,31 @@ static void join_axes(struct walk *walk)
         int at;
 
         walk->count *= chain->dims[axis];
-        if (chain->dims[axis] == 1)
+        if (chain->dims[axis] == 1 && (!chain->is_padded || chain->pad.dims[axis] == 1))
             continue;
         if (can_join(walk, axis)) {
             at = walk->rank - 1;
             walk->dims[at] *= chain->dims[axis];
+            walk->pad.dims[at] *= chain->dims[axis];
+            walk->pad.begin[at] *= chain->dims[axis];
         } else {
             at = walk->rank++;
             walk->dims[at] = chain->dims[axis];
+            walk->pad.dims[at] = chain->pad.dims[axis];
+            walk->pad.begin[at] = chain->pad.begin[axis];
         }
         for (int i = 0; i < chain->inputs; i++)
             walk->strides[i][at] = chain->strides[i][axis];
     }
+    if (walk->rank == 0) { /* one element */
+        walk->rank = 1;
+        walk->dims[0] = walk->pad.dims[0] = 1;
+    }
+}
+
+static bool is_plain(const struct kernel_chain *chain, int input)
+{
+    return input != 0 || (chain->type == KERNEL_F32 && !chain->is_padded);
 }
 
 static enum source source_of(const struct walk *walk, int input)
@@ -91,6 +107,8 @@ static enum source source_of(const struct walk *walk, int input)
     bool is_dense = true, is_fixed = true;
     int64_t dense = 1;
 
+    if (!is_plain(walk->chain, input))
+        return SOURCE_SPREAD;
     for (int axis = walk->rank - 1; axis >= 0; axis--) {
         is_dense = is_dense && walk->strides[input][axis] == dense;
         is_fixed = is_fixed && walk->strides[input][axis] == 0;
@@ -121,7 +139,7 @@ static void choose_block(struct walk *walk)
     for (int i = 0; i < walk->chain->inputs; i++) {
         int64_t period = period_of(walk, i);
 
-        if (walk->sources[i] != SOURCE_SPREAD || period > BLOCK)
+        if (walk->sources[i] != SOURCE_SPREAD || period > BLOCK || !is_plain(walk->chain, i))
             continue;
         walk->sources[i] = SOURCE_REPEAT;
         longest = period > longest ? period : longest;
@@ -170,7 +188,8 @@ static void assign_buffers(struct walk *walk)
                 free_buffers[free_count++] = walk->buffers[operands[k]];
         walk->buffers[KERNEL_CHAIN_RESULT + s] = free_count ? free_buffers[--free_count] : used++;
     }
-    walk->buffers[KERNEL_CHAIN_RESULT + chain->steps - 1] = NO_BUFFER; /* y */
+    if (chain->steps > 0)
+        walk->buffers[KERNEL_CHAIN_RESULT + chain->steps - 1] = NO_BUFFER; /* y */
 }
 
 static bool prepare(struct walk *walk)
@@ -188,23 +207,66 @@ static bool prepare(struct walk *walk)
 
 /* --- One block. --- */
 
-static void spread_run(const struct loops *loops, float *y, const float *x, int64_t stride,
-                       int64_t count)
+/* `count` elements of an input from element `at` on. */
+static void spread_run(const struct walk *walk, int input, float *y, int64_t at, int64_t count)
 {
-    if (stride == 1)
+    enum kernel_dtype type = input == 0 ? walk->chain->type : KERNEL_F32;
+    int64_t stride = walk->strides[input][walk->rank - 1],
+            bytes = (int64_t)kernel_dtype_bytes(type);
+    const char *x = (const char *)walk->inputs[input] + at * bytes;
+
+    if (type == KERNEL_F32 && stride == 1)
         memcpy(y, x, (size_t)count * sizeof(*y));
-    else if (stride == 0)
-        loops->fill(y, x[0], count);
+    else if (type == KERNEL_F32 && stride == 0)
+        walk->loops->fill(y, *(const float *)x, count);
+    else if (walk->loops->load[type])
+        walk->loops->load[type](y, x, stride, count);
+    else if (stride == 1)
+        cast_ref(y, KERNEL_F32, x, type, (size_t)count);
     else
         for (int64_t i = 0; i < count; i++)
-            y[i] = x[i * stride];
+            cast_ref(y + i, KERNEL_F32, x + i * stride * bytes, type, 1);
+}
+
+/* The same for a run that may begin before and end behind what there is of input 0: `from` is where
+ * on the inner axis, `at` is element 0 of that axis. */
+static void spread_padded(const struct walk *walk, float *y, int64_t at, int64_t from,
+                          int64_t count, bool is_inside)
+{
+    int inner = walk->rank - 1;
+    int64_t begin = walk->pad.begin[inner], end = begin + walk->pad.dims[inner];
+    int64_t first = begin < from ? from : begin, last = end < from + count ? end : from + count;
+
+    if (!is_inside || first >= last) {
+        walk->loops->fill(y, walk->chain->pad.value, count);
+        return;
+    }
+    walk->loops->fill(y, walk->chain->pad.value, first - from);
+    spread_run(walk, 0, y + (first - from), at + (first - begin) * walk->strides[0][inner],
+               last - first);
+    walk->loops->fill(y + (last - from), walk->chain->pad.value, from + count - last);
+}
+
+/* Where in input 0 the row at these coordinates begins; false: it is all padding. */
+static bool padded_row(const struct walk *walk, const int64_t *at, int64_t *out_offset)
+{
+    *out_offset = 0;
+    for (int axis = 0; axis < walk->rank - 1; axis++) {
+        int64_t c = at[axis] - walk->pad.begin[axis];
+
+        if (c < 0 || c >= walk->pad.dims[axis])
+            return false;
+        *out_offset += c * walk->strides[0][axis];
+    }
+    return true;
 }
 
 /* Elements [begin, begin + count) of the result's, of an input that is broadcast. */
 static void spread(const struct walk *walk, int input, float *y, int64_t begin, int64_t count)
 {
     const int64_t *strides = walk->strides[input];
-    int64_t at[KERNEL_MAX_RANK], offset = 0, rest = begin;
+    bool is_padded = input == 0 && walk->chain->is_padded;
+    int64_t at[KERNEL_MAX_RANK], offset = 0, rest = begin, row;
     int inner = walk->rank - 1;
 
     for (int axis = inner; axis >= 0; axis--) {
@@ -215,7 +277,13 @@ static void spread(const struct walk *walk, int input, float *y, int64_t begin, 
     while (count > 0) {
         int64_t run = walk->dims[inner] - at[inner] < count ? walk->dims[inner] - at[inner] : count;
 
-        spread_run(walk->loops, y, walk->inputs[input] + offset, strides[inner], run);
+        if (is_padded) {
+            bool is_inside = padded_row(walk, at, &row);
+
+            spread_padded(walk, y, row, at[inner], run, is_inside);
+        } else {
+            spread_run(walk, input, y, offset, run);
+        }
         y += run;
         count -= run;
         at[inner] += run;
@@ -259,6 +327,10 @@ static void run_block(const struct walk *walk, float (*buffers)[BLOCK], int64_t 
     const struct kernel_chain *chain = walk->chain;
     const float *operands[OPERANDS];
 
+    if (chain->steps == 0) {
+        spread(walk, 0, walk->y + begin, begin, count);
+        return;
+    }
     for (int i = 0; i < chain->inputs; i++) {
         operands[i] = walk->inputs[i];
         if (walk->sources[i] == SOURCE_DENSE) {
@@ -293,14 +365,14 @@ static void run_blocks(void *argument, int64_t begin, int64_t end)
     }
 }
 
-static void run_chain(float *y, const float *const *inputs, const struct kernel_chain *chain,
+static void run_chain(float *y, const void *const *inputs, const struct kernel_chain *chain,
                       const struct loops *loops)
 {
     struct walk walk = {.chain = chain, .loops = loops, .y = y, .inputs = inputs};
 
     if (prepare(&walk))
-        team_for((walk.count + walk.block - 1) / walk.block, GRAIN / (BLOCK * chain->steps) + 1,
-                 run_blocks, &walk);
+        team_for((walk.count + walk.block - 1) / walk.block,
+                 GRAIN / (BLOCK * (chain->steps + 1)) + 1, run_blocks, &walk);
 }
 
 /* --- The loops. --- */
@@ -388,9 +460,34 @@ ISA_BODY float zip_prelu(float a, float b)
     [ZIP_##kind] = {name##_both_##isa, name##_left_##isa, name##_right_##isa},
 #define MAP_LOOP(kind, name, isa) [MAP_##kind] = name##_##isa,
 
+#define LOAD_TYPES(X, isa)                                                                         \
+    X(U8, uint8_t, isa)                                                                            \
+    X(I8, int8_t, isa)                                                                             \
+    X(U16, uint16_t, isa)                                                                          \
+    X(I16, int16_t, isa)                                                                           \
+    X(I32, int32_t, isa)                                                                           \
+    X(F32, float, isa)                                                                             \
+    X(F64, double, isa)
+
+#define LOAD(kind, type, isa)                                                                      \
+    ISA_TARGET_##isa static void load_##type##_##isa(float *y, const void *data, int64_t stride,   \
+                                                     int64_t count)                                \
+    {                                                                                              \
+        const type *x = data;                                                                      \
+                                                                                                   \
+        if (stride == 1) {                                                                         \
+            _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = (float)x[i];            \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                y[i] = (float)x[i * stride];                                                       \
+        }                                                                                          \
+    }
+#define LOAD_LOOP(kind, type, isa) [KERNEL_##kind] = load_##type##_##isa,
+
 #define CHAIN(isa)                                                                                 \
     ZIP_FUNCTIONS(ZIP, isa)                                                                        \
     MAP_FUNCTIONS(MAP, isa)                                                                        \
+    LOAD_TYPES(LOAD, isa)                                                                          \
                                                                                                    \
     ISA_TARGET_##isa static void fill_##isa(float *y, float x, int64_t count)                      \
     {                                                                                              \
@@ -398,12 +495,13 @@ ISA_BODY float zip_prelu(float a, float b)
             y[i] = x;                                                                              \
     }                                                                                              \
                                                                                                    \
-    void chain_##isa(float *y, const float *const *inputs, const struct kernel_chain *chain)       \
+    void chain_##isa(float *y, const void *const *inputs, const struct kernel_chain *chain)        \
     {                                                                                              \
         static const struct loops loops = {                                                        \
             .map = {MAP_FUNCTIONS(MAP_LOOP, isa)},                                                 \
             .zip = {ZIP_FUNCTIONS(ZIP_LOOPS, isa)},                                                \
             .fill = fill_##isa,                                                                    \
+            .load = {LOAD_TYPES(LOAD_LOOP, isa)},                                                  \
         };                                                                                         \
                                                                                                    \
         run_chain(y, inputs, chain, &loops);                                                       \

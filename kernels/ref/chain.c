@@ -20,7 +20,28 @@ static void run_step(float *y, const float *a, const float *b, const struct kern
     }
 }
 
-void chain_ref(float *y, const float *const *inputs, const struct kernel_chain *chain)
+/* Input i for one element of the result. */
+static float get_input(const void *x, const struct kernel_chain *chain, int i, int64_t index)
+{
+    bool is_padded = i == 0 && chain->is_padded;
+    enum kernel_dtype type = i == 0 ? chain->type : KERNEL_F32;
+    int64_t rest = index, at = 0;
+    float number;
+
+    for (int axis = chain->rank - 1; axis >= 0; axis--) {
+        int64_t c = rest % chain->dims[axis] - (is_padded ? chain->pad.begin[axis] : 0);
+
+        if (is_padded && (c < 0 || c >= chain->pad.dims[axis]))
+            return chain->pad.value;
+        at += c * chain->strides[i][axis];
+        rest /= chain->dims[axis];
+    }
+    cast_ref(&number, KERNEL_F32, (const char *)x + at * (int64_t)kernel_dtype_bytes(type), type,
+             1);
+    return number;
+}
+
+void chain_ref(float *y, const void *const *inputs, const struct kernel_chain *chain)
 {
     float numbers[KERNEL_CHAIN_INPUTS + KERNEL_CHAIN_STEPS];
     int64_t count = 1;
@@ -28,21 +49,14 @@ void chain_ref(float *y, const float *const *inputs, const struct kernel_chain *
     for (int i = 0; i < chain->rank; i++)
         count *= chain->dims[i];
     for (int64_t index = 0; index < count; index++) {
-        for (int i = 0; i < chain->inputs; i++) {
-            int64_t rest = index, at = 0;
-
-            for (int axis = chain->rank - 1; axis >= 0; axis--) {
-                at += rest % chain->dims[axis] * chain->strides[i][axis];
-                rest /= chain->dims[axis];
-            }
-            numbers[i] = inputs[i][at];
-        }
+        for (int i = 0; i < chain->inputs; i++)
+            numbers[i] = get_input(inputs[i], chain, i, index);
         for (int s = 0; s < chain->steps; s++) {
             const struct kernel_chain_step *step = &chain->step[s];
 
             run_step(&numbers[KERNEL_CHAIN_RESULT + s], &numbers[step->operands[0]],
                      &numbers[step->has_two ? step->operands[1] : step->operands[0]], step);
         }
-        y[index] = numbers[KERNEL_CHAIN_RESULT + chain->steps - 1];
+        y[index] = numbers[chain->steps > 0 ? KERNEL_CHAIN_RESULT + chain->steps - 1 : 0];
     }
 }

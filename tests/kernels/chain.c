@@ -13,7 +13,8 @@ struct scene {
     struct test *test;
     struct kernel_chain chain;
     size_t count;
-    float *inputs[INPUTS];
+    float *inputs[INPUTS]; /* the first one as floats */
+    void *first;           /* as it is */
     float *operands[KERNEL_CHAIN_INPUTS + STEPS];
 };
 
@@ -69,10 +70,60 @@ static int64_t place(size_t index, const struct kernel_chain *chain, int input)
     return at;
 }
 
+/* Another type for the first input, and a frame around it; its elements are in inputs[0] until
+ * now. */
+static void frame_first(struct test *test, struct scene *scene)
+{
+    struct kernel_chain *chain = &scene->chain;
+    int64_t stride = 1;
+
+    if (test_chance(test, 2))
+        chain->type = (enum kernel_dtype)test_range(test, 0, KERNEL_DTYPES - 1);
+    chain->is_padded = test_chance(test, 2);
+    chain->pad.value = 0.5f;
+    for (int i = 0; i < chain->rank; i++) {
+        int axis = test->seed % 2 ? i : chain->rank - 1 - i; /* also the other way round */
+        bool has_frame = chain->is_padded && chain->dims[axis] > 0 && test_chance(test, 2);
+
+        chain->pad.dims[axis] =
+            has_frame ? test_range(test, 0, chain->dims[axis]) : chain->dims[axis];
+        chain->pad.begin[axis] = test_range(test, 0, chain->dims[axis] - chain->pad.dims[axis]);
+        chain->strides[0][axis] = stride;
+        stride *= chain->pad.dims[axis];
+    }
+    scene->inputs[0] = test_input(test, (size_t)stride);
+    for (int64_t k = 0; k < stride; k++)
+        scene->inputs[0][k] = (float)(int)(scene->inputs[0][k] * 100.0f);
+    scene->first = test_input_bytes(test, (size_t)stride * kernel_dtype_bytes(chain->type));
+    cast_ref(scene->first, chain->type, scene->inputs[0], KERNEL_F32, (size_t)stride);
+}
+
+/* The first input for one element, by another way than the kernels go. */
+static float first_operand(const struct scene *scene, size_t index)
+{
+    const struct kernel_chain *chain = &scene->chain;
+    size_t bytes = kernel_dtype_bytes(chain->type);
+    int64_t rest = (int64_t)index, at = 0;
+    float number;
+
+    for (int axis = chain->rank - 1; axis >= 0; axis--) {
+        int64_t c = rest % chain->dims[axis];
+
+        rest /= chain->dims[axis];
+        if (chain->is_padded &&
+            (c < chain->pad.begin[axis] || c >= chain->pad.begin[axis] + chain->pad.dims[axis]))
+            return chain->pad.value;
+        at += (c - chain->pad.begin[axis]) * chain->strides[0][axis];
+    }
+    cast_ref(&number, KERNEL_F32, (char *)scene->first + (size_t)at * bytes, chain->type, 1);
+    return number;
+}
+
 static void make_scene(struct test *test, struct scene *scene, bool in_place)
 {
     struct kernel_chain *chain = &scene->chain;
     int steps = (int)test_range(test, 1, STEPS);
+    bool is_framed = !in_place && test_chance(test, 3);
 
     *scene = (struct scene){.test = test, .count = 1};
     chain->rank = (int)test_range(test, 0, 4);
@@ -87,16 +138,22 @@ static void make_scene(struct test *test, struct scene *scene, bool in_place)
         scene->inputs[i] = test_input(test, own);
         for (size_t k = 0; k < own; k++)
             scene->inputs[i][k] *= test_chance(test, 3) ? 20.0f : 2.0f;
+        if (i == 0)
+            scene->first = scene->inputs[0];
+        if (i == 0 && is_framed)
+            frame_first(test, scene);
         scene->operands[i] = test_input(test, scene->count);
         for (size_t k = 0; k < scene->count; k++)
-            scene->operands[i][k] = scene->inputs[i][place(k, chain, i)];
+            scene->operands[i][k] = i == 0 && is_framed ? first_operand(scene, k)
+                                                        : scene->inputs[i][place(k, chain, i)];
     }
     for (int s = 0; s < steps; s++) {
         random_step(test, chain, &chain->step[s]);
         chain->steps++;
     }
-    test_describe(test, "rank %d, %zu elements, %d inputs, %d steps%s", chain->rank, scene->count,
-                  chain->inputs, chain->steps, in_place ? ", in place" : "");
+    test_describe(test, "rank %d, %zu elements, %d inputs, %d steps, type %d%s%s", chain->rank,
+                  scene->count, chain->inputs, chain->steps, (int)chain->type,
+                  chain->is_padded ? ", padded" : "", in_place ? ", in place" : "");
 }
 
 static float step_alone(const struct kernel_chain_step *step, float a, float b)
@@ -136,13 +193,22 @@ static void check_chain(struct test *test, const struct kernel_table *table)
 {
     bool in_place = test_chance(test, 3) && !test->bench;
     struct scene scene;
-    const float *inputs[INPUTS];
+    const void *inputs[INPUTS];
     float *want, *got;
 
     make_scene(test, &scene, in_place);
     want = test_output(test, scene.count * sizeof(*want));
     got = test_output(test, scene.count * sizeof(*got));
-    memcpy(inputs, scene.inputs, sizeof(inputs));
+    for (int i = 0; i < INPUTS; i++)
+        inputs[i] = i == 0 ? scene.first : scene.inputs[i];
+    if (!in_place) { /* no steps: the first input as it is */
+        struct kernel_chain none = scene.chain;
+
+        none.steps = 0;
+        none.inputs = 1;
+        table->chain.fn(got, inputs, &none);
+        test_compare(test, got, scene.operands[0], scene.count, &(struct test_tolerance){0});
+    }
     for (int s = 0; s < scene.chain.steps; s++) {
         struct kernel_chain part = scene.chain;
 
@@ -156,7 +222,7 @@ static void check_chain(struct test *test, const struct kernel_table *table)
         scene.operands[KERNEL_CHAIN_RESULT + s] = test_input(test, scene.count);
         memcpy(scene.operands[KERNEL_CHAIN_RESULT + s], got, scene.count * sizeof(*got));
     }
-    inputs[0] = scene.inputs[0];
+    inputs[0] = scene.first;
     TEST_RUN(test, TEST_REF, chain_ref(want, inputs, &scene.chain));
     if (test->bench)
         TEST_RUN(test, TEST_NEW, table->chain.fn(got, inputs, &scene.chain));

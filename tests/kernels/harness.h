@@ -16,7 +16,7 @@
 
 #include "kernels/kernels.h"
 
-enum { TEST_BUFFERS_MAX = 24, TEST_SIDES = 2 };
+enum { TEST_BUFFERS_MAX = 28, TEST_SIDES = 2 };
 
 enum test_side { TEST_REF, TEST_NEW };
 
