@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding: one node, its kernel, and the layouts that its values then have. */
 #include "runtime/bind_private.h"
+#include "runtime/pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -158,12 +159,23 @@ static struct layout layout_of_operands(const struct binding *binding, const str
     return chosen;
 }
 
+/* What makes an image out of something else makes it as the convolution behind it wants it. */
+static bool makes_image(const struct node *node)
+{
+    const struct value *y = node->outputs[0];
+    const struct node *reader = y->consumer_count > 0 ? y->consumers[0] : NULL;
+
+    return strcmp(node->op_type, PREPROCESS_OP_TYPE) == 0 && reader && !y->is_output &&
+           strcmp(reader->op_type, "Conv") == 0 && node_input(reader, 1) && reader->inputs[1]->data;
+}
+
 static void choose_any(const struct binding *binding, const struct node *node,
                        struct choice *choice)
 {
     int in_place = call_in_place_input(node);
 
-    choice->y_layout = layout_of_operands(binding, node);
+    choice->y_layout = makes_image(node) ? layout_channels_last(node->outputs[0]->shape.rank)
+                                         : layout_of_operands(binding, node);
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct value *x = node->inputs[i];
 

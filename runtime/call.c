@@ -62,6 +62,7 @@ static const struct binder {
     {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR, 1},
     {"Floor", call_bind_map, LAYOUT_SAME, 1},
     {CHAIN_OP_TYPE, call_bind_chain, LAYOUT_ANY, 1},
+    {PREPROCESS_OP_TYPE, call_bind_preprocess, LAYOUT_ANY, 1},
     {"GRU", call_bind_recurrent, LAYOUT_ROW_MAJOR, 2},
     {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR, 1},
     {"GatherElements", call_bind_elements, LAYOUT_ROW_MAJOR, 1},

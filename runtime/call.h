@@ -138,8 +138,8 @@ call_bind_fn call_bind_slice, call_bind_tile, call_bind_expand;      /* call_mov
 call_bind_fn call_bind_pad, call_bind_gather, call_bind_cast;        /* call_select.c */
 call_bind_fn call_bind_constant_of_shape, call_bind_shape;           /* call_select.c */
 call_bind_fn call_bind_clip_any, call_bind_map, call_bind_zip, call_bind_zip_many,
-    call_bind_where;          /* call_elementwise.c */
-call_bind_fn call_bind_chain; /* call_chain.c */
+    call_bind_where;                                /* call_elementwise.c */
+call_bind_fn call_bind_chain, call_bind_preprocess; /* call_chain.c */
 call_bind_fn call_bind_reduce, call_bind_arg, call_bind_softmax_any, call_bind_lp_norm,
     call_bind_cum_sum, call_bind_layer_norm, call_bind_group_norm,
     call_bind_mean_variance; /* call_reduce.c, call_normalize.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operators that pass_fuse_chains() made one. */
+/* Operators that pass_fuse_chains() and pass_preprocess() made one. */
 #include "runtime/call.h"
 
 #include <errno.h>
@@ -55,41 +55,96 @@ static int bind_step(const struct call_request *request, struct kernel_chain *ch
     return 0;
 }
 
-int call_bind_chain(const struct call_request *request, struct call *call)
+/* What is the same for both: the result's geometry and the steps. */
+static int begin(const struct call_request *request, struct call *call, uint32_t first_f32,
+                 struct chain_params **out)
 {
     const struct node *node = request->node;
     const struct attribute *steps = node_attribute(node, "steps");
     const struct attribute *parameters = node_attribute(node, "parameters");
     struct layout layout = call_output_layout(request);
-    struct chain_params *p;
+    int step_count = steps ? (int)steps->count : 0;
+    struct kernel_chain *chain;
     size_t count;
     const int64_t *operands = node_ints(node, "operands", &count);
-    int rc = call_require_f32(request, 0, node->input_count - 1);
+    int rc = call_require_f32(request, first_f32, node->input_count - 1);
 
     if (rc < 0)
         return rc;
-    if (!steps || steps->count == 0 || steps->count > KERNEL_CHAIN_STEPS ||
-        count != 2 * steps->count || (parameters && parameters->count != count) ||
-        node->input_count > KERNEL_CHAIN_INPUTS)
+    if (step_count > KERNEL_CHAIN_STEPS || count != 2 * (size_t)step_count ||
+        (parameters && parameters->count != count) || node->input_count > KERNEL_CHAIN_INPUTS)
         return call_refuse(request, -EINVAL, "its steps, operands and parameters do not fit");
-    rc = call_params(request, call, sizeof(*p));
+    rc = call_params(request, call, sizeof(**out));
     if (rc < 0)
         return rc;
-    p = call->params;
-    p->fn = request->kernels->chain.fn;
-    p->chain.rank = layout.rank;
-    p->chain.inputs = (int)node->input_count;
+    *out = call->params;
+    (*out)->fn = request->kernels->chain.fn;
+    chain = &(*out)->chain;
+    chain->rank = layout.rank;
+    chain->inputs = (int)node->input_count;
     for (int i = 0; i < layout.rank; i++)
-        p->chain.dims[i] = request->outputs[0].shape.dims[layout.order[i]];
-    for (uint32_t i = 0; rc == 0 && i < node->input_count; i++)
-        rc = bind_input(request, i, p->chain.strides[i]);
-    for (int s = 0; rc == 0 && s < (int)steps->count; s++) {
-        rc = bind_step(request, &p->chain, s, steps->strings[s], operands + (ptrdiff_t)2 * s);
-        p->chain.step[s].a = parameters ? (double)parameters->floats[2 * s] : 0.0;
-        p->chain.step[s].b = parameters ? (double)parameters->floats[2 * s + 1] : 0.0;
+        chain->dims[i] = request->outputs[0].shape.dims[layout.order[i]];
+    for (int s = 0; rc == 0 && s < step_count; s++) {
+        rc = bind_step(request, chain, s, steps->strings[s], operands + (ptrdiff_t)2 * s);
+        chain->step[s].a = parameters ? (double)parameters->floats[2 * s] : 0.0;
+        chain->step[s].b = parameters ? (double)parameters->floats[2 * s + 1] : 0.0;
     }
-    p->chain.steps = (int)steps->count;
+    chain->steps = step_count;
     call->version = request->kernels->chain.version;
     call->run = run_chain;
+    return rc;
+}
+
+int call_bind_chain(const struct call_request *request, struct call *call)
+{
+    struct chain_params *p;
+    int rc = begin(request, call, 0, &p);
+
+    for (uint32_t i = 0; rc == 0 && i < request->node->input_count; i++)
+        rc = bind_input(request, i, p->chain.strides[i]);
+    return rc;
+}
+
+/* Input 0 under the axes of y's memory: transposed, with pads around it. */
+static int bind_source(const struct call_request *request, struct kernel_chain *chain)
+{
+    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    struct layout layout = call_output_layout(request);
+    int64_t own[SHAPE_MAX_RANK];
+    size_t perm_count, pad_count;
+    const int64_t *perm = node_ints(request->node, "perm", &perm_count);
+    const int64_t *pads = node_ints(request->node, "pads", &pad_count);
+
+    if (!call_dtype(request->inputs[0].dtype, &chain->type))
+        return call_refuse(request, -ENOTSUP, "no kernel for %s",
+                           dtype_name(request->inputs[0].dtype));
+    if (perm_count != (size_t)y->rank || x->rank != y->rank ||
+        (pads && pad_count != 2 * perm_count))
+        return call_refuse(request, -EINVAL, "its axes and pads do not fit");
+    call_input_strides(request, 0, own);
+    chain->is_padded = pads != NULL;
+    chain->pad.value = node_float(request->node, "value", 0.0f);
+    for (int i = 0; i < y->rank; i++) {
+        int axis = layout.order[i];
+        int64_t more = pads ? pads[axis] + pads[y->rank + axis] : 0;
+
+        if (perm[axis] < 0 || perm[axis] >= x->rank || x->dims[perm[axis]] + more != y->dims[axis])
+            return call_refuse(request, -EINVAL, "its input and result do not fit together");
+        chain->strides[0][i] = own[perm[axis]];
+        chain->pad.dims[i] = x->dims[perm[axis]];
+        chain->pad.begin[i] = pads ? pads[axis] : 0;
+    }
+    return 0;
+}
+
+int call_bind_preprocess(const struct call_request *request, struct call *call)
+{
+    struct chain_params *p;
+    int rc = begin(request, call, 1, &p);
+
+    if (rc == 0)
+        rc = bind_source(request, &p->chain);
+    for (uint32_t i = 1; rc == 0 && i < request->node->input_count; i++)
+        rc = bind_input(request, i, p->chain.strides[i]);
     return rc;
 }

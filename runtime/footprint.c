@@ -123,6 +123,7 @@ static const struct {
     {"Expand", nothing},
     {"Flatten", nothing},
     {CHAIN_OP_TYPE, chain},
+    {PREPROCESS_OP_TYPE, chain},
     {"Gather", nothing},
     {"Gemm", gemm},
     {"GlobalAveragePool", global_pool},

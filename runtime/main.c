@@ -64,8 +64,13 @@ static struct exec_options exec_options_of(const struct run_options *options)
 
 static struct pass_options passes_of(const struct run_options *options)
 {
-    return (struct pass_options){options->no_inference, options->no_nonlinearity,
-                                 options->no_with_z, options->no_jit};
+    return (struct pass_options){
+        .no_inference = options->no_inference,
+        .no_nonlinearity = options->no_nonlinearity,
+        .no_z = options->no_with_z,
+        .no_preprocess = options->no_preprocess,
+        .no_jit = options->no_jit,
+    };
 }
 
 static enum trace_detail trace_detail_of(const struct run_options *options)
@@ -162,9 +167,15 @@ static int run_timing(const struct run_options *options, const char *model)
         .model_info = options->model_info,
         .json = options->json,
         .verbose = options->verbose,
-        .effects = {options->inference, options->nonlinearity, options->with_z,
-                    options->weight_preprocess, options->const_shape, options->c_opr_lib != NULL,
-                    options->jit, options->share_param_mem},
+        .effects = {.inference = options->inference,
+                    .nonlinearity = options->nonlinearity,
+                    .z = options->with_z,
+                    .weights = options->weight_preprocess,
+                    .shapes = options->const_shape,
+                    .library = options->c_opr_lib != NULL,
+                    .preprocess = options->preprocess,
+                    .jit = options->jit,
+                    .sharing = options->share_param_mem},
         .batch_size = options->batch_size > 0 ? options->batch_size : 0,
         .fake_first = options->fake_first,
         .frees_graph = options->record_comp_seq2,

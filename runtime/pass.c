@@ -19,6 +19,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0)
         rc = pass_fuse(graph, options, diag);
+    if (rc >= 0 && !options->no_preprocess)
+        rc = pass_preprocess(graph, diag);
     if (rc >= 0 && !options->no_jit)
         rc = pass_fuse_chains(graph, diag);
     if (rc < 0)

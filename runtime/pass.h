@@ -22,6 +22,7 @@ struct pass_options {
     bool no_inference;    /* constants, identities and batch norms stay */
     bool no_nonlinearity; /* biases and activations are not fused */
     bool no_z;            /* residuals are not fused */
+    bool no_preprocess;   /* operators behind inputs are not fused */
     bool no_jit;          /* chains of element-wise operators are not fused */
 };
 
@@ -45,6 +46,14 @@ int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
 /** The operator that pass_fuse_chains() makes; its attributes are described there. No model can
  * hold it. */
 #define CHAIN_OP_TYPE "FusedElementwise"
+
+/** The operator that pass_preprocess() makes; its attributes are described there. */
+#define PREPROCESS_OP_TYPE "FusedPreprocess"
+
+/** Casts to float32, transpositions, a pad by a constant, and sums and products with constants that
+ *  stand right behind an input of the graph become one node (PREPROCESS_OP_TYPE), where it is two
+ * of them at least. Returns how many nodes went into those. */
+int pass_preprocess(struct graph *graph, struct diag *diag);
 
 /** Chains and trees of element-wise float32 operators, whose intermediate results nobody else
  * reads, become one node each (CHAIN_OP_TYPE). Returns how many nodes went into those. */

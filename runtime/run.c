@@ -173,22 +173,22 @@ static void tell_effect(bool is_wanted, const char *option, uint32_t count, cons
         fprintf(stderr, "load_and_run: --%s: %u operators %s\n", option, count, effect);
 }
 
-/* How many of the model's operators are in chains, and how many chains that makes. */
-static void tell_chains(const struct worker *worker)
+/* How many of the model's operators are in fused ones of this type, and how many those are. */
+static void tell_merged(const struct worker *worker, bool is_wanted, const char *option,
+                        const char *op_type, const char *what)
 {
     const struct graph *graph = worker->session->graph;
-    uint32_t chains = 0, steps = 0;
-    char effect[80];
+    uint32_t merged = 0, parts = 0;
+    char effect[100];
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        if (strcmp(graph->nodes[i]->op_type, CHAIN_OP_TYPE) != 0)
+        if (strcmp(graph->nodes[i]->op_type, op_type) != 0)
             continue;
-        chains++;
-        steps += graph->nodes[i]->origin_count;
+        merged++;
+        parts += graph->nodes[i]->origin_count;
     }
-    snprintf(effect, sizeof(effect), "are computed together, in %u chains (no code is generated)",
-             chains);
-    tell_effect(worker->config->effects.jit, "enable-jit", steps, effect);
+    snprintf(effect, sizeof(effect), "are computed together, in %u %s", merged, what);
+    tell_effect(is_wanted, option, parts, effect);
 }
 
 /* On how many operators each option took effect. */
@@ -208,7 +208,10 @@ static void tell_effects(const struct worker *worker)
                 count_fused(graph, false), "compute their activation, too");
     tell_effect(config->effects.z, "enable-fuse-conv-bias-with-z", count_fused(graph, true),
                 "add a residual, too");
-    tell_chains(worker);
+    tell_merged(worker, config->effects.preprocess, "enable-fuse-preprocess", PREPROCESS_OP_TYPE,
+                "passes over inputs");
+    tell_merged(worker, config->effects.jit, "enable-jit", CHAIN_OP_TYPE,
+                "chains (no code is generated)");
     tell_effect(config->effects.weights, "weight-preprocess", weights,
                 "have their weights laid out before the first run");
     tell_effect(config->effects.shapes, "const-shape", graph->node_count,

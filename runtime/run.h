@@ -11,7 +11,7 @@
 
 /* Options whose effect is told. */
 struct run_effects {
-    bool inference, nonlinearity, z, weights, shapes, library, jit, sharing;
+    bool inference, nonlinearity, z, weights, shapes, library, preprocess, jit, sharing;
 };
 
 struct run_config {
