@@ -83,6 +83,16 @@ static int add_named(struct graph *graph, const char *name, enum dtype dtype,
     return *out == NULL ? -ENOMEM : 0;
 }
 
+/* Parameters that are copied out of the file lie together. */
+static void reserve(struct graph *graph, const struct onnx_cut *cut)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < cut->raws.count; i++)
+        bytes += cut->raws.items[i].size;
+    graph_reserve(graph, cut->raws.count, bytes);
+}
+
 static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
                              struct model_place place, struct diag *diag)
 {
@@ -90,6 +100,8 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         return diag_set(diag, -ENOTSUP,
                         "the model has sparse initialisers, which are not "
                         "supported");
+    if (place.cut != NULL && !place.may_share)
+        reserve(graph, place.cut);
     for (size_t i = 0; i < proto->n_initializer; i++) {
         Onnx__TensorProto *tensor = proto->initializer[i];
         struct onnx_share share = {.graph = graph,
@@ -109,14 +121,11 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         if (rc < 0)
             return rc;
         rc = add_named(graph, tensor->name, view.dtype, &view.shape, &value, diag);
-        if (rc < 0 && !share.is_shared)
+        if (rc < 0 && share.home == VALUE_HEAP)
             free(view.data);
         if (rc < 0)
             return rc;
-        if (share.is_shared)
-            value_share_data(value, view.data);
-        else
-            value_set_data(value, view.data);
+        value_place_data(value, view.data, share.home);
     }
     return 0;
 }
@@ -361,7 +370,7 @@ static int open_folder(const char *path)
 static bool is_shared(const struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->value_count; i++)
-        if (graph->values[i]->is_shared)
+        if (graph->values[i]->home == VALUE_FILE)
             return true;
     return false;
 }
