@@ -21,6 +21,9 @@ struct kernel_conv {
     int64_t groups;   /* >= 1 */
     int rank;         /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
     bool channels_last;
+    bool is_transposed; /* of plans only: ConvTranspose, see conv_transpose_fn */
+    /* Where transposed that of the convolution which this transposes: its `out` are the sizes of x,
+     * its `in` those of y. */
     struct kernel_window window;
     struct kernel_activation activation;
 };
@@ -70,7 +73,7 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
                           bool with_slow, struct kernel_conv_versions *out_versions);
 
 /**
- * w, bias       as for conv_f32_fn; read during this call only
+ * w, bias       as for conv_f32_fn, or conv_transpose_fn; read during this call only
  * has_residual  y then holds the residual when the plan is run
  * version       one of kernel_conv_plan_list(); NULL: the first of them
  *

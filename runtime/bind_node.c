@@ -343,7 +343,7 @@ int binding_bind_node(struct binding *binding, const struct node *node)
         if (node->inputs[i] && binding->value_forms[node->inputs[i]->index] == PLAN_NONE)
             return diag_set(binding->diag, -EINVAL, "node \"%s\" reads \"%s\", which nothing makes",
                             node->name, node->inputs[i]->name);
-    if (is_op(node, "Conv"))
+    if (is_op(node, "Conv") || is_op(node, "ConvTranspose"))
         rc = bind_conv(binding, node);
     else if (is_op(node, "MatMul") || is_op(node, "Gemm"))
         rc = bind_product(binding, node);

@@ -100,7 +100,7 @@ enum layout_need call_layout_need(const struct node *node);
 int call_in_place_input(const struct node *node);
 
 /**
- * Bind a Conv to a kernel that prepares its weights: input 0, output 0 and the residual are
+ * Bind a Conv or ConvTranspose to a kernel that prepares its weights: input 0, output 0 and the residual are
  * channels-last, and output 0 holds the residual when the call runs. inputs[0] and outputs[0] are
  * the only addresses it reads.
  *
@@ -226,6 +226,7 @@ bool call_is_channels_last(const struct call_request *request);
 
 /** Geometry of a Conv or a pool, shared with the prepared kernels. */
 int call_conv_shape(const struct call_request *request, struct kernel_conv *out_shape);
+int call_conv_transpose_shape(const struct call_request *request, struct kernel_conv *out_shape);
 int call_pool_shape(const struct call_request *request, struct kernel_pool *out_shape,
                     bool *out_is_max);
 

@@ -238,10 +238,26 @@ static int transpose_window(const struct call_request *request, struct kernel_wi
     return transpose_pads(request, rank, w);
 }
 
-int call_bind_conv_transpose(const struct call_request *request, struct call *call)
+int call_conv_transpose_shape(const struct call_request *request, struct kernel_conv *out_shape)
 {
     const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    struct kernel_conv shape = {.is_transposed = true, .rank = x->rank - 2};
+    int rc = transpose_window(request, &shape.window);
+
+    if (rc < 0)
+        return rc;
+    shape.batch = x->dims[0];
+    shape.channels = x->dims[1];
+    shape.filters = y->dims[1];
+    shape.groups = node_int(request->node, "group", 1);
+    *out_shape = shape;
+    return 0;
+}
+
+int call_bind_conv_transpose(const struct call_request *request, struct call *call)
+{
     struct transpose_params *p;
+    struct kernel_conv shape;
     int rc = call_params(request, call, sizeof(*p));
 
     if (rc < 0)
@@ -249,13 +265,14 @@ int call_bind_conv_transpose(const struct call_request *request, struct call *ca
     p = call->params;
     rc = take_type(request, 0, &p->shape.dtype);
     if (rc == 0)
-        rc = transpose_window(request, &p->shape.window);
+        rc = call_conv_transpose_shape(request, &shape);
     if (rc < 0)
         return rc;
-    p->shape.batch = x->dims[0];
-    p->shape.channels = x->dims[1];
-    p->shape.filters = y->dims[1];
-    p->shape.groups = node_int(request->node, "group", 1);
+    p->shape.window = shape.window;
+    p->shape.batch = shape.batch;
+    p->shape.channels = shape.channels;
+    p->shape.filters = shape.filters;
+    p->shape.groups = shape.groups;
     p->has_bias = call_input(request, 2) != NULL;
     p->fn = request->kernels->conv_transpose.fn;
     call->version = request->kernels->conv_transpose.version;

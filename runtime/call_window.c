@@ -178,8 +178,10 @@ int call_bind_conv_plan(const struct call_request *request, struct call *out_cal
     int residual = request->node->fused.residual_input;
     const struct tensor_view *bias = residual == 2 ? NULL : call_input(request, 2);
     struct call call = {.run = run_conv_plan};
+    bool is_transposed = strcmp(request->node->op_type, "ConvTranspose") == 0;
     struct kernel_conv shape;
-    int rc = call_conv_shape(request, &shape);
+    int rc = is_transposed ? call_conv_transpose_shape(request, &shape)
+                           : call_conv_shape(request, &shape);
 
     if (rc < 0)
         return rc;

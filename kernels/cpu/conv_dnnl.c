@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution by oneDNN: channels-last images, weights in the order that its kernel asks for. */
+/* Convolution by oneDNN, and its transpose: channels-last images, weights in the order that its
+ * kernel asks for. */
 #include "kernels/cpu/conv_plan.h"
 
 #include <errno.h>
@@ -31,6 +32,12 @@ struct geometry {
     dnnl_dims_t x, y, w, bias;
     int w_rank;
     dnnl_dims_t strides, dilations, pad_begin, pad_end;
+    bool is_transposed;
+};
+
+union description {
+    dnnl_convolution_desc_t conv;
+    dnnl_deconvolution_desc_t transposed;
 };
 
 static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
@@ -44,6 +51,7 @@ static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
         .x = {shape->batch, shape->channels},
         .y = {shape->batch, shape->filters},
         .bias = {shape->filters},
+        .is_transposed = shape->is_transposed,
     };
     if (shape->groups > 1) {
         g->w[0] = shape->groups;
@@ -57,8 +65,8 @@ static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
         int axis = first + i;
         int64_t reach = (window->kernel[axis] - 1) * window->dilation[axis] + 1;
 
-        g->x[2 + i] = window->in[axis];
-        g->y[2 + i] = window->out[axis];
+        g->x[2 + i] = shape->is_transposed ? window->out[axis] : window->in[axis];
+        g->y[2 + i] = shape->is_transposed ? window->in[axis] : window->out[axis];
         g->w[w_first + i] = window->kernel[axis];
         g->strides[i] = window->stride[axis];
         g->dilations[i] = window->dilation[axis] - 1;
@@ -69,8 +77,7 @@ static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
     }
 }
 
-static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias,
-                               dnnl_convolution_desc_t *out)
+static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias, union description *out)
 {
     dnnl_memory_desc_t x, y, w, bias;
     dnnl_format_tag_t w_tag = dnnl_format_tag_any;
@@ -82,10 +89,14 @@ static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias,
         status = dnnl_memory_desc_init_by_tag(&w, g->w_rank, g->w, dnnl_f32, w_tag);
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&bias, 1, g->bias, dnnl_f32, dnnl_x);
-    if (status == dnnl_success)
+    if (status == dnnl_success && g->is_transposed)
+        status = dnnl_dilated_deconvolution_forward_desc_init(
+            &out->transposed, dnnl_forward_inference, dnnl_deconvolution_direct, &x, &w,
+            has_bias ? &bias : NULL, &y, g->strides, g->dilations, g->pad_begin, g->pad_end);
+    else if (status == dnnl_success)
         status = dnnl_dilated_convolution_forward_desc_init(
-            out, dnnl_forward_inference, dnnl_convolution_direct, &x, &w, has_bias ? &bias : NULL,
-            &y, g->strides, g->dilations, g->pad_begin, g->pad_end);
+            &out->conv, dnnl_forward_inference, dnnl_convolution_direct, &x, &w,
+            has_bias ? &bias : NULL, &y, g->strides, g->dilations, g->pad_begin, g->pad_end);
     return status;
 }
 
@@ -106,7 +117,7 @@ static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias
                                   take_fn *take, void *user)
 {
     struct geometry g;
-    dnnl_convolution_desc_t desc;
+    union description desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_iterator_t candidates = NULL;
     dnnl_status_t status;
@@ -207,11 +218,18 @@ static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry 
 {
     static const dnnl_format_tag_t dense[] = {
         [3] = dnnl_abc, [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
+    /* Channels before filters; groups before both. */
+    static const dnnl_format_tag_t swapped[] = {[3] = dnnl_bac, [4] = dnnl_bacd, [5] = dnnl_bacde};
+    static const dnnl_format_tag_t swapped_groups[] = {
+        [4] = dnnl_acbd, [5] = dnnl_acbde, [6] = dnnl_acbdef};
+    const dnnl_format_tag_t *tags = !g->is_transposed     ? dense
+                                    : g->w_rank > g->rank ? swapped_groups
+                                                          : swapped;
     const dnnl_memory_desc_t *to =
         dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0);
     dnnl_memory_desc_t from;
     dnnl_status_t status =
-        dnnl_memory_desc_init_by_tag(&from, g->w_rank, g->w, dnnl_f32, dense[g->w_rank]);
+        dnnl_memory_desc_init_by_tag(&from, g->w_rank, g->w, dnnl_f32, tags[g->w_rank]);
 
     return status == dnnl_success ? dnnl_reorder_now(to, plan->base.weights, &from, w) : status;
 }

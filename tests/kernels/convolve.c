@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of the image kernels over every type: reals held to the references for f32, the transpose
  * to what makes it one, quantised ones to sums that are worked out in another order. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -184,6 +185,76 @@ static void check_conv_transpose(struct test *test, const struct kernel_table *t
         test_fail(test, "the sums of products are %g and %g", left, right);
 }
 
+/* [batch, channels, plane] to [batch, plane, channels], or back. */
+static void swap_channels(float *to, const float *from, size_t batch, size_t channels, size_t plane)
+{
+    for (size_t n = 0; n < batch; n++)
+        for (size_t c = 0; c < channels; c++)
+            for (size_t i = 0; i < plane; i++)
+                to[(n * plane + i) * channels + c] = from[(n * channels + c) * plane + i];
+}
+
+/* x and y of the convolution are y and x of its transpose. */
+static struct kernel_conv transposed(const struct kernel_convolve *s)
+{
+    struct kernel_conv conv = plain(s);
+
+    conv.rank = s->window.kernel[0] * s->window.in[0] > 1 ? 3 : 2;
+    conv.channels_last = conv.is_transposed = true;
+    conv.channels = s->filters;
+    conv.filters = s->channels;
+    return conv;
+}
+
+/* Any version of a plan against the reference, which wants images row-major. */
+static void check_transpose_plan(struct test *test, const struct kernel_table *table)
+{
+    struct test_tolerance tolerance = {.absolute = 1e-5, .relative = 1e-5};
+    struct kernel_convolve s;
+    struct kernel_conv conv;
+    struct kernel_conv_transpose t = {.dtype = KERNEL_F32};
+    struct kernel_conv_plan *plan = NULL;
+    float *x, *w, *bias, *x_last, *got, *want, *want_last;
+    int rc;
+
+    random_convolve(test, &s);
+    s.channels *= test_range(test, 1, 8);
+    s.filters *= test_range(test, 1, 8);
+    conv = transposed(&s);
+    t.batch = s.batch;
+    t.channels = conv.channels;
+    t.filters = conv.filters;
+    t.groups = s.groups;
+    t.window = s.window;
+    x = test_input(test, y_count(&s));
+    w = test_input(test, w_count(&s));
+    bias = test_chance(test, 2) ? test_input(test, (size_t)conv.filters) : NULL;
+    rc = kernel_conv_plan_create(&conv, w, bias, false, NULL, &plan);
+    if (rc == -ENOTSUP) /* conv_transpose does it then */
+        return;
+    if (rc < 0) {
+        test_fail(test, "kernel_conv_plan_create: %d", rc);
+        return;
+    }
+    test->version = "dnnl";
+    x_last = test_output(test, y_count(&s) * sizeof(*x_last)); /* aligned */
+    want = test_output(test, x_count(&s) * sizeof(*want));
+    want_last = test_output(test, x_count(&s) * sizeof(*want_last));
+    got = test_output(test, x_count(&s) * sizeof(*got));
+    swap_channels(x_last, x, (size_t)s.batch, (size_t)s.filters, (size_t)volume(s.window.out));
+    TEST_RUN(test, TEST_REF, conv_transpose_ref(want, x, w, bias, &t));
+    swap_channels(want_last, want, (size_t)s.batch, (size_t)s.channels,
+                  (size_t)volume(s.window.in));
+    TEST_RUN(
+        test, TEST_NEW,
+        rc = kernel_conv_plan_run(plan, got, x_last,
+                                  test_output(test, kernel_conv_plan_info(plan).workspace_bytes)));
+    if (rc < 0)
+        test_fail(test, "kernel_conv_plan_run: %d", rc);
+    test_compare(test, got, want_last, x_count(&s), &tolerance);
+    kernel_conv_plan_destroy(&plan);
+}
+
 /* Maximum and average against the references for f32; the place of a maximum leads to it. */
 static void check_pool(struct test *test, const struct kernel_table *table)
 {
@@ -304,6 +375,7 @@ static void check_batch_norm(struct test *test, const struct kernel_table *table
 const struct test_op test_ops_convolve[] = {
     {"convolve", check_convolve, offsetof(struct kernel_table, convolve)},
     {"conv_transpose", check_conv_transpose, offsetof(struct kernel_table, conv_transpose)},
+    {"transpose_plan", check_transpose_plan, TEST_ALWAYS},
     {"pool", check_pool, offsetof(struct kernel_table, pool)},
     {"lrn", check_lrn, offsetof(struct kernel_table, lrn)},
     {"batch_norm", check_batch_norm, offsetof(struct kernel_table, batch_norm)},
