@@ -178,10 +178,11 @@ typedef int gather_fn(void *y, const void *x, const int64_t *indices,
 gather_fn gather_ref;
 
 /** y[i] = x[i] as C converts; float to integer cuts off, and saturates where C says nothing (NaN
- *  becomes 0); to bool: x != 0. Exact. */
+ *  becomes 0); to bool: x != 0. Exact, but for the bits of a NaN. */
 typedef void cast_fn(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,
                      size_t count);
 cast_fn cast_ref;
+KERNEL_VERSIONS(cast_fn, cast);
 
 /* The table */
 
@@ -250,7 +251,7 @@ struct kernel_table {
 enum kernel_level {
     KERNEL_LEVEL_REF,
     KERNEL_LEVEL_PORTABLE, /* faster, but no more than this build's base instruction set */
-    KERNEL_LEVEL_AVX2,     /* and FMA */
+    KERNEL_LEVEL_AVX2,     /* and FMA, F16C */
     KERNEL_LEVEL_AVX512,   /* F, BW, DQ, VL */
     KERNEL_LEVELS,
 };

@@ -2,6 +2,10 @@
 /* The kernel table: reference first, then the best that this machine runs. */
 #include "kernels/kernels.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #define USE(entry, name, v)                                                                        \
     do {                                                                                           \
         table->entry.fn = name##_##v;                                                              \
@@ -101,15 +105,28 @@ static void init_ref(struct kernel_table *table)
         USE(lrn_f32, lrn_f32, v);                                                                  \
         USE(softmax_f32, softmax_f32, v);                                                          \
         USE(batch_norm_f32, batch_norm_f32, v);                                                    \
+        USE(cast, cast, v);                                                                        \
         USE(map, map, v);                                                                          \
         USE(chain, chain, v);                                                                      \
         USE(reduce, reduce, v);                                                                    \
         USE(normalize, normalize, v);                                                              \
     } while (0)
 
+#if defined(__x86_64__)
+/* clang's __builtin_cpu_supports() does not know it. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 enum kernel_level kernel_best_level(void)
 {
 #if defined(__x86_64__)
+    if (!has_f16c())
+        return KERNEL_LEVEL_PORTABLE;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return KERNEL_LEVEL_AVX512;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of the kernels that move elements. */
+#include <math.h>
 #include <string.h>
 
 #include "tests/kernels/harness.h"
@@ -196,12 +197,55 @@ static void check_range(struct test *test, const struct kernel_table *table)
             test_fail(test, "element %lld is %d, not %d", (long long)i, y[i], want);
 }
 
+/* Every half and brain float widened, and floats of all sizes narrowed; NaNs only have to be one.
+ */
+static void check_cast_half(struct test *test, const struct kernel_table *table)
+{
+    enum kernel_dtype half = test_chance(test, 2) ? KERNEL_F16 : KERNEL_BF16;
+    size_t count = (size_t)test_range(test, 0, 400);
+    uint16_t *halves = test_output(test, 65536 * sizeof(*halves));
+    float *all = test_output(test, 65536 * sizeof(*all)), *x = test_input(test, count);
+    uint16_t *want = test_output(test, count * sizeof(*want));
+    uint16_t *got = test_output(test, count * sizeof(*got));
+
+    test_describe(test, "%zu elements, type %d", count, (int)half);
+    for (size_t i = 0; i < 65536; i++)
+        halves[i] = (uint16_t)i;
+    table->cast.fn(all, KERNEL_F32, halves, half, 65536);
+    for (size_t i = 0; i < 65536; i++) {
+        float one;
+
+        cast_ref(&one, KERNEL_F32, &halves[i], half, 1);
+        if (isnan(one) ? !isnan(all[i]) : memcmp(&one, &all[i], sizeof(one)) != 0)
+            test_fail(test, "0x%04zx becomes %.9g, not %.9g", i, (double)all[i], (double)one);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (test_chance(test, 20))
+            x[i] = test_chance(test, 2) ? NAN : -INFINITY;
+        else
+            x[i] = ldexpf(x[i], (int)test_range(test, -30, 20));
+        if (test_chance(test, 4)) /* in the middle between two */
+            x[i] = (all[i * 97 % 31000] + all[i * 97 % 31000 + 1]) / 2;
+    }
+    TEST_RUN(test, TEST_REF, cast_ref(want, half, x, KERNEL_F32, count));
+    TEST_RUN(test, TEST_NEW, table->cast.fn(got, half, x, KERNEL_F32, count));
+    for (size_t i = 0; i < count; i++) {
+        float back;
+
+        cast_ref(&back, KERNEL_F32, &got[i], half, 1);
+        if (isnan(x[i]) ? !isnan(back) : got[i] != want[i])
+            test_fail(test, "%.9g becomes 0x%04x, not 0x%04x", (double)x[i], (unsigned)got[i],
+                      (unsigned)want[i]);
+    }
+}
+
 const struct test_op test_ops_move[] = {
     {"copy", check_copy, offsetof(struct kernel_table, copy)},
     {"pad", check_pad, offsetof(struct kernel_table, pad)},
     {"fill", check_fill, offsetof(struct kernel_table, fill)},
     {"gather", check_gather, offsetof(struct kernel_table, gather)},
     {"cast", check_cast, offsetof(struct kernel_table, cast)},
+    {"cast_half", check_cast_half, offsetof(struct kernel_table, cast)},
     {"eye", check_eye, offsetof(struct kernel_table, eye)},
     {"range", check_range, offsetof(struct kernel_table, range)},
 };

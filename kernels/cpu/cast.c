@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conversions between float32 and what tensors are stored in to save memory: half precision, by the
+ * instructions for it (F16C), and bfloat16. The others are the reference's. */
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { GRAIN = 1 << 16 }; /* elements that are worth a second thread */
+
+struct cast {
+    void *y;
+    const void *x;
+};
+
+/* --- bfloat16: the upper half of a float. --- */
+
+ISA_BODY void widen_brain(float *y, const uint16_t *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)x[i] << 16;
+
+        memcpy(&y[i], &bits, sizeof(bits));
+    }
+}
+
+/* To nearest, ties to even; a NaN stays one. */
+ISA_BODY void narrow_brain(uint16_t *y, const float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits, rounded;
+
+        memcpy(&bits, &x[i], sizeof(bits));
+        rounded = bits + 0x7fff + (bits >> 16 & 1);
+        y[i] = (uint16_t)((bits & INT32_MAX) > 0x7f800000 ? bits >> 16 | 0x40 : rounded >> 16);
+    }
+}
+
+/* --- Half precision. --- */
+
+static void widen_half_portable(float *y, const uint16_t *x, int64_t count)
+{
+    cast_ref(y, KERNEL_F32, x, KERNEL_F16, (size_t)count);
+}
+
+static void narrow_half_portable(uint16_t *y, const float *x, int64_t count)
+{
+    cast_ref(y, KERNEL_F16, x, KERNEL_F32, (size_t)count);
+}
+
+#if defined(__x86_64__)
+/* The last elements, fewer than `lanes`, go through a whole register, too. */
+#define HALF(isa, features, lanes, load_half, store_half, load, store, widen, narrow)              \
+    __attribute__((target(features))) static void widen_half_##isa(float *y, const uint16_t *x,    \
+                                                                   int64_t count)                  \
+    {                                                                                              \
+        int64_t whole = count / (lanes) * (lanes), rest = count - whole;                           \
+        uint16_t last_x[lanes] = {0};                                                              \
+        float last_y[lanes];                                                                       \
+                                                                                                   \
+        for (int64_t i = 0; i < whole; i += (lanes))                                               \
+            store(y + i, widen(load_half((const void *)(x + i))));                                 \
+        memcpy(last_x, x + whole, (size_t)rest * sizeof(*x));                                      \
+        store(last_y, widen(load_half((const void *)last_x)));                                     \
+        memcpy(y + whole, last_y, (size_t)rest * sizeof(*y));                                      \
+    }                                                                                              \
+                                                                                                   \
+    __attribute__((target(features))) static void narrow_half_##isa(uint16_t *y, const float *x,   \
+                                                                    int64_t count)                 \
+    {                                                                                              \
+        int64_t whole = count / (lanes) * (lanes), rest = count - whole;                           \
+        float last_x[lanes] = {0};                                                                 \
+        uint16_t last_y[lanes];                                                                    \
+                                                                                                   \
+        for (int64_t i = 0; i < whole; i += (lanes))                                               \
+            store_half((void *)(y + i), narrow(load(x + i), _MM_FROUND_TO_NEAREST_INT));           \
+        memcpy(last_x, x + whole, (size_t)rest * sizeof(*x));                                      \
+        store_half((void *)last_y, narrow(load(last_x), _MM_FROUND_TO_NEAREST_INT));               \
+        memcpy(y + whole, last_y, (size_t)rest * sizeof(*y));                                      \
+    }
+
+HALF(avx2, "avx2,f16c", 8, _mm_loadu_si128, _mm_storeu_si128, _mm256_loadu_ps, _mm256_storeu_ps,
+     _mm256_cvtph_ps, _mm256_cvtps_ph)
+HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _mm512_loadu_ps,
+     _mm512_storeu_ps, _mm512_cvtph_ps, _mm512_cvtps_ph)
+#endif
+
+/* --- The versions. --- */
+
+#define CAST(isa)                                                                                  \
+    static void half_to_float_##isa(void *argument, int64_t begin, int64_t end)                    \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+                                                                                                   \
+        widen_half_##isa((float *)c->y + begin, (const uint16_t *)c->x + begin, end - begin);      \
+    }                                                                                              \
+                                                                                                   \
+    static void float_to_half_##isa(void *argument, int64_t begin, int64_t end)                    \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+                                                                                                   \
+        narrow_half_##isa((uint16_t *)c->y + begin, (const float *)c->x + begin, end - begin);     \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void brain_to_float_##isa(void *argument, int64_t begin, int64_t end)  \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+                                                                                                   \
+        widen_brain((float *)c->y + begin, (const uint16_t *)c->x + begin, end - begin);           \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void float_to_brain_##isa(void *argument, int64_t begin, int64_t end)  \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+                                                                                                   \
+        narrow_brain((uint16_t *)c->y + begin, (const float *)c->x + begin, end - begin);          \
+    }                                                                                              \
+                                                                                                   \
+    void cast_##isa(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,          \
+                    size_t count)                                                                  \
+    {                                                                                              \
+        struct cast c = {y, x};                                                                    \
+        team_fn *part = NULL;                                                                      \
+                                                                                                   \
+        if (from == KERNEL_F16 && to == KERNEL_F32)                                                \
+            part = half_to_float_##isa;                                                            \
+        else if (from == KERNEL_F32 && to == KERNEL_F16)                                           \
+            part = float_to_half_##isa;                                                            \
+        else if (from == KERNEL_BF16 && to == KERNEL_F32)                                          \
+            part = brain_to_float_##isa;                                                           \
+        else if (from == KERNEL_F32 && to == KERNEL_BF16)                                          \
+            part = float_to_brain_##isa;                                                           \
+        if (part)                                                                                  \
+            team_for((int64_t)count, GRAIN, part, &c);                                             \
+        else                                                                                       \
+            cast_ref(y, to, x, from, count);                                                       \
+    }
+
+ISA_VERSIONS(CAST)
