@@ -19,10 +19,8 @@ enum { NO_INPUT = UINT32_MAX };
 
 /* Calls */
 
-typedef int bind_call_fn(const struct call_request *request, struct call *out_call);
-
 static int make_call(struct binding *binding, const struct node *node, const struct choice *choice,
-                     bind_call_fn *bind, struct call *out_call)
+                     call_bind_any_fn *bind, struct call *out_call)
 {
     struct tensor_view *inputs = calloc(node->input_count + 1, sizeof(*inputs));
     struct tensor_view *outputs = calloc(node->output_count + 1, sizeof(*outputs));
@@ -43,7 +41,7 @@ static int make_call(struct binding *binding, const struct node *node, const str
             inputs[i] = binding_view(node->inputs[i]);
         for (uint32_t i = 0; i < node->output_count; i++)
             outputs[i] = binding_view(node->outputs[i]);
-        rc = bind(&request, out_call);
+        rc = call_bind_any(&request, bind, out_call);
     } else {
         rc = binding_no_memory(binding);
     }

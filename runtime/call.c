@@ -331,6 +331,7 @@ void call_deinit(struct call *call)
 {
     kernel_conv_plan_destroy(&call->plan);
     kernel_gemm_plan_destroy(&call->gemm);
+    call_half_destroy(&call->half);
     free(call->params);
     *call = (struct call){0};
 }

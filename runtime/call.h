@@ -36,6 +36,7 @@ struct call {
     void *params;                  /* what run needs; owned */
     struct kernel_conv_plan *plan; /* owned; a Conv's, or NULL */
     struct kernel_gemm_plan *gemm; /* owned; a matrix product's with constant weights, or NULL */
+    struct call_half *half;        /* owned; where tensors are stored in another type, or NULL */
     const void *const *inputs;
     void *const *outputs;
     size_t workspace_bytes; /* 64-byte aligned scratch that the kernel wants, 0 for none */
@@ -73,12 +74,31 @@ int call_bind(const struct call_request *request, struct call *out_call);
 
 void call_deinit(struct call *call);
 
+/**
+ * Bind with call_bind() or one of the others below. Where tensors of the node are float16 or
+ * bfloat16 and call_widens(), it is bound as if they were float32: each run converts them.
+ */
+typedef int call_bind_any_fn(const struct call_request *request, struct call *out_call);
+int call_bind_any(const struct call_request *request, call_bind_any_fn *bind,
+                  struct call *out_call);
+
+/** Whether an operator is computed in float32 over tensors that are stored in float16 or bfloat16.
+ */
+bool call_widens(const struct node *node);
+
+/* For call_run() and call_deinit(). */
+int call_run_half(const struct call *call);
+void call_half_destroy(struct call_half **half);
+
 /** Returns 0 or the kernel's failure: -EINVAL, an index in the data is out of range, or what
  *  call->problem says. Allocates nothing, unless it is an If or a Loop. */
 static inline int call_run(const struct call *call)
 {
-    int rc = call->run(call);
+    int rc;
 
+    if (call->half)
+        return call_run_half(call);
+    rc = call->run(call);
     if (rc == 0 && call->activate)
         call->activate(call->outputs[0], call->outputs[0], call->activate_count, call->activation.a,
                        call->activation.b);

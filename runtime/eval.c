@@ -22,7 +22,7 @@ int eval_node_with(const struct graph *graph, const struct node *node,
     struct call call = {0};
     int rc;
 
-    rc = call_bind(&request, &call);
+    rc = call_bind_any(&request, call_bind, &call);
     if (rc == 0 && call.workspace_bytes)
         call.workspace = graph_alloc_data(call.workspace_bytes);
     if (rc == 0 && (!input_data || !output_data || (call.workspace_bytes && !call.workspace)))

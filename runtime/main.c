@@ -70,6 +70,9 @@ static struct pass_options passes_of(const struct run_options *options)
         .no_z = options->no_with_z,
         .no_preprocess = options->no_preprocess,
         .no_jit = options->no_jit,
+        .half = options->bf16                     ? DTYPE_BF16
+                : options->fp16 || options->ioc16 ? DTYPE_F16
+                                                  : DTYPE_NONE,
     };
 }
 

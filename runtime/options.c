@@ -113,23 +113,28 @@ static const char *const timing_takes[] = {
     "enable-fuse-conv-bias-with-z",
     "enable-jit",
     "enable-fuse-preprocess",
+    "enable-ioc16",
+    "fp16",
+    "bf16",
     "weight-preprocess",
     "const-shape",
     NULL,
 };
 static const char *const verify_takes[] = {
-    "rtol", "atol", "json", "trace", "trace-detail", "disable-assert-throw", NULL,
+    "enable-ioc16",         "fp16", "bf16", "rtol", "atol", "json", "trace", "trace-detail",
+    "disable-assert-throw", NULL,
 };
 static const char *const check_takes[] = {
-    "rtol",      "atol",    "input",
-    "input-dim", "batch",   "batch-size",
-    "seed",      "verbose", "disable-assert-throw",
+    "enable-ioc16", "fp16",  "bf16",       "rtol", "atol",    "input",
+    "input-dim",    "batch", "batch-size", "seed", "verbose", "disable-assert-throw",
     NULL,
 };
-static const char *const print_takes[] = {"print-stage", "input",      "input-dim",
-                                          "batch",       "batch-size", NULL};
-static const char *const perf_takes[] = {"iter",       "warmup-iter", "input", "input-dim", "batch",
-                                         "batch-size", "seed",        "json",  "detailed",  NULL};
+static const char *const print_takes[] = {"enable-ioc16", "fp16",       "bf16",
+                                          "print-stage",  "input",      "input-dim",
+                                          "batch",        "batch-size", NULL};
+static const char *const perf_takes[] = {
+    "enable-ioc16", "fp16",       "bf16", "iter", "warmup-iter", "input", "input-dim",
+    "batch",        "batch-size", "seed", "json", "detailed",    NULL};
 
 static const char *const calibrate_takes[] = {"json", "trace", NULL};
 
@@ -222,6 +227,9 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"enable-fuse-conv-bias-nonlinearity", options->nonlinearity},
         {"enable-fuse-conv-bias-with-z", options->with_z},
         {"enable-jit", options->jit},
+        {"enable-ioc16", options->ioc16},
+        {"fp16", options->fp16},
+        {"bf16", options->bf16},
         {"enable-fuse-preprocess", options->preprocess},
         {"weight-preprocess", options->weight_preprocess},
         {"const-shape", options->const_shape},
@@ -329,6 +337,8 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--enable-fuse-conv-bias-with-z and its opposite exclude each other"},
         {options->preprocess && options->no_preprocess,
          "--enable-fuse-preprocess and its opposite exclude each other"},
+        {options->bf16 && (options->fp16 || options->ioc16),
+         "--bf16 and --fp16 (--enable-ioc16) exclude each other"},
         {options->jit && options->no_jit, "--enable-jit and --no-enable-jit exclude each other"},
         {options->c_opr_init != NULL && options->c_opr_lib == NULL,
          "--c-opr-init-interface needs --c-opr-lib"},

@@ -32,7 +32,8 @@ struct run_options {
     bool no_trace;
     int trace_detail; /* enum trace_detail, or -1 */
     bool inference, nonlinearity, with_z, weight_preprocess, const_shape; /* effects to be told */
-    bool jit, preprocess;                                                 /* these, too */
+    bool ioc16, fp16, bf16;
+    bool jit, preprocess; /* these, too */
     bool no_inference, no_nonlinearity, no_with_z, no_jit, no_preprocess;
     bool fitting, share_param_mem, record_comp_seq2, fake_first, sanity_check, no_sanity_check;
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;

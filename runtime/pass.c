@@ -23,6 +23,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_preprocess(graph, diag);
     if (rc >= 0 && !options->no_jit)
         rc = pass_fuse_chains(graph, diag);
+    if (rc >= 0 && options->half != DTYPE_NONE)
+        rc = pass_half(graph, options->half, diag);
     if (rc < 0)
         return rc;
     graph_remove_dead(graph);

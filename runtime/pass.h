@@ -23,6 +23,7 @@ struct pass_options {
     bool no_nonlinearity; /* biases and activations are not fused */
     bool no_z;            /* residuals are not fused */
     bool no_preprocess;   /* operators behind inputs are not fused */
+    enum dtype half;      /* what tensors are stored in; 0: as the model says */
     bool no_jit;          /* chains of element-wise operators are not fused */
 };
 
@@ -63,6 +64,11 @@ int pass_fuse_chains(struct graph *graph, struct diag *diag);
  *  tensor of the same shape: the Conv's residual. Then, also for Gemm and MatMul, the activation:
  * Relu, LeakyRelu, Clip with constant bounds, Sigmoid, Tanh. float32 only. */
 int pass_fuse(struct graph *graph, const struct pass_options *options, struct diag *diag);
+
+/** Store weights and tensors between operators as dtype, float16 or bfloat16, where the operators
+ *  around can widen them (call_widens()) or only move them. Returns how many nodes read or write
+ *  such a tensor. */
+int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag);
 
 /** All of the above, and the removal of dead nodes. Returns 0 or a negative errno. */
 int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,

@@ -191,6 +191,35 @@ static void tell_merged(const struct worker *worker, bool is_wanted, const char 
     tell_effect(is_wanted, option, parts, effect);
 }
 
+/* How many operators have a tensor of this type, and how it is converted. */
+static void tell_half(const struct worker *worker)
+{
+    const struct graph *graph = worker->session->graph;
+    enum dtype dtype = worker->config->passes.half;
+    bool has_f16c = kernel_best_level() >= KERNEL_LEVEL_AVX2;
+    uint32_t count = 0;
+
+    if (dtype == DTYPE_NONE)
+        return;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = graph->nodes[n];
+        bool is_half = false;
+
+        for (uint32_t i = 0; i < node->input_count; i++)
+            is_half = is_half || (node->inputs[i] != NULL && node->inputs[i]->dtype == dtype);
+        for (uint32_t i = 0; i < node->output_count; i++)
+            is_half = is_half || (node->outputs[i] != NULL && node->outputs[i]->dtype == dtype);
+        count += is_half;
+    }
+    fprintf(stderr,
+            "load_and_run: --%s: %u operators read or write tensors stored in %s; all compute in "
+            "float32, after converting them by %s\n",
+            dtype == DTYPE_BF16 ? "bf16" : "fp16", count, dtype_name(dtype),
+            dtype == DTYPE_BF16 ? "shifts"
+            : has_f16c          ? "F16C instructions"
+                                : "software");
+}
+
 /* On how many operators each option took effect. */
 static void tell_effects(const struct worker *worker)
 {
@@ -208,6 +237,7 @@ static void tell_effects(const struct worker *worker)
                 count_fused(graph, false), "compute their activation, too");
     tell_effect(config->effects.z, "enable-fuse-conv-bias-with-z", count_fused(graph, true),
                 "add a residual, too");
+    tell_half(worker);
     tell_merged(worker, config->effects.preprocess, "enable-fuse-preprocess", PREPROCESS_OP_TYPE,
                 "passes over inputs");
     tell_merged(worker, config->effects.jit, "enable-jit", CHAIN_OP_TYPE,

@@ -98,6 +98,45 @@ def check_graph(folder):
     expect(done.returncode == 0 and "FusedPreprocess:" in done.stdout, "no summary", done)
 
 
+def check_half(folder):
+    """Stored in half precision: said, close to the model in its own types, and not the same."""
+    plain, done = output(folder)
+    for option, dtype, bound in (("--fp16", "float16", 0.01), ("--enable-ioc16", "float16", 0.01),
+                                 ("--bf16", "bfloat16", 0.1)):
+        got, done = output(folder, option)
+        expect(f"6 operators read or write tensors stored in {dtype}; all compute in float32" in
+               done.stderr, f"no word of {option}", done)
+        error = numpy.abs(got - plain).max()
+        expect(0 < error < bound, f"{option} is {error} off", done)
+        done = run(folder, option, "--verify-against", "ref")
+        expect(done.returncode == 0, f"{option}: the reference differs", done)
+        done = run(folder, option, "--print-graph", "text", "--print-stage", "after")
+        expect(f"-> {dtype}, " in done.stdout, f"{option}: none in the graph", done)
+    done = run(folder, "--fp16", "--bf16")
+    expect(done.returncode == 2 and "exclude each other" in done.stderr, "--fp16 and --bf16", done)
+
+
+def check_verify(folder):
+    """--verify says how far half precision is off."""
+    data = folder / "test_data_set_0"
+    data.mkdir()
+    image = numpy.random.default_rng(1).integers(0, 256, (2, 9, 8, 3), dtype=numpy.uint8)
+    (data / "input_0.pb").write_bytes(numpy_helper.from_array(image, "image").SerializeToString())
+    numpy.save(folder / "image.npy", image)
+    done = run(folder, "--input", "image:image.npy", "--iter", "1", "--warmup-iter", "0",
+               "--bin-out-dump", ".")
+    expect(done.returncode == 0, "no output", done)
+    bytes_ = sorted(folder.glob("run0-*"))[0].read_bytes()[-2 * 5 * 4:]
+    y = numpy.frombuffer(bytes_, dtype=numpy.float32).reshape(2, 5)
+    (data / "output_0.pb").write_bytes(numpy_helper.from_array(y, "y").SerializeToString())
+    done = run(folder, "--verify", ".")
+    expect(done.returncode == 0, "it is not its own output", done)
+    done = run(folder, "--verify", ".", "--bf16")
+    expect(done.returncode == 1 and "worst at" in done.stdout, "bfloat16 is as good", done)
+    done = run(folder, "--verify", ".", "--bf16", "--rtol", "0.1", "--atol", "0.1")
+    expect(done.returncode == 0, "bfloat16 is no good at all", done)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -108,6 +147,8 @@ def main():
         check_option(folder, "enable-jit",
                      "--enable-jit: 3 operators are computed together, in 1 chains (no code", 1e-5)
         check_graph(folder)
+        check_half(folder)
+        check_verify(folder)
 
 
 main()

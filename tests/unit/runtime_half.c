@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors stored in float16 and bfloat16: which, and how far the numbers move. */
+#include <math.h>
+
+#include "runtime/exec.h"
+#include "runtime/pass.h"
+#include "tests/support/check.h"
+#include "tests/support/graph_build.h"
+
+static const enum dtype halves[] = {DTYPE_F16, DTYPE_BF16};
+static const double units[] = {0x1p-11, 0x1p-8}; /* the largest relative error of one rounding */
+
+/* The result of output 0 by the kernels that load_and_run takes. */
+static float *run(const struct graph *graph)
+{
+    struct exec *exec;
+    struct diag diag = {0};
+    struct tensor_view view;
+    float *out;
+
+    if (exec_create(graph, &(struct exec_options){.threads = 1}, &exec, &diag) < 0)
+        fail_msg("%s", diag.text);
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        int64_t count = shape_elements(&graph->inputs[i]->shape);
+        float *data = calloc((size_t)count + 1, sizeof(*data));
+
+        for (int64_t k = 0; k < count; k++)
+            data[k] = (float)((k * 37 + i * 11) % 61) / 61.0f - 0.5f;
+        view = (struct tensor_view){DTYPE_F32, graph->inputs[i]->shape, data};
+        CHECK_OK(exec_set_input(exec, i, &view, &diag));
+        free(data);
+    }
+    exec_dispatch(exec);
+    CHECK_OK(exec_wait(exec, &diag));
+    CHECK_OK(exec_output(exec, 0, &view));
+    assert_int_equal(view.dtype, DTYPE_F32);
+    out = malloc((size_t)shape_bytes(&view.shape, DTYPE_F32) + 1);
+    memcpy(out, view.data, (size_t)shape_bytes(&view.shape, DTYPE_F32));
+    exec_destroy(&exec);
+    return out;
+}
+
+static void infer(struct graph *graph)
+{
+    struct diag diag = {0};
+
+    if (shape_infer(graph, eval_node, &diag) < 0)
+        fail_msg("%s", diag.text);
+}
+
+/* "NAME:f32 DIMS=0.5,..." */
+static const char *weights(const char *name_and_dims, int count)
+{
+    static char text[4000];
+    int at = snprintf(text, sizeof(text), "%s=0.1", name_and_dims);
+
+    for (int i = 1; i < count; i++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, ",%.2f", (i * 7 % 23 - 11) / 20.0);
+    return text;
+}
+
+static struct graph *build_network(void)
+{
+    struct graph *graph = build_graph(14);
+
+    build_value(graph, weights("w:f32 8,3,3,3", 8 * 27));
+    build_value(graph, weights("v:f32 8,8,1,1", 64));
+    build_value(graph, weights("m:f32 8,5", 40));
+    build_node(graph, "Conv", "x:f32 2,3,8,8; w", "pads=[1,1,1,1]", "c1");
+    build_node(graph, "Relu", "c1", "", "r1");
+    build_node(graph, "Conv", "r1; v", "", "c2");
+    build_node(graph, "Add", "c2; r1", "", "sum"); /* the residual of the second one */
+    build_node(graph, "HardSwish", "sum", "", "h1");
+    build_node(graph, "Mul", "h1; s:f32 8,1,1=1,2,3,4,5,6,7,8", "", "h2");
+    build_node(graph, "MaxPool", "h2", "kernel_shape=[2,2] strides=[2,2]", "p");
+    build_node(graph, "GlobalAveragePool", "p", "", "g");
+    build_node(graph, "Flatten", "g", "", "f");
+    build_node(graph, "MatMul", "f; m", "", "d");
+    build_node(graph, "Softmax", "d", "axis=-1", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+static void a_network_is_stored_in_half(void **state)
+{
+    static const char *const between[] = {"r1", "h2", "p", "g", "f", "d", "w", "v", "m"};
+    struct graph *plain = build_network();
+    float *want = run(plain);
+
+    for (size_t h = 0; h < 2; h++) {
+        struct graph *graph = build_network();
+        struct diag diag = {0};
+        float *got;
+
+        CHECK_OK(
+            graph_optimise(graph, &(struct pass_options){.half = halves[h]}, eval_node, &diag));
+        CHECK_OK(graph_check(graph, &diag));
+        for (size_t i = 0; i < sizeof(between) / sizeof(between[0]); i++)
+            if (graph_find_value(graph, between[i])->dtype != halves[h])
+                fail_msg("%s is %s", between[i],
+                         dtype_name(graph_find_value(graph, between[i])->dtype));
+        assert_int_equal(graph->inputs[0]->dtype, DTYPE_F32);
+        assert_int_equal(graph_find_value(graph, "s")->dtype, DTYPE_F32); /* no weights */
+        got = run(graph);
+        for (int64_t i = 0; i < shape_elements(&graph->outputs[0]->shape); i++)
+            CHECK_NEAR(got[i], want[i], 20 * units[h]);
+        free(got);
+        graph_destroy(&graph);
+    }
+    free(want);
+    graph_destroy(&plain);
+}
+
+/* One operator between two that only move: exactly one rounding of its operand and result. */
+static void each_tensor_is_rounded_once(void **state)
+{
+    for (size_t h = 0; h < 2; h++) {
+        struct graph *graph = build_graph(14);
+        struct diag diag = {0};
+        float *got;
+
+        build_node(graph, "Mul", "x:f32 7,11; third:f32 =0.33333334", "", "a");
+        build_node(graph, "Transpose", "a", "perm=[1,0]", "t");
+        build_node(graph, "Exp", "t", "", "e");
+        build_node(graph, "Reshape", "e; s:i64=-1", "", "flat");
+        build_node(graph, "Neg", "flat", "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        assert_int_equal(pass_half(graph, halves[h], &diag), 5);
+        got = run(graph);
+        for (int k = 0; k < 77; k++) {
+            int at = k % 7 * 11 + k / 7; /* before the transposition */
+            double number = (at * 37 % 61 / 61.0 - 0.5) / 3, wanted = -exp(number);
+
+            CHECK_NEAR(got[k], wanted, (fabs(number) + 1) * 2 * units[h]);
+        }
+        free(got);
+        graph_destroy(&graph);
+    }
+}
+
+static void what_cannot_be_half_stays(void **state)
+{
+    static const struct {
+        const char *op_type, *inputs;
+    } cases[] = {
+        {"Greater", "a; z:f32 2,3"},   /* reads it as it is */
+        {"Where", "c:bool 2,3; a; a"}, /* moves, but with another type beside */
+        {"CumSum", "a; axis:i64 =0"},  /* has no float32 kernel of its own */
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(14);
+        struct diag diag = {0};
+
+        build_node(graph, "Exp", "x:f32 2,3", "", "a");
+        build_node(graph, cases[i].op_type, cases[i].inputs, "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        assert_int_equal(pass_half(graph, DTYPE_F16, &diag), 0);
+        assert_int_equal(graph_find_value(graph, "a")->dtype, DTYPE_F32);
+        graph_destroy(&graph);
+    }
+}
+
+/* Weights beyond what a half can be stay, and what an output shares its elements with. */
+static void numbers_that_do_not_fit_stay(void **state)
+{
+    struct graph *graph = build_graph(14);
+    struct diag diag = {0};
+
+    build_node(graph, "MatMul", "x:f32 2,2; w:f32 2,2=1,2,70000,4", "", "a");
+    build_node(graph, "Flatten", "a", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(pass_half(graph, DTYPE_F16, &diag), 0);
+    assert_int_equal(pass_half(graph, DTYPE_BF16, &diag), 1); /* the MatMul, for its weights */
+    assert_int_equal(graph_find_value(graph, "a")->dtype, DTYPE_F32);
+    graph_destroy(&graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_network_is_stored_in_half),
+        cmocka_unit_test(each_tensor_is_rounded_once),
+        cmocka_unit_test(what_cannot_be_half_stays),
+        cmocka_unit_test(numbers_that_do_not_fit_stay),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
