@@ -25,7 +25,9 @@ int importer_begin(struct importer *importer, struct store *store, const char *s
             return rc;
         importer->in_transaction = true;
     }
-    rc = store_last_ids(store, &importer->first, diag);
+    rc = store_gather(store, diag);
+    if (rc == 0)
+        rc = store_last_ids(store, &importer->first, diag);
     if (rc == 0)
         rc = importer_put_session(importer, NULL, diag); /* ops refer to it */
     return rc;

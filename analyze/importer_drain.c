@@ -473,6 +473,8 @@ int importer_finish(struct importer *importer, struct store_session *session, in
     if (rc == 0)
         rc = emit_all(&drain, diag);
     drain_deinit(&drain);
+    if (rc == 0)
+        rc = store_flush(importer->store, diag);
     if (rc == 0 && importer->in_transaction) {
         rc = store_commit(importer->store, diag);
         importer->in_transaction = rc < 0;

@@ -240,6 +240,8 @@ void store_close(struct store **store_slot)
         sqlite3_finalize(store->statements[i]);
     for (int i = 0; i < STORE_ROWS_COUNT; i++)
         store_rows_finalize(&store->rows[i]);
+    for (int i = 0; i < STORE_BULK_COUNT; i++)
+        bulk_deinit(&store->bulks[i]);
     if (store->db && store->mode == STORE_WRITE) {
         /* A reader that keeps the log busy leaves the rest of this to the next writer. */
         sqlite3_busy_timeout(store->db, 0);
@@ -306,8 +308,10 @@ int store_begin(struct store *store, struct diag *diag)
 
 int store_commit(struct store *store, struct diag *diag)
 {
-    int rc = store_write_accounts(store, diag);
+    int rc = store_flush(store, diag);
 
+    if (rc == 0)
+        rc = store_write_accounts(store, diag);
     if (rc == 0)
         rc = store_exec(store, "COMMIT", "write", diag);
     /* What fails here is tried again after the next commit. */
@@ -321,5 +325,7 @@ void store_rollback(struct store *store)
     /* SQLite itself has rolled back after some errors. */
     if (!sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    for (int i = 0; i < STORE_BULK_COUNT; i++)
+        bulk_clear(&store->bulks[i]);
     store_forget_accounts(store);
 }

@@ -82,6 +82,16 @@ int store_begin(struct store *store, struct diag *diag);
  *  WAL into the file when that has grown, which may take as long as the disk needs for 16 MiB. */
 int store_commit(struct store *store, struct diag *diag);
 
+/**
+ * Hold back rows of ops, chunks and variables until there are many, from now on: for those who put
+ * a great many and read none in between. What is wrong with one is then said later. store_flush()
+ * and store_commit() write what waits, store_rollback() drops it.
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int store_gather(struct store *store, struct diag *diag);
+int store_flush(struct store *store, struct diag *diag);
+
 /** Roll back. Allowed at any time, also without a transaction. The store can be used on. */
 void store_rollback(struct store *store);
 

@@ -8,6 +8,7 @@
 
 #include "schema/store.h"
 #include "schema/store_batch.h"
+#include "schema/store_bulk.h"
 #include "schema/store_lane.h"
 #include "schema/store_rollup.h"
 #include "schema/store_rows.h"
@@ -57,6 +58,15 @@ enum store_rows {
 };
 extern const struct rows_table store_rows_tables[STORE_ROWS_COUNT];
 
+/* Tables whose rows store_gather() holds back. */
+enum store_bulk {
+    STORE_BULK_OP,
+    STORE_BULK_MEM_CHUNK,
+    STORE_BULK_VARIABLE,
+    STORE_BULK_STAT,
+    STORE_BULK_COUNT,
+};
+
 struct store {
     sqlite3 *db;
     enum store_mode mode;
@@ -65,6 +75,9 @@ struct store {
     int log_pages, log_pages_max; /* of the WAL after the last commit; when to checkpoint */
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     struct rows rows[STORE_ROWS_COUNT];
+    bool gathers; /* rows of these tables wait here: */
+    struct bulk bulks[STORE_BULK_COUNT];
+    const struct bulk *flushed; /* that are being written */
     /* What follows is known from our own writing, and forgotten when another program has written.
      */
     int64_t data_version;
@@ -126,6 +139,11 @@ int store_statement(struct store *store, enum store_statement which, const char 
 
 /** Step a statement that returns no rows, and reset it. */
 int store_step(struct store *store, sqlite3_stmt *statement, const char *doing, struct diag *diag);
+
+/** Write what waits. `insert` is "INSERT INTO TABLE(COLUMNS)", `conflict` what goes behind the
+ *  SELECT. */
+int store_bulk_write(struct store *store, struct bulk *bulk, const char *insert,
+                     const char *conflict, struct diag *diag);
 
 /** Bind a number, or NULL for STORE_NULL. */
 int store_bind_int(sqlite3_stmt *statement, int column, int64_t value);

@@ -40,6 +40,7 @@ int store_bind_int(sqlite3_stmt *statement, int column, int64_t value)
 struct binder {
     struct store *store;
     sqlite3_stmt *statement;
+    struct bulk *bulk; /* NULL: the row is written at once */
     int column;
     int code;
 };
@@ -52,11 +53,19 @@ static void note_code(struct binder *binder, int code)
 
 static void bind_int(struct binder *binder, int64_t value)
 {
+    if (binder->bulk) {
+        bulk_int(binder->bulk, value);
+        return;
+    }
     note_code(binder, store_bind_int(binder->statement, ++binder->column, value));
 }
 
 static void bind_text(struct binder *binder, const char *text)
 {
+    if (binder->bulk) {
+        bulk_text(binder->bulk, text);
+        return;
+    }
     note_code(binder,
               sqlite3_bind_text(binder->statement, ++binder->column, text, -1, SQLITE_STATIC));
 }
@@ -77,18 +86,14 @@ static void append(char *sql, const char *text, size_t length)
         memcpy(sql + used, text, length);
 }
 
-/* "INSERT INTO table(columns) VALUES(?,...) ON CONFLICT(key) DO UPDATE SET ...", so that a row put
- * again keeps its key and gets the new values. */
-static void format_upsert(char *sql, const char *table, const char *key, const char *columns)
+/* "ON CONFLICT(key) DO UPDATE SET ...", so that a row put again keeps its key and gets the new
+ * values. */
+static void format_conflict(char *sql, const char *key, const char *columns)
 {
     const char *word = columns;
     size_t length;
 
-    memset(sql, 0, SQL_MAX);
-    snprintf(sql, SQL_MAX, "INSERT INTO %s(%s) VALUES(?", table, columns);
-    for (const char *at = columns; (at = strchr(at, ',')); at++)
-        append(sql, ",?", 2);
-    append(sql, ") ON CONFLICT(", 14);
+    append(sql, " ON CONFLICT(", 13);
     append(sql, key, strlen(key));
     append(sql, ") DO UPDATE SET ", 16);
     for (; *word; word += length + (word[length] == ',')) {
@@ -99,6 +104,17 @@ static void format_upsert(char *sql, const char *table, const char *key, const c
         append(sql, "=excluded.", 10);
         append(sql, word, length);
     }
+}
+
+/* "INSERT INTO table(columns) VALUES(?,...) ON CONFLICT ..." */
+static void format_upsert(char *sql, const char *table, const char *key, const char *columns)
+{
+    memset(sql, 0, SQL_MAX);
+    snprintf(sql, SQL_MAX, "INSERT INTO %s(%s) VALUES(?", table, columns);
+    for (const char *at = columns; (at = strchr(at, ',')); at++)
+        append(sql, ",?", 2);
+    append(sql, ")", 1);
+    format_conflict(sql, key, columns);
 }
 
 static int begin_row(struct store *store, struct binder *binder, enum store_statement which,
@@ -125,6 +141,125 @@ static int finish_row(struct binder *binder, struct diag *diag)
     }
     sqlite3_clear_bindings(binder->statement); /* the texts are the caller's again */
     return rc;
+}
+
+/* --- Rows that are put many at a time. --- */
+
+static const struct bulk_table {
+    const char *name, *key, *columns;
+    enum store_statement put;
+} bulk_tables[] = {
+    [STORE_BULK_OP] = {"op", "op_id",
+                       "op_id,session_id,client_op,model_id,name,type,node_id,device,input_shapes,"
+                       "input_dtypes,output_shapes,output_dtypes,params,computation_flop,"
+                       "memory_bytes,workspace_bytes,source,origin",
+                       STORE_PUT_OP},
+    [STORE_BULK_MEM_CHUNK] = {"mem_chunk", "mem_chunk_id",
+                              "mem_chunk_id,session_id,client_chunk,size_bytes,owner",
+                              STORE_PUT_MEM_CHUNK},
+    [STORE_BULK_VARIABLE] = {"variable", "variable_id",
+                             "variable_id,session_id,client_var,name,dtype,shape,producer_op,"
+                             "mem_chunk_id,offset_bytes",
+                             STORE_PUT_VARIABLE},
+};
+
+static size_t count_columns(const char *columns)
+{
+    size_t count = 1;
+
+    for (; (columns = strchr(columns, ',')); columns++)
+        count++;
+    return count;
+}
+
+static int prepare_bulk(struct store *store, struct bulk *bulk, const char *insert,
+                        const char *conflict, struct diag *diag)
+{
+    char sql[SQL_MAX] = "";
+    int code;
+
+    snprintf(sql, sizeof(sql), "%s SELECT c0", insert);
+    for (size_t i = 1; i < bulk->column_count; i++)
+        snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), ",c%zu", i);
+    append(sql, " FROM gathered WHERE true", 25);
+    append(sql, conflict, strlen(conflict));
+    code =
+        sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &bulk->statement, NULL);
+    return code == SQLITE_OK ? 0 : store_fail(store, code, "write", diag);
+}
+
+int store_bulk_write(struct store *store, struct bulk *bulk, const char *insert,
+                     const char *conflict, struct diag *diag)
+{
+    int rc = 0;
+
+    if (!bulk->row_count)
+        return 0;
+    if (!bulk->statement)
+        rc = prepare_bulk(store, bulk, insert, conflict, diag);
+    store->flushed = bulk;
+    if (rc == 0)
+        rc = store_step(store, bulk->statement, "write", diag);
+    store->flushed = NULL;
+    bulk_clear(bulk);
+    return rc;
+}
+
+/* OR FAIL spares the statement a journal of its own: who is told of a failure rolls back anyway. */
+static int flush_table(struct store *store, enum store_bulk which, struct diag *diag)
+{
+    const struct bulk_table *table = &bulk_tables[which];
+    char insert[SQL_MAX] = "", conflict[SQL_MAX] = "";
+
+    if (!store->bulks[which].statement) {
+        snprintf(insert, sizeof(insert), "INSERT OR FAIL INTO %s(%s)", table->name, table->columns);
+        format_conflict(conflict, table->key, table->columns);
+    }
+    return store_bulk_write(store, &store->bulks[which], insert, conflict, diag);
+}
+
+int store_gather(struct store *store, struct diag *diag)
+{
+    int code = store->gathers ? SQLITE_OK : bulk_register(store->db, &store->flushed);
+
+    if (code != SQLITE_OK)
+        return store_fail(store, code, "write", diag);
+    store->gathers = true;
+    return 0;
+}
+
+int store_flush(struct store *store, struct diag *diag)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(bulk_tables) / sizeof(bulk_tables[0]) && rc == 0; i++)
+        rc = flush_table(store, (enum store_bulk)i, diag);
+    return rc;
+}
+
+static int begin_bulk_row(struct store *store, struct binder *binder, enum store_bulk which,
+                          struct diag *diag)
+{
+    const struct bulk_table *table = &bulk_tables[which];
+
+    if (!store->gathers)
+        return begin_row(store, binder, table->put, table->name, table->key, table->columns, diag);
+    *binder = (struct binder){.store = store, .bulk = &store->bulks[which]};
+    if (!binder->bulk->column_count)
+        binder->bulk->column_count = count_columns(table->columns);
+    return 0;
+}
+
+static int finish_bulk_row(struct binder *binder, enum store_bulk which, struct diag *diag)
+{
+    int rc;
+
+    if (!binder->bulk)
+        return finish_row(binder, diag);
+    rc = bulk_end_row(binder->bulk);
+    if (rc < 0)
+        return diag_set(diag, rc, "no memory to write %s", binder->store->path);
+    return rc ? flush_table(binder->store, which, diag) : 0;
 }
 
 int store_put_session(struct store *store, const struct store_session *row, struct diag *diag)
@@ -178,11 +313,7 @@ int store_put_model(struct store *store, const struct store_model *row, struct d
 int store_put_op(struct store *store, const struct store_op *row, struct diag *diag)
 {
     struct binder b;
-    int rc = begin_row(store, &b, STORE_PUT_OP, "op", "op_id",
-                       "op_id,session_id,client_op,model_id,name,type,node_id,device,"
-                       "input_shapes,input_dtypes,output_shapes,output_dtypes,params,"
-                       "computation_flop,memory_bytes,workspace_bytes,source,origin",
-                       diag);
+    int rc = begin_bulk_row(store, &b, STORE_BULK_OP, diag);
 
     if (rc < 0)
         return rc;
@@ -204,7 +335,7 @@ int store_put_op(struct store *store, const struct store_op *row, struct diag *d
     bind_int(&b, row->workspace_bytes);
     bind_text(&b, row->source);
     bind_text(&b, row->origin);
-    return finish_row(&b, diag);
+    return finish_bulk_row(&b, STORE_BULK_OP, diag);
 }
 
 int store_put_lane(struct store *store, const struct store_lane *row, struct diag *diag)
@@ -267,8 +398,7 @@ int store_put_cursor(struct store *store, const struct store_cursor *row, struct
 int store_put_mem_chunk(struct store *store, const struct store_mem_chunk *row, struct diag *diag)
 {
     struct binder b;
-    int rc = begin_row(store, &b, STORE_PUT_MEM_CHUNK, "mem_chunk", "mem_chunk_id",
-                       "mem_chunk_id,session_id,client_chunk,size_bytes,owner", diag);
+    int rc = begin_bulk_row(store, &b, STORE_BULK_MEM_CHUNK, diag);
 
     if (rc < 0)
         return rc;
@@ -277,16 +407,13 @@ int store_put_mem_chunk(struct store *store, const struct store_mem_chunk *row, 
     bind_text(&b, row->client_chunk);
     bind_int(&b, row->size_bytes);
     bind_text(&b, row->owner);
-    return finish_row(&b, diag);
+    return finish_bulk_row(&b, STORE_BULK_MEM_CHUNK, diag);
 }
 
 int store_put_variable(struct store *store, const struct store_variable *row, struct diag *diag)
 {
     struct binder b;
-    int rc = begin_row(store, &b, STORE_PUT_VARIABLE, "variable", "variable_id",
-                       "variable_id,session_id,client_var,name,dtype,shape,producer_op,"
-                       "mem_chunk_id,offset_bytes",
-                       diag);
+    int rc = begin_bulk_row(store, &b, STORE_BULK_VARIABLE, diag);
 
     if (rc < 0)
         return rc;
@@ -299,7 +426,7 @@ int store_put_variable(struct store *store, const struct store_variable *row, st
     bind_int(&b, row->producer_op);
     bind_int(&b, row->mem_chunk_id);
     bind_int(&b, row->offset_bytes);
-    return finish_row(&b, diag);
+    return finish_bulk_row(&b, STORE_BULK_VARIABLE, diag);
 }
 
 int store_add_gap(struct store *store, const struct store_gap *row, struct diag *diag)

@@ -234,6 +234,14 @@ static int prepare_write(struct store *store, const struct rollup_entry *entry,
     return 0;
 }
 
+static void note_written(struct rollup *rollup, struct rollup_entry *entry)
+{
+    if (entry->op_id > rollup->known_op_max)
+        rollup->known_op_max = entry->op_id;
+    entry->is_dirty = false;
+    entry->idle_count = 0;
+}
+
 static int write_entry(struct store *store, struct rollup_entry *entry, struct diag *diag)
 {
     char *text = store->rollup.text;
@@ -254,10 +262,69 @@ static int write_entry(struct store *store, struct rollup_entry *entry, struct d
         return rc;
     if (!entry->rowid)
         entry->rowid = sqlite3_last_insert_rowid(store->db);
-    if (entry->op_id > store->rollup.known_op_max)
-        store->rollup.known_op_max = entry->op_id;
-    entry->is_dirty = false;
-    entry->idle_count = 0;
+    note_written(&store->rollup, entry);
+    return 0;
+}
+
+/* New rows of op_stat, where many are put at once. */
+static int write_gathered(struct store *store, struct diag *diag)
+{
+    return store_bulk_write(
+        store, &store->bulks[STORE_BULK_STAT],
+        "INSERT OR FAIL INTO op_stat(bucket_ns,start_ns,op_id,lane_kind,event_count,"
+        "sum_ns,min_ns,max_ns,kern_sum_ns,histogram)",
+        "", diag);
+}
+
+static int gather_entry(struct store *store, const struct rollup_entry *entry, struct diag *diag)
+{
+    struct bulk *bulk = &store->bulks[STORE_BULK_STAT];
+    int rc;
+
+    bulk->column_count = 10;
+    bulk_int(bulk, ROLLUP_BUCKET_NS);
+    bulk_int(bulk, entry->start_ns);
+    bulk_int(bulk, entry->op_id);
+    bulk_text(bulk, store_lane_kinds[entry->lane_kind]);
+    bulk_int(bulk, entry->event_count);
+    bulk_int(bulk, entry->sum_ns);
+    bulk_int(bulk, entry->min_ns);
+    bulk_int(bulk, entry->max_ns);
+    bulk_int(bulk, entry->kern_sum_ns);
+    store_histogram_format(&entry->histogram, store->rollup.text);
+    bulk_text(bulk, store->rollup.text);
+    rc = bulk_end_row(bulk);
+    if (rc < 0)
+        return diag_set(diag, rc, "no memory for the roll-ups of %s", store->path);
+    return rc ? write_gathered(store, diag) : 0;
+}
+
+/* New rows follow each other in the table as they do here: the last one tells where they are. */
+static int write_new_entries(struct store *store, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    int64_t count = 0, rowid;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < rollup->entry_count && rc == 0; i++) {
+        if (!rollup->entries[i].is_dirty || rollup->entries[i].rowid)
+            continue;
+        rc = gather_entry(store, &rollup->entries[i], diag);
+        count++;
+    }
+    if (rc == 0)
+        rc = write_gathered(store, diag);
+    if (rc < 0)
+        return rc;
+    rowid = sqlite3_last_insert_rowid(store->db) - count;
+    for (uint32_t i = 0; i < rollup->entry_count && count; i++) {
+        struct rollup_entry *entry = &rollup->entries[i];
+
+        if (!entry->is_dirty || entry->rowid)
+            continue;
+        entry->rowid = ++rowid;
+        note_written(rollup, entry);
+    }
     return 0;
 }
 
@@ -291,6 +358,8 @@ int store_rollup_write(struct store *store, struct diag *diag)
         rollup->text = malloc(STORE_HISTOGRAM_TEXT_MAX);
     if (!rollup->text)
         return diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
+    if (store->gathers)
+        rc = write_new_entries(store, diag);
     for (uint32_t i = 0; i < rollup->entry_count && rc == 0; i++) {
         if (rollup->entries[i].is_dirty)
             rc = write_entry(store, &rollup->entries[i], diag);
