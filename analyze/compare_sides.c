@@ -86,7 +86,6 @@ static int query_side(const struct report *of_side, struct compare_side *side,
     struct diag nothing = {0};
     int rc = report_select(of_side, &selection, diag);
 
-    selection.question.totals = false;
     if (rc == 0) {
         rc = report_query_spans(of_side, &selection, spans, &nothing);
         if (rc < 0 || !spans->spans.count)
@@ -112,17 +111,24 @@ static int measure_runs(struct compare_side *side, struct diag *diag)
     return rc < 0 ? diag_set(diag, rc, "no memory for the runs") : 0;
 }
 
-static int read_side(const struct report *report, struct compare_side *side, struct diag *diag)
+struct report compare_side_report(const struct report *report, const struct compare_side *side)
 {
     struct report of_side = *report;
-    struct spans_answer spans = {0};
-    int rc = query_environment(side->source->store, side->session_ids, side->session_count,
-                               &side->environment, diag);
 
     of_side.source = side->source;
     of_side.sessions = side->rows;
     of_side.session_ids = side->session_ids;
     of_side.session_count = side->session_count;
+    return of_side;
+}
+
+static int read_side(const struct report *report, struct compare_side *side, struct diag *diag)
+{
+    struct report of_side = compare_side_report(report, side);
+    struct spans_answer spans = {0};
+    int rc = query_environment(side->source->store, side->session_ids, side->session_count,
+                               &side->environment, diag);
+
     if (rc == 0)
         rc = query_side(&of_side, side, &spans, diag);
     if (rc == 0)
@@ -131,7 +137,7 @@ static int read_side(const struct report *report, struct compare_side *side, str
     return rc ? rc : measure_runs(side, diag);
 }
 
-int compare_sides_read(const struct report *report, struct compare_side out[ALIGN_SIDES],
+int compare_sides_open(const struct report *report, struct compare_side out[ALIGN_SIDES],
                        struct diag *diag)
 {
     int rc;
@@ -145,6 +151,14 @@ int compare_sides_read(const struct report *report, struct compare_side out[ALIG
     if (rc == 0 && is_same_recording(out))
         rc = diag_set(diag, -EINVAL, "--compare needs two recordings, and both are session%s %s",
                       report->session_count > 1 ? "s of" : " of", report->source->name);
+    return rc;
+}
+
+int compare_sides_read(const struct report *report, struct compare_side out[ALIGN_SIDES],
+                       struct diag *diag)
+{
+    int rc = compare_sides_open(report, out, diag);
+
     for (int side = 0; side < ALIGN_SIDES && rc == 0; side++)
         rc = read_side(report, &out[side], diag);
     return rc;

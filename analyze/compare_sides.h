@@ -23,6 +23,13 @@ struct compare_side {
     int64_t *own_ids;
 };
 
+/** Open both sides without reading them: what compare_sides_read() begins with. */
+int compare_sides_open(const struct report *report, struct compare_side out[ALIGN_SIDES],
+                       struct diag *diag);
+
+/** The report of one side alone. It borrows from both. */
+struct report compare_side_report(const struct report *report, const struct compare_side *side);
+
 /**
  * Read both sides: the base as --compare names it, the new one as the report has it.
  *

@@ -75,8 +75,17 @@ static int chunk_place(struct megengine *megengine, struct json_slice id, uint32
 
 struct field {
     const char *name;
+    size_t length;
     struct json_slice *value;
 };
+#define FIELD(name, value)                                                                         \
+    {                                                                                              \
+        name, sizeof(name) - 1, &(value)                                                           \
+    }
+#define NO_FIELD                                                                                   \
+    {                                                                                              \
+        NULL, 0, NULL                                                                              \
+    }
 
 /* Fills the fields that an object has. -EUCLEAN with a sentence where it is malformed. */
 static int read_fields(struct megengine *megengine, const struct json_item *item,
@@ -90,7 +99,7 @@ static int read_fields(struct megengine *megengine, const struct json_item *item
         return 0;
     while ((rc = json_walk_next(&walk, &key, &value)) == 1) {
         for (const struct field *field = fields; field->name; field++) {
-            if (json_is(key, field->name))
+            if (key.length == field->length && memcmp(key.text, field->name, key.length) == 0)
                 *field->value = value;
         }
     }
@@ -141,9 +150,9 @@ static int record_extra(struct megengine *megengine, const struct json_item *ite
                         struct json_slice extra, struct diag *diag)
 {
     struct json_slice values[MEGENGINE_EXTRAS] = {{0}};
-    const struct field fields[] = {{"origins", &values[0]},         {"node_id", &values[1]},
-                                   {"device", &values[2]},          {"params", &values[3]},
-                                   {"workspace_bytes", &values[4]}, {NULL, NULL}};
+    const struct field fields[] = {FIELD("origins", values[0]),         FIELD("node_id", values[1]),
+                                   FIELD("device", values[2]),          FIELD("params", values[3]),
+                                   FIELD("workspace_bytes", values[4]), NO_FIELD};
     int rc = read_fields(megengine, item, extra, fields, diag);
 
     for (size_t i = 0; i < MEGENGINE_EXTRAS && rc == 0; i++)
@@ -156,8 +165,8 @@ int megengine_read_operator(struct megengine *megengine, const struct json_item 
 {
     struct json_slice name = {0}, type = {0}, inputs = {0}, outputs = {0}, extra = {0};
     const struct field fields[] = {
-        {"name", &name},      {"type", &type},   {"input", &inputs},
-        {"output", &outputs}, {"extra", &extra}, {NULL, NULL},
+        FIELD("name", name),      FIELD("type", type),   FIELD("input", inputs),
+        FIELD("output", outputs), FIELD("extra", extra), NO_FIELD,
     };
     uint64_t offset = 0;
     uint32_t op;
@@ -202,12 +211,11 @@ int megengine_read_variable(struct megengine *megengine, const struct json_item 
 {
     struct json_slice name = {0}, plan = {0}, chunk = {0}, offset_bytes = {0}, layout = {0};
     struct json_slice dtype = {0}, shape = {0};
-    const struct field fields[] = {{"name", &name}, {"mem_plan", &plan}, {NULL, NULL}};
-    const struct field plan_fields[] = {{"mem_chunk_id", &chunk},
-                                        {"offset_byte", &offset_bytes},
-                                        {"layout", &layout},
-                                        {NULL, NULL}};
-    const struct field layout_fields[] = {{"dtype", &dtype}, {"shape", &shape}, {NULL, NULL}};
+    const struct field fields[] = {FIELD("name", name), FIELD("mem_plan", plan), NO_FIELD};
+    const struct field plan_fields[] = {FIELD("mem_chunk_id", chunk),
+                                        FIELD("offset_byte", offset_bytes), FIELD("layout", layout),
+                                        NO_FIELD};
+    const struct field layout_fields[] = {FIELD("dtype", dtype), FIELD("shape", shape), NO_FIELD};
     uint32_t place, chunk_at = PLACE_NONE, dtype_at = PLACE_NONE;
     struct megengine_variable *variable;
     uint64_t offset = 0;
@@ -248,7 +256,7 @@ int megengine_read_chunk(struct megengine *megengine, const struct json_item *it
                          struct diag *diag)
 {
     struct json_slice size = {0}, owner = {0};
-    const struct field fields[] = {{"size", &size}, {"owner_var", &owner}, {NULL, NULL}};
+    const struct field fields[] = {FIELD("size", size), FIELD("owner_var", owner), NO_FIELD};
     struct megengine_chunk *chunk;
     uint32_t place, variable = PLACE_NONE;
     int rc = chunk_place(megengine, id_of(item), &place, diag);
@@ -292,13 +300,13 @@ int megengine_read_footprint(struct megengine *megengine, const struct json_item
                              struct diag *diag)
 {
     struct json_slice values[MEGENGINE_COSTS] = {{0}};
-    const struct field fields[] = {{"in_shapes", &values[0]},
-                                   {"out_shapes", &values[1]},
-                                   {"param", &values[2]},
-                                   {"in_layouts", &values[3]},
-                                   {"computation", &values[4]},
-                                   {"memory", &values[5]},
-                                   {NULL, NULL}};
+    const struct field fields[] = {FIELD("in_shapes", values[0]),
+                                   FIELD("out_shapes", values[1]),
+                                   FIELD("param", values[2]),
+                                   FIELD("in_layouts", values[3]),
+                                   FIELD("computation", values[4]),
+                                   FIELD("memory", values[5]),
+                                   NO_FIELD};
     uint64_t offset = 0;
     uint32_t op;
     int rc = megengine_op_place(megengine, id_of(item), &op, diag);

@@ -36,8 +36,13 @@ void import_write_shapes(struct json_writer *json, struct json_slice value)
 
 void import_write_text(struct json_writer *json, struct json_slice value)
 {
-    char *text = json_take_text(value);
+    char *text;
 
+    if (json_is_plain(value)) {
+        json_string_n(json, value.text, value.length);
+        return;
+    }
+    text = json_take_text(value);
     if (!text)
         json->error = -ENOMEM;
     json_string(json, text);
@@ -67,8 +72,13 @@ void import_write_dtype(struct json_writer *json, struct json_slice value)
 
 void import_write_key(struct json_writer *json, struct json_slice key)
 {
-    char *text = json_take_text(key);
+    char *text;
 
+    if (json_is_plain(key)) {
+        json_key_n(json, key.text, key.length);
+        return;
+    }
+    text = json_take_text(key);
     if (!text)
         json->error = -ENOMEM;
     json_key(json, text ? text : "");

@@ -299,15 +299,34 @@ static int walk_fail(struct json_walk *walk, const char *problem)
     return -EUCLEAN;
 }
 
+/* A string without escapes. Returns whether it was one, and then used it up. */
+static bool take_plain_string(struct json_walk *walk, struct json_slice *out_value)
+{
+    const char *at = walk->at + 1, *end;
+
+    if (walk->at == walk->end || walk->at[0] != '"')
+        return false;
+    end = skip_plain(at, walk->end);
+    if (end == walk->end || *end != '"')
+        return false;
+    *out_value = (struct json_slice){at, (size_t)(end - at), JSON_STRING};
+    walk->at = end + 1;
+    return true;
+}
+
 static int take_value(struct json_walk *walk, struct json_slice *out_value)
 {
     struct json_scan scan = {0};
     size_t length = 0, left = (size_t)(walk->end - walk->at);
     int rc;
 
+    if (take_plain_string(walk, out_value))
+        return 1;
     if (!left)
         return walk_fail(walk, "a value is missing");
-    rc = json_scan(&scan, walk->at, left, &length);
+    while (length < left && class_of(walk->at[length]) == OTHER)
+        length++;
+    rc = length ? 1 : json_scan(&scan, walk->at, left, &length);
     if (rc < 0 || (rc == 0 && !json_scan_may_end(&scan))) {
         walk->at += length;
         return walk_fail(walk, rc < 0 ? json_scan_problem(rc) : "a value does not end");
@@ -549,8 +568,7 @@ static size_t read_escape(const char *at, const char *end, uint32_t *out_code)
     return 5;
 }
 
-/* Only bytes that stand for themselves: nearly every text. */
-static bool is_plain(struct json_slice slice)
+bool json_is_plain(struct json_slice slice)
 {
     for (size_t i = 0; i < slice.length; i++) {
         if ((uint8_t)(slice.text[i] - 1) >= 0x7f || slice.text[i] == '\\')
@@ -565,7 +583,7 @@ char *json_take_text(struct json_slice slice)
     /* One byte that is not UTF-8 becomes three. */
     char *text, *out;
 
-    if (is_plain(slice))
+    if (json_is_plain(slice))
         return strndup(at, slice.length);
     text = malloc(slice.length * 3 + 4);
     out = text;

@@ -98,6 +98,10 @@ bool json_whole(struct json_slice slice, int64_t *out_value);
 /** Any number. False where it is none. */
 bool json_real(struct json_slice slice, double *out_value);
 
+/** Whether each byte of a slice stands for itself, as in nearly every text: then json_take_text()
+ *  would only copy it. */
+bool json_is_plain(struct json_slice slice);
+
 /** The text of a string without escapes, or the spelling of any other value, NUL-terminated and
  *  well-formed UTF-8: bytes that are not, and \u0000, become U+FFFD. The caller frees it. NULL:
  *  no memory. */

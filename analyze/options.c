@@ -159,8 +159,8 @@ static const struct option_spec option_table[] = {
      TARGET(dump_only_opr)},
     {OPTION_FLAG, "explain",
      .help = "After the report, print the SQL on the store's tables and views that gives the same "
-             "numbers, with the names of the report's columns. A report that has none, such as "
-             "events, refuses it.",
+             "numbers, with the names of the report's columns; a comment before it says what SQL "
+             "cannot tell.",
      TARGET(explain)},
     {OPTION_FLAG, "strict",
      .help = "Exit with status 1 when anything is missing in what is shown: events that were lost, "
@@ -328,11 +328,6 @@ static bool has_columns(const struct report_kind *kind)
     return kind->columns != NULL;
 }
 
-static bool is_explained(const struct report_kind *kind)
-{
-    return kind->explain != NULL;
-}
-
 static bool has_times(const struct report_kind *kind)
 {
     return kind->time_ns != NULL;
@@ -371,7 +366,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"peak-bandwidth", !isnan(options->peak_bandwidth)},
         {"top", options->top != TOP_OF_REPORT, has_columns},
         {"order-by", options->order_by != NULL, has_columns},
-        {"explain", options->explain, is_explained},
+        {"explain", options->explain, is_about_sessions},
         {"strict", options->strict, is_about_events},
         {"model", options->model != NULL},
         {"threshold", options->threshold_percent != THRESHOLD_PERCENT},

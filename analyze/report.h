@@ -57,8 +57,10 @@ struct report_kind {
 
     /* For --explain: a SELECT that gives the lines of its main table, the columns under the names
      * that they have there, the first one telling lines apart; report_explain.c says which tables
-     * it may name besides those of the store. NULL: --explain is refused. */
+     * it may name besides those of the store. */
     const char *explain;
+    const char *explain_side;  /* of a comparison: the query on one side, for {base} and {new} */
+    const char *explain_lacks; /* what the table has that the SELECT has not, or NULL */
 
     /* For --help: of its main table. NULL: it does not order lines by columns. */
     const struct line_column *columns;
@@ -74,6 +76,7 @@ struct report_kind {
     bool is_whole;           /* --warmup and --total are refused: all there is counts anyway */
     bool writes_itself;      /* it makes its own output: report->out is NULL */
     bool has_totals;         /* its values are totals, never means of a run */
+    bool is_of_runs;         /* its values are those of single runs */
     bool is_streamed;        /* it prints as it goes: its output is not held back until the end */
 };
 

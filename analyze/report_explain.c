@@ -6,17 +6,27 @@
  *   counted_run   session_id, run, start_ns, end_ns, dur_ns of the runs that count
  *   every_span    the finished spans of these runs, of the window of time, with names
  *   counted_span  of them those of the types asked for
+ *   launching     spans of hosts that launched something, one for each session, run, correlation
+ *   own_piece     what lies between two starts or ends of ops on a thread, and the `place` of its
+ *                 `owner` in own_placed
+ *   sample_of_op  own times of ops on one side, the devices' where they have any, with is_shown:
+ *                 of the types asked for
+ *   sampled_op    their rows of `op`, with part_id: the op that it is in the first of the sessions
  *   own_time      counted_span with own_ns: without the ops inside; labels, which have their whole
  *                 time, only where the type is asked for
  *
  * Words in braces in any of it: {sessions} a list of ids, {runs} what values per run are divided
- * by, {top_time} the name of the time that --top-end-key chooses.
+ * by, {per_run} whether they are divided, {by_time} whether --time is given, {filtered} whether
+ * types are; {detail}, {per_thread}, {state}, {model}, {top_time} what the options of these names
+ * choose; {base} and {new} the queries on the sides of a comparison. Whether is 1 or 0.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/compare_sides.h"
 #include "analyze/out_buffer.h"
 #include "analyze/query_private.h"
 #include "analyze/report.h"
@@ -27,7 +37,8 @@ static const struct common_table {
     {"counted_run", "SELECT session_id, run, start_ns, end_ns, end_ns - start_ns AS dur_ns\n"
                     "      FROM run WHERE session_id IN ({sessions}) AND {counted}"},
     {"every_span",
-     "SELECT e.rowid AS event_id, l.session_id, e.lane_id, l.name AS lane, l.device,\n"
+     "SELECT e.rowid AS event_id, l.session_id, e.lane_id,\n"
+     "           coalesce(l.name, l.kind || ' ' || coalesce(l.native_id, 0)) AS lane, l.device,\n"
      "           CASE l.kind WHEN 'thread' THEN 'host' ELSE 'device' END AS side,\n"
      "           e.op_id, o.name, o.type, o.node_id, o.input_shapes, o.computation_flop,\n"
      "           o.memory_bytes, e.run, e.start_ns, e.start_ns + e.dur_ns AS end_ns, e.dur_ns,\n"
@@ -49,12 +60,37 @@ static const struct common_table {
                    "                 ORDER BY time_ns, opens, -opens * dur_ns, -opens * event_id\n"
                    "                 ROWS UNBOUNDED PRECEDING)"},
     {"own_piece",
-     "SELECT lane_id, ns, max(place) FILTER (WHERE opens = 1) OVER (\n"
+     "SELECT lane_id, place, time_ns, ns, max(place) FILTER (WHERE opens = 1) OVER (\n"
      "           PARTITION BY lane_id, depth ORDER BY place ROWS UNBOUNDED PRECEDING)\n"
      "           AS owner FROM own_placed"},
     {"own_host", "SELECT o.event_id, sum(p.ns) AS own_ns FROM own_piece p JOIN own_placed o\n"
                  "        ON o.lane_id = p.lane_id AND o.place = p.owner AND o.opens = 1\n"
                  "     WHERE p.ns IS NOT NULL GROUP BY o.event_id"},
+    /* What runs on a device and what launched it have a number in common. */
+    {"launching",
+     "SELECT * FROM (\n"
+     "        SELECT *, row_number() OVER (\n"
+     "                   PARTITION BY session_id, run, correlation\n"
+     "                   ORDER BY lane_id DESC, start_ns DESC, dur_ns, event_id) AS nth\n"
+     "          FROM every_span WHERE side = 'host' AND correlation IS NOT NULL)\n"
+     "     WHERE nth = 1"},
+    {"sample_of_op",
+     "SELECT session_id, run, op_id, start_ns,\n"
+     "           event_id IN (SELECT event_id FROM counted_span) AS is_shown,\n"
+     "           CASE WHEN side = 'device' OR session_id IN (\n"
+     "                    SELECT session_id FROM session WHERE source = 'megengine')\n"
+     "                THEN dur_ns ELSE coalesce(own_ns, 0) END AS own_ns\n"
+     "      FROM every_span LEFT JOIN own_host USING (event_id)\n"
+     "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter')\n"
+     "       AND side = (SELECT min(side) FROM every_span\n"
+     "                    WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))"},
+    /* Of those that look alike in a session the first is the first of another. */
+    {"sampled_op",
+     "SELECT *, first_value(op_id) OVER (PARTITION BY name, type, input_shapes, input_dtypes,\n"
+     "                                   origin, twin ORDER BY session_id) AS part_id\n"
+     "      FROM (SELECT *, row_number() OVER (PARTITION BY session_id, name, type, input_shapes,\n"
+     "                                         input_dtypes, origin ORDER BY client_op) AS twin\n"
+     "              FROM op WHERE op_id IN (SELECT op_id FROM sample_of_op WHERE is_shown))"},
     {"own_time", "SELECT s.*, CASE WHEN type = 'label' OR side = 'device' THEN s.dur_ns\n"
                  "                ELSE coalesce(h.own_ns, 0) END AS own_ns\n"
                  "      FROM counted_span s LEFT JOIN own_host h USING (event_id)\n"
@@ -65,6 +101,7 @@ enum { COUNTED_RUN, EVERY_SPAN, COUNTED_SPAN }; /* the first of them */
 
 struct explanation {
     const struct report *report;
+    const struct explanation *sides; /* of a comparison: queries that replace {base} and {new} */
     struct report_selection selection;
     bool has_runs;       /* the sessions have any */
     const char *counted; /* condition on run, for want of chosen numbers */
@@ -151,18 +188,52 @@ static void add_runs_in_time(struct explanation *explanation)
     add_window(explanation, "\n WHERE (", "", "");
 }
 
+static void add_quoted(struct explanation *explanation, const char *text)
+{
+    out_buffer_add(&explanation->text, "'", 1);
+    for (; *text; text++)
+        out_buffer_print(&explanation->text, *text == '\'' ? "''" : "%c", *text);
+    out_buffer_add(&explanation->text, "'", 1);
+}
+
 static void add_of_types(struct explanation *explanation)
 {
     const struct option_list *types = &explanation->report->options->types;
 
     for (size_t i = 0; i < types->count; i++) {
-        out_buffer_print(&explanation->text, i ? ", '" : " WHERE type IN ('");
-        for (const char *at = types->items[i]; *at; at++)
-            out_buffer_print(&explanation->text, *at == '\'' ? "''" : "%c", *at);
-        out_buffer_add(&explanation->text, "'", 1);
+        out_buffer_print(&explanation->text, i ? ", " : " WHERE type IN (");
+        add_quoted(explanation, types->items[i]);
     }
     if (types->count)
         out_buffer_add(&explanation->text, ")", 1);
+}
+
+static void add_filtered(struct explanation *explanation)
+{
+    out_buffer_print(&explanation->text, "%d", explanation->report->options->types.count > 0);
+}
+
+static void add_model(struct explanation *explanation)
+{
+    if (explanation->report->options->model)
+        add_quoted(explanation, explanation->report->options->model);
+    else
+        out_buffer_print(&explanation->text, "NULL");
+}
+
+static void add_side(struct explanation *explanation, int side)
+{
+    out_buffer_print(&explanation->text, "%s", explanation->sides[side].text.text);
+}
+
+static void add_base(struct explanation *explanation)
+{
+    add_side(explanation, ALIGN_BASE);
+}
+
+static void add_new(struct explanation *explanation)
+{
+    add_side(explanation, ALIGN_NEW);
 }
 
 static void add_no_labels(struct explanation *explanation)
@@ -177,6 +248,16 @@ static void add_divisor(struct explanation *explanation)
                      is_per_run(explanation) ? "(SELECT count(*) FROM counted_run)" : "1");
 }
 
+static void add_per_run(struct explanation *explanation)
+{
+    out_buffer_print(&explanation->text, "%d", is_per_run(explanation));
+}
+
+static void add_by_time(struct explanation *explanation)
+{
+    out_buffer_print(&explanation->text, "%d", explanation->report->options->time != NULL);
+}
+
 static void add_top_time(struct explanation *explanation)
 {
     static const char *const times[] = {"own_ns", "kern_ns", "dur_ns - kern_ns"};
@@ -184,15 +265,49 @@ static void add_top_time(struct explanation *explanation)
     out_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
 }
 
+/* --detail, --per-thread and --state of events. */
+static void add_detail(struct explanation *explanation)
+{
+    int detail = explanation->report->options->detail;
+
+    out_buffer_print(&explanation->text, "%d", detail == CHOICE_NONE ? 0 : detail);
+}
+
+static void add_per_thread(struct explanation *explanation)
+{
+    out_buffer_print(&explanation->text, "%d", explanation->report->options->per_thread);
+}
+
+static void add_state(struct explanation *explanation)
+{
+    static const char *const states[] = {"cpu", "gpu", "all"};
+    int state = explanation->report->options->state;
+
+    out_buffer_print(&explanation->text, "'%s'", state == CHOICE_NONE ? "auto" : states[state]);
+}
+
 static const struct {
     const char *word;
     void (*add)(struct explanation *explanation);
 } words[] = {
-    {"{sessions}", add_sessions},         {"{counted}", add_counted},
-    {"{in_runs}", add_in_runs},           {"{in_time}", add_in_time},
-    {"{runs_in_time}", add_runs_in_time}, {"{of_types}", add_of_types},
-    {"{no_labels}", add_no_labels},       {"{runs}", add_divisor},
+    {"{sessions}", add_sessions},
+    {"{counted}", add_counted},
+    {"{in_runs}", add_in_runs},
+    {"{in_time}", add_in_time},
+    {"{runs_in_time}", add_runs_in_time},
+    {"{of_types}", add_of_types},
+    {"{no_labels}", add_no_labels},
+    {"{runs}", add_divisor},
     {"{top_time}", add_top_time},
+    {"{by_time}", add_by_time},
+    {"{detail}", add_detail},
+    {"{per_thread}", add_per_thread},
+    {"{state}", add_state},
+    {"{filtered}", add_filtered},
+    {"{model}", add_model},
+    {"{base}", add_base},
+    {"{new}", add_new},
+    {"{per_run}", add_per_run},
 };
 
 static void add_sql(struct explanation *explanation, const char *sql)
@@ -271,11 +386,11 @@ static void find_needed(const char *select, bool *needed)
 }
 
 /* Conditions that SQL has no words for, or none that are short, or that this SELECT has no place
- * for. */
-static void add_left_out(struct explanation *explanation, const bool *needed)
+ * for; columns that it does not have. */
+static void add_left_out(struct explanation *explanation, const char *select, const bool *needed)
 {
     const struct analyze_options *options = explanation->report->options;
-    const char *select = explanation->report->kind->explain;
+    const char *lacks = explanation->report->kind->explain_lacks;
     bool has_runs = needed[COUNTED_RUN] || needed[EVERY_SPAN];
     bool has_time = needed[EVERY_SPAN] || strstr(select, "{runs_in_time}");
     const struct {
@@ -291,6 +406,9 @@ static void add_left_out(struct explanation *explanation, const bool *needed)
         {"device", options->device != NULL},
         {"input-dtype", options->input_dtype != NULL},
         {"group-by", options->group_by != NULL},
+        {"min-time", !isnan(options->min_time_s)},
+        {"max-time", !isnan(options->max_time_s)},
+        {"what-if", options->what_if.count > 0},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -298,16 +416,14 @@ static void add_left_out(struct explanation *explanation, const bool *needed)
             out_buffer_print(&explanation->text, "/* without the condition of --%s */\n",
                              all[i].name);
     }
+    if (lacks)
+        out_buffer_print(&explanation->text, "/* %s */\n", lacks);
 }
 
-static void put_together(struct explanation *explanation)
+/* The tables that the SELECT needs, all but the last ones after `before`, then the SELECT. */
+static void put_query(struct explanation *explanation, const char *select, const bool *needed,
+                      const char *before)
 {
-    const char *select = explanation->report->kind->explain, *before = "WITH ";
-    bool needed[TABLES], divides = strstr(select, "{runs}") && is_per_run(explanation);
-
-    find_needed(select, needed);
-    needed[COUNTED_RUN] |= divides || (needed[EVERY_SPAN] && explanation->has_runs);
-    add_left_out(explanation, needed);
     for (size_t i = 0; i < TABLES; i++) {
         if (!needed[i])
             continue;
@@ -327,17 +443,113 @@ static void put_together(struct explanation *explanation)
     add_sql(explanation, select);
 }
 
+static void choose_tables(const struct explanation *explanation, const char *select, bool *needed)
+{
+    bool divides = strstr(select, "{runs}") && is_per_run(explanation);
+
+    find_needed(select, needed);
+    needed[COUNTED_RUN] |= divides || (needed[EVERY_SPAN] && explanation->has_runs);
+}
+
+static int begin(struct explanation *explanation, const struct report *report, struct diag *diag)
+{
+    int rc;
+
+    explanation->report = report;
+    rc = report_select(report, &explanation->selection, diag);
+    return rc ? rc : choose_counted(explanation, diag);
+}
+
+static void end(struct explanation *explanation)
+{
+    out_buffer_deinit(&explanation->text);
+    report_selection_deinit(&explanation->selection);
+}
+
+/* --- Comparisons. --- */
+
+/* A base of another file is attached; its tables take the place of those of the same names. */
+static int put_side(struct explanation *side, const struct report *report, bool is_attached,
+                    struct diag *diag)
+{
+    const char *select = report->kind->explain_side;
+    bool needed[TABLES];
+    int rc = begin(side, report, diag);
+
+    if (rc < 0)
+        return rc;
+    choose_tables(side, select, needed);
+    if (is_attached)
+        out_buffer_print(&side->text, "WITH event AS (SELECT rowid, * FROM base.event),\n"
+                                      "lane AS (SELECT * FROM base.lane),\n"
+                                      "op AS (SELECT * FROM base.op),\n"
+                                      "run AS (SELECT * FROM base.run),\n"
+                                      "session AS (SELECT * FROM base.session)");
+    put_query(side, select, needed, is_attached ? ",\n" : "WITH ");
+    return side->text.failed ? -ENOMEM : 0;
+}
+
+static void add_attachment(struct explanation *explanation, const struct source *base)
+{
+    out_buffer_print(&explanation->text, "/* first: %sATTACH ",
+                     base->kind == SOURCE_STORE
+                         ? ""
+                         : "profile_analyze --import FILE --into STORE, and with that store ");
+    add_quoted(explanation, base->name);
+    out_buffer_print(&explanation->text, " AS base */\n");
+}
+
+static int put_comparison(struct explanation *explanation, struct diag *diag)
+{
+    const struct report *report = explanation->report;
+    struct explanation sides[ALIGN_SIDES] = {{0}};
+    struct compare_side opened[ALIGN_SIDES];
+    const bool needed[TABLES] = {0};
+    int rc = compare_sides_open(report, opened, diag);
+
+    for (int i = 0; i < ALIGN_SIDES && rc == 0; i++) {
+        struct report of_side = compare_side_report(report, &opened[i]);
+
+        rc = put_side(&sides[i], &of_side, opened[i].source != report->source, diag);
+    }
+    if (rc == 0) {
+        explanation->sides = sides;
+        if (opened[ALIGN_BASE].source != report->source)
+            add_attachment(explanation, opened[ALIGN_BASE].source);
+        put_query(explanation, report->kind->explain, needed, "WITH ");
+        explanation->sides = NULL;
+    }
+    for (int i = 0; i < ALIGN_SIDES; i++)
+        end(&sides[i]);
+    compare_sides_deinit(opened);
+    return rc;
+}
+
+/* --- The explanation. --- */
+
+static int put_together(struct explanation *explanation, struct diag *diag)
+{
+    const struct report_kind *kind = explanation->report->kind;
+    bool needed[TABLES];
+
+    /* Of a comparison the sides say what they need. */
+    choose_tables(explanation, kind->explain_side ? kind->explain_side : kind->explain, needed);
+    add_left_out(explanation, kind->explain_side ? kind->explain_side : kind->explain, needed);
+    if (kind->explain_side)
+        return put_comparison(explanation, diag);
+    put_query(explanation, kind->explain, needed, "WITH ");
+    return 0;
+}
+
 int report_explain(const struct report *report, struct diag *diag)
 {
     static const struct out_section section = {.name = "explain", .data_only = true};
-    struct explanation explanation = {.report = report};
-    int rc = report_select(report, &explanation.selection, diag);
+    struct explanation explanation = {0};
+    int rc = begin(&explanation, report, diag);
 
     if (rc == 0)
-        rc = choose_counted(&explanation, diag);
-    if (rc == 0)
-        put_together(&explanation);
-    if (rc == 0 && explanation.text.failed)
+        rc = put_together(&explanation, diag);
+    if (rc == -ENOMEM || (rc == 0 && explanation.text.failed))
         rc = diag_set(diag, -ENOMEM, "no memory for the explanation");
     if (rc == 0) {
         struct out_fact sql = {"sql", NULL, out_text(explanation.text.text)};
@@ -345,7 +557,6 @@ int report_explain(const struct report *report, struct diag *diag)
         out_facts(report->out, &section, &sql, 1);
         out_note(report->out, OUT_NOTE_PLAIN, "The same in SQL:\n%s;", explanation.text.text);
     }
-    out_buffer_deinit(&explanation.text);
-    report_selection_deinit(&explanation.selection);
+    end(&explanation);
     return rc;
 }

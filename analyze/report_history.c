@@ -115,7 +115,6 @@ static int read_session(const struct past *past, const struct past_session *sess
     of_session.session_ids = &session->row->session_id;
     of_session.session_count = 1;
     rc = report_select(&of_session, &selection, diag);
-    selection.question.totals = false;
     if (rc == 0)
         rc = report_query_spans(&of_session, &selection, &spans, &nothing);
     if (rc == REPORT_NOTHING && !past->is_filtered)
@@ -529,10 +528,83 @@ static const char *const takes[] = {
     "device", "input-dtype", "strict", "threshold", "alpha",    "model", NULL,
 };
 
+static const char explain_sql[] =
+    "WITH told AS (\n"
+    "    SELECT session_id, start_ns, host,\n"
+    "           (SELECT group_concat(model, ', ') FROM (\n"
+    "                   SELECT coalesce(name, path) AS model FROM model m\n"
+    "                    WHERE m.session_id = s.session_id AND coalesce(name, path) <> ''\n"
+    "                    GROUP BY 1 ORDER BY min(model_id))) AS model,\n"
+    "           (SELECT group_concat(digest, ', ') FROM (\n"
+    "                   SELECT digest FROM model m WHERE m.session_id = s.session_id AND digest <> "
+    "''\n"
+    "                    GROUP BY 1 ORDER BY min(model_id))) AS digest\n"
+    "      FROM session s WHERE session_id IN ({sessions})),\n"
+    "wanted AS (\n"
+    "    SELECT coalesce({model}, (SELECT coalesce(digest, model) FROM told\n"
+    "                               ORDER BY start_ns DESC, session_id DESC LIMIT 1)) AS wanted),\n"
+    "past AS MATERIALIZED (\n"
+    "    SELECT * FROM told, wanted\n"
+    "     WHERE CASE WHEN wanted IS NULL THEN model IS NULL ELSE wanted IN (model, digest) END),\n"
+    "ran AS MATERIALIZED (\n"
+    "    SELECT session_id, run, dur_ns FROM (SELECT * FROM counted_run{runs_in_time})\n"
+    "     WHERE dur_ns IS NOT NULL AND session_id IN (SELECT session_id FROM past)),\n"
+    "worked AS MATERIALIZED (\n"
+    "    SELECT s.session_id, s.run, s.op_id, s.side, s.start_ns,\n"
+    "           s.event_id IN (SELECT event_id FROM counted_span) AS is_shown,\n"
+    "           CASE side WHEN 'device' THEN dur_ns ELSE coalesce(own_ns, 0) END AS own_ns\n"
+    "      FROM every_span s LEFT JOIN own_host USING (event_id)\n"
+    "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter')\n"
+    "       AND session_id IN (SELECT session_id FROM past)),\n"
+    "/* That of the last session which has any. */\n"
+    "told_side AS (\n"
+    "    SELECT side FROM (SELECT session_id, min(side) AS side FROM worked GROUP BY session_id) "
+    "l\n"
+    "     WHERE EXISTS (SELECT 1 FROM worked w JOIN ran USING (session_id, run)\n"
+    "                    WHERE w.session_id = l.session_id AND w.side = l.side AND w.is_shown)\n"
+    "     ORDER BY (SELECT start_ns FROM past p WHERE p.session_id = l.session_id) DESC LIMIT 1),\n"
+    "timed AS MATERIALIZED (\n"
+    "    SELECT w.session_id, w.run, w.op_id, sum(own_ns) AS own_ns, min(start_ns) AS first_ns\n"
+    "      FROM worked w JOIN ran USING (session_id, run)\n"
+    "     WHERE is_shown AND side = (SELECT side FROM told_side) GROUP BY 1, 2, 3),\n"
+    "twin AS (\n"
+    "    SELECT o.session_id, op_id, name, type, input_shapes, input_dtypes, row_number() OVER (\n"
+    "               PARTITION BY o.session_id, name, type, input_shapes, input_dtypes\n"
+    "               ORDER BY min(first_ns), client_op) AS twin\n"
+    "      FROM op o JOIN timed USING (op_id) GROUP BY op_id),\n"
+    "value AS (\n"
+    "    SELECT r.session_id, r.run, name, type, input_shapes, input_dtypes, twin,\n"
+    "           coalesce(own_ns, 0) AS ns\n"
+    "      FROM twin w JOIN ran r USING (session_id) LEFT JOIN timed t\n"
+    "           ON t.session_id = r.session_id AND t.run = r.run AND t.op_id = w.op_id\n"
+    "    UNION ALL\n"
+    "    SELECT session_id, run, CASE WHEN {filtered} THEN 'ops asked for' ELSE 'one run' END,\n"
+    "           NULL, NULL, NULL, 0, CASE WHEN {filtered} THEN coalesce((\n"
+    "               SELECT sum(own_ns) FROM timed t WHERE t.session_id = r.session_id\n"
+    "                                                 AND t.run = r.run), 0) ELSE dur_ns END\n"
+    "      FROM ran r WHERE NOT {filtered} OR session_id IN (SELECT session_id FROM worked\n"
+    "                                                         WHERE is_shown)),\n"
+    "placed AS (\n"
+    "    SELECT *, row_number() OVER (one ORDER BY ns) AS place, count(*) OVER one AS runs\n"
+    "      FROM value WINDOW one AS (PARTITION BY session_id, name, type, input_shapes, "
+    "input_dtypes,\n"
+    "                                             twin))\n"
+    "SELECT v.name, v.type, p.session_id, p.start_ns, p.host, v.runs AS run_count, v.ns AS "
+    "median_ns,\n"
+    "       v.ns * 1.0 / lag(v.ns) OVER series - 1 AS change, v.input_shapes, v.twin\n"
+    "  FROM placed v JOIN past p USING (session_id) WHERE v.place = (v.runs + 1) / 2\n"
+    "WINDOW series AS (PARTITION BY v.name, v.type, v.input_shapes, v.input_dtypes, v.twin\n"
+    "                  ORDER BY p.start_ns, p.session_id)\n"
+    " ORDER BY v.twin > 0, v.name, v.type, v.twin, p.start_ns";
+
 const struct report_kind report_history = {
     .name = "history",
     .about = "When a model's ops changed over all of its sessions.",
     .run = run,
+    .explain = explain_sql,
+    .explain_lacks =
+        "not in it: z_score, level, differs, and the table of changes: those are searched for in\n"
+        " * these medians, of which before_ns and after_ns are medians",
     .takes = takes,
     .columns = columns,
     .column_count = COLUMN_COUNT,
@@ -540,5 +612,6 @@ const struct report_kind report_history = {
     .order_by = "+start_ns",
     .mode = "history",
     .is_of_all_sessions = true,
+    .is_of_runs = true,
     .takes_no_events = true,
 };

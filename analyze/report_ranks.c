@@ -360,7 +360,6 @@ static int run(const struct report *report, struct diag *diag)
     struct spans_answer spans = {0};
     int rc = report_select(report, &selection, diag);
 
-    selection.question.totals = false;
     if (rc == 0 && report->session_count < 2) {
         diag_set(diag, 0,
                  "ranks are compared among sessions: name several, as in --session all or "
@@ -390,12 +389,102 @@ static int run(const struct report *report, struct diag *diag)
     return rc;
 }
 
+static const char explain_sql[] =
+    "WITH ran AS (\n"
+    "    SELECT session_id, run, start_ns, dur_ns FROM (SELECT * FROM counted_run{runs_in_time})\n"
+    "     WHERE dur_ns IS NOT NULL),\n"
+    "placed AS (\n"
+    "    SELECT r.*, m.run AS step, m.overlap_ns, row_number() OVER (\n"
+    "               PARTITION BY r.session_id, r.run ORDER BY m.overlap_ns DESC, m.start_ns) AS "
+    "nth\n"
+    "      FROM ran r JOIN (SELECT o.*, b.session_id AS of_session, b.run AS of_run,\n"
+    "                              min(o.start_ns + o.dur_ns, b.start_ns + b.dur_ns)\n"
+    "                              - max(o.start_ns, b.start_ns) AS overlap_ns\n"
+    "                         FROM ran b JOIN ran o ON CASE\n"
+    "                              WHEN {by_time} AND b.session_id > (SELECT min(session_id) FROM "
+    "ran)\n"
+    "                              THEN o.session_id = (SELECT min(session_id) FROM ran)\n"
+    "                                   AND o.start_ns < b.start_ns + b.dur_ns\n"
+    "                                   AND b.start_ns < o.start_ns + o.dur_ns\n"
+    "                              ELSE o.session_id = b.session_id AND o.run = b.run END) m\n"
+    "           ON m.of_session = r.session_id AND m.of_run = r.run),\n"
+    "alone AS (\n"
+    "    SELECT *, row_number() OVER (PARTITION BY session_id, step ORDER BY overlap_ns DESC, "
+    "run)\n"
+    "              AS again FROM placed WHERE nth = 1),\n"
+    "member AS MATERIALIZED (\n"
+    "    SELECT session_id, run, step, dur_ns, min(dur_ns) OVER step AS fastest_ns,\n"
+    "           max(dur_ns) OVER step AS slowest_ns, count(*) OVER step AS members,\n"
+    "           row_number() OVER (step ORDER BY dur_ns) AS nth,\n"
+    "           row_number() OVER (step ORDER BY dur_ns DESC, session_id) AS down\n"
+    "      FROM alone WHERE again = 1 WINDOW step AS (PARTITION BY step)),\n"
+    "step AS (\n"
+    "    SELECT step, avg(dur_ns) FILTER (WHERE nth IN ((members + 1) / 2, (members + 2) / 2))\n"
+    "                 AS median_ns FROM member WHERE members > 1 GROUP BY step),\n"
+    "worked AS (\n"
+    "    SELECT session_id, run, sum(own_ns) AS own_ns FROM sample_of_op GROUP BY 1, 2),\n"
+    "known AS (\n"
+    "    SELECT step FROM member LEFT JOIN worked USING (session_id, run) WHERE members > 1\n"
+    "     GROUP BY step HAVING min(coalesce(own_ns, 0)) > 0),\n"
+    "took AS (\n"
+    "    SELECT s.session_id, s.run, o.part_id, sum(s.own_ns) AS own_ns\n"
+    "      FROM sample_of_op s JOIN sampled_op o USING (op_id) WHERE s.is_shown GROUP BY 1, 2, 3\n"
+    "    UNION ALL\n"
+    "    SELECT session_id, run, -1, sum(own_ns) FROM sample_of_op WHERE NOT is_shown GROUP BY 1, "
+    "2\n"
+    "    UNION ALL\n"
+    "    SELECT session_id, run, -2, dur_ns - own_ns\n"
+    "      FROM worked JOIN member USING (session_id, run)),\n"
+    "piece AS MATERIALIZED (\n"
+    "    SELECT m.step, m.session_id, p.part_id, coalesce(t.own_ns, 0) AS own_ns\n"
+    "      FROM member m JOIN known USING (step) JOIN (SELECT DISTINCT part_id FROM took) p\n"
+    "      LEFT JOIN took t ON t.session_id = m.session_id AND t.run = m.run\n"
+    "           AND t.part_id = p.part_id),\n"
+    "other AS (\n"
+    "    SELECT a.step, a.session_id, a.part_id, a.own_ns, b.own_ns AS other_ns,\n"
+    "           count(*) OVER part AS others, row_number() OVER (part ORDER BY b.own_ns) AS nth\n"
+    "      FROM piece a JOIN piece b ON b.step = a.step AND b.part_id = a.part_id\n"
+    "           AND b.session_id <> a.session_id\n"
+    "    WINDOW part AS (PARTITION BY a.step, a.session_id, a.part_id)),\n"
+    "more AS (\n"
+    "    SELECT session_id, part_id, avg(more_ns) AS more_ns FROM (\n"
+    "           SELECT step, session_id, part_id, own_ns - avg(other_ns) AS more_ns FROM other\n"
+    "            WHERE nth IN ((others + 1) / 2, (others + 2) / 2) GROUP BY step, session_id, "
+    "part_id)\n"
+    "     GROUP BY session_id, part_id HAVING avg(more_ns) > 0),\n"
+    "cause AS (\n"
+    "    SELECT *, row_number() OVER (PARTITION BY session_id ORDER BY more_ns DESC) AS nth FROM "
+    "more),\n"
+    "late AS (\n"
+    "    SELECT *, count(*) OVER session AS steps,\n"
+    "           row_number() OVER (session ORDER BY dur_ns) AS of_session\n"
+    "      FROM member JOIN step USING (step) WINDOW session AS (PARTITION BY session_id))\n"
+    "SELECT l.session_id, s.host, s.pid, count(*) AS step_count,\n"
+    "       max(l.dur_ns) FILTER (WHERE of_session = (steps + 1) / 2) AS dur_p50_ns,\n"
+    "       max(l.dur_ns) FILTER (WHERE of_session = (9 * steps + 9) / 10) AS dur_p90_ns,\n"
+    "       sum(down = 1 AND slowest_ns > fastest_ns) AS slowest_count,\n"
+    "       avg(down = 1 AND slowest_ns > fastest_ns) AS slowest_share,\n"
+    "       avg(l.dur_ns - fastest_ns) AS behind_fastest_ns,\n"
+    "       sum(l.dur_ns - fastest_ns) * 1.0 / sum(fastest_ns) AS behind_fastest_share,\n"
+    "       avg(l.dur_ns - median_ns) AS behind_median_ns,\n"
+    "       sum(l.dur_ns - median_ns) / sum(median_ns) AS behind_median_share,\n"
+    "       CASE WHEN sum(l.dur_ns - median_ns) > 0 THEN CASE c.part_id WHEN -2 THEN 'between "
+    "ops'\n"
+    "            WHEN -1 THEN 'ops left out by the filter'\n"
+    "            ELSE (SELECT name FROM op WHERE op_id = c.part_id) END END AS cause,\n"
+    "       CASE WHEN sum(l.dur_ns - median_ns) > 0 THEN c.more_ns END AS cause_ns\n"
+    "  FROM late l JOIN session s USING (session_id)\n"
+    "  LEFT JOIN cause c ON c.session_id = l.session_id AND c.nth = 1\n"
+    " GROUP BY l.session_id ORDER BY behind_fastest_ns DESC";
+
 const struct report_kind report_ranks = {
     .name = "ranks",
     .about = "Which of several sessions that do the same job side by side, such as the processes "
              "of a server, is late, in how many runs, and by which op.",
     .run = run,
+    .explain = explain_sql,
     .has_totals = true, /* --total would take the runs apart */
+    .is_of_runs = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .order_by = "behind_fastest_ns",

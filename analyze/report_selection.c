@@ -48,8 +48,8 @@ int report_select(const struct report *report, struct report_selection *selectio
         .session_ids = report->session_ids,
         .session_count = report->session_count,
         .warmups = options->warmup,
-        .totals = report->kind->has_totals || options->total || options->time ||
-                  report->session_count > 1,
+        .totals = !report->kind->is_of_runs && (report->kind->has_totals || options->total ||
+                                                options->time || report->session_count > 1),
     };
     for (size_t i = 0; i < options->types.count; i++)
         question->labels |= strcmp(options->types.items[i], "label") == 0;

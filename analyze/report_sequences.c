@@ -167,11 +167,74 @@ static double time_ns(const void *item)
 
 static const char *const takes[] = {"group-by", NULL};
 
+static const char explain_sql[] =
+    "WITH worked AS (\n"
+    "    SELECT *, event_id IN (SELECT event_id FROM counted_span) AS is_shown\n"
+    "      FROM every_span WHERE type NOT IN ('label', 'phase', 'mark', 'counter', "
+    "'python_function')\n"
+    "       AND (type NOT GLOB '*_runtime' OR type = 'os_runtime') AND type NOT GLOB '*_driver'),\n"
+    "sided AS (\n"
+    "    SELECT *, min(side) FILTER (WHERE side = 'host' OR is_shown) OVER (PARTITION BY "
+    "session_id)\n"
+    "              AS side_told FROM worked),\n"
+    "outer_first AS (\n"
+    "    SELECT *, max(CASE WHEN is_shown THEN end_ns END) OVER (\n"
+    "                  PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC\n"
+    "                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS inside_until_ns,\n"
+    "           CASE WHEN type IN ('', 'cpu_op', 'kernel', 'copy', 'memset', 'cuda_runtime',\n"
+    "                              'cuda_driver', 'os_runtime') THEN name ELSE type END AS word\n"
+    "      FROM sided WHERE side = side_told),\n"
+    "met AS (\n"
+    "    SELECT *, lag(is_shown) OVER lane AND run IS lag(run) OVER lane\n"
+    "              AND start_ns - lag(end_ns) OVER lane <= 1000000 AS follows,\n"
+    "           max(0, start_ns - lag(end_ns) OVER lane) AS gap_ns\n"
+    "      FROM outer_first WHERE side = 'device' OR end_ns > coalesce(inside_until_ns, end_ns - "
+    "1)\n"
+    "    WINDOW lane AS (PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC)),\n"
+    "part AS MATERIALIZED (\n"
+    "    SELECT row_number() OVER every_one AS place, name, word, dur_ns, gap_ns,\n"
+    "           sum(NOT coalesce(follows, 0)) OVER (every_one ROWS UNBOUNDED PRECEDING) AS chain\n"
+    "      FROM met WHERE is_shown\n"
+    "    WINDOW every_one AS (ORDER BY session_id, lane_id, start_ns, end_ns DESC, event_id "
+    "DESC)),\n"
+    "grown(place, length, words, names, total_ns, gap_ns, chain) AS (\n"
+    "    SELECT place, 1, json_quote(word), json_quote(name), dur_ns, 0, chain FROM part\n"
+    "    UNION ALL\n"
+    "    SELECT g.place, g.length + 1, g.words || ', ' || json_quote(p.word),\n"
+    "           g.names || ', ' || json_quote(p.name), g.total_ns + p.dur_ns, g.gap_ns + "
+    "p.gap_ns,\n"
+    "           g.chain\n"
+    "      FROM grown g JOIN part p ON p.place = g.place + g.length AND p.chain = g.chain\n"
+    "     WHERE g.length < 5),\n"
+    "gram AS MATERIALIZED (SELECT * FROM grown WHERE length > 1),\n"
+    "picked(words, length, place) AS (\n"
+    "    SELECT words, length, min(place) FROM gram GROUP BY words\n"
+    "    UNION ALL\n"
+    "    SELECT p.words, p.length, (SELECT min(g.place) FROM gram g WHERE g.words = p.words\n"
+    "                                  AND g.place >= p.place + p.length) AS next\n"
+    "      FROM picked p WHERE next IS NOT NULL),\n"
+    "sums AS MATERIALIZED (\n"
+    "    SELECT p.words, p.length, count(*) AS calls, sum(g.gap_ns) AS gap_ns,\n"
+    "           sum(g.total_ns) AS total_ns, min(p.place) AS first_place\n"
+    "      FROM picked p JOIN gram g USING (words, place) GROUP BY p.words HAVING count(*) > 1)\n"
+    "SELECT '[' || s.words || ']' AS ops, s.length, s.calls, s.gap_ns,\n"
+    "       s.gap_ns * 1.0 / s.calls AS gap_mean_ns, s.total_ns,\n"
+    "       s.total_ns * 1.0 / s.calls AS mean_ns,\n"
+    "       s.total_ns * 1.0 / (SELECT sum(dur_ns) FROM part) AS share,\n"
+    "       '[' || nullif(g.names, s.words) || ']' AS example\n"
+    "  FROM sums s JOIN gram g ON g.words = s.words AND g.place = s.first_place\n"
+    " WHERE NOT EXISTS (\n"
+    "       SELECT 1 FROM sums l JOIN gram i ON i.place IN (l.first_place, l.first_place + 1)\n"
+    "           AND i.length = l.length - 1\n"
+    "        WHERE l.length = s.length + 1 AND l.calls = s.calls AND i.words = s.words)\n"
+    " ORDER BY s.gap_ns DESC";
+
 const struct report_kind report_sequences = {
     .name = "sequences",
     .about = "Operators that follow each other again and again, and the time between them: what "
              "could become one.",
     .run = run,
+    .explain = explain_sql,
     .takes = takes,
     .has_totals = true,
     .columns = columns,

@@ -2,9 +2,9 @@
 /* A table for ids that are numbers, a hash table for the others. */
 #include "analyze/text_ids.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,12 +93,21 @@ uint32_t text_ids_find(const struct text_ids *ids, const char *text, size_t leng
 const char *text_ids_name(const struct text_ids *ids, uint32_t place, char *buffer)
 {
     uint32_t name = ids->names.items[place];
+    char *at = buffer + TEXT_IDS_NAME_BYTES;
+    size_t length = ids->prefix ? strlen(ids->prefix) : 0;
 
     if (name & IS_TEXT)
         return ids->texts.items[name & ~IS_TEXT];
-    snprintf(buffer, TEXT_IDS_NAME_BYTES, "%.*s%u", PREFIX_MAX, ids->prefix ? ids->prefix : "",
-             name);
-    return buffer;
+    *--at = '\0';
+    do {
+        *--at = (char)('0' + name % 10);
+        name /= 10;
+    } while (name);
+    assert(length <= PREFIX_MAX);
+    at -= length;
+    if (length)
+        memcpy(at, ids->prefix, length);
+    return at;
 }
 
 void text_ids_deinit(struct text_ids *ids)

@@ -126,6 +126,17 @@ void json_end_array(struct json_writer *json)
     end_bracket(json, false);
 }
 
+/* How many bytes from here on stand for themselves. */
+static size_t plain_length(const char *text, size_t length)
+{
+    size_t count = 0;
+
+    while (count < length && (unsigned char)(text[count] - 0x20) < 0x60 && text[count] != '"' &&
+           text[count] != '\\')
+        count++;
+    return count;
+}
+
 /* The escape of a character that must not stand for itself, or NULL. */
 static const char *escape(unsigned char byte, char buffer[8])
 {
@@ -156,7 +167,7 @@ static void put_quoted(struct json_writer *json, const char *text, size_t length
     size_t size;
 
     put(json, "\"", 1);
-    for (size_t i = 0; i < length; i += size ? size : 1) {
+    for (size_t i = plain_length(text, length); i < length; i += size ? size : 1) {
         const char *replacement;
 
         size = text_decode(text + i, length - i, &code);
@@ -173,13 +184,18 @@ static void put_quoted(struct json_writer *json, const char *text, size_t length
     put(json, "\"", 1);
 }
 
-void json_key(struct json_writer *json, const char *name)
+void json_key_n(struct json_writer *json, const char *name, size_t length)
 {
     assert(json->is_object[json->depth] && !json->has_key);
     begin_item(json);
-    put_quoted(json, name, strlen(name));
+    put_quoted(json, name, length);
     put(json, ": ", 2);
     json->has_key = true;
+}
+
+void json_key(struct json_writer *json, const char *name)
+{
+    json_key_n(json, name, strlen(name));
 }
 
 void json_string_n(struct json_writer *json, const char *text, size_t length)

@@ -55,6 +55,7 @@ void json_end_array(struct json_writer *json);
 
 /** The name of the next value of an object; escaped like a string. */
 void json_key(struct json_writer *json, const char *name);
+void json_key_n(struct json_writer *json, const char *name, size_t length);
 
 /** A string; NULL writes null. Bytes that are no UTF-8 become U+FFFD each. */
 void json_string(struct json_writer *json, const char *text);

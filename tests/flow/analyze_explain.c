@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --explain of every report that has it: the SQL runs as it stands and gives the report's lines, in
- * all columns that both have. */
-#include <cjson/cJSON.h>
-#include <math.h>
+/* --explain of every report on sessions: the SQL runs as it stands and gives the report's lines, in
+ * all columns that both have. Comparisons and histories are in analyze_explain_sides.c. */
+#include <string.h>
 
 #include "analyze/report.h"
+#include "tests/support/busy_trace.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/place.h"
+#include "tests/support/report_json.h"
 #include "tests/support/temp.h"
 
-enum { ARGUMENTS_MAX = 16 };
+enum { TRACES = 3, RUNS = 3 };
 
 struct fixture {
     char *dir, *program, *gpu;
@@ -30,7 +31,49 @@ static const char *const choices[][3] = {
     {"--type", "Relu"},
     {"--session=1", "--type", "label"},
     {"--session=3"},
+    {"--session=2", "--detail", "all"},
+    {"--session=2", "--state=cpu", "--per-thread"},
 };
+
+/* Of sessions side by side. */
+static const char *const many_choices[][3] = {
+    {"--session=all"},
+    {"--session=1,3", "--type=kernel"},
+    {"--session=all", "--time=.."},
+};
+
+/* Of what a trace has: nested ops, launches, waits, gaps. */
+static const char *const busy_choices[][3] = {
+    {NULL},
+    {"--runs=2"},
+    {"--type=kernel"},
+    {"--detail=op"},
+    {"--detail=all"},
+    {"--state=gpu", "--per-thread"},
+    {"--state=all", "--detail=all", "--per-thread"},
+};
+
+/* busy_0.json and on; many.db has them all. */
+static void write_traces(const struct fixture *fixture)
+{
+    const char *argv[TRACES + 5] = {fixture->program, "--import", "--into", "many.db"};
+    const struct child_options options = {.directory = fixture->dir};
+    char names[TRACES][20];
+    struct child_result result;
+
+    for (unsigned i = 0; i < TRACES; i++) {
+        char *path;
+
+        snprintf(names[i], sizeof(names[i]), "busy_%u.json", i);
+        path = temp_path(fixture->dir, names[i]);
+        busy_trace_write(path, 7 * i, RUNS);
+        free(path);
+        argv[4 + i] = names[i];
+    }
+    result = child_run(argv, &options);
+    assert_int_equal(result.status, 0);
+    child_result_deinit(&result);
+}
 
 static int start(void **state)
 {
@@ -43,6 +86,7 @@ static int start(void **state)
     store = temp_path(fixture->dir, "store.db");
     memory_store_make(store);
     free(store);
+    write_traces(fixture);
     *state = fixture;
     return 0;
 }
@@ -58,109 +102,16 @@ static int stop(void **state)
     return 0;
 }
 
-/* The JSON of a report, or NULL when there is nothing to report (exit status 1). */
-static cJSON *run_json(const struct fixture *fixture, const char *source,
-                       const char *const *arguments)
-{
-    const struct child_options options = {.directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 5] = {fixture->program, source, "--format", "json"};
-    struct child_result result;
-    cJSON *json = NULL;
-
-    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
-        argv[i + 4] = arguments[i];
-    result = child_run(argv, &options);
-    if (result.status != 0 && result.status != 1)
-        fail_msg("status %d: %s %s %s", result.status, result.err, arguments[0],
-                 arguments[1] ? arguments[1] : "");
-    if (result.status == 0) {
-        json = cJSON_Parse(result.out);
-        assert_non_null(json);
-    }
-    child_result_deinit(&result);
-    return json;
-}
-
-/* The rows of the table that has the columns of this row. */
-static const cJSON *find_table(const cJSON *json, const cJSON *wanted)
-{
-    const cJSON *member, *value;
-
-    cJSON_ArrayForEach(member, json)
-    {
-        const cJSON *rows = cJSON_GetObjectItem(member, "rows");
-        bool has_all = cJSON_GetArraySize(rows) > 0;
-
-        cJSON_ArrayForEach(value, wanted) has_all =
-            has_all && cJSON_HasObjectItem(rows->child, value->string);
-        if (has_all)
-            return rows;
-    }
-    return NULL;
-}
-
-static bool is_same(const cJSON *a, const cJSON *b)
-{
-    if (cJSON_IsNumber(a) && cJSON_IsNumber(b))
-        return fabs(a->valuedouble - b->valuedouble) <=
-               1e-9 * fmax(fabs(a->valuedouble), fabs(b->valuedouble));
-    if (cJSON_IsString(a) && cJSON_IsString(b))
-        return strcmp(a->valuestring, b->valuestring) == 0;
-    if (cJSON_IsBool(a) && cJSON_IsNumber(b))
-        return cJSON_IsTrue(a) == (b->valuedouble != 0);
-    return cJSON_IsNull(a) && cJSON_IsNull(b);
-}
-
-/* The report's row that has the values of this one, among the columns that it has. */
-static bool has_row(const cJSON *rows, const cJSON *wanted)
-{
-    const cJSON *row, *value;
-
-    cJSON_ArrayForEach(row, rows)
-    {
-        bool same = true;
-
-        cJSON_ArrayForEach(value, wanted)
-        {
-            const cJSON *other = cJSON_GetObjectItemCaseSensitive(row, value->string);
-
-            same &= is_same(other, value);
-        }
-        if (same)
-            return true;
-    }
-    return false;
-}
-
-static void check_rows(const char *name, const char *choice, const cJSON *report,
-                       const cJSON *answer, const char *sql)
-{
-    const cJSON *row;
-
-    if (cJSON_GetArraySize(report) != cJSON_GetArraySize(answer))
-        fail_msg("%s %s: %d lines, by SQL %d:\n%s", name, choice, cJSON_GetArraySize(report),
-                 cJSON_GetArraySize(answer), sql);
-    cJSON_ArrayForEach(row, answer)
-    {
-        char *text = cJSON_PrintUnformatted(row), *all = cJSON_PrintUnformatted(report);
-
-        assert_true(cJSON_GetArraySize(row) >= 2);
-        if (!has_row(report, row))
-            fail_msg("%s %s: no line as %s in %s:\n%s", name, choice, text, all, sql);
-        cJSON_free(text);
-        cJSON_free(all);
-    }
-}
-
 /* Returns whether there was a report. */
 static bool check_kind(const struct fixture *fixture, const char *source,
                        const struct report_kind *kind, const char *const *choice)
 {
-    const char *arguments[ARGUMENTS_MAX] = {"--explain"};
+    const char *arguments[REPORT_JSON_ARGUMENTS_MAX] = {"--explain"};
     const char *query[] = {"--sql", NULL, NULL};
     size_t count = 1;
     cJSON *report, *answer;
     const cJSON *rows, *table;
+    char what[200];
 
     if (kind->mode) {
         arguments[count++] = "--list";
@@ -172,66 +123,183 @@ static bool check_kind(const struct fixture *fixture, const char *source,
         arguments[count++] = "--top=0";
     for (size_t i = 0; i < 3 && choice[i]; i++)
         arguments[count++] = choice[i];
-    report = run_json(fixture, source, arguments);
+    report = report_json_run(fixture->program, fixture->dir, source, arguments);
     if (!report)
         return false;
-    query[1] =
-        cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(report, "explain"), "sql"));
-    assert_non_null(query[1]);
-    answer = run_json(fixture, source, query);
+    query[1] = report_json_sql(report);
+    answer = report_json_run(fixture->program, fixture->dir, source, query);
     assert_non_null(answer);
     rows = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "result"), "rows");
-    table = find_table(report, rows->child);
+    snprintf(what, sizeof(what), "%s of %s %s %s", kind->name, source, choice[0] ? choice[0] : "",
+             choice[0] && choice[1] ? choice[1] : "");
+    table = report_json_table(report, rows->child);
     if (!table)
-        fail_msg("%s: no table has the columns of:\n%s", kind->name, query[1]);
-    check_rows(kind->name, choice[0] ? choice[0] : "", table, rows, query[1]);
+        fail_msg("%s: no table has the columns of:\n%s", what, query[1]);
+    report_json_check(what, table, rows, query[1]);
     cJSON_Delete(answer);
     cJSON_Delete(report);
     return true;
 }
 
+static bool is_option(const char *choice, const char *option)
+{
+    return choice && strncmp(choice, option, strlen(option)) == 0;
+}
+
+/* Whether the report honours what is chosen; it refuses anything else. */
+static bool takes(const struct report_kind *kind, const char *const *choice)
+{
+    for (size_t i = 0; i < 3 && choice[i]; i++) {
+        bool is_of_events = is_option(choice[i], "--detail") || is_option(choice[i], "--state") ||
+                            is_option(choice[i], "--per-thread");
+
+        if (is_of_events && strcmp(kind->name, "events") != 0)
+            return false;
+        if (kind->takes_no_events && is_option(choice[i], "--") &&
+            !is_option(choice[i], "--session"))
+            return false;
+        if (kind->has_totals && is_option(choice[i], "--total"))
+            return false;
+    }
+    return true;
+}
+
+/* Rules that find something are among those of the SQL, with their shares, and the other way
+ * round; what a rule needs more than SQL for has no verdict there. */
+static bool check_advice(const struct fixture *fixture, const char *source,
+                         const char *const *choice)
+{
+    const char *arguments[8] = {"--explain", "--report", "advice"},
+               *query[] = {"--sql", NULL, NULL};
+    const cJSON *rows, *findings, *row;
+    cJSON *report, *answer;
+
+    for (size_t i = 0; i < 3 && choice[i]; i++)
+        arguments[3 + i] = choice[i];
+    report = report_json_run(fixture->program, fixture->dir, source, arguments);
+    if (!report)
+        return false;
+    query[1] = report_json_sql(report);
+    answer = report_json_run(fixture->program, fixture->dir, source, query);
+    rows = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "result"), "rows");
+    findings = cJSON_GetObjectItem(cJSON_GetObjectItem(report, "findings"), "rows");
+    cJSON_ArrayForEach(row, findings)
+    {
+        cJSON *wanted = cJSON_CreateObject();
+        const cJSON *rule = cJSON_GetObjectItem(row, "rule");
+
+        cJSON_AddItemToObject(wanted, "rule", cJSON_Duplicate(rule, true));
+        if (strcmp(rule->valuestring, "below-roof") != 0)
+            cJSON_AddItemToObject(wanted, "share",
+                                  cJSON_Duplicate(cJSON_GetObjectItem(row, "share"), true));
+        if (!report_json_has_row(rows, wanted))
+            fail_msg("advice of %s %s: %s is not found by:\n%s", source, choice[0] ? choice[0] : "",
+                     rule->valuestring, query[1]);
+        cJSON_Delete(wanted);
+    }
+    cJSON_ArrayForEach(row, rows)
+    {
+        cJSON *wanted = cJSON_CreateObject();
+
+        cJSON_AddItemToObject(wanted, "rule",
+                              cJSON_Duplicate(cJSON_GetObjectItem(row, "rule"), true));
+        if (!cJSON_IsNull(cJSON_GetObjectItem(row, "holds")) &&
+            !report_json_has_row(findings, wanted))
+            fail_msg("advice of %s %s: %s is found by:\n%s", source, choice[0] ? choice[0] : "",
+                     cJSON_GetObjectItem(row, "rule")->valuestring, query[1]);
+        cJSON_Delete(wanted);
+    }
+    cJSON_Delete(answer);
+    cJSON_Delete(report);
+    return true;
+}
+
+static bool check(const struct fixture *fixture, const char *source, const struct report_kind *kind,
+                  const char *const *choice)
+{
+    if (!takes(kind, choice))
+        return false;
+    if (strcmp(kind->name, "advice") == 0)
+        return check_advice(fixture, source, choice);
+    return check_kind(fixture, source, kind, choice);
+}
+
+static bool is_on_one_side(const struct report_kind *kind)
+{
+    return !kind->takes_no_session && (!kind->mode || strcmp(kind->mode, "list") == 0);
+}
+
 static void sql_gives_the_lines_of_the_report(void **state)
 {
     for (size_t i = 0; report_kinds[i]; i++) {
-        const struct report_kind *kind = report_kinds[i];
         size_t reports = 0;
 
-        if (!kind->explain || (kind->mode && strcmp(kind->mode, "list") != 0))
+        if (!is_on_one_side(report_kinds[i]))
             continue;
-        for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++) {
-            const char *first = choices[k][0] ? choices[k][0] : "--session";
-
-            if (kind->takes_no_events && strncmp(first, "--session", 9) != 0)
-                continue; /* refused there */
-            if (kind->takes_no_events && choices[k][1] && strcmp(choices[k][1], "--type") == 0)
-                continue;
-            if (kind->has_totals && strcmp(first, "--total") == 0)
-                continue; /* refused, too */
-            reports += check_kind(*state, "store.db", kind, choices[k]);
-        }
-        if (kind->has_totals) /* they tell of launches and copies, too */
-            reports += check_kind(*state, ((struct fixture *)*state)->gpu, kind, choices[0]);
+        for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++)
+            reports += check(*state, "store.db", report_kinds[i], choices[k]);
+        if (report_kinds[i]->has_totals) /* they tell of launches and copies, too */
+            reports += check(*state, ((struct fixture *)*state)->gpu, report_kinds[i], choices[0]);
         if (!reports)
-            fail_msg("%s: nothing in the store to report on", kind->name);
+            fail_msg("%s: nothing in the stores to report on", report_kinds[i]->name);
     }
 }
 
-/* Conditions that are not in the SQL are named in it. */
+/* Reports on who waited for whom, inside of whom, after whom. */
+static void sql_tells_what_spans_have_to_do_with_each_other(void **state)
+{
+    static const char *const names[] = {"advice", "critical", "events",
+                                        "idle",   "ranks",    "sequences"};
+    size_t reports = 0, many_reports = 0;
+
+    for (size_t i = 0; report_kinds[i]; i++) {
+        bool is_named = false;
+
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+            is_named |= strcmp(report_kinds[i]->name, names[k]) == 0;
+        for (int trace = 0; trace < TRACES && is_named; trace++) {
+            char source[20];
+
+            snprintf(source, sizeof(source), "busy_%d.json", trace);
+            for (size_t k = 0; k < sizeof(busy_choices) / sizeof(busy_choices[0]); k++)
+                reports += check(*state, source, report_kinds[i], busy_choices[k]);
+        }
+        for (size_t k = 0; k < sizeof(many_choices) / sizeof(many_choices[0]) && is_named; k++)
+            many_reports += check(*state, "many.db", report_kinds[i], many_choices[k]);
+    }
+    /* Ranks are of several sessions; the others can be of one, too. */
+    assert_true(reports > 5 * 3 * TRACES);
+    assert_true(many_reports >= 6 * 3 - 1);
+}
+
+/* Conditions and columns that are not in the SQL are named in it. */
 static void what_is_left_out_is_said(void **state)
 {
-    static const char *const arguments[] = {"--explain", "--opr-name", "conv", NULL};
-    cJSON *json = run_json(*state, "store.db", arguments);
-    const char *sql =
-        cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(json, "explain"), "sql"));
+    static const struct {
+        const char *arguments[6], *text;
+    } cases[] = {
+        {{"--explain", "--opr-name", "conv"}, "/* without the condition of --opr-name */\n"},
+        {{"--explain", "--report", "critical", "--what-if", "conv.*=2"},
+         "/* without the condition of --what-if */\n"},
+        {{"--explain", "--report", "events"}, "/* not in it: position, parent"},
+        {{"--explain", "--report", "advice"}, "/* not in it: finding, action, command"},
+    };
+    const struct fixture *fixture = *state;
 
-    CHECK_CONTAINS(sql, "/* without the condition of --opr-name */\n");
-    cJSON_Delete(json);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cJSON *json =
+            report_json_run(fixture->program, fixture->dir, "store.db", cases[i].arguments);
+
+        CHECK_CONTAINS(report_json_sql(json), cases[i].text);
+        cJSON_Delete(json);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sql_gives_the_lines_of_the_report),
+        cmocka_unit_test(sql_tells_what_spans_have_to_do_with_each_other),
         cmocka_unit_test(what_is_left_out_is_said),
     };
 
