@@ -39,6 +39,9 @@ struct bell {
 struct team;
 
 struct helper {
+    /* The last loop in which somebody took this one's share: itself, or the leader when it was the
+     * first. */
+    _Alignas(64) atomic_ullong taken;
     struct team *team;
     uint32_t index; /* 1 and up: 0 is the leader */
     pthread_t thread;
@@ -61,6 +64,7 @@ struct team {
 };
 
 /* Of each thread. */
+static _Thread_local bool loops_are_free;     /* of those that oneDNN begins */
 static _Thread_local uint32_t wanted_threads; /* 0: as many as CPUs */
 static _Thread_local struct team *own_team;   /* that it leads */
 static _Thread_local struct team *working_in; /* while it works on a loop */
@@ -137,6 +141,21 @@ static void work_on(struct team *team, uint32_t index, uint32_t threads)
     loop_threads = 1;
 }
 
+/* Whether nobody has taken the share of this helper in this loop yet. A helper that comes late,
+ * when other loops have begun since, finds it taken. */
+static bool take_share(struct helper *helper, unsigned long long number)
+{
+    unsigned long long taken = atomic_load(&helper->taken);
+
+    return taken < number && atomic_compare_exchange_strong(&helper->taken, &taken, number);
+}
+
+static void finish_share(struct team *team)
+{
+    if (atomic_fetch_sub(&team->busy, 1) == 1)
+        ring(&team->done);
+}
+
 static void *helper_main(void *argument)
 {
     struct helper *helper = argument;
@@ -154,12 +173,13 @@ static void *helper_main(void *argument)
         threads = (uint32_t)(seen & THREADS_MAX);
         if (helper->index >= threads) /* it may be over by now, and another one have begun */
             continue;
+        if (!take_share(helper, seen >> INDEX_BITS))
+            continue;
         if (team->is_over)
             break;
         wanted_threads = team->size;
         work_on(team, helper->index, threads);
-        if (atomic_fetch_sub(&team->busy, 1) == 1)
-            ring(&team->done);
+        finish_share(team);
     }
     return NULL;
 }
@@ -259,9 +279,21 @@ void kernel_set_threads(uint32_t threads)
     wanted_threads = threads < THREADS_MAX ? threads : THREADS_MAX;
 }
 
+/* Shares of helpers that have not come to it: on a busy machine they may be waiting for a CPU. */
+static void take_over(struct team *team, uint32_t threads)
+{
+    unsigned long long number = atomic_load(&team->loop) >> INDEX_BITS;
+
+    for (uint32_t i = 1; i < threads; i++)
+        if (take_share(&team->helpers[i], number)) {
+            work_on(team, i, threads);
+            finish_share(team);
+        }
+}
+
 /* On at most so many threads of the team that this one leads; inside of another loop on this one
- * alone. */
-static void run_loop(void (*work)(void *), void *data, uint32_t threads)
+ * alone. is_free: shares do not wait for each other, so that one thread may work on several. */
+static void run_loop(void (*work)(void *), void *data, uint32_t threads, bool is_free)
 {
     struct team *team = threads > 1 && !working_in ? get_team(threads) : NULL;
 
@@ -280,6 +312,8 @@ static void run_loop(void (*work)(void *), void *data, uint32_t threads)
     team->data = data;
     begin(team, threads);
     work_on(team, 0, threads);
+    if (is_free)
+        take_over(team, threads);
     wait_for(team, &team->done, is_done, 0);
 }
 
@@ -309,7 +343,12 @@ void team_for(int64_t count, int64_t grain, team_fn *part, void *argument)
     if (threads <= 1 || working_in)
         part(argument, 0, count);
     else
-        run_loop(loop_part, &loop, (uint32_t)threads);
+        run_loop(loop_part, &loop, (uint32_t)threads, true);
+}
+
+void team_free_loops(bool are_free)
+{
+    loops_are_free = are_free;
 }
 
 struct pins {
@@ -334,7 +373,7 @@ int kernel_pin_threads(const uint32_t *cores, uint32_t count)
 {
     struct pins pins = {cores, 0};
 
-    run_loop(pin_part, &pins, count);
+    run_loop(pin_part, &pins, count, false);
     return atomic_load(&pins.failed) ? -EINVAL : 0;
 }
 
@@ -350,7 +389,7 @@ extern int omp_in_parallel(void);
 void GOMP_parallel(void (*work)(void *), void *data, unsigned threads, unsigned flags)
 {
     (void)flags;
-    run_loop(work, data, threads > 0 ? threads : kernel_threads());
+    run_loop(work, data, threads > 0 ? threads : kernel_threads(), loops_are_free);
 }
 
 void GOMP_barrier(void)
