@@ -51,9 +51,9 @@ static bool is_possible(const struct kernel_conv *shape)
     for (int i = 1; i < KERNEL_SPATIAL; i++)
         if (w->kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1 || w->out[i] < 1)
             return false;
-    return shape->rank == 2 && shape->channels_last && !shape->is_transposed && shape->activation.kind <= KERNEL_CLIP &&
-           shape->batch > 0 && shape->channels / shape->groups >= LEAST_CHANNELS &&
-           shape->filters > 0;
+    return shape->rank == 2 && shape->channels_last && !shape->is_transposed &&
+           shape->activation.kind <= KERNEL_CLIP && shape->batch > 0 &&
+           shape->channels / shape->groups >= LEAST_CHANNELS && shape->filters > 0;
 }
 
 static void set_geometry(const struct kernel_conv *shape, int m, struct winograd *out)
