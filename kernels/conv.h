@@ -54,18 +54,25 @@ struct kernel_conv_plan;
 
 enum { KERNEL_CONV_VERSIONS_MAX = 16, KERNEL_CONV_VERSION_BYTES = 48 };
 
-/** The kernels that can make a plan for one convolution, by name. */
+/** A kernel that can make a plan, and what it declares about itself. */
+struct kernel_conv_version {
+    char name[KERNEL_CONV_VERSION_BYTES]; /* "dnnl:brgconv:avx512_core", "winograd4:avx512", ... */
+    bool is_reference;                    /* plain loops: never the fastest */
+    bool is_reproducible; /* the same team computes the same bits each time: no output's sum is
+                             shared out among threads */
+};
+
+/** Those for one convolution. */
 struct kernel_conv_versions {
     int count;
-    /* "dnnl:brgconv:avx512_core", "winograd4:avx512", "dnnl:gemm:jit", ... */
-    char names[KERNEL_CONV_VERSIONS_MAX][KERNEL_CONV_VERSION_BYTES];
+    struct kernel_conv_version items[KERNEL_CONV_VERSIONS_MAX];
 };
 
 /**
  * The one that is expected to be fastest, by a model of its arithmetic and memory traffic, comes
  * first: what kernel_conv_plan_create() takes unless it is told another.
  *
- * with_slow  also those that never are the fastest (oneDNN's reference)
+ * with_slow  also references
  *
  * Returns 0, or -ENOTSUP when there is none.
  */

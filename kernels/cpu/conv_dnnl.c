@@ -104,12 +104,29 @@ static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias, union de
 
 /* Creation */
 
+static bool is_reference(const char *name)
+{
+    return strncmp(name, "ref", 3) == 0;
+}
+
+/* Forward kernels of these families share images, rows and filters out, and never the sum of an
+ * output; nor do they use atomics. Of others we do not know. */
+static bool is_reproducible(const char *name)
+{
+    static const char *const families[] = {"jit", "brg", "gemm:", "ref"};
+
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+        if (strncmp(name, families[i], strlen(families[i])) == 0)
+            return true;
+    return false;
+}
+
 /* oneDNN lists what it can do, the best first. */
 static bool is_usable(const char *name, bool with_slow)
 {
     /* The second one crashes where it adds a residual and the channels are no multiple of 8
      * (2.6.3). */
-    return (with_slow || strncmp(name, "ref", 3) != 0) && strcmp(name, "jit_dw:sse41") != 0;
+    return (with_slow || !is_reference(name)) && strcmp(name, "jit_dw:sse41") != 0;
 }
 
 /* Walks the list until `take` says that it has what it wants. */
@@ -158,8 +175,13 @@ static bool take_name(void *user, dnnl_primitive_desc_t desc, const char *name)
     struct kernel_conv_versions *versions = listing->versions;
 
     (void)desc;
-    if (versions->count < KERNEL_CONV_VERSIONS_MAX && is_usable(name, listing->with_slow))
-        snprintf(versions->names[versions->count++], KERNEL_CONV_VERSION_BYTES, "dnnl:%s", name);
+    if (versions->count < KERNEL_CONV_VERSIONS_MAX && is_usable(name, listing->with_slow)) {
+        struct kernel_conv_version *version = &versions->items[versions->count++];
+
+        snprintf(version->name, sizeof(version->name), "dnnl:%s", name);
+        version->is_reference = is_reference(name);
+        version->is_reproducible = is_reproducible(name);
+    }
     return false;
 }
 

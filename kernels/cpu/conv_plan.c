@@ -8,7 +8,7 @@
 static bool is_listed(const struct kernel_conv_versions *versions, const char *name)
 {
     for (int i = 0; i < versions->count; i++)
-        if (strcmp(versions->names[i], name) == 0)
+        if (strcmp(versions->items[i].name, name) == 0)
             return true;
     return false;
 }
@@ -18,15 +18,17 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
 {
     struct kernel_conv_versions all = {0};
     char preferred[KERNEL_CONV_VERSION_BYTES];
+    bool has_preferred = conv_winograd_prefer(shape, preferred) != NULL;
 
     *out_versions = (struct kernel_conv_versions){0};
-    if (conv_winograd_prefer(shape, preferred))
-        memcpy(out_versions->names[out_versions->count++], preferred, sizeof(preferred));
     conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
     conv_winograd_list(shape, &all);
-    for (int i = 0; i < all.count && out_versions->count < KERNEL_CONV_VERSIONS_MAX; i++)
-        if (!is_listed(out_versions, all.names[i]))
-            memcpy(out_versions->names[out_versions->count++], all.names[i], sizeof(all.names[i]));
+    for (int i = 0; has_preferred && i < all.count; i++)
+        if (strcmp(all.items[i].name, preferred) == 0)
+            out_versions->items[out_versions->count++] = all.items[i];
+    for (int i = 0; i < all.count; i++)
+        if (!is_listed(out_versions, all.items[i].name))
+            out_versions->items[out_versions->count++] = all.items[i];
     return out_versions->count > 0 ? 0 : -ENOTSUP;
 }
 

@@ -105,8 +105,12 @@ void conv_winograd_list(const struct kernel_conv *shape, struct kernel_conv_vers
     if (!is_possible(shape))
         return;
     for (size_t i = 0; i < sizeof(tile_sizes) / sizeof(tile_sizes[0]); i++)
-        if (versions->count < KERNEL_CONV_VERSIONS_MAX)
-            name_of(tile_sizes[i], versions->names[versions->count++]);
+        if (versions->count < KERNEL_CONV_VERSIONS_MAX) {
+            struct kernel_conv_version *version = &versions->items[versions->count++];
+
+            name_of(tile_sizes[i], version->name);
+            version->is_reproducible = true;
+        }
 }
 
 /*

@@ -162,7 +162,7 @@ static void check_conv_plan(struct test *test, const struct kernel_table *table)
     got = test_output(test, counts[3] * sizeof(*got));
     if (kernel_conv_plan_list(&s, bias != NULL, residual != NULL, true, &versions) < 0)
         return; /* conv_f32 does it then */
-    version = versions.names[test_range(test, 0, versions.count - 1)];
+    version = versions.items[test_range(test, 0, versions.count - 1)].name;
     rc = kernel_conv_plan_create(&s, w, bias, residual != NULL, version, &plan);
     if (rc < 0) {
         test_fail(test, "kernel_conv_plan_create %s: %d", version, rc);
