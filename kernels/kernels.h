@@ -259,6 +259,12 @@ enum kernel_level {
 /** The best level that this CPU has. */
 enum kernel_level kernel_best_level(void);
 
+enum { KERNEL_IDENTITY_BYTES = 160 };
+
+/** What the speed of kernels depends on, besides the team: processor, instruction sets, libraries
+ *  with their versions. Printable, no newline. */
+void kernel_identity(char out[KERNEL_IDENTITY_BYTES]);
+
 /** Fill every entry with the best version at or below level, which must not be above
  *  kernel_best_level(). */
 void kernel_table_init(struct kernel_table *table, enum kernel_level level);

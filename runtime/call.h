@@ -65,6 +65,9 @@ struct call_request {
     /* How they lie in memory: as many; NULL: all row-major. See call_layout_need(). */
     const struct layout *input_layouts;
     const struct layout *output_layouts;
+    const char
+        *version;    /* of call_bind_conv_plan(); NULL: the one that is expected to be fastest */
+    bool row_by_row; /* a matrix product: each row of a alone, whatever stands beside it */
     struct diag *diag;
 };
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <stdio.h>
 #include <string.h>
 
 /* One operand */
@@ -231,6 +232,8 @@ struct gemm_params {
     gemm_f32_fn *fn;
     bool has_c;
     struct kernel_gemm shape;
+    int64_t rows;     /* of each matrix, where the shape is that of one row */
+    char version[24]; /* then */
 };
 
 static int run_gemm(const struct call *call)
@@ -239,6 +242,31 @@ static int run_gemm(const struct call *call)
 
     p->fn(call->outputs[0], call->inputs[0], call->inputs[1], p->has_c ? call->inputs[2] : NULL,
           &p->shape);
+    return 0;
+}
+
+static int run_gemm_rows(const struct call *call)
+{
+    const struct gemm_params *p = call->params;
+    const float *a = call->inputs[0], *c = p->has_c ? call->inputs[2] : NULL;
+    float *y = call->outputs[0];
+
+    for (int64_t i = 0; i < p->rows; i++)
+        p->fn(y + i * p->shape.n, a + i * p->shape.k, call->inputs[1],
+              c ? c + i * p->shape.c_row_stride : NULL, &p->shape);
+    return 0;
+}
+
+/* Of one matrix whose rows lie one after the other. */
+static int set_rows(const struct call_request *request, struct call *call, struct gemm_params *p)
+{
+    if (p->shape.trans_a || p->shape.batch_rank > 0)
+        return call_refuse(request, -ENOTSUP, "it is not computed row by row");
+    p->rows = p->shape.m;
+    p->shape.m = 1;
+    snprintf(p->version, sizeof(p->version), "%s:rows", call->version);
+    call->version = p->version;
+    call->run = run_gemm_rows;
     return 0;
 }
 
@@ -261,7 +289,7 @@ static int bind_product(const struct call_request *request, struct call *call,
     p->shape = *shape;
     call->version = request->kernels->gemm_f32.version;
     call->run = run_gemm;
-    return 0;
+    return request->row_by_row ? set_rows(request, call, p) : 0;
 }
 
 /* C is broadcast to [m, n] from its last axes. */

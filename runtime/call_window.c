@@ -191,8 +191,8 @@ int call_bind_conv_plan(const struct call_request *request, struct call *out_cal
         shape_elements(&request->inputs[0].shape) == 0)
         return 1;
     shape.channels_last = true;
-    rc = kernel_conv_plan_create(&shape, w->data, bias ? bias->data : NULL, residual >= 0, NULL,
-                                 &call.plan);
+    rc = kernel_conv_plan_create(&shape, w->data, bias ? bias->data : NULL, residual >= 0,
+                                 request->version, &call.plan);
     if (rc == -ENOTSUP)
         return 1;
     if (rc < 0)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that can compute one call, by name. */
+#include "runtime/call_version.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/copr_library.h"
+
+static bool is_listed(const struct call_versions *versions, const char *name)
+{
+    for (int i = 0; i < versions->count; i++)
+        if (strcmp(versions->items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_product(const struct node *node)
+{
+    return node->domain[0] == '\0' &&
+           (strcmp(node->op_type, "Gemm") == 0 || strcmp(node->op_type, "MatMul") == 0);
+}
+
+static int list_plans(const struct call_request *request, struct call_versions *out)
+{
+    struct kernel_conv_versions versions;
+    struct kernel_conv shape;
+    int residual = request->node->fused.residual_input;
+    int rc = call_conv_shape(request, &shape);
+
+    if (rc < 0)
+        return rc;
+    shape.channels_last = true;
+    rc = kernel_conv_plan_list(&shape, residual != 2 && call_input(request, 2), residual >= 0, true,
+                               &versions);
+    if (rc < 0)
+        return call_refuse(request, rc, "no kernel prepares its weights");
+    out->count = versions.count;
+    for (int i = 0; i < versions.count; i++) {
+        out->items[i] = (struct call_version){.is_reference = versions.items[i].is_reference,
+                                              .is_reproducible = versions.items[i].is_reproducible};
+        memcpy(out->items[i].name, versions.items[i].name, sizeof(out->items[i].name));
+    }
+    return 0;
+}
+
+/* Adds the version of one level unless it is the one of a higher level. */
+static int list_level(const struct call_request *request, enum kernel_level level, bool row_by_row,
+                      struct call_versions *out)
+{
+    struct diag nothing = {0};
+    struct call_request quiet = *request;
+    struct call_version version = {.level = level, .is_row_by_row = row_by_row};
+    struct call call = {0};
+    int rc;
+
+    if (level != kernel_best_level() || row_by_row)
+        quiet.diag = &nothing;
+    rc = call_bind_version(&quiet, false, &version, &call);
+    if (rc < 0)
+        return rc;
+    snprintf(version.name, sizeof(version.name), "%s", call.version);
+    version.is_reference = strncmp(version.name, "ref", 3) == 0;
+    /* Ours share loops out in the same way each time; what a library does is not known. */
+    version.is_reproducible = !copr_is(request->node);
+    if (out->count < CALL_VERSIONS_MAX && !is_listed(out, version.name))
+        out->items[out->count++] = version;
+    call_deinit(&call);
+    return 0;
+}
+
+int call_list_versions(const struct call_request *request, bool is_plan, struct call_versions *out)
+{
+    int rc;
+
+    *out = (struct call_versions){0};
+    if (is_plan)
+        return list_plans(request, out);
+    rc = list_level(request, kernel_best_level(), false, out);
+    for (int level = kernel_best_level(); rc == 0 && level >= KERNEL_LEVEL_REF; level--) {
+        /* A lower level may lack what a higher one has. */
+        list_level(request, (enum kernel_level)level, false, out);
+        if (is_product(request->node))
+            list_level(request, (enum kernel_level)level, true, out);
+    }
+    return rc;
+}
+
+int call_bind_version(const struct call_request *request, bool is_plan,
+                      const struct call_version *version, struct call *out_call)
+{
+    struct call_request asking = *request;
+    struct kernel_table kernels;
+
+    asking.row_by_row = version->is_row_by_row;
+    if (is_plan) {
+        int rc = 0;
+
+        asking.version = version->name;
+        rc = call_bind_conv_plan(&asking, out_call);
+        return rc > 0 ? call_refuse(request, -ENOTSUP, "no kernel %s", version->name) : rc;
+    }
+    kernel_table_init(&kernels, version->level);
+    asking.kernels = &kernels;
+    return call_bind(&asking, out_call);
+}
+
+bool call_has_batch(const struct call_request *request)
+{
+    const struct node *node = request->node;
+    const struct tensor_view *b = call_input(request, 1);
+
+    if (node->domain[0] != '\0' || !b || request->outputs[0].shape.rank < 2)
+        return false;
+    if (strcmp(node->op_type, "Conv") == 0)
+        return b->data != NULL;
+    if (!is_product(node) || request->inputs[0].shape.rank != request->outputs[0].shape.rank ||
+        node_int(node, "transA", 0) != 0)
+        return false;
+    /* Rows of a, or matrices of a batch; the other operand is not shared out by them. */
+    return b->data != NULL || b->shape.rank > 2;
+}
