@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/bind_private.h"
+#include "runtime/tune.h"
 
 /* Constants and graph inputs have memory of their own, row-major. */
 static int bind_sources(struct binding *binding)
@@ -125,17 +126,19 @@ static int make_plan(struct bound *bound, struct diag *diag)
     return rc < 0 ? diag_set(diag, rc, "no place for the intermediate tensors") : 0;
 }
 
-int bind_graph(const struct graph *graph, bool is_lavish, struct graph *frees_packed,
+int bind_graph(const struct graph *graph, const struct bind_options *options,
                struct bound **out_bound, struct diag *diag)
 {
-    struct binding binding = {.graph = graph, .frees_packed = frees_packed, .diag = diag};
+    struct binding binding = {.graph = graph, .diag = diag};
     struct bound *bound = calloc(1, sizeof(*bound));
     int rc;
 
     if (!bound)
         return binding_no_memory(&binding);
     bound->graph = graph;
-    bound->plan.is_lavish = is_lavish;
+    bound->plan.is_lavish = options->is_lavish;
+    /* Kernels that are yet to be chosen pack constants, too. */
+    binding.frees_packed = options->tuning ? NULL : options->frees_packed;
     kernel_table_init(&binding.kernels, kernel_best_level());
     rc = bind_all(&binding, bound);
     bound->steps = binding.steps.items;
@@ -144,6 +147,12 @@ int bind_graph(const struct graph *graph, bool is_lavish, struct graph *frees_pa
     bound->plan.buffer_count = (uint32_t)binding.buffers.count;
     bound->memory = binding.memory.items;
     bound->layouts = binding.layouts.items;
+    if (rc == 0 && options->tuning)
+        rc = tuning_choose(options->tuning, graph, bound->steps, bound->step_count, bound->layouts,
+                           diag);
+    binding.frees_packed = options->frees_packed;
+    for (uint32_t i = 0; rc == 0 && options->tuning && i < bound->step_count; i++)
+        binding_free_packed(&binding, &bound->steps[i]);
     if (rc == 0)
         rc = make_plan(bound, diag);
     free(binding.value_forms);

@@ -46,9 +46,17 @@ struct bound {
     uint32_t *input_buffers;  /* by position in graph->inputs: external, memory NULL until placed */
 };
 
-/** is_lavish: see plan.h. frees_packed: see exec.h, NULL or the same graph. On the thread that will
- * run the steps: kernels prepare for the size of its team. Returns 0 or what exec_create() says. */
-int bind_graph(const struct graph *graph, bool is_lavish, struct graph *frees_packed,
+struct tuning;
+
+struct bind_options {
+    bool is_lavish;             /* see plan.h */
+    struct graph *frees_packed; /* see exec.h; NULL or the same graph */
+    struct tuning *tuning;      /* chooses kernels; NULL: the default ones */
+};
+
+/** On the thread that will run the steps: kernels prepare for the size of its team. Returns 0 or
+ *  what exec_create() says. */
+int bind_graph(const struct graph *graph, const struct bind_options *options,
                struct bound **out_bound, struct diag *diag);
 
 /** Give the steps their addresses. arena has plan.arena_bytes; bound->memory of the graph's inputs

@@ -311,11 +311,13 @@ static int bind_other(struct binding *binding, const struct node *node)
     return rc;
 }
 
-/* The kernel of the node's step has packed its constants: it reads its own copies. */
-static void free_packed(struct binding *binding, const struct node *node)
+void binding_free_packed(struct binding *binding, const struct bound_step *step)
 {
-    const struct bound_step *step = &binding->steps.items[binding->steps.count - 1];
+    const struct node *node = step->info.node;
+    size_t bytes;
 
+    if (!binding->frees_packed || step->value || !call_weights(&step->call, &bytes))
+        return;
     for (uint32_t i = 1; i < node->input_count; i++) {
         const struct value *value = node->inputs[i];
 
@@ -345,7 +347,7 @@ int binding_bind_node(struct binding *binding, const struct node *node)
         rc = bind_conv(binding, node);
     else if (is_op(node, "MatMul") || is_op(node, "Gemm"))
         rc = bind_product(binding, node);
-    if (rc == 0 && binding->frees_packed)
-        free_packed(binding, node);
+    if (rc == 0)
+        binding_free_packed(binding, &binding->steps.items[binding->steps.count - 1]);
     return rc <= 0 ? rc : bind_other(binding, node);
 }

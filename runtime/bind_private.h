@@ -77,4 +77,7 @@ int binding_add_step(struct binding *binding, struct bound_step *step);
 
 int binding_bind_node(struct binding *binding, const struct node *node);
 
+/** Free the constants of a step whose kernel reads its own copies, where that is wanted. */
+void binding_free_packed(struct binding *binding, const struct bound_step *step);
+
 #endif

@@ -27,7 +27,9 @@ static int list_plans(const struct call_request *request, struct call_versions *
     struct kernel_conv_versions versions;
     struct kernel_conv shape;
     int residual = request->node->fused.residual_input;
-    int rc = call_conv_shape(request, &shape);
+    int rc = strcmp(request->node->op_type, "ConvTranspose") == 0
+                 ? call_conv_transpose_shape(request, &shape)
+                 : call_conv_shape(request, &shape);
 
     if (rc < 0)
         return rc;
@@ -45,46 +47,41 @@ static int list_plans(const struct call_request *request, struct call_versions *
     return 0;
 }
 
-/* Adds the version of one level unless it is the one of a higher level. */
-static int list_level(const struct call_request *request, enum kernel_level level, bool row_by_row,
-                      struct call_versions *out)
+/* Adds what there is unless a higher level has it, too. A level may lack what a higher one has. */
+static void list(const struct call_request *request, struct call_version version,
+                 struct call_versions *out)
 {
     struct diag nothing = {0};
     struct call_request quiet = *request;
-    struct call_version version = {.level = level, .is_row_by_row = row_by_row};
     struct call call = {0};
-    int rc;
 
-    if (level != kernel_best_level() || row_by_row)
-        quiet.diag = &nothing;
-    rc = call_bind_version(&quiet, false, &version, &call);
-    if (rc < 0)
-        return rc;
+    quiet.diag = &nothing;
+    if (call_bind_version(&quiet, false, &version, &call) < 0)
+        return;
     snprintf(version.name, sizeof(version.name), "%s", call.version);
     version.is_reference = strncmp(version.name, "ref", 3) == 0;
-    /* Ours share loops out in the same way each time; what a library does is not known. */
+    /* Loops are shared out in the same way each time, oneDNN's of products as well as ours. */
     version.is_reproducible = !copr_is(request->node);
     if (out->count < CALL_VERSIONS_MAX && !is_listed(out, version.name))
         out->items[out->count++] = version;
     call_deinit(&call);
-    return 0;
 }
 
 int call_list_versions(const struct call_request *request, bool is_plan, struct call_versions *out)
 {
-    int rc;
-
     *out = (struct call_versions){0};
     if (is_plan)
         return list_plans(request, out);
-    rc = list_level(request, kernel_best_level(), false, out);
-    for (int level = kernel_best_level(); rc == 0 && level >= KERNEL_LEVEL_REF; level--) {
-        /* A lower level may lack what a higher one has. */
-        list_level(request, (enum kernel_level)level, false, out);
+    if (is_product(request->node))
+        list(request, (struct call_version){.is_packed = true}, out);
+    for (int level = kernel_best_level(); level >= KERNEL_LEVEL_REF; level--) {
+        list(request, (struct call_version){.level = (enum kernel_level)level}, out);
         if (is_product(request->node))
-            list_level(request, (enum kernel_level)level, true, out);
+            list(request,
+                 (struct call_version){.level = (enum kernel_level)level, .is_row_by_row = true},
+                 out);
     }
-    return rc;
+    return out->count > 0 ? 0 : call_refuse(request, -ENOTSUP, "no kernel for it");
 }
 
 int call_bind_version(const struct call_request *request, bool is_plan,
@@ -93,17 +90,19 @@ int call_bind_version(const struct call_request *request, bool is_plan,
     struct call_request asking = *request;
     struct kernel_table kernels;
 
-    asking.row_by_row = version->is_row_by_row;
-    if (is_plan) {
-        int rc = 0;
+    bool is_prepared = is_plan || version->is_packed;
+    int rc;
 
-        asking.version = version->name;
-        rc = call_bind_conv_plan(&asking, out_call);
-        return rc > 0 ? call_refuse(request, -ENOTSUP, "no kernel %s", version->name) : rc;
-    }
-    kernel_table_init(&kernels, version->level);
+    kernel_table_init(&kernels, is_prepared ? kernel_best_level() : version->level);
     asking.kernels = &kernels;
-    return call_bind(&asking, out_call);
+    asking.row_by_row = version->is_row_by_row;
+    asking.version = version->name;
+    rc = call_bind_any(&asking,
+                       is_plan              ? call_bind_conv_plan
+                       : version->is_packed ? call_bind_gemm_plan
+                                            : call_bind,
+                       out_call);
+    return rc > 0 ? call_refuse(request, -ENOTSUP, "no kernel %s", version->name) : rc;
 }
 
 bool call_has_batch(const struct call_request *request)
@@ -113,7 +112,7 @@ bool call_has_batch(const struct call_request *request)
 
     if (node->domain[0] != '\0' || !b || request->outputs[0].shape.rank < 2)
         return false;
-    if (strcmp(node->op_type, "Conv") == 0)
+    if (strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "ConvTranspose") == 0)
         return b->data != NULL;
     if (!is_product(node) || request->inputs[0].shape.rank != request->outputs[0].shape.rank ||
         node_int(node, "transA", 0) != 0)

@@ -4,7 +4,8 @@
  * they declare.
  *
  * Of prepared convolutions these are kernel_conv_plan_list()'s; of everything else the versions of
- * the kernel table for each instruction set, and of matrix products the same row by row.
+ * the kernel table for each instruction set, and of matrix products the same row by row and the one
+ * that packs constant weights.
  */
 #ifndef OPTRACE_RUNTIME_CALL_VERSION_H
 #define OPTRACE_RUNTIME_CALL_VERSION_H
@@ -18,7 +19,7 @@ struct call_version {
     bool is_reference;    /* plain loops */
     bool is_reproducible; /* declared: the same bits each time, on a team of the same size */
     enum kernel_level level;
-    bool is_row_by_row;
+    bool is_row_by_row, is_packed; /* a matrix product: call_bind_gemm_plan() */
 };
 
 struct call_versions {
@@ -28,9 +29,9 @@ struct call_versions {
 
 /**
  * request  as for call_bind(); its kernels are not looked at
- * is_plan  what call_bind_conv_plan() serves, else what call_bind() does
+ * is_plan  what call_bind_conv_plan() serves, else what call_bind() and call_bind_gemm_plan() do
  *
- * The default comes first. Returns 0, or the default's error.
+ * The default comes first. Returns 0, -ENOTSUP when there is none, or what shapes are refused with.
  */
 int call_list_versions(const struct call_request *request, bool is_plan,
                        struct call_versions *out_versions);

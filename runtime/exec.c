@@ -122,7 +122,7 @@ static int list_all_inner(struct exec *exec, struct diag *diag)
 
 struct bind_task {
     const struct graph *graph;
-    const struct exec_options *options;
+    struct bind_options options;
     struct bound *bound;
     struct diag *diag;
     int result;
@@ -132,8 +132,7 @@ static void run_bind(void *argument)
 {
     struct bind_task *task = argument;
 
-    task->result = bind_graph(task->graph, task->options->is_lavish, task->options->frees_packed,
-                              &task->bound, task->diag);
+    task->result = bind_graph(task->graph, &task->options, &task->bound, task->diag);
 }
 
 static uint32_t usable_cpus(void)
@@ -149,7 +148,11 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
                 struct exec **out_exec, struct diag *diag)
 {
     struct exec *exec = calloc(1, sizeof(*exec));
-    struct bind_task task = {.graph = graph, .options = options, .diag = diag};
+    struct bind_task task = {
+        .graph = graph,
+        .options = {options->is_lavish, options->frees_packed, options->tuning},
+        .diag = diag,
+    };
     int rc;
 
     if (!exec)

@@ -23,6 +23,7 @@
 #include "runtime/layout.h"
 
 struct exec;
+struct tuning;
 
 struct exec_options {
     uint32_t threads; /* of the kernels; 0: as many as this process may use CPUs */
@@ -36,6 +37,7 @@ struct exec_options {
                                    whoever looks at them later */
     const uint32_t
         *cores; /* on which each thread of the team stays, `threads` of them; NULL: any */
+    struct tuning *tuning; /* chooses kernels, see tune.h; borrowed for the call; NULL: none */
 };
 
 /**
@@ -99,7 +101,8 @@ struct exec_chunk {
  *
  * Returns 0; -ENOTSUP when an operator, or what its attributes or dtypes ask for, has no kernel
  * (diag names the node, its operator and its opset); -EINVAL when a shape is not known; -ENOMEM;
- * -EAGAIN when no thread could be started; -EINVAL when a core cannot be used.
+ * -EAGAIN when no thread could be started; -EINVAL when a core cannot be used; what
+ * tuning_choose() returns.
  */
 int exec_create(const struct graph *graph, const struct exec_options *options,
                 struct exec **out_exec, struct diag *diag);

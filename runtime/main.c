@@ -16,6 +16,7 @@
 #include "runtime/print_graph.h"
 #include "runtime/run.h"
 #include "runtime/trace.h"
+#include "runtime/tune.h"
 #include "runtime/verify.h"
 
 /* What goes wrong in the machine and not in an input. */
@@ -59,6 +60,7 @@ static struct exec_options exec_options_of(const struct run_options *options)
         .is_recorded = options->record_comp_seq || options->record_comp_seq2,
         .is_lavish = options->disable_mem_opt,
         .cores = options->core_count > 0 ? options->cores : NULL,
+        .tuning = options->tuning,
     };
 }
 
@@ -397,6 +399,26 @@ static int fit(struct run_options *options, const char *model, struct diag *diag
     return rc;
 }
 
+static int open_tuning(struct run_options *options, struct diag *diag)
+{
+    struct tune_options tune = {
+        .run = options->full_run   ? TUNE_FULL
+               : options->fast_run ? TUNE_FAST
+                                   : TUNE_NOTHING,
+        .policy_path = options->algo_policy,
+        .reproducible = options->reproducible,
+        .batch_equal = options->batch_equal,
+        .shared_batch = options->shared_batch > 0 ? options->shared_batch : 0,
+        .workspace_limit =
+            options->workspace_limit >= 0 ? (uint64_t)options->workspace_limit : UINT64_MAX,
+        .is_verbose = options->verbose,
+        .shows_progress = isatty(STDERR_FILENO),
+        .out = stderr,
+    };
+
+    return run_options_choose_kernels(options) ? tuning_create(&tune, &options->tuning, diag) : 0;
+}
+
 static void wait_for_debugger(void)
 {
     fprintf(stderr, "wait for gdb attach (pid=%d): ", (int)getpid());
@@ -428,15 +450,19 @@ static int run_command(int argc, char **argv)
     rc = open_library(&options, &diag);
     if (rc == 0 && options.fitting)
         rc = fit(&options, model, &diag);
+    if (rc == 0)
+        rc = open_tuning(&options, &diag);
     if (rc < 0) {
         copr_library_close();
         return complain(exit_status(rc), &diag);
     }
     if (!options.no_trace && trace_start(options.trace, &diag) < 0) {
+        tuning_destroy(&options.tuning);
         copr_library_close();
         return complain(EXIT_SYSTEM, &diag);
     }
     status = run_mode(&options, model);
+    tuning_destroy(&options.tuning);
     if (!options.no_trace)
         trace_stop();
     copr_library_close();

@@ -56,6 +56,8 @@ struct run_options run_options_default(void)
         .cpu = true,
         .seed = -1,
         .batch = -1,
+        .shared_batch = -1,
+        .workspace_limit = -1,
         .batch_size = -1,
         .rtol = -1,
         .atol = -1,
@@ -381,6 +383,28 @@ static int parse_cores(struct run_options *options, struct diag *diag)
     return 0;
 }
 
+bool run_options_choose_kernels(const struct run_options *options)
+{
+    return options->fast_run || options->full_run || options->algo_policy != NULL ||
+           options->reproducible || options->batch_equal || options->workspace_limit >= 0;
+}
+
+/* How kernels are chosen. */
+static int check_choice(const struct run_options *options, struct diag *diag)
+{
+    bool is_timed = options->fast_run || options->full_run;
+    const struct rule rules[] = {
+        {options->fast_run && options->full_run,
+         "--fast-run and --full-run exclude each other: the second times all that the first does"},
+        {options->shared_batch > 0 && !is_timed && options->algo_policy == NULL,
+         "--fast-run-shared-batch-size needs --fast-run, --full-run or --fast-run-algo-policy"},
+        {options->calibrate && run_options_choose_kernels(options),
+         "--calibrate runs no model: options that choose kernels have no effect on it"},
+    };
+
+    return check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
+}
+
 int run_options_check(struct run_options *options, struct diag *diag)
 {
     const char *level = getenv("OPTRACE_TRACE_EVAL");
@@ -389,6 +413,8 @@ int run_options_check(struct run_options *options, struct diag *diag)
 
     if (rc == 0)
         rc = check_together(options, diag);
+    if (rc == 0)
+        rc = check_choice(options, diag);
     if (rc == 0 && options->core_ids != NULL)
         rc = parse_cores(options, diag);
     if (rc == 0 && options->check_var_value != NULL)

@@ -36,6 +36,10 @@ struct run_options {
     bool jit, preprocess; /* these, too */
     bool no_inference, no_nonlinearity, no_with_z, no_jit, no_preprocess;
     bool fitting, share_param_mem, record_comp_seq2, fake_first, sanity_check, no_sanity_check;
+    bool fast_run, full_run, reproducible, batch_equal;
+    const char *algo_policy;
+    int64_t shared_batch, workspace_limit;
+    struct tuning *tuning; /* what main() makes of these; NULL: none of them is given */
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
     const char *static_mem_info;
     bool perf_report, detailed, calibrate;
@@ -58,6 +62,9 @@ struct run_options run_options_default(void);
 /** Whether something looks at the steps of a run one by one, so that they cannot be handed over as
  *  one. */
 bool run_options_need_steps(const struct run_options *options);
+
+/** Whether kernels are chosen otherwise than by default. */
+bool run_options_choose_kernels(const struct run_options *options);
 
 /** Refuses what would be ignored, with -EINVAL and a sentence; sets what depends on other options
  *  or on the environment: no_trace where nothing is to be recorded, trace_eval. */

@@ -71,8 +71,8 @@ static void wrong_use(void **state)
 {
     EXPECT(EXIT_USAGE, "which model?", NULL);
     EXPECT(EXIT_USAGE, "unknown option '--fast-runn'", "good.onnx", "--fast-runn");
-    EXPECT(EXIT_REFUSED, "--fast-run is not offered: implementations are chosen", "good.onnx",
-           "--fast-run");
+    EXPECT(EXIT_REFUSED, "--tensorrt is not offered: it needs NVIDIA's TensorRT", "good.onnx",
+           "--tensorrt");
     EXPECT(EXIT_USAGE, "--iter", "good.onnx", "--iter", "-1");
     EXPECT(EXIT_USAGE, "--thread", "good.onnx", "--thread", "0");
     EXPECT(EXIT_USAGE, "exclude each other", "good.onnx", "--trace", "--no-trace");

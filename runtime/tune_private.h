@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of tune.h share; nobody else includes it. */
+#ifndef OPTRACE_RUNTIME_TUNE_PRIVATE_H
+#define OPTRACE_RUNTIME_TUNE_PRIVATE_H
+
+#include <pthread.h>
+
+#include "runtime/call_version.h"
+#include "runtime/policy.h"
+#include "runtime/tune.h"
+
+struct tuning {
+    struct tune_options options;
+    struct policy policy;
+    pthread_mutex_t lock;
+};
+
+/** What a step computes, maybe with another batch. The graph's constants are read where they are.
+ */
+struct subject {
+    struct call_request request;
+    struct tensor_view *inputs, *outputs;
+    struct layout *input_layouts, *output_layouts;
+    bool is_plan;
+    bool has_batch; /* call_has_batch(), and there are as many of it as the graph's or some times */
+};
+
+/** What timing has found about a kernel. */
+struct candidate {
+    struct call_version version;
+    uint64_t time_ns; /* 0: not timed */
+    size_t workspace_bytes;
+    bool has_workspace; /* known */
+    bool is_slow;       /* given up, with the best of a few times */
+    bool is_refused;    /* it cannot be made, fails, or is outside of the options */
+};
+
+/** Steps that do the same: operator, shapes, parameters. */
+struct tune_op {
+    char *key;
+    struct subject subject;
+    struct candidate candidates[CALL_VERSIONS_MAX];
+    int count;
+    uint32_t first_step, step_count;
+    bool is_scaled;          /* the subject's batch is not the graph's */
+    bool is_timed, is_known; /* now; by an earlier run */
+    int chosen;
+};
+
+/** One tuning_choose(). */
+struct tune_job {
+    struct tuning *tuning;
+    const struct graph *graph;
+    struct bound_step *steps;
+    uint32_t step_count;
+    const struct layout *layouts;
+    int64_t batch;      /* of the graph */
+    uint32_t *step_ops; /* by step: its op, or PLAN_NONE */
+    ARRAY_OF(struct tune_op) ops;
+    uint64_t timing_start_ns, timing_ns, progress_ns;
+    struct diag *diag;
+    struct diag quiet; /* of requests that may fail without anybody having to know */
+};
+
+/* tune_subject.c */
+
+/** The step's call as a request of its own; where it has a batch, with this one in place of the
+ *  graph's. diag: of the request, borrowed. -ENOMEM. */
+int subject_init(struct subject *subject, const struct tune_job *job, const struct bound_step *step,
+                 int64_t batch, struct diag *diag);
+void subject_deinit(struct subject *subject);
+
+struct tune_slot {
+    void *data;
+    size_t bytes;
+};
+
+struct tune_slots ARRAY_FIELDS(struct tune_slot);
+
+/** Memory that calls run in, one after the other. {0} is empty. */
+struct tune_memory {
+    struct tune_slots inputs[3], outputs; /* inputs of float32, float16, bfloat16; by position */
+    void *zeros;                          /* inputs of other types */
+    size_t zero_bytes;
+    void *workspace;
+    size_t workspace_bytes;
+    const void **input_list;
+    void **output_list;
+    size_t list_count;
+};
+
+/** Whether inputs of a type are random numbers, and then of which list; else they are zeros. */
+bool tune_memory_is_random(enum dtype dtype, int *out_list);
+
+/** Point the call to memory that is large enough. Valid until the next one is placed. -ENOMEM. */
+int tune_memory_place(struct tune_memory *memory, const struct subject *subject, struct call *call);
+void tune_memory_deinit(struct tune_memory *memory);
+
+/* tune_key.c */
+
+/** The operation as one line; the caller frees it, NULL without memory. */
+char *tune_key(const struct subject *subject, bool has_shared_batch);
+
+/** What times depend on besides. out: POLICY_LINE_BYTES. */
+void tune_machine(char *out);
+
+/* tune_time.c */
+
+/** Time the candidates of all ops that are not known, but references unless they are asked for. */
+int tune_time(struct tune_job *job);
+
+/* tune_prove.c */
+
+/** Whether a kernel gives each sample the same bits, alone and with another, and again. Returns 0
+ *  or 1, -ENOMEM. Kernels that do not work on batches give 1. */
+int tune_prove(const struct tune_job *job, const struct tune_op *op,
+               const struct call_version *version);
+
+/* tune_print.c */
+
+void tune_print(const struct tune_job *job);
+
+/** How far timing is; the line is wiped when done is total. */
+void tune_progress(struct tune_job *job, uint64_t done, uint64_t total);
+
+#endif
