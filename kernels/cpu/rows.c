@@ -85,6 +85,26 @@ struct normalization {
     int64_t scale_stride, bias_stride; /* along a row: 1, or 0 for one that all share */
 };
 
+/* In one pass: sums of the distances from the first element, and of their squares. No element is
+ * further from the mean than sqrt(count) deviations, so that little is lost in the difference. */
+ISA_BODY void mean_and_variance(const float *x, int64_t count, double *out_mean,
+                                double *out_variance)
+{
+    double first = (double)x[0], sum = 0.0, squares = 0.0, mean;
+
+#pragma omp simd reduction(+ : sum, squares)
+    for (int64_t i = 0; i < count; i++) {
+        double d = (double)x[i] - first;
+
+        sum += d;
+        squares += d * d;
+    }
+    mean = sum / (double)count;
+    squares = squares / (double)count - mean * mean;
+    *out_mean = first + mean;
+    *out_variance = squares < 0.0 ? 0.0 : squares;
+}
+
 /* (x - middle) * a + b, in the loop that the operands' strides allow. */
 ISA_BODY void scale_row(const struct normalization *n, float *y, const float *x, float middle,
                         float a, float b)
@@ -112,9 +132,13 @@ ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
     const float *x = (const float *)n->data->x + row * n->count;
     float *y = (float *)n->data->y + row * n->count;
     double count = (double)n->count;
-    double mean = s->keeps_mean ? 0.0 : sum_row(x, n->count, 0.0, 0) / count;
-    double variance = sum_row(x, n->count, mean, 1) / count;
-    double inverse =
+    double mean = 0.0, variance, inverse;
+
+    if (s->keeps_mean)
+        variance = sum_row(x, n->count, 0.0, 1) / count;
+    else
+        mean_and_variance(x, n->count, &mean, &variance);
+    inverse =
         s->adds_to_root ? 1.0 / (sqrt(variance) + s->epsilon) : 1.0 / sqrt(variance + s->epsilon);
     /* The mean in two parts: x may lie close to it. */
     float middle = (float)mean, a = (float)inverse, b = (float)(((double)middle - mean) * inverse);
