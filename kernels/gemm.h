@@ -21,10 +21,52 @@ struct kernel_gemm {
     int64_t batch_dims[KERNEL_MAX_RANK];
     int64_t a_batch_stride[KERNEL_MAX_RANK];
     int64_t b_batch_stride[KERNEL_MAX_RANK];
+
+    /* From one row of a matrix to the next as it is stored, in elements; 0: dense. */
+    int64_t a_line, b_line, y_line;
+    int64_t y_batch_stride[KERNEL_MAX_RANK]; /* read where y_line is not 0 */
 };
 
+/** y's matrices follow each other where y_line is 0. */
+static inline int64_t kernel_gemm_y_line(const struct kernel_gemm *shape)
+{
+    return shape->y_line ? shape->y_line : shape->n;
+}
+
+static inline int64_t kernel_gemm_a_line(const struct kernel_gemm *shape)
+{
+    return shape->a_line ? shape->a_line : shape->trans_a ? shape->m : shape->k;
+}
+
+static inline int64_t kernel_gemm_b_line(const struct kernel_gemm *shape)
+{
+    return shape->b_line ? shape->b_line : shape->trans_b ? shape->k : shape->n;
+}
+
+/** Where the matrices with this number begin, of all combinations of batch_dims. */
+struct kernel_gemm_place {
+    int64_t a, b, y;
+};
+
+static inline struct kernel_gemm_place kernel_gemm_place(const struct kernel_gemm *shape,
+                                                         int64_t index)
+{
+    struct kernel_gemm_place at = {0, 0, shape->y_line ? 0 : index * shape->m * shape->n};
+
+    for (int i = shape->batch_rank - 1; i >= 0; i--) {
+        int64_t c = index % shape->batch_dims[i];
+
+        at.a += c * shape->a_batch_stride[i];
+        at.b += c * shape->b_batch_stride[i];
+        at.y += shape->y_line ? c * shape->y_batch_stride[i] : 0;
+        index /= shape->batch_dims[i];
+    }
+    return at;
+}
+
 /**
- * y = alpha * op(a) * op(b) + beta * c for each matrix of the batch; y [batch..., m, n] is dense.
+ * y = alpha * op(a) * op(b) + beta * c for each matrix of the batch; y [batch..., m, n] is dense
+ * unless it has a y_line.
  * c may be NULL, is shared by the batch, and is not read when beta is 0.
  *
  * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(k)) * (|alpha| * sum of |a * b| + |beta * c|).

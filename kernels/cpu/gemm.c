@@ -103,36 +103,42 @@ ISA_BODY void gemv_columns(const struct gemv *p, int64_t begin, int64_t end)
 /* y = c, broadcast, for a product that is then added to it. */
 static void spread_c(float *y, const float *c, const struct kernel_gemm *s)
 {
+    int64_t line = kernel_gemm_y_line(s);
+
     for (int64_t i = 0; i < s->m; i++) {
         const float *row = c + i * s->c_row_stride;
 
         if (s->c_col_stride == 1)
-            memcpy(y + i * s->n, row, (size_t)s->n * sizeof(*y));
+            memcpy(y + i * line, row, (size_t)s->n * sizeof(*y));
         else
             for (int64_t j = 0; j < s->n; j++)
-                y[i * s->n + j] = row[j * s->c_col_stride];
+                y[i * line + j] = row[j * s->c_col_stride];
     }
 }
 
 static void gemm_dnnl(float *y, const float *a, const float *b, const float *c,
                       const struct kernel_gemm *s)
 {
+    int64_t line = kernel_gemm_y_line(s);
+
     if (c)
         spread_c(y, c, s);
     if (s->k == 0) { /* only beta * c is left */
-        for (int64_t i = 0; i < s->m * s->n; i++)
-            y[i] = c ? s->beta * y[i] : 0.0f;
+        for (int64_t i = 0; i < s->m; i++)
+            for (int64_t j = 0; j < s->n; j++)
+                y[i * line + j] = c ? s->beta * y[i * line + j] : 0.0f;
         return;
     }
     /* It refuses only sizes and transpositions that cannot come up here. */
     dnnl_sgemm(s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N', s->m, s->n, s->k, s->alpha, a,
-               s->trans_a ? s->m : s->k, b, s->trans_b ? s->k : s->n, c ? s->beta : 0.0f, y, s->n);
+               kernel_gemm_a_line(s), b, kernel_gemm_b_line(s), c ? s->beta : 0.0f, y, line);
 }
 
 static void gemm_batch(float *y, const float *a, const float *b, const float *c,
                        const struct kernel_gemm *s, team_fn *rows, team_fn *columns)
 {
     struct gemv p = {.c = s->beta != 0.0f ? c : NULL, .shape = s};
+    bool is_vector = s->m == 1 && !s->a_line && !s->b_line; /* in one piece */
     int64_t count = 1;
 
     for (int i = 0; i < s->batch_rank; i++)
@@ -140,17 +146,12 @@ static void gemm_batch(float *y, const float *a, const float *b, const float *c,
     if (s->m == 0 || s->n == 0)
         return;
     for (int64_t index = 0; index < count; index++) {
-        int64_t rest = index, a_at = 0, b_at = 0;
+        struct kernel_gemm_place at = kernel_gemm_place(s, index);
 
-        for (int i = s->batch_rank - 1; i >= 0; i--) {
-            a_at += rest % s->batch_dims[i] * s->a_batch_stride[i];
-            b_at += rest % s->batch_dims[i] * s->b_batch_stride[i];
-            rest /= s->batch_dims[i];
-        }
-        p.y = y + index * s->m * s->n;
-        p.a = a + a_at;
-        p.b = b + b_at;
-        if (s->m > 1)
+        p.y = y + at.y;
+        p.a = a + at.a;
+        p.b = b + at.b;
+        if (!is_vector)
             gemm_dnnl(p.y, p.a, p.b, p.c, s);
         else
             team_for(s->n, GRAIN / (s->k + 1) + 1, s->trans_b ? rows : columns, &p);

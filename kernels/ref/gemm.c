@@ -5,8 +5,9 @@
 static void gemm_one(float *y, const float *a, const float *b, const float *c,
                      const struct kernel_gemm *s)
 {
-    int64_t a_row = s->trans_a ? 1 : s->k, a_col = s->trans_a ? s->m : 1;
-    int64_t b_row = s->trans_b ? 1 : s->n, b_col = s->trans_b ? s->k : 1;
+    int64_t a_line = kernel_gemm_a_line(s), b_line = kernel_gemm_b_line(s);
+    int64_t a_row = s->trans_a ? 1 : a_line, a_col = s->trans_a ? a_line : 1;
+    int64_t b_row = s->trans_b ? 1 : b_line, b_col = s->trans_b ? b_line : 1;
 
     for (int64_t i = 0; i < s->m; i++) {
         for (int64_t j = 0; j < s->n; j++) {
@@ -17,7 +18,7 @@ static void gemm_one(float *y, const float *a, const float *b, const float *c,
             sum *= s->alpha;
             if (c && s->beta != 0.0f)
                 sum += (double)s->beta * c[i * s->c_row_stride + j * s->c_col_stride];
-            y[i * s->n + j] = (float)sum;
+            y[i * kernel_gemm_y_line(s) + j] = (float)sum;
         }
     }
 }
@@ -30,13 +31,8 @@ void gemm_f32_ref(float *y, const float *a, const float *b, const float *c,
     for (int i = 0; i < shape->batch_rank; i++)
         count *= shape->batch_dims[i];
     for (int64_t index = 0; index < count; index++) {
-        int64_t rest = index, a_at = 0, b_at = 0;
+        struct kernel_gemm_place at = kernel_gemm_place(shape, index);
 
-        for (int i = shape->batch_rank - 1; i >= 0; i--) {
-            a_at += rest % shape->batch_dims[i] * shape->a_batch_stride[i];
-            b_at += rest % shape->batch_dims[i] * shape->b_batch_stride[i];
-            rest /= shape->batch_dims[i];
-        }
-        gemm_one(y + index * shape->m * shape->n, a + a_at, b + b_at, c, shape);
+        gemm_one(y + at.y, a + at.a, b + at.b, c, shape);
     }
 }

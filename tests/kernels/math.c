@@ -171,6 +171,21 @@ static void random_gemm(struct test *test, struct kernel_gemm *s)
     s->b_batch_stride[1] = test_chance(test, 2) ? 0 : s->k * s->n;
 }
 
+/* Matrices with gaps between their rows, and others between them. */
+static void random_lines(struct test *test, struct kernel_gemm *s)
+{
+    s->a_line = (s->trans_a ? s->m : s->k) + test_range(test, 1, 9);
+    s->b_line = (s->trans_b ? s->k : s->n) + test_range(test, 0, 9);
+    s->y_line = s->n + test_range(test, 0, 9);
+    if (s->batch_rank == 0)
+        return;
+    s->a_batch_stride[1] = s->a_line * (s->trans_a ? s->k : s->m);
+    s->a_batch_stride[0] = s->batch_dims[1] * s->a_batch_stride[1];
+    s->b_batch_stride[1] = s->b_line * (s->trans_b ? s->n : s->k);
+    s->y_batch_stride[0] = s->y_line * s->m; /* the outer axis is the inner one in memory */
+    s->y_batch_stride[1] = s->batch_dims[0] * s->y_batch_stride[0];
+}
+
 static float *absolute(struct test *test, const float *x, size_t count)
 {
     float *y = x ? test_input(test, count) : NULL;
@@ -188,15 +203,17 @@ static void check_gemm(struct test *test, const struct kernel_table *table)
     struct test_tolerance tolerance = {0};
 
     random_gemm(test, &s);
+    if (test_chance(test, 3))
+        random_lines(test, &s);
     batch = s.batch_rank ? (size_t)(s.batch_dims[0] * s.batch_dims[1]) : 1;
-    a_count = batch * (size_t)(s.m * s.k);
-    b_count = batch * (size_t)(s.k * s.n);
+    a_count = batch * (size_t)(kernel_gemm_a_line(&s) * (s.trans_a ? s.k : s.m));
+    b_count = batch * (size_t)(kernel_gemm_b_line(&s) * (s.trans_b ? s.n : s.k));
     c_count = (size_t)((s.m - 1) * s.c_row_stride + (s.n - 1) * s.c_col_stride + 1);
-    y_count = batch * (size_t)(s.m * s.n);
-    test_describe(test, "%lldx%lldx%lld%s%s alpha %g beta %g c strides %lld %lld, batch %zu",
+    y_count = batch * (size_t)(s.m * kernel_gemm_y_line(&s));
+    test_describe(test, "%lldx%lldx%lld%s%s%s alpha %g beta %g c strides %lld %lld, batch %zu",
                   (long long)s.m, (long long)s.n, (long long)s.k, s.trans_a ? " A^T" : "",
-                  s.trans_b ? " B^T" : "", (double)s.alpha, (double)s.beta,
-                  (long long)s.c_row_stride, (long long)s.c_col_stride, batch);
+                  s.trans_b ? " B^T" : "", s.y_line ? " with gaps" : "", (double)s.alpha,
+                  (double)s.beta, (long long)s.c_row_stride, (long long)s.c_col_stride, batch);
     a = test_input(test, a_count);
     b = test_input(test, b_count);
     c = test_chance(test, 4) ? NULL : test_input(test, c_count);
