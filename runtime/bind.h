@@ -4,7 +4,8 @@
  * has on the way, which buffers the steps read and write.
  *
  * Layouts: convolutions want and make channels-last images; pools, normalisations and element-wise
- * operators take what they get; Reshape is free where it can be; the rest is row-major. Where a
+ * operators take what they get; Reshape and Transpose are free where they can be; matrix products
+ * read and write matrices with gaps between their rows; the rest is row-major. Where a
  * value is wanted in a layout that it does not have yet, a step of type "Reorder" makes it, once.
  *
  * Order: bind_graph(), which also plans the arena; then bound_place() with the addresses; then

@@ -204,6 +204,90 @@ static void choose_same(const struct binding *binding, const struct node *node, 
         choice->in_place_input = (uint32_t)in_place;
 }
 
+/* Matrix products: each matrix may lie with gaps between its rows. Reading it transposed takes
+ * longer than a copy does. */
+
+static bool is_op(const struct node *node, const char *op_type)
+{
+    return strcmp(node->op_type, op_type) == 0 && node->domain[0] == '\0' && node_input(node, 0) &&
+           node_output(node, 0);
+}
+
+/* The layout under which the result of a Transpose shows the memory of its input. */
+static bool transposed_layout(const struct node *node, const struct layout *x, struct layout *out)
+{
+    int rank = node->outputs[0]->shape.rank;
+    size_t count;
+    const int64_t *perm = node_ints(node, "perm", &count);
+
+    *out = layout_row_major(rank);
+    if (x->rank != rank || (perm && count != (size_t)rank))
+        return false;
+    for (int k = 0; k < rank; k++)
+        for (int i = 0; i < rank; i++)
+            if ((perm ? perm[i] : rank - 1 - i) == x->order[k])
+                out->order[k] = (uint8_t)i;
+    return true;
+}
+
+/* A product of two tensors that both change from run to run, of more than a row. */
+static bool takes_lines(const struct node *node)
+{
+    const struct value *a = node_input(node, 0), *b = node_input(node, 1);
+
+    return is_op(node, "MatMul") && a && b && !a->data && !b->data && a->shape.rank >= 2 &&
+           b->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 1 && a->dtype == DTYPE_F32 &&
+           node->outputs[0]->dtype == DTYPE_F32;
+}
+
+/* The last axis is innermost. */
+static bool has_lines(const struct layout *layout, const struct shape *shape)
+{
+    int at = layout->rank - 1;
+
+    if (shape->rank < 2 || shape->dims[shape->rank - 1] <= 1 || shape->dims[shape->rank - 2] <= 1)
+        return false;
+    while (shape->dims[layout->order[at]] == 1)
+        at--;
+    return layout->order[at] == shape->rank - 1;
+}
+
+/* Products alone read the result of a Transpose, and can read it where it is. */
+static bool is_read_in_lines(const struct node *transpose, const struct layout *layout)
+{
+    const struct value *y = transpose->outputs[0];
+    bool all = !y->is_output && y->consumer_count > 0 && has_lines(layout, &y->shape);
+
+    for (uint32_t i = 0; i < y->consumer_count; i++)
+        all = all && takes_lines(y->consumers[i]);
+    return all;
+}
+
+static void choose_product(const struct binding *binding, const struct node *node,
+                           struct choice *choice)
+{
+    const struct value *y = node->outputs[0];
+    const struct node *reader = y->is_output || y->consumer_count != 1 ? NULL : y->consumers[0];
+    struct layout memory = layout_row_major(y->shape.rank), shown;
+    size_t count;
+    const int64_t *perm = reader ? node_ints(reader, "perm", &count) : NULL;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct layout *layout = &binding_first_form(binding, node->inputs[i])->layout;
+
+        if (has_lines(layout, &node->inputs[i]->shape))
+            choice->input_layouts[i] = *layout;
+    }
+    /* The result in the order in which a Transpose behind it wants the axes. */
+    if (!reader || !is_op(reader, "Transpose") || !perm || count != (size_t)y->shape.rank)
+        return;
+    for (int i = 0; i < memory.rank; i++)
+        memory.order[i] = (uint8_t)perm[i];
+    if (memory.order[memory.rank - 1] == memory.rank - 1 && has_lines(&memory, &y->shape) &&
+        transposed_layout(reader, &memory, &shown))
+        choice->y_layout = memory;
+}
+
 /* Row-major everywhere, then what the operator allows. */
 static int choose(struct binding *binding, const struct node *node, struct choice *choice)
 {
@@ -225,6 +309,8 @@ static int choose(struct binding *binding, const struct node *node, struct choic
             choose_same(binding, node, call_layout_need(node) == LAYOUT_IMAGE, choice);
         break;
     case LAYOUT_ROW_MAJOR:
+        if (takes_lines(node))
+            choose_product(binding, node, choice);
         if (call_in_place_input(node) >= 0)
             choice->in_place_input = (uint32_t)call_in_place_input(node);
         break;
@@ -329,10 +415,22 @@ void binding_free_packed(struct binding *binding, const struct bound_step *step)
     }
 }
 
-static bool is_op(const struct node *node, const char *op_type)
+/* A Transpose that moves nothing: its result shows its input's memory. Returns 1 where it has to.
+ */
+static int bind_transpose(struct binding *binding, const struct node *node)
 {
-    return strcmp(node->op_type, op_type) == 0 && node->domain[0] == '\0' && node_input(node, 0) &&
-           node_output(node, 0);
+    const struct value *y = node->outputs[0];
+    const struct form *form = binding_first_form(binding, node->inputs[0]);
+    struct plan_buffer buffer = {.bytes = binding_bytes(y), .parent = form->buffer};
+    struct layout layout;
+    uint32_t index;
+    int rc;
+
+    if (!transposed_layout(node, &form->layout, &layout) ||
+        !(layout_is_row_major(&layout, &y->shape) || is_read_in_lines(node, &layout)))
+        return 1;
+    rc = binding_add_buffer(binding, &buffer, &layout, NULL, &index);
+    return rc < 0 ? rc : binding_add_form(binding, y, &layout, index);
 }
 
 int binding_bind_node(struct binding *binding, const struct node *node)
@@ -347,7 +445,9 @@ int binding_bind_node(struct binding *binding, const struct node *node)
         rc = bind_conv(binding, node);
     else if (is_op(node, "MatMul") || is_op(node, "Gemm"))
         rc = bind_product(binding, node);
-    if (rc == 0)
+    else if (is_op(node, "Transpose"))
+        rc = bind_transpose(binding, node);
+    if (rc == 0 && !is_op(node, "Transpose"))
         binding_free_packed(binding, &binding->steps.items[binding->steps.count - 1]);
     return rc <= 0 ? rc : bind_other(binding, node);
 }

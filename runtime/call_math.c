@@ -396,6 +396,44 @@ int call_matmul_shape(const struct call_request *request, uint32_t a_index, uint
     return 0;
 }
 
+/* The matrices of an operand that does not lie row-major: their rows are in one piece each. */
+static int take_operand(const struct call_request *request, uint32_t index,
+                        struct kernel_gemm *shape)
+{
+    const struct shape *x = &request->inputs[index].shape;
+    int64_t *batch = index == 0 ? shape->a_batch_stride : shape->b_batch_stride;
+    int64_t own[SHAPE_MAX_RANK];
+
+    if (!request->input_layouts || layout_is_row_major(&request->input_layouts[index], x))
+        return 0;
+    call_input_strides(request, index, own);
+    for (int i = 0; i < x->rank - 2; i++)
+        batch[shape->batch_rank - (x->rank - 2) + i] = x->dims[i] == 1 ? 0 : own[i];
+    if (own[x->rank - 1] != 1)
+        return call_refuse(request, -ENOTSUP, "no kernel for matrices that lie like this");
+    *(index == 0 ? &shape->a_line : &shape->b_line) = own[x->rank - 2];
+    return 0;
+}
+
+/* How operands and result lie, where that is not row-major: what bind_node.c has chosen. */
+static int take_layouts(const struct call_request *request, struct kernel_gemm *shape)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    int64_t own[SHAPE_MAX_RANK];
+    int rc = take_operand(request, 0, shape);
+
+    if (rc == 0)
+        rc = take_operand(request, 1, shape);
+    if (rc < 0 || !request->output_layouts || layout_is_row_major(request->output_layouts, y))
+        return rc;
+    call_output_strides(request, own);
+    if (own[y->rank - 1] != 1)
+        return call_refuse(request, -ENOTSUP, "no kernel for a result that lies like this");
+    shape->y_line = own[y->rank - 2];
+    memcpy(shape->y_batch_stride, own, (size_t)(y->rank - 2) * sizeof(*own));
+    return 0;
+}
+
 /* With what pass_fuse() has made its third input: one row that is added to all. */
 static int matmul_shape(const struct call_request *request, struct kernel_gemm *out_shape)
 {
@@ -408,7 +446,7 @@ static int matmul_shape(const struct call_request *request, struct kernel_gemm *
         out_shape->beta = 1.0f;
         out_shape->c_col_stride = 1;
     }
-    return rc;
+    return rc < 0 ? rc : take_layouts(request, out_shape);
 }
 
 int call_bind_matmul(const struct call_request *request, struct call *call)
