@@ -150,9 +150,9 @@ fill_fn fill_ref;
 
 enum kernel_pad_mode { KERNEL_PAD_CONSTANT, KERNEL_PAD_REFLECT, KERNEL_PAD_EDGE, KERNEL_PAD_WRAP };
 
-/** begin[i] elements before and the rest of y_dims[i] after x on axis i; negative begin cuts off.
- *  Reflect goes to and fro as often as need be; edge, reflect and wrap need x_dims[i] >= 1 where
- *  y_dims[i] >= 1. */
+/** begin[i] elements before and the rest of y_dims[i] after x on axis i; what is negative cuts off,
+ *  first of all: edge, reflect and wrap show what is left, at least one element where y_dims[i]
+ * >= 1. Reflect goes to and fro as often as need be. */
 struct kernel_pad {
     size_t element_bytes;
     enum kernel_pad_mode mode;

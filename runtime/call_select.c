@@ -67,8 +67,8 @@ static int pad_sizes(const struct call_request *request, struct kernel_pad *shap
     shape->rank = x->rank;
     for (int i = 0; i < x->rank; i++) {
         int64_t begin = shape->begin[i], dim = x->dims[i];
-        bool reaches =
-            shape->mode == KERNEL_PAD_CONSTANT || (begin <= 0 && ends[i] <= 0) || dim > 0;
+        int64_t left = dim + (begin < 0 ? begin : 0) + (ends[i] < 0 ? ends[i] : 0);
+        bool reaches = shape->mode == KERNEL_PAD_CONSTANT || y->dims[i] == 0 || left > 0;
 
         if (begin > y->dims[i] || begin < -dim || ends[i] != y->dims[i] - dim - begin || !reaches)
             return call_refuse(request, -EINVAL, "the pads of axis %d do not fit", i);

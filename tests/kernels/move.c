@@ -75,6 +75,20 @@ static int64_t walk(int64_t from, int64_t dim, enum kernel_pad_mode mode)
     return at;
 }
 
+/* The same for output o of an axis, in what is left of it when both ends are cut off. */
+static int64_t walk_kept(const struct kernel_pad *s, int axis, int64_t o)
+{
+    int64_t end = s->y_dims[axis] - s->x_dims[axis] - s->begin[axis], kept = s->x_dims[axis], at;
+    int64_t first = 0, from = o - s->begin[axis];
+
+    for (; s->begin[axis] + first < 0; first++, from--)
+        kept--;
+    for (; end < 0; end++)
+        kept--;
+    at = walk(from, kept, s->mode);
+    return at < 0 ? at : first + at;
+}
+
 /* Two axes of int16, so that both the constant and what is mirrored show. */
 static void check_pad(struct test *test, const struct kernel_table *table)
 {
@@ -86,8 +100,10 @@ static void check_pad(struct test *test, const struct kernel_table *table)
 
     for (int i = 0; i < 2; i++) {
         s.x_dims[i] = test_range(test, 1, 5);
-        s.begin[i] = test_range(test, -s.x_dims[i], 9);
-        s.y_dims[i] = s.x_dims[i] + s.begin[i] + test_range(test, 0, 9);
+        /* At least one element is left of what either end cuts off. */
+        s.begin[i] = test_range(test, 1 - s.x_dims[i], 9);
+        s.y_dims[i] = s.x_dims[i] + s.begin[i];
+        s.y_dims[i] += test_range(test, 1 - (s.begin[i] < 0 ? s.y_dims[i] : s.x_dims[i]), 9);
         count *= (size_t)s.y_dims[i];
     }
     test_describe(test, "%lldx%lld to %lldx%lld at %lld %lld, mode %d", (long long)s.x_dims[0],
@@ -97,8 +113,8 @@ static void check_pad(struct test *test, const struct kernel_table *table)
     y = test_output(test, count * sizeof(*y));
     TEST_RUN(test, TEST_NEW, table->pad.fn(y, x, &value, &s));
     for (int64_t i = 0; i < (int64_t)count; i++) {
-        int64_t row = walk(i / s.y_dims[1] - s.begin[0], s.x_dims[0], s.mode);
-        int64_t col = walk(i % s.y_dims[1] - s.begin[1], s.x_dims[1], s.mode);
+        int64_t row = walk_kept(&s, 0, i / s.y_dims[1]);
+        int64_t col = walk_kept(&s, 1, i % s.y_dims[1]);
         int16_t want = row < 0 || col < 0 ? value : x[row * s.x_dims[1] + col];
 
         if (y[i] != want)
