@@ -25,7 +25,8 @@ struct kernel_attention {
     struct kernel_heads q, k, v, y;
     int64_t mask_stride[3]; /* of batch, head, query step; the keys are dense */
     int64_t mask_steps;     /* keys behind them are not seen */
-    bool is_causal;         /* key t is seen from step s where t <= s + past_steps */
+    bool is_causal;         /* key t is seen from step s where t <= s + past_steps; without a past
+                             * and with seen_steps, where t <= s + seen_steps - q_steps */
     double scale;
     double softcap; /* c * tanh(score / c); 0: none */
     enum kernel_scores scores_mode;
@@ -43,7 +44,7 @@ struct kernel_attention_data {
     double *workspace;           /* past_steps + kv_steps numbers */
 };
 
-/** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives NaN. */
+/** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives 0. */
 typedef void attention_fn(const struct kernel_attention_data *data,
                           const struct kernel_attention *shape);
 attention_fn attention_ref;

@@ -35,8 +35,12 @@ static double mask_of(const struct kernel_attention_data *d, const struct kernel
     int64_t at =
         row->b * s->mask_stride[0] + row->h * s->mask_stride[1] + row->s * s->mask_stride[2] + t;
 
-    if ((s->is_causal && t > row->s + s->past_steps) ||
-        (d->seen_steps && t >= d->seen_steps[row->b]))
+    int64_t before = s->past_steps;
+
+    /* The keys of a buffer end with those of the query's own steps. */
+    if (d->seen_steps && !d->past_k)
+        before = d->seen_steps[row->b] - s->q_steps;
+    if ((s->is_causal && t > row->s + before) || (d->seen_steps && t >= d->seen_steps[row->b]))
         return -(double)INFINITY;
     if (!d->mask)
         return 0.0;
@@ -63,10 +67,10 @@ static void softmax(double *x, int64_t count)
     for (int64_t i = 0; i < count; i++)
         largest = fmax(largest, x[i]);
     for (int64_t i = 0; i < count; i++) {
-        x[i] = exp(x[i] - largest);
+        x[i] = largest > -(double)INFINITY ? exp(x[i] - largest) : 0.0;
         sum += x[i];
     }
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; sum != 0.0 && i < count; i++)
         x[i] /= sum;
 }
 

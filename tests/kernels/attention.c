@@ -6,14 +6,17 @@
 #include "tests/kernels/harness.h"
 
 /* Attention over one flat layout, without past: written down from the formula. */
-static void attend(float *y, const float *q, const float *k, const float *v, const float *mask,
+static void attend(float *y, const struct kernel_attention_data *d,
                    const struct kernel_attention *s, double *scores)
 {
+    const float *q = d->q, *k = d->k, *v = d->v, *mask = d->mask;
     int64_t group = s->heads / s->kv_heads;
 
     for (int64_t i = 0; i < s->batch * s->heads * s->q_steps; i++) {
         int64_t step = i % s->q_steps, line = i / s->q_steps;
         int64_t kv = line / s->heads * s->kv_heads + line % s->heads / group;
+        int64_t seen = d->seen_steps ? d->seen_steps[line / s->heads] : s->kv_steps;
+        int64_t last = step + (d->seen_steps ? seen - s->q_steps : 0);
         double sum = 0.0;
 
         for (int64_t t = 0; t < s->kv_steps; t++) {
@@ -27,14 +30,15 @@ static void attend(float *y, const float *q, const float *k, const float *v, con
                 score = s->softcap * tanh(score / s->softcap);
             if (mask)
                 score += mask[step * s->kv_steps + t];
-            scores[t] = s->is_causal && t > step ? 0.0 : exp(score);
+            scores[t] = (s->is_causal && t > last) || t >= seen ? 0.0 : exp(score);
             sum += scores[t];
         }
         for (int64_t c = 0; c < s->v_channels; c++) {
             double all = 0.0;
 
             for (int64_t t = 0; t < s->kv_steps; t++)
-                all += scores[t] / sum * v[(kv * s->kv_steps + t) * s->v_channels + c];
+                all += sum == 0.0 ? 0.0
+                                  : scores[t] / sum * v[(kv * s->kv_steps + t) * s->v_channels + c];
             y[i * s->v_channels + c] = (float)all;
         }
     }
@@ -61,6 +65,7 @@ static void check_attention(struct test *test, const struct kernel_table *table)
     double scores[20], workspace[20];
     float *q, *k, *v, *mask, *want, *got;
     struct kernel_attention_data data;
+    int64_t seen[3];
 
     s.batch = test_range(test, 1, 3);
     s.heads = s.kv_heads * test_range(test, 1, 2);
@@ -87,8 +92,13 @@ static void check_attention(struct test *test, const struct kernel_table *table)
     test_describe(test, "%lld x %lld heads of %lld, %lld x %lld steps", (long long)s.batch,
                   (long long)s.heads, (long long)s.channels, (long long)s.q_steps,
                   (long long)total);
-    attend(want, q, k, v, data.mask, &s, scores);
-    if (!s.is_causal && s.batch == 1 && s.kv_heads == 1) { /* then the past lies in front */
+    for (int64_t i = 0; i < s.batch; i++)
+        seen[i] = test_range(test, 0, total);
+    if (test_chance(test, 3))
+        data.seen_steps = seen;
+    attend(want, &data, &s, scores);
+    if (!s.is_causal && !data.seen_steps && s.batch == 1 &&
+        s.kv_heads == 1) { /* then the past lies in front */
         s.past_steps = test_range(test, 0, total);
         s.kv_steps -= s.past_steps;
         data.past_k = k;
