@@ -280,24 +280,38 @@ int call_bind_slice(const struct call_request *request, struct call *call)
     return 0;
 }
 
+/* How often each axis of the input stands in the output. */
+static int tile_repeats(const struct call_request *request, int64_t repeats[CALL_MAX_INTS])
+{
+    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    bool given;
+    int count = x->rank;
+
+    if (graph_opset(request->graph, "") < 6) /* one axis and its count, of any type */
+        for (int i = 0; i < x->rank; i++)
+            repeats[i] = x->dims[i] > 0 ? y->dims[i] / x->dims[i] : 0;
+    else
+        count = call_ints(request, 1, NULL, repeats, &given);
+    if (count < 0)
+        return count;
+    if (count != x->rank || y->rank != x->rank)
+        return call_refuse(request, -EINVAL, "repeats must have one entry per axis");
+    return 0;
+}
+
 int call_bind_tile(const struct call_request *request, struct call *call)
 {
     const struct tensor_view *x = call_input(request, 0);
     const struct shape *y = &request->outputs[0].shape;
     int64_t repeats[CALL_MAX_INTS], x_stride[SHAPE_MAX_RANK], y_stride[SHAPE_MAX_RANK];
     struct copy_part *part;
-    bool given;
-    int count, rc;
+    int rc;
 
-    if (graph_opset(request->graph, "") < 6)
-        return call_refuse(request, -ENOTSUP, "no kernel for this version of the operator");
-    rc = count = call_ints(request, 1, NULL, repeats, &given);
-    if (rc >= 0)
+    rc = tile_repeats(request, repeats);
+    if (rc == 0)
         rc = make_copies(request, call, 1, &part);
     if (rc < 0)
         return rc;
-    if (count != x->shape.rank || y->rank != x->shape.rank)
-        return call_refuse(request, -EINVAL, "repeats must have one entry per axis");
     call_input_strides(request, 0, x_stride);
     call_output_strides(request, y_stride);
     part->shape.rank = 2 * y->rank;

@@ -16,7 +16,7 @@ enum mode { NEAREST, LINEAR, CUBIC };
 /* How one axis is resampled. */
 struct axis {
     enum mode mode;
-    const char *transform, *nearest;
+    const char *transform, *nearest; /* nearest: NULL before operator set 11, which named none */
     bool leaves_outside, antialias;
     double a; /* of the cubic */
     double scale, begin, end;
@@ -62,6 +62,8 @@ static double coordinate(const struct axis *axis, int64_t o)
 
 static double nearest(const struct axis *axis, double x)
 {
+    if (axis->nearest == NULL)
+        return axis->scale < 1.0 ? ceil(x) : floor(x);
     if (strcmp(axis->nearest, "floor") == 0)
         return floor(x);
     if (strcmp(axis->nearest, "ceil") == 0)
@@ -156,8 +158,9 @@ static int read_mode(const struct call_request *request, struct axis *axis)
         return call_refuse(request, -EINVAL, "attribute mode is '%s'", mode);
     axis->transform =
         is_old ? "asymmetric" : node_string(node, "coordinate_transformation_mode", "half_pixel");
-    axis->nearest = is_old ? "floor" : node_string(node, "nearest_mode", "round_prefer_floor");
-    if (!is_one_of(axis->transform, transforms) || !is_one_of(axis->nearest, roundings) ||
+    axis->nearest = is_old ? NULL : node_string(node, "nearest_mode", "round_prefer_floor");
+    if (!is_one_of(axis->transform, transforms) ||
+        (axis->nearest != NULL && !is_one_of(axis->nearest, roundings)) ||
         !is_one_of(node_string(node, "keep_aspect_ratio_policy", "stretch"), policies))
         return call_refuse(request, -EINVAL,
                            "one of coordinate_transformation_mode, nearest_mode and "

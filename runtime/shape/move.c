@@ -3,9 +3,11 @@
  * Gather. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/element.h"
 #include "runtime/shape/infer.h"
 
 /* Sizes are added and multiplied below; this keeps every step within int64. */
@@ -41,38 +43,66 @@ int shape_concat(struct infer *infer)
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 
+/* Before operator set 6: the only number in input i, which has the type of the data. */
+static int tile_number(struct infer *infer, uint32_t i, int64_t *out)
+{
+    const void *data;
+    long double number;
+    int rc;
+
+    if (!infer_has(infer, i) || shape_elements(infer_shape(infer, i)) != 1)
+        return infer_fail(infer, "it needs one axis and one count");
+    rc = infer_content(infer, i, &data);
+    if (rc < 0)
+        return rc;
+    number = element_get(data, infer_dtype(infer, i), 0);
+    if (!(number >= -SHAPE_MAX_RANK && number <= DIM_MAX) || number != truncl(number))
+        return infer_fail(infer, "input %u is %Lg", i, number);
+    *out = (int64_t)number;
+    return 0;
+}
+
+static int tile_axis(struct infer *infer, int axis, int64_t count, struct shape *out)
+{
+    if (count < 0 || count > DIM_MAX || out->dims[axis] > DIM_MAX)
+        return infer_fail(infer, "it repeats axis %d %" PRId64 " times", axis, count);
+    out->dims[axis] *= count;
+    return 0;
+}
+
+static int tile_one_axis(struct infer *infer, struct shape *out)
+{
+    int64_t count = 0, at = 0;
+    int axis;
+    int rc = tile_number(infer, 1, &count);
+
+    if (rc == 0)
+        rc = tile_number(infer, 2, &at);
+    if (rc == 0)
+        rc = infer_axis(infer, at, out->rank, &axis);
+    return rc < 0 ? rc : tile_axis(infer, axis, count, out);
+}
+
+static int tile_all_axes(struct infer *infer, struct shape *out)
+{
+    int64_t *tiles = NULL;
+    size_t count;
+    int rc = infer_ints(infer, 1, &tiles, &count);
+
+    if (rc == 0 && (infer->node->input_count > 2 || count != (size_t)out->rank))
+        rc = infer_fail(infer, "it has %zu repeats for %d dimensions", count, out->rank);
+    for (int i = 0; rc == 0 && i < out->rank; i++)
+        rc = tile_axis(infer, i, tiles[i], out);
+    free(tiles);
+    return rc;
+}
+
 /* Operator set 1: one axis and how often, both scalars in inputs. Since 6: a count per axis. */
 int shape_tile(struct infer *infer)
 {
     struct shape out = *infer_shape(infer, 0);
-    int64_t *tiles = NULL, *axes = NULL;
-    size_t count, axis_count = 0;
-    int axis;
-    int rc = infer_ints(infer, 1, &tiles, &count);
+    int rc = infer->opset < 6 ? tile_one_axis(infer, &out) : tile_all_axes(infer, &out);
 
-    if (rc == 0 && infer->opset < 6) {
-        rc = infer_has(infer, 2) ? infer_ints(infer, 2, &axes, &axis_count)
-                                 : infer_fail(infer, "it does not say which axis it repeats");
-        if (rc == 0 && (count != 1 || axis_count != 1))
-            rc = infer_fail(infer, "it needs one axis and one count");
-        if (rc == 0)
-            rc = infer_axis(infer, axes[0], out.rank, &axis);
-        if (rc == 0 && (tiles[0] < 0 || tiles[0] > DIM_MAX || out.dims[axis] > DIM_MAX))
-            rc = infer_fail(infer, "it repeats axis %d %" PRId64 " times", axis, tiles[0]);
-        if (rc == 0)
-            out.dims[axis] *= tiles[0];
-    } else if (rc == 0) {
-        if (infer->node->input_count > 2 || count != (size_t)out.rank)
-            rc = infer_fail(infer, "it has %zu repeats for %d dimensions", count, out.rank);
-        for (int i = 0; rc == 0 && i < out.rank; i++) {
-            if (tiles[i] < 0 || tiles[i] > DIM_MAX || out.dims[i] > DIM_MAX)
-                rc = infer_fail(infer, "it repeats axis %d %" PRId64 " times", i, tiles[i]);
-            else
-                out.dims[i] *= tiles[i];
-        }
-    }
-    free(tiles);
-    free(axes);
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 

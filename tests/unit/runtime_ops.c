@@ -250,6 +250,20 @@ static const struct example attention[] = {
      "f32 1,1,2,1",
      {10, 15},
      0},
+    {"Attention", /* two keys of three are there, and the query stands at the second */
+     24,
+     "q:f32 1,1,1,1=1;k:f32 1,1,3,1=3,3,3;v:f32 1,1,3,1=10,20,90;-;-;-;n:i64=2",
+     "is_causal=1",
+     "f32 1,1,1,1",
+     {15},
+     0},
+    {"Attention", /* the first query stands before the only key, and sees nothing */
+     24,
+     "q:f32 1,1,2,1=1,1;k:f32 1,1,2,1=3,3;v:f32 1,1,2,1=10,20;-;-;-;n:i64=1",
+     "is_causal=1",
+     "f32 1,1,2,1",
+     {0, 10},
+     0},
     {"Attention",
      23,
      "q:f32 1,1,1,1=1;k:f32 1,1,2,1=3,3;v:f32 1,1,2,1=10,20;m:bool 1,2=0,1",
@@ -332,6 +346,7 @@ static const struct example resize[] = {
      {0.9296875, 1.203125, 1.796875, 2.0703125},
      0},
     {"Resize", 10, "x:u8=1,2,3;s:f32=0.6", "", "u8 1", {1}, 0},
+    {"Resize", 10, "x:f32=1,2,3,4;s:f32=0.6", "", "f32 2", {1, 3}, 0}, /* 1 / 0.6, rounded up */
     {"Upsample", 9, "x:f32=1,3;s:f32=2", "mode='linear'", "f32 4", {1, 2, 3, 3}, 0},
 };
 
