@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading whole files, with a limit. */
+/* Whole files: read with a limit, written at once. */
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,4 +100,47 @@ int file_read(const char *path, size_t limit_bytes, char **out_bytes, size_t *ou
     *out_bytes = contents.bytes;
     *out_size = contents.size;
     return 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t count = write(fd, bytes, size);
+
+        if (count < 0 && errno != EINTR)
+            return -errno;
+        bytes += count > 0 ? count : 0;
+        size -= count > 0 ? (size_t)count : 0;
+    }
+    return 0;
+}
+
+static int write_parts(const char *path, const struct file_part *parts, size_t count)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int rc = fd < 0 ? -errno : 0;
+
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = write_all(fd, parts[i].bytes, parts[i].size);
+    if (rc == 0 && fsync(fd) < 0)
+        rc = -errno;
+    if (fd >= 0 && close(fd) < 0 && rc == 0)
+        rc = -errno;
+    return rc;
+}
+
+int file_replace(const char *path, const struct file_part *parts, size_t count, struct diag *diag)
+{
+    char *temporary;
+    int rc;
+
+    if (asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    rc = write_parts(temporary, parts, count);
+    if (rc == 0 && rename(temporary, path) < 0)
+        rc = -errno;
+    if (rc < 0)
+        unlink(temporary);
+    free(temporary);
+    return rc < 0 ? diag_set(diag, rc, "cannot write %s: %s", path, strerror(-rc)) : 0;
 }

@@ -20,4 +20,18 @@
 int file_read(const char *path, size_t limit_bytes, char **out_bytes, size_t *out_size,
               struct diag *diag);
 
+struct file_part {
+    const void *bytes;
+    size_t size;
+};
+
+/**
+ * Write a new file beside `path`, of these parts one after the other, and put it in its place: who
+ * reads sees the old file or the new one.
+ *
+ * Returns 0, or a negative errno with a sentence that names the path; the old file is as it was
+ * then. Blocks until the disk has it.
+ */
+int file_replace(const char *path, const struct file_part *parts, size_t count, struct diag *diag);
+
 #endif

@@ -3,12 +3,10 @@
 #include "runtime/policy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 
@@ -307,45 +305,16 @@ int policy_load(struct policy *policy, const char *path, struct diag *diag)
     return rc;
 }
 
-static int write_file(const char *path, const char *bytes, size_t size)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    size_t done = 0;
-    int rc = fd < 0 ? -errno : 0;
-
-    while (rc == 0 && done < size) {
-        ssize_t count = write(fd, bytes + done, size - done);
-
-        if (count >= 0)
-            done += (size_t)count;
-        else if (errno != EINTR)
-            rc = -errno;
-    }
-    if (rc == 0 && fsync(fd) < 0)
-        rc = -errno;
-    if (fd >= 0 && close(fd) < 0 && rc == 0)
-        rc = -errno;
-    return rc;
-}
-
 int policy_save(const struct policy *policy, const char *path, struct diag *diag)
 {
-    char *bytes = NULL, *temporary = NULL;
-    size_t size;
-    int rc = policy_encode(policy, &bytes, &size);
+    struct file_part part = {0};
+    char *bytes = NULL;
+    int rc = policy_encode(policy, &bytes, &part.size);
 
-    if (rc == 0 && asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0) {
-        temporary = NULL;
-        rc = -ENOMEM;
-    }
-    if (rc == 0) {
-        rc = write_file(temporary, bytes, size);
-        if (rc == 0 && rename(temporary, path) < 0)
-            rc = -errno;
-        if (rc < 0)
-            unlink(temporary);
-    }
-    free(temporary);
+    if (rc < 0)
+        return diag_set(diag, rc, "out of memory");
+    part.bytes = bytes;
+    rc = file_replace(path, &part, 1, diag);
     free(bytes);
-    return rc < 0 ? diag_set(diag, rc, "cannot write %s: %s", path, strerror(-rc)) : 0;
+    return rc;
 }

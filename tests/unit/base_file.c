@@ -123,6 +123,23 @@ static void forbidden_file_is_refused(void **state)
     free(path);
 }
 
+static void files_are_replaced_as_a_whole(void **state)
+{
+    const struct file_part parts[] = {{"old", 3}, {"", 0}, {" new", 4}};
+    char *path = temp_path(*state, "replaced"), *bytes;
+    struct diag diag = {0};
+    size_t size;
+
+    CHECK_OK(file_replace(path, parts, 1, &diag));
+    CHECK_OK(file_replace(path, parts, 3, &diag));
+    bytes = temp_read(path, &size);
+    assert_string_equal(bytes, "old new");
+    free(bytes);
+    free(path);
+    assert_int_equal(file_replace("/nonexistent/file", parts, 1, &diag), -ENOENT);
+    assert_string_equal(diag.text, "cannot write /nonexistent/file: No such file or directory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +148,7 @@ int main(void)
         cmocka_unit_test(endless_input_stops_at_the_limit),
         cmocka_unit_test(failures_name_the_path),
         cmocka_unit_test(forbidden_file_is_refused),
+        cmocka_unit_test(files_are_replaced_as_a_whole),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
