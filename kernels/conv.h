@@ -46,9 +46,9 @@ conv_f32_fn conv_f32_ref;
 /**
  * A convolution whose weights were brought into the order that one kernel wants.
  *
- * Only for channels_last images. Made and run by threads whose kernel_threads() are the same, run
- * by one thread at a time. Tolerance as above; of Winograd's twice that with the largest sum of the
- * images, because an output is made of neighbours' products that cancel out.
+ * Winograd's are for channels_last images only. Made and run by threads whose kernel_threads() are
+ * the same, run by one thread at a time. Tolerance as above; of Winograd's twice that with the
+ * largest sum of the images, because an output is made of neighbours' products that cancel out.
  */
 struct kernel_conv_plan;
 

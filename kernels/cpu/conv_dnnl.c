@@ -31,6 +31,7 @@ struct dnnl_plan {
 
 struct geometry {
     int rank; /* of the images */
+    bool channels_last;
     dnnl_dims_t x, y, w, bias;
     int w_rank;
     dnnl_dims_t strides, dilations, pad_begin, pad_end;
@@ -49,6 +50,7 @@ static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
 
     *g = (struct geometry){
         .rank = shape->rank + 2,
+        .channels_last = shape->channels_last,
         .w_rank = shape->rank + w_first,
         .x = {shape->batch, shape->channels},
         .y = {shape->batch, shape->filters},
@@ -83,10 +85,10 @@ static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias, union de
 {
     dnnl_memory_desc_t x, y, w, bias;
     dnnl_format_tag_t w_tag = dnnl_format_tag_any;
-    dnnl_status_t status = dnnl_image_desc(&x, g->rank, g->x);
+    dnnl_status_t status = dnnl_image_desc(&x, g->rank, g->x, g->channels_last);
 
     if (status == dnnl_success)
-        status = dnnl_image_desc(&y, g->rank, g->y);
+        status = dnnl_image_desc(&y, g->rank, g->y, g->channels_last);
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&w, g->w_rank, g->w, dnnl_f32, w_tag);
     if (status == dnnl_success)

@@ -18,11 +18,15 @@ dnnl_engine_t dnnl_cpu_engine(void)
     return engine;
 }
 
-dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims)
+dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
+                              bool channels_last)
 {
-    static const dnnl_format_tag_t tags[] = {[3] = dnnl_nwc, [4] = dnnl_nhwc, [5] = dnnl_ndhwc};
+    static const dnnl_format_tag_t tags[2][6] = {
+        {[3] = dnnl_ncw, [4] = dnnl_nchw, [5] = dnnl_ncdhw},
+        {[3] = dnnl_nwc, [4] = dnnl_nhwc, [5] = dnnl_ndhwc},
+    };
 
-    return dnnl_memory_desc_init_by_tag(out, rank, dims, dnnl_f32, tags[rank]);
+    return dnnl_memory_desc_init_by_tag(out, rank, dims, dnnl_f32, tags[channels_last][rank]);
 }
 
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,

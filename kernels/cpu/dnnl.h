@@ -13,8 +13,9 @@
  *  refuses. Any thread. */
 dnnl_engine_t dnnl_cpu_engine(void);
 
-/** [batch, channels, spatial...] f32, rank 3 to 5, channels-last. */
-dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims);
+/** [batch, channels, spatial...] f32, rank 3 to 5, channels-last or row-major. */
+dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
+                              bool channels_last);
 
 /** Copy from one order to another, now. */
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,

@@ -83,7 +83,7 @@ static void random_conv(struct test *test, struct kernel_conv *s)
     *s = (struct kernel_conv){
         .batch = test_range(test, 1, 2),
         .rank = test_chance(test, 5) ? (test_chance(test, 2) ? 1 : 3) : 2,
-        .channels_last = true,
+        .channels_last = !test_chance(test, 4),
         .activation = random_activation(test),
     };
     switch (test_range(test, 0, 3)) {
