@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "runtime/bind_private.h"
+#include "runtime/format.h"
+#include "runtime/layout_choose.h"
 #include "runtime/tune.h"
 
 /* Constants and graph inputs have memory of their own, row-major. */
@@ -126,6 +128,22 @@ static int make_plan(struct bound *bound, struct diag *diag)
     return rc < 0 ? diag_set(diag, rc, "no place for the intermediate tensors") : 0;
 }
 
+/* In which layout which node computes, where the rules do not say. */
+static int choose_formats(struct binding *binding, const struct bind_options *options)
+{
+    const struct graph *graph = binding->graph;
+    uint8_t *formats;
+
+    if (!options->layouts && !graph->layouts)
+        return 0;
+    formats = calloc((size_t)graph->node_count + 1, sizeof(*formats));
+    binding->formats = formats;
+    if (!formats)
+        return binding_no_memory(binding);
+    return options->layouts ? layout_choose(options->layouts, graph, formats, binding->diag)
+                            : format_parse(graph->layouts, graph, formats, binding->diag);
+}
+
 int bind_graph(const struct graph *graph, const struct bind_options *options,
                struct bound **out_bound, struct diag *diag)
 {
@@ -140,7 +158,9 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
     /* Kernels that are yet to be chosen pack constants, too. */
     binding.frees_packed = options->tuning ? NULL : options->frees_packed;
     kernel_table_init(&binding.kernels, kernel_best_level());
-    rc = bind_all(&binding, bound);
+    rc = choose_formats(&binding, options);
+    if (rc == 0)
+        rc = bind_all(&binding, bound);
     bound->steps = binding.steps.items;
     bound->step_count = (uint32_t)binding.steps.count;
     bound->plan.buffers = binding.buffers.items;
@@ -158,6 +178,7 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
     free(binding.value_forms);
     free(binding.last_use);
     free(binding.forms.items);
+    free((void *)binding.formats);
     if (rc == 0)
         *out_bound = bound;
     else

@@ -50,9 +50,10 @@ struct bound {
 struct tuning;
 
 struct bind_options {
-    bool is_lavish;             /* see plan.h */
-    struct graph *frees_packed; /* see exec.h; NULL or the same graph */
-    struct tuning *tuning;      /* chooses kernels; NULL: the default ones */
+    bool is_lavish;                /* see plan.h */
+    struct graph *frees_packed;    /* see exec.h; NULL or the same graph */
+    struct tuning *tuning;         /* chooses kernels; NULL: the default ones */
+    struct layout_choice *layouts; /* chooses layouts; NULL: graph->layouts, or the rules */
 };
 
 /** On the thread that will run the steps: kernels prepare for the size of its team. Returns 0 or

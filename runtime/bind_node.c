@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding: one node, its kernel, and the layouts that its values then have. */
 #include "runtime/bind_private.h"
+#include "runtime/format.h"
 #include "runtime/pass.h"
 
 #include <errno.h>
@@ -288,6 +289,26 @@ static void choose_product(const struct binding *binding, const struct node *nod
         choice->y_layout = memory;
 }
 
+static enum format chosen_format(const struct binding *binding, const struct node *node)
+{
+    return binding->formats ? (enum format)binding->formats[node->index] : FORMAT_BY_RULE;
+}
+
+/* What was chosen takes the place of what the rules say. */
+static void choose_format(const struct binding *binding, const struct node *node,
+                          struct choice *choice)
+{
+    int in_place = call_in_place_input(node);
+
+    if (!format_layouts(node, chosen_format(binding, node), false, choice->input_layouts,
+                        &choice->y_layout))
+        return;
+    choice->in_place_input = NO_INPUT;
+    if (in_place >= 0 &&
+        layout_same(&choice->input_layouts[in_place], &choice->y_layout, &node->outputs[0]->shape))
+        choice->in_place_input = (uint32_t)in_place;
+}
+
 /* Row-major everywhere, then what the operator allows. */
 static int choose(struct binding *binding, const struct node *node, struct choice *choice)
 {
@@ -315,6 +336,7 @@ static int choose(struct binding *binding, const struct node *node, struct choic
             choice->in_place_input = (uint32_t)call_in_place_input(node);
         break;
     }
+    choose_format(binding, node, choice);
     return 0;
 }
 
@@ -330,8 +352,11 @@ static int bind_conv(struct binding *binding, const struct node *node)
 
     if (rc < 0)
         return rc;
-    choice.y_layout = layout_channels_last(node->outputs[0]->shape.rank);
-    choice.input_layouts[0] = layout_channels_last(node->inputs[0]->shape.rank);
+    if (!format_layouts(node, chosen_format(binding, node), true, choice.input_layouts,
+                        &choice.y_layout)) {
+        choice.y_layout = layout_channels_last(node->outputs[0]->shape.rank);
+        choice.input_layouts[0] = layout_channels_last(node->inputs[0]->shape.rank);
+    }
     if (residual >= 0) {
         choice.input_layouts[residual] = choice.y_layout;
         choice.in_place_input = (uint32_t)residual;

@@ -18,6 +18,7 @@ struct binding {
     const struct graph *graph;
     struct graph *frees_packed; /* the same, where constants may be freed, or NULL */
     struct kernel_table kernels;
+    const uint8_t *formats; /* by node: enum format that was chosen, or NULL */
     struct diag *diag;
     uint32_t *value_forms; /* first form by value->index, PLAN_NONE until there is one */
     uint32_t *last_use;    /* by value->index: the last node (by index) that reads it; PLAN_NONE for

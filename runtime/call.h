@@ -123,9 +123,9 @@ enum layout_need call_layout_need(const struct node *node);
 int call_in_place_input(const struct node *node);
 
 /**
- * Bind a Conv or ConvTranspose to a kernel that prepares its weights: input 0, output 0 and the residual are
- * channels-last, and output 0 holds the residual when the call runs. inputs[0] and outputs[0] are
- * the only addresses it reads.
+ * Bind a Conv or ConvTranspose to a kernel that prepares its weights: input 0, output 0 and the
+ * residual have the layout of input 0, channels-last or row-major, and output 0 holds the residual
+ * when the call runs. inputs[0] and outputs[0] are the only addresses it reads.
  *
  * Returns 0, 1 when call_bind() has nothing slower, or as call_bind().
  */
@@ -246,6 +246,9 @@ struct layout call_output_layout(const struct call_request *request);
 
 /** Whether input 0 is channels-last and not row-major as well. */
 bool call_is_channels_last(const struct call_request *request);
+
+/** The same for call_bind_conv_plan(), exactly as it was asked for. */
+bool call_plan_is_channels_last(const struct call_request *request);
 
 /** Geometry of a Conv or a pool, shared with the prepared kernels. */
 int call_conv_shape(const struct call_request *request, struct kernel_conv *out_shape);

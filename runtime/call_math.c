@@ -252,12 +252,12 @@ static int run_gemm_rows(const struct call *call)
     float *y = call->outputs[0];
 
     for (int64_t i = 0; i < p->rows; i++)
-        p->fn(y + i * p->shape.n, a + i * p->shape.k, call->inputs[1],
-              c ? c + i * p->shape.c_row_stride : NULL, &p->shape);
+        p->fn(y + i * kernel_gemm_y_line(&p->shape), a + i * kernel_gemm_a_line(&p->shape),
+              call->inputs[1], c ? c + i * p->shape.c_row_stride : NULL, &p->shape);
     return 0;
 }
 
-/* Of one matrix whose rows lie one after the other. */
+/* Of one matrix whose rows are rows in memory. */
 static int set_rows(const struct call_request *request, struct call *call, struct gemm_params *p)
 {
     if (p->shape.trans_a || p->shape.batch_rank > 0)

@@ -172,6 +172,15 @@ static int run_conv_plan(const struct call *call)
     return kernel_conv_plan_run(call->plan, call->outputs[0], call->inputs[0], call->workspace);
 }
 
+bool call_plan_is_channels_last(const struct call_request *request)
+{
+    struct layout layout = layout_channels_last(request->inputs[0].shape.rank);
+
+    /* As it was chosen: with one pixel both are the same memory, and kernels still differ. */
+    return !request->input_layouts ||
+           memcmp(request->input_layouts[0].order, layout.order, (size_t)layout.rank) == 0;
+}
+
 int call_bind_conv_plan(const struct call_request *request, struct call *out_call)
 {
     const struct tensor_view *w = call_input(request, 1);
@@ -190,7 +199,7 @@ int call_bind_conv_plan(const struct call_request *request, struct call *out_cal
         shape_elements(&request->outputs[0].shape) == 0 ||
         shape_elements(&request->inputs[0].shape) == 0)
         return 1;
-    shape.channels_last = true;
+    shape.channels_last = call_plan_is_channels_last(request);
     rc = kernel_conv_plan_create(&shape, w->data, bias ? bias->data : NULL, residual >= 0,
                                  request->version, &call.plan);
     if (rc == -ENOTSUP)

@@ -23,6 +23,7 @@
 #include "runtime/layout.h"
 
 struct exec;
+struct layout_choice;
 struct tuning;
 
 struct exec_options {
@@ -37,6 +38,8 @@ struct exec_options {
                                    whoever looks at them later */
     const uint32_t
         *cores; /* on which each thread of the team stays, `threads` of them; NULL: any */
+    struct layout_choice *layouts; /* chooses layouts, see layout_choose.h; borrowed for the call;
+                                      NULL: what graph->layouts says, or the rules */
     struct tuning *tuning; /* chooses kernels, see tune.h; borrowed for the call; NULL: none */
 };
 

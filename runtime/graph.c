@@ -93,6 +93,7 @@ void graph_destroy(struct graph **graph_ptr)
     free(graph->name);
     free(graph->producer_name);
     free(graph->producer_version);
+    free(graph->layouts);
     free(graph);
 }
 

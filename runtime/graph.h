@@ -183,6 +183,7 @@ struct graph {
     char *name; /* of the model's graph */
     char *producer_name;
     char *producer_version;
+    char *layouts; /* which layouts its operators shall compute in, see format.h; NULL: no word */
     int64_t ir_version;
     struct opset *opsets;
     uint32_t opset_count;

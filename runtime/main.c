@@ -11,6 +11,9 @@
 #include "runtime/check_ops.h"
 #include "runtime/copr_library.h"
 #include "runtime/fitting.h"
+#include "runtime/format.h"
+#include "runtime/layout_choose.h"
+#include "runtime/onnx_dump.h"
 #include "runtime/options.h"
 #include "runtime/perf.h"
 #include "runtime/print_graph.h"
@@ -61,6 +64,7 @@ static struct exec_options exec_options_of(const struct run_options *options)
         .is_lavish = options->disable_mem_opt,
         .cores = options->core_count > 0 ? options->cores : NULL,
         .tuning = options->tuning,
+        .layouts = options->layouts,
     };
 }
 
@@ -419,6 +423,18 @@ static int open_tuning(struct run_options *options, struct diag *diag)
     return run_options_choose_kernels(options) ? tuning_create(&tune, &options->tuning, diag) : 0;
 }
 
+/* What was chosen becomes a part of a copy of the model. */
+static int dump_layouts(const struct run_options *options, const char *model)
+{
+    struct diag diag = {0};
+    int rc;
+
+    if (options->layout_dump == NULL || options->layouts->text == NULL)
+        return EXIT_OK;
+    rc = onnx_dump(model, options->layout_dump, FORMAT_KEY, options->layouts->text, &diag);
+    return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;
+}
+
 static void wait_for_debugger(void)
 {
     fprintf(stderr, "wait for gdb attach (pid=%d): ", (int)getpid());
@@ -430,6 +446,7 @@ static int run_command(int argc, char **argv)
     struct run_options options = run_options_default();
     const char *model = NULL;
     struct diag diag = {0};
+    struct layout_choice layouts = {.out = stderr, .lock = PTHREAD_MUTEX_INITIALIZER};
     int count = 0, status;
     int rc = options_parse(&load_and_run_command, argc, argv, &options, &model, &count, &diag);
 
@@ -445,11 +462,13 @@ static int run_command(int argc, char **argv)
         return complain(EXIT_REFUSED, &diag);
     if (rc < 0)
         return options_complain(&load_and_run_command, &diag);
+    layouts.is_verbose = options.verbose;
     if (options.wait_gdb)
         wait_for_debugger();
     rc = open_library(&options, &diag);
     if (rc == 0 && options.fitting)
         rc = fit(&options, model, &diag);
+    options.layouts = options.layout_transform >= 0 ? &layouts : NULL;
     if (rc == 0)
         rc = open_tuning(&options, &diag);
     if (rc < 0) {
@@ -462,7 +481,10 @@ static int run_command(int argc, char **argv)
         return complain(EXIT_SYSTEM, &diag);
     }
     status = run_mode(&options, model);
+    if (status == EXIT_OK)
+        status = dump_layouts(&options, model);
     tuning_destroy(&options.tuning);
+    free(layouts.text);
     if (!options.no_trace)
         trace_stop();
     copr_library_close();

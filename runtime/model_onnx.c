@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/format.h"
 #include "runtime/model_node.h"
 #include "runtime/model_onnx.h"
 #include "runtime/onnx_file.h"
@@ -276,6 +277,22 @@ static int set_texts(struct graph *graph, const Onnx__ModelProto *model)
     return 0;
 }
 
+/* The last entry holds, so that another can be appended to a file. */
+static int set_layouts(struct graph *graph, const Onnx__ModelProto *model, struct diag *diag)
+{
+    const char *text = NULL;
+
+    for (size_t i = 0; i < model->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
+
+        if (entry->key != NULL && strcmp(entry->key, FORMAT_KEY) == 0)
+            text = entry->value != NULL ? entry->value : "";
+    }
+    if (text == NULL)
+        return 0;
+    return format_check(text, diag) < 0 ? -EINVAL : graph_set_text(&graph->layouts, text);
+}
+
 int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                      struct diag *diag)
 {
@@ -299,6 +316,8 @@ static int read_model(struct graph *graph, const Onnx__ModelProto *model, struct
 
     if (rc == 0)
         rc = set_texts(graph, model);
+    if (rc == 0)
+        rc = set_layouts(graph, model, diag);
     if (rc == 0)
         rc = read_opsets(graph, model, diag);
     return rc < 0 ? rc : model_read_graph(graph, model->graph, place, diag);

@@ -58,6 +58,7 @@ struct run_options run_options_default(void)
         .batch = -1,
         .shared_batch = -1,
         .workspace_limit = -1,
+        .layout_transform = -1,
         .batch_size = -1,
         .rtol = -1,
         .atol = -1,
@@ -398,8 +399,11 @@ static int check_choice(const struct run_options *options, struct diag *diag)
          "--fast-run and --full-run exclude each other: the second times all that the first does"},
         {options->shared_batch > 0 && !is_timed && options->algo_policy == NULL,
          "--fast-run-shared-batch-size needs --fast-run, --full-run or --fast-run-algo-policy"},
-        {options->calibrate && run_options_choose_kernels(options),
+        {options->calibrate &&
+             (run_options_choose_kernels(options) || options->layout_transform >= 0),
          "--calibrate runs no model: options that choose kernels have no effect on it"},
+        {options->layout_dump != NULL && options->layout_transform < 0,
+         "--layout-transform-dump needs --layout-transform"},
     };
 
     return check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);

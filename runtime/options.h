@@ -39,7 +39,10 @@ struct run_options {
     bool fast_run, full_run, reproducible, batch_equal;
     const char *algo_policy;
     int64_t shared_batch, workspace_limit;
-    struct tuning *tuning; /* what main() makes of these; NULL: none of them is given */
+    int layout_transform; /* 0: cpu; -1 */
+    const char *layout_dump;
+    struct layout_choice *layouts; /* what main() makes of these; NULL: none of them is given */
+    struct tuning *tuning;         /* what main() makes of these; NULL: none of them is given */
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
     const char *static_mem_info;
     bool perf_report, detailed, calibrate;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "runtime/copr_library.h"
+#include "runtime/format.h"
 #include "runtime/graph_text.h"
 #include "runtime/mem_info.h"
 #include "runtime/model_info.h"
@@ -167,6 +168,20 @@ static uint32_t count_of_batch(const struct graph *graph, int64_t batch)
     return count;
 }
 
+/* Operators that the plan in the model's metadata names. */
+static uint32_t count_told_layouts(const struct graph *graph)
+{
+    uint8_t *formats = calloc((size_t)graph->node_count + 1, sizeof(*formats));
+    struct diag nothing = {0};
+    uint32_t count = 0;
+
+    if (formats != NULL && format_parse(graph->layouts, graph, formats, &nothing) == 0)
+        for (uint32_t i = 0; i < graph->node_count; i++)
+            count += formats[i] != FORMAT_BY_RULE;
+    free(formats);
+    return count;
+}
+
 static void tell_effect(bool is_wanted, const char *option, uint32_t count, const char *effect)
 {
     if (is_wanted)
@@ -246,6 +261,10 @@ static void tell_effects(const struct worker *worker)
                 "have their weights laid out before the first run");
     tell_effect(config->effects.shapes, "const-shape", graph->node_count,
                 "have shapes that were inferred once and for all");
+    if (config->exec.layouts == NULL && graph->layouts != NULL)
+        fprintf(stderr,
+                "load_and_run: %u operators compute in the layout that the model's metadata says\n",
+                count_told_layouts(graph));
     tell_effect(config->effects.library, "c-opr-lib", count_of_library(graph),
                 "are computed by the library");
     tell_effect(config->exec.is_recorded,

@@ -58,6 +58,9 @@ static void write_key(const struct subject *subject, bool has_shared_batch, FILE
         fputs(" + ", out);
         graph_text_activation(&node->fused, out);
     }
+    /* With one pixel the tensors do not tell. */
+    if (subject->is_plan && !call_plan_is_channels_last(&subject->request))
+        fputs(" row-major", out);
     fputs(" |", out);
     for (uint32_t i = 0; i < node->input_count; i++)
         write_tensor(&subject->inputs[i], &subject->input_layouts[i], is_shared, leading, out);

@@ -15,13 +15,15 @@ static struct tensor_view view_of(const struct value *value)
 }
 
 /* The step's layouts; row-major where it has no buffer. Axes of one element stand anywhere: they go
- * where they belong, for the case that they become longer. */
+ * where they belong, for the case that they become longer; prepared convolutions know theirs. */
 static struct layout layout_of(const struct tune_job *job, const struct value *value,
-                               uint32_t buffer)
+                               uint32_t buffer, bool is_plan)
 {
     int rank = value != NULL ? value->shape.rank : 0;
     const struct layout *layout = buffer != PLAN_NONE ? &job->layouts[buffer] : NULL;
 
+    if (layout != NULL && is_plan)
+        return *layout;
     if (layout == NULL || layout_is_row_major(layout, &value->shape))
         return layout_row_major(rank);
     return layout_is_channels_last(layout, &value->shape) ? layout_channels_last(rank) : *layout;
@@ -53,11 +55,13 @@ int subject_init(struct subject *subject, const struct tune_job *job, const stru
         return -ENOMEM;
     for (uint32_t i = 0; i < info->input_count; i++) {
         subject->inputs[i] = view_of(info->inputs[i]);
-        subject->input_layouts[i] = layout_of(job, info->inputs[i], step->input_buffers[i]);
+        subject->input_layouts[i] =
+            layout_of(job, info->inputs[i], step->input_buffers[i], subject->is_plan);
     }
     for (uint32_t i = 0; i < info->output_count; i++) {
         subject->outputs[i] = view_of(info->outputs[i]);
-        subject->output_layouts[i] = layout_of(job, info->outputs[i], step->output_buffers[i]);
+        subject->output_layouts[i] =
+            layout_of(job, info->outputs[i], step->output_buffers[i], subject->is_plan);
     }
     subject->request = (struct call_request){
         .graph = job->graph,
