@@ -52,7 +52,8 @@ static int read_offset(struct megengine *megengine, const struct json_item *item
 
 /* --- Runs. --- */
 
-/* {"warmup": false, "start_s": 0.1, "e2e_s": 0.02, ..} */
+/* {"warmup": false, "start_s": 0.1, "end_s": 0.13, "e2e_s": 0.02, ..}: of its work and what is
+ * around it, or where it does not say when that ended, of its work. */
 static int read_run(struct megengine *megengine, const struct json_item *item, struct diag *diag)
 {
     struct json_slice value = json_value(item->text, item->length);
@@ -64,6 +65,9 @@ static int read_run(struct megengine *megengine, const struct json_item *item, s
         !is_import_time(run.start_ns, length_ns))
         return megengine_bad(megengine, item->offset, diag, "a run has no start_s and e2e_s");
     run.end_ns = run.start_ns + length_ns;
+    if (json_decimal(json_member(value, "end_s"), 9, &run.end_ns) &&
+        (run.end_ns < run.start_ns || !is_import_time(run.start_ns, run.end_ns - run.start_ns)))
+        return megengine_bad(megengine, item->offset, diag, "a run ends before it starts");
     return array_push(&megengine->additions.runs, run) < 0 ? megengine_no_memory(diag) : 0;
 }
 

@@ -119,5 +119,6 @@ int profile_run_begin(struct profile *profile, bool is_warmup)
 int profile_run_end(struct profile *profile, const struct session_times *times)
 {
     profile->current.times = *times;
+    profile->current.end_ticks = ot_clock_ticks();
     return array_push(&profile->runs, profile->current);
 }

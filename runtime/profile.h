@@ -33,6 +33,7 @@ enum { PROFILE_SPANS_MAX = 1 << 18 };
 struct profile_run {
     bool is_warmup;
     uint64_t start_ticks; /* of profile_run_begin() */
+    uint64_t end_ticks;   /* of profile_run_end(): all spans of the run end before it */
     struct session_times times;
 };
 

@@ -139,6 +139,8 @@ static void write_runs(struct writer *w)
         json_bool(json, run->is_warmup);
         json_key(json, "start_s");
         json_double(json, seconds(w, run->start_ticks, w->profile->zero.ticks));
+        json_key(json, "end_s");
+        json_double(json, seconds(w, run->end_ticks, w->profile->zero.ticks));
         json_key(json, "e2e_s");
         json_double(json, (double)run->times.e2e_ns * 1e-9);
         json_key(json, "host_s");

@@ -131,7 +131,8 @@ static const char timed[] =
     "9\",\"model\":{\"path\":\"m.onnx\",\"name\":\"\","
     "\"producer\":\"test\"},\"device_offset_s\":1e-7,\"zero_unix_ns\":1700000000000000000,\"runs\":"
     "["
-    "{\"warmup\":true,\"start_s\":1e-6,\"e2e_s\":1e-6},{\"warmup\":false,\"start_s\":2e-6,\"e2e_"
+    "{\"warmup\":true,\"start_s\":1e-6,\"end_s\":2.1e-6,\"e2e_s\":1e-6},{\"warmup\":false,\"start_"
+    "s\":2e-6,\"e2e_"
     "s\":1e-7},"
     "{\"warmup\":false,\"start_s\":2.4e-6,\"e2e_s\":2e-6}],\"device_total\":{\"5\":{\"count\":1}},"
     "\"spans\":[{\"run\":0,\"host\":{\"main\":[[5,1100,1200,1300]]},\"device\":{\"CompNode("
@@ -152,7 +153,7 @@ static void our_own_profiles_hold_all_runs(void **state)
     rows_check(store, "SELECT model_id, node_id, device, params, workspace_bytes FROM op",
                "1|3|cpu:0|{\"implementation\": \"fast\"}|64");
     rows_check(store, "SELECT run, warmup, model_id, start_ns % 1000000, end_ns % 1000000 FROM run",
-               "1|1|1|1000|2000;2|0|1|2400|4400");
+               "1|1|1|1000|2100;2|0|1|2400|4400");
     rows_check(store,
                "SELECT kind, run, start_ns % 1000000, dur_ns, kern_ns, correlation FROM event"
                " JOIN (SELECT lane_id, kind FROM lane) USING (lane_id) ORDER BY start_ns",
