@@ -5,16 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "runtime/graph.h"
 #include "runtime/graph_private.h"
 
-enum {
-    HUGE_PAGE_BYTES = 2 << 20,
-    LARGE_BYTES = 2 * HUGE_PAGE_BYTES,
-    POOL_ALIGNMENT = 64,
-};
+enum { HUGE_PAGE_BYTES = 2 << 20, LARGE_BYTES = 2 * HUGE_PAGE_BYTES };
 
 static struct value tombstone;
 
@@ -271,15 +266,16 @@ struct value *graph_add_value(struct graph *graph, const char *name, enum dtype 
 
 void value_set_data(struct value *value, void *data)
 {
-    value_place_data(value, data, VALUE_HEAP);
+    if (!value->is_shared)
+        free(value->data);
+    value->data = data;
+    value->is_shared = false;
 }
 
-void value_place_data(struct value *value, const void *data, enum value_home home)
+void value_share_data(struct value *value, const void *data)
 {
-    if (value->home == VALUE_HEAP)
-        free(value->data);
-    value->data = (void *)data; /* nobody writes into a file */
-    value->home = home;
+    value_set_data(value, (void *)data); /* a constant: nobody writes there */
+    value->is_shared = true;
 }
 
 int graph_add_map(struct graph *graph, const void *address, size_t bytes)
@@ -289,57 +285,11 @@ int graph_add_map(struct graph *graph, const void *address, size_t bytes)
     return array_push(&graph->private_state->maps, map);
 }
 
-void graph_reserve(struct graph *graph, size_t count, size_t bytes)
-{
-    struct graph_private *state = graph->private_state;
-    size_t used = bytes + count * POOL_ALIGNMENT, mapped = used + HUGE_PAGE_BYTES;
-    char *map;
-
-    if (used < LARGE_BYTES) /* small: the heap is as good */
-        return;
-    map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-        return;
-    if (graph_add_map(graph, map, mapped) < 0) {
-        munmap(map, mapped);
-        return;
-    }
-    state->pool = map + (-(uintptr_t)map & (HUGE_PAGE_BYTES - 1));
-    state->pool_bytes = used;
-    madvise(state->pool, used, MADV_HUGEPAGE); /* a wish: nothing depends on it */
-}
-
-void *graph_take(struct graph *graph, size_t bytes)
-{
-    struct graph_private *state = graph->private_state;
-    size_t rounded = (bytes + POOL_ALIGNMENT - 1) & ~(size_t)(POOL_ALIGNMENT - 1);
-    void *data = state->pool;
-
-    if (rounded > state->pool_bytes)
-        return NULL;
-    state->pool += rounded;
-    state->pool_bytes -= rounded;
-    return data;
-}
-
-/* Whole pages of it. */
-static void give_back(const void *data, size_t bytes)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data;
-    uintptr_t first = (begin + page - 1) / page * page, end = (begin + bytes) / page * page;
-
-    if (end > first)
-        madvise((void *)first, end - first, MADV_DONTNEED);
-}
-
 size_t value_release_data(struct value *value)
 {
-    size_t bytes = value->data && value->home != VALUE_FILE
-                       ? (size_t)shape_bytes(&value->shape, value->dtype)
-                       : 0;
+    size_t bytes =
+        value->data && !value->is_shared ? (size_t)shape_bytes(&value->shape, value->dtype) : 0;
 
-    if (value->home == VALUE_POOL && bytes > 0)
-        give_back(value->data, bytes);
     value_set_data(value, NULL);
     return bytes;
 }

@@ -111,13 +111,6 @@ struct attribute {
 
 struct node;
 
-/** Where a constant's data lies. */
-enum value_home {
-    VALUE_HEAP, /* from graph_alloc_data(), the value's own */
-    VALUE_POOL, /* in memory that the graph has reserved */
-    VALUE_FILE, /* in a file that the graph has mapped: read only, aligned for its dtype */
-};
-
 /** A tensor of the graph. `data` is not NULL exactly for constants. */
 struct value {
     uint32_t id;    /* unique in the graph, never changes, never used again */
@@ -126,8 +119,8 @@ struct value {
     enum dtype dtype;
     struct shape shape;
     char *dim_names[SHAPE_MAX_RANK]; /* symbolic names ("batch") of the model's dims, or NULL */
-    void *data; /* constant: dense, row-major, 64-byte aligned unless it is in a file */
-    enum value_home home;
+    void *data;     /* constant: dense, row-major, 64-byte aligned unless it is shared */
+    bool is_shared; /* data is a part of a file that the graph has mapped, aligned for its dtype */
     /* Content that shapes were inferred from, as long as the graph's inputs have the content that
      * shape_infer_for() was given; owned; NULL: nothing depends on it. Never set with data. */
     void *known;
@@ -238,15 +231,8 @@ size_t value_release_data(struct value *value);
  *  the bytes. The graph can be destroyed and its values looked at, no more. */
 size_t graph_release_details(struct graph *graph);
 
-/** Make a value a constant whose data lies at `home`, in what graph_take() or graph_add_map() gave;
- *  VALUE_HEAP: as value_set_data(). */
-void value_place_data(struct value *value, const void *data, enum value_home home);
-
-/** Reserve memory for constants of so many bytes in all, from which graph_take() gives the next
- *  piece, 64-byte aligned; NULL when there is not enough of it. Less work for the system than a
- * piece from graph_alloc_data() each. Once; where it fails graph_take() gives nothing. */
-void graph_reserve(struct graph *graph, size_t count, size_t bytes);
-void *graph_take(struct graph *graph, size_t bytes);
+/** Make a value a constant whose data lies in memory that the graph has mapped. */
+void value_share_data(struct value *value, const void *data);
 
 /** Let the graph unmap this memory when it is destroyed. -ENOMEM: it is still the caller's. */
 int graph_add_map(struct graph *graph, const void *address, size_t bytes);

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "runtime/graph.h"
 
-/** A part of a file, or memory that is reserved. */
+/** A part of a file. */
 struct graph_map {
     void *address;
     size_t bytes;
@@ -22,8 +22,6 @@ struct graph_private {
     uint32_t value_room;
     uint32_t node_room;
     ARRAY_OF(struct graph_map) maps;
-    char *pool; /* what is left of the memory that graph_reserve() got, which is one of the maps */
-    size_t pool_bytes;
 };
 
 void attribute_clear(struct attribute *attribute);

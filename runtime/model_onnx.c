@@ -84,16 +84,6 @@ static int add_named(struct graph *graph, const char *name, enum dtype dtype,
     return *out == NULL ? -ENOMEM : 0;
 }
 
-/* Parameters that are copied out of the file lie together. */
-static void reserve(struct graph *graph, const struct onnx_cut *cut)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < cut->raws.count; i++)
-        bytes += cut->raws.items[i].size;
-    graph_reserve(graph, cut->raws.count, bytes);
-}
-
 static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
                              struct model_place place, struct diag *diag)
 {
@@ -101,8 +91,6 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         return diag_set(diag, -ENOTSUP,
                         "the model has sparse initialisers, which are not "
                         "supported");
-    if (place.cut != NULL && !place.may_share)
-        reserve(graph, place.cut);
     for (size_t i = 0; i < proto->n_initializer; i++) {
         Onnx__TensorProto *tensor = proto->initializer[i];
         struct onnx_share share = {.graph = graph,
@@ -122,11 +110,14 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         if (rc < 0)
             return rc;
         rc = add_named(graph, tensor->name, view.dtype, &view.shape, &value, diag);
-        if (rc < 0 && share.home == VALUE_HEAP)
+        if (rc < 0 && !share.is_shared)
             free(view.data);
         if (rc < 0)
             return rc;
-        value_place_data(value, view.data, share.home);
+        if (share.is_shared)
+            value_share_data(value, view.data);
+        else
+            value_set_data(value, view.data);
     }
     return 0;
 }
@@ -389,7 +380,7 @@ static int open_folder(const char *path)
 static bool is_shared(const struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->value_count; i++)
-        if (graph->values[i]->home == VALUE_FILE)
+        if (graph->values[i]->is_shared)
             return true;
     return false;
 }

@@ -99,20 +99,11 @@ static int check_stored(const Onnx__TensorProto *proto, const char *what, enum d
 
 enum { GIVE_BACK_BYTES = 1 << 20 }; /* worth a system call */
 
-static void *get_memory(size_t bytes, struct onnx_share *share)
-{
-    void *data = share != NULL && bytes > 0 ? graph_take(share->graph, bytes) : NULL;
-
-    if (data != NULL)
-        share->home = VALUE_POOL;
-    return data != NULL ? data : graph_alloc_data(bytes);
-}
-
 static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dtype, size_t bytes,
-                       struct onnx_share *share, void **out_data, struct diag *diag)
+                       void **out_data, struct diag *diag)
 {
     struct typed_list list = typed_data(proto, dtype);
-    void *data = get_memory(bytes, share);
+    void *data = graph_alloc_data(bytes);
 
     if (data == NULL)
         return diag_set(diag, -ENOMEM, "no memory for the %zu bytes of %s", bytes, what);
@@ -163,9 +154,9 @@ static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_s
     if (rc == 0 && is_cut && may_share(share, made->dtype, bytes) &&
         is_aligned(share->raw->bytes, made->dtype)) {
         made->data = (void *)share->raw->bytes;
-        share->home = VALUE_FILE;
+        share->is_shared = true;
     } else if (rc == 0) {
-        rc = copy_stored(proto, what, made->dtype, bytes, share, &made->data, diag);
+        rc = copy_stored(proto, what, made->dtype, bytes, &made->data, diag);
         if (is_cut && share->is_mapped)
             give_back(share->raw);
     }
@@ -239,7 +230,7 @@ static int map_external(const struct onnx_external *external, int folder_fd, con
         return 1;
     }
     made->data = (void *)map.data;
-    share->home = VALUE_FILE;
+    share->is_shared = true;
     return 0;
 }
 

@@ -15,7 +15,7 @@ struct onnx_share {
     const struct onnx_raw *raw; /* bytes that were cut out of the message; raw->bytes NULL: none */
     bool may_share;             /* they may stay there */
     bool is_mapped;             /* raw lies in a mapped file: copied pages of it are given back */
-    enum value_home home;       /* result: where the data lies */
+    bool is_shared;             /* result: the data is a part of a mapped file */
 };
 
 /**
@@ -33,7 +33,7 @@ int onnx_tensor_from_proto(struct Onnx__TensorProto *proto, int folder_fd, const
                            struct tensor_view *out, struct diag *diag);
 
 /** The same from outside of the message; without copying where that is allowed and the data is
- *  aligned for its type, and no bool: those are made 0 and 1. share->home says whether the
+ *  aligned for its type, and no bool: those are made 0 and 1. share->is_shared says whether the
  * caller frees out->data. */
 int onnx_tensor_share(struct Onnx__TensorProto *proto, int folder_fd, const char *what,
                       struct onnx_share *share, struct tensor_view *out, struct diag *diag);

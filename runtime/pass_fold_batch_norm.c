@@ -55,7 +55,7 @@ static bool may_change(const struct pair *pair)
 {
     const struct value *weights = pair->conv->inputs[1];
 
-    return weights->consumer_count == 1 && !weights->is_output && weights->home != VALUE_FILE;
+    return weights->consumer_count == 1 && !weights->is_output && !weights->is_shared;
 }
 
 /* A new constant, named after the node that its numbers come from. */

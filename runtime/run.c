@@ -150,8 +150,8 @@ static void tell_sharing(const struct graph *graph)
 
         all += value->data != NULL;
         all_bytes += size;
-        count += value->home == VALUE_FILE;
-        bytes += value->home == VALUE_FILE ? size : 0;
+        count += value->is_shared;
+        bytes += value->is_shared ? size : 0;
     }
     fprintf(stderr,
             "load_and_run: --share-param-mem: %u of %u parameters, %.3f of %.3f MiB, stay in the "

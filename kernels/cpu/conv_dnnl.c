@@ -12,7 +12,6 @@
 
 #include "kernels/cpu/dnnl.h"
 #include "kernels/cpu/team.h"
-#include "kernels/cpu/weights.h"
 
 enum { ARGS_MAX = 5 };
 
@@ -277,7 +276,7 @@ static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *
     dnnl_status_t status;
 
     plan->base.weights_bytes = conv_round_up(w_bytes) + conv_round_up(bias_bytes);
-    plan->base.weights = weights_alloc(plan->base.weights_bytes);
+    plan->base.weights = aligned_alloc(64, plan->base.weights_bytes);
     if (!plan->base.weights)
         return dnnl_out_of_memory;
     status = pack_weights(plan, g, w);
@@ -317,7 +316,7 @@ static void destroy(struct kernel_conv_plan *base)
     dnnl_primitive_destroy(plan->primitive);
     dnnl_primitive_desc_destroy(plan->desc);
     dnnl_stream_destroy(plan->stream);
-    weights_free(plan->base.weights, plan->base.weights_bytes);
+    free(plan->base.weights);
     free(plan);
 }
 

@@ -10,7 +10,6 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "kernels/cpu/conv_plan.h"
-#include "kernels/cpu/weights.h"
 #include "kernels/cpu/winograd.h"
 #include "kernels/kernels.h"
 
@@ -205,7 +204,7 @@ const char *conv_winograd_prefer(const struct kernel_conv *shape,
 
 static void destroy(struct kernel_conv_plan *plan)
 {
-    weights_free(plan->weights, plan->weights_bytes);
+    free(plan->weights);
     free(plan);
 }
 
@@ -295,7 +294,7 @@ static int set_weights(struct winograd_plan *plan, const struct conv_request *re
     char *weights;
 
     plan->base.weights_bytes = u_bytes + conv_round_up(bias_bytes);
-    weights = weights_alloc(plan->base.weights_bytes);
+    weights = aligned_alloc(64, plan->base.weights_bytes);
     if (!weights)
         return -ENOMEM;
     plan->base.weights = weights;

@@ -9,7 +9,6 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "kernels/cpu/dnnl.h"
-#include "kernels/cpu/weights.h"
 #include "kernels/kernels.h"
 
 enum { ARGS_MAX = 5 };
@@ -108,7 +107,7 @@ static dnnl_status_t pack(struct kernel_gemm_plan *plan, const struct kernel_gem
     dnnl_status_t status;
 
     plan->weights_bytes = b_bytes + round_up(bias_bytes);
-    plan->weights = weights_alloc(plan->weights_bytes);
+    plan->weights = aligned_alloc(64, plan->weights_bytes);
     if (!plan->weights)
         return dnnl_out_of_memory;
     status = matrix_desc(&from, shape->k, shape->n, shape->trans_b ? dnnl_ba : dnnl_ab);
@@ -183,7 +182,7 @@ void kernel_gemm_plan_destroy(struct kernel_gemm_plan **plan_ptr)
     dnnl_primitive_destroy(plan->primitive);
     dnnl_primitive_desc_destroy(plan->desc);
     dnnl_stream_destroy(plan->stream);
-    weights_free(plan->weights, plan->weights_bytes);
+    free(plan->weights);
     free(plan);
 }
 
