@@ -25,8 +25,11 @@ struct kernel_attention {
     struct kernel_heads q, k, v, y;
     int64_t mask_stride[3]; /* of batch, head, query step; the keys are dense */
     int64_t mask_steps;     /* keys behind them are not seen */
-    bool is_causal;         /* key t is seen from step s where t <= s + past_steps; without a past
-                             * and with seen_steps, where t <= s + seen_steps - q_steps */
+    /* The query of step s stands at key s + past_steps, without a past and with seen_steps at
+     * s + seen_steps - q_steps. It sees that key and those before it (is_causal); where is_limited
+     * says so, at most reach[0] keys before its own and reach[1] behind it. */
+    bool is_causal, is_limited[2];
+    int64_t reach[2];
     double scale;
     double softcap; /* c * tanh(score / c); 0: none */
     enum kernel_scores scores_mode;

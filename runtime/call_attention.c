@@ -66,7 +66,7 @@ static int attention_mask(const struct call_request *request, struct kernel_atte
         (s->mask_type != KERNEL_BOOL && s->mask_type != s->dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for a mask of %s",
                            dtype_name(mask->dtype));
-    if (mask->shape.rank < 2 || mask->shape.rank > 4)
+    if (mask->shape.rank < 1 || mask->shape.rank > 4)
         return call_refuse(request, -EINVAL, "its mask has %d dimensions", mask->shape.rank);
     s->mask_steps = mask->shape.dims[mask->shape.rank - 1];
     if (s->mask_steps > s->past_steps + s->kv_steps)
@@ -81,6 +81,20 @@ static int attention_mask(const struct call_request *request, struct kernel_atte
         stride *= dim;
     }
     return 0;
+}
+
+/* How far a query sees to either side; negative: as far as there are keys. */
+static void attention_window(const struct node *node, struct kernel_attention *s)
+{
+    static const char *const names[] = {"left_window_size", "right_window_size"};
+    int64_t total = s->past_steps + s->kv_steps + s->q_steps;
+
+    for (int side = 0; side < 2; side++) {
+        int64_t size = node_int(node, names[side], -1);
+
+        s->is_limited[side] = size >= 0 && size < total;
+        s->reach[side] = size;
+    }
 }
 
 static int attention_shape(const struct call_request *request, struct kernel_attention *s)
@@ -102,6 +116,7 @@ static int attention_shape(const struct call_request *request, struct kernel_att
     s->y = heads_of(&request->outputs[0].shape, s->heads, &steps, &steps);
     s->past_steps = past ? past->shape.dims[2] : 0;
     s->is_causal = node_int(node, "is_causal", 0) != 0;
+    attention_window(node, s);
     s->softcap = (double)node_float(node, "softcap", 0.0f);
     mode = node_int(node, "qk_matmul_output_mode", 0);
     if (mode < SCORES_RAW || mode > SCORES_SOFTMAX)

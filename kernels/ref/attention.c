@@ -29,18 +29,28 @@ static double cached(const void *past, const void *now, const struct kernel_head
     return ref_get_f64(now, s->dtype, heads_at(heads, row->b, row->kv_head, t - s->past_steps) + c);
 }
 
+/* Whether key t may be seen whatever the mask says. */
+static bool is_in_reach(const struct kernel_attention_data *d, const struct kernel_attention *s,
+                        const struct row *row, int64_t t)
+{
+    int64_t ahead = t - row->s - s->past_steps; /* of the query's own place among the keys */
+
+    if (d->seen_steps && t >= d->seen_steps[row->b])
+        return false;
+    /* The keys of a buffer end with those of the query's own steps. */
+    if (d->seen_steps && !d->past_k)
+        ahead = t - (row->s - s->q_steps) - d->seen_steps[row->b];
+    return !(s->is_causal && ahead > 0) && !(s->is_limited[0] && -ahead > s->reach[0]) &&
+           !(s->is_limited[1] && ahead > s->reach[1]);
+}
+
 static double mask_of(const struct kernel_attention_data *d, const struct kernel_attention *s,
                       const struct row *row, int64_t t)
 {
     int64_t at =
         row->b * s->mask_stride[0] + row->h * s->mask_stride[1] + row->s * s->mask_stride[2] + t;
 
-    int64_t before = s->past_steps;
-
-    /* The keys of a buffer end with those of the query's own steps. */
-    if (d->seen_steps && !d->past_k)
-        before = d->seen_steps[row->b] - s->q_steps;
-    if ((s->is_causal && t > row->s + before) || (d->seen_steps && t >= d->seen_steps[row->b]))
+    if (!is_in_reach(d, s, row, t))
         return -(double)INFINITY;
     if (!d->mask)
         return 0.0;

@@ -17,7 +17,8 @@ const struct shape_op shape_ops[] = {
     {"Atan", 7, 1, 1, 1, shape_unary_float, ""},
     {"Atanh", 9, 1, 1, 1, shape_unary_float, ""},
     {"Attention", 23, 3, 7, 4, shape_attention,
-     "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision"},
+     "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size "
+     "scale softcap softmax_precision"},
     {"AveragePool", 1, 1, 1, 1, shape_average_pool,
      "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
     {"BatchNormalization", 1, 5, 5, 5, shape_batch_norm,

@@ -30,7 +30,12 @@ static void attend(float *y, const struct kernel_attention_data *d,
                 score = s->softcap * tanh(score / s->softcap);
             if (mask)
                 score += mask[step * s->kv_steps + t];
-            scores[t] = (s->is_causal && t > last) || t >= seen ? 0.0 : exp(score);
+            if ((s->is_causal && t > last) || t >= seen ||
+                (s->is_limited[0] && last - t > s->reach[0]) ||
+                (s->is_limited[1] && t - last > s->reach[1]))
+                scores[t] = 0.0;
+            else
+                scores[t] = exp(score);
             sum += scores[t];
         }
         for (int64_t c = 0; c < s->v_channels; c++) {
@@ -96,8 +101,12 @@ static void check_attention(struct test *test, const struct kernel_table *table)
         seen[i] = test_range(test, 0, total);
     if (test_chance(test, 3))
         data.seen_steps = seen;
+    for (int side = 0; side < 2; side++) {
+        s.is_limited[side] = test_chance(test, 4);
+        s.reach[side] = test_range(test, 0, 3);
+    }
     attend(want, &data, &s, scores);
-    if (!s.is_causal && !data.seen_steps && s.batch == 1 &&
+    if (!s.is_causal && !s.is_limited[0] && !s.is_limited[1] && !data.seen_steps && s.batch == 1 &&
         s.kv_heads == 1) { /* then the past lies in front */
         s.past_steps = test_range(test, 0, total);
         s.kv_steps -= s.past_steps;

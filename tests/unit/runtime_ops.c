@@ -250,6 +250,21 @@ static const struct example attention[] = {
      "f32 1,1,2,1",
      {10, 15},
      0},
+    {"Attention", /* each query sees the key before its own, its own, and none behind */
+     25,
+     "q:f32 1,1,3,1=1,1,1;k:f32 1,1,3,1=3,3,3;v:f32 1,1,3,1=10,20,40",
+     "left_window_size=1 right_window_size=0",
+     "f32 1,1,3,1",
+     {10, 15, 30},
+     0},
+    {"Attention", /* the past counts: the only query stands at the third of three keys */
+     25,
+     "q:f32 1,1,1,1=1;k:f32 1,1,1,1=3;v:f32 1,1,1,1=40;m:bool 3=1,1,0;pk:f32 1,1,2,1=3,3;"
+     "pv:f32 1,1,2,1=10,20",
+     "left_window_size=1",
+     "f32 1,1,1,1",
+     {20},
+     0},
     {"Attention", /* two keys of three are there, and the query stands at the second */
      24,
      "q:f32 1,1,1,1=1;k:f32 1,1,3,1=3,3,3;v:f32 1,1,3,1=10,20,90;-;-;-;n:i64=2",
