@@ -136,8 +136,10 @@ static int take_pad(struct preprocess *p, const struct node *node)
         strcmp(node_string(node, "mode", "constant"), "constant") != 0)
         return 0;
     pads = find_pads(node, p->rank, &value);
+    if (pads == NULL) /* of a scalar, too, which has none */
+        return 0;
     for (int i = 0; i < 2 * p->rank; i++)
-        if (pads == NULL || pads[i] < 0)
+        if (pads[i] < 0)
             return 0;
     memcpy(p->pads, pads, 2 * (size_t)p->rank * sizeof(*pads));
     p->value = (float)value;

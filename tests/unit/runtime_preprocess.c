@@ -127,6 +127,8 @@ static const struct scene scenes[] = {
     {{{"Cast", "x:u8 2,2", "to=1"}, {"Mul", "@; m:f32 2,2=1,2,3,4", ""}}, 0, 2},
     {{{"Cast", "x:u8 2,3", "to=1"}, {"Pad", "@; p:i64=0,1,0,1", "mode='reflect'"}}, 0, 2},
     {{{"Cast", "x:u8 2,3", "to=1"}, {"Pad", "@; p:i64=0,-1,0,1", ""}}, 0, 2},
+    /* named axes are not read, those of a scalar neither */
+    {{{"Cast", "x:u8", "to=1"}, {"Pad", "@; p:i64 0=; -; a:i64 0=", ""}}, 0, 2},
 };
 
 static void it_becomes_one_node_and_the_numbers_stay(void **state)
