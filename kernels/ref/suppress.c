@@ -79,6 +79,8 @@ int64_t suppress_ref(int64_t *y, int64_t room, const float *boxes, const float *
 {
     int64_t count = 0;
 
+    if (shape->boxes == 0) /* then there need not be any memory for them either */
+        return 0;
     for (int64_t line = 0; line < shape->batch * shape->classes; line++) {
         int64_t image = line / shape->classes, found;
         const float *image_boxes = boxes + image * shape->boxes * 4;

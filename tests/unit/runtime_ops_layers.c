@@ -423,6 +423,7 @@ static const struct example vision[] = {
      {0, 0, 0, 0, 0, 2, 0, 1},
      0},
     {"NonMaxSuppression", 11, "b:f32 1,1,4=0,0,1,1;s:f32 1,1,1=0.9", "", "i64 0,3", {0}, 0},
+    {"NonMaxSuppression", 11, "b:f32 1,0,4=;s:f32 1,2,0=;n:i64=3", "", "i64 0,3", {0}, 0},
 };
 
 /* bf16 has 8 bits: 257 is a tie between 256 and 258. */
