@@ -193,6 +193,12 @@ int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, st
 
 /* --- Running. --- */
 
+/* Where nothing is widened there may be no workspace at all. */
+static void *part_of(char *workspace, size_t offset)
+{
+    return workspace ? workspace + offset : NULL;
+}
+
 int call_run_half(const struct call *call)
 {
     struct call_half *half = call->half;
@@ -202,7 +208,7 @@ int call_run_half(const struct call *call)
 
     for (uint32_t i = 0; i < half->input_count; i++) {
         const struct operand *operand = &half->operands[i];
-        float *wide = (float *)(void *)(workspace + operand->offset);
+        float *wide = part_of(workspace, operand->offset);
 
         half->inputs[i] = operand->constant ? operand->constant : call->inputs[i];
         if (!operand->is_half || !operand->is_read || operand->constant)
@@ -213,8 +219,9 @@ int call_run_half(const struct call *call)
     for (uint32_t i = 0; i < half->output_count; i++) {
         const struct operand *operand = &half->operands[half->input_count + i];
 
-        half->outputs[i] =
-            operand->is_half && call->outputs[i] ? workspace + operand->offset : call->outputs[i];
+        half->outputs[i] = operand->is_half && call->outputs[i]
+                               ? part_of(workspace, operand->offset)
+                               : call->outputs[i];
         if (i == 0 && half->adds_to_output && operand->is_half)
             half->cast(half->outputs[0], KERNEL_F32, call->outputs[0], operand->dtype,
                        operand->count);
@@ -222,7 +229,7 @@ int call_run_half(const struct call *call)
     inner.half = NULL;
     inner.inputs = half->inputs;
     inner.outputs = half->outputs;
-    inner.workspace = workspace + half->inner_offset;
+    inner.workspace = part_of(workspace, half->inner_offset);
     rc = call_run(&inner);
     for (uint32_t i = 0; rc == 0 && i < half->output_count; i++) {
         const struct operand *operand = &half->operands[half->input_count + i];
