@@ -131,7 +131,7 @@ int device_use_make(const struct spans_answer *spans, struct device_use_array *o
         size_t found = 0;
 
         for (uint32_t k = i; k < count && !is_done[i]; k++) {
-            if (is_same_device(spans, i, k) && is_shown(spans, k))
+            if (!is_done[k] && is_same_device(spans, i, k) && is_shown(spans, k))
                 lanes[found++] = k;
         }
         if (found > 1)
