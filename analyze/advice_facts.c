@@ -242,11 +242,11 @@ static int measure_calls(const struct spans_answer *spans, struct advice_facts *
         if (!is_work(spans, span) || span_is_device(spans, span) != has_device)
             continue;
         facts->call_count++;
-        if (span->self_ns < ADVICE_TINY_NS) {
+        if (span_own_ns(spans, span) < ADVICE_TINY_NS) {
             facts->tiny_count++;
-            facts->tiny_ns += (double)span->self_ns;
+            facts->tiny_ns += (double)span_own_ns(spans, span);
         }
-        rc = array_push(&own, (double)span->self_ns);
+        rc = array_push(&own, (double)span_own_ns(spans, span));
     }
     facts->call_median_ns = sorted_median(&own);
     array_deinit(&own);

@@ -269,8 +269,10 @@ void spans_answer_deinit(struct spans_answer *answer)
     array_deinit(&answer->windows);
     free(answer->op_kinds);
     free(answer->ranges);
+    free(answer->own_ns);
     answer->op_kinds = NULL;
     answer->ranges = NULL;
+    answer->own_ns = NULL;
     basis_deinit(&answer->basis);
     query_texts_deinit(&answer->texts);
 }

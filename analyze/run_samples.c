@@ -297,14 +297,14 @@ static int add_times(struct taking *taking)
         if (run == NOWHERE)
             continue;
         if (!span->is_shown) {
-            samples->runs.items[run].other_ns += (double)span->self_ns;
+            samples->runs.items[run].other_ns += (double)span_own_ns(spans, span);
             continue;
         }
         ns = &samples->op_ns[taking->op_of_row[span->op] * runs + run];
         if (spans->basis.is_flat) /* the lanes of an op are parts of one execution */
-            *ns = fmax(*ns, (double)span->self_ns);
+            *ns = fmax(*ns, (double)span_own_ns(spans, span));
         else
-            *ns += (double)span->self_ns;
+            *ns += (double)span_own_ns(spans, span);
         samples->ops.items[taking->op_of_row[span->op]].calls += 1 / (double)runs;
     }
     return 0;

@@ -101,6 +101,53 @@ static void nest(struct spans_answer *answer)
     }
 }
 
+/* The innermost op around a span, or SPAN_NONE. */
+static uint32_t op_around(const struct spans_answer *answer, const struct span *span)
+{
+    uint32_t around = span->parent;
+
+    while (around != SPAN_NONE && answer->op_kinds[answer->spans.items[around].op] != SPAN_OP)
+        around = answer->spans.items[around].parent;
+    return around;
+}
+
+/* Whether some op's self_ns is not its own time: a label or a phase in it, or around what is. */
+static bool needs_own(const struct spans_answer *answer)
+{
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        const struct span *span = &answer->spans.items[i];
+        enum span_kind kind = (enum span_kind)answer->op_kinds[span->op];
+        uint32_t around = kind == SPAN_LABEL || (kind == SPAN_OP && span->parent != SPAN_NONE)
+                              ? op_around(answer, span)
+                              : SPAN_NONE;
+
+        if (around != SPAN_NONE && (kind == SPAN_LABEL || around != span->parent))
+            return true;
+    }
+    return false;
+}
+
+static int find_own(struct spans_answer *answer)
+{
+    if (!needs_own(answer))
+        return 0;
+    answer->own_ns = malloc(answer->spans.count * sizeof(*answer->own_ns));
+    if (!answer->own_ns)
+        return -ENOMEM;
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        const struct span *span = &answer->spans.items[i];
+        bool is_op = answer->op_kinds[span->op] == SPAN_OP;
+        uint32_t around = is_op ? op_around(answer, span) : SPAN_NONE;
+
+        answer->own_ns[i] = is_op ? span->dur_ns : span->self_ns;
+        if (around != SPAN_NONE)
+            answer->own_ns[around] -= span->dur_ns;
+    }
+    for (size_t i = 0; i < answer->spans.count; i++)
+        answer->own_ns[i] = answer->own_ns[i] < 0 ? 0 : answer->own_ns[i];
+    return 0;
+}
+
 uint32_t span_subtree_end(const struct spans_answer *answer, uint32_t place)
 {
     const struct span *items = answer->spans.items;
@@ -228,7 +275,9 @@ int span_tree_build(struct spans_answer *answer, bool is_flat)
     }
     find_bounds(answer);
     rc = fill_ranges(answer);
-    if (rc == 0 && !is_flat)
+    if (rc == 0 && !is_flat) {
         nest(answer);
+        rc = find_own(answer);
+    }
     return rc ? rc : link_launches(answer);
 }

@@ -6,9 +6,9 @@
 #include "analyze/spans.h"
 
 /**
- * Sorts answer->spans as spans.h says and fills in ranges, parent, depth, self_ns, launch, next,
- * start_ns, end_ns and clipped_count. Of each span start_ns, dur_ns, correlation, op, lane, run and
- * order are set before; ops, op_kinds and lanes are complete.
+ * Sorts answer->spans as spans.h says and fills in ranges, parent, depth, self_ns, own_ns,
+ * launch, next, start_ns, end_ns and clipped_count. Of each span start_ns, dur_ns, correlation, op,
+ * lane, run and order are set before; ops, op_kinds and lanes are complete.
  *
  * is_flat  nothing nests
  *

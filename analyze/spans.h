@@ -71,6 +71,8 @@ struct spans_answer {
     uint8_t *op_kinds;                /* enum span_kind, beside ops */
     struct lane_row_array lanes;
     struct span_range *ranges;     /* beside lanes */
+    int64_t *own_ns;               /* beside spans, where ops lie in labels or phases that lie in
+                                      ops: see span_own_ns(); else NULL */
     ARRAY_OF(struct run_row) runs; /* all of the sessions, by session and number */
     ARRAY_OF(struct session_window) windows;
     int64_t start_ns, end_ns; /* of the first and the last span; 0 where there is none */
@@ -105,6 +107,13 @@ static inline bool span_is_device_phase(const struct spans_answer *answer, const
     return answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span) &&
            span->parent != SPAN_NONE &&
            answer->op_kinds[answer->spans.items[span->parent].op] == SPAN_OP;
+}
+
+/** The time of an op without the ops inside of it. Labels and phases are no ops: their time is the
+ *  op's that they lie in. Of anything else self_ns. */
+static inline int64_t span_own_ns(const struct spans_answer *answer, const struct span *span)
+{
+    return answer->own_ns ? answer->own_ns[span_place(answer, span)] : span->self_ns;
 }
 
 /** The first place behind all that lies inside of a span. */

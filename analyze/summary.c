@@ -125,7 +125,7 @@ static int gather(const struct spans_answer *spans, struct summary *summary,
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
         struct sample sample = {.run = spans->basis.is_per_run ? span->run : 0,
-                                .ns = (double)span->self_ns};
+                                .ns = (double)span_own_ns(spans, span)};
 
         if (!is_counted(spans, span) || span_is_device(spans, span) != (summary->side == OP_DEVICE))
             continue;
@@ -296,7 +296,7 @@ static int measure_launches(const struct spans_answer *spans, struct summary *su
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
         struct sample sample = {.run = spans->basis.is_per_run ? span->run : 0,
-                                .ns = (double)span->self_ns};
+                                .ns = (double)span_own_ns(spans, span)};
 
         if (is_counted(spans, span) && !span_is_device(spans, span) && span->launch != SPAN_NONE)
             rc = array_push(&samples, sample);
