@@ -46,16 +46,8 @@ static double add_known(double a, double b)
     return isnan(a) ? b : isnan(b) ? a : a + b;
 }
 
-/* Percentiles of two sets say nothing of both together. */
-static void merge_percentiles(struct op_cost *into, const struct op_cost *from)
-{
-    for (size_t i = 0; i < 3 && from->calls; i++)
-        into->percentile_ns[i] = into->calls ? NAN : from->percentile_ns[i];
-}
-
 static void add_cost(struct op_cost *into, const struct op_cost *from)
 {
-    merge_percentiles(into, from);
     into->calls += from->calls;
     into->end_ns = add_known(into->end_ns, from->end_ns);
     into->kern_ns = add_known(into->kern_ns, from->kern_ns);
@@ -66,12 +58,41 @@ static void add_cost(struct op_cost *into, const struct op_cost *from)
     into->memory_bytes = add_known(into->memory_bytes, from->memory_bytes);
 }
 
-int merge_equal_ops(struct ops_answer *answer)
+static int merge_durations(struct op_durations *into, const struct op_durations *from)
+{
+    int rc = 0;
+
+    for (int side = 0; side < OP_SIDES && rc == 0; side++)
+        rc = store_histogram_merge(&into->of[side], &from->of[side]);
+    return rc;
+}
+
+static void set_percentiles(struct op_row *row, const struct op_durations *durations)
+{
+    for (int side = 0; side < OP_SIDES; side++) {
+        struct op_cost *cost = &row->cost[side];
+
+        if (cost->calls)
+            scan_percentiles(&durations->of[side], cost->min_ns, cost->max_ns, cost->percentile_ns);
+    }
+}
+
+void op_durations_free(struct op_durations *durations, size_t count)
+{
+    for (size_t i = 0; i < count && durations; i++) {
+        for (int side = 0; side < OP_SIDES; side++)
+            store_histogram_deinit(&durations[i].of[side]);
+    }
+    free(durations);
+}
+
+int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations)
 {
     size_t count = answer->rows.count, kept = 0;
     struct op_row *rows = answer->rows.items;
     struct op_row **order = malloc((count ? count : 1) * sizeof(*order));
     bool *is_merged = calloc(count ? count : 1, sizeof(*is_merged));
+    int rc = 0;
 
     if (!order || !is_merged) {
         free(order);
@@ -81,7 +102,7 @@ int merge_equal_ops(struct ops_answer *answer)
     for (size_t i = 0; i < count; i++)
         order[i] = &rows[i];
     qsort(order, count, sizeof(*order), compare_places);
-    for (size_t i = 1, first = 0; i < count; i++) {
+    for (size_t i = 1, first = 0; i < count && rc == 0; i++) {
         if (compare_identity(order[first], order[i]) != 0) {
             first = i;
             continue;
@@ -89,13 +110,16 @@ int merge_equal_ops(struct ops_answer *answer)
         for (int side = 0; side < OP_SIDES; side++)
             add_cost(&order[first]->cost[side], &order[i]->cost[side]);
         is_merged[order[i] - rows] = true;
+        rc = merge_durations(&durations[order[first] - rows], &durations[order[i] - rows]);
     }
     for (size_t i = 0; i < count; i++) {
-        if (!is_merged[i])
-            rows[kept++] = rows[i];
+        if (is_merged[i])
+            continue;
+        set_percentiles(&rows[i], &durations[i]);
+        rows[kept++] = rows[i];
     }
     answer->rows.count = kept;
     free(order);
     free(is_merged);
-    return 0;
+    return rc;
 }

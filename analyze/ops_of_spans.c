@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/ops_of_spans.h"
+#include "analyze/query_private.h"
 #include "analyze/scan.h"
 
 static double add_known(double sum, double value)
@@ -13,7 +14,7 @@ static double add_known(double sum, double value)
     return isnan(sum) ? value : sum + value;
 }
 
-static void add_span(struct op_cost *cost, const struct span *span, bool is_label)
+static void add_span(struct op_cost *cost, const struct span *span, double own_ns)
 {
     double dur_ns = (double)span->dur_ns;
 
@@ -24,7 +25,7 @@ static void add_span(struct op_cost *cost, const struct span *span, bool is_labe
                                  .max_ns = dur_ns,
                                  .percentile_ns = {NAN, NAN, NAN}};
     cost->calls++;
-    cost->end_ns += is_label ? dur_ns : (double)span->self_ns;
+    cost->end_ns += own_ns;
     cost->min_ns = fmin(cost->min_ns, dur_ns);
     cost->max_ns = fmax(cost->max_ns, dur_ns);
     if (span->kern_ns != STORE_NULL) {
@@ -45,62 +46,76 @@ static void finish_cost(const struct op_row *row, struct op_cost *cost, double d
     cost->memory_bytes = row->memory_bytes == STORE_NULL ? NAN : (double)row->memory_bytes * calls;
 }
 
-/* Durations of the single calls of each op on a side; without memory they stay unknown. */
-static void find_percentiles(const struct spans_answer *spans, struct op_row *rows, size_t count,
-                             enum op_side side)
+/* Durations of the single calls of each op. */
+static int find_durations(const struct spans_answer *spans, struct op_durations *durations)
 {
-    struct store_histogram *durations = calloc(count ? count : 1, sizeof(*durations));
-    int rc = durations ? 0 : -ENOMEM;
+    int rc = 0;
 
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (span->is_shown && spans->lanes.items[span->lane].side == side)
-            rc = store_histogram_count(&durations[span->op], store_bin_of(span->dur_ns), 1);
+        if (span->is_shown)
+            rc = store_histogram_count(&durations[span->op].of[spans->lanes.items[span->lane].side],
+                                       store_bin_of(span->dur_ns), 1);
     }
-    for (size_t i = 0; i < count && durations; i++) {
-        struct op_cost *cost = &rows[i].cost[side];
-
-        if (rc == 0 && cost->calls)
-            scan_percentiles(&durations[i], cost->min_ns, cost->max_ns, cost->percentile_ns);
-        store_histogram_deinit(&durations[i]);
-    }
-    free(durations);
+    return rc;
 }
 
-void ops_of_spans(struct spans_answer *spans, bool labels, struct ops_answer *out)
+/* Hands over the rows that are ops here, with the durations beside them. */
+static void take_rows(const struct spans_answer *spans, bool labels, struct ops_answer *out,
+                      struct op_durations *durations)
 {
     size_t kept = 0;
 
-    *out = (struct ops_answer){.rows = spans->ops, .basis = spans->basis, .texts = spans->texts};
-    spans->ops = (struct op_row_array){0};
-    spans->basis = (struct basis){0};
-    spans->texts = (struct query_texts){0};
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-        enum op_side side = spans->lanes.items[span->lane].side;
-
-        if (span->is_shown)
-            add_span(&out->rows.items[span->op].cost[side], span,
-                     spans->op_kinds[span->op] == SPAN_LABEL);
-    }
-    for (int side = 0; side < OP_SIDES; side++) {
-        find_percentiles(spans, out->rows.items, out->rows.count, (enum op_side)side);
-        out->basis.total_ns[side] = NAN;
-    }
     for (size_t i = 0; i < out->rows.count; i++) {
         struct op_row row = out->rows.items[i];
+        struct op_durations swapped = durations[i];
         enum span_kind kind = (enum span_kind)spans->op_kinds[i];
 
         if (kind != SPAN_OP && (kind != SPAN_LABEL || !labels))
             continue;
         for (int side = 0; side < OP_SIDES; side++) {
-            finish_cost(&row, &row.cost[side], out->basis.divisor);
-            if (row.cost[side].calls && kind == SPAN_OP)
-                out->basis.total_ns[side] =
-                    add_known(out->basis.total_ns[side], row.cost[side].end_ns);
+            struct op_cost *cost = &row.cost[side];
+
+            finish_cost(&row, cost, out->basis.divisor);
+            if (!cost->calls)
+                continue;
+            scan_percentiles(&swapped.of[side], cost->min_ns, cost->max_ns, cost->percentile_ns);
+            if (kind == SPAN_OP)
+                out->basis.total_ns[side] = add_known(out->basis.total_ns[side], cost->end_ns);
         }
+        durations[i] = durations[kept];
+        durations[kept] = swapped;
         out->rows.items[kept++] = row;
     }
     out->rows.count = kept;
+}
+
+int ops_of_spans(struct spans_answer *spans, bool labels, struct ops_answer *out)
+{
+    size_t count = spans->ops.count;
+    struct op_durations *durations = calloc(count + 1, sizeof(*durations));
+    int rc = durations ? find_durations(spans, durations) : -ENOMEM;
+
+    *out = (struct ops_answer){.rows = spans->ops, .basis = spans->basis, .texts = spans->texts};
+    spans->ops = (struct op_row_array){0};
+    spans->basis = (struct basis){0};
+    spans->texts = (struct query_texts){0};
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        enum op_side side = spans->lanes.items[span->lane].side;
+
+        if (span->is_shown)
+            add_span(&out->rows.items[span->op].cost[side], span,
+                     (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
+                                                                      : span_own_ns(spans, span)));
+    }
+    for (int side = 0; side < OP_SIDES; side++)
+        out->basis.total_ns[side] = NAN;
+    if (rc == 0)
+        take_rows(spans, labels, out, durations);
+    if (rc == 0 && spans->windows.count > 1)
+        rc = merge_equal_ops(out, durations);
+    op_durations_free(durations, count);
+    return rc;
 }

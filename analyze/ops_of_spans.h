@@ -12,7 +12,10 @@
  *
  * spans   gives its ops, basis and texts away, and is good for spans_answer_deinit() only then
  * labels  rows for labels too
+ *
+ * Rows of several sessions that are the same op become one. Returns 0 or -ENOMEM; *out is for
+ * ops_answer_deinit() after either.
  */
-void ops_of_spans(struct spans_answer *spans, bool labels, struct ops_answer *out);
+int ops_of_spans(struct spans_answer *spans, bool labels, struct ops_answer *out);
 
 #endif

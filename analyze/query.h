@@ -153,7 +153,7 @@ struct op_cost {
     double end_ns, kern_ns, exec_ns; /* end - start without nested ops, kern - start, end - kern */
     double min_ns, max_ns;           /* of single calls */
     double percentile_ns[3]; /* P50, P90, P99 of single calls, at most 1/32 away from the true
-                                ones; NaN also for ops of several sessions taken together */
+                                ones, also of several sessions taken together */
     double computation_flop; /* of the calls that end_ns is for */
     double memory_bytes;
 };

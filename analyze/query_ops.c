@@ -2,6 +2,7 @@
 /* What each op cost: has the events summed up and puts the sums beside the ops. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/query_private.h"
@@ -26,10 +27,12 @@ static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost 
         cost->memory_bytes = (double)row->memory_bytes * calls / divisor;
 }
 
-/* Hands the rows over, without those that are no ops here. */
-static void take_rows(struct reading *reading, const struct scan *scan, struct ops_answer *answer)
+/* Hands the rows over, without those that are no ops here; durations beside them, unless NULL. */
+static int take_rows(struct reading *reading, const struct scan *scan, struct ops_answer *answer,
+                     struct op_durations *durations)
 {
     size_t kept = 0;
+    int rc = 0;
 
     answer->rows = reading->rows;
     reading->rows = (struct op_row_array){0};
@@ -38,12 +41,31 @@ static void take_rows(struct reading *reading, const struct scan *scan, struct o
 
         if (reading->op_kinds.items[i] == SCAN_OP_SKIPPED)
             continue;
-        for (int side = 0; side < OP_SIDES; side++)
+        for (int side = 0; side < OP_SIDES; side++) {
             set_cost(row, &row->cost[side], scan_op_cost(scan, (uint32_t)i, (enum scan_side)side),
                      answer->basis.divisor);
+            if (durations && rc == 0)
+                rc = scan_add_durations(scan, (uint32_t)i, (enum scan_side)side,
+                                        &durations[kept].of[side]);
+        }
         answer->rows.items[kept++] = *row;
     }
     answer->rows.count = kept;
+    return rc;
+}
+
+/* The rows, those of several sessions together. */
+static int make_rows(struct reading *reading, const struct scan *scan, struct ops_answer *answer)
+{
+    size_t count = reading->rows.count;
+    bool is_of_many = reading->question->session_count > 1;
+    struct op_durations *durations = is_of_many ? calloc(count + 1, sizeof(*durations)) : NULL;
+    int rc = is_of_many && !durations ? -ENOMEM : take_rows(reading, scan, answer, durations);
+
+    if (rc == 0 && is_of_many)
+        rc = merge_equal_ops(answer, durations);
+    op_durations_free(durations, count);
+    return rc;
 }
 
 int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
@@ -63,10 +85,8 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
     if (rc == 0)
-        take_rows(&reading, &scan, out);
+        rc = make_rows(&reading, &scan, out);
     reading_close(&reading);
-    if (rc == 0 && question->session_count > 1)
-        rc = merge_equal_ops(out);
     if (rc == 0 && out->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the ops of this source") : rc;

@@ -60,9 +60,18 @@ int query_unfinished(struct reading *reading, const struct scan *scan, struct di
 
 /* merge_ops.c */
 
+/* The durations of the calls of an op, on each side. */
+struct op_durations {
+    struct store_histogram of[OP_SIDES];
+};
+
 /** Rows of several sessions that are the same op (name, type, node, device, shapes, dtypes) become
- * one, their costs added, in the place of the first. */
-int merge_equal_ops(struct ops_answer *answer);
+ *  one, their costs added, in the place of the first. `durations` stand beside the rows, and are
+ *  added to those of the first, too. Returns 0 or -ENOMEM. */
+int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations);
+
+/** Of `count` ops, as calloc() made them; NULL is accepted. */
+void op_durations_free(struct op_durations *durations, size_t count);
 
 /* query_events.c */
 

@@ -346,6 +346,19 @@ void scan_percentiles(const struct store_histogram *durations, double min_ns, do
     }
 }
 
+int scan_add_durations(const struct scan *scan, uint32_t op, enum scan_side side,
+                       struct store_histogram *into)
+{
+    int rc = 0;
+
+    for (uint32_t i = scan->first_sums[op]; i != ID_MAP_NONE && rc == 0;
+         i = scan->sums.items[i].next) {
+        if (scan->lanes[scan->sums.items[i].lane].side == side)
+            rc = store_histogram_merge(into, &scan->sums.items[i].durations);
+    }
+    return rc;
+}
+
 static void measure_spread(const struct scan *scan, uint32_t op, enum scan_side side,
                            struct scan_cost *cost)
 {
@@ -362,11 +375,8 @@ static void measure_spread(const struct scan *scan, uint32_t op, enum scan_side 
         durations = &sums->durations;
         lanes++;
     }
-    for (uint32_t i = scan->first_sums[op]; i != ID_MAP_NONE && lanes > 1 && rc == 0;
-         i = scan->sums.items[i].next) {
-        if (scan->lanes[scan->sums.items[i].lane].side == side)
-            rc = store_histogram_merge(&merged, &scan->sums.items[i].durations);
-    }
+    if (lanes > 1)
+        rc = scan_add_durations(scan, op, side, &merged);
     if (lanes && rc == 0)
         scan_percentiles(lanes > 1 ? &merged : durations, cost->min_ns, cost->max_ns,
                          cost->percentile_ns);

@@ -133,6 +133,10 @@ enum { SCAN_PERCENTILES = 3 };
 void scan_percentiles(const struct store_histogram *durations, double min_ns, double max_ns,
                       double *out_ns);
 
+/** Add the durations of an op on a side to a histogram. Returns 0 or -ENOMEM. */
+int scan_add_durations(const struct scan *scan, uint32_t op, enum scan_side side,
+                       struct store_histogram *into);
+
 /* What all executions of an op on one side cost together. */
 struct scan_cost {
     uint64_t calls;                  /* 0: never there */
