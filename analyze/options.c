@@ -159,8 +159,8 @@ static const struct option_spec option_table[] = {
      TARGET(dump_only_opr)},
     {OPTION_FLAG, "explain",
      .help = "After the report, print the SQL on the store's tables and views that gives the same "
-             "numbers, with the names of the report's columns; a comment before it says what SQL "
-             "cannot tell.",
+             "numbers, with the names of the report's columns, for all lines, whatever --top and "
+             "--order-by are; a comment before it says what SQL cannot tell.",
      TARGET(explain)},
     {OPTION_FLAG, "strict",
      .help = "Exit with status 1 when anything is missing in what is shown: events that were lost, "
@@ -457,8 +457,11 @@ static int check_report(const struct analyze_options *options, struct diag *diag
                         kind->mode ? kind->mode : "report ", kind->mode ? "" : kind->name);
     if (options->export)
         return export_check_options(options, diag);
-    if (options->explain && options->group_by)
-        return diag_set(diag, -EINVAL, "--group-by has no effect on --explain");
+    useless = options->explain ? report_explain_refused(options, kind) : NULL;
+    if (useless)
+        return diag_set(diag, -EINVAL, "--%s has no effect on --explain of %s%s: give it without",
+                        useless, kind->mode ? "--" : "report ",
+                        kind->mode ? kind->mode : kind->name);
     if (options->sort_by && options->order_by)
         return diag_set(diag, -EINVAL, "--sort-by and --order-by mean the same: give one");
     if (options->row_limit != TOP_OF_REPORT && options->top != TOP_OF_REPORT)

@@ -43,6 +43,14 @@ struct report {
 /* REPORT_NOTHING, with the reason in diag: nothing matches, exit status 1. */
 enum { REPORT_NOTHING = 1 };
 
+/* What {grouped} and {group_key} of a SELECT become with this word of --group-by; each array ends
+ * with a word of NULL. */
+struct explain_group {
+    const char *word;
+    const char *columns; /* a format, for N of "word:N" */
+    const char *key;
+};
+
 struct report_kind {
     const char *name;  /* of --report NAME; member "report" in JSON */
     const char *about; /* for --help: one or two sentences */
@@ -56,9 +64,15 @@ struct report_kind {
     const char *const *takes;
 
     /* For --explain: a SELECT that gives the lines of its main table, the columns under the names
-     * that they have there, the first one telling lines apart; report_explain.c says which tables
-     * it may name besides those of the store. */
+     * that they have there, the first one telling lines apart; explain_tables.h says which
+     * tables it may name besides those of the store. */
     const char *explain;
+    const char *explain_reduced; /* the same with --aggregate, or NULL */
+    const char *explain_time;    /* what of its columns time_ns() is, or NULL: bounds are refused */
+    const struct explain_group *explain_groups; /* of --group-by; the first is what the report does
+                                                   without; columns NULL: refused */
+    bool explain_is_of_all;    /* its main table is of all spans, whatever is chosen of them, */
+    bool is_of_all_runs;       /* of all runs */
     const char *explain_side;  /* of a comparison: the query on one side, for {base} and {new} */
     const char *explain_lacks; /* what the table has that the SELECT has not, or NULL */
 
@@ -156,5 +170,9 @@ bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag);
 /** Print kind->explain as a query that runs as it stands: with the sessions, runs, time and types
  *  of the command line in it. Returns 0 or a negative errno. */
 int report_explain(const struct report *report, struct diag *diag);
+
+/** An option given that this query could not honour, without dashes, or NULL. */
+const char *report_explain_refused(const struct analyze_options *options,
+                                   const struct report_kind *kind);
 
 #endif

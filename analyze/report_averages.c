@@ -263,22 +263,71 @@ const struct report_kind report_averages = {
     .run = run,
     .takes = takes,
     .explain =
-        "SELECT name, side, type = 'label' AS is_label, count(*) AS calls,\n"
-        "       CASE side WHEN 'host' THEN sum(dur_ns) END AS cpu_ns,\n"
-        "       CASE side WHEN 'host' THEN avg(dur_ns) END AS cpu_mean_ns,\n"
-        "       sum(computation_flop) AS computation_flop\n"
-        "  FROM counted_span WHERE type NOT IN ('phase', 'mark', 'counter', 'python_function')\n"
-        " GROUP BY name, side, type = 'label'\n"
-        "UNION ALL\n"
-        "SELECT '[memory]', 'host', 0, count(*), 0, 0, NULL\n"
-        "  FROM (SELECT *, time_ns AS start_ns FROM memory_event) e JOIN lane l USING (lane_id)\n"
-        " WHERE l.session_id IN ({sessions}) AND e.bytes IS NOT NULL{in_runs}{in_time}\n"
-        "   AND NOT EXISTS (SELECT 1 FROM every_span s WHERE s.op_id = e.op_id AND s.side = "
-        "'host'\n"
-        "                      AND e.time_ns BETWEEN s.start_ns AND s.end_ns\n"
-        "                      AND (s.lane_id = e.lane_id OR l.kind <> 'thread'))\n"
-        "   AND (SELECT count(*) FROM counted_span) = (SELECT count(*) FROM every_span)\n"
-        "HAVING count(*) > 0 ORDER BY cpu_ns DESC",
+        /* Rows; starts and ends of those on hosts in order, what takes no time in between. What
+         * opens lies in what opened last at the depth above. An only child of its parent's name is
+         * one with it. */
+    "WITH worker AS (\n"
+    "    SELECT DISTINCT lane_id FROM every_span\n"
+    "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter')),\n"
+    "row AS MATERIALIZED (\n"
+    "    SELECT * FROM every_span\n"
+    "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter', 'python_function')\n"
+    "        OR (type = 'label' AND (lane_id IN (SELECT lane_id FROM worker)\n"
+    "                                OR NOT EXISTS (SELECT 1 FROM worker)))),\n"
+    "row_point AS (\n"
+    "    SELECT lane_id, event_id, name, dur_ns, opens, CASE opens WHEN 1 THEN start_ns\n"
+    "           ELSE end_ns END AS time_ns\n"
+    "      FROM row JOIN (SELECT 1 AS opens UNION ALL SELECT -1) WHERE side = 'host'),\n"
+    "row_placed AS (\n"
+    "    SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth FROM row_point\n"
+    "    WINDOW o AS (PARTITION BY lane_id ORDER BY time_ns,\n"
+    "                 CASE WHEN dur_ns = 0 THEN 2 ELSE opens = 1 END,\n"
+    "                 CASE WHEN dur_ns = 0 THEN event_id ELSE -opens * dur_ns END,\n"
+    "                 CASE WHEN dur_ns = 0 THEN -opens ELSE -opens * event_id END\n"
+    "                 ROWS UNBOUNDED PRECEDING)),\n"
+    "row_opened AS (\n"
+    "    SELECT *, sum(opens = 1) OVER (PARTITION BY lane_id, depth ORDER BY place\n"
+    "                                   ROWS UNBOUNDED PRECEDING) AS nth FROM row_placed),\n"
+    "row_owned AS (\n"
+    "    SELECT *, first_value(event_id) OVER at_depth AS owner,\n"
+    "           first_value(name) OVER at_depth AS owner_name FROM row_opened\n"
+    "    WINDOW at_depth AS (PARTITION BY lane_id, depth, nth ORDER BY place)),\n"
+    "row_held AS (\n"
+    "    SELECT *, lag(owner) OVER o AS parent_id, lag(owner_name) OVER o AS parent_name,\n"
+    "           lag(depth) OVER o AS parent_depth\n"
+    "      FROM row_owned WINDOW o AS (PARTITION BY lane_id ORDER BY place)),\n"
+    "twin AS (\n"
+    "    SELECT max(event_id) AS event_id FROM row_held WHERE opens = 1 AND parent_depth > 0\n"
+    "     GROUP BY lane_id, parent_id HAVING count(*) = 1 AND max(name) = max(parent_name))\n"
+    "SELECT name, side, type = 'label' AS is_label{grouped}, count(*) AS calls,\n"
+    "       CASE side WHEN 'host' THEN sum(dur_ns) END AS cpu_ns,\n"
+    "       CASE side WHEN 'host' THEN avg(dur_ns) END AS cpu_mean_ns,\n"
+    "       sum(computation_flop) AS computation_flop\n"
+    "  FROM row WHERE event_id IN (SELECT event_id FROM counted_span)\n"
+    "   AND event_id NOT IN (SELECT event_id FROM twin)\n"
+    " GROUP BY name, side, type = 'label'{group_key}\n"
+    "UNION ALL\n"
+    "SELECT '[memory]', 'host', 0{no_group}, count(*), 0, 0, NULL\n"
+    "  FROM (SELECT *, time_ns AS start_ns FROM memory_event) e JOIN lane l USING (lane_id)\n"
+    " WHERE l.session_id IN ({sessions}) AND e.bytes IS NOT NULL{in_runs}{in_time}\n"
+    "   AND NOT EXISTS (SELECT 1 FROM every_span s WHERE s.op_id = e.op_id AND s.side = "
+    "'host'\n"
+    "                      AND e.time_ns BETWEEN s.start_ns AND s.end_ns\n"
+    "                      AND (s.lane_id = e.lane_id OR l.kind <> 'thread'))\n"
+    "   AND (SELECT count(*) FROM counted_span) = (SELECT count(*) FROM every_span)\n"
+    "HAVING count(*) > 0 ORDER BY cpu_ns DESC",
+    .explain_groups =
+        (const struct explain_group[]){
+            {"name", "", ""},
+            {"shape", ", input_shapes", ", input_shapes"},
+            {"stack",
+             ",\n       CASE WHEN params ->> '$.stack' <> '' THEN\n"
+             "           (SELECT json_group_array(value) FROM (SELECT value FROM json_each('[' ||\n"
+             "            replace(json_quote(nullif(params ->> '$.stack', '')), ';', '\",\"') ||\n"
+             "            ']') LIMIT %ld)) END AS source",
+             ", source"},
+            {NULL, NULL, NULL},
+        },
     .has_totals = true,
     .columns = columns,
     .column_count = COLUMN_COUNT,

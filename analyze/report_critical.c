@@ -325,8 +325,7 @@ static const char explain_sql[] =
     "part AS MATERIALIZED (\n"
     "    SELECT s.event_id, s.lane_id, max(p.time_ns, from_ns) AS from_ns,\n"
     "           min(p.time_ns + p.ns, until_ns) AS until_ns\n"
-    "      FROM own_piece p JOIN own_placed o ON o.lane_id = p.lane_id AND o.place = p.owner\n"
-    "      JOIN span s USING (event_id), bounds\n"
+    "      FROM own_piece p JOIN span s USING (event_id), bounds\n"
     "     WHERE p.ns > 0 AND p.time_ns < until_ns AND p.time_ns + p.ns > from_ns),\n"
     "bit AS MATERIALIZED (\n"
     "    SELECT event_id, lane_id, time_ns AS from_ns, coalesce(lead(time_ns) OVER (\n"
@@ -452,6 +451,7 @@ const struct report_kind report_critical = {
     .about = "The critical path through one run, the median one unless --runs names another: what "
              "its end waited for, moment by moment; --what-if says what would be won.",
     .run = run,
+    .explain_time = "time_ns",
     .explain = explain_sql,
     .takes = takes,
     .has_totals = true,

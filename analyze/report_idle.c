@@ -205,8 +205,7 @@ static const char explain_sql[] =
     "o.start_ns\n"
     "                  AND w.end_ns >= o.end_ns AND w.name GLOB '*Synchronize*') AS waits\n"
     "      FROM looked_up u JOIN own_piece p USING (lane_id, place)\n"
-    "      JOIN own_placed s ON s.lane_id = p.lane_id AND s.place = p.owner\n"
-    "      JOIN every_span o ON o.event_id = s.event_id WHERE u.event_id IS NOT NULL),\n"
+    "      JOIN every_span o ON o.event_id = p.event_id WHERE u.event_id IS NOT NULL),\n"
     "beside AS (\n"
     "    SELECT g.event_id,\n"
     "           sum((lower(o.type) = 'copy') * (min(o.end_ns, g.until_ns) - max(o.start_ns, "
@@ -255,6 +254,7 @@ const struct report_kind report_idle = {
     .about = "When nothing ran on a lane, and why: not launched as the host was busy or waited, "
              "copies, other streams.",
     .run = run,
+    .explain_time = "total_ns",
     .explain = explain_sql,
     .has_totals = true,
     .columns = columns,

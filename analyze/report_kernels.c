@@ -177,13 +177,21 @@ const struct report_kind report_kernels = {
     .about = "What ran on devices, kernel by kernel, with the columns of nsys stats.",
     .run = run,
     .takes = takes,
-    .explain = "SELECT name, coalesce(device, (SELECT op.device FROM op WHERE op.op_id = s.op_id)) "
-               "AS device,\n"
+    .explain = "SELECT name, coalesce(device, op_device) AS device{grouped},\n"
                "       sum(dur_ns) AS total_ns, count(*) AS calls, avg(dur_ns) AS mean_ns,\n"
                "       min(dur_ns) AS min_ns, max(dur_ns) AS max_ns\n"
                "  FROM counted_span s WHERE side = 'device' AND type NOT IN ('label', 'phase', "
                "'mark', 'counter')\n"
-               "   AND lower(type) NOT IN ('copy', 'memset') GROUP BY 1, 2 ORDER BY total_ns DESC",
+               "   AND lower(type) NOT IN ('copy', 'memset') GROUP BY 1, 2{group_key} ORDER BY "
+               "total_ns DESC",
+    .explain_groups =
+        (const struct explain_group[]){
+            {"name", "", ""},
+            {"launch", ", params -> '$.grid' AS grid, params -> '$.block' AS block",
+             ", params -> '$.grid', params -> '$.block'"},
+            {NULL, NULL, NULL},
+        },
+    .explain_time = "total_ns",
     .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

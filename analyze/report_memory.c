@@ -551,17 +551,39 @@ const struct report_kind report_memory = {
     .column_count = COLUMNS,
     .order_by = "at_peak_bytes",
     .top = 20,
+    .is_of_all_runs = true,
+    .explain_groups =
+        (const struct explain_group[]){
+            {"name", "o.name END AS name, o.type", "h.op_id"},
+            {"type", "o.type END AS name, NULL AS type", "o.type"},
+            {"label", NULL, NULL},
+            {"shape", "o.output_shapes END AS name, NULL AS type", "o.output_shapes"},
+            {NULL, NULL, NULL},
+        },
     .explain =
         /* Rows in order; pieces from one row to the next of the same address or size. */
     "WITH moved AS (\n"
     "    SELECT row_number() OVER (ORDER BY m.time_ns, m.rowid) AS n, l.session_id,\n"
     "           coalesce(l.device, 'host') AS device, m.op_id, m.bytes,\n"
-    "           coalesce(m.address, 'size ' || abs(m.bytes)) AS piece, m.time_ns, m.rowid AS id\n"
+    "           coalesce(m.address, 'size ' || abs(m.bytes)) AS piece, m.time_ns, m.rowid AS id,\n"
+    "           m.address IS NULL AS by_size, CASE WHEN m.bytes > 0 THEN 1 ELSE -1 END AS step\n"
     "      FROM memory_event m JOIN lane l USING (lane_id)\n"
     "     WHERE l.session_id IN ({sessions})),\n"
-    "matched AS (\n"
-    "    SELECT *, lag(bytes) OVER p AS before, lead(n) OVER p AS next_n FROM moved\n"
+    /* Of pieces of one size the last one taken goes back first: the one of the same level. */
+    "counted AS (\n"
+    "    SELECT *, sum(step) OVER (PARTITION BY session_id, device, piece ORDER BY n) AS count\n"
+    "      FROM moved),\n"
+    "lowest AS (\n"
+    "    SELECT *, min(count) OVER p AS low FROM counted\n"
     "    WINDOW p AS (PARTITION BY session_id, device, piece ORDER BY n)),\n"
+    "leveled AS (\n"
+    "    SELECT *, CASE WHEN NOT by_size THEN 1 WHEN step > 0 THEN count - min(0, low)\n"
+    "                   WHEN count < min(0, coalesce(lag(low) OVER p, 0)) THEN 0\n"
+    "                   ELSE count - min(0, low) + 1 END AS level FROM lowest\n"
+    "    WINDOW p AS (PARTITION BY session_id, device, piece ORDER BY n)),\n"
+    "matched AS (\n"
+    "    SELECT *, lag(bytes) OVER p AS before, lead(n) OVER p AS next_n FROM leveled\n"
+    "    WINDOW p AS (PARTITION BY session_id, device, piece, level ORDER BY n)),\n"
     "held AS (\n"
     "    SELECT session_id, device, op_id, bytes, n AS start_n,\n"
     "           coalesce(next_n, 1 << 60) AS end_n FROM matched WHERE bytes > 0\n"
@@ -576,15 +598,15 @@ const struct report_kind report_memory = {
     "           PARTITION BY session_id, device ORDER BY n) AS alive FROM step\n"
     "     GROUP BY session_id, device, n),\n"
     "peak AS (\n"
-    "    SELECT session_id, device, min(n) AS n FROM sums s WHERE alive = (\n"
-    "           SELECT max(alive) FROM sums WHERE session_id = s.session_id\n"
-    "                                         AND device = s.device)\n"
+    "    SELECT session_id, device, min(n) AS n\n"
+    "      FROM (SELECT *, max(alive) OVER (PARTITION BY session_id, device) AS most FROM sums)\n"
+    "     WHERE alive = most\n"
     "     GROUP BY session_id, device)\n"
-    "SELECT CASE op_id WHEN -1 THEN 'before the recording' ELSE o.name END AS name, o.type,\n"
+    "SELECT CASE h.op_id WHEN -1 THEN 'before the recording' ELSE {grouped},\n"
     "       h.device, h.session_id,\n"
     "       coalesce(sum(bytes) FILTER (WHERE start_n <= p.n AND end_n > p.n), 0)\n"
     "       AS at_peak_bytes, count(*) FILTER (WHERE start_n > 0) AS taken_count,\n"
     "       coalesce(sum(bytes) FILTER (WHERE start_n > 0), 0) AS taken_bytes\n"
     "  FROM held h JOIN peak p USING (session_id, device) LEFT JOIN op o USING (op_id)\n"
-    " GROUP BY h.session_id, h.device, op_id ORDER BY at_peak_bytes DESC",
+    " GROUP BY h.session_id, h.device, h.op_id = -1, {group_key} ORDER BY at_peak_bytes DESC",
 };

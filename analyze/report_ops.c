@@ -415,6 +415,32 @@ static int run(const struct report *report, struct diag *diag)
     return rc;
 }
 
+/* Its calls in the order of their durations: a percentile is the middle of the bin that the call of
+ * nearest rank is in, as schema/store.md has bins: of 2^e ns, where a duration has e + 5 bits. */
+#define OPS_IN_SQL                                                                                 \
+    "SELECT name, type, node_id, count(*) AS calls,\n"                                             \
+    "               avg({top_time}) * count(*) / {runs} AS time_ns,\n"                             \
+    "               min(dur_ns) AS call_min_ns, max(dur_ns) AS call_max_ns,\n"                     \
+    "               max(dur_ns) FILTER (WHERE nth = (n * 50 + 99) / 100) AS ns_50,\n"              \
+    "               max(bin_e) FILTER (WHERE nth = (n * 50 + 99) / 100) AS e_50,\n"                \
+    "               max(dur_ns) FILTER (WHERE nth = (n * 90 + 99) / 100) AS ns_90,\n"              \
+    "               max(bin_e) FILTER (WHERE nth = (n * 90 + 99) / 100) AS e_90,\n"                \
+    "               max(dur_ns) FILTER (WHERE nth = (n * 99 + 99) / 100) AS ns_99,\n"              \
+    "               max(bin_e) FILTER (WHERE nth = (n * 99 + 99) / 100) AS e_99\n"                 \
+    "          FROM (SELECT *, row_number() OVER (PARTITION BY {op_key} ORDER BY dur_ns) AS "      \
+    "nth,\n"                                                                                       \
+    "                       count(*) OVER (PARTITION BY {op_key}) AS n,\n"                         \
+    "                       max(0, length(printf('%x', dur_ns)) * 4 - 5 -\n"                       \
+    "                              CASE substr(printf('%x', dur_ns), 1, 1) WHEN '1' THEN 3\n"      \
+    "                                   WHEN '2' THEN 2 WHEN '3' THEN 2 WHEN '4' THEN 1\n"         \
+    "                                   WHEN '5' THEN 1 WHEN '6' THEN 1 WHEN '7' THEN 1\n"         \
+    "                                   ELSE 0 END) AS bin_e\n"                                    \
+    "                  FROM own_time WHERE side = {op_side})\n"                                    \
+    "         GROUP BY {op_key}"
+#define MIDDLE(p)                                                                                  \
+    "max(call_min_ns, min(call_max_ns, (ns_" p " >> e_" p " << e_" p ") + ((1 << e_" p             \
+    ") - 1) / 2))"
+
 static const char *const takes[] = {
     "min-time",     "max-time",  "top",        "order-by",  "top-end-key",   "aggregate",
     "aggregate-by", "show-host", "print-only", "copy-time", "dump-only-opr", NULL,
@@ -428,10 +454,18 @@ const struct report_kind report_ops = {
     .columns = ops_columns,
     .column_count = OPS_COLUMNS,
     .order_by = "time_ns",
-    .explain = "SELECT name, type, node_id AS id, count(*) AS calls,\n"
-               "       sum({top_time}) * 1.0 / {runs} AS time_ns,\n"
-               "       min(dur_ns) AS call_min_ns, max(dur_ns) AS call_max_ns\n"
-               "  FROM own_time WHERE side = (SELECT min(side) FROM own_time)\n"
-               " GROUP BY name, type, node_id, device, input_shapes ORDER BY time_ns DESC",
+    .explain = "SELECT name, type, node_id AS id, calls, time_ns, call_min_ns, call_max_ns,\n"
+               "       " MIDDLE("50") " AS call_p50_ns,\n"
+                                      "       " MIDDLE("90") " AS call_p90_ns,\n"
+                                                             "       " MIDDLE(
+                                                                 "99") " AS call_p99_ns\n"
+                                                                       "  FROM (" OPS_IN_SQL ")\n"
+                                                                       " ORDER BY time_ns DESC",
+    .explain_reduced = "SELECT {reduced_type} AS type, count(*) AS op_count, sum(calls) AS calls,\n"
+                       "       {reduced}(time_ns) AS time_ns, min(call_min_ns) AS call_min_ns,\n"
+                       "       max(call_max_ns) AS call_max_ns\n"
+                       "  FROM (" OPS_IN_SQL ") {bounds}\n"
+                       " GROUP BY 1 ORDER BY time_ns DESC",
+    .explain_time = "time_ns",
     .top = 3,
 };

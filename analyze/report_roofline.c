@@ -275,6 +275,7 @@ const struct report_kind report_roofline = {
     .order_by = "win_ns",
     .top = 20,
     .time_ns = time_of,
+    .explain_time = "time_ns",
     .explain =
         "WITH work AS (\n"
         "    SELECT *, CASE WHEN kern_ns IS NULL THEN own_ns ELSE dur_ns - kern_ns END AS work_ns\n"
@@ -284,5 +285,5 @@ const struct report_kind report_roofline = {
         "       sum(computation_flop) * 1e9 / sum(work_ns) AS flop_per_s,\n"
         "       sum(memory_bytes) * 1e9 / sum(work_ns) AS bytes_per_s,\n"
         "       1.0 * max(computation_flop) / max(memory_bytes) AS flop_per_byte\n"
-        "  FROM work GROUP BY name, type, node_id, input_shapes ORDER BY time_ns DESC",
+        "  FROM work GROUP BY {op_key} ORDER BY time_ns DESC",
 };

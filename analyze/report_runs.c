@@ -623,6 +623,8 @@ const struct report_kind report_runs = {
     .order_by = "dur_ns",
     .top = 10,
     .time_ns = time_of,
+    .explain_time = "dur_ns",
+    .explain_is_of_all = true,
     .explain = "SELECT run, session_id, start_ns, dur_ns FROM counted_run{runs_in_time}\n"
                " ORDER BY dur_ns DESC",
 };

@@ -181,8 +181,7 @@ static const char explain_sql[] =
     "    SELECT *, max(CASE WHEN is_shown THEN end_ns END) OVER (\n"
     "                  PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC\n"
     "                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS inside_until_ns,\n"
-    "           CASE WHEN type IN ('', 'cpu_op', 'kernel', 'copy', 'memset', 'cuda_runtime',\n"
-    "                              'cuda_driver', 'os_runtime') THEN name ELSE type END AS word\n"
+    "           {grouped} AS word\n"
     "      FROM sided WHERE side = side_told),\n"
     "met AS (\n"
     "    SELECT *, lag(is_shown) OVER lane AND run IS lag(run) OVER lane\n"
@@ -235,6 +234,16 @@ const struct report_kind report_sequences = {
              "could become one.",
     .run = run,
     .explain = explain_sql,
+    .explain_groups =
+        (const struct explain_group[]){
+            {"type",
+             "CASE WHEN type IN ('', 'cpu_op', 'kernel', 'copy', 'memset', 'cuda_runtime',\n"
+             "                              'cuda_driver', 'os_runtime') THEN name ELSE type END",
+             ""},
+            {"name", "name", ""},
+            {NULL, NULL, NULL},
+        },
+    .explain_time = "total_ns",
     .takes = takes,
     .has_totals = true,
     .columns = columns,

@@ -97,7 +97,7 @@ static int gather(const struct spans_answer *spans, struct type_lines *all)
         uint32_t group;
 
         if (kind == SPAN_OP)
-            all->self_ns[side] += (double)span->self_ns;
+            all->self_ns[side] += (double)span_own_ns(spans, span);
         if (!span->is_shown || kind == SPAN_MARK || kind == SPAN_PHASE)
             continue;
         rc = find_line(all, span_op(spans, span), side, &group);
@@ -105,7 +105,7 @@ static int gather(const struct spans_answer *spans, struct type_lines *all)
             rc = groups_add(&all->groups, group, (double)span->dur_ns);
         if (rc < 0)
             break;
-        all->lines.items[group].self_ns += (double)span->self_ns;
+        all->lines.items[group].self_ns += (double)span_own_ns(spans, span);
         all->lines.items[group].op_count += !(seen[span->op] & 1 << side);
         seen[span->op] |= (uint8_t)(1 << side);
     }
@@ -159,11 +159,13 @@ const struct report_kind report_types = {
     .run = run,
     .explain =
         "SELECT type, side, count(*) AS calls, count(DISTINCT op_id) AS op_count,\n"
-        "       CASE WHEN type <> 'label' THEN sum(CASE side WHEN 'device' THEN dur_ns\n"
+        "       CASE WHEN type <> 'label' THEN sum(CASE WHEN side = 'device' OR session_id IN (\n"
+        "            SELECT session_id FROM session WHERE source = 'megengine') THEN dur_ns\n"
         "            ELSE coalesce(own_ns, 0) END) END AS self_ns, sum(dur_ns) AS total_ns,\n"
         "       avg(dur_ns) AS mean_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns\n"
         "  FROM counted_span LEFT JOIN own_host USING (event_id)\n"
         " WHERE type NOT IN ('phase', 'mark', 'counter') GROUP BY type, side ORDER BY self_ns DESC",
+    .explain_time = "CASE type WHEN 'label' THEN total_ns ELSE self_ns END",
     .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

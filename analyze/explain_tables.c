@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The common tables that the SQL of --explain is made of. */
+#include "analyze/explain_tables.h"
+
+const struct explain_table explain_tables[EXPLAIN_TABLES] = {
+    {"counted_run", "SELECT session_id, run, start_ns, end_ns, end_ns - start_ns AS dur_ns\n"
+                    "      FROM run WHERE session_id IN ({sessions}) AND {counted}"},
+    {"every_span",
+     "SELECT e.rowid AS event_id, l.session_id, e.lane_id,\n"
+     "           coalesce(l.name, l.kind || ' ' || coalesce(l.native_id, 0)) AS lane, l.device,\n"
+     "           CASE l.kind WHEN 'thread' THEN 'host' ELSE 'device' END AS side,\n"
+     "           e.op_id, o.name, o.type, o.node_id, o.device AS op_device, o.input_shapes,\n"
+     "           o.input_dtypes, o.params, o.computation_flop, o.memory_bytes, e.run, e.start_ns,\n"
+     "           e.start_ns + e.dur_ns AS end_ns, e.dur_ns, e.kern_ns, e.correlation, e.bytes\n"
+     "      FROM event e JOIN lane l USING (lane_id) JOIN op o USING (op_id)\n"
+     "     WHERE l.session_id IN ({sessions}) AND e.dur_ns IS NOT NULL{in_runs}{in_time}"},
+    /* What runs on a device and what launched it have a number in common. */
+    {"launching",
+     "SELECT * FROM (\n"
+     "        SELECT *, row_number() OVER (\n"
+     "                   PARTITION BY session_id, run, correlation\n"
+     "                   ORDER BY lane_id DESC, start_ns DESC, dur_ns, event_id) AS nth\n"
+     "          FROM every_span WHERE side = 'host' AND correlation IS NOT NULL)\n"
+     "     WHERE nth = 1"},
+    /* Outer spans come first: a span lies in a label that began before it and ends after it. */
+    {"in_label",
+     "SELECT * FROM (\n"
+     "        SELECT *, max(end_ns) FILTER (WHERE op_id IN ({labels})) OVER (\n"
+     "                   PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC\n"
+     "                   ROWS UNBOUNDED PRECEDING) >= end_ns AS is_inside FROM every_span)\n"
+     "     WHERE is_inside"},
+    {"labelled", "SELECT event_id FROM in_label\n"
+                 "    UNION SELECT d.event_id FROM every_span d JOIN launching l\n"
+                 "        ON l.session_id = d.session_id AND l.run IS d.run\n"
+                 "       AND l.correlation = d.correlation\n"
+                 "     WHERE d.side = 'device' AND l.event_id IN (SELECT event_id FROM in_label)"},
+    {"counted_span", "SELECT * FROM every_span{chosen}"},
+    /* Starts and ends in order; what lies between two belongs to the innermost span, which is the
+     * last one that opened at this depth. */
+    {"own_point", "SELECT lane_id, event_id, dur_ns, 1 AS opens, start_ns AS time_ns\n"
+                  "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
+                  "       AND type NOT IN ('label', 'phase', 'mark', 'counter')\n"
+                  "    UNION ALL SELECT lane_id, event_id, dur_ns, -1, end_ns\n"
+                  "      FROM every_span WHERE side = 'host' AND dur_ns > 0\n"
+                  "       AND type NOT IN ('label', 'phase', 'mark', 'counter')"},
+    {"own_placed", "SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth,\n"
+                   "           lead(time_ns) OVER o - time_ns AS ns FROM own_point\n"
+                   "    WINDOW o AS (PARTITION BY lane_id\n"
+                   "                 ORDER BY time_ns, opens, -opens * dur_ns, -opens * event_id\n"
+                   "                 ROWS UNBOUNDED PRECEDING)"},
+    /* What opened at a depth, and all at that depth until the next one opens. */
+    {"own_nth", "SELECT *, sum(opens = 1) OVER (PARTITION BY lane_id, depth ORDER BY place\n"
+                "                                   ROWS UNBOUNDED PRECEDING) AS nth\n"
+                "      FROM own_placed"},
+    /* The casts let SQLite make an index for joins. */
+    {"own_piece",
+     "SELECT lane_id, CAST(place AS INTEGER) AS place, time_ns, ns, CAST(CASE WHEN nth > 0 THEN\n"
+     "           first_value(event_id) OVER (PARTITION BY lane_id, depth, nth ORDER BY place)\n"
+     "           END AS INTEGER) AS event_id FROM own_nth"},
+    {"own_host", "SELECT event_id, sum(ns) AS own_ns FROM own_piece\n"
+                 "     WHERE event_id IS NOT NULL AND ns IS NOT NULL GROUP BY event_id"},
+    {"sample_of_op",
+     "SELECT session_id, run, op_id, start_ns,\n"
+     "           event_id IN (SELECT event_id FROM counted_span) AS is_shown,\n"
+     "           CASE WHEN side = 'device' OR session_id IN (\n"
+     "                    SELECT session_id FROM session WHERE source = 'megengine')\n"
+     "                THEN dur_ns ELSE coalesce(own_ns, 0) END AS own_ns\n"
+     "      FROM every_span LEFT JOIN own_host USING (event_id)\n"
+     "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter')\n"
+     "       AND side = (SELECT min(side) FROM every_span\n"
+     "                    WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))"},
+    /* Of those that look alike in a session the first is the first of another. */
+    {"sampled_op",
+     "SELECT *, first_value(op_id) OVER (PARTITION BY name, type, input_shapes, input_dtypes,\n"
+     "                                   origin, twin ORDER BY session_id) AS part_id\n"
+     "      FROM (SELECT *, row_number() OVER (PARTITION BY session_id, name, type, input_shapes,\n"
+     "                                         input_dtypes, origin ORDER BY client_op) AS twin\n"
+     "              FROM op WHERE op_id IN (SELECT op_id FROM sample_of_op WHERE is_shown))"},
+    {"own_time", "SELECT s.*, CASE WHEN type = 'label' OR side = 'device' OR session_id IN (\n"
+                 "                    SELECT session_id FROM session WHERE source = 'megengine')\n"
+                 "                THEN s.dur_ns\n"
+                 "                ELSE coalesce(h.own_ns, 0) END AS own_ns\n"
+                 "      FROM counted_span s LEFT JOIN own_host h USING (event_id)\n"
+                 "     WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})"},
+};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --explain of traces of other tools, and with each option that chooses, groups or bounds: the SQL
+ * gives the lines of the report. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/report.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/report_json.h"
+#include "tests/support/temp.h"
+
+/* Ops in labels in ops, labels that are called as ops are, only children of their parents' name,
+ * ops that take no time, the same name and shapes at several ops, spans at the same time, stacks.
+ */
+static const char nested[] = "{\"traceEvents\": ["
+#define EVENT(ph, cat, name, tid, ts, dur, args)                                                   \
+    "{\"ph\": \"" ph "\", \"cat\": \"" cat "\", \"name\": \"" name "\", \"pid\": 1, \"tid\": " tid \
+    ", \"ts\": " ts ", \"dur\": " dur ", \"args\": {" args "}}"
+    /* clang-format off */
+    EVENT("X", "cpu_op", "outer", "1", "0", "1000", "\"Input Dims\": [[2, 3]], \"Call stack\": \"a;b;c\"") ","
+    EVENT("X", "user_annotation", "outer", "1", "100", "500", "") ","
+    EVENT("X", "cpu_op", "inner", "1", "200", "100", "\"Input Dims\": [[2, 3]], \"Call stack\": \"a;d\"") ","
+    EVENT("X", "cpu_op", "inner", "1", "400", "50", "\"Input Dims\": [[4, 3]]") ","
+    EVENT("X", "cpu_op", "twin", "1", "700", "200", "") ","
+    EVENT("X", "cpu_op", "twin", "1", "710", "150", "") ","
+    EVENT("X", "cpu_op", "instant", "1", "950", "0", "") ","
+    EVENT("X", "user_annotation", "inner", "1", "1100", "300", "") ","
+    EVENT("X", "cpu_op", "inner", "1", "1100", "300", "\"Input Dims\": [[2, 3]]") ","
+    EVENT("X", "cuda_runtime", "cudaLaunchKernel", "1", "1150", "20", "\"correlation\": 7") ","
+    EVENT("X", "kernel", "gemm", "9", "1300", "400", "\"correlation\": 7, \"device\": 0, \"stream\": 9, \"grid\": [1, 2, 3], \"block\": [4, 1, 1]") ","
+    EVENT("X", "cpu_op", "inner", "2", "1100", "77", "") ","
+    EVENT("X", "cuda_runtime", "cudaLaunchKernel", "2", "1120", "20", "\"correlation\": 8") ","
+    EVENT("X", "kernel", "gemm", "10", "1400", "44", "\"correlation\": 8, \"device\": 0, \"stream\": 10, \"grid\": [2, 2, 3], \"block\": [4, 1, 1]")
+    /* clang-format on */
+    "]}";
+
+/* What chooses spans, on all reports on spans; what one report alone takes. */
+static const struct {
+    const char *report;
+    const char *arguments[3];
+} choices[] = {
+    {NULL, {NULL}},
+    {NULL, {"--opr-name=.*[ei]n"}},
+    {NULL, {"--opr-name=a", "--type=cpu_op"}},
+    {NULL, {"--label=.*"}},
+    {NULL, {"--label=[io]", "--type=cpu_op"}},
+    {NULL, {"--lane=.*[17]"}},
+    {NULL, {"--device=CUDA"}},
+    {NULL, {"--device=host"}},
+    {NULL, {"--input-dtype=f32"}},
+    {NULL, {"--time=150us..900ms"}},
+    {NULL, {"--type=label"}},
+    {"ops", {"--print-only=host"}},
+    {"ops", {"--print-only=host", "--label=.*"}},
+    {"ops", {"--top-end-key=exec"}},
+    {"ops", {"--show-host"}},
+    {"ops", {"--aggregate=sum"}},
+    {"ops", {"--aggregate=mean", "--aggregate-by=type", "--min-time=1e-5"}},
+    {"ops", {"--min-time=1e-5", "--max-time=1e-3"}},
+    {"types", {"--min-time=1e-4"}},
+    {"kernels", {"--max-time=1e-3"}},
+    {"kernels", {"--group-by=launch"}},
+    {"roofline", {"--max-time=1e-3"}},
+    {"summary", {"--min-time=1e-5"}},
+    {"sequences", {"--group-by=name"}},
+    {"averages", {"--group-by=name"}},
+    {"averages", {"--group-by=shape"}},
+    {"averages", {"--group-by=stack:2"}},
+    {"averages", {"--group-by=shape,stack:1"}},
+    {"threads", {"--min-time=1e-4"}},
+    {"memory", {"--group-by=type"}},
+    {"memory", {"--group-by=shape"}},
+};
+
+/* Events belong to several sessions there, or it says what it finds in other words. */
+static bool is_apart(const struct report_kind *kind)
+{
+    return kind->mode || strcmp(kind->name, "ranks") == 0 || strcmp(kind->name, "advice") == 0 ||
+           strcmp(kind->name, "memory") == 0;
+}
+
+/* Returns whether there was a report. */
+static bool check(const char *program, const char *directory, const char *source,
+                  const struct report_kind *kind, const char *const *choice)
+{
+    const char *arguments[REPORT_JSON_ARGUMENTS_MAX] = {"--explain", "--report", kind->name};
+    const char *query[] = {"--sql", NULL, NULL};
+    size_t count = 3;
+    cJSON *report, *answer;
+    const cJSON *rows, *table;
+    char what[300];
+
+    if (kind->columns)
+        arguments[count++] = "--top=0";
+    for (size_t i = 0; i < 3 && choice[i]; i++)
+        arguments[count++] = choice[i];
+    report = report_json_run(program, directory, source, arguments);
+    if (!report)
+        return false;
+    query[1] = report_json_sql(report);
+    answer = report_json_run(program, directory, source, query);
+    assert_non_null(answer);
+    rows = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "result"), "rows");
+    snprintf(what, sizeof(what), "%s of %s %s %s", kind->name, source, choice[0] ? choice[0] : "",
+             choice[0] && choice[1] ? choice[1] : "");
+    table = report_json_table(report, rows->child);
+    if (!table)
+        fail_msg("%s: no table has the columns of:\n%s", what, query[1]);
+    report_json_check(what, table, rows, query[1]);
+    cJSON_Delete(answer);
+    cJSON_Delete(report);
+    return true;
+}
+
+/* All choices on a source that the program reads. Returns how many reports there were. */
+static size_t check_all(const char *program, const char *directory, const char *source)
+{
+    size_t reports = 0;
+
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+
+        for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++) {
+            if (choices[k].report ? strcmp(choices[k].report, kind->name) == 0 : !is_apart(kind))
+                reports += check(program, directory, source, kind, choices[k].arguments);
+        }
+    }
+    return reports;
+}
+
+static void write_nested(const char *directory)
+{
+    char *path = temp_path(directory, "nested.json");
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fputs(nested, file) < 0, 0);
+    assert_int_equal(fclose(file), 0);
+    free(path);
+}
+
+static void import(const char *program, const char *directory, const char *const *files,
+                   const char *store)
+{
+    const char *argv[8] = {program, "--import", "--into", store};
+    const struct child_options options = {.directory = directory};
+    struct child_result result;
+
+    for (size_t i = 0; files[i]; i++)
+        argv[4 + i] = files[i];
+    result = child_run(argv, &options);
+    assert_int_equal(result.status, 0);
+    child_result_deinit(&result);
+}
+
+static void labels_and_ops_may_lie_in_each_other(void **state)
+{
+    char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
+
+    write_nested(directory);
+    assert_true(check_all(program, directory, "nested.json") > 100);
+    temp_destroy(&directory);
+    free(program);
+}
+
+/* Of several sessions the same ops are one line, with percentiles of all calls. */
+static void sessions_together(void **state)
+{
+    static const char *const files[] = {"nested.json", "nested.json", "nested.json", NULL};
+    static const char *const names[] = {"ops", "roofline", "summary", "types", "averages"};
+    static const char *const of_all[][3] = {
+        {"--session=all"},
+        {"--session=all", "--lane=.*"},
+        {"--session=all", "--print-only=host"},
+    };
+    const char *const arguments[] = {"--session=all", "--print-only=host", "--top=0", NULL};
+    char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
+    const cJSON *row;
+    cJSON *report;
+
+    write_nested(directory);
+    import(program, directory, files, "nested.db");
+    for (size_t i = 0; report_kinds[i]; i++) {
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            for (size_t c = 0; c < 3 && strcmp(names[k], report_kinds[i]->name) == 0; c++) {
+                if (c < 2 || k == 0)
+                    assert_true(check(program, directory, "nested.db", report_kinds[i], of_all[c]));
+            }
+        }
+    }
+    report = report_json_run(program, directory, "nested.db", arguments);
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(cJSON_GetObjectItem(report, "host"), "rows"))
+    {
+        assert_true(cJSON_IsNumber(cJSON_GetObjectItem(row, "call_p50_ns")));
+        assert_true(cJSON_GetObjectItem(row, "calls")->valueint % 3 == 0);
+    }
+    cJSON_Delete(report);
+    temp_destroy(&directory);
+    free(program);
+}
+
+static void traces_of_other_tools(void **state)
+{
+    static const char *const traces[] = {
+        "traces/kineto-gpu/a100_alexnet_train.json.gz",
+        "traces/pytorch/cnn_inference_cpu.json",
+        "traces/onnxruntime/light_squeezenet_cpu_1thread_3runs.json",
+    };
+    char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
+    size_t reports = 0;
+
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        char *path = place_shared(traces[i]);
+        const char *files[] = {path, NULL};
+        char store[30];
+
+        if (!path)
+            continue;
+        snprintf(store, sizeof(store), "trace_%zu.db", i);
+        import(program, directory, files, store);
+        reports += check_all(program, directory, store);
+        free(path);
+    }
+    temp_destroy(&directory);
+    free(program);
+    if (!reports)
+        CHECK_SKIP("the shared traces are not there");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_and_ops_may_lie_in_each_other),
+        cmocka_unit_test(sessions_together),
+        cmocka_unit_test(traces_of_other_tools),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
