@@ -28,7 +28,8 @@ struct subject {
 /** What timing has found about a kernel. */
 struct candidate {
     struct call_version version;
-    uint64_t time_ns; /* 0: not timed */
+    uint64_t time_ns;  /* 0: not timed */
+    uint64_t least_ns; /* of single calls, while timing goes on */
     size_t workspace_bytes;
     bool has_workspace; /* known */
     bool is_slow;       /* given up, with the best of a few times */

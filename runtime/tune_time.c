@@ -6,7 +6,8 @@
  * that between two calls of one the others have driven its weights out of the caches. In each round
  * an operator that is to be timed computes once with the next of its kernels and once with the
  * default one, in turn which comes first. Both times come from the same moments of a machine that
- * does other things, too: what counts is their ratio.
+ * does other things, too: what counts is their ratio, and no kernel counts as faster than it was
+ * ever seen to be, in case only the default one was disturbed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -169,6 +170,7 @@ static void note_round(struct timing *timing)
             continue;
         /* Kept as parts per million of the default until all rounds are over. */
         lap->candidate->time_ns = (uint64_t)(1e6 * (double)lap->call_ns / (double)lap->base_ns) + 1;
+        lap->candidate->least_ns = lap->call_ns;
         drop_candidate(lap);
     }
 }
@@ -212,7 +214,15 @@ static int begin(struct timing *timing)
     return rc == 0 ? 0 : diag_set(job->diag, rc, "a kernel that was there is not any more");
 }
 
-/* What was kept as a ratio becomes nanoseconds. Who gave up has his. */
+/* What was kept as a ratio becomes nanoseconds. */
+static uint64_t time_of(const struct candidate *candidate, uint64_t base_ns)
+{
+    uint64_t time_ns = (uint64_t)((double)base_ns * (double)candidate->time_ns / 1e6) + 1;
+
+    return time_ns > candidate->least_ns ? time_ns : candidate->least_ns;
+}
+
+/* Who gave up has his time. */
 static void finish(struct timing *timing)
 {
     struct tune_job *job = timing->job;
@@ -228,8 +238,7 @@ static void finish(struct timing *timing)
         op->candidates[0].has_workspace = true;
         for (int k = 1; k < op->count; k++)
             if (op->candidates[k].time_ns > 0 && !op->candidates[k].is_slow)
-                op->candidates[k].time_ns =
-                    (uint64_t)((double)base_ns * (double)op->candidates[k].time_ns / 1e6) + 1;
+                op->candidates[k].time_ns = time_of(&op->candidates[k], base_ns);
     }
 }
 
