@@ -145,6 +145,8 @@ static void place(struct call_half *half, struct call *call, const struct node *
     }
     half->inner_offset = at;
     call->workspace_bytes += at;
+    if (call->workspace_bytes == 0) /* tensors without elements have an address, too */
+        call->workspace_bytes = round_up(1);
     call->half = half;
 }
 
@@ -193,12 +195,6 @@ int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, st
 
 /* --- Running. --- */
 
-/* Where nothing is widened there may be no workspace at all. */
-static void *part_of(char *workspace, size_t offset)
-{
-    return workspace ? workspace + offset : NULL;
-}
-
 int call_run_half(const struct call *call)
 {
     struct call_half *half = call->half;
@@ -208,7 +204,7 @@ int call_run_half(const struct call *call)
 
     for (uint32_t i = 0; i < half->input_count; i++) {
         const struct operand *operand = &half->operands[i];
-        float *wide = part_of(workspace, operand->offset);
+        float *wide = (float *)(void *)(workspace + operand->offset);
 
         half->inputs[i] = operand->constant ? operand->constant : call->inputs[i];
         if (!operand->is_half || !operand->is_read || operand->constant)
@@ -219,9 +215,8 @@ int call_run_half(const struct call *call)
     for (uint32_t i = 0; i < half->output_count; i++) {
         const struct operand *operand = &half->operands[half->input_count + i];
 
-        half->outputs[i] = operand->is_half && call->outputs[i]
-                               ? part_of(workspace, operand->offset)
-                               : call->outputs[i];
+        half->outputs[i] =
+            operand->is_half && call->outputs[i] ? workspace + operand->offset : call->outputs[i];
         if (i == 0 && half->adds_to_output && operand->is_half)
             half->cast(half->outputs[0], KERNEL_F32, call->outputs[0], operand->dtype,
                        operand->count);
@@ -229,7 +224,7 @@ int call_run_half(const struct call *call)
     inner.half = NULL;
     inner.inputs = half->inputs;
     inner.outputs = half->outputs;
-    inner.workspace = part_of(workspace, half->inner_offset);
+    inner.workspace = workspace + half->inner_offset;
     rc = call_run(&inner);
     for (uint32_t i = 0; rc == 0 && i < half->output_count; i++) {
         const struct operand *operand = &half->operands[half->input_count + i];
