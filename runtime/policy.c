@@ -268,7 +268,7 @@ int policy_decode(struct policy *policy, const char *bytes, size_t size, const c
                         "\"" MAGIC "\"",
                         name);
     first_end = memchr(bytes, '\n', size);
-    for (const char *at = bytes + magic; first_end != NULL && at < first_end; at++)
+    for (const char *at = bytes + magic; first_end != NULL && at < first_end && version >= 0; at++)
         version = *at >= '0' && *at <= '9' && version < 100000 ? version * 10 + *at - '0' : -1;
     if (first_end != NULL && version != POLICY_VERSION)
         return diag_set(diag, -EINVAL,
