@@ -283,15 +283,33 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
 
 /* --- All of it. --- */
 
+/* For session.environment, or NULL; the caller frees it. */
+static char *environment_of(const struct chrome *chrome)
+{
+    struct json_writer json;
+
+    if (!chrome->gpu || !*chrome->gpu)
+        return NULL;
+    json_init_memory(&json);
+    json_begin_object(&json);
+    json_key(&json, "gpus");
+    json_begin_array(&json);
+    json_string(&json, chrome->gpu);
+    json_end_array(&json);
+    json_end_object(&json);
+    return import_take(&json);
+}
+
 static int finish(struct chrome *chrome, const char *name, const struct import_loop *loop,
                   struct diag *diag)
 {
-    char note[3000], rank[64] = "";
+    char *environment = environment_of(chrome), note[3000], rank[64] = "";
     struct store_session session = {
         .program = chrome->program,
         .pid = chrome->program ? chrome->pid : STORE_NULL,
         .uid = STORE_NULL,
         .note = note,
+        .environment = environment,
     };
     int rc = close_all(chrome, diag);
 
@@ -312,7 +330,10 @@ static int finish(struct chrome *chrome, const char *name, const struct import_l
     left_out_note(&chrome->left_out, note, sizeof(note));
     import_note_end(note, sizeof(note), loop);
     chrome->importer.rounding_ns = chrome->has_fractions ? 0 : 1000;
-    return rc < 0 ? rc : importer_finish(&chrome->importer, &session, chrome->offset_ns, diag);
+    if (rc == 0)
+        rc = importer_finish(&chrome->importer, &session, chrome->offset_ns, diag);
+    free(environment);
+    return rc;
 }
 
 static void chrome_deinit(struct chrome *chrome)

@@ -288,6 +288,37 @@ static bool is_read(const char *table)
     return strncmp(table, "ENUM_", 5) == 0 || strncmp(table, "sqlite_", 7) == 0;
 }
 
+/* The text that a query gives, or NULL; the caller frees it. A table may be missing. */
+static char *ask_text(struct nsys *nsys, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    char *text = NULL;
+
+    if (sqlite3_prepare_v2(nsys->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
+        text = strdup((const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return text;
+}
+
+/* For session.environment. */
+#define ENVIRONMENT_SQL                                                                            \
+    "SELECT json_group_object(CASE name WHEN 'CpuCores' THEN 'cpu_count'"                          \
+    "                                   WHEN 'CpuDescription' THEN 'cpu' ELSE 'gpu_driver' END,"   \
+    "                         CASE name WHEN 'CpuCores' THEN CAST(value AS INTEGER) ELSE value"    \
+    "                                   END)"                                                      \
+    "  FROM TARGET_INFO_SYSTEM_ENV WHERE value NOT IN ('', 'unknown')"                             \
+    "   AND name IN ('CpuCores', 'CpuDescription', 'NvDriverVersion')"
+#define GPUS_SQL "(SELECT json_group_array(name) FROM TARGET_INFO_GPU)"
+
+static char *environment_of(struct nsys *nsys)
+{
+    char *text =
+        ask_text(nsys, "SELECT json_set((" ENVIRONMENT_SQL "), '$.gpus', json(" GPUS_SQL "))");
+
+    return text ? text : ask_text(nsys, ENVIRONMENT_SQL);
+}
+
 /* The rows of tables that are not read, by the names of these. */
 static void note_tables(struct nsys *nsys, char *note, size_t note_bytes)
 {
@@ -314,9 +345,12 @@ static void note_tables(struct nsys *nsys, char *note, size_t note_bytes)
 static int finish(struct nsys *nsys, const char *damage, struct diag *diag)
 {
     int64_t offset_ns = ask(nsys, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME");
-    char *program = program_of(nsys), note[3000];
+    char *program = program_of(nsys), *environment = environment_of(nsys), note[3000];
+    char *host = ask_text(nsys, "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname'");
     struct store_session session = {
         .program = program,
+        .host = host,
+        .environment = environment,
         .library = "Nsight Systems",
         .pid = nsys->processes.count ? nsys->processes.items[0] >> 24 & 0xffffff : STORE_NULL,
         .uid = STORE_NULL,
@@ -335,6 +369,8 @@ static int finish(struct nsys *nsys, const char *damage, struct diag *diag)
     rc = importer_finish(&nsys->importer, &session,
                          offset_ns >= 0 && offset_ns <= IMPORT_TIME_MAX ? offset_ns : 0, diag);
     free(program);
+    free(host);
+    free(environment);
     return rc;
 }
 

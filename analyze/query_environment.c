@@ -10,6 +10,13 @@
 
 const struct environment_name environment_names[ENVIRONMENT_FACTS] = {
     [ENVIRONMENT_HOST] = {"host", "host"},
+    [ENVIRONMENT_CPU] = {"cpu", "CPU"},
+    [ENVIRONMENT_CPU_COUNT] = {"cpu_count", "number of CPUs"},
+    [ENVIRONMENT_GOVERNOR] = {"cpu_governor", "frequency governor"},
+    [ENVIRONMENT_MEMORY] = {"memory", "memory"},
+    [ENVIRONMENT_GPUS] = {"gpus", "GPUs"},
+    [ENVIRONMENT_DRIVER] = {"gpu_driver", "GPU driver"},
+    [ENVIRONMENT_KERNEL] = {"kernel", "kernel"},
     [ENVIRONMENT_PROGRAM] = {"program", "program"},
     [ENVIRONMENT_COMMAND] = {"command", "command"},
     [ENVIRONMENT_LIBRARY] = {"library", "client library"},
@@ -21,9 +28,26 @@ const struct environment_name environment_names[ENVIRONMENT_FACTS] = {
     [ENVIRONMENT_LANES] = {"lanes", "lanes"},
 };
 
+/* A part of session.environment. */
+#define OF_MACHINE(name)                                                                           \
+    "SELECT CASE json_valid(environment) WHEN 1 THEN"                                              \
+    " json_extract(environment, '$." name "') END FROM session WHERE session_id = ?1"
+
 /* Each gives one column with the values of session ?1. */
 static const char *const statements[ENVIRONMENT_FACTS] = {
     [ENVIRONMENT_HOST] = "SELECT host FROM session WHERE session_id = ?1",
+    [ENVIRONMENT_CPU] = OF_MACHINE("cpu"),
+    [ENVIRONMENT_CPU_COUNT] = OF_MACHINE("cpu_count"),
+    [ENVIRONMENT_GOVERNOR] = OF_MACHINE("cpu_governor"),
+    [ENVIRONMENT_MEMORY] = "SELECT printf('%.1f GiB', bytes / 1073741824.0)"
+                           "  FROM (SELECT CASE json_valid(environment) WHEN 1 THEN"
+                           "               json_extract(environment, '$.memory_bytes') END AS bytes"
+                           "          FROM session WHERE session_id = ?1) WHERE bytes > 0",
+    [ENVIRONMENT_GPUS] = "SELECT j.value FROM session s, json_each(CASE json_valid(s.environment)"
+                         " WHEN 1 THEN s.environment ELSE '{}' END, '$.gpus') j"
+                         " WHERE s.session_id = ?1",
+    [ENVIRONMENT_DRIVER] = OF_MACHINE("gpu_driver"),
+    [ENVIRONMENT_KERNEL] = OF_MACHINE("kernel"),
     [ENVIRONMENT_PROGRAM] = "SELECT program FROM session WHERE session_id = ?1",
     [ENVIRONMENT_COMMAND] = "SELECT command FROM session WHERE session_id = ?1",
     [ENVIRONMENT_LIBRARY] = "SELECT library FROM session WHERE session_id = ?1",

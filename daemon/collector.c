@@ -13,6 +13,7 @@
 #include "daemon/drain.h"
 #include "daemon/keep.h"
 #include "daemon/log.h"
+#include "daemon/machine.h"
 #include "daemon/memory.h"
 #include "daemon/resume.h"
 
@@ -280,7 +281,12 @@ int collector_hello(struct collector *collector, struct producer *producer,
         return 0;
     }
     if (rc == -ENOENT) {
+        char *environment = machine_describe();
+
+        peer->environment = environment;
         rc = session_create(hello, peer, &collector->ids, collector->open, &session, diag);
+        peer->environment = NULL;
+        free(environment);
         if (rc == 0)
             link_session(collector, session);
     }

@@ -72,7 +72,7 @@ struct store_ids *collector_ids(struct collector *collector);
  * A client says HELLO: a new session, or one that goes on after its connection, or the daemon,
  * broke. There must be room.
  *
- * peer           all but its budget, which is set here
+ * peer           all but its budget and the environment, which are set here
  * is_alive       tells whether another connection of the same session still stands
  * out_session    written when *out_status is OT_WELCOME_OK; it belongs to `producer` from now on
  * out_status     enum ot_wire_welcome_status

@@ -16,7 +16,7 @@ static const char *row_text(struct batch *batch, struct ot_text text)
 }
 
 static void put_row(const struct session *session, const struct ot_wire_hello_view *hello,
-                    struct batch *batch)
+                    const char *environment, struct batch *batch)
 {
     struct store_session row = {
         .session_id = session->session_id,
@@ -30,6 +30,8 @@ static void put_row(const struct session *session, const struct ot_wire_hello_vi
         .uid = session->uid,
         .clock = hello->fixed.clock_kind == OT_CLOCK_TSC ? "tsc" : "monotonic",
         .source = "live",
+        .environment =
+            environment ? arena_text(&batch->texts, environment, strlen(environment)) : NULL,
     };
 
     memcpy(row.uuid, session->uuid, sizeof(row.uuid));
@@ -81,7 +83,7 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
     session->uid = peer->uid;
     session->start_ns = (int64_t)triple.realtime_ns;
     session->is_new_to_store = hello->fixed.connection > 0;
-    put_row(session, hello, batch);
+    put_row(session, hello, peer->environment, batch);
     session->is_touched = true;
     *out_session = session;
     return 0;

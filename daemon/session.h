@@ -88,6 +88,7 @@ struct session_peer {
     uint64_t ticks_per_s; /* of the TSC, as the daemon measured it */
     uint64_t now_ns;      /* CLOCK_BOOTTIME */
     struct session_budget *budget;
+    const char *environment; /* what machine_describe() said, or NULL; borrowed for the call */
 };
 
 /**

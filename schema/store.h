@@ -25,7 +25,7 @@
 #include "schema/store_stat.h"
 
 #define STORE_VERSION_MAJOR 1
-#define STORE_VERSION_MINOR 0
+#define STORE_VERSION_MINOR 1
 
 /* What the integer fields below hold when a value is not known: it becomes NULL. */
 #define STORE_NULL INT64_MIN
@@ -112,6 +112,7 @@ struct store_session {
     int64_t pid, uid;
     const char *clock, *source; /* not NULL */
     const char *note;
+    const char *environment; /* a JSON object */
 };
 struct store_model {
     int64_t model_id, session_id, client_model;

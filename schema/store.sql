@@ -6,7 +6,7 @@
 -- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
 -- column is a point in time; durations are ns too. What is not known is NULL, never 0.
 
--- One row per fact about the file: schema_version ("1.0"), created_ns, created_by.
+-- One row per fact about the file: schema_version ("1.1"), created_ns, created_by.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -34,7 +34,8 @@ CREATE TABLE session (
     uid          INTEGER,
     clock        TEXT NOT NULL,        -- tsc | monotonic | foreign
     source       TEXT NOT NULL,        -- live | megengine | chrome | ...: where the rows come from
-    note         TEXT                  -- why it was cut off, name of the imported file, ...
+    note         TEXT,                 -- why it was cut off, name of the imported file, ...
+    environment  TEXT                  -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
 );
 
 -- A model that a session ran.

@@ -25,6 +25,7 @@ enum { STORE_VERSION_TEXT_MAX = 64 };
 extern const char store_tables_sql[];
 extern const char store_views_sql[];
 extern const char store_0_9_to_1_0_sql[];
+extern const char store_1_0_to_1_1_sql[];
 
 /* Prepared on first use, kept until store_close(). */
 enum store_statement {

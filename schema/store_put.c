@@ -267,7 +267,7 @@ int store_put_session(struct store *store, const struct store_session *row, stru
     struct binder b;
     int rc = begin_row(store, &b, STORE_PUT_SESSION, "session", "session_id",
                        "session_id,uuid,start_ns,end_ns,end_reason,program,command,library,host,"
-                       "pid,uid,clock,source,note",
+                       "pid,uid,clock,source,note,environment",
                        diag);
 
     if (rc < 0)
@@ -286,6 +286,7 @@ int store_put_session(struct store *store, const struct store_session *row, stru
     bind_text(&b, row->clock);
     bind_text(&b, row->source);
     bind_text(&b, row->note);
+    bind_text(&b, row->environment);
     return finish_row(&b, diag);
 }
 

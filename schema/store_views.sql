@@ -194,7 +194,8 @@ SELECT
     coalesce(c.event_count, 0)                                        AS event_count, -- finished
     (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id)
                                                                       AS lost_count,  -- events
-    s.note       AS note
+    s.note       AS note,
+    s.environment AS environment -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
 FROM session s
 LEFT JOIN (
     SELECT o.session_id, sum(t.event_count) AS event_count

@@ -18,6 +18,8 @@ enum { ARGUMENTS_MAX = 12 };
 static const struct run_store_session base_session = {
     .start_ns = START_NS,
     .host = "box",
+    .environment = "{\"cpu\":\"Fast 1\",\"cpu_count\":8,\"memory_bytes\":1073741824,"
+                   "\"gpus\":[\"A\",\"B\"],\"kernel\":\"Linux 6.1\"}",
     .program = "load_and_run",
     .command = "load_and_run net.onnx",
     .library = "liboptrace 0.1.0",
@@ -59,6 +61,8 @@ static void make_slower(const struct fixture *fixture)
 
     session.start_ns += INT64_C(86400000000000);
     session.host = "other";
+    session.environment = "{\"cpu\":\"Slow 2\",\"cpu_count\":8,\"memory_bytes\":2147483648,"
+                          "\"gpus\":[\"A\",\"C\"],\"cpu_governor\":\"powersave\"}";
     session.library = "liboptrace 0.2.0";
     session.seed = 2;
     memset(session.ops, 0, sizeof(session.ops));

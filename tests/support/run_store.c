@@ -23,6 +23,7 @@ static void put_session(struct store *store, const struct run_store_session *ses
         .uid = 1000,
         .clock = "tsc",
         .source = "live",
+        .environment = session->environment,
     };
     const struct store_model model = {
         .model_id = ids->model_id + 1,

@@ -15,7 +15,7 @@ struct run_store_op {
 
 struct run_store_session {
     int64_t start_ns;
-    const char *host, *program, *command, *library, *model, *digest; /* or NULL */
+    const char *host, *program, *command, *library, *model, *digest, *environment; /* or NULL */
     struct run_store_op ops[RUN_STORE_OPS_MAX]; /* one after the other, on a queue of cpu:0 */
     double between_ns;                          /* behind each of them */
     unsigned run_count, warmup_count;           /* warm-ups come first and are twice as slow */
