@@ -17,6 +17,18 @@ static void join(struct raw_client *client, const struct optraced *daemon)
     raw_op(client, 1, "conv1", "Conv");
 }
 
+/* The daemon says what the machine is like. */
+static void check_environment(const struct optraced *daemon)
+{
+    CHECK_U64(
+        optraced_query(daemon, "SELECT json_extract(environment, '$.cpu_count') FROM session"),
+        (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    CHECK_U64(optraced_query(daemon, "SELECT json_extract(environment, '$.memory_bytes') >= 1048576"
+                                     " AND json_extract(environment, '$.kernel') LIKE 'Linux %'"
+                                     " FROM session"),
+              1);
+}
+
 static void inline_records_become_rows(void **state)
 {
     struct optraced daemon;
@@ -85,14 +97,7 @@ static void inline_records_become_rows(void **state)
     assert_string_equal(row, "2.5");
     free(row);
     CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM gap"), 0);
-    CHECK_U64(
-        optraced_query(&daemon, "SELECT json_extract(environment, '$.cpu_count') FROM session"),
-        (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    CHECK_U64(optraced_query(&daemon,
-                             "SELECT json_extract(environment, '$.memory_bytes') >= 1048576"
-                             " AND json_extract(environment, '$.kernel') LIKE 'Linux %'"
-                             " FROM session"),
-              1);
+    check_environment(&daemon);
     CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM session WHERE end_ns IS NULL AND"
                                       " program = 'raw' AND clock = 'monotonic' AND source = 'live'"
                                       " AND uid = " /* the test's own */
