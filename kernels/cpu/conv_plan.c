@@ -13,17 +13,33 @@ static bool is_listed(const struct kernel_conv_versions *versions, const char *n
     return false;
 }
 
+/* NULL: the first of oneDNN's list. A name that this CPU does not have is on no list. */
+static const char *prefer(const struct kernel_conv *shape, char name[KERNEL_CONV_VERSION_BYTES])
+{
+    const char *winograd = conv_winograd_prefer(shape, name);
+
+    return winograd ? winograd : conv_dnnl_prefer(shape);
+}
+
+static int create(const struct conv_request *request, const char *version,
+                  struct kernel_conv_plan **out_plan)
+{
+    int rc = version ? conv_winograd_create(request, version, out_plan) : -ENOTSUP;
+
+    return rc == -ENOTSUP ? conv_dnnl_create(request, version, out_plan) : rc;
+}
+
 int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                           bool with_slow, struct kernel_conv_versions *out_versions)
 {
     struct kernel_conv_versions all = {0};
-    char preferred[KERNEL_CONV_VERSION_BYTES];
-    bool has_preferred = conv_winograd_prefer(shape, preferred) != NULL;
+    char name[KERNEL_CONV_VERSION_BYTES];
+    const char *preferred = prefer(shape, name);
 
     *out_versions = (struct kernel_conv_versions){0};
     conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
     conv_winograd_list(shape, &all);
-    for (int i = 0; has_preferred && i < all.count; i++)
+    for (int i = 0; preferred && i < all.count; i++)
         if (strcmp(all.items[i].name, preferred) == 0)
             out_versions->items[out_versions->count++] = all.items[i];
     for (int i = 0; i < all.count; i++)
@@ -37,14 +53,11 @@ int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, con
                             struct kernel_conv_plan **out_plan)
 {
     struct conv_request request = {shape, w, bias, has_residual};
-    char preferred[KERNEL_CONV_VERSION_BYTES];
-    int rc = -ENOTSUP;
+    char name[KERNEL_CONV_VERSION_BYTES];
+    const char *preferred = version ? NULL : prefer(shape, name);
+    int rc = preferred ? create(&request, preferred, out_plan) : -ENOTSUP;
 
-    if (!version)
-        version = conv_winograd_prefer(shape, preferred);
-    if (version)
-        rc = conv_winograd_create(&request, version, out_plan);
-    return rc == -ENOTSUP ? conv_dnnl_create(&request, version, out_plan) : rc;
+    return rc == -ENOTSUP ? create(&request, version, out_plan) : rc;
 }
 
 void kernel_conv_plan_destroy(struct kernel_conv_plan **plan)

@@ -35,6 +35,9 @@ static inline size_t conv_round_up(size_t bytes)
 void conv_dnnl_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                     bool with_slow, struct kernel_conv_versions *versions);
 
+/** Which of them is expected to be faster than its first; NULL: none. */
+const char *conv_dnnl_prefer(const struct kernel_conv *shape);
+
 /** Errors as kernel_conv_plan_create(). */
 int conv_dnnl_create(const struct conv_request *request, const char *version,
                      struct kernel_conv_plan **out_plan);
