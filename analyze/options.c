@@ -210,9 +210,10 @@ static const struct option_spec option_table[] = {
     {OPTION_FLOAT, "peak-flops", .value_name = "FLOP/S",
      .help = "Of roofline: operations per second that the machine can do, such as 2.5e11, in place "
              "of what load_and_run --calibrate recorded.",
-     TARGET(peak_flops)},
+     TARGET(peak_flops), .min = 1, .max = 1e30},
     {OPTION_FLOAT, "peak-bandwidth", .value_name = "BYTES/S",
-     .help = "Of roofline: bytes per second that it can read.", TARGET(peak_bandwidth)},
+     .help = "Of roofline: bytes per second that it can read.", TARGET(peak_bandwidth), .min = 1,
+     .max = 1e30},
 
     {OPTION_GROUP, "How to show it"},
     {OPTION_CHOICE, "format", .value_name = "FORMAT", .default_text = "table",
@@ -328,6 +329,11 @@ static bool has_columns(const struct report_kind *kind)
     return kind->columns != NULL;
 }
 
+static bool has_sql(const struct report_kind *kind)
+{
+    return kind->explain != NULL;
+}
+
 static bool has_times(const struct report_kind *kind)
 {
     return kind->time_ns != NULL;
@@ -366,7 +372,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"peak-bandwidth", !isnan(options->peak_bandwidth)},
         {"top", options->top != TOP_OF_REPORT, has_columns},
         {"order-by", options->order_by != NULL, has_columns},
-        {"explain", options->explain, is_about_sessions},
+        {"explain", options->explain, has_sql},
         {"strict", options->strict, is_about_events},
         {"model", options->model != NULL},
         {"threshold", options->threshold_percent != THRESHOLD_PERCENT},

@@ -204,7 +204,9 @@ static bool parse_group(const char *text, size_t length, struct averages_options
 
 static int parse_groups(const char *text, struct averages_options *options, struct diag *diag)
 {
-    for (const char *at = text ? text : "name"; *at;) {
+    const char *at = text ? text : "name";
+
+    do {
         size_t length = strcspn(at, ",");
 
         if (!parse_group(at, length, options))
@@ -212,7 +214,7 @@ static int parse_groups(const char *text, struct averages_options *options, stru
                             "--group-by \"%s\": averages go by name, shape or stack:N, N frames",
                             text);
         at += length + (at[length] == ',');
-    }
+    } while (*at);
     return 0;
 }
 

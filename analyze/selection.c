@@ -120,6 +120,17 @@ static bool read_side(const char *text, struct selection_time *side)
     return read_calendar(text, &side->ns);
 }
 
+/* Whether nothing can lie in it, wherever the session begins and ends. */
+static bool is_empty(const struct selection_window *window)
+{
+    if (window->from.origin != window->until.origin)
+        return false;
+    return window->from.origin == SELECTION_END ? window->from.ns <= window->until.ns
+           : window->from.origin == SELECTION_START || window->from.origin == SELECTION_ABSOLUTE
+               ? window->from.ns >= window->until.ns
+               : false;
+}
+
 int selection_parse_window(const char *text, struct selection_window *out_window, struct diag *diag)
 {
     const char *dots = strstr(text, "..");
@@ -143,6 +154,9 @@ int selection_parse_window(const char *text, struct selection_window *out_window
                         "\"%s\" is no time: write 1.5s, 20ms, -10s, @1700000000 or "
                         "2026-01-31T08:00:00",
                         dots + 2);
+    if (is_empty(&window))
+        return diag_set(diag, -EINVAL, "\"%s\" is no window of time: it ends before it begins",
+                        text);
     *out_window = window;
     return 0;
 }
