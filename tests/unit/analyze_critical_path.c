@@ -52,6 +52,7 @@ static void drop(struct spans_answer *answer, struct critical_path *path)
     critical_path_deinit(path);
     array_deinit(&answer->spans);
     free(answer->ranges);
+    free(answer->own_ns);
 }
 
 struct expected_step {

@@ -51,6 +51,7 @@ static void free_tree(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
     free(answer->ranges);
+    free(answer->own_ns);
 }
 
 /* --- Rows. --- */

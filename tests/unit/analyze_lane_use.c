@@ -53,6 +53,7 @@ static void drop(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
     free(answer->ranges);
+    free(answer->own_ns);
 }
 
 static void walls_are_of_a_session(void **state)

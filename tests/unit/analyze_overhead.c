@@ -80,6 +80,7 @@ static void free_answer(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
     free(answer->ranges);
+    free(answer->own_ns);
 }
 
 static void compute_phases_are_computation(void **state)
@@ -315,6 +316,7 @@ static void labels_become_phases_of_steps(void **state)
             answer.spans.items[i].correlation = STORE_NULL;
     }
     free(answer.ranges);
+    free(answer.own_ns);
     CHECK_OK(span_tree_build(&answer, false));
     CHECK_OK(model_phases_find(&answer, &phases));
     assert_true(phases.has_steps);

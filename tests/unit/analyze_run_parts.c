@@ -160,6 +160,7 @@ static void moments_belong_to_one_span(void **state)
     run_index_deinit(&index);
     array_deinit(&answer.spans);
     free(answer.ranges);
+    free(answer.own_ns);
 }
 
 int main(void)

@@ -54,6 +54,7 @@ static void drop(struct spans_answer *answer, struct sequences *sequences)
     sequences_deinit(sequences);
     array_deinit(&answer->spans);
     free(answer->ranges);
+    free(answer->own_ns);
 }
 
 /* Operators one after the other from 0 on, each 10 ns long and 1 ns behind the last. */

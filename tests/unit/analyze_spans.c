@@ -43,6 +43,7 @@ static void free_tree(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
     free(answer->ranges);
+    free(answer->own_ns);
 }
 
 static void inner_spans_take_from_outer_ones(void **state)
@@ -56,6 +57,8 @@ static void inner_spans_take_from_outer_ones(void **state)
     const struct span *sorted = answer.spans.items;
 
     CHECK_U64((uint64_t)sorted[0].self_ns, 70);
+    CHECK_U64((uint64_t)span_own_ns(&answer, &sorted[0]), 80); /* a label is no op */
+    CHECK_U64((uint64_t)span_own_ns(&answer, &sorted[3]), 10);
     CHECK_U64(sorted[1].parent, 0);
     CHECK_U64((uint64_t)sorted[1].self_ns, 10); /* a phase is a part of its op */
     CHECK_U64(sorted[2].parent, 1);

@@ -47,6 +47,7 @@ static void free_answer(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
     free(answer->ranges);
+    free(answer->own_ns);
 }
 
 static void the_mean_leaves_a_quarter_out_on_each_side(void **state)
