@@ -194,6 +194,8 @@ void *bound_address(const struct bound *bound, uint32_t buffer)
     if (buffer == PLAN_NONE)
         return NULL;
     root = plan_root(&bound->plan, buffer, &offset);
+    if (!bound->memory[root]) /* a constant that was freed when it was packed */
+        return NULL;
     return (char *)bound->memory[root] + offset;
 }
 

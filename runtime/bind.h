@@ -65,7 +65,7 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
  *  is set. */
 void bound_place(struct bound *bound, void *arena);
 
-/** Where a buffer begins, after bound_place(). */
+/** Where a buffer begins, after bound_place(); NULL for a constant that was freed. */
 void *bound_address(const struct bound *bound, uint32_t buffer);
 
 /** Returns 0 or a negative errno, as call_run(). */
