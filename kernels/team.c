@@ -59,7 +59,8 @@ struct team {
     _Alignas(64) atomic_uint waiting; /* at a barrier */
     atomic_uint barriers;             /* passed */
     struct bell passed;
-    uint32_t size; /* threads, the leader included */
+    uint32_t size;   /* threads, the leader included */
+    uint32_t wanted; /* what it would be if the system had given all of them */
     struct helper helpers[];
 };
 
@@ -244,14 +245,14 @@ static struct team *get_team(uint32_t size)
     size_t bytes = sizeof(struct team) + size * sizeof(struct helper);
     struct team *team = own_team;
 
-    if (team && team->size >= size)
+    if (team && team->wanted >= size)
         return team;
     pthread_once(&team_once, prepare_teams);
     if (team)
         end_team(team);
     own_team = team = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (team) {
-        *team = (struct team){.size = 0};
+        *team = (struct team){.wanted = size};
         start_helpers(team, size);
     }
     pthread_setspecific(team_key, team);
