@@ -70,6 +70,10 @@ int pass_fuse(struct graph *graph, const struct pass_options *options, struct di
  *  such a tensor. */
 int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag);
 
+/** The end of a pass that made `changed` changes: dead nodes go, the others are put in order again.
+ *  Returns `changed`, or -ENOMEM. */
+int pass_settle(struct graph *graph, int changed, struct diag *diag);
+
 /** All of the above, and the removal of dead nodes. Returns 0 or a negative errno. */
 int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,
                    struct diag *diag);

@@ -206,9 +206,5 @@ int pass_fuse(struct graph *graph, const struct pass_options *options, struct di
             return diag_set(diag, rc, "no memory to optimise the model");
         fused += rc;
     }
-    if (fused > 0) {
-        graph_remove_dead(graph);
-        return graph_sort(graph, diag) < 0 ? -ENOMEM : fused;
-    }
-    return fused;
+    return pass_settle(graph, fused, diag);
 }

@@ -272,8 +272,5 @@ int pass_preprocess(struct graph *graph, struct diag *diag)
             return diag_set(diag, rc, "no memory to optimise the model");
         fused += rc;
     }
-    if (fused == 0)
-        return 0;
-    graph_remove_dead(graph);
-    return graph_sort(graph, diag) < 0 ? -ENOMEM : fused;
+    return pass_settle(graph, fused, diag);
 }

@@ -43,8 +43,5 @@ int pass_simplify(struct graph *graph, struct diag *diag)
             return diag_set(diag, rc, "no memory to optimise the model");
         changed += rc;
     }
-    if (changed == 0)
-        return 0;
-    graph_remove_dead(graph);
-    return graph_sort(graph, diag) < 0 ? -ENOMEM : changed;
+    return pass_settle(graph, changed, diag);
 }
