@@ -5,73 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "runtime/onnx_wire.h"
+
 /* Field numbers of ModelProto, GraphProto, TensorProto. */
 enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5, TENSOR_RAW_DATA = 9 };
 
-enum { LENGTH_DELIMITED = 2, LENGTH_BYTES = 5 /* of a length that is filled in later */ };
-
-struct field {
-    uint64_t number;
-    unsigned type;
-    const uint8_t *start, *content, *end;
-};
-
-/* The rest of a message. */
-struct rest {
-    const uint8_t *at, *end;
-};
-
-static int read_varint(struct rest *rest, uint64_t *out)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0; shift < 64 && rest->at < rest->end; shift += 7) {
-        uint8_t byte = *rest->at++;
-
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *out = value;
-            return 0;
-        }
-    }
-    return -EINVAL;
-}
-
-static int read_field(struct rest *rest, struct field *out)
-{
-    struct field field = {.start = rest->at};
-    uint64_t tag, length = 0;
-    int rc = read_varint(rest, &tag);
-
-    if (rc < 0)
-        return rc;
-    field.number = tag >> 3;
-    field.type = tag & 7;
-    switch (field.type) {
-    case 0:
-        rc = read_varint(rest, &length);
-        length = 0;
-        break;
-    case 1:
-        length = 8;
-        break;
-    case LENGTH_DELIMITED:
-        rc = read_varint(rest, &length);
-        break;
-    case 5:
-        length = 4;
-        break;
-    default:
-        return -EINVAL;
-    }
-    if (rc < 0 || length > (uint64_t)(rest->end - rest->at))
-        return -EINVAL;
-    field.content = rest->at;
-    rest->at += length;
-    field.end = rest->at;
-    *out = field;
-    return 0;
-}
+enum { LENGTH_BYTES = 5 }; /* of a length that is filled in later */
 
 static int append(struct onnx_cut *cut, const uint8_t *from, const uint8_t *end)
 {
@@ -106,58 +45,58 @@ static int end_length(struct onnx_cut *cut, size_t place)
 }
 
 /* Fields of a message, each handed to `copy`. */
-typedef int copy_fn(struct onnx_cut *cut, const struct field *field);
+typedef int copy_fn(struct onnx_cut *cut, const struct onnx_wire_field *field);
 
-static int copy_fields(struct onnx_cut *cut, struct rest rest, copy_fn *copy)
+static int copy_fields(struct onnx_cut *cut, struct onnx_wire rest, copy_fn *copy)
 {
-    struct field field;
+    struct onnx_wire_field field;
     int rc = 0;
 
     while (rc == 0 && rest.at < rest.end) {
-        rc = read_field(&rest, &field);
+        rc = onnx_wire_next(&rest, &field);
         if (rc == 0)
             rc = copy(cut, &field);
     }
-    return rc;
+    return rc == -ENODATA ? -EINVAL : rc;
 }
 
-static int copy_inner(struct onnx_cut *cut, const struct field *field, copy_fn *copy)
+static int copy_inner(struct onnx_cut *cut, const struct onnx_wire_field *field, copy_fn *copy)
 {
-    struct rest tag = {field->start, field->content};
+    struct onnx_wire tag = {field->start, field->content};
     uint64_t number;
     size_t place = 0;
-    int rc = read_varint(&tag, &number);
+    int rc = onnx_wire_varint(&tag, &number);
 
     if (rc == 0)
         rc = append(cut, field->start, tag.at);
     if (rc == 0)
         rc = begin_length(cut, &place);
     if (rc == 0)
-        rc = copy_fields(cut, (struct rest){field->content, field->end}, copy);
+        rc = copy_fields(cut, (struct onnx_wire){field->content, field->end}, copy);
     return rc < 0 ? rc : end_length(cut, place);
 }
 
-static int copy_tensor_field(struct onnx_cut *cut, const struct field *field)
+static int copy_tensor_field(struct onnx_cut *cut, const struct onnx_wire_field *field)
 {
-    if (field->number != TENSOR_RAW_DATA || field->type != LENGTH_DELIMITED)
+    if (field->number != TENSOR_RAW_DATA || field->type != ONNX_WIRE_DELIMITED)
         return append(cut, field->start, field->end);
     cut->raws.items[cut->raws.count - 1] =
         (struct onnx_raw){field->content, (size_t)(field->end - field->content)};
     return 0;
 }
 
-static int copy_graph_field(struct onnx_cut *cut, const struct field *field)
+static int copy_graph_field(struct onnx_cut *cut, const struct onnx_wire_field *field)
 {
-    if (field->number != GRAPH_INITIALIZER || field->type != LENGTH_DELIMITED)
+    if (field->number != GRAPH_INITIALIZER || field->type != ONNX_WIRE_DELIMITED)
         return append(cut, field->start, field->end);
     if (array_push(&cut->raws, ((struct onnx_raw){0})) < 0)
         return -ENOMEM;
     return copy_inner(cut, field, copy_tensor_field);
 }
 
-static int copy_model_field(struct onnx_cut *cut, const struct field *field)
+static int copy_model_field(struct onnx_cut *cut, const struct onnx_wire_field *field)
 {
-    if (field->number != MODEL_GRAPH || field->type != LENGTH_DELIMITED)
+    if (field->number != MODEL_GRAPH || field->type != ONNX_WIRE_DELIMITED)
         return append(cut, field->start, field->end);
     return copy_inner(cut, field, copy_graph_field);
 }
@@ -166,7 +105,7 @@ int onnx_cut_init(struct onnx_cut *cut, const uint8_t *bytes, size_t size)
 {
     *cut = (struct onnx_cut){0};
     return size == 0 ? -EINVAL
-                     : copy_fields(cut, (struct rest){bytes, bytes + size}, copy_model_field);
+                     : copy_fields(cut, (struct onnx_wire){bytes, bytes + size}, copy_model_field);
 }
 
 void onnx_cut_deinit(struct onnx_cut *cut)

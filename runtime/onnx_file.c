@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/onnx_file.h"
+#include "runtime/onnx_wire.h"
 
 int mapped_file_open(struct mapped_file *file, const char *path, struct diag *diag)
 {
@@ -46,77 +47,19 @@ void mapped_file_close(struct mapped_file *file)
 }
 
 /* Walks over the fields of the outermost message. */
-struct walk {
-    const uint8_t *bytes;
-    size_t size;
-    size_t at;
-};
-
-/* Returns 0, or -EINVAL at the end of the bytes or after ten of them. */
-static int read_varint(struct walk *walk, uint64_t *out)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        uint8_t byte;
-
-        if (walk->at >= walk->size)
-            return -EINVAL;
-        byte = walk->bytes[walk->at++];
-        value |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
-        if (byte < 0x80) {
-            *out = value;
-            return 0;
-        }
-    }
-    return -EINVAL;
-}
-
-/* Steps over one field. Returns 0, -EINVAL for no protobuf, -ENODATA when the bytes end too early.
- */
-static int step(struct walk *walk, uint64_t *out_field)
-{
-    uint64_t tag, length = 0;
-
-    if (read_varint(walk, &tag) < 0)
-        return walk->at >= walk->size ? -ENODATA : -EINVAL;
-    *out_field = tag >> 3;
-    if (*out_field == 0)
-        return -EINVAL;
-    switch (tag & 7) {
-    case 0:
-        return read_varint(walk, &length) < 0 ? -ENODATA : 0;
-    case 1:
-        length = 8;
-        break;
-    case 2:
-        if (read_varint(walk, &length) < 0)
-            return -ENODATA;
-        break;
-    case 5:
-        length = 4;
-        break;
-    default:
-        return -EINVAL;
-    }
-    if (length > walk->size - walk->at)
-        return -ENODATA;
-    walk->at += (size_t)length;
-    return 0;
-}
-
 static int check_wire(const char *what, uint32_t first_field, const uint8_t *bytes, size_t size,
                       struct diag *diag)
 {
-    struct walk walk = {bytes, size, 0};
+    struct onnx_wire wire;
+    struct onnx_wire_field field = {0};
     bool seen = false;
-    uint64_t field = 0;
 
     if (size == 0)
         return diag_set_at(diag, -EINVAL, 0, "the %s is empty", what);
-    while (walk.at < size) {
-        size_t start = walk.at;
-        int rc = step(&walk, &field);
+    wire = (struct onnx_wire){bytes, bytes + size};
+    while (wire.at < wire.end) {
+        size_t start = (size_t)(wire.at - bytes);
+        int rc = onnx_wire_next(&wire, &field);
 
         if (rc == -ENODATA && seen)
             return diag_set_at(diag, -EINVAL, (int64_t)start,
@@ -128,7 +71,7 @@ static int check_wire(const char *what, uint32_t first_field, const uint8_t *byt
                                start);
         if (rc < 0)
             break;
-        seen = seen || field == first_field;
+        seen = seen || field.number == first_field;
     }
     if (!seen)
         return diag_set_at(diag, -EINVAL, 0, "this is not an ONNX %s", what);
