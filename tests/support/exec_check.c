@@ -70,6 +70,31 @@ struct exec *exec_check_create(const struct graph *graph, uint32_t threads)
     return exec;
 }
 
+float *exec_check_run(struct exec *exec, const struct graph *graph, float scale)
+{
+    struct diag diag = {0};
+    struct tensor_view view;
+    float *out;
+
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        int64_t count = shape_elements(&graph->inputs[i]->shape);
+        float *data = calloc((size_t)count + 1, sizeof(*data));
+
+        for (int64_t k = 0; k < count; k++)
+            data[k] = scale * ((float)((k * 37 + i * 11) % 61) / 61.0f - 0.5f);
+        view = (struct tensor_view){DTYPE_F32, graph->inputs[i]->shape, data};
+        CHECK_OK(exec_set_input(exec, i, &view, &diag));
+        free(data);
+    }
+    exec_dispatch(exec);
+    CHECK_OK(exec_wait(exec, &diag));
+    CHECK_OK(exec_output(exec, 0, &view));
+    assert_int_equal(view.dtype, DTYPE_F32);
+    out = malloc((size_t)shape_bytes(&view.shape, DTYPE_F32) + 1);
+    memcpy(out, view.data, (size_t)shape_bytes(&view.shape, DTYPE_F32));
+    return out;
+}
+
 static void compare_output(const struct graph *graph, const struct exec *exec, uint32_t index,
                            void **truth, double slack, const char *what)
 {

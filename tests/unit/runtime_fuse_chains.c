@@ -3,6 +3,7 @@
 #include "runtime/exec.h"
 #include "runtime/pass.h"
 #include "tests/support/check.h"
+#include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"
 
 static void infer(struct graph *graph)
@@ -194,27 +195,9 @@ static void wide_sums_are_cut(void **state)
 /* The result of a graph's output 0 by the kernels that load_and_run takes. */
 static float *run(const struct graph *graph)
 {
-    struct exec *exec;
-    struct diag diag = {0};
-    struct tensor_view view;
-    float *out;
+    struct exec *exec = exec_check_create(graph, 1);
+    float *out = exec_check_run(exec, graph, 2.0f);
 
-    CHECK_OK(exec_create(graph, &(struct exec_options){.threads = 1}, &exec, &diag));
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        int64_t count = shape_elements(&graph->inputs[i]->shape);
-        float *data = calloc((size_t)count + 1, sizeof(*data));
-
-        for (int64_t k = 0; k < count; k++)
-            data[k] = (float)((k * 37 + i * 11) % 64) / 32.0f - 1.0f;
-        view = (struct tensor_view){DTYPE_F32, graph->inputs[i]->shape, data};
-        CHECK_OK(exec_set_input(exec, i, &view, &diag));
-        free(data);
-    }
-    exec_dispatch(exec);
-    CHECK_OK(exec_wait(exec, &diag));
-    CHECK_OK(exec_output(exec, 0, &view));
-    out = malloc((size_t)shape_bytes(&view.shape, DTYPE_F32) + 1);
-    memcpy(out, view.data, (size_t)shape_bytes(&view.shape, DTYPE_F32));
     exec_destroy(&exec);
     return out;
 }

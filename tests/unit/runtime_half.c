@@ -5,6 +5,7 @@
 #include "runtime/exec.h"
 #include "runtime/pass.h"
 #include "tests/support/check.h"
+#include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"
 
 static const enum dtype halves[] = {DTYPE_F16, DTYPE_BF16};
@@ -13,29 +14,9 @@ static const double units[] = {0x1p-11, 0x1p-8}; /* the largest relative error o
 /* The result of output 0 by the kernels that load_and_run takes. */
 static float *run(const struct graph *graph)
 {
-    struct exec *exec;
-    struct diag diag = {0};
-    struct tensor_view view;
-    float *out;
+    struct exec *exec = exec_check_create(graph, 1);
+    float *out = exec_check_run(exec, graph, 1.0f);
 
-    if (exec_create(graph, &(struct exec_options){.threads = 1}, &exec, &diag) < 0)
-        fail_msg("%s", diag.text);
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        int64_t count = shape_elements(&graph->inputs[i]->shape);
-        float *data = calloc((size_t)count + 1, sizeof(*data));
-
-        for (int64_t k = 0; k < count; k++)
-            data[k] = (float)((k * 37 + i * 11) % 61) / 61.0f - 0.5f;
-        view = (struct tensor_view){DTYPE_F32, graph->inputs[i]->shape, data};
-        CHECK_OK(exec_set_input(exec, i, &view, &diag));
-        free(data);
-    }
-    exec_dispatch(exec);
-    CHECK_OK(exec_wait(exec, &diag));
-    CHECK_OK(exec_output(exec, 0, &view));
-    assert_int_equal(view.dtype, DTYPE_F32);
-    out = malloc((size_t)shape_bytes(&view.shape, DTYPE_F32) + 1);
-    memcpy(out, view.data, (size_t)shape_bytes(&view.shape, DTYPE_F32));
     exec_destroy(&exec);
     return out;
 }

@@ -3,6 +3,7 @@
 #include "runtime/exec.h"
 #include "runtime/shape/shape.h"
 #include "tests/support/check.h"
+#include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"
 
 /* Attention over heads: what exporters write. The transposed tensors are outputs, too, where they
@@ -34,31 +35,12 @@ static struct graph *build(bool is_copied, const char *rows)
 /* Output 0, and how many steps are of this type. */
 static float *run(const struct graph *graph, const char *op_type, uint32_t *out_count)
 {
-    struct exec *exec;
-    struct diag diag = {0};
-    struct tensor_view view;
-    float *out;
+    struct exec *exec = exec_check_create(graph, 1);
+    float *out = exec_check_run(exec, graph, 3.0f);
 
-    if (exec_create(graph, &(struct exec_options){.threads = 1}, &exec, &diag) < 0)
-        fail_msg("%s", diag.text);
     *out_count = 0;
     for (uint32_t i = 0; i < exec_step_count(exec); i++)
         *out_count += strcmp(exec_step(exec, i)->type, op_type) == 0;
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        int64_t count = shape_elements(&graph->inputs[i]->shape);
-        float *data = calloc((size_t)count + 1, sizeof(*data));
-
-        for (int64_t k = 0; k < count; k++)
-            data[k] = (float)((k * 37 + i * 11) % 61) / 20.0f - 1.5f;
-        view = (struct tensor_view){DTYPE_F32, graph->inputs[i]->shape, data};
-        CHECK_OK(exec_set_input(exec, i, &view, &diag));
-        free(data);
-    }
-    exec_dispatch(exec);
-    CHECK_OK(exec_wait(exec, &diag));
-    CHECK_OK(exec_output(exec, 0, &view));
-    out = malloc((size_t)shape_bytes(&view.shape, DTYPE_F32) + 1);
-    memcpy(out, view.data, (size_t)shape_bytes(&view.shape, DTYPE_F32));
     exec_destroy(&exec);
     return out;
 }
