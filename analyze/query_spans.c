@@ -268,11 +268,8 @@ void spans_answer_deinit(struct spans_answer *answer)
     array_deinit(&answer->runs);
     array_deinit(&answer->windows);
     free(answer->op_kinds);
-    free(answer->ranges);
-    free(answer->own_ns);
     answer->op_kinds = NULL;
-    answer->ranges = NULL;
-    answer->own_ns = NULL;
+    span_tree_deinit(answer);
     basis_deinit(&answer->basis);
     query_texts_deinit(&answer->texts);
 }

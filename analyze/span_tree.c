@@ -281,3 +281,11 @@ int span_tree_build(struct spans_answer *answer, bool is_flat)
     }
     return rc ? rc : link_launches(answer);
 }
+
+void span_tree_deinit(struct spans_answer *answer)
+{
+    free(answer->ranges);
+    free(answer->own_ns);
+    answer->ranges = NULL;
+    answer->own_ns = NULL;
+}

@@ -16,4 +16,7 @@
  */
 int span_tree_build(struct spans_answer *answer, bool is_flat);
 
+/** Frees what span_tree_build() allocated: ranges and own_ns. */
+void span_tree_deinit(struct spans_answer *answer);
+
 #endif

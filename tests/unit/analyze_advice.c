@@ -282,8 +282,7 @@ static void measure(const struct span *items, size_t count, struct run_row *runs
     advice_facts_init(facts);
     CHECK_OK(advice_measure_spans(&spans, facts));
     array_deinit(&spans.spans);
-    free(spans.ranges);
-    free(spans.own_ns);
+    span_tree_deinit(&spans);
 }
 
 /* The host launches a copy it waits for, and two kernels late; a copy on the other stream runs

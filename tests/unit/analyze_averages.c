@@ -68,8 +68,7 @@ static void drop(struct fixture *fixture)
 {
     averages_deinit(&fixture->averages);
     array_deinit(&fixture->spans.spans);
-    free(fixture->spans.ranges);
-    free(fixture->spans.own_ns);
+    span_tree_deinit(&fixture->spans);
 }
 
 static const struct average_line *find(const struct fixture *fixture, const char *name)

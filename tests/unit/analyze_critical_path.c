@@ -51,8 +51,7 @@ static void drop(struct spans_answer *answer, struct critical_path *path)
 {
     critical_path_deinit(path);
     array_deinit(&answer->spans);
-    free(answer->ranges);
-    free(answer->own_ns);
+    span_tree_deinit(answer);
 }
 
 struct expected_step {

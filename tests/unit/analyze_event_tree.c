@@ -55,8 +55,7 @@ static void drop(struct scene *scene)
 {
     event_tree_deinit(&scene->tree);
     array_deinit(&scene->spans.spans);
-    free(scene->spans.ranges);
-    free(scene->spans.own_ns);
+    span_tree_deinit(&scene->spans);
 }
 
 /* The row of this path, "While/Conv"; NULL when there is none. */

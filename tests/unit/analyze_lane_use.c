@@ -52,8 +52,7 @@ static struct spans_answer make(const struct span *spans, size_t count)
 static void drop(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
-    free(answer->ranges);
-    free(answer->own_ns);
+    span_tree_deinit(answer);
 }
 
 static void walls_are_of_a_session(void **state)

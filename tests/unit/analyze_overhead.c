@@ -79,8 +79,7 @@ static struct spans_answer answer_of(const struct span *spans, size_t count)
 static void free_answer(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
-    free(answer->ranges);
-    free(answer->own_ns);
+    span_tree_deinit(answer);
 }
 
 static void compute_phases_are_computation(void **state)
@@ -315,8 +314,7 @@ static void labels_become_phases_of_steps(void **state)
         if (!spans[i].correlation)
             answer.spans.items[i].correlation = STORE_NULL;
     }
-    free(answer.ranges);
-    free(answer.own_ns);
+    span_tree_deinit(&answer);
     CHECK_OK(span_tree_build(&answer, false));
     CHECK_OK(model_phases_find(&answer, &phases));
     assert_true(phases.has_steps);

@@ -159,8 +159,7 @@ static void moments_belong_to_one_span(void **state)
     assert_float_equal(busy[OP_DEVICE], 30, 0);
     run_index_deinit(&index);
     array_deinit(&answer.spans);
-    free(answer.ranges);
-    free(answer.own_ns);
+    span_tree_deinit(&answer);
 }
 
 int main(void)

@@ -53,8 +53,7 @@ static void drop(struct spans_answer *answer, struct sequences *sequences)
 {
     sequences_deinit(sequences);
     array_deinit(&answer->spans);
-    free(answer->ranges);
-    free(answer->own_ns);
+    span_tree_deinit(answer);
 }
 
 /* Operators one after the other from 0 on, each 10 ns long and 1 ns behind the last. */

@@ -42,8 +42,7 @@ static struct spans_answer tree(const struct span *spans, size_t count)
 static void free_tree(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
-    free(answer->ranges);
-    free(answer->own_ns);
+    span_tree_deinit(answer);
 }
 
 static void inner_spans_take_from_outer_ones(void **state)

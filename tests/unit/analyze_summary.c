@@ -46,8 +46,7 @@ static struct spans_answer answer_of(const struct span *spans, size_t count, uin
 static void free_answer(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
-    free(answer->ranges);
-    free(answer->own_ns);
+    span_tree_deinit(answer);
 }
 
 static void the_mean_leaves_a_quarter_out_on_each_side(void **state)
