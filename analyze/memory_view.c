@@ -13,12 +13,13 @@
 
 /* --- Reading. --- */
 
-static bool needs_labels(const struct memory_view *view, const struct report *report)
+static bool needs_spans(const struct memory_view *view, const struct report *report)
 {
-    return view->grouping == MEMORY_BY_LABEL || report->options->label != NULL;
+    return view->grouping == MEMORY_BY_LABEL || view->grouping == MEMORY_BY_CATEGORY ||
+           report->options->label != NULL;
 }
 
-/* Spans only where labels are asked about; memory of all times, as what is alive in a window was
+/* Spans only where they are asked about; memory of all times, as what is alive in a window was
  * taken before it. */
 static int read_rows(struct memory_view *view, const struct report *report,
                      const struct report_selection *selection, struct diag *diag)
@@ -31,7 +32,7 @@ static int read_rows(struct memory_view *view, const struct report *report,
     question.window = NULL;
     question.first_run = question.last_run = 0;
     question.totals = true;
-    if (!needs_labels(view, report))
+    if (!needs_spans(view, report))
         question.chosen_runs = &none;
     rc = query_spans(store, &question, &view->spans, diag);
     if (rc == 0)
@@ -225,6 +226,104 @@ static int filter_blocks(struct memory_view *view, const struct report *report,
                : 0;
 }
 
+/* --- How long pieces live. --- */
+
+static int compare_ends(const void *a, const void *b)
+{
+    const struct run_end *left = a, *right = b;
+
+    if (left->session_id != right->session_id)
+        return left->session_id < right->session_id ? -1 : 1;
+    return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+}
+
+static int sort_run_ends(struct memory_view *view)
+{
+    size_t count = view->runs.count;
+
+    view->run_ends = calloc(count ? count : 1, sizeof(*view->run_ends));
+    if (!view->run_ends)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        view->run_ends[i] =
+            (struct run_end){view->runs.items[i].session_id, view->runs.items[i].end_ns};
+    if (count)
+        qsort(view->run_ends, count, sizeof(*view->run_ends), compare_ends);
+    return 0;
+}
+
+/* Whether some run of its session ended while the piece was alive. */
+static bool outlives_run(const struct memory_view *view, const struct memory_block *block)
+{
+    struct run_end first = {view->blocks.pools.items[block->pool].session_id, block->start_ns};
+    size_t low = 0, high = view->runs.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_ends(&view->run_ends[middle], &first) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->runs.count && view->run_ends[low].session_id == first.session_id &&
+           view->run_ends[low].end_ns < block->end_ns;
+}
+
+static const struct op_row *op_at(const struct spans_answer *spans, uint32_t place)
+{
+    return &spans->ops.items[spans->spans.items[place].op];
+}
+
+/* The execution of `op` at or around a place, and further out as long as it lies in another of its
+ * type: aten::empty takes the memory of aten::conv2d. */
+static uint32_t outermost_of_op(const struct spans_answer *spans, uint32_t place, uint32_t op)
+{
+    const struct span *items = spans->spans.items;
+
+    while (place != SPAN_NONE && items[place].op != op)
+        place = items[place].parent;
+    while (place != SPAN_NONE && items[place].parent != SPAN_NONE &&
+           strcmp(op_at(spans, items[place].parent)->type, spans->ops.items[op].type) == 0)
+        place = items[place].parent;
+    return place;
+}
+
+/* Whether what took the piece gave it back before it ended: on its own thread; what is a device's,
+ * on any thread of the session. */
+static bool is_within_op(const struct spans_answer *spans, const struct memory_block *block)
+{
+    const struct lane_row *own = &spans->lanes.items[block->lane];
+
+    for (uint32_t i = 0; i < spans->lanes.count; i++) {
+        const struct lane_row *lane = &spans->lanes.items[i];
+        bool is_own = own->side == OP_HOST
+                          ? i == block->lane
+                          : lane->side == OP_HOST && lane->session_id == own->session_id;
+        uint32_t place =
+            is_own ? outermost_of_op(spans, find_span(spans, i, block->start_ns), block->op)
+                   : SPAN_NONE;
+
+        if (place != SPAN_NONE)
+            return spans->spans.items[place].start_ns + spans->spans.items[place].dur_ns >=
+                   block->end_ns;
+    }
+    return false;
+}
+
+static const char *category_of(const struct memory_view *view, const struct memory_block *block)
+{
+    const struct op_row *op = block->op == SPAN_NONE ? NULL : &view->spans.ops.items[block->op];
+
+    if (op && strcmp(op->type, "memory") == 0)
+        return op->name;
+    if (block->end_ns == MEMORY_NEVER)
+        return "kept to the end";
+    if (outlives_run(view, block))
+        return "across runs";
+    return op && is_within_op(&view->spans, block) ? "within an operator" : "temporary";
+}
+
 /* --- Lines. --- */
 
 static const char *name_of(const struct memory_view *view, const struct memory_block *block)
@@ -244,6 +343,8 @@ static const char *name_of(const struct memory_view *view, const struct memory_b
         return op ? op->type : NULL;
     case MEMORY_BY_SHAPE:
         return op ? op->output_shapes : NULL;
+    case MEMORY_BY_CATEGORY:
+        return category_of(view, block);
     case MEMORY_BY_NAME:
         break;
     }
@@ -270,31 +371,8 @@ static int find_line(struct memory_view *view, struct place_map *map, size_t blo
     return array_push(&view->lines, line);
 }
 
-static int compare_ends(const void *a, const void *b)
-{
-    const int64_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
-/* Whether some run ended while the piece was alive; ends are in order. */
-static bool outlives_run(const int64_t *ends, size_t count, const struct memory_block *block)
-{
-    size_t low = 0, high = count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (ends[middle] < block->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && ends[low] < block->end_ns;
-}
-
 static void add_block(struct memory_view *view, const struct memory_block *block,
-                      struct memory_line *line, const int64_t *ends)
+                      struct memory_line *line)
 {
     bool in_time = block->start_ns != MEMORY_BEFORE &&
                    block->start_ns >= view->from_ns[block->pool] &&
@@ -312,8 +390,7 @@ static void add_block(struct memory_view *view, const struct memory_block *block
         return;
     line->taken_count++;
     line->taken_bytes += block->bytes;
-    line->short_count +=
-        block->end_ns != MEMORY_NEVER && !outlives_run(ends, view->runs.count, block);
+    line->short_count += block->end_ns != MEMORY_NEVER && !outlives_run(view, block);
     if (block->end_ns != MEMORY_NEVER) {
         line->life_count++;
         line->life_ns += (double)(block->end_ns - block->start_ns);
@@ -323,17 +400,12 @@ static void add_block(struct memory_view *view, const struct memory_block *block
 static int make_lines(struct memory_view *view)
 {
     size_t count = view->blocks.blocks.count;
-    int64_t *ends = calloc(view->runs.count ? view->runs.count : 1, sizeof(*ends));
     struct place_map map = {0};
-    int rc = 0;
+    int rc = sort_run_ends(view);
 
     view->line_of = calloc(count ? count : 1, sizeof(*view->line_of));
-    if (!ends || !view->line_of)
+    if (!view->line_of)
         rc = -ENOMEM;
-    for (size_t i = 0; i < view->runs.count && rc == 0; i++)
-        ends[i] = view->runs.items[i].end_ns;
-    if (rc == 0)
-        qsort(ends, view->runs.count, sizeof(*ends), compare_ends);
     for (size_t i = 0; i < count && rc == 0; i++) {
         const struct memory_block *block = &view->blocks.blocks.items[i];
 
@@ -342,10 +414,9 @@ static int make_lines(struct memory_view *view)
         view->is_shown[block->pool] = true;
         rc = find_line(view, &map, i);
         if (rc == 0)
-            add_block(view, block, &view->lines.items[view->line_of[i]], ends);
+            add_block(view, block, &view->lines.items[view->line_of[i]]);
     }
     place_map_deinit(&map);
-    free(ends);
     return rc;
 }
 
@@ -596,5 +667,6 @@ void memory_view_deinit(struct memory_view *view)
     free(view->from_ns);
     free(view->until_ns);
     free(view->is_shown);
+    free(view->run_ends);
     free(view->line_of);
 }

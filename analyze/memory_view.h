@@ -8,7 +8,13 @@
 #include "analyze/report.h"
 #include "analyze/slope.h"
 
-enum memory_grouping { MEMORY_BY_NAME, MEMORY_BY_TYPE, MEMORY_BY_LABEL, MEMORY_BY_SHAPE };
+enum memory_grouping {
+    MEMORY_BY_NAME,
+    MEMORY_BY_TYPE,
+    MEMORY_BY_LABEL,
+    MEMORY_BY_SHAPE,
+    MEMORY_BY_CATEGORY, /* what the program calls it ("weights"), else how long it lives */
+};
 
 struct memory_line {
     uint32_t pool;
@@ -27,6 +33,10 @@ struct memory_counter {
     uint64_t count;
     double first, peak, last;
     double peak_at_ns; /* after the start of the session */
+};
+
+struct run_end {
+    int64_t session_id, end_ns;
 };
 
 struct memory_view {
@@ -49,7 +59,8 @@ struct memory_view {
     /* inside */
     struct spans_answer spans;
     struct memory_row_array rows;
-    uint32_t *line_of; /* for each block */
+    struct run_end *run_ends; /* of `runs`, by session and time */
+    uint32_t *line_of;        /* for each block that is shown: its place in `lines` */
 };
 
 /** Fills {0} but for its input. Returns 0, REPORT_NOTHING or a negative errno with a sentence; for

@@ -88,11 +88,13 @@ static const struct option_spec option_table[] = {
              "without a value come last. The columns of each report are listed below.",
      TARGET(order_by)},
     {OPTION_STRING, "group-by", .value_name = "WHAT", .default_text = "name",
-     .help = "Of averages: name; shape, and the shapes of the inputs; stack:N, and the N nearest "
-             "frames of the call stack; shape,stack:N, both. Of kernels: name, or launch, and grid "
-             "and block sizes. Of "
-             "memory: name, type, label or "
-             "shape. Of sequences: type, which is their default, or name.",
+     .help =
+         "Of averages: name; shape, and the shapes of the inputs; stack:N, and the N nearest "
+         "frames of the call stack; shape,stack:N, both. Of kernels: name, or launch, and grid "
+         "and block sizes. Of "
+         "memory: name, type, label, shape, or category, which is what the program itself calls "
+         "it (weights), else how long it lives. Of sequences: type, which is their default, or "
+         "name.",
      TARGET(group_by)},
     {OPTION_STRING, "sort-by", .value_name = "KEY",
      .help = "Of averages: --order-by in PyTorch's words, such as self_cpu_time_total.",

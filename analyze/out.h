@@ -102,6 +102,7 @@ enum out_chart_kind {
     OUT_CHART_BARS,     /* a bar for each row, `values` side by side, named by `label` */
     OUT_CHART_LINE,     /* `values` over `x`, joined */
     OUT_CHART_STEPS,    /* `values` over `x`, each held until the next */
+    OUT_CHART_AREAS,    /* the same above each other, those of each `color`; all have every x */
     OUT_CHART_POINTS,   /* values[0] over `x`, named by `label` */
     OUT_CHART_TIMELINE, /* spans in lanes; the columns are OUT_TIMELINE_COLUMNS */
 };

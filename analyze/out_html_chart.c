@@ -146,9 +146,9 @@ static void key_string(struct json_writer *json, const char *key, const char *te
 static const char *kind_name(enum out_chart_kind kind)
 {
     static const char *const names[] = {
-        [OUT_CHART_BARS] = "bars",         [OUT_CHART_LINE] = "line",
-        [OUT_CHART_STEPS] = "steps",       [OUT_CHART_POINTS] = "points",
-        [OUT_CHART_TIMELINE] = "timeline",
+        [OUT_CHART_BARS] = "bars",   [OUT_CHART_LINE] = "line",
+        [OUT_CHART_STEPS] = "steps", [OUT_CHART_POINTS] = "points",
+        [OUT_CHART_AREAS] = "areas", [OUT_CHART_TIMELINE] = "timeline",
     };
 
     return names[kind];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/memory_blocks.h"
+#include "analyze/memory_curve.h"
 #include "analyze/memory_view.h"
 #include "analyze/report.h"
 #include "analyze/span_filter.h"
@@ -190,30 +191,6 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 /* --- The pools. --- */
 
-/* The highest sum in each part of the recorded time, of which there are `count`. */
-static void fill_bins(const struct memory_view *view, uint32_t pool, int64_t *bins, size_t count)
-{
-    int64_t alive = memory_bytes_before(&view->blocks, pool);
-    double length_ns = (double)(view->end_ns - view->start_ns) + 1;
-    size_t bin = 0;
-
-    bins[0] = alive;
-    for (size_t i = 0; i < view->points.count; i++) {
-        const struct memory_point *point = &view->points.items[i];
-        const struct memory_block *block = &view->blocks.blocks.items[point->block];
-        double place = (double)(point->time_ns - view->start_ns) / length_ns * (double)count;
-
-        if (block->pool != pool)
-            continue;
-        while (bin + 1 < count && (double)(bin + 1) <= place)
-            bins[++bin] = alive;
-        alive += point->is_start ? block->bytes : -block->bytes;
-        bins[bin] = alive > bins[bin] ? alive : bins[bin];
-    }
-    while (++bin < count)
-        bins[bin] = alive;
-}
-
 static void format_curve(const struct report *report, const int64_t *bins, int64_t most,
                          char text[CURVE_BINS * 3 + 1])
 {
@@ -259,7 +236,7 @@ static void emit_pool(const struct report *report, const struct memory_view *vie
     int64_t bins[CURVE_BINS];
     char curve[CURVE_BINS * 3 + 1];
 
-    fill_bins(view, place, bins, CURVE_BINS);
+    memory_curve_fill(view, place, bins, CURVE_BINS);
     format_curve(report, bins, view->peaks[place].bytes, curve);
     out_row(report->out, (struct out_value[]){
                              out_text(pool->device ? pool->device : "host"),
@@ -332,7 +309,7 @@ static void emit_timeline(const struct report *report, const struct memory_view 
 
         if (!view->is_shown[i])
             continue;
-        fill_bins(view, i, bins, TIMELINE_BINS);
+        memory_curve_fill(view, i, bins, TIMELINE_BINS);
         for (size_t k = 0; k < TIMELINE_BINS; k++) {
             int64_t offset_ns = (int64_t)(length_ns * (double)k / TIMELINE_BINS);
 
@@ -345,6 +322,72 @@ static void emit_timeline(const struct report *report, const struct memory_view 
         }
     }
     out_table_end(report->out);
+}
+
+static void emit_groups_of(const struct report *report, const struct memory_view *view,
+                           uint32_t pool_place, const struct memory_groups *groups)
+{
+    const struct memory_pool *pool = &view->blocks.pools.items[pool_place];
+    double length_ns = (double)(view->end_ns - view->start_ns) + 1;
+    size_t count = groups->count + groups->has_others;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *name = i == groups->count ? "all others" : groups->names[i];
+
+        for (size_t bin = 0; bin < groups->bin_count; bin++) {
+            int64_t offset_ns = (int64_t)(length_ns * (double)bin / (double)groups->bin_count);
+
+            out_row(report->out, (struct out_value[]){
+                                     out_text(pool->device ? pool->device : "host"),
+                                     out_integer(OUT_INT, pool->session_id),
+                                     out_integer(OUT_WHEN, view->start_ns + offset_ns),
+                                     out_text(name ? name : "not known"),
+                                     out_number(OUT_BYTES, (double)groups->bytes[bin * count + i]),
+                                 });
+        }
+    }
+}
+
+/* The same curve with those who took it above each other. In documents each device has a picture of
+ * its own, as memory of different devices does not add up; programs get one table. */
+static int emit_timeline_by_group(const struct report *report, const struct memory_view *view)
+{
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_AREAS, .x = "start_ns", .values = {"bytes"}, .color = "name"};
+    static const struct out_column head[] = {{.name = "device"},
+                                             {.name = "session_id"},
+                                             {.name = "start_ns"},
+                                             {.name = "name"},
+                                             {.name = "bytes"}};
+    bool is_split = !report_is_for_programs(report), is_open = false;
+    char title[96] = "", name[48] = "timeline_by_group";
+    struct out_section section = {.name = name, .data_only = true, .title = title, .chart = &chart};
+    int rc = 0;
+
+    for (uint32_t i = 0; i < view->blocks.pools.count && rc == 0; i++) {
+        const char *device = view->blocks.pools.items[i].device;
+        struct memory_groups groups;
+
+        if (!view->is_shown[i])
+            continue;
+        snprintf(title, sizeof(title), "Memory of %s over time, by who took it",
+                 device ? device : "host");
+        if (is_split)
+            snprintf(name, sizeof(name), "timeline_by_group_%u", i + 1);
+        if (!is_open)
+            out_table_begin(report->out, &section, head, sizeof(head) / sizeof(head[0]));
+        is_open = true;
+        rc = memory_groups_init(&groups, view, i, TIMELINE_BINS);
+        if (rc == 0)
+            emit_groups_of(report, view, i, &groups);
+        memory_groups_deinit(&groups);
+        if (is_split)
+            out_table_end(report->out);
+        is_open = !is_split;
+    }
+    if (is_open)
+        out_table_end(report->out);
+    return rc;
 }
 
 /* --- Notes. --- */
@@ -466,7 +509,7 @@ static void emit_plans(const struct report *report, const struct memory_view *vi
 static int check_grouping(const struct report *report, enum memory_grouping *out_grouping,
                           struct diag *diag)
 {
-    static const char *const words[] = {"name", "type", "label", "shape"};
+    static const char *const words[] = {"name", "type", "label", "shape", "category"};
     const char *text = report->options->group_by ? report->options->group_by : "name";
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -476,7 +519,8 @@ static int check_grouping(const struct report *report, enum memory_grouping *out
         }
     }
     return diag_set(diag, -EINVAL,
-                    "--group-by of memory takes name, type, label or shape, not \"%s\"", text);
+                    "--group-by of memory takes name, type, label, shape or category, not \"%s\"",
+                    text);
 }
 
 static int explain_nothing(const struct memory_view *view, struct diag *diag)
@@ -502,6 +546,8 @@ static int emit(const struct report *report, const struct memory_view *view, str
         rc = report_emit_lines(report, &section, view->lines.items, view->lines.count,
                                sizeof(*view->lines.items), view, diag);
         emit_timeline(report, view);
+        if (rc == 0)
+            rc = emit_timeline_by_group(report, view);
     }
     if (view->counters.count)
         emit_counters(report, view);
@@ -558,6 +604,7 @@ const struct report_kind report_memory = {
             {"type", "o.type END AS name, NULL AS type", "o.type"},
             {"label", NULL, NULL},
             {"shape", "o.output_shapes END AS name, NULL AS type", "o.output_shapes"},
+            {"category", NULL, NULL},
             {NULL, NULL, NULL},
         },
     .explain =

@@ -287,6 +287,15 @@ function xyTooltip(data) {
   });
 }
 
+/* The highest sum of values of one x. */
+function highestStack(data) {
+  const sums = new Map();
+
+  for (const point of pairs(data, data.chart.values[0]))
+    sums.set(point.x, (sums.get(point.x) || 0) + point.y);
+  return Math.max(...sums.values());
+}
+
 function lineChart(data) {
   const many = data.count > 200;
   const lines = makeLines(data);
@@ -317,6 +326,43 @@ function lineChart(data) {
       },
     },
     plugins: [guidesPlugin(data.chart.guides)],
+  };
+}
+
+/* Bars without space between them, those of a part of the time above each other: a bar stands over
+ * its x and what follows up to the next. */
+function areasChart(data) {
+  const lines = makeLines(data);
+  const scales = xyScales(data);
+  const xs = Array.from(new Set(data.numbers(data.chart.x))).sort((a, b) => a - b);
+  const width = xs.length > 1 ? xs[1] - xs[0] : 1;
+
+  lines.forEach(([, points]) => points.forEach((point) => { point.x += width / 2; }));
+  Object.assign(scales.x, {stacked: true, offset: false, min: xs[0], max: xs[xs.length - 1] + width});
+  scales.x.grid.offset = false;
+  Object.assign(scales.y, {stacked: true});
+  scales.y.ticks.stepSize = byteStep(highestStack(data));
+  return {
+    type: 'bar',
+    data: {
+      datasets: lines.map(([label, points, color]) => ({
+        label,
+        data: points,
+        backgroundColor: color,
+        barPercentage: 1,
+        categoryPercentage: 1,
+        inflateAmount: 0.3,
+      })),
+    },
+    options: {
+      parsing: false,
+      interaction: {mode: 'index', intersect: false},
+      scales,
+      plugins: {
+        legend: {display: true, labels: {color: cssColor('--text'), boxWidth: 14}},
+        tooltip: xyTooltip(data),
+      },
+    },
   };
 }
 
@@ -378,7 +424,7 @@ function pointsChart(data) {
   };
 }
 
-const CHARTS = {bars: barsChart, line: lineChart, steps: lineChart, points: pointsChart};
+const CHARTS = {bars: barsChart, line: lineChart, steps: lineChart, areas: areasChart, points: pointsChart};
 
 /* Returns what can be destroyed before it is drawn anew. */
 function drawChart(figure) {

@@ -102,6 +102,8 @@ static const struct report_case cases[] = {
     {"memory_labels.txt",
      {"memory.db", "--session", "3", "--report", "memory", "--group-by", "label", "--device",
       "host"}},
+    {"memory_categories.txt",
+     {"memory.db", "--session", "3", "--report", "memory", "--group-by", "category"}},
     {"memory.json.txt",
      {"memory.db", "--session", "3", "--report", "memory", "--format", "json", "--device", "cuda"}},
     {"memory_narrow.txt",
