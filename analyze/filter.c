@@ -85,10 +85,78 @@ static bool has_input_dtype(const char *dtypes, const char *wanted)
     return found;
 }
 
+static int parse_dim(const char **text, int64_t *out_dim)
+{
+    char *end;
+
+    if (**text == '*') {
+        *out_dim = -1;
+        (*text)++;
+        return 0;
+    }
+    if (**text < '0' || **text > '9')
+        return -EINVAL;
+    errno = 0;
+    *out_dim = strtoll(*text, &end, 10);
+    *text = end;
+    return errno ? -EINVAL : 0;
+}
+
+int filter_set_input_shape(struct filter *filter, const char *text, struct diag *diag)
+{
+    const char *at = text;
+    int rc = 0;
+
+    filter->has_input_shape = true;
+    filter->input_rank = 0;
+    if (strcmp(text, "scalar") == 0)
+        return 0;
+    do {
+        rc = filter->input_rank == FILTER_RANK_MAX
+                 ? -EINVAL
+                 : parse_dim(&at, &filter->input_dims[filter->input_rank++]);
+    } while (rc == 0 && *at == 'x' && *++at);
+    if (rc < 0 || *at || at[-1] == 'x')
+        return diag_set(diag, -EINVAL,
+                        "the shape \"%s\" is not understood: give at most %d sizes as in "
+                        "1x64x56x56, with * for any, or scalar",
+                        text, FILTER_RANK_MAX);
+    return 0;
+}
+
+static bool is_shape(const struct filter *filter, const cJSON *dims)
+{
+    const cJSON *dim;
+    int place = 0;
+
+    if (!cJSON_IsArray(dims) || cJSON_GetArraySize(dims) != filter->input_rank)
+        return false;
+    cJSON_ArrayForEach(dim, dims)
+    {
+        int64_t wanted = filter->input_dims[place++];
+
+        if (wanted >= 0 && !(cJSON_IsNumber(dim) && dim->valuedouble == (double)wanted))
+            return false;
+    }
+    return true;
+}
+
+static bool has_input_shape(const struct filter *filter, const char *shapes)
+{
+    cJSON *list = shapes ? cJSON_Parse(shapes) : NULL;
+    const cJSON *item;
+    bool found = false;
+
+    cJSON_ArrayForEach(item, list) found |= is_shape(filter, item);
+    cJSON_Delete(list);
+    return found;
+}
+
 bool filter_passes_op(struct filter *filter, const struct op_row *op)
 {
     return has_type(filter, op->type) && filter_passes_name(filter, FILTER_OP, op->name) &&
-           (!filter->input_dtype || has_input_dtype(op->input_dtypes, filter->input_dtype));
+           (!filter->input_dtype || has_input_dtype(op->input_dtypes, filter->input_dtype)) &&
+           (!filter->has_input_shape || has_input_shape(filter, op->input_shapes));
 }
 
 bool filter_passes(struct filter *filter, const struct op_row *op, double time_ns)

@@ -15,11 +15,16 @@ enum filter_pattern {
     FILTER_PATTERNS
 };
 
+enum { FILTER_RANK_MAX = 16 };
+
 struct filter {
     const char *const *types; /* any of these, compared exactly; none: every type */
     size_t type_count;
     const char *input_dtype; /* some input has it; f32 and Float32 are the same */
-    double min_ns, max_ns;   /* bounds on an op's own time, inclusive, where has_... */
+    bool has_input_shape;    /* set by filter_set_input_shape(), as are: */
+    int input_rank;
+    int64_t input_dims[FILTER_RANK_MAX]; /* -1: any size */
+    double min_ns, max_ns;               /* bounds on an op's own time, inclusive, where has_... */
     bool has_min, has_max;
     const char
         *device; /* of the lane or, for want of that, the op: cuda:0, or cuda for all of it */
@@ -37,6 +42,15 @@ struct filter {
  */
 int filter_set_pattern(struct filter *filter, enum filter_pattern which, const char *pattern,
                        struct diag *diag);
+
+/**
+ * Only ops with an input of this shape.
+ *
+ * text  sizes with an x between them, outermost first, * for any: "1x64x*x*"; "scalar" has none
+ *
+ * Returns 0, or -EINVAL with a sentence.
+ */
+int filter_set_input_shape(struct filter *filter, const char *text, struct diag *diag);
 
 /** time_ns: the op's own time, NaN when it is not known. Labels, lanes and devices are not looked
  *  at. */

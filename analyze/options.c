@@ -64,6 +64,10 @@ static const struct option_spec option_table[] = {
     {OPTION_STRING, "input-dtype", .value_name = "DTYPE",
      .help = "Only operators with an input of this element type: f32 or Float32, i8 or Int8, ...",
      TARGET(input_dtype)},
+    {OPTION_STRING, "input-shape", .value_name = "SHAPE",
+     .help = "Only operators with an input of this shape: 1x64x56x56, where * is any size "
+             "(1x64x*x*); or 64, of one dimension; or scalar.",
+     TARGET(input_shape)},
     {OPTION_STRING, "label", .value_name = "REGEX",
      .help = "Only what ran inside a label, a scope named by a person, whose name matches from its "
              "first character on; on a device what was launched there.",
@@ -368,6 +372,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"lane", options->lane != NULL, is_about_events},
         {"device", options->device != NULL, is_about_events},
         {"input-dtype", options->input_dtype != NULL, is_about_events},
+        {"input-shape", options->input_shape != NULL, is_about_events},
         {"min-time", !isnan(options->min_time_s), has_times},
         {"max-time", !isnan(options->max_time_s), has_times},
         {"peak-flops", !isnan(options->peak_flops)},

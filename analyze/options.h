@@ -29,7 +29,7 @@ struct analyze_options {
 
     /* which ops */
     struct option_list types;
-    const char *opr_name, *label, *lane, *device, *input_dtype;
+    const char *opr_name, *label, *lane, *device, *input_dtype, *input_shape;
     double min_time_s, max_time_s;     /* NaN: no bound */
     double peak_flops, peak_bandwidth; /* NaN: as calibrated */
 

@@ -140,6 +140,7 @@ static void make_command(const struct report *report, const struct advice_findin
     add_option(command, "lane", options->lane);
     add_option(command, "device", finding->device ? finding->device : options->device);
     add_option(command, "input-dtype", options->input_dtype);
+    add_option(command, "input-shape", options->input_shape);
     if (strcmp(finding->report, "roofline") == 0) {
         add_number(command, "peak-flops", options->peak_flops);
         add_number(command, "peak-bandwidth", options->peak_bandwidth);

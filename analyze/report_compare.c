@@ -325,8 +325,9 @@ static int run(const struct report *report, struct diag *diag)
 }
 
 static const char *const takes[] = {
-    "runs",        "time",     "warmup",   "type",   "opr-name",  "label", "lane", "device",
-    "input-dtype", "min-time", "max-time", "strict", "threshold", "alpha", NULL,
+    "runs",   "time",      "warmup",      "type",        "opr-name", "label",
+    "lane",   "device",    "input-dtype", "input-shape", "min-time", "max-time",
+    "strict", "threshold", "alpha",       NULL,
 };
 
 static const char explain_sql[] =

@@ -100,6 +100,7 @@ static int find_ids(struct explanation *explanation, const char *select, bool of
                 .name = query_text(&texts, statement, 1),
                 .type = query_text(&texts, statement, 2),
                 .input_dtypes = query_text(&texts, statement, 3),
+                .input_shapes = query_text(&texts, statement, 4),
             };
 
             if (!op.name || !op.type)
@@ -120,15 +121,16 @@ static int choose_ids(struct explanation *explanation, struct diag *diag)
     const struct analyze_options *options = explanation->report->options;
     int rc = 0;
 
-    if (options->opr_name || options->input_dtype || options->label)
+    if (options->opr_name || options->input_dtype || options->input_shape || options->label)
         rc = find_ids(explanation,
-                      "SELECT op_id, coalesce(name, ''), coalesce(type, ''), input_dtypes FROM op"
+                      "SELECT op_id, coalesce(name, ''), coalesce(type, ''), input_dtypes,"
+                      " input_shapes FROM op"
                       " WHERE session_id = ?1",
                       true, diag);
     if (rc == 0 && options->lane)
         rc = find_ids(explanation,
                       "SELECT lane_id, coalesce(name, kind || ' ' || coalesce(native_id, 0)), '',"
-                      " NULL FROM lane WHERE session_id = ?1",
+                      " NULL, NULL FROM lane WHERE session_id = ?1",
                       false, diag);
     return rc;
 }
@@ -350,6 +352,7 @@ const char *report_explain_refused(const struct analyze_options *options,
         {"lane", options->lane && !filters},
         {"device", options->device && !filters},
         {"input-dtype", options->input_dtype && !filters},
+        {"input-shape", options->input_shape && !filters},
         {"runs", options->runs && !times && !needed[EXPLAIN_COUNTED_RUN] && !kind->is_of_all_runs},
         {"time", options->time && !times},
         {"group-by", lacks_group(kind->explain_groups, options->group_by)},

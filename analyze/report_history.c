@@ -162,7 +162,8 @@ static int read_sessions(struct past *past, struct diag *diag)
     int rc;
 
     past->is_filtered = options->types.count || options->opr_name || options->label ||
-                        options->lane || options->device || options->input_dtype;
+                        options->lane || options->device || options->input_dtype ||
+                        options->input_shape;
     rc = find_side(past, diag);
     past->sessions.count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -524,8 +525,8 @@ static int run(const struct report *report, struct diag *diag)
 }
 
 static const char *const takes[] = {
-    "runs",   "time",        "warmup", "type",      "opr-name", "label", "lane",
-    "device", "input-dtype", "strict", "threshold", "alpha",    "model", NULL,
+    "runs",        "time",        "warmup", "type",      "opr-name", "label", "lane", "device",
+    "input-dtype", "input-shape", "strict", "threshold", "alpha",    "model", NULL,
 };
 
 static const char explain_sql[] =

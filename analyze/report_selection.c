@@ -33,6 +33,8 @@ static int make_filter(const struct analyze_options *options, struct filter *fil
         if (patterns[i])
             rc = filter_set_pattern(filter, (enum filter_pattern)i, patterns[i], diag);
     }
+    if (rc == 0 && options->input_shape)
+        rc = filter_set_input_shape(filter, options->input_shape, diag);
     return rc;
 }
 

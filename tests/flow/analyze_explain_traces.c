@@ -50,6 +50,7 @@ static const struct {
     {NULL, {"--device=CUDA"}},
     {NULL, {"--device=host"}},
     {NULL, {"--input-dtype=f32"}},
+    {NULL, {"--input-shape=*x*"}},
     {NULL, {"--time=150us..900ms"}},
     {NULL, {"--type=label"}},
     {"ops", {"--print-only=host"}},

@@ -129,6 +129,58 @@ static void dtypes_have_two_spellings(void **state)
     assert_false(filter_passes(&filter, &odd, 1));
 }
 
+static bool has_shape(const char *shapes, const char *wanted)
+{
+    struct op_row op = {.name = "a", .type = "b", .input_shapes = shapes};
+    struct filter filter = {0};
+
+    CHECK_OK(filter_set_input_shape(&filter, wanted, NULL));
+    return filter_passes(&filter, &op, 1);
+}
+
+static void shapes_are_those_of_one_input(void **state)
+{
+    static const char two[] = "[[1,64,56,56],null,[64]]";
+
+    assert_true(has_shape(two, "1x64x56x56"));
+    assert_true(has_shape(two, "*x64x*x*"));
+    assert_true(has_shape(two, "64"));
+    assert_true(has_shape("[[null,3]]", "*x3")); /* a size that is not known is any */
+    assert_true(has_shape("[[],[2]]", "scalar"));
+    assert_false(has_shape(two, "1x64x56"));
+    assert_false(has_shape(two, "1x64x56x57"));
+    assert_false(has_shape(two, "scalar"));
+    assert_false(has_shape("[[null,3]]", "1x3"));
+    assert_false(has_shape(NULL, "*"));
+    assert_false(has_shape("no json", "*"));
+    (void)state;
+}
+
+static void shapes_that_are_none_are_refused(void **state)
+{
+    static const char *const texts[] = {"",
+                                        "x",
+                                        "1x",
+                                        "x1",
+                                        "1xx2",
+                                        "-1",
+                                        "1x 2",
+                                        "1,2",
+                                        "99999999999999999999",
+                                        "Scalar",
+                                        "1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1"};
+    struct diag diag;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct filter filter = {0};
+
+        diag = (struct diag){0};
+        assert_int_equal(filter_set_input_shape(&filter, texts[i], &diag), -EINVAL);
+        assert_non_null(strstr(diag.text, "1x64x56x56"));
+    }
+    (void)state;
+}
+
 static void bounds_are_inclusive(void **state)
 {
     struct filter filter = {.has_min = true, .min_ns = 10, .has_max = true, .max_ns = 20};
@@ -151,6 +203,8 @@ int main(void)
         cmocka_unit_test(endless_patterns_give_up),
         cmocka_unit_test(types_are_exact),
         cmocka_unit_test(dtypes_have_two_spellings),
+        cmocka_unit_test(shapes_are_those_of_one_input),
+        cmocka_unit_test(shapes_that_are_none_are_refused),
         cmocka_unit_test(bounds_are_inclusive),
     };
 
