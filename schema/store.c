@@ -102,6 +102,9 @@ static int set_up_writing(struct store *store, struct diag *diag)
                         "PRAGMA journal_mode = WAL;"
                         "PRAGMA synchronous = NORMAL;"
                         "PRAGMA cache_size = -4096;" /* KiB: what a commit needs again */
+                        /* Where it is compiled in, dropped rows are overwritten: a third more time
+                         * for each, and all their pages go through the log. */
+                        "PRAGMA secure_delete = OFF;"
                         "PRAGMA journal_size_limit = 33554432;",
                         "open", diag);
 

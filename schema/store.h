@@ -6,6 +6,7 @@
  *
  * Writing: store_open(STORE_WRITE), then per transaction store_begin(), any number of store_put_*()
  * and store_add_events() ..., store_commit() or store_rollback(); store_close().
+ * Keeping it within bounds: store_retain.h.
  * Reading: store_open(STORE_READ), SQL on store_handle(), store_close().
  *
  * A handle belongs to one thread at a time. All functions may block on the disk. Errors: negative
@@ -25,7 +26,7 @@
 #include "schema/store_stat.h"
 
 #define STORE_VERSION_MAJOR 1
-#define STORE_VERSION_MINOR 1
+#define STORE_VERSION_MINOR 2
 
 /* What the integer fields below hold when a value is not known: it becomes NULL. */
 #define STORE_NULL INT64_MIN

@@ -6,7 +6,7 @@
 -- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
 -- column is a point in time; durations are ns too. What is not known is NULL, never 0.
 
--- One row per fact about the file: schema_version ("1.1"), created_ns, created_by.
+-- One row per fact about the file: schema_version ("1.2"), created_ns, created_by.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -141,6 +141,20 @@ CREATE TABLE gap (
     start_ns   INTEGER,          -- ns since 1970: the first loss was not before
     end_ns     INTEGER           -- ns since 1970: the last loss was not after
 );
+
+-- What was dropped of a session to keep the store within its bounds: rows of event, memory_event and
+-- counter, the oldest first. Its roll-ups, runs and ops stay.
+CREATE TABLE dropped (
+    session_id         INTEGER NOT NULL REFERENCES session,
+    reason             TEXT NOT NULL,    -- budget | age
+    event_count        INTEGER NOT NULL, -- rows of event
+    memory_event_count INTEGER NOT NULL, -- rows of memory_event
+    counter_count      INTEGER NOT NULL, -- rows of counter
+    start_ns           INTEGER NOT NULL, -- ns since 1970: none of them began before
+    end_ns             INTEGER NOT NULL, -- ns since 1970: none of them ended after
+    dropped_ns         INTEGER NOT NULL, -- ns since 1970: when the last of them was dropped
+    PRIMARY KEY (session_id, reason)
+) WITHOUT ROWID;
 
 -- Each committed batch of `event`: how a time filter finds its rows without an index.
 CREATE TABLE event_batch (

@@ -152,6 +152,7 @@ int store_write_accounts(struct store *store, struct diag *diag)
 void store_forget_accounts(struct store *store)
 {
     store->next_event = 0;
+    store->kept_counter = 0;
     store_batch_clear(&store->batch);
     store_rollup_clear(&store->rollup);
     store_lane_cache_clear(&store->lanes);

@@ -26,6 +26,7 @@ extern const char store_tables_sql[];
 extern const char store_views_sql[];
 extern const char store_0_9_to_1_0_sql[];
 extern const char store_1_0_to_1_1_sql[];
+extern const char store_1_1_to_1_2_sql[];
 
 /* Prepared on first use, kept until store_close(). */
 enum store_statement {
@@ -47,6 +48,17 @@ enum store_statement {
     STORE_TAKE_WRITE_LOCK,
     STORE_END_SESSION,
     STORE_DROP_CURSORS,
+    STORE_GET_USED,
+    STORE_GET_BATCHES,
+    STORE_GET_EVENTS,
+    STORE_GET_MEMORY_EVENTS,
+    STORE_GET_COUNTERS,
+    STORE_GET_OP_IS_CALIBRATION,
+    STORE_DELETE_EVENTS,
+    STORE_DELETE_MEMORY_EVENTS,
+    STORE_DELETE_COUNTERS,
+    STORE_DELETE_BATCH,
+    STORE_ADD_DROPPED,
     STORE_STATEMENT_COUNT,
 };
 
@@ -82,7 +94,8 @@ struct store {
     /* What follows is known from our own writing, and forgotten when another program has written.
      */
     int64_t data_version;
-    int64_t next_event; /* rowid of the next event; 0: to be asked */
+    int64_t next_event;   /* rowid of the next event; 0: to be asked */
+    int64_t kept_counter; /* up to this rowid of `counter` retention keeps all that is there */
     struct lane_cache lanes;
     struct batch batch;
     struct rollup rollup;

@@ -186,7 +186,8 @@ SELECT
     s.end_reason AS end_reason, -- done | died | cut off | imported; NULL while it runs
     -- Until its end, or while it runs until the latest event of a batch that it is in.
     coalesce(s.end_ns, (SELECT max(b.end_ns) FROM event_batch b
-                        WHERE s.session_id BETWEEN b.session_min AND b.session_max)) - s.start_ns
+                        WHERE s.session_id BETWEEN b.session_min AND b.session_max),
+             (SELECT max(d.end_ns) FROM dropped d WHERE d.session_id = s.session_id)) - s.start_ns
                  AS wall_ns,
     (SELECT count(*) FROM op o WHERE o.session_id = s.session_id)     AS op_count,
     (SELECT count(*) FROM lane l WHERE l.session_id = s.session_id)   AS lane_count,
@@ -195,7 +196,11 @@ SELECT
     (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id)
                                                                       AS lost_count,  -- events
     s.note       AS note,
-    s.environment AS environment -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
+    s.environment AS environment, -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
+    (SELECT coalesce(sum(d.event_count), 0) FROM dropped d WHERE d.session_id = s.session_id)
+                 AS dropped_event_count, -- that are not stored any more
+    (SELECT max(d.end_ns) FROM dropped d WHERE d.session_id = s.session_id AND d.event_count > 0)
+                 AS dropped_end_ns       -- since 1970: none of them ended after
 FROM session s
 LEFT JOIN (
     SELECT o.session_id, sum(t.event_count) AS event_count
@@ -219,3 +224,20 @@ FROM gap g
 LEFT JOIN session s ON s.session_id = g.session_id
 LEFT JOIN lane l ON l.lane_id = g.lane_id
 GROUP BY g.session_id, g.lane_id, g.reason;
+
+-- What was dropped to keep the store within its bounds: one row per session and reason. Roll-ups, and
+-- with them v_op and v_type, go on counting it.
+CREATE VIEW v_dropped AS
+SELECT
+    d.session_id         AS session_id,
+    s.program            AS program,
+    s.pid                AS pid,
+    d.reason             AS reason, -- budget | age
+    d.event_count        AS event_count,
+    d.memory_event_count AS memory_event_count,
+    d.counter_count      AS counter_count,
+    d.start_ns           AS start_ns,   -- since 1970: none of them began before
+    d.end_ns             AS end_ns,     -- since 1970: none of them ended after
+    d.dropped_ns         AS dropped_ns  -- since 1970: when the last of them was dropped
+FROM dropped d
+LEFT JOIN session s ON s.session_id = d.session_id;

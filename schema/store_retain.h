@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeping a store within bounds: the oldest rows of event, memory_event and counter are dropped,
+ * in the order of time; sessions, models, ops, lanes, runs, gaps and roll-ups stay. What went is
+ * counted in `dropped`. Counters of a calibration stay, too.
+ *
+ * The pages that rows leave are used for the next ones, so that a file at its budget stops growing;
+ * it does not get smaller.
+ *
+ * For the only writer, between its transactions: store_retain() until it returns 0.
+ */
+#ifndef OPTRACE_SCHEMA_STORE_RETAIN_H
+#define OPTRACE_SCHEMA_STORE_RETAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+struct store;
+
+/* 0: no such bound. */
+struct store_bounds {
+    int64_t budget_bytes;   /* of the pages in use */
+    int64_t keep_events_ns; /* rows whose time is longer ago are dropped */
+};
+
+/* What was done. */
+struct store_retained {
+    size_t row_count;   /* rows dropped */
+    int64_t over_bytes; /* how far the store is above its budget although nothing more can be
+                           dropped; 0 otherwise, also while more can */
+};
+
+/* Below this a budget has no room for the tables themselves. */
+#define STORE_BUDGET_MIN INT64_C(4194304)
+
+/**
+ * Drop what is out of bounds, up to about `row_max` rows, in one transaction; without any, no
+ * transaction is begun.
+ *
+ * now_ns  CLOCK_REALTIME
+ *
+ * The batch that was written last is never dropped for the budget.
+ *
+ * Returns 1 when there is more to drop, 0 when not, or a negative errno; then nothing was dropped.
+ */
+int store_retain(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
+                 size_t row_max, struct store_retained *out, struct diag *diag);
+
+/** Bytes of the pages in use: of the file without its free pages and its log. */
+int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag);
+
+#endif
