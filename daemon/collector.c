@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/amount.h"
 #include "daemon/drain.h"
 #include "daemon/keep.h"
 #include "daemon/log.h"
@@ -28,6 +30,7 @@ struct collector {
     struct collector_events events;
     struct writer *writer;
     struct store *reader;
+    int64_t budget_bytes; /* of the store; 0: none */
     struct store_ids ids;
     struct session_budget budget;
     struct batch *open;
@@ -542,15 +545,31 @@ static void on_done(void *context, struct batch *batch)
     check_stopped(collector);
 }
 
+/* What to do about a full disk. */
+static const char *advice_on_room(const struct collector *collector, char *text, size_t text_bytes)
+{
+    char budget[32] = "none";
+
+    if (collector->budget_bytes)
+        amount_format_bytes(budget, sizeof(budget), collector->budget_bytes);
+    snprintf(text, text_bytes,
+             "; make room on its disk, and start optraced with a --store-budget that fits there "
+             "(now %s)",
+             budget);
+    return text;
+}
+
 static void on_trouble(void *context, int error, const char *text)
 {
     struct collector *collector = context;
+    char advice[160];
 
     if (error == 0) {
         log_say("the store can be written again");
         return;
     }
-    log_say("the store cannot be written, going on without: %s", text);
+    log_say("the store cannot be written, going on without: %s%s", text,
+            error == -ENOSPC ? advice_on_room(collector, advice, sizeof(advice)) : "");
     for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)
         if (collector->in_flight[i])
             answer_waiters(collector, collector->in_flight[i], error);
@@ -561,24 +580,26 @@ static void on_trouble(void *context, int error, const char *text)
 
 /* --- Start and stop --- */
 
-int collector_create(uv_loop_t *loop, struct store *store, const char *store_path,
+int collector_create(uv_loop_t *loop, const struct collector_store *store,
                      const struct collector_events *events, struct collector **out_collector,
                      struct diag *diag)
 {
     struct collector *collector = memory_zeroed(1, sizeof(*collector));
     struct writer_events writer_events = {collector, on_done, on_trouble};
-    int rc = store_last_ids(store, &collector->ids, diag);
+    int rc = store_last_ids(store->store, &collector->ids, diag);
 
     if (rc == 0)
-        rc = store_open(store_path, STORE_READ, &collector->reader, diag);
+        rc = store_open(store->path, STORE_READ, &collector->reader, diag);
     if (rc == 0)
-        rc = writer_start(loop, store, &writer_events, &collector->writer, diag);
+        rc = writer_start(loop, store->store, &store->bounds, &writer_events, &collector->writer,
+                          diag);
     if (rc < 0) {
         store_close(&collector->reader);
         free(collector);
         return rc;
     }
     collector->events = *events;
+    collector->budget_bytes = store->bounds.budget_bytes;
     collector->open = batch_create();
     collector->pace_ms = PACE_BUSY_MS;
     uv_timer_init(loop, &collector->timer);

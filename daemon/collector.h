@@ -23,6 +23,7 @@
 #include "daemon/session.h"
 #include "daemon/writer.h"
 #include "schema/store.h"
+#include "schema/store_retain.h"
 #include "schema/wire.h"
 
 struct collector;
@@ -41,13 +42,19 @@ struct collector_events {
     void (*on_empty)(void *context);
 };
 
+/* Where rows go. */
+struct collector_store {
+    struct store *store; /* open for writing */
+    const char *path;    /* of it, for a second handle that only reads */
+    struct store_bounds bounds;
+};
+
 /**
- * Take a store that is open for writing and start the writer.
+ * Take a store and start the writer.
  *
- * store       borrowed until collector_destroy()
- * store_path  the same, for a second handle that only reads
+ * store  what it points to is borrowed until collector_destroy()
  */
-int collector_create(uv_loop_t *loop, struct store *store, const char *store_path,
+int collector_create(uv_loop_t *loop, const struct collector_store *store,
                      const struct collector_events *events, struct collector **out_collector,
                      struct diag *diag);
 

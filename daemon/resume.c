@@ -165,9 +165,11 @@ static bool is_known(const struct session *known, int64_t session_id)
 int resume_end_strays(struct store *reader, const struct session *known, struct batch *batch,
                       struct diag *diag)
 {
-    /* The end of the last batch that holds events of it is the closest that is known. */
+    /* The end of the last batch that holds events of it, or held, is the closest that is known. */
     const char *sql = "SELECT session_id, pid, max(start_ns, ifnull((SELECT max(end_ns)"
-                      " FROM event_batch WHERE session_id BETWEEN session_min AND session_max), 0))"
+                      " FROM event_batch WHERE session_id BETWEEN session_min AND session_max), 0),"
+                      " ifnull((SELECT max(end_ns) FROM dropped d WHERE d.session_id ="
+                      " session.session_id), 0))"
                       " FROM session WHERE end_ns IS NULL AND source = 'live'";
     sqlite3 *db = store_handle(reader);
     sqlite3_stmt *row = NULL;

@@ -100,12 +100,13 @@ static int open_store(struct service *service, struct diag *diag)
 {
     const struct collector_events events = {service, producer_on_flushed, producer_on_nonsense,
                                             on_room, on_empty};
-    const char *path = service->settings->store_path;
-    int rc = store_open(path, STORE_WRITE, &service->store, diag);
+    struct collector_store store = {.path = service->settings->store_path,
+                                    .bounds = service->settings->bounds};
+    int rc = store_open(store.path, STORE_WRITE, &service->store, diag);
 
+    store.store = service->store;
     return rc < 0 ? rc
-                  : collector_create(&service->loop, service->store, path, &events,
-                                     &service->collector, diag);
+                  : collector_create(&service->loop, &store, &events, &service->collector, diag);
 }
 
 static int start(struct service *service, struct diag *diag)

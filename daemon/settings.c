@@ -10,6 +10,7 @@
 
 #include "base/exit_status.h"
 #include "base/options.h"
+#include "daemon/amount.h"
 #include "schema/store.h"
 #include "schema/wire.h"
 
@@ -30,6 +31,14 @@ static const struct option_spec specs[] = {
      "File that receives what the daemon has to say. SIGHUP opens it anew.", TARGET(log_path)},
     {OPTION_STRING, "pid-file", 0, "FILE", NULL,
      "Write the process id there once programs can connect; removed at the end.", TARGET(pid_path)},
+    {OPTION_GROUP, "What the store keeps"},
+    {OPTION_STRING, "store-budget", 0, "SIZE", "$OPTRACE_STORE_BUDGET, else 2GiB",
+     "How large the store may become: 512MiB, 20GB, none. At it the oldest events, memory events "
+     "and counters are dropped; sessions, runs, ops and roll-ups stay, and reports say so.",
+     TARGET(store_budget)},
+    {OPTION_STRING, "keep-events", 0, "DURATION", "$OPTRACE_KEEP_EVENTS, else none",
+     "Also drop events, memory events and counters that are older than this: 12h, 7d, 4w, none.",
+     TARGET(keep_events)},
     {OPTION_GROUP, "Behaviour"},
     {OPTION_FLAG, "foreground", 'f', NULL, NULL,
      "Stay in the foreground. Without it the command returns once programs can connect, and the "
@@ -56,7 +65,9 @@ static const struct option_command command = {
     .examples = "optraced\n"
                 "    start the daemon in the background, with the default socket and store\n"
                 "optraced --foreground --once --socket /tmp/o.sock --store /tmp/o.db\n"
-                "    record until the programs that come now have ended\n",
+                "    record until the programs that come now have ended\n"
+                "optraced --store-budget 20GiB --keep-events 7d\n"
+                "    keep a week of events, in 20 GiB at most\n",
     .exit_text = "0  ended by SIGTERM, SIGINT or --once, with all stored\n"
                  "2  wrong use of the command line, or a path that is too long\n"
                  "3  the store is damaged, of a newer version, or not a store\n"
@@ -117,6 +128,36 @@ static int fill_paths(struct settings *settings, struct diag *diag)
     return 0;
 }
 
+/* The option, else the variable, else the default. */
+static const char *find_bound(const char *option, const char *variable, const char *otherwise,
+                              const char **name)
+{
+    const char *value = getenv(variable);
+
+    if (option)
+        return option;
+    if (!value || !value[0])
+        return otherwise;
+    *name = variable;
+    return value;
+}
+
+static int fill_bounds(struct settings *settings, struct diag *diag)
+{
+    struct store_bounds *bounds = &settings->bounds;
+    const char *budget_name = "--store-budget", *keep_name = "--keep-events";
+    const char *budget =
+        find_bound(settings->store_budget, "OPTRACE_STORE_BUDGET", "2GiB", &budget_name);
+    const char *keep = find_bound(settings->keep_events, "OPTRACE_KEEP_EVENTS", "none", &keep_name);
+    int rc = amount_parse_bytes(budget_name, budget, &bounds->budget_bytes, diag);
+
+    if (rc == 0)
+        rc = amount_parse_duration(keep_name, keep, &bounds->keep_events_ns, diag);
+    if (rc == 0 && bounds->budget_bytes && bounds->budget_bytes < STORE_BUDGET_MIN)
+        rc = diag_set(diag, -EINVAL, "%s takes at least 4MiB, not '%.40s'", budget_name, budget);
+    return rc;
+}
+
 int settings_read(int argc, char **argv, struct settings *settings, int *out_status)
 {
     const char *words[1];
@@ -132,6 +173,8 @@ int settings_read(int argc, char **argv, struct settings *settings, int *out_sta
     }
     if (rc == 0)
         rc = fill_paths(settings, &diag);
+    if (rc == 0)
+        rc = fill_bounds(settings, &diag);
     if (rc < 0) {
         *out_status = options_complain(&command, &diag);
         return rc;

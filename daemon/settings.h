@@ -7,14 +7,17 @@
 #include <stdbool.h>
 
 #include "base/diag.h"
+#include "schema/store_retain.h"
 
 struct settings {
     const char *socket_path; /* absolute, once settings_read() is done, as are the others */
     const char *store_path;
-    const char *log_path; /* NULL: stderr */
-    const char *pid_path; /* NULL: none */
-    const char *group;    /* NULL: only the owner may connect */
-    int level;            /* enum ot_wire_level */
+    const char *log_path;                   /* NULL: stderr */
+    const char *pid_path;                   /* NULL: none */
+    const char *group;                      /* NULL: only the owner may connect */
+    const char *store_budget, *keep_events; /* as given; what they say is in `bounds` */
+    struct store_bounds bounds;
+    int level; /* enum ot_wire_level */
     bool once, foreground, verbose;
     char paths[4][PATH_MAX]; /* where the paths point */
 };

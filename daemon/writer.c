@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/memory.h"
+#include "daemon/retain.h"
 
 static const uint64_t RETRY_FIRST_NS = UINT64_C(100000000);
 static const uint64_t RETRY_LAST_NS = UINT64_C(2000000000);
@@ -17,6 +18,7 @@ static const uint64_t RETRY_LAST_NS = UINT64_C(2000000000);
 struct writer {
     struct writer_events events;
     struct store *store;
+    struct retain retain; /* the thread's own */
     uv_async_t wake_loop;
     pthread_t thread;
     unsigned in_flight; /* loop's own */
@@ -88,11 +90,17 @@ static int write_batch(struct store *store, const struct batch *batch, struct di
 
 /* --- The thread. Functions named ..._locked are called with the mutex held. --- */
 
-static void wait_locked(struct writer *writer, uint64_t timeout_ns)
+static struct timespec time_after(uint64_t timeout_ns)
 {
     uint64_t until_ns = ot_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+
+    return (struct timespec){.tv_sec = (time_t)(until_ns / 1000000000),
                              .tv_nsec = (long)(until_ns % 1000000000)};
+}
+
+static void wait_locked(struct writer *writer, uint64_t timeout_ns)
+{
+    struct timespec until = time_after(timeout_ns);
 
     while (!writer->gives_up &&
            pthread_cond_timedwait(&writer->wake_writer, &writer->mutex, &until) == 0)
@@ -128,20 +136,48 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
     }
 }
 
+static void retain_locked(struct writer *writer, size_t batch_rows)
+{
+    pthread_mutex_unlock(&writer->mutex);
+    retain_slice(&writer->retain, batch_rows);
+    pthread_mutex_lock(&writer->mutex);
+}
+
+/* Until there is a batch, or the writer stops. */
+static void wait_for_work_locked(struct writer *writer)
+{
+    while (!writer->todo && !writer->stops) {
+        uint64_t pause_ns = retain_pause_ns(&writer->retain);
+        struct timespec until;
+        int rc = 0;
+
+        if (pause_ns == UINT64_MAX) {
+            pthread_cond_wait(&writer->wake_writer, &writer->mutex);
+            continue;
+        }
+        until = time_after(pause_ns);
+        while (!writer->todo && !writer->stops && rc == 0)
+            rc = pthread_cond_timedwait(&writer->wake_writer, &writer->mutex, &until);
+        if (rc != 0)
+            retain_locked(writer, 0);
+    }
+}
+
 static void *writer_main(void *argument)
 {
     struct writer *writer = argument;
 
     pthread_mutex_lock(&writer->mutex);
+    retain_locked(writer, 0); /* the bounds may be new */
     for (;;) {
-        struct batch *batch = writer->todo;
+        struct batch *batch;
+        size_t row_count;
 
-        if (!batch && writer->stops)
+        wait_for_work_locked(writer);
+        batch = writer->todo;
+        if (!batch)
             break;
-        if (!batch) {
-            pthread_cond_wait(&writer->wake_writer, &writer->mutex);
-            continue;
-        }
+        row_count = batch_row_count(batch);
         writer->todo = batch->next;
         if (!writer->todo)
             writer->todo_end = &writer->todo;
@@ -150,6 +186,8 @@ static void *writer_main(void *argument)
         *writer->done_end = batch;
         writer->done_end = &batch->next;
         uv_async_send(&writer->wake_loop);
+        if (batch->status == 0)
+            retain_locked(writer, row_count);
     }
     pthread_mutex_unlock(&writer->mutex);
     return NULL;
@@ -216,14 +254,17 @@ static void free_writer(uv_handle_t *handle)
     free(handle->data);
 }
 
-int writer_start(uv_loop_t *loop, struct store *store, const struct writer_events *events,
-                 struct writer **out_writer, struct diag *diag)
+int writer_start(uv_loop_t *loop, struct store *store, const struct store_bounds *bounds,
+                 const struct writer_events *events, struct writer **out_writer, struct diag *diag)
 {
     struct writer *writer = memory_zeroed(1, sizeof(*writer));
     int rc;
 
     writer->events = *events;
     writer->store = store;
+    writer->retain.store = store;
+    if (bounds)
+        writer->retain.bounds = *bounds;
     writer->todo_end = &writer->todo;
     writer->done_end = &writer->done;
     rc = uv_async_init(loop, &writer->wake_loop, on_wake);

@@ -8,6 +8,9 @@
  * often; meanwhile the queue fills up and the loop stops reading: what programs record stays in
  * their rings. `on_trouble` tells when that begins and ends.
  *
+ * After each batch, and while none comes, the thread drops what is out of the store's bounds
+ * (retain.h), a slice at a time.
+ *
  * All functions and callbacks: loop thread.
  */
 #ifndef OPTRACE_DAEMON_WRITER_H
@@ -20,6 +23,7 @@
 #include "base/diag.h"
 #include "daemon/batch.h"
 #include "schema/store.h"
+#include "schema/store_retain.h"
 
 enum { WRITER_QUEUE_MAX = 4 }; /* batches handed over and not yet returned */
 
@@ -38,12 +42,13 @@ struct writer_events {
 /**
  * Start the thread.
  *
- * store  open for writing; the writer's own until writer_stop()
+ * store   open for writing; the writer's own until writer_stop()
+ * bounds  to keep it within; NULL: none
  *
  * Returns 0 or a negative errno.
  */
-int writer_start(uv_loop_t *loop, struct store *store, const struct writer_events *events,
-                 struct writer **out_writer, struct diag *diag);
+int writer_start(uv_loop_t *loop, struct store *store, const struct store_bounds *bounds,
+                 const struct writer_events *events, struct writer **out_writer, struct diag *diag);
 
 /** True when one more batch may be handed over. */
 bool writer_has_room(const struct writer *writer);

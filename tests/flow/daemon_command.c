@@ -135,6 +135,29 @@ static void paths_that_cannot_be_used_are_refused(void **state)
     optraced_deinit(&daemon);
 }
 
+static void bounds_that_mean_nothing_are_refused(void **state)
+{
+    static const char *const sizes[] = {"",      "2",          "GiB", "-1GiB",   "0MiB",  "1e3MiB",
+                                        "2 GiB", "9999999TiB", "nan", "0x10MiB", "1.MiB", "2GiBs"};
+    static const char *const durations[] = {"", "7", "d", "0s", "-1d", "1y", "7d12h", "9e9w"};
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        REFUSED(EXIT_USAGE, "--store-budget takes a size with its unit, such as 512MiB, or none,",
+                "--store-budget", sizes[i]);
+    for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
+        REFUSED(EXIT_USAGE, "--keep-events takes a time with its unit", "--keep-events",
+                durations[i]);
+    REFUSED(EXIT_USAGE, "--store-budget takes at least 4MiB, not '4MB'", "--store-budget", "4MB");
+    assert_int_equal(setenv("OPTRACE_STORE_BUDGET", "much", 1), 0);
+    REFUSED(EXIT_USAGE, "OPTRACE_STORE_BUDGET takes a size", "--keep-events", "7d");
+    REFUSED(EXIT_USAGE, "--keep-events takes a time", "--store-budget", "none", "--keep-events",
+            "x");
+    unsetenv("OPTRACE_STORE_BUDGET");
+    assert_int_equal(setenv("OPTRACE_KEEP_EVENTS", "long", 1), 0);
+    REFUSED(EXIT_USAGE, "OPTRACE_KEEP_EVENTS takes a time", "--store-budget", "1.5GiB");
+    unsetenv("OPTRACE_KEEP_EVENTS");
+}
+
 static int start_as_nobody(void *context)
 {
     const struct optraced *daemon = context;
@@ -389,6 +412,7 @@ int main(void)
         cmocka_unit_test(a_killed_daemon_is_replaced),
         cmocka_unit_test(stores_that_cannot_be_used_are_refused),
         cmocka_unit_test(paths_that_cannot_be_used_are_refused),
+        cmocka_unit_test(bounds_that_mean_nothing_are_refused),
         cmocka_unit_test(no_permission_is_said),
         cmocka_unit_test(once_ends_after_the_last_client),
         cmocka_unit_test(sigterm_drains),

@@ -54,7 +54,7 @@ static int set_up(void **state)
     fixture->path = temp_path(fixture->dir, "o.db");
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     CHECK_OK(store_open(fixture->path, STORE_WRITE, &fixture->store, &diag));
-    CHECK_OK(writer_start(&fixture->loop, fixture->store, &events, &fixture->writer, &diag));
+    CHECK_OK(writer_start(&fixture->loop, fixture->store, NULL, &events, &fixture->writer, &diag));
     *state = fixture;
     return 0;
 }

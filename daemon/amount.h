@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes and durations as people write them: "512MiB", "7d", "none". */
+#ifndef OPTRACE_DAEMON_AMOUNT_H
+#define OPTRACE_DAEMON_AMOUNT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+/** "2GiB", "500M", "1.5TB": B, K, M, G, T of 1000, Ki, Mi, Gi, Ti of 1024, with or without a B at
+ *  the end; "none" is 0. Returns 0, or -EINVAL for anything else, also for 0, with a sentence that
+ *  begins with `name`. */
+int amount_parse_bytes(const char *name, const char *text, int64_t *out_bytes, struct diag *diag);
+
+/** "7d", "12h", "90m", "30s", "2w", also with a fraction; "none" is 0. Returns as above. */
+int amount_parse_duration(const char *name, const char *text, int64_t *out_ns, struct diag *diag);
+
+/** "2 GiB", "1.5 MiB". Returns text. */
+const char *amount_format_bytes(char *text, size_t text_bytes, int64_t bytes);
+
+#endif
