@@ -28,7 +28,7 @@
 
 #define OT_WIRE_MAGIC         0x5254504fu /* "OPTR" as bytes */
 #define OT_WIRE_VERSION_MAJOR 1
-#define OT_WIRE_VERSION_MINOR 0
+#define OT_WIRE_VERSION_MINOR 1
 
 /* What a peer may make the daemon hold. A client that goes beyond one is cut off. */
 enum {
@@ -77,8 +77,10 @@ struct ot_wire_header {
 };
 
 enum ot_wire_feature {
-    OT_FEATURE_RINGS = 1u << 0,   /* rings in shared memory (RING, DOORBELL) */
-    OT_FEATURE_CONTROL = 1u << 1, /* the client obeys CONTROL */
+    OT_FEATURE_RINGS = 1u << 0,    /* rings in shared memory (RING, DOORBELL) */
+    OT_FEATURE_CONTROL = 1u << 1,  /* the client obeys CONTROL */
+    OT_FEATURE_SCHEDULE = 1u << 2, /* the client obeys SCHEDULE and says how it goes */
+    OT_FEATURE_VISIT = 1u << 3,    /* the peer is a controller: VISIT and what follows it */
 };
 
 enum ot_wire_clock_kind {
@@ -643,5 +645,8 @@ static inline uint64_t ot_ring_used(uint64_t head, uint64_t tail)
  */
 int ot_ring_check_header(const struct ot_ring_header *header, const struct ot_wire_ring *announced,
                          const uint8_t uuid[16], uint64_t memory_bytes, struct diag *diag);
+
+/* The frames of version 1.1. */
+#include "schema/wire_control.h"
 
 #endif

@@ -436,3 +436,203 @@ int ot_wire_decode_control(const void *frame, size_t length, struct ot_wire_cont
 
     return DECODE_WHOLE(OT_FRAME_CONTROL, rules, out_control);
 }
+
+/* --- Version 1.1 --- */
+
+#define PLAN_RULE(type, field, max)                                                                \
+    {                                                                                              \
+#field, 0, max, (uint32_t)offsetof(struct type, plan.field),                               \
+            sizeof(((struct type *)0)->plan.field)                                                 \
+    }
+
+/* A plan within a frame. */
+#define PLAN_RULES(type)                                                                           \
+    PLAN_RULE(type, command_id, OT_WIRE_TIME_MAX), PLAN_RULE(type, start_ns, OT_WIRE_TIME_MAX),    \
+        PLAN_RULE(type, end_ns, OT_WIRE_TIME_MAX),                                                 \
+        PLAN_RULE(type, skip_first, OT_WIRE_PLAN_LENGTH_MAX),                                      \
+        PLAN_RULE(type, wait, OT_WIRE_PLAN_LENGTH_MAX),                                            \
+        PLAN_RULE(type, warmup, OT_WIRE_PLAN_LENGTH_MAX),                                          \
+        PLAN_RULE(type, active, OT_WIRE_PLAN_LENGTH_MAX),                                          \
+        PLAN_RULE(type, repeat, OT_WIRE_PLAN_LENGTH_MAX), PLAN_RULE(type, level, OT_LEVEL_DETAIL), \
+        PLAN_RULE(type, unit, OT_UNIT_NS), PLAN_RULE(type, state, OT_PLAN_DONE)
+
+/* What the ranges of a plan's fields do not say. */
+static int check_plan(const struct ot_wire_plan *plan, const char *frame, struct diag *diag)
+{
+    if (plan->active == 0 && (plan->skip_first | plan->wait | plan->warmup | plan->repeat) != 0)
+        return diag_set(diag, -EPROTO, "%s: a schedule without active runs", frame);
+    if (plan->end_ns && plan->end_ns < plan->start_ns)
+        return diag_set(diag, -EPROTO, "%s: end_ns is before start_ns", frame);
+    return 0;
+}
+
+int ot_wire_decode_schedule(const void *frame, size_t length, struct ot_wire_schedule *out_schedule,
+                            struct diag *diag)
+{
+    static const struct ot_rule rules[] = {PLAN_RULES(ot_wire_schedule)};
+    struct ot_wire_schedule schedule;
+    int rc = DECODE_WHOLE(OT_FRAME_SCHEDULE, rules, &schedule);
+
+    if (rc == 0)
+        rc = check_plan(&schedule.plan, "SCHEDULE", diag);
+    if (rc == 0)
+        *out_schedule = schedule;
+    return rc;
+}
+
+int ot_plan_check(const struct ot_wire_plan *plan, struct diag *diag)
+{
+    const struct ot_wire_schedule frame = ot_wire_schedule(plan);
+    struct ot_wire_schedule checked;
+
+    return ot_wire_decode_schedule(&frame, sizeof(frame), &checked, diag);
+}
+
+/* Magic and version stand where HELLO has them. */
+static int check_visit_version(const void *frame, size_t length, struct diag *diag)
+{
+    const size_t known = offsetof(struct ot_wire_visit, features);
+    struct ot_wire_visit visit;
+
+    if (length < known)
+        return 0; /* DECODE_WHOLE will say so */
+    memcpy(&visit, frame, known);
+    if (visit.header.type != OT_FRAME_VISIT || visit.magic != OT_WIRE_MAGIC ||
+        visit.version_major == OT_WIRE_VERSION_MAJOR)
+        return 0;
+    return refuse_major(visit.version_major, offsetof(struct ot_wire_visit, version_major),
+                        "controller", diag);
+}
+
+int ot_wire_decode_visit(const void *frame, size_t length, struct ot_wire_visit *out_visit,
+                         struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        OT_RULE(ot_wire_visit, magic, OT_WIRE_MAGIC, OT_WIRE_MAGIC)};
+    int rc = check_visit_version(frame, length, diag);
+
+    return rc < 0 ? rc : DECODE_WHOLE(OT_FRAME_VISIT, rules, out_visit);
+}
+
+int ot_wire_decode_select(const void *frame, size_t length, struct ot_wire_select_view *out_select,
+                          struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        OT_RULE(ot_wire_select, kind, OT_SELECT_PID, OT_SELECT_PROGRAM),
+        OT_RULE(ot_wire_select, text_bytes, 0, OT_WIRE_REMARK_BYTES_MAX),
+        OT_RULE(ot_wire_select, number, 0, INT64_MAX),
+    };
+    struct ot_wire_select_view view;
+    struct ot_reader reader;
+    int rc = BEGIN(&reader, OT_FRAME_SELECT, rules, &view.fixed);
+
+    if (rc == 0)
+        rc = take_last_text(&reader, view.fixed.text_bytes, &view.text);
+    if (rc == 0)
+        *out_select = view;
+    return rc;
+}
+
+int ot_wire_decode_ask(const void *frame, size_t length, struct ot_wire_ask *out_ask,
+                       struct diag *diag)
+{
+    static const struct ot_rule rules[] = {OT_RULE(ot_wire_ask, first_session, 0, INT64_MAX)};
+
+    return DECODE_WHOLE(OT_FRAME_ASK, rules, out_ask);
+}
+
+int ot_wire_decode_status(const void *frame, size_t length, struct ot_wire_status_view *out_status,
+                          struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        RULE_TIME(ot_wire_status, now_ns),
+        RULE_TIME(ot_wire_status, started_ns),
+        OT_RULE(ot_wire_status, level, OT_LEVEL_OFF, OT_LEVEL_DETAIL),
+        OT_RULE(ot_wire_status, version_bytes, 0, OT_WIRE_REMARK_BYTES_MAX),
+        OT_RULE(ot_wire_status, host_bytes, 0, OT_WIRE_REMARK_BYTES_MAX),
+        OT_RULE(ot_wire_status, store_path_bytes, 0, OT_WIRE_SUMMARY_BYTES_MAX),
+    };
+    struct ot_wire_status_view view;
+    struct ot_reader reader;
+    int rc = BEGIN(&reader, OT_FRAME_STATUS, rules, &view.fixed);
+
+    if (rc == 0)
+        rc = ot_reader_text(&reader, "version", view.fixed.version_bytes, &view.texts.version);
+    if (rc == 0)
+        rc = ot_reader_text(&reader, "host", view.fixed.host_bytes, &view.texts.host);
+    if (rc == 0)
+        rc = take_last_text(&reader, view.fixed.store_path_bytes, &view.texts.store_path);
+    if (rc == 0)
+        *out_status = view;
+    return rc;
+}
+
+int ot_wire_decode_session(const void *frame, size_t length,
+                           struct ot_wire_session_view *out_session, struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        OT_RULE(ot_wire_session, session_id, 1, INT64_MAX),
+        RULE_TIME(ot_wire_session, started_ns),
+        OT_RULE(ot_wire_session, level, OT_LEVEL_OFF, OT_LEVEL_DETAIL),
+        PLAN_RULES(ot_wire_session),
+        OT_RULE(ot_wire_session, program_bytes, 0, OT_WIRE_REMARK_BYTES_MAX),
+        OT_RULE(ot_wire_session, command_bytes, 0, OT_WIRE_SUMMARY_BYTES_MAX),
+    };
+    struct ot_wire_session_view view;
+    struct ot_reader reader;
+    int rc = BEGIN(&reader, OT_FRAME_SESSION, rules, &view.fixed);
+
+    if (rc == 0)
+        rc = check_plan(&view.fixed.plan, "SESSION", diag);
+    if (rc == 0)
+        rc = ot_reader_text(&reader, "program", view.fixed.program_bytes, &view.texts.program);
+    if (rc == 0)
+        rc = take_last_text(&reader, view.fixed.command_bytes, &view.texts.command);
+    if (rc == 0)
+        *out_session = view;
+    return rc;
+}
+
+int ot_wire_decode_refusal(const void *frame, size_t length,
+                           struct ot_wire_refusal_view *out_refusal, struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        RULE_TIME(ot_wire_refusal, time_ns),
+        OT_RULE(ot_wire_refusal, text_bytes, 0, OT_WIRE_REMARK_BYTES_MAX),
+    };
+    struct ot_wire_refusal_view view;
+    struct ot_reader reader;
+    int rc = BEGIN(&reader, OT_FRAME_REFUSAL, rules, &view.fixed);
+
+    if (rc == 0)
+        rc = take_last_text(&reader, view.fixed.text_bytes, &view.text);
+    if (rc == 0)
+        *out_refusal = view;
+    return rc;
+}
+
+int ot_wire_decode_answer(const void *frame, size_t length, struct ot_wire_answer_view *out_answer,
+                          struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        RULE_TIME(ot_wire_answer, command_id),
+        OT_RULE(ot_wire_answer, next_session, 0, INT64_MAX),
+        OT_RULE(ot_wire_answer, status, OT_ANSWER_OK, OT_ANSWER_FULL),
+        OT_RULE(ot_wire_answer, taken_count, 0, OT_WIRE_SESSIONS_MAX),
+        OT_RULE(ot_wire_answer, unable_count, 0, OT_WIRE_SESSIONS_MAX),
+    };
+    static const struct ot_rule id_rule = {"session", 1, INT64_MAX, 0, 8};
+    struct ot_wire_answer_view view;
+    struct ot_reader reader;
+    int rc = BEGIN(&reader, OT_FRAME_ANSWER, rules, &view.fixed);
+
+    if (rc == 0)
+        rc = ot_reader_list(&reader, "list of sessions",
+                            view.fixed.taken_count + view.fixed.unable_count, sizeof(uint64_t),
+                            &id_rule, 1, &view.ids);
+    if (rc == 0)
+        rc = ot_reader_end(&reader);
+    if (rc == 0)
+        *out_answer = view;
+    return rc;
+}

@@ -169,3 +169,101 @@ int ot_wire_encode_events(uint64_t first_sequence, const struct ot_wire_record *
         return length;
     return ot_wire_decode_events(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
 }
+
+/* --- Version 1.1 --- */
+
+int ot_wire_encode_select(const struct ot_wire_select *select, struct ot_text text, void *out,
+                          size_t capacity)
+{
+    struct ot_wire_select fixed = *select;
+    struct ot_wire_select_view view;
+    int length;
+
+    if (text.length > OT_WIRE_REMARK_BYTES_MAX)
+        return -EINVAL;
+    fixed.text_bytes = (uint32_t)text.length;
+    length = encode_text(OT_FRAME_SELECT, &fixed, sizeof(fixed), text, out, capacity);
+    if (length < 0)
+        return length;
+    return ot_wire_decode_select(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
+}
+
+int ot_wire_encode_status(const struct ot_wire_status *status,
+                          const struct ot_wire_status_texts *texts, void *out, size_t capacity)
+{
+    struct ot_wire_status fixed = *status;
+    struct ot_wire_status_view view;
+    struct writer writer;
+    int length;
+
+    if (texts->version.length > OT_WIRE_REMARK_BYTES_MAX ||
+        texts->host.length > OT_WIRE_REMARK_BYTES_MAX ||
+        texts->store_path.length > OT_WIRE_SUMMARY_BYTES_MAX)
+        return -EINVAL;
+    fixed.version_bytes = (uint16_t)texts->version.length;
+    fixed.host_bytes = (uint16_t)texts->host.length;
+    fixed.store_path_bytes = (uint16_t)texts->store_path.length;
+    writer = start(out, capacity, &fixed, sizeof(fixed));
+    put(&writer, texts->version.bytes, texts->version.length);
+    put(&writer, texts->host.bytes, texts->host.length);
+    put(&writer, texts->store_path.bytes, texts->store_path.length);
+    length = finish(&writer, OT_FRAME_STATUS);
+    if (length < 0)
+        return length;
+    return ot_wire_decode_status(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
+}
+
+int ot_wire_encode_session(const struct ot_wire_session *session,
+                           const struct ot_wire_session_texts *texts, void *out, size_t capacity)
+{
+    struct ot_wire_session fixed = *session;
+    struct ot_wire_session_view view;
+    struct writer writer;
+    int length;
+
+    if (texts->program.length > OT_WIRE_REMARK_BYTES_MAX ||
+        texts->command.length > OT_WIRE_SUMMARY_BYTES_MAX)
+        return -EINVAL;
+    fixed.program_bytes = (uint16_t)texts->program.length;
+    fixed.command_bytes = (uint16_t)texts->command.length;
+    writer = start(out, capacity, &fixed, sizeof(fixed));
+    put(&writer, texts->program.bytes, texts->program.length);
+    put(&writer, texts->command.bytes, texts->command.length);
+    length = finish(&writer, OT_FRAME_SESSION);
+    if (length < 0)
+        return length;
+    return ot_wire_decode_session(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
+}
+
+int ot_wire_encode_refusal(const struct ot_wire_refusal *refusal, struct ot_text text, void *out,
+                           size_t capacity)
+{
+    struct ot_wire_refusal fixed = *refusal;
+    struct ot_wire_refusal_view view;
+    int length;
+
+    if (text.length > OT_WIRE_REMARK_BYTES_MAX)
+        return -EINVAL;
+    fixed.text_bytes = (uint32_t)text.length;
+    length = encode_text(OT_FRAME_REFUSAL, &fixed, sizeof(fixed), text, out, capacity);
+    if (length < 0)
+        return length;
+    return ot_wire_decode_refusal(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
+}
+
+int ot_wire_encode_answer(const struct ot_wire_answer *answer, const uint64_t *ids, void *out,
+                          size_t capacity)
+{
+    struct ot_wire_answer_view view;
+    struct writer writer;
+    int length;
+
+    if (answer->taken_count > OT_WIRE_SESSIONS_MAX || answer->unable_count > OT_WIRE_SESSIONS_MAX)
+        return -EINVAL;
+    writer = start(out, capacity, answer, sizeof(*answer));
+    put(&writer, ids, ((size_t)answer->taken_count + answer->unable_count) * sizeof(*ids));
+    length = finish(&writer, OT_FRAME_ANSWER);
+    if (length < 0)
+        return length;
+    return ot_wire_decode_answer(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
+}

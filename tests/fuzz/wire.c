@@ -42,6 +42,39 @@ static int encode_op_again(const uint8_t *frame, size_t length)
     return ot_wire_encode_op(&op.fixed, shapes, origins, again, sizeof(again));
 }
 
+/* The frames of version 1.1; as encode_again(). */
+static int encode_control_again(uint32_t type, const uint8_t *frame, size_t length)
+{
+    static uint64_t ids[2 * OT_WIRE_SESSIONS_MAX];
+    struct ot_wire_select_view select;
+    struct ot_wire_status_view status;
+    struct ot_wire_session_view session;
+    struct ot_wire_refusal_view refusal;
+    struct ot_wire_answer_view answer;
+
+    switch (type) {
+    case OT_FRAME_SELECT:
+        require(ot_wire_decode_select(frame, length, &select, NULL) == 0);
+        return ot_wire_encode_select(&select.fixed, select.text, again, sizeof(again));
+    case OT_FRAME_STATUS:
+        require(ot_wire_decode_status(frame, length, &status, NULL) == 0);
+        return ot_wire_encode_status(&status.fixed, &status.texts, again, sizeof(again));
+    case OT_FRAME_SESSION:
+        require(ot_wire_decode_session(frame, length, &session, NULL) == 0);
+        return ot_wire_encode_session(&session.fixed, &session.texts, again, sizeof(again));
+    case OT_FRAME_REFUSAL:
+        require(ot_wire_decode_refusal(frame, length, &refusal, NULL) == 0);
+        return ot_wire_encode_refusal(&refusal.fixed, refusal.text, again, sizeof(again));
+    case OT_FRAME_ANSWER:
+        require(ot_wire_decode_answer(frame, length, &answer, NULL) == 0);
+        for (uint32_t i = 0; i < answer.fixed.taken_count + answer.fixed.unable_count; i++)
+            ids[i] = ot_wire_answer_id(&answer, i);
+        return ot_wire_encode_answer(&answer.fixed, ids, again, sizeof(again));
+    default:
+        return -ENOENT;
+    }
+}
+
 /* Length of the frame encoded anew into `again`; -ENOENT for frames without an encoder. */
 static int encode_again(uint32_t type, const uint8_t *frame, size_t length)
 {
@@ -68,7 +101,7 @@ static int encode_again(uint32_t type, const uint8_t *frame, size_t length)
     case OT_FRAME_OP:
         return encode_op_again(frame, length);
     default:
-        return -ENOENT;
+        return encode_control_again(type, frame, length);
     }
 }
 

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
         return 2;
     }
-    for (uint32_t type = OT_FRAME_HELLO; type <= OT_FRAME_BYE; type++) {
+    for (uint32_t type = OT_FRAME_HELLO; type <= WIRE_SAMPLE_LAST; type++) {
         size = wire_sample_frame(type, bytes);
         write_seed(argv[1], ot_wire_frame_name(type), bytes, size);
     }

@@ -150,6 +150,81 @@ static size_t whole(const void *frame, size_t size, uint8_t *out)
     whole(&(struct tag){.header = ot_wire_header(type, sizeof(struct tag)), __VA_ARGS__},          \
           sizeof(struct tag), out)
 
+static const struct ot_wire_plan sample_plan = {
+    .command_id = 1700000001000000000,
+    .start_ns = 1700000002000000000,
+    .end_ns = 1700000009000000000,
+    .skip_first = 10,
+    .wait = 1,
+    .warmup = 2,
+    .active = 3,
+    .repeat = 4,
+    .position = 17,
+    .level = OT_LEVEL_DETAIL,
+    .unit = OT_UNIT_RUNS,
+    .state = OT_PLAN_WAIT,
+};
+
+static size_t sample_select(uint8_t *out)
+{
+    const struct ot_wire_select select = {.kind = OT_SELECT_PROGRAM, .number = 5};
+
+    return sound(ot_wire_encode_select(&select, text("trainer"), out, FRAME_MAX));
+}
+
+static size_t sample_status(uint8_t *out)
+{
+    const struct ot_wire_status status = {.now_ns = 1700000003000000000,
+                                          .started_ns = 1700000000000000000,
+                                          .store_bytes = 1048576,
+                                          .refusal_count = 2,
+                                          .pid = 4711,
+                                          .uid = 1000,
+                                          .level = OT_LEVEL_ON,
+                                          .session_count = 3};
+    const struct ot_wire_status_texts texts = {text("0.1.0"), text("box"), text("/tmp/o.db")};
+
+    return sound(ot_wire_encode_status(&status, &texts, out, FRAME_MAX));
+}
+
+static size_t sample_session(uint8_t *out)
+{
+    const struct ot_wire_session session = {.session_id = 12,
+                                            .started_ns = 1700000000000000000,
+                                            .event_count = 100,
+                                            .lost_count = 3,
+                                            .open_count = 2,
+                                            .pid = 4712,
+                                            .uid = 1000,
+                                            .level = OT_LEVEL_OFF,
+                                            .flags = OT_SESSION_CONNECTED | OT_SESSION_SCHEDULE,
+                                            .plan = sample_plan};
+    const struct ot_wire_session_texts texts = {text("trainer"), text("./trainer --steps 5")};
+
+    return sound(ot_wire_encode_session(&session, &texts, out, FRAME_MAX));
+}
+
+static size_t sample_refused(uint8_t *out)
+{
+    const struct ot_wire_refusal refusal = {
+        .time_ns = 1700000000000000000, .pid = 4713, .uid = 1001};
+
+    return sound(
+        ot_wire_encode_refusal(&refusal, text("its user 1001 may not connect"), out, FRAME_MAX));
+}
+
+static size_t sample_answer(uint8_t *out)
+{
+    const struct ot_wire_answer answer = {.command_id = 1700000001000000000,
+                                          .next_session = 17,
+                                          .status = OT_ANSWER_OK,
+                                          .taken_count = 2,
+                                          .unable_count = 1};
+    const uint64_t ids[] = {12, 14, 13};
+
+    return sound(ot_wire_encode_answer(&answer, ids, out, FRAME_MAX));
+}
+
 /* Frames without variable parts. */
 static size_t sample_whole(uint32_t type, uint8_t *out)
 {
@@ -177,6 +252,14 @@ static size_t sample_whole(uint32_t type, uint8_t *out)
         return WHOLE(OT_FRAME_FLUSHED, ot_wire_flushed, .token = 77, .status = -28);
     case OT_FRAME_CONTROL:
         return WHOLE(OT_FRAME_CONTROL, ot_wire_control, .level = OT_LEVEL_DETAIL);
+    case OT_FRAME_SCHEDULE:
+        return WHOLE(OT_FRAME_SCHEDULE, ot_wire_schedule, .plan = sample_plan);
+    case OT_FRAME_VISIT:
+        return WHOLE(OT_FRAME_VISIT, ot_wire_visit, .magic = OT_WIRE_MAGIC,
+                     .version_major = OT_WIRE_VERSION_MAJOR, .version_minor = OT_WIRE_VERSION_MINOR,
+                     .features = OT_FEATURE_VISIT);
+    case OT_FRAME_ASK:
+        return WHOLE(OT_FRAME_ASK, ot_wire_ask, .first_session = 17);
     default:
         return 0;
     }
@@ -197,6 +280,16 @@ size_t wire_sample_frame(uint32_t type, uint8_t out[WIRE_SAMPLE_MAX])
         return sample_events(out);
     case OT_FRAME_BYE:
         return sample_bye(out);
+    case OT_FRAME_SELECT:
+        return sample_select(out);
+    case OT_FRAME_STATUS:
+        return sample_status(out);
+    case OT_FRAME_SESSION:
+        return sample_session(out);
+    case OT_FRAME_REFUSAL:
+        return sample_refused(out);
+    case OT_FRAME_ANSWER:
+        return sample_answer(out);
     default:
         return sample_whole(type, out);
     }
@@ -340,6 +433,72 @@ static int visit_events(const void *frame, size_t length, uint64_t *out_sum, str
     return 0;
 }
 
+static int visit_status(const void *frame, size_t length, uint64_t *out_sum, struct diag *diag)
+{
+    struct ot_wire_status_view view;
+    int rc = ot_wire_decode_status(frame, length, &view, diag);
+    uint64_t sum;
+
+    if (rc < 0)
+        return rc;
+    sum = add_bytes(0, &view.fixed, sizeof(view.fixed));
+    sum = add_text(sum, view.texts.version);
+    sum = add_text(sum, view.texts.host);
+    *out_sum = add_text(sum, view.texts.store_path);
+    return 0;
+}
+
+/* What ot_plan_at() promises about any plan that a decoder accepts. */
+static uint64_t visit_plan(const struct ot_wire_plan *plan)
+{
+    const struct ot_plan_place place = ot_plan_at(plan, plan->position);
+
+    if (place.left == 0 || place.state > OT_PLAN_DONE || place.state == OT_PLAN_EARLY)
+        abort();
+    if (place.left < UINT64_MAX && place.left > 1 && plan->position < OT_WIRE_PLAN_LENGTH_MAX &&
+        ot_plan_at(plan, plan->position + place.left - 1).state != place.state)
+        abort();
+    return place.left + place.cycle + strlen(ot_plan_state_name(plan->state));
+}
+
+static int visit_schedule(const void *frame, size_t length, uint64_t *out_sum, struct diag *diag)
+{
+    struct ot_wire_schedule schedule;
+    int rc = ot_wire_decode_schedule(frame, length, &schedule, diag);
+
+    if (rc == 0)
+        *out_sum = add_bytes(0, &schedule, sizeof(schedule)) + visit_plan(&schedule.plan);
+    return rc;
+}
+
+static int visit_session(const void *frame, size_t length, uint64_t *out_sum, struct diag *diag)
+{
+    struct ot_wire_session_view view;
+    int rc = ot_wire_decode_session(frame, length, &view, diag);
+
+    if (rc == 0)
+        *out_sum = add_text(
+            add_text(add_bytes(visit_plan(&view.fixed.plan), &view.fixed, sizeof(view.fixed)),
+                     view.texts.program),
+            view.texts.command);
+    return rc;
+}
+
+static int visit_answer(const void *frame, size_t length, uint64_t *out_sum, struct diag *diag)
+{
+    struct ot_wire_answer_view view;
+    int rc = ot_wire_decode_answer(frame, length, &view, diag);
+    uint64_t sum;
+
+    if (rc < 0)
+        return rc;
+    sum = add_bytes(0, &view.fixed, sizeof(view.fixed));
+    for (uint32_t i = 0; i < view.fixed.taken_count + view.fixed.unable_count; i++)
+        sum = sum * 31 + ot_wire_answer_id(&view, i);
+    *out_sum = sum;
+    return 0;
+}
+
 /* A decoder whose view is a fixed part and one text. */
 #define VISIT_TEXT(name)                                                                           \
     do {                                                                                           \
@@ -398,6 +557,22 @@ int wire_sample_visit(uint32_t type, const void *frame, size_t length, uint64_t 
         VISIT_WHOLE(flushed);
     case OT_FRAME_CONTROL:
         VISIT_WHOLE(control);
+    case OT_FRAME_SCHEDULE:
+        return visit_schedule(frame, length, out_sum, diag);
+    case OT_FRAME_VISIT:
+        VISIT_WHOLE(visit);
+    case OT_FRAME_SELECT:
+        VISIT_TEXT(select);
+    case OT_FRAME_ASK:
+        VISIT_WHOLE(ask);
+    case OT_FRAME_STATUS:
+        return visit_status(frame, length, out_sum, diag);
+    case OT_FRAME_SESSION:
+        return visit_session(frame, length, out_sum, diag);
+    case OT_FRAME_REFUSAL:
+        VISIT_TEXT(refusal);
+    case OT_FRAME_ANSWER:
+        return visit_answer(frame, length, out_sum, diag);
     default:
         return -ENOENT;
     }

@@ -8,7 +8,10 @@
 
 #include "schema/wire.h"
 
-enum { WIRE_SAMPLE_MAX = 2048 /* bytes; more than any of these samples takes */ };
+enum {
+    WIRE_SAMPLE_MAX = 2048,             /* bytes; more than any of these samples takes */
+    WIRE_SAMPLE_LAST = OT_FRAME_ANSWER, /* the last type of frame that there is */
+};
 
 /** A sound frame of this type that has all its variable parts. Returns its length; 0 for a type
  * that does not exist. */

@@ -27,7 +27,7 @@ static void set_length(uint8_t *frame, size_t length)
     memcpy(frame, &value, sizeof(value));
 }
 
-#define FOR_EACH_TYPE(type) for (uint32_t type = OT_FRAME_HELLO; type <= OT_FRAME_BYE; type++)
+#define FOR_EACH_TYPE(type) for (uint32_t type = OT_FRAME_HELLO; type <= WIRE_SAMPLE_LAST; type++)
 
 static void sound_frames_are_accepted(void **state)
 {
@@ -168,6 +168,11 @@ static void reserved_bytes_are_ignored(void **state)
         {OT_FRAME_FLUSHED, offsetof(struct ot_wire_flushed, reserved)},
         {OT_FRAME_CONTROL, offsetof(struct ot_wire_control, reserved)},
         {OT_FRAME_CLOCK, offsetof(struct ot_wire_header, flags)},
+        {OT_FRAME_SCHEDULE, offsetof(struct ot_wire_schedule, plan.reserved)},
+        {OT_FRAME_STATUS, offsetof(struct ot_wire_status, reserved)},
+        {OT_FRAME_SESSION, offsetof(struct ot_wire_session, reserved)},
+        {OT_FRAME_REFUSAL, offsetof(struct ot_wire_refusal, reserved)},
+        {OT_FRAME_ANSWER, offsetof(struct ot_wire_answer, reserved)},
     };
     uint8_t frame[WIRE_SAMPLE_MAX];
 
@@ -200,6 +205,21 @@ struct bound {
     BOUND(type, tag, field, 1, 0), BOUND(type, tag, field, max, (uint64_t)(max) + 1)
 #define SIZE_BOUND(type, tag, field)                                                               \
     BOUND(type, tag, field, -1, -2), BOUND(type, tag, field, INT64_MAX, INT64_MIN)
+
+/* The sample's plan has a schedule: lengths of 0 are good, but for that of the active part. */
+#define PLAN_LENGTH_BOUND(type, tag, field)                                                        \
+    BOUND(type, tag, plan.field, OT_WIRE_PLAN_LENGTH_MAX, OT_WIRE_PLAN_LENGTH_MAX + 1)
+#define PLAN_BOUNDS(type, tag)                                                                     \
+    TIME_BOUND(type, tag, plan.command_id), BOUND(type, tag, plan.start_ns, 0, UINT64_C(1) << 63), \
+        BOUND(type, tag, plan.start_ns, UINT64_C(1700000009000000000),                             \
+              UINT64_C(1700000009000000001)), /* after the end */                                  \
+        TIME_BOUND(type, tag, plan.end_ns), PLAN_LENGTH_BOUND(type, tag, skip_first),              \
+        PLAN_LENGTH_BOUND(type, tag, wait), PLAN_LENGTH_BOUND(type, tag, warmup),                  \
+        PLAN_LENGTH_BOUND(type, tag, active), BOUND(type, tag, plan.active, 1, 0),                 \
+        PLAN_LENGTH_BOUND(type, tag, repeat),                                                      \
+        BOUND(type, tag, plan.level, OT_LEVEL_DETAIL, OT_LEVEL_DETAIL + 1),                        \
+        BOUND(type, tag, plan.unit, OT_UNIT_NS, OT_UNIT_NS + 1),                                   \
+        BOUND(type, tag, plan.state, OT_PLAN_DONE, OT_PLAN_DONE + 1)
 
 static const struct bound bounds[] = {
     BOUND(OT_FRAME_HELLO, ot_wire_hello, magic, OT_WIRE_MAGIC, OT_WIRE_MAGIC + 1),
@@ -262,6 +282,33 @@ static const struct bound bounds[] = {
     BOUND(OT_FRAME_CONTROL, ot_wire_control, level, OT_LEVEL_DETAIL, OT_LEVEL_DETAIL + 1),
     BOUND(OT_FRAME_BYE, ot_wire_bye, reason, OT_BYE_SHUTDOWN, OT_BYE_SHUTDOWN + 1),
     BOUND(OT_FRAME_BYE, ot_wire_bye, text_bytes, 38, 41), /* beyond the frame */
+    PLAN_BOUNDS(OT_FRAME_SCHEDULE, ot_wire_schedule),
+    PLAN_BOUNDS(OT_FRAME_SESSION, ot_wire_session),
+    BOUND(OT_FRAME_VISIT, ot_wire_visit, magic, OT_WIRE_MAGIC, OT_WIRE_MAGIC + 1),
+    BOUND(OT_FRAME_SELECT, ot_wire_select, kind, OT_SELECT_PID, 0),
+    BOUND(OT_FRAME_SELECT, ot_wire_select, kind, OT_SELECT_PROGRAM, OT_SELECT_PROGRAM + 1),
+    BOUND(OT_FRAME_SELECT, ot_wire_select, text_bytes, 7, OT_WIRE_REMARK_BYTES_MAX + 1),
+    TIME_BOUND(OT_FRAME_SELECT, ot_wire_select, number),
+    TIME_BOUND(OT_FRAME_ASK, ot_wire_ask, first_session),
+    TIME_BOUND(OT_FRAME_STATUS, ot_wire_status, now_ns),
+    TIME_BOUND(OT_FRAME_STATUS, ot_wire_status, started_ns),
+    BOUND(OT_FRAME_STATUS, ot_wire_status, level, OT_LEVEL_DETAIL, OT_LEVEL_DETAIL + 1),
+    BOUND(OT_FRAME_STATUS, ot_wire_status, version_bytes, 5, OT_WIRE_REMARK_BYTES_MAX + 1),
+    BOUND(OT_FRAME_STATUS, ot_wire_status, host_bytes, 3, OT_WIRE_REMARK_BYTES_MAX + 1),
+    BOUND(OT_FRAME_STATUS, ot_wire_status, store_path_bytes, 9, OT_WIRE_SUMMARY_BYTES_MAX + 1),
+    ID_BOUND(OT_FRAME_SESSION, ot_wire_session, session_id, INT64_MAX),
+    TIME_BOUND(OT_FRAME_SESSION, ot_wire_session, started_ns),
+    BOUND(OT_FRAME_SESSION, ot_wire_session, level, OT_LEVEL_DETAIL, OT_LEVEL_DETAIL + 1),
+    BOUND(OT_FRAME_SESSION, ot_wire_session, program_bytes, 7, OT_WIRE_REMARK_BYTES_MAX + 1),
+    BOUND(OT_FRAME_SESSION, ot_wire_session, command_bytes, 19, OT_WIRE_SUMMARY_BYTES_MAX + 1),
+    TIME_BOUND(OT_FRAME_REFUSAL, ot_wire_refusal, time_ns),
+    BOUND(OT_FRAME_REFUSAL, ot_wire_refusal, text_bytes, 29, OT_WIRE_REMARK_BYTES_MAX + 1),
+    TIME_BOUND(OT_FRAME_ANSWER, ot_wire_answer, command_id),
+    TIME_BOUND(OT_FRAME_ANSWER, ot_wire_answer, next_session),
+    BOUND(OT_FRAME_ANSWER, ot_wire_answer, status, OT_ANSWER_FULL, OT_ANSWER_FULL + 1),
+    BOUND(OT_FRAME_ANSWER, ot_wire_answer, taken_count, 2, 3), /* beyond the frame */
+    BOUND(OT_FRAME_ANSWER, ot_wire_answer, taken_count, 2, OT_WIRE_SESSIONS_MAX + 1),
+    BOUND(OT_FRAME_ANSWER, ot_wire_answer, unable_count, 1, UINT32_MAX),
 };
 
 static void each_field_has_its_bounds(void **state)
@@ -421,6 +468,12 @@ static void failed_decoders_write_nothing(void **state)
     CHECK_UNTOUCHED(OT_FRAME_CLOCK, clock, ot_wire_clock, 1, 0x80);
     CHECK_UNTOUCHED(OT_FRAME_RING, ring, ot_wire_ring, 8, 1);
     CHECK_UNTOUCHED(OT_FRAME_GAP, gap, ot_wire_gap, 8, 0);
+    CHECK_UNTOUCHED(OT_FRAME_SCHEDULE, schedule, ot_wire_schedule, 8, 7); /* its state */
+    CHECK_UNTOUCHED(OT_FRAME_SELECT, select, ot_wire_select_view, 1, 1);
+    CHECK_UNTOUCHED(OT_FRAME_STATUS, status, ot_wire_status_view, 1, 1);
+    CHECK_UNTOUCHED(OT_FRAME_SESSION, session, ot_wire_session_view, 1, 1);
+    CHECK_UNTOUCHED(OT_FRAME_REFUSAL, refusal, ot_wire_refusal_view, 1, 1);
+    CHECK_UNTOUCHED(OT_FRAME_ANSWER, answer, ot_wire_answer_view, 1, 0x80);
 }
 
 static void counts_of_op_are_bounded(void **state)
