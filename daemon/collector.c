@@ -157,6 +157,25 @@ static struct session *find_session(struct collector *collector, const uint8_t u
     return NULL;
 }
 
+struct session *collector_next_session(struct collector *collector, int64_t first)
+{
+    struct session *next = NULL;
+
+    for (struct session *s = collector->sessions; s; s = s->next)
+        if (s->session_id >= first && !s->end_reason && (!next || s->session_id < next->session_id))
+            next = s;
+    return next;
+}
+
+uint32_t collector_count_sessions(const struct collector *collector)
+{
+    uint32_t count = 0;
+
+    for (const struct session *s = collector->sessions; s; s = s->next)
+        count += !s->end_reason;
+    return count;
+}
+
 bool collector_is_empty(const struct collector *collector)
 {
     return collector->sessions == NULL;

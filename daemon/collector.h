@@ -118,6 +118,12 @@ void collector_forget(struct collector *collector, struct producer *producer);
 /** Drain all rings and commit, then call on_empty. Sessions stay open for the next daemon. */
 void collector_stop(struct collector *collector);
 
+/** The session of the smallest number that is not below `first` and not over; NULL: none. */
+struct session *collector_next_session(struct collector *collector, int64_t first);
+
+/** How many sessions there are that are not over. */
+uint32_t collector_count_sessions(const struct collector *collector);
+
 /** True when no session is there. */
 bool collector_is_empty(const struct collector *collector);
 

@@ -66,6 +66,7 @@ static void lose(struct ingest *ingest, const struct ot_wire_record *record, uin
 
     batch_add_gap(ingest->batch, ingest->session->session_id, lane_id ? lane_id : STORE_NULL,
                   ot_wire_loss_name(reason), 1, time_ns, time_ns);
+    ingest->session->lost_count++;
 }
 
 void ingest_drop(struct ingest *ingest, const struct ot_wire_record *record)
@@ -82,6 +83,7 @@ void ingest_gap(struct ingest *ingest, const struct ot_ring_gap *gap, uint64_t l
 
     batch_add_gap(ingest->batch, session->session_id, lane_id ? lane_id : STORE_NULL,
                   ot_wire_loss_name(gap->reason), lost, first_ns, last_ns);
+    session->lost_count += lost;
 }
 
 static inline int64_t number_or_null(uint64_t number)
@@ -191,14 +193,17 @@ put_record(struct ingest *ingest, const struct ot_wire_record *record, struct re
 
 size_t ingest_records(struct ingest *ingest, const struct ot_wire_record *records, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    const uint64_t lost_before = ingest->session->lost_count;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
         struct resolved resolved;
         int reason = ot_wire_check_record(&records[i]);
 
         if (reason == 0 && !resolve(ingest->session, &records[i], &resolved)) {
             ingest->undefined_count++;
             if (ingest->waits)
-                return i;
+                break;
             reason = OT_LOSS_BAD_RECORD;
         }
         if (reason == 0)
@@ -206,7 +211,8 @@ size_t ingest_records(struct ingest *ingest, const struct ot_wire_record *record
         if (__builtin_expect(reason != 0, 0))
             lose(ingest, &records[i], (uint32_t)reason);
     }
-    return count;
+    ingest->session->event_count += i - (ingest->session->lost_count - lost_before);
+    return i;
 }
 
 void ingest_open(struct ingest *ingest, const struct ot_wire_record *open, size_t count)

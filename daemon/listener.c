@@ -199,6 +199,7 @@ static void take_connection(struct listener *listener, int fd)
 {
     struct producer_group *group = listener->group;
     socklen_t length = sizeof(struct ucred);
+    char reason[80];
     struct ucred peer;
     int rc;
 
@@ -207,14 +208,14 @@ static void take_connection(struct listener *listener, int fd)
         return;
     }
     if (!is_allowed(listener, &peer)) {
-        log_peer(peer.pid, "refused pid %lld: its user %lld may not connect", (long long)peer.pid,
-                 (long long)peer.uid);
+        snprintf(reason, sizeof(reason), "its user %lld may not connect", (long long)peer.uid);
+        producer_note_refusal(group, peer.pid, peer.uid, reason);
         close(fd);
         return;
     }
     rc = producer_accept(group, fd, peer.pid, peer.uid);
     if (rc < 0)
-        log_peer(peer.pid, "refused pid %lld: %s", (long long)peer.pid, uv_strerror(rc));
+        producer_note_refusal(group, peer.pid, peer.uid, uv_strerror(rc));
 }
 
 static void accept_all(struct listener *listener)

@@ -3,6 +3,7 @@
 #include "daemon/producer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,9 +21,11 @@ struct producer {
     struct connection connection;
     uv_poll_t poll;
     struct session *session; /* from HELLO on */
+    struct visit visit;      /* from VISIT on, instead */
+    bool is_visit;
     pid_t pid;
     uid_t uid;
-    uint64_t accepted_ns;       /* CLOCK_MONOTONIC */
+    uint64_t heard_ns;          /* CLOCK_MONOTONIC of the accept; of a controller's latest frame */
     ARRAY_OF(uint64_t) flushes; /* tokens: to be answered once the rings are read */
     size_t flush_count;         /* not answered yet, these included */
     bool wants_rings_read;      /* DOORBELL or RING came */
@@ -96,9 +99,19 @@ static void say_bye(struct producer *producer, enum ot_wire_bye_reason reason, c
         (void)connection_write(&producer->connection, producer->group->scratch, (size_t)length);
 }
 
+void producer_note_refusal(struct producer_group *group, pid_t pid, uid_t uid, const char *text)
+{
+    log_peer(pid, "refused pid %lld: %s", (long long)pid, text);
+    refusals_add(&group->refusals, pid, uid, text);
+}
+
 static void cut_off(struct producer *producer, const char *text)
 {
+    char reason[OT_WIRE_REMARK_BYTES_MAX];
+
     log_peer(producer->pid, "cut off pid %lld: %s", (long long)producer->pid, text);
+    snprintf(reason, sizeof(reason), "cut off: %s", text);
+    refusals_add(&producer->group->refusals, producer->pid, producer->uid, reason);
     say_bye(producer, OT_BYE_PROTOCOL, text);
     if (producer->session)
         collector_end(producer->group->collector, producer->session, "cut off", text);
@@ -123,19 +136,20 @@ static int send_bytes(struct producer *producer, const void *bytes, size_t lengt
     return rc;
 }
 
+/* `minor` is the peer's version. */
 static int send_welcome(struct producer *producer, enum ot_wire_welcome_status status,
-                        uint64_t features, const char *text)
+                        uint16_t minor, uint64_t features, const char *text)
 {
     const struct producer_group *group = producer->group;
     const struct session *session = producer->session;
     struct ot_wire_welcome welcome = {
         .version_major = OT_WIRE_VERSION_MAJOR,
-        .version_minor = OT_WIRE_VERSION_MINOR,
+        .version_minor = minor < OT_WIRE_VERSION_MINOR ? minor : OT_WIRE_VERSION_MINOR,
         .status = status,
-        .features = features & (OT_FEATURE_RINGS | OT_FEATURE_CONTROL),
+        .features = features,
         .session_id = session ? (uint64_t)session->session_id : 0,
         .inline_committed = session ? session->inline_next : 0,
-        .level = group->level,
+        .level = session ? session->level : group->host.level,
     };
     struct ot_text words = {.bytes = text, .length = strlen(text)};
     int length = ot_wire_encode_welcome(&welcome, words, group->scratch, OT_WIRE_FRAME_BYTES_MAX);
@@ -160,6 +174,15 @@ static uint64_t measure_ticks_per_s(const struct producer_group *group)
     return seconds > 0 ? (uint64_t)((double)(now.ticks - started->ticks) / seconds) : 0;
 }
 
+/* What its client can do, and what it records from now on. */
+static void take_up(struct producer *producer, const struct ot_wire_hello *hello)
+{
+    struct session *session = producer->session;
+
+    session->features = hello->features & (OT_FEATURE_RINGS | OT_FEATURE_CONTROL);
+    session->level = producer->group->host.level;
+}
+
 static int on_hello(struct producer *producer, const void *frame, size_t length, struct diag *diag)
 {
     struct session_peer peer = {.pid = producer->pid,
@@ -174,7 +197,7 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
         return diag_set(diag, -EPROTO, "HELLO for the second time");
     rc = ot_wire_decode_hello(frame, length, &hello, diag);
     if (rc == -EPROTONOSUPPORT)
-        (void)send_welcome(producer, OT_WELCOME_VERSION, 0, diag->text);
+        (void)send_welcome(producer, OT_WELCOME_VERSION, OT_WIRE_VERSION_MINOR, 0, diag->text);
     if (rc < 0)
         return -EPROTO;
     rc = collector_hello(producer->group->collector, producer, &hello, &peer, is_alive,
@@ -182,12 +205,42 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
     if (rc < 0)
         return rc;
     if (status != OT_WELCOME_OK) {
-        (void)send_welcome(producer, status, 0, refusal(status));
+        (void)send_welcome(producer, status, hello.fixed.version_minor, 0, refusal(status));
+        refusals_add(&producer->group->refusals, producer->pid, producer->uid, refusal(status));
         return -ECONNREFUSED;
     }
+    take_up(producer, &hello.fixed);
     log_detail("session %lld (pid %lld) %s", (long long)producer->session->session_id,
                (long long)producer->pid, hello.fixed.connection ? "is back" : "begins");
-    return send_welcome(producer, OT_WELCOME_OK, hello.fixed.features, "");
+    return send_welcome(producer, OT_WELCOME_OK, hello.fixed.version_minor,
+                        producer->session->features, "");
+}
+
+static int send_to_visit(void *context, const void *bytes, size_t length)
+{
+    return send_bytes(context, bytes, length);
+}
+
+static int on_visit(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+{
+    struct producer_group *group = producer->group;
+    struct ot_wire_visit visit;
+    int rc = ot_wire_decode_visit(frame, length, &visit, diag);
+
+    if (rc == -EPROTONOSUPPORT)
+        (void)send_welcome(producer, OT_WELCOME_VERSION, OT_WIRE_VERSION_MINOR, 0, diag->text);
+    if (rc < 0)
+        return -EPROTO;
+    if (producer->is_visit)
+        return diag_set(diag, -EPROTO, "VISIT for the second time");
+    producer->is_visit = true;
+    producer->visit = (struct visit){.host = &group->host,
+                                     .context = producer,
+                                     .send = send_to_visit,
+                                     .scratch = group->scratch};
+    log_detail("pid %lld visits", (long long)producer->pid);
+    return send_welcome(producer, OT_WELCOME_OK, visit.version_minor,
+                        visit.features & (OT_FEATURE_SCHEDULE | OT_FEATURE_VISIT), "");
 }
 
 static int on_clock(struct producer *producer, const void *frame, size_t length, struct diag *diag)
@@ -377,17 +430,33 @@ static frame_fn *const frame_fns[] = {
 
 /* --- Reading --- */
 
+static int handle_visit(struct producer *producer, uint16_t type, const void *frame, size_t length,
+                        struct diag *diag)
+{
+    if (type == OT_FRAME_VISIT)
+        return on_visit(producer, frame, length, diag);
+    if (type == OT_FRAME_BYE)
+        return -ESHUTDOWN;
+    producer->heard_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    return visit_take_frame(&producer->visit, type, frame, length, diag);
+}
+
 static int handle_frame(struct producer *producer, uint16_t type, const void *frame, size_t length,
                         struct diag *diag)
 {
     struct collector *collector = producer->group->collector;
     bool is_known = type < sizeof(frame_fns) / sizeof(frame_fns[0]) && frame_fns[type];
 
+    if (producer->is_visit || (!producer->session && type == OT_FRAME_VISIT))
+        return handle_visit(producer, type, frame, length, diag);
     if (!producer->session && type != OT_FRAME_HELLO)
         return diag_set(diag, -EPROTO, "the first frame is %s, not HELLO",
                         ot_wire_frame_name(type));
     if (!is_known && ot_wire_daemon_sends(type))
         return diag_set(diag, -EPROTO, "%s, which only the daemon sends", ot_wire_frame_name(type));
+    if (!is_known && ot_wire_client_sends(type))
+        return diag_set(diag, -EPROTO, "%s, which only a controller sends",
+                        ot_wire_frame_name(type));
     if (!is_known)
         return 0; /* of a newer version */
     /* While the store fails, inline records are dropped and counted: the program must not wait. */
@@ -444,6 +513,8 @@ static void handle_frames(struct producer *producer)
         return;
     if (rc == -ESHUTDOWN || rc == -ECONNREFUSED) {
         close_producer(producer);
+    } else if (rc == -ENOBUFS) {
+        cut_off(producer, "it does not read its answers");
     } else if (rc < 0 && rc != -EAGAIN) {
         cut_off(producer, diag.text[0] ? diag.text : strerror(-rc));
     } else {
@@ -505,16 +576,16 @@ int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid)
     producer->group = group;
     producer->pid = pid;
     producer->uid = uid;
-    producer->accepted_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    producer->heard_ns = ot_clock_ns(CLOCK_MONOTONIC);
     producer->next = group->first;
     if (group->first)
         group->first->previous = producer;
     group->first = producer;
     group->count++;
     if (group->count > OT_WIRE_CONNECTIONS_MAX) {
-        log_peer(pid, "refused pid %lld: there are %d connections already", (long long)pid,
-                 OT_WIRE_CONNECTIONS_MAX);
-        (void)send_welcome(producer, OT_WELCOME_FULL, 0, "there are too many connections");
+        producer_note_refusal(group, pid, uid, "there are too many connections already");
+        (void)send_welcome(producer, OT_WELCOME_FULL, OT_WIRE_VERSION_MINOR, 0,
+                           "there are too many connections");
         close_producer(producer);
         return 0;
     }
@@ -525,13 +596,17 @@ int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid)
 /* --- All of them --- */
 
 void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct collector *collector,
-                         uint32_t level)
+                         const struct settings *settings)
 {
     *group = (struct producer_group){.loop = loop,
                                      .collector = collector,
-                                     .level = level,
                                      .scratch = memory_zeroed(1, OT_WIRE_FRAME_BYTES_MAX),
                                      .started = ot_clock_read_triple()};
+    group->host = (struct visit_host){.collector = collector,
+                                      .refusals = &group->refusals,
+                                      .store_path = settings->store_path,
+                                      .started_ns = group->started.realtime_ns,
+                                      .level = (uint32_t)settings->level};
 }
 
 void producer_group_deinit(struct producer_group *group)
@@ -565,12 +640,16 @@ void producer_on_room(struct producer_group *group)
 
 void producer_check_hello(struct producer_group *group)
 {
-    const uint64_t limit_ns = OT_WIRE_HELLO_SECONDS * UINT64_C(1000000000);
     uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
 
-    for (struct producer *p = group->first; p; p = p->next)
-        if (!p->is_closing && !p->session && !p->is_paused && now_ns - p->accepted_ns > limit_ns)
-            cut_off(p, "it did not say HELLO");
+    for (struct producer *p = group->first; p; p = p->next) {
+        const uint64_t limit_s = p->is_visit ? OT_WIRE_VISIT_SECONDS : OT_WIRE_HELLO_SECONDS;
+
+        if (p->is_closing || p->session || p->is_paused ||
+            now_ns - p->heard_ns <= limit_s * UINT64_C(1000000000))
+            continue;
+        cut_off(p, p->is_visit ? "a controller that says nothing" : "it did not say HELLO");
+    }
 }
 
 void producer_stop_reading(struct producer_group *group)

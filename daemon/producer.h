@@ -17,6 +17,9 @@
 
 #include "base/clock.h"
 #include "daemon/collector.h"
+#include "daemon/refusals.h"
+#include "daemon/settings.h"
+#include "daemon/visit.h"
 
 struct producer;
 
@@ -24,19 +27,23 @@ struct producer;
 struct producer_group {
     uv_loop_t *loop;
     struct collector *collector;
-    uint32_t level; /* enum ot_wire_level, for WELCOME */
     struct producer *first;
     unsigned count;
     bool reads_no_more;
     uint8_t *scratch;               /* to encode frames in */
+    struct refusals refusals;       /* the recent ones */
+    struct visit_host host;         /* what controllers may know and do */
     struct ot_clock_triple started; /* to measure the TSC's rate against */
     void *context;
     void (*on_left)(void *context); /* a connection was closed */
 };
 
-/** Prepare for connections; the caller sets context and on_left. */
+/** A line in the log, and among the refusals that controllers are told of. */
+void producer_note_refusal(struct producer_group *group, pid_t pid, uid_t uid, const char *text);
+
+/** Prepare for connections; the caller sets context and on_left. settings: borrowed. */
 void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct collector *collector,
-                         uint32_t level);
+                         const struct settings *settings);
 void producer_group_deinit(struct producer_group *group);
 
 /** Take a connection: fd is closed by the producer, also after failure. One that is too many is
@@ -50,7 +57,7 @@ void producer_on_nonsense(void *context, struct producer *producer, const char *
 /** Go on with those who had to wait for room. */
 void producer_on_room(struct producer_group *group);
 
-/** Close connections that have not said HELLO in time. */
+/** Close connections that have not said HELLO in time, and controllers that say nothing more. */
 void producer_check_hello(struct producer_group *group);
 
 /** Read what all of them have sent so far, then no more. Answers still go out. */

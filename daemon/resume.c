@@ -206,6 +206,7 @@ int session_come_back(struct session *session, const struct ot_wire_hello_view *
         return diag_set(diag, -EPROTO, "HELLO: the session had another clock before");
     tick_clock_update(&session->clock, &triple, peer->now_ns);
     session->pid = peer->pid;
+    session_set_names(session, hello->texts.program, hello->texts.command);
     session->alone_since_ns = 0;
     session->is_touched = true;
     return 0;

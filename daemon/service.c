@@ -126,8 +126,7 @@ static int start(struct service *service, struct diag *diag)
         return rc;
     }
     adopt_rings(service, &fds);
-    producer_group_init(&service->producers, &service->loop, service->collector,
-                        (uint32_t)service->settings->level);
+    producer_group_init(&service->producers, &service->loop, service->collector, service->settings);
     service->producers.context = service;
     service->producers.on_left = on_left;
     rc = listener_start(&service->listener, &service->loop, &service->producers, diag);

@@ -56,6 +56,37 @@ struct session *session_alloc(const uint8_t uuid[16], struct session_budget *bud
     return session;
 }
 
+/* A copy of at most `capacity` bytes, cut between two characters. */
+static void set_name(char **name, struct ot_text text, size_t capacity)
+{
+    char *copy = memory_zeroed(1, capacity + 1);
+    size_t length = ot_wire_clean_text(text.bytes, text.length, copy, capacity);
+
+    free(*name);
+    *name = memory_resized(copy, length + 1, 1);
+}
+
+void session_set_names(struct session *session, struct ot_text program, struct ot_text command)
+{
+    set_name(&session->program, program, OT_WIRE_REMARK_BYTES_MAX);
+    set_name(&session->command, command, OT_WIRE_SUMMARY_BYTES_MAX);
+}
+
+uint64_t session_open_count(const struct session *session)
+{
+    struct diag ignored = {0};
+    uint64_t head, sum = 0;
+    uint32_t depth;
+
+    for (size_t i = 0; i < session->rings.count; i++) {
+        const struct ring *ring = session->rings.items[i];
+
+        if (!ring->is_broken && ring_load(ring, &head, &depth, &ignored) == 0)
+            sum += depth;
+    }
+    return sum;
+}
+
 /* Both sides have the same TSC, and the daemon has usually watched it for longer. */
 static uint64_t first_rate(const struct ot_wire_hello_view *hello, const struct session_peer *peer)
 {
@@ -83,6 +114,7 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
     session->uid = peer->uid;
     session->start_ns = (int64_t)triple.realtime_ns;
     session->is_new_to_store = hello->fixed.connection > 0;
+    session_set_names(session, hello->texts.program, hello->texts.command);
     put_row(session, hello, peer->environment, batch);
     session->is_touched = true;
     *out_session = session;
@@ -123,6 +155,8 @@ void session_destroy(struct session **session_at)
     free(session->ops.ids);
     free(session->lanes.ids);
     free(session->end_note);
+    free(session->program);
+    free(session->command);
     if (session->process_fd >= 0)
         close(session->process_fd);
     free(session);

@@ -60,6 +60,13 @@ struct session {
     uid_t uid;
     int64_t start_ns;
     int64_t end_ns; /* once it is over */
+    char *program;  /* for people, owned; may be cut */
+    char *command;
+    uint64_t features;    /* what both sides can do, of the latest connection */
+    uint64_t event_count; /* records taken since the daemon started */
+    uint64_t lost_count;
+    uint32_t level;             /* what it records now, as far as is known */
+    struct ot_wire_plan report; /* what its client last told */
     struct tick_clock clock;
     struct text_table texts;
     struct id_table models, ops, lanes;
@@ -111,6 +118,12 @@ void session_destroy(struct session **session);
 
 /** The triple of a HELLO. */
 struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello);
+
+/** Take over how it calls itself. */
+void session_set_names(struct session *session, struct ot_text program, struct ot_text command);
+
+/** Spans that its threads are in. */
+uint64_t session_open_count(const struct session *session);
 
 /** The store's number, or 0. */
 static inline int64_t id_table_get(const struct id_table *table, uint32_t id)

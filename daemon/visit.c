@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a controller asks, and the answers. */
+#include "daemon/visit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static int send_frame(struct visit *visit, int length)
+{
+    return length < 0 ? length : visit->send(visit->context, visit->scratch, (size_t)length);
+}
+
+/* --- ASK --- */
+
+static uint64_t file_bytes(const char *path, const char *suffix)
+{
+    char name[4096];
+    struct stat info;
+
+    if (snprintf(name, sizeof(name), "%s%s", path, suffix) >= (int)sizeof(name))
+        return 0;
+    return stat(name, &info) == 0 ? (uint64_t)info.st_size : 0;
+}
+
+/* A text for an answer, in `place`. */
+static struct ot_text cut(const char *text, char *place, size_t capacity)
+{
+    return (struct ot_text){place, ot_wire_clean_text(text, strlen(text), place, capacity)};
+}
+
+static int send_status(struct visit *visit)
+{
+    const struct visit_host *host = visit->host;
+    char name[OT_WIRE_REMARK_BYTES_MAX] = "", path[OT_WIRE_SUMMARY_BYTES_MAX];
+    const struct ot_wire_status status = {
+        .now_ns = ot_clock_ns(CLOCK_REALTIME),
+        .started_ns = host->started_ns,
+        .store_bytes = file_bytes(host->store_path, "") + file_bytes(host->store_path, "-wal"),
+        .refusal_count = host->refusals->count,
+        .pid = (uint32_t)getpid(),
+        .uid = geteuid(),
+        .level = host->level,
+        .session_count = collector_count_sessions(host->collector),
+    };
+    struct ot_wire_status_texts texts = {
+        .version = {OPTRACE_VERSION, sizeof(OPTRACE_VERSION) - 1},
+        .store_path = cut(host->store_path, path, sizeof(path)),
+    };
+
+    gethostname(name, sizeof(name) - 1);
+    texts.host = cut(name, name, sizeof(name));
+    return send_frame(
+        visit, ot_wire_encode_status(&status, &texts, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+}
+
+static int send_refusals(struct visit *visit)
+{
+    const struct refusal *item;
+    int rc = 0;
+
+    for (size_t age = 0; rc == 0 && (item = refusals_get(visit->host->refusals, age)); age++) {
+        const struct ot_wire_refusal refusal = {
+            .time_ns = item->time_ns, .pid = (uint32_t)item->pid, .uid = item->uid};
+
+        rc = send_frame(visit, ot_wire_encode_refusal(
+                                   &refusal, (struct ot_text){item->text, strlen(item->text)},
+                                   visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+    }
+    return rc;
+}
+
+static uint32_t session_flags(const struct session *session)
+{
+    uint32_t flags = session->producer ? OT_SESSION_CONNECTED : 0;
+
+    if (session->features & OT_FEATURE_CONTROL)
+        flags |= OT_SESSION_CONTROL;
+    if (session->features & OT_FEATURE_SCHEDULE)
+        flags |= OT_SESSION_SCHEDULE;
+    return flags;
+}
+
+static struct ot_text name_of(const char *name)
+{
+    return name ? (struct ot_text){name, strlen(name)} : (struct ot_text){0};
+}
+
+static int send_session(struct visit *visit, const struct session *session)
+{
+    const struct ot_wire_session frame = {
+        .session_id = (uint64_t)session->session_id,
+        .started_ns = (uint64_t)session->start_ns,
+        .event_count = session->event_count,
+        .lost_count = session->lost_count,
+        .open_count = session_open_count(session),
+        .pid = (uint32_t)session->pid,
+        .uid = session->uid,
+        .level = session->level,
+        .flags = session_flags(session),
+        .plan = session->report,
+    };
+    const struct ot_wire_session_texts texts = {name_of(session->program),
+                                                name_of(session->command)};
+
+    return send_frame(
+        visit, ot_wire_encode_session(&frame, &texts, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+}
+
+static int on_ask(struct visit *visit, const void *frame, size_t length, struct diag *diag)
+{
+    struct collector *collector = visit->host->collector;
+    struct ot_wire_answer answer = {.status = OT_ANSWER_OK};
+    const struct session *session;
+    struct ot_wire_ask ask;
+    int rc = ot_wire_decode_ask(frame, length, &ask, diag);
+
+    if (rc == 0 && ask.first_session == 0)
+        rc = send_status(visit);
+    if (rc == 0 && ask.first_session == 0)
+        rc = send_refusals(visit);
+    if (rc < 0)
+        return rc;
+    session = collector_next_session(collector, (int64_t)ask.first_session);
+    for (int i = 0; rc == 0 && session && i < OT_WIRE_PAGE_SESSIONS; i++) {
+        rc = send_session(visit, session);
+        session = collector_next_session(collector, session->session_id + 1);
+    }
+    if (rc < 0)
+        return rc;
+    answer.next_session = session ? (uint64_t)session->session_id : 0;
+    return send_frame(
+        visit, ot_wire_encode_answer(&answer, NULL, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+}
+
+int visit_take_frame(struct visit *visit, uint16_t type, const void *frame, size_t length,
+                     struct diag *diag)
+{
+    if (type == OT_FRAME_ASK)
+        return on_ask(visit, frame, length, diag);
+    if (!ot_wire_client_sends(type) && !ot_wire_daemon_sends(type))
+        return 0; /* of a newer version */
+    return diag_set(diag, -EPROTO, "%s, which a controller does not send",
+                    ot_wire_frame_name(type));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A controller's connection, from VISIT on: it asks who is being recorded. The connection itself,
+ * its bytes and its end belong to producer.h. Loop thread only.
+ */
+#ifndef OPTRACE_DAEMON_VISIT_H
+#define OPTRACE_DAEMON_VISIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "daemon/collector.h"
+#include "daemon/refusals.h"
+
+/** What controllers may know. All borrowed. */
+struct visit_host {
+    struct collector *collector;
+    const struct refusals *refusals;
+    const char *store_path;
+    uint64_t started_ns; /* CLOCK_REALTIME */
+    uint32_t level;      /* of clients that no command is about */
+};
+
+/** Where answers go. Returns 0, or a negative errno when the controller does not take them. */
+typedef int visit_send_fn(void *context, const void *frame, size_t length);
+
+struct visit {
+    struct visit_host *host;
+    void *context;
+    visit_send_fn *send;
+    uint8_t *scratch; /* OT_WIRE_FRAME_BYTES_MAX bytes to encode frames in, borrowed */
+};
+
+/**
+ * Act on a frame and answer it.
+ *
+ * Returns 0; -EPROTO with the reason; what `send` returned.
+ */
+int visit_take_frame(struct visit *visit, uint16_t type, const void *frame, size_t length,
+                     struct diag *diag);
+
+#endif
