@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The subcommands of optrace: a table of options and a function each. Inside client/cli only. */
+#ifndef OPTRACE_CLIENT_CLI_COMMANDS_H
+#define OPTRACE_CLIENT_CLI_COMMANDS_H
+
+#include "base/diag.h"
+#include "base/options.h"
+
+extern const struct option_command status_command;
+
+/** argv[0] is the subcommand's word. Returns the exit status; has printed what there is to say. */
+int status_main(int argc, char **argv);
+
+/** Prints the sentence of a failed visit. Returns the exit status: EXIT_INPUT when no daemon
+ *  listens, else EXIT_SYSTEM. */
+int commands_fail(const struct option_command *command, int rc, const struct diag *diag);
+
+/** Reads the options of a subcommand that takes no further words. Returns 0, or 1 when it has
+ *  printed what there is to say: *out_status is the exit status then. */
+int commands_parse(const struct option_command *command, int argc, char **argv, void *target,
+                   int *out_status);
+
+#endif

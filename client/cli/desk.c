@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames of a controller, and the daemon's answers. */
+#include "client/cli/desk.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "client/greet.h"
+
+enum { MS_PER_S = 1000 };
+#define NS_PER_MS UINT64_C(1000000)
+
+void desk_close(struct desk *desk)
+{
+    ot_link_close(&desk->link);
+}
+
+/* Why the daemon closed the connection. */
+static int explain_bye(const struct desk *desk, const uint8_t *frame, size_t length,
+                       struct diag *diag)
+{
+    struct ot_wire_bye_view bye;
+
+    if (ot_wire_decode_bye(frame, length, &bye, NULL) < 0)
+        return diag_set(diag, -EPROTO, "what listens on %s is no optrace daemon", desk->path);
+    if (bye.fixed.reason == OT_BYE_SHUTDOWN)
+        return diag_set(diag, -ECONNRESET, "the daemon on %s is ending", desk->path);
+    if (memmem(bye.text.bytes, bye.text.length, "not HELLO", 9))
+        return diag_set(diag, -EPROTO,
+                        "the daemon on %s is of a version that cannot be asked; restart it",
+                        desk->path);
+    return diag_set(diag, -EPROTO, "the daemon on %s closed the connection: %.*s", desk->path,
+                    (int)bye.text.length, bye.text.bytes);
+}
+
+/* The next frame of one of the types that are wanted; others of a newer version are skipped.
+ * Returns its length. */
+static int receive(struct desk *desk, const uint8_t **out_frame, uint16_t *out_type,
+                   struct diag *diag)
+{
+    const uint64_t deadline_ns = ot_clock_ns(CLOCK_MONOTONIC) + DESK_SECONDS * MS_PER_S * NS_PER_MS;
+
+    for (;;) {
+        uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+        struct ot_wire_header header;
+        int length = ot_link_receive(&desk->link, out_frame);
+
+        if (length >= 0) {
+            memcpy(&header, *out_frame, sizeof(header));
+            *out_type = header.type;
+            if (header.type == OT_FRAME_BYE)
+                return explain_bye(desk, *out_frame, (size_t)length, diag);
+            return length;
+        }
+        if (length == -ECONNRESET)
+            return diag_set(diag, -EACCES,
+                            "the daemon on %s closes the connection: only its user, root and the "
+                            "group that it was given may connect",
+                            desk->path);
+        if (length != -EAGAIN)
+            return diag_set(diag, length, "what listens on %s is no optrace daemon", desk->path);
+        if (now_ns >= deadline_ns)
+            return diag_set(diag, -ETIMEDOUT, "the daemon on %s did not answer within %d s",
+                            desk->path, DESK_SECONDS);
+        ot_link_wait(&desk->link, POLLIN, (uint32_t)((deadline_ns - now_ns) / NS_PER_MS) + 1);
+    }
+}
+
+static int send_frame(struct desk *desk, const void *frame, size_t length, struct diag *diag)
+{
+    int rc = ot_link_send(&desk->link, frame, length, -1);
+    const uint8_t *answer;
+    uint16_t type;
+
+    if (rc == 0)
+        return 0;
+    /* It may have said why. */
+    if (rc == -EPIPE || rc == -ECONNRESET)
+        return receive(desk, &answer, &type, diag) < 0
+                   ? -EPROTO
+                   : diag_set(diag, -EPROTO, "the daemon on %s is gone", desk->path);
+    return diag_set(diag, rc, "%s: %s", desk->path, strerror(-rc));
+}
+
+static int say_visit(struct desk *desk, struct diag *diag)
+{
+    const struct ot_wire_visit visit = {
+        .header = ot_wire_header(OT_FRAME_VISIT, sizeof(visit)),
+        .magic = OT_WIRE_MAGIC,
+        .version_major = OT_WIRE_VERSION_MAJOR,
+        .version_minor = OT_WIRE_VERSION_MINOR,
+        .features = OT_FEATURE_VISIT | OT_FEATURE_SCHEDULE,
+    };
+    struct ot_wire_welcome_view welcome;
+    const uint8_t *frame;
+    uint16_t type;
+    int rc = send_frame(desk, &visit, sizeof(visit), diag);
+
+    if (rc == 0)
+        rc = receive(desk, &frame, &type, diag);
+    if (rc >= 0)
+        rc = ot_wire_decode_welcome(frame, (size_t)rc, &welcome, diag);
+    if (rc == 0 && welcome.fixed.status != OT_WELCOME_OK)
+        rc = diag_set(diag, -EUSERS, "the daemon on %s refuses: %.*s", desk->path,
+                      (int)welcome.text.length, welcome.text.bytes);
+    return rc;
+}
+
+int desk_open(struct desk *desk, const char *socket, struct diag *diag)
+{
+    const char *wanted = socket ? socket : secure_getenv("OPTRACE_SOCKET");
+    int rc;
+
+    desk->link.fd = -1;
+    if (wanted && strlen(wanted) >= sizeof(desk->path))
+        return diag_set(diag, -ENAMETOOLONG, "the path of the socket is too long: %.60s...",
+                        wanted);
+    rc = ot_greet_path(wanted ? wanted : "", desk->path);
+    if (rc < 0)
+        return diag_set(diag, rc, "the path of the socket is too long");
+    rc = ot_link_open(&desk->link, desk->path);
+    if (rc == -ENOENT || rc == -ECONNREFUSED)
+        return diag_set(diag, -ENOENT, "no daemon listens on %s; start optraced", desk->path);
+    if (rc == -EACCES)
+        return diag_set(diag, rc, "the daemon on %s belongs to another user", desk->path);
+    if (rc < 0)
+        return diag_set(diag, rc, "cannot connect to %s: %s", desk->path, strerror(-rc));
+    rc = say_visit(desk, diag);
+    if (rc < 0)
+        desk_close(desk);
+    return rc;
+}
+
+/* --- ASK --- */
+
+/* A copy that can be shown on a terminal. */
+static char *take_text(struct ot_text text)
+{
+    char *copy = malloc(text.length + 1);
+
+    if (!copy)
+        return NULL;
+    memcpy(copy, text.bytes ? text.bytes : "", text.length);
+    copy[text.length] = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        if ((unsigned char)copy[i] < ' ' || copy[i] == 0x7f)
+            copy[i] = '?';
+    }
+    return copy;
+}
+
+static int no_memory(struct diag *diag)
+{
+    return diag_set(diag, -ENOMEM, "out of memory");
+}
+
+static int take_status(struct desk_picture *picture, const uint8_t *frame, size_t length,
+                       struct diag *diag)
+{
+    struct ot_wire_status_view view;
+    int rc = ot_wire_decode_status(frame, length, &view, diag);
+
+    if (rc < 0)
+        return rc;
+    if (picture->version)
+        return diag_set(diag, -EPROTO, "STATUS for the second time");
+    picture->status = view.fixed;
+    picture->version = take_text(view.texts.version);
+    picture->host = take_text(view.texts.host);
+    picture->store_path = take_text(view.texts.store_path);
+    return picture->version && picture->host && picture->store_path ? 0 : no_memory(diag);
+}
+
+static int take_session(struct desk_picture *picture, const uint8_t *frame, size_t length,
+                        struct diag *diag)
+{
+    struct ot_wire_session_view view;
+    struct desk_session session;
+    int rc = ot_wire_decode_session(frame, length, &view, diag);
+
+    if (rc < 0)
+        return rc;
+    session = (struct desk_session){.fixed = view.fixed,
+                                    .program = take_text(view.texts.program),
+                                    .command = take_text(view.texts.command)};
+    if (session.program && session.command && array_push(&picture->sessions, session) == 0)
+        return 0;
+    free(session.program);
+    free(session.command);
+    return no_memory(diag);
+}
+
+static int take_refusal(struct desk_picture *picture, const uint8_t *frame, size_t length,
+                        struct diag *diag)
+{
+    struct ot_wire_refusal_view view;
+    struct desk_refusal refusal;
+    int rc = ot_wire_decode_refusal(frame, length, &view, diag);
+
+    if (rc < 0)
+        return rc;
+    refusal = (struct desk_refusal){.fixed = view.fixed, .text = take_text(view.text)};
+    if (refusal.text && array_push(&picture->refusals, refusal) == 0)
+        return 0;
+    free(refusal.text);
+    return no_memory(diag);
+}
+
+/* One page: all up to ANSWER. */
+static int take_page(struct desk *desk, struct desk_picture *picture, uint64_t *out_next,
+                     struct diag *diag)
+{
+    struct ot_wire_answer_view answer;
+
+    for (;;) {
+        const uint8_t *frame;
+        uint16_t type;
+        int length = receive(desk, &frame, &type, diag);
+        int rc = 0;
+
+        if (length < 0)
+            return length;
+        if (type == OT_FRAME_STATUS)
+            rc = take_status(picture, frame, (size_t)length, diag);
+        else if (type == OT_FRAME_SESSION)
+            rc = take_session(picture, frame, (size_t)length, diag);
+        else if (type == OT_FRAME_REFUSAL)
+            rc = take_refusal(picture, frame, (size_t)length, diag);
+        if (rc < 0)
+            return rc;
+        if (type != OT_FRAME_ANSWER)
+            continue;
+        rc = ot_wire_decode_answer(frame, (size_t)length, &answer, diag);
+        if (rc == 0)
+            *out_next = answer.fixed.next_session;
+        return rc;
+    }
+}
+
+int desk_ask(struct desk *desk, struct desk_picture *out_picture, struct diag *diag)
+{
+    struct ot_wire_ask ask = {.header = ot_wire_header(OT_FRAME_ASK, sizeof(ask))};
+    uint64_t next = 0;
+    int rc;
+
+    do {
+        ask.first_session = next;
+        rc = send_frame(desk, &ask, sizeof(ask), diag);
+        if (rc == 0)
+            rc = take_page(desk, out_picture, &next, diag);
+        if (rc == 0 && next && next <= ask.first_session)
+            rc = diag_set(diag, -EPROTO, "the daemon's list of sessions does not end");
+    } while (rc == 0 && next);
+    if (rc == 0 && !out_picture->version)
+        rc = diag_set(diag, -EPROTO, "the daemon does not tell about itself");
+    return rc;
+}
+
+void desk_picture_deinit(struct desk_picture *picture)
+{
+    for (size_t i = 0; i < picture->sessions.count; i++) {
+        free(picture->sessions.items[i].program);
+        free(picture->sessions.items[i].command);
+    }
+    for (size_t i = 0; i < picture->refusals.count; i++)
+        free(picture->refusals.items[i].text);
+    array_deinit(&picture->sessions);
+    array_deinit(&picture->refusals);
+    free(picture->version);
+    free(picture->host);
+    free(picture->store_path);
+    memset(picture, 0, sizeof(*picture));
+}

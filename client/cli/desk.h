@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A visit to the daemon: ask who is being recorded, command who is to be.
+ *
+ *     desk_open(); desk_ask() and desk_command() as often as wanted; desk_close().
+ *
+ * Functions return 0, or a negative errno with one sentence in diag: -ENOENT when no daemon
+ * listens, -EACCES when it listens to others only, -EPROTO when it is too old or speaks another
+ * language, -ETIMEDOUT when it does not answer. They block for DESK_SECONDS at most. One thread.
+ */
+#ifndef OPTRACE_CLIENT_CLI_DESK_H
+#define OPTRACE_CLIENT_CLI_DESK_H
+
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/diag.h"
+#include "client/link.h"
+#include "schema/wire.h"
+
+enum { DESK_SECONDS = 10 /* how long a daemon may take to answer */ };
+
+struct desk {
+    struct ot_link link;
+    char path[OT_LINK_PATH_BYTES];
+};
+
+/** socket  path of the daemon's socket; NULL: the default. */
+int desk_open(struct desk *desk, const char *socket, struct diag *diag);
+void desk_close(struct desk *desk);
+
+/* Texts are owned and have no control characters. */
+struct desk_session {
+    struct ot_wire_session fixed;
+    char *program;
+    char *command;
+};
+
+struct desk_refusal {
+    struct ot_wire_refusal fixed;
+    char *text;
+};
+
+/** What the daemon tells of itself and of its clients. */
+struct desk_picture {
+    struct ot_wire_status status;
+    char *version;
+    char *host;
+    char *store_path;
+    ARRAY_OF(struct desk_session) sessions; /* by number */
+    ARRAY_OF(struct desk_refusal) refusals; /* the newest first */
+};
+
+/** out_picture  all zero before; desk_picture_deinit() also after a failure */
+int desk_ask(struct desk *desk, struct desk_picture *out_picture, struct diag *diag);
+void desk_picture_deinit(struct desk_picture *picture);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optrace, the front command: which subcommand, and what all of them share. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit_status.h"
+#include "client/cli/commands.h"
+
+static const struct option_command *const subcommands[] = {&status_command, NULL};
+
+static int (*const mains[])(int argc, char **argv) = {status_main};
+
+static const struct option_command command = {
+    .name = "optrace",
+    .version = OPTRACE_VERSION,
+    .purpose = "see who is being recorded by the daemon",
+    .arguments = "COMMAND [ARGUMENT...]",
+    .examples = "optrace status\n"
+                "    who is being recorded, how much, and who was refused\n",
+    .environment = "OPTRACE_SOCKET  the daemon's socket, unless --socket names it\n",
+    .exit_text = "0  done\n"
+                 "2  wrong use of the command line\n"
+                 "3  no daemon listens\n"
+                 "4  the daemon refuses, does not answer, or is too old; the system failed\n",
+    .see_also = "optraced(1), profile_analyze(1), load_and_run(1)",
+    .max_arguments = INT_MAX,
+    .commands = subcommands,
+};
+
+int commands_fail(const struct option_command *which, int rc, const struct diag *diag)
+{
+    fprintf(stderr, "%s: %s\n", which->name, diag->text[0] ? diag->text : strerror(-rc));
+    return rc == -ENOENT ? EXIT_INPUT : EXIT_SYSTEM;
+}
+
+int commands_parse(const struct option_command *which, int argc, char **argv, void *target,
+                   int *out_status)
+{
+    struct diag diag = {0};
+    const char *words[1];
+    int word_count;
+    int rc = options_parse(which, argc, argv, target, words, &word_count, &diag);
+
+    if (rc == OPTIONS_RUN)
+        return 0;
+    *out_status = rc == OPTIONS_SHOWN ? EXIT_OK : options_complain(which, &diag);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const struct option_command *which;
+    const char **words = calloc((size_t)argc + 1, sizeof(*words));
+    struct diag diag = {0};
+    char nothing[1]; /* there are no options of its own */
+    int word_count = 0, rc;
+
+    if (!words) {
+        fputs("optrace: out of memory\n", stderr);
+        return EXIT_SYSTEM;
+    }
+    rc = options_parse(&command, argc, argv, nothing, words, &word_count, &diag);
+    which = rc == OPTIONS_RUN ? options_find_command(&command, words[0], &diag) : NULL;
+    free(words);
+    if (rc == OPTIONS_SHOWN)
+        return EXIT_OK;
+    if (!which)
+        return options_complain(&command, &diag);
+    for (size_t i = 0; subcommands[i]; i++) {
+        if (subcommands[i] == which)
+            return mains[i](word_count, argv + (argc - word_count));
+    }
+    return EXIT_USAGE;
+}

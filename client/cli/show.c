@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells and tables. */
+#include "client/cli/show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+const char *show_time(uint64_t realtime_ns, char out[SHOW_CELL_BYTES])
+{
+    const time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+    struct tm local;
+
+    if (realtime_ns == 0 || !localtime_r(&seconds, &local) ||
+        strftime(out, SHOW_CELL_BYTES, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        snprintf(out, SHOW_CELL_BYTES, "-");
+    return out;
+}
+
+const char *show_bytes(uint64_t bytes, char out[SHOW_CELL_BYTES])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(out, SHOW_CELL_BYTES, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return out;
+}
+
+const char *show_duration(uint64_t ns, char out[SHOW_CELL_BYTES])
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"h", 3600e9}, {"min", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    size_t i = 0;
+
+    while (i + 1 < sizeof(units) / sizeof(units[0]) && (double)ns < units[i].ns)
+        i++;
+    snprintf(out, SHOW_CELL_BYTES, "%.4g %s", (double)ns / units[i].ns, units[i].unit);
+    return out;
+}
+
+/* "3 of 10 runs", "1.5 s of 4 s" */
+static void print_progress(const struct ot_wire_plan *plan, uint64_t done, uint64_t length,
+                           char *out, size_t bytes)
+{
+    char first[SHOW_CELL_BYTES], second[SHOW_CELL_BYTES];
+
+    if (plan->unit == OT_UNIT_NS)
+        snprintf(out, bytes, "%s of %s", show_duration(done, first), show_duration(length, second));
+    else
+        snprintf(out, bytes, "%" PRIu64 " of %" PRIu64, done, length);
+}
+
+static uint64_t part_length(const struct ot_wire_plan *plan, uint32_t state)
+{
+    switch (state) {
+    case OT_PLAN_SKIP:
+        return plan->skip_first;
+    case OT_PLAN_WAIT:
+        return plan->wait;
+    case OT_PLAN_WARMUP:
+        return plan->warmup;
+    default:
+        return plan->active;
+    }
+}
+
+const char *show_plan(const struct ot_wire_plan *plan, char out[SHOW_CELL_BYTES])
+{
+    /* Runs begun: the one under way is number position - 1. */
+    const uint64_t at =
+        plan->unit == OT_UNIT_RUNS && plan->position > 0 ? plan->position - 1 : plan->position;
+    const struct ot_plan_place place = ot_plan_at(plan, at);
+    const uint64_t length = part_length(plan, place.state);
+    char time[SHOW_CELL_BYTES], progress[64], cycle[64] = "";
+
+    if (plan->state == OT_PLAN_EARLY)
+        snprintf(out, SHOW_CELL_BYTES, "starts %s", show_time(plan->start_ns, time));
+    else if (plan->state == OT_PLAN_FREE && plan->end_ns)
+        snprintf(out, SHOW_CELL_BYTES, "until %s", show_time(plan->end_ns, time));
+    else if (plan->state == OT_PLAN_FREE)
+        snprintf(out, SHOW_CELL_BYTES, "-");
+    else if (plan->state == OT_PLAN_DONE || place.state != plan->state)
+        snprintf(out, SHOW_CELL_BYTES, "%s", ot_plan_state_name(plan->state));
+    else {
+        print_progress(plan, length - place.left + (plan->unit == OT_UNIT_RUNS), length, progress,
+                       sizeof(progress));
+        if (place.state != OT_PLAN_SKIP && plan->repeat > 0)
+            snprintf(cycle, sizeof(cycle), ", cycle %" PRIu64 " of %" PRIu64, place.cycle + 1,
+                     plan->repeat);
+        else if (place.state != OT_PLAN_SKIP)
+            snprintf(cycle, sizeof(cycle), ", cycle %" PRIu64, place.cycle + 1);
+        snprintf(out, SHOW_CELL_BYTES, "%s %s%s", ot_plan_state_name(plan->state), progress, cycle);
+    }
+    return out;
+}
+
+int show_add(struct show_table *table, const char *text)
+{
+    if (table->cell_count == table->cell_capacity) {
+        size_t wanted = table->cell_capacity ? 2 * table->cell_capacity : 64;
+        char **cells = realloc(table->cells, wanted * sizeof(*cells));
+
+        if (!cells)
+            return -ENOMEM;
+        table->cells = cells;
+        table->cell_capacity = wanted;
+    }
+    table->cells[table->cell_count] = strdup(text);
+    return table->cells[table->cell_count++] ? 0 : -ENOMEM;
+}
+
+static size_t columns_of(const char *text)
+{
+    return text_columns(text, strlen(text));
+}
+
+static void print_cell(const struct show_table *table, size_t column, const char *text,
+                       size_t width, FILE *out)
+{
+    const size_t own = columns_of(text);
+    const int padding = own < width ? (int)(width - own) : 0;
+
+    if (table->right[column] == 'r')
+        fprintf(out, "%*s%s", padding, "", text);
+    else if (column + 1 < table->column_count)
+        fprintf(out, "%s%*s", text, padding, "");
+    else
+        fputs(text, out);
+    fputs(column + 1 < table->column_count ? "  " : "\n", out);
+}
+
+/* Cuts the text between two characters. */
+static void cut(char *text, size_t columns)
+{
+    size_t length = strlen(text);
+
+    while (length > 0 && text_columns(text, length) > columns) {
+        length--;
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+            length--;
+    }
+    text[length] = 0;
+}
+
+void show_print(struct show_table *table, FILE *out)
+{
+    const size_t count = table->column_count;
+    const size_t terminal = text_terminal_columns(out);
+    size_t widths[SHOW_COLUMNS_MAX] = {0}, before = 0;
+
+    for (size_t c = 0; c < count; c++)
+        widths[c] = columns_of(table->heads[c]);
+    for (size_t i = 0; i < table->cell_count; i++) {
+        const size_t own = table->cells[i] ? columns_of(table->cells[i]) : 0;
+
+        if (own > widths[i % count])
+            widths[i % count] = own;
+    }
+    for (size_t c = 0; c + 1 < count; c++)
+        before += widths[c] + 2;
+    for (size_t c = 0; c < count; c++)
+        print_cell(table, c, table->heads[c], widths[c], out);
+    for (size_t i = 0; i + count <= table->cell_count; i += count) {
+        char *last = table->cells[i + count - 1];
+
+        if (terminal > before + widths[count - 1] / 8 && last)
+            cut(last, terminal - before);
+        for (size_t c = 0; c < count; c++)
+            print_cell(table, c, table->cells[i + c] ? table->cells[i + c] : "", widths[c], out);
+    }
+}
+
+void show_deinit(struct show_table *table)
+{
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    table->cells = NULL;
+    table->cell_count = table->cell_capacity = 0;
+}

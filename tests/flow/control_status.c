@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optrace status: the daemon, a row per client, and who was refused; what it says without one. */
+#include <signal.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/clock.h"
+#include "tests/support/check.h"
+#include "tests/support/optraced.h"
+#include "tests/support/place.h"
+#include "tests/support/raw_client.h"
+#include "tests/support/wait.h"
+
+static struct child_result run_status(const struct optraced *daemon, const char *option)
+{
+    char *program = place_program("client/cli/optrace");
+    const char *argv[] = {program, "status", "--socket", daemon->socket, option, NULL};
+    struct child_result result = child_run(argv, NULL);
+
+    free(program);
+    return result;
+}
+
+/* The answer as JSON; fails the test unless the command does well. */
+static cJSON *ask(const struct optraced *daemon)
+{
+    struct child_result result = run_status(daemon, "--json");
+    cJSON *json;
+
+    if (result.status != 0)
+        fail_msg("status %d: %s", result.status, result.err);
+    json = cJSON_Parse(result.out);
+    if (!json)
+        fail_msg("no JSON: %s", result.out);
+    child_result_deinit(&result);
+    return json;
+}
+
+static uint64_t number(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    if (!cJSON_IsNumber(item))
+        fail_msg("no number %s", name);
+    return (uint64_t)item->valuedouble;
+}
+
+static const char *text(const cJSON *object, const char *name)
+{
+    const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+    if (!found)
+        fail_msg("no text %s", name);
+    return found;
+}
+
+/* Two clients: the first with five spans, one of them bad, and one open. */
+static void join_two(struct raw_client *first, struct raw_ring *ring, struct raw_client *second,
+                     const struct optraced *daemon)
+{
+    const uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    struct ot_wire_record spans[5];
+
+    for (size_t i = 0; i < 5; i++)
+        spans[i] = raw_span(i == 4 ? 77 : 1, 1, now_ns, 5, i);
+    raw_init(first);
+    raw_join(first, daemon->socket);
+    raw_lane(first, 1, "main");
+    raw_op(first, 1, "conv1", "Conv");
+    assert_true(raw_events(first, spans, 5));
+    raw_ring_create(ring, first, 1, 1, 64);
+    raw_ring_open(ring, &spans[0]);
+    assert_true(raw_ring_send(first, ring));
+    CHECK_OK(raw_flush(first));
+    raw_init(second);
+    raw_join(second, daemon->socket);
+}
+
+static void rows_are_there_and_right(void **state)
+{
+    struct raw_client first, second;
+    struct optraced daemon;
+    struct raw_ring ring;
+    const cJSON *sessions, *row, *told;
+    cJSON *json;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, (const char *const[]){"--level", "detail", NULL});
+    join_two(&first, &ring, &second, &daemon);
+    json = ask(&daemon);
+    CHECK_U64(number(json, "format_version"), 1);
+    told = cJSON_GetObjectItem(json, "daemon");
+    CHECK_U64(number(told, "pid"), (uint64_t)daemon.child.pid);
+    CHECK_U64(number(told, "uid"), getuid());
+    assert_string_equal(text(told, "store"), daemon.store);
+    assert_string_equal(text(told, "level"), "detail");
+    assert_string_equal(text(told, "version"), OPTRACE_VERSION);
+    assert_true(number(told, "store_bytes") > 4096);
+    sessions = cJSON_GetObjectItem(json, "sessions");
+    CHECK_U64((uint64_t)cJSON_GetArraySize(sessions), 2);
+    row = cJSON_GetArrayItem(sessions, 0);
+    CHECK_U64(number(row, "session"), 1);
+    CHECK_U64(number(row, "pid"), (uint64_t)getpid());
+    CHECK_U64(number(row, "uid"), getuid());
+    CHECK_U64(number(row, "events"), 4);
+    CHECK_U64(number(row, "lost"), 1);
+    CHECK_U64(number(row, "unfinished"), 1);
+    assert_string_equal(text(row, "program"), "raw");
+    assert_string_equal(text(row, "command"), "raw test");
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(row, "connected")));
+    CHECK_U64(number(cJSON_GetArrayItem(sessions, 1), "events"), 0);
+    CHECK_U64((uint64_t)cJSON_GetArraySize(cJSON_GetObjectItem(json, "refusals")), 0);
+    cJSON_Delete(json);
+    raw_ring_destroy(&ring);
+    raw_close(&first);
+    raw_close(&second);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+static void refusals_say_why(void **state)
+{
+    struct raw_client good, again, evil;
+    struct ot_wire_hello hello;
+    struct child_result result;
+    struct optraced daemon;
+    const cJSON *refusals, *row;
+    char bye[256];
+    cJSON *json;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&evil);
+    assert_true(raw_connect(&evil, daemon.socket));
+    raw_send(&evil, "nonsense", 8);
+    raw_receive_bye(&evil, bye, sizeof(bye));
+    raw_init(&good);
+    raw_join(&good, daemon.socket);
+    again = good; /* the same session a second time */
+    again.fd = -1;
+    assert_true(raw_connect(&again, daemon.socket));
+    hello = raw_hello(&again);
+    raw_send_hello(&again, &hello);
+    assert_true(raw_receive(&again, bye, sizeof(bye)) > 0);
+
+    json = ask(&daemon);
+    refusals = cJSON_GetObjectItem(json, "refusals");
+    CHECK_U64((uint64_t)cJSON_GetArraySize(refusals), 2);
+    row = cJSON_GetArrayItem(refusals, 0); /* the newest first */
+    assert_string_equal(text(row, "reason"), "this session is connected already");
+    CHECK_U64(number(row, "pid"), (uint64_t)getpid());
+    row = cJSON_GetArrayItem(refusals, 1);
+    CHECK_CONTAINS(text(row, "reason"), "cut off: frame of type");
+    assert_true(number(row, "time_ns") > UINT64_C(1600000000000000000));
+    cJSON_Delete(json);
+
+    result = run_status(&daemon, NULL);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "this session is connected already");
+    CHECK_CONTAINS(result.out, "raw test");
+    child_result_deinit(&result);
+    raw_close(&good);
+    raw_close(&again);
+    raw_close(&evil);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+/* More than one page. */
+static void many_clients_are_all_listed(void **state)
+{
+    enum { COUNT = 2 * OT_WIRE_PAGE_SESSIONS + 3 };
+    struct raw_client clients[COUNT];
+    struct optraced daemon;
+    const cJSON *sessions;
+    cJSON *json;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    for (size_t i = 0; i < COUNT; i++) {
+        raw_init(&clients[i]);
+        raw_join(&clients[i], daemon.socket);
+    }
+    json = ask(&daemon);
+    sessions = cJSON_GetObjectItem(json, "sessions");
+    CHECK_U64((uint64_t)cJSON_GetArraySize(sessions), COUNT);
+    for (int i = 0; i < COUNT; i++)
+        CHECK_U64(number(cJSON_GetArrayItem(sessions, i), "session"), (uint64_t)i + 1);
+    cJSON_Delete(json);
+    for (size_t i = 0; i < COUNT; i++)
+        raw_close(&clients[i]);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+static void without_daemon_it_says_so(void **state)
+{
+    struct child_result result;
+    struct optraced daemon;
+
+    optraced_init(&daemon);
+    result = run_status(&daemon, NULL);
+    assert_int_equal(result.status, 3);
+    assert_string_equal(result.out, "");
+    CHECK_CONTAINS(result.err, "optrace status: no daemon listens on ");
+    child_result_deinit(&result);
+    result = run_status(&daemon, "--jsno");
+    assert_int_equal(result.status, 2);
+    CHECK_CONTAINS(result.err, "did you mean '--json'?\nTry 'optrace status --help'.");
+    child_result_deinit(&result);
+    optraced_deinit(&daemon);
+}
+
+/* A visit leaves no trace: no session, and --once does not wait for it. */
+static void a_visit_is_no_session(void **state)
+{
+    struct raw_client client;
+    struct optraced daemon;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, (const char *const[]){"--once", NULL});
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    CHECK_OK(raw_flush(&client));
+    cJSON_Delete(ask(&daemon));
+    raw_bye(&client);
+    raw_close(&client);
+    assert_int_equal(child_wait(&daemon.child, WAIT_MS), 0);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM session"), 1);
+    optraced_deinit(&daemon);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_there_and_right),    cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(many_clients_are_all_listed), cmocka_unit_test(without_daemon_it_says_so),
+        cmocka_unit_test(a_visit_is_no_session),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
