@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/connect.h"
+#include "client/counted.h"
 #include "client/optrace.h"
 #include "client/session.h"
 
@@ -135,8 +136,11 @@ static int define_op(const struct optrace_op_info *info, uint32_t *out_op)
         rc = ot_log_string(log, info->origins[i], &origins[i]);
     if (rc == 0)
         rc = add_op(&op, shapes, origins);
-    if (rc == 0)
+    if (rc == 0) {
         *out_op = ++log->op_count;
+        if (strcmp(info->type, "phase") == 0)
+            ot_counted_leave_out(*out_op);
+    }
     free(shapes);
     free(origins);
     return rc;
@@ -185,6 +189,11 @@ static int define_name(enum optrace_name_type type, const char *name, const char
     if (rc == 0)
         ot_table_add(&log->names, key, *out_op);
     return rc;
+}
+
+int ot_define_name(enum optrace_name_type type, const char *name, uint32_t *out_op)
+{
+    return define_name(type, name, NULL, out_op);
 }
 
 uint32_t optrace_name(enum optrace_name_type type, const char *name)

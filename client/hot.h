@@ -24,4 +24,10 @@ static inline bool ot_is_due(const struct ot_hot *hot, uint64_t now)
     return now >= __atomic_load_n(&hot->deadline, __ATOMIC_RELAXED);
 }
 
+/** On the slow way: whether it was taken for the housekeeping. */
+static inline bool ot_is_called(const struct ot_hot *hot, uint64_t now)
+{
+    return now >= __atomic_load_n(&hot->due, __ATOMIC_RELAXED);
+}
+
 #endif

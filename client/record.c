@@ -37,7 +37,7 @@ static COLD int put_slowly(struct words *words)
     if (hot->busy && hot->state == OT_STATE_NONE)
         return -ENOBUFS;
     if (hot->state != OT_STATE_NONE) {
-        if (!hot->busy && ot_is_due(hot, now))
+        if (!hot->busy && ot_is_called(hot, now))
             ot_thread_service(now);
     } else if (!ot_thread_attach(now)) {
         if (optrace_level() == OPTRACE_OFF)

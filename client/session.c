@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "client/connect.h"
+#include "client/counted.h"
 #include "client/define.h"
 #include "client/greet.h"
 #include "client/optrace.h"
@@ -124,6 +125,17 @@ static int choose_ring_records(uint32_t wanted, uint32_t *out_records)
     return 0;
 }
 
+static int read_counters(const struct optrace_config *config, uint32_t *out_mask)
+{
+    const char *list = config->counters ? config->counters : secure_getenv("OPTRACE_COUNTERS");
+    char why[sizeof(ot_session.problem) - sizeof("OPTRACE_COUNTERS: ")], text[256];
+
+    if (ot_counters_parse(list, out_mask, why, sizeof(why)) == 0)
+        return 0;
+    snprintf(text, sizeof(text), "%s%s", config->counters ? "" : "OPTRACE_COUNTERS: ", why);
+    return complain(-EINVAL, text);
+}
+
 static int read_settings(const struct optrace_config *config, struct ot_settings *out_settings)
 {
     const char *path = config->socket_path ? config->socket_path : secure_getenv("OPTRACE_SOCKET");
@@ -133,6 +145,8 @@ static int read_settings(const struct optrace_config *config, struct ot_settings
     };
     int rc = choose_ring_records(config->ring_records, &settings.ring_records);
 
+    if (rc == 0)
+        rc = read_counters(config, &settings.counters);
     if (rc < 0)
         return rc;
     if (path && strlen(path) >= sizeof(settings.socket_path))
@@ -182,6 +196,7 @@ static int start(const struct optrace_config *config)
     rc = ot_session_renew();
     if (rc < 0)
         return complain(rc, "no random numbers");
+    session->settings.counters = ot_counted_choose(session->settings.counters);
     session->refused = false;
     session->retry_ns = 0;
     session->backoff_ms = 0;

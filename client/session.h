@@ -25,6 +25,7 @@ struct ot_settings {
     uint32_t ring_records;
     uint32_t connect_timeout_ms;
     uint32_t exit_timeout_ms;
+    uint32_t counters; /* a bit per enum ot_counter that can be read here */
 };
 
 enum ot_phase {
@@ -66,6 +67,12 @@ struct ot_session {
 
     uint64_t ticks_per_s;
     struct ot_clock_triple origin; /* read when the library was loaded */
+
+    struct ot_counters_session {
+        uint32_t asked; /* a bit per enum ot_counter; settings.counters has those that can be */
+        uint32_t ops[OT_COUNTERS];
+        char text[512]; /* which are read, which are not and why; "": none was asked for */
+    } counters;
 
     struct ot_log log;
     struct ot_thread *threads;

@@ -2,10 +2,12 @@
 /*
  * The hot path: begin, kern, end. Each reads the clock once, stores into the thread's ring and
  * publishes with one store of `state`. What is unlikely leaves for a cold function at the first
- * sight of it: no ring yet, too deep, ended out of order, ring full, housekeeping due.
+ * sight of it: no ring yet, too deep, ended out of order, ring full, housekeeping due, CPU counters
+ * to be read.
  */
 #include "client/optrace.h"
 
+#include "client/counted.h"
 #include "client/hot.h"
 #include "client/session.h"
 
@@ -47,13 +49,15 @@ static COLD struct optrace_span begin_slowly(uint64_t kind_word, uint64_t bytes)
                 ot_thread_lose(0, OT_LOSS_NO_MEMORY, ot_ticks());
             return none;
         }
-    } else {
+    } else if (ot_is_called(hot, ot_ticks())) {
         ot_thread_service(ot_ticks());
     }
     if (hot->state >= OT_STATE_DEEP) {
         ot_thread_lose(0, OT_LOSS_TOO_DEEP, ot_ticks());
         return none;
     }
+    if (hot->counters)
+        ot_counted_begin(hot, kind_word);
     return open_span(hot, kind_word, ot_ticks(), bytes);
 }
 
@@ -133,6 +137,8 @@ static void end_innermost(struct ot_hot *hot, uint64_t now, uint64_t flags)
 {
     const struct ot_wire_record *entry = &hot->ring->open[ot_ring_depth(hot->state) - 1];
 
+    if (hot->counters)
+        ot_counted_end(hot, now);
     if (ot_ring_head(hot->state) < hot->stop || ot_thread_make_room(now)) {
         write_ended(hot, entry, now, flags);
         ot_publish(hot, hot->state + 1 - DEPTH_ONE);
@@ -147,7 +153,9 @@ static COLD void end_slowly(struct optrace_span span, uint64_t now)
     const uint64_t implicit = (uint64_t)OT_RECORD_IMPLICIT_END << 16;
     struct ot_hot *hot = &ot_hot;
 
-    if (!hot->busy && ot_is_due(hot, now))
+    if (hot->counters && find_entry(hot, span))
+        ot_counters_read(hot->counters);
+    if (!hot->busy && ot_is_called(hot, now))
         ot_thread_service(now);
     if (!find_entry(hot, span))
         return;

@@ -29,6 +29,10 @@ size_t optrace_status(char *out_text, size_t bytes)
                           ot_session_is_disabled() ? "OPTRACE_DISABLE is set"
                           : session->problem[0]    ? session->problem
                                                    : "not started");
+    if (session->starts > 0 && session->counters.text[0])
+        length += snprintf((size_t)length < bytes ? out_text + length : NULL,
+                           (size_t)length < bytes ? bytes - (size_t)length : 0,
+                           "; CPU counters: %s", session->counters.text);
     ot_leave();
     return (size_t)length;
 }

@@ -38,7 +38,9 @@ static uint64_t ms_to_ticks(uint64_t ms)
 
 static void set_deadline(struct ot_hot *hot, uint64_t ticks)
 {
-    __atomic_store_n(&hot->deadline, ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&hot->due, ticks, __ATOMIC_RELAXED);
+    /* Another thread's `counters` is not looked at: it is called with 0. */
+    __atomic_store_n(&hot->deadline, ticks != 0 && hot->counters ? 0 : ticks, __ATOMIC_RELAXED);
 }
 
 static void add_lost(const struct ot_thread *thread, uint64_t out_lost[])
@@ -56,6 +58,32 @@ static void drop_ring(struct ot_thread *thread)
     ot_ring_destroy(&thread->ring, &thread->ring_fd);
 }
 
+/* Open the counters that the program asks for now, close those that it no longer does. */
+static void adapt_counters(struct ot_thread *thread)
+{
+    const uint32_t asked = ot_session.settings.counters;
+
+    if (thread->counters && thread->counters->asked == asked)
+        return;
+    if (thread->counters)
+        ot_counters_close(thread->counters);
+    free(thread->counters);
+    thread->counters = asked ? malloc(sizeof(*thread->counters)) : NULL;
+    if (thread->counters) {
+        ot_counters_open(thread->counters, asked);
+        __atomic_store_n(&ot_hot.deadline, 0, __ATOMIC_RELAXED);
+    }
+    ot_hot.counters = thread->counters;
+}
+
+static void drop_counters(struct ot_thread *thread)
+{
+    if (thread->counters)
+        ot_counters_close(thread->counters);
+    free(thread->counters);
+    thread->counters = NULL;
+}
+
 /* Runs as the thread's last act but those of other keys. */
 static void thread_ended(void *context)
 {
@@ -66,6 +94,8 @@ static void thread_ended(void *context)
     if (thread->ring)
         __atomic_store_n(&thread->ring->closed, 1, __ATOMIC_RELEASE);
     thread->hot = NULL;
+    drop_counters(thread);
+    ot_hot.counters = NULL;
     ot_hot.state = OT_STATE_NONE;
     ot_hot.stop = 0;
     ot_hot.ring = NULL;
@@ -181,9 +211,10 @@ bool ot_thread_attach(uint64_t now)
         if (ot_session.forked)
             ot_connect_wait(FORK_TIMEOUT_MS, false);
         has_ring = give_ring(thread) == 0;
-        if (has_ring)
+        if (has_ring) {
+            adapt_counters(thread);
             ot_connect_push_waiting();
-        else
+        } else
             lose_ring(thread, now);
         set_deadline(&ot_hot, next_deadline(now));
     }
@@ -223,6 +254,7 @@ static void migrate(struct ot_thread *thread, uint64_t now)
     thread->pause_ticks = ot_session.ticks_per_s;
     if (give_ring(thread) == 0) {
         carry_over(old.ring, old_state, salvage);
+        adapt_counters(thread);
         ot_connect_push_waiting();
     } else {
         lose_ring(thread, now);
@@ -324,6 +356,7 @@ static void thread_free(struct ot_thread *thread)
 {
     add_lost(thread, ot_session.lost);
     drop_ring(thread);
+    drop_counters(thread);
     ot_define_free_lane(thread->lane_id);
     free(thread);
 }
@@ -359,6 +392,7 @@ void ot_thread_fork_child(void)
 
         ot_session.threads = thread->next;
         drop_ring(thread);
+        drop_counters(thread);
         free(thread);
     }
     ot_hot = (struct ot_hot){

@@ -3,8 +3,8 @@
  * What each recording thread has: a few words in thread-local storage that begin and end work with,
  * and a struct on the session's list that outlives the thread until the daemon has its records.
  *
- * A thread's ring and ot_hot are written by that thread only, except ot_hot.deadline: others set it
- * to 0 to call the thread into ot_thread_service().
+ * A thread's ring and ot_hot are written by that thread only, except ot_hot.deadline and
+ * ot_hot.due: others set them to 0 to call the thread into ot_thread_service().
  */
 #ifndef OPTRACE_CLIENT_THREAD_H
 #define OPTRACE_CLIENT_THREAD_H
@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "client/counters.h"
 #include "schema/wire.h"
 
 /** ot_hot.state of a thread without a ring: deeper than any span. */
@@ -25,7 +26,8 @@
 
 struct ot_hot {
     uint64_t state;    /* as in the ring */
-    uint64_t deadline; /* ticks from which on the slow way is taken */
+    uint64_t deadline; /* ticks from which on the slow way is taken; 0 on threads whose spans have
+                          counters: always */
     uint64_t stop;     /* head from which on the slow way is taken: full, or time for a doorbell */
     struct ot_ring *ring;
     uint64_t mask; /* record count - 1 */
@@ -33,8 +35,10 @@ struct ot_hot {
         lane_run; /* as in a record: the thread's lane, and its current run in the upper half */
     struct ot_thread *thread;
     uint64_t correlation;
-    int cancel_state; /* while busy */
-    bool busy;        /* this thread is inside the library, with the lock */
+    uint64_t due;                 /* ticks from which on the housekeeping is due */
+    struct ot_counters *counters; /* of CPU counters; NULL: spans have none */
+    int cancel_state;             /* while busy */
+    bool busy;                    /* this thread is inside the library, with the lock */
 };
 extern _Thread_local struct ot_hot ot_hot __attribute__((tls_model("initial-exec")));
 
@@ -46,8 +50,9 @@ struct ot_thread {
     int ring_fd;
     uint32_t ring_id;
     uint32_t lane_id;
-    uint32_t epoch;       /* session that the ring belongs to */
-    uint32_t handed_link; /* number of the connection that has it; 0: none */
+    uint32_t epoch;               /* session that the ring belongs to */
+    uint32_t handed_link;         /* number of the connection that has it; 0: none */
+    struct ot_counters *counters; /* or NULL */
 
     uint64_t pause_ticks; /* losses further apart than this have a time range of their own */
     uint64_t bell_ticks;  /* no doorbell before this */

@@ -475,7 +475,12 @@ static int run_command(int argc, char **argv)
         copr_library_close();
         return complain(exit_status(rc), &diag);
     }
-    if (!options.no_trace && trace_start(options.trace, &diag) < 0) {
+    rc = options.no_trace ? 0 : trace_start(options.trace, options.counters, &diag);
+    if (rc == 1) {
+        complain(EXIT_OK, &diag);
+        diag = (struct diag){0};
+    }
+    if (rc < 0) {
         tuning_destroy(&options.tuning);
         copr_library_close();
         return complain(EXIT_SYSTEM, &diag);

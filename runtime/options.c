@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/checkers.h"
+#include "runtime/trace.h"
 #include "runtime/trace_eval.h"
 
 static const struct option_spec specs[] = {
@@ -42,6 +43,7 @@ const struct option_command load_and_run_command = {
         "Each operator, run and piece of memory is recorded to optraced when it listens.",
     .environment = "OPTRACE_SOCKET  path of the daemon's socket\n"
                    "OPTRACE_DISABLE  anything but 0: do not record\n"
+                   "OPTRACE_COUNTERS  CPU counters to record, where --counters is not given\n"
                    "OPTRACE_TRACE_EVAL  level of --trace-eval, where that is not given\n",
 };
 
@@ -94,6 +96,7 @@ static const char *const timing_takes[] = {
     "verbose",
     "trace",
     "trace-detail",
+    "counters",
     "trace-eval",
     "io-dump",
     "io-dump-stdout",
@@ -124,8 +127,8 @@ static const char *const timing_takes[] = {
     NULL,
 };
 static const char *const verify_takes[] = {
-    "enable-ioc16",         "fp16", "bf16", "rtol", "atol", "json", "trace", "trace-detail",
-    "disable-assert-throw", NULL,
+    "enable-ioc16",         "fp16",     "bf16", "rtol", "atol", "json", "trace", "trace-detail",
+    "disable-assert-throw", "counters", NULL,
 };
 static const char *const check_takes[] = {
     "enable-ioc16", "fp16",  "bf16",       "rtol", "atol",    "input",
@@ -244,6 +247,7 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"verbose", options->verbose},
         {"trace", options->trace},
         {"trace-detail", options->trace_detail >= 0},
+        {"counters", options->counters != NULL},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -279,7 +283,7 @@ static bool looks_inside(const struct run_options *options)
 bool run_options_need_steps(const struct run_options *options)
 {
     return options->profile != NULL || options->profile_host != NULL || looks_inside(options) ||
-           options->trace || options->trace_detail >= 0;
+           options->trace || options->trace_detail >= 0 || options->counters != NULL;
 }
 
 /* How the steps of a run are handed over, and what is special about the first one. */
@@ -289,7 +293,7 @@ static int check_sequence(const struct run_options *options, struct diag *diag)
     const struct rule rules[] = {
         {is_recorded && run_options_need_steps(options),
          "--record-comp-seq runs all operators as one: it does not go with --trace, "
-         "--trace-detail, profiles, dumps and checks, which look at each"},
+         "--trace-detail, --counters, profiles, dumps and checks, which look at each"},
         {options->record_comp_seq && options->record_comp_seq2,
          "--record-comp-seq and --record-comp-seq2 exclude each other: the second does all that "
          "the first does"},
@@ -316,6 +320,8 @@ static int check_together(const struct run_options *options, struct diag *diag)
         {options->trace && options->no_trace, "--trace and --no-trace exclude each other"},
         {options->trace_detail >= 0 && options->no_trace,
          "--trace-detail and --no-trace exclude each other"},
+        {options->counters != NULL && options->no_trace,
+         "--counters and --no-trace exclude each other"},
         {options->profile != NULL && options->profile_host != NULL,
          "--profile and --profile-host exclude each other: --profile has the host's times too"},
         {has_profile && options->thread > 1,
@@ -421,6 +427,8 @@ int run_options_check(struct run_options *options, struct diag *diag)
         rc = check_choice(options, diag);
     if (rc == 0 && options->core_ids != NULL)
         rc = parse_cores(options, diag);
+    if (rc == 0 && options->counters != NULL)
+        rc = trace_check_counters(options->counters, diag);
     if (rc == 0 && options->check_var_value != NULL)
         rc = value_checker_parse(options->check_var_value, &(struct value_checker){0}, diag);
     if (rc == 0 && options->trace_eval < 0 && mode == MODE_TIMING && !options->json) {

@@ -31,6 +31,7 @@ struct run_options {
     bool trace;
     bool no_trace;
     int trace_detail; /* enum trace_detail, or -1 */
+    const char *counters;
     bool inference, nonlinearity, with_z, weight_preprocess, const_shape; /* effects to be told */
     bool ioc16, fp16, bf16;
     bool jit, preprocess; /* these, too */

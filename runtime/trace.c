@@ -43,6 +43,7 @@ struct inner_event {
     struct optrace_event event;
     enum phase phase;
     uint64_t phase_start;
+    struct optrace_counter_values begun;
 };
 
 struct trace {
@@ -57,19 +58,50 @@ struct trace {
     /* By step: the host's moments, and those of the device, each written by its own thread. */
     struct optrace_event *host;
     struct optrace_event *device;
-    struct inner_event *inner; /* by inner step: the worker's */
+    struct inner_event *inner;            /* by inner step: the worker's */
+    struct optrace_counter_values *begun; /* by step, of the worker; NULL: nothing is counted */
 };
 
-int trace_start(bool required, struct diag *diag)
+/* What of a list can be read here. */
+static int look_at_counters(struct diag *diag)
 {
-    struct optrace_config config = {.program = "load_and_run", .required = required};
+    char text[512];
+    unsigned missing;
+    int count = optrace_counters_status(&missing, text, sizeof(text));
+
+    if (count > 0 && missing == 0)
+        return 0;
+    if (count > 0) {
+        diag_set(diag, 0, "CPU counters: %s", text);
+        return 1;
+    }
+    optrace_stop();
+    return diag_set(diag, -ENODATA, "none of the CPU counters can be read: %s",
+                    text[0] != '\0' ? text : "OPTRACE_DISABLE is set, or the list is empty");
+}
+
+int trace_start(bool required, const char *counters, struct diag *diag)
+{
+    struct optrace_config config = {
+        .program = "load_and_run", .required = required || counters != NULL, .counters = counters};
     char text[300];
     int rc = optrace_start(&config);
 
-    if (rc == 0 || !required)
+    if (rc == 0)
+        return counters != NULL ? look_at_counters(diag) : 0;
+    if (!config.required)
         return 0;
     optrace_status(text, sizeof(text));
     return diag_set(diag, rc, "%s", text);
+}
+
+int trace_check_counters(const char *list, struct diag *diag)
+{
+    char text[256];
+
+    if (optrace_counters_check(list, text, sizeof(text)) == 0)
+        return 0;
+    return diag_set(diag, -EINVAL, "--counters: %s", text);
 }
 
 void trace_status(char *out_text, size_t bytes)
@@ -332,6 +364,17 @@ static void record_kernel(const struct trace *trace, uint32_t step, uint64_t end
         record_phase(event, trace->set->ops[step].phases[phase], event->kern, end);
 }
 
+/* CPU counters are read on the thread that runs the step, at the moments that its event has. */
+static void end_counters(struct optrace_event *event, const struct optrace_counter_values *begun,
+                         uint64_t ticks)
+{
+    struct optrace_counter_values ended;
+
+    event->end = ticks;
+    if (event->start != 0 && optrace_counters_read(&ended) == 0)
+        (void)optrace_counters_record(event, begun, &ended);
+}
+
 /* The two events of a step are written by one thread each: what the dispatching thread puts into
  * the device's, it does before it hands the step to the queue, which orders the two. */
 static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t ticks)
@@ -358,11 +401,15 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
         break;
     case EXEC_DEVICE_START:
         device->start = ticks;
+        if (trace->begun != NULL)
+            (void)optrace_counters_read(&trace->begun[step]);
         break;
     case EXEC_DEVICE_KERN:
         device->kern = ticks;
         break;
     case EXEC_DEVICE_END:
+        if (trace->begun != NULL && device->correlation != 0)
+            end_counters(device, &trace->begun[step], ticks);
         if (trace->detail != TRACE_DEFAULT)
             record_kernel(trace, step, ticks);
         finish(device, ticks);
@@ -405,6 +452,8 @@ static void observe_inner(void *user, enum call_moment moment, uint32_t inner, u
         at->event.start = at->event.kern = ticks;
         at->event.run = trace->device[exec_inner_holder(trace->session->exec, inner)].run;
         at->phase = PHASE_NONE;
+        if (trace->begun != NULL)
+            (void)optrace_counters_read(&at->begun);
         go_on(trace, inner, PHASE_INFER, ticks);
         break;
     case CALL_PREPARE:
@@ -415,6 +464,8 @@ static void observe_inner(void *user, enum call_moment moment, uint32_t inner, u
         go_on(trace, inner, PHASE_COMPUTE, ticks);
         break;
     case CALL_END:
+        if (trace->begun != NULL)
+            end_counters(&at->event, &at->begun, ticks);
         if (trace->detail != TRACE_DEFAULT)
             go_on(trace, inner, PHASE_NONE, ticks);
         end_inner(at, ticks);
@@ -508,6 +559,8 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
     trace->host = calloc(count + 1, sizeof(*trace->host));
     trace->device = calloc(count + 1, sizeof(*trace->device));
     trace->inner = calloc((size_t)inner + 1, sizeof(*trace->inner));
+    if (optrace_counters_status(NULL, NULL, 0) > 0)
+        trace->begun = calloc(count + 1, sizeof(*trace->begun));
     trace->set = find_or_define(session, trace->detail);
     if (trace->host == NULL || trace->device == NULL || trace->inner == NULL ||
         trace->set == NULL || exec_add_observer(session->exec, &observer) < 0) {
@@ -543,6 +596,7 @@ void trace_close(struct trace **trace_ptr)
     free(trace->host);
     free(trace->device);
     free(trace->inner);
+    free(trace->begun);
     free(trace);
 }
 

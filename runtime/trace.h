@@ -36,8 +36,16 @@ enum trace_detail {
 /**
  * Start recording to the daemon. With `required` its absence is an error: -ENOENT, -ECONNREFUSED,
  * -EACCES, -ETIMEDOUT, ... with the sentence in diag. Without, nothing is an error.
+ *
+ * counters  CPU counters to record; NULL: those of the environment. With a list recording is
+ *           required, and -ENODATA is that none of them can be read
+ *
+ * Returns 0, or 1 when some counters of the list cannot be read, with the sentence in diag.
  */
-int trace_start(bool required, struct diag *diag);
+int trace_start(bool required, const char *counters, struct diag *diag);
+
+/** Whether it is a list of CPU counters: 0, or -EINVAL with the sentence. */
+int trace_check_counters(const char *list, struct diag *diag);
 
 /** Record a value of a counter by name, on the calling thread. Nothing happens while nothing is
  *  recorded. */

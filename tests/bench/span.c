@@ -3,7 +3,8 @@
  * What recording costs the traced program: CPU time of its thread per span (begin + end), of the
  * whole process per span that was shipped, and of a span while nobody listens. The floor is what no
  * recorder that takes two times can go below: two readings of the time stamp counter and one store
- * of a 64-byte record. Records that bring their times have no clock to read.
+ * of a 64-byte record. Records that bring their times have no clock to read. Spans with CPU
+ * counters cost what reading these costs, twice.
  *
  * Spans come in bursts, as between two steps of a program; then there is a pause in which optraced,
  * on another CPU, catches up. Bursts of floor and spans alternate.
@@ -33,6 +34,7 @@ enum {
     FLUSH_EVERY = 3, /* rounds; together they fit a ring, so that a busy machine drops nothing */
     OFF_SPANS = 4000000,
     RING_RECORDS = 65536,
+    COUNTED_BURST = 2000,
 };
 
 #define BARRIER() __asm__ volatile("" ::: "memory")
@@ -213,6 +215,46 @@ static void bench_on(void)
                  (unsigned long long)loss.ring_full);
 }
 
+/* With CPU counters at begin and end; each list is a session of its own. */
+static void bench_counted(struct optrace_config config, const char *list,
+                          struct bench_figure *figure)
+{
+    char text[256];
+    unsigned missing;
+
+    config.counters = list;
+    if (optrace_start(&config) < 0)
+        fail_msg("no daemon");
+    if (optrace_counters_status(&missing, text, sizeof(text)) <= 0 || missing > 0) {
+        fprintf(stderr, "%s: left out: %s\n", figure->name, text);
+    } else {
+        span_burst(COUNTED_BURST);
+        for (int i = 0; i < BENCH_REPEATS; i++) {
+            double start;
+
+            CHECK_OK(optrace_flush(WAIT_MS));
+            start = thread_ns();
+            span_burst(COUNTED_BURST);
+            bench_add(figure, (thread_ns() - start) / COUNTED_BURST);
+        }
+        bench_print(figure);
+    }
+    optrace_stop();
+}
+
+static void bench_all_counted(const struct optrace_config *config)
+{
+    static struct bench_figure kept = {.name = "span_counted_faults_switches_ns", .unit = "ns"};
+    static struct bench_figure clock = {.name = "span_counted_task_clock_ns", .unit = "ns"};
+    static struct bench_figure group = {.name = "span_counted_migrations_ns", .unit = "ns"};
+    static struct bench_figure processor = {.name = "span_counted_processor_ns", .unit = "ns"};
+
+    bench_counted(*config, "page-faults,context-switches", &kept);
+    bench_counted(*config, "task-clock", &clock);
+    bench_counted(*config, "cpu-migrations,task-clock", &group);
+    bench_counted(*config, "instructions,cycles,cache-misses,branch-misses", &processor);
+}
+
 static pid_t start_daemon(const char *dir, const char *path)
 {
     char *program = place_program("daemon/optraced");
@@ -247,6 +289,7 @@ int main(void)
         fail_msg("no daemon");
     bench_on();
     optrace_stop();
+    bench_all_counted(&config);
     kill(daemon, SIGTERM);
     waitpid(daemon, NULL, 0);
     free(path);

@@ -76,6 +76,9 @@ static void wrong_use(void **state)
     EXPECT(EXIT_USAGE, "--iter", "good.onnx", "--iter", "-1");
     EXPECT(EXIT_USAGE, "--thread", "good.onnx", "--thread", "0");
     EXPECT(EXIT_USAGE, "exclude each other", "good.onnx", "--trace", "--no-trace");
+    EXPECT(EXIT_USAGE, "exclude each other", "good.onnx", "--counters", "cycles", "--no-trace");
+    EXPECT(EXIT_USAGE, "no counter \"cycle\": did you mean cycles?", "good.onnx", "--counters",
+           "cycle");
     EXPECT(EXIT_USAGE, "exclude each other", "good.onnx", "--profile", "a", "--profile-host", "b");
     EXPECT(EXIT_USAGE, "needs --thread 1", "good.onnx", "--profile", "a", "--thread", "2");
     EXPECT(EXIT_USAGE, "--rtol has no effect on timing runs", "good.onnx", "--rtol", "0.1");
@@ -199,6 +202,8 @@ static void what_cannot_be_written(void **state)
 static void no_daemon_for_a_required_trace(void **state)
 {
     EXPECT(EXIT_SYSTEM, "not recording: /nonexistent/collector.sock", "good.onnx", "--trace");
+    EXPECT(EXIT_SYSTEM, "not recording: /nonexistent/collector.sock", "good.onnx", "--counters",
+           "task-clock");
 }
 
 static void several_threads_give_one_sentence(void **state)

@@ -382,6 +382,23 @@ static void a_calibration_is_found_by_reports(void **state)
     free(analyze);
 }
 
+/* Two readings of each counter for each execution on the queue, at its start and its end. */
+static void counters_are_recorded_with_operators(void **state)
+{
+    start();
+    RECORD(1, "--iter", "4", "--warmup-iter", "0", "--counters", "page-faults,task-clock");
+    expect("SELECT count(*) FROM counter c JOIN op o USING (op_id) JOIN lane l USING (lane_id)"
+           " WHERE o.name IN ('perf.page-faults', 'perf.task-clock_ns') AND l.kind = 'queue'",
+           2 * 2 * 8);
+    expect("SELECT count(*) FROM event e JOIN lane l USING (lane_id)"
+           " JOIN counter a ON a.lane_id = e.lane_id AND a.time_ns = e.start_ns"
+           " JOIN counter b ON b.lane_id = e.lane_id AND b.time_ns = e.start_ns + e.dur_ns"
+           " JOIN op o ON o.op_id = a.op_id AND b.op_id = a.op_id"
+           " WHERE l.kind = 'queue' AND b.value > a.value AND o.name = 'perf.task-clock_ns'",
+           8);
+    stop();
+}
+
 static void nothing_is_recorded_when_told_so(void **state)
 {
     start();
@@ -405,6 +422,7 @@ int main(void)
         cmocka_unit_test(memory_is_taken_and_given_back),
         cmocka_unit_test(threads_share_the_ops),
         cmocka_unit_test(a_calibration_is_found_by_reports),
+        cmocka_unit_test(counters_are_recorded_with_operators),
         cmocka_unit_test(nothing_is_recorded_when_told_so),
     };
     int failed;
