@@ -17,12 +17,14 @@
 enum {
     LEAF_OF_TABLE = 0x0d,
     LEAF_HEADER_BYTES = 8,
-    COLUMNS = 6, /* of `event`, from the first on */
+    PAYS_FROM = 6, /* reading all pages pays from about this part of the rows on */
 };
 
 /* What one reading needs while SQLite works; SQLite's methods have no place for it. */
 struct tap {
-    struct scan *scan;
+    event_row_fn *take;
+    void *user;
+    unsigned columns; /* of `event`, from the first on */
     const struct row_range *ranges;
     size_t range_count;
     size_t range; /* the first that does not end before the row at hand */
@@ -93,14 +95,14 @@ static inline int64_t read_number(const uint8_t *at, unsigned type, const uint8_
 
 /* One record: its header holds a type for each column, the values follow. */
 static inline bool read_record(const uint8_t *record, const uint8_t *end, const uint8_t *page_end,
-                               int64_t *values)
+                               unsigned columns, int64_t *values)
 {
     unsigned header_bytes = record[0]; /* below 128: `event` has 8 columns */
     const uint8_t *at = record + header_bytes;
 
     if (header_bytes < 1 || header_bytes >= 0x80 || at > end)
         return false;
-    for (unsigned i = 0; i < COLUMNS; i++) {
+    for (unsigned i = 0; i < columns; i++) {
         unsigned type = i + 1 < header_bytes ? record[i + 1] : 0;
 
         if (type > 9 || type == 7 || end - at < value_bytes[type])
@@ -111,7 +113,7 @@ static inline bool read_record(const uint8_t *record, const uint8_t *end, const 
     return true;
 }
 
-static_assert(sizeof(struct scan_event) == COLUMNS * sizeof(int64_t), "one number per column");
+static_assert(sizeof(struct event_row) == EVENT_WHOLE * sizeof(int64_t), "one number per column");
 
 static bool is_asked_for(struct tap *tap, int64_t rowid)
 {
@@ -125,9 +127,9 @@ static bool read_cell(struct tap *tap, const uint8_t *cell, const uint8_t *end)
 {
     uint64_t record_bytes, rowid;
     union {
-        int64_t values[COLUMNS];
-        struct scan_event event; /* the same numbers, by name */
-    } row;
+        int64_t values[EVENT_WHOLE];
+        struct event_row row; /* the same numbers, by name */
+    } read;
 
     cell = read_varint(cell, end, &record_bytes);
     if (cell)
@@ -136,9 +138,10 @@ static bool read_cell(struct tap *tap, const uint8_t *cell, const uint8_t *end)
         return false;
     if (!is_asked_for(tap, (int64_t)rowid))
         return true;
-    if (!read_record(cell, cell + record_bytes, end, row.values))
+    read.row.correlation = read.row.bytes = STORE_NULL;
+    if (!read_record(cell, cell + record_bytes, end, tap->columns, read.values))
         return false;
-    scan_add(tap->scan, &row.event);
+    tap->take(tap->user, &read.row);
     return true;
 }
 
@@ -222,10 +225,27 @@ static bool find_page_size(sqlite3 *db, int *out_bytes)
     return found;
 }
 
-bool event_pages(struct store *store, struct scan *scan, const struct row_range *ranges,
-                 size_t range_count)
+bool event_pages_pay(const struct row_ranges *ranges)
 {
-    struct tap tap = {.scan = scan, .ranges = ranges, .range_count = range_count};
+    int64_t rows = 0;
+
+    if (!ranges->count)
+        return false;
+    for (size_t i = 0; i < ranges->count; i++)
+        rows += ranges->items[i].last - ranges->items[i].first + 1;
+    return rows > ranges->items[ranges->count - 1].last / PAYS_FROM;
+}
+
+bool event_pages(struct store *store, const struct row_ranges *ranges, enum event_columns columns,
+                 event_row_fn *take, void *user)
+{
+    struct tap tap = {
+        .take = take,
+        .user = user,
+        .columns = columns,
+        .ranges = ranges->items,
+        .range_count = ranges->count,
+    };
     sqlite3 *db = store_handle(store);
     sqlite3_stmt *statement = NULL;
     bool complete = false;

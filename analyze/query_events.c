@@ -166,18 +166,9 @@ int query_event_ranges(struct store *store, const struct scan *scan, struct row_
     return rc;
 }
 
-/* Reading all pages pays from about this part of the rows on. */
-enum { PAGES_PAY_FROM = 6 };
-
-static bool is_worth_all_pages(const struct row_ranges *ranges)
+static void add_to_scan(void *scan, const struct event_row *row)
 {
-    int64_t rows = 0;
-
-    if (!ranges->count)
-        return false;
-    for (size_t i = 0; i < ranges->count; i++)
-        rows += ranges->items[i].last - ranges->items[i].first + 1;
-    return rows > ranges->items[ranges->count - 1].last / PAGES_PAY_FROM;
+    scan_add(scan, &row->event);
 }
 
 static int read_rows(struct store *store, struct scan *scan, const struct row_ranges *ranges,
@@ -213,8 +204,8 @@ int query_events(struct store *store, struct scan *scan, struct diag *diag)
     struct row_ranges ranges = {0};
     int rc = query_event_ranges(store, scan, &ranges, diag);
 
-    if (rc == 0 && is_worth_all_pages(&ranges) &&
-        event_pages(store, scan, ranges.items, ranges.count))
+    if (rc == 0 && event_pages_pay(&ranges) &&
+        event_pages(store, &ranges, EVENT_OF_SCAN, add_to_scan, scan))
         goto out;
     if (rc == 0) {
         scan_restart(scan);

@@ -91,10 +91,24 @@ int query_event_ranges(struct store *store, const struct scan *scan, struct row_
 
 /* event_pages.c */
 
-/** The same for rows in ascending ranges, by reading the pages of the whole table. Returns false
- *  when that cannot be done with this database (in memory, an unusual layout, damage): the scan may
- *  have got some rows then and is to be restarted. Inside a transaction of the caller. */
-bool event_pages(struct store *store, struct scan *scan, const struct row_range *ranges,
-                 size_t range_count);
+/* A row of `event`, and whoever takes rows. */
+struct event_row {
+    struct scan_event event;
+    int64_t correlation, bytes; /* STORE_NULL for NULL, and where they were not asked for */
+};
+typedef void event_row_fn(void *user, const struct event_row *row);
+
+/* How many columns of a row are wanted. */
+enum event_columns { EVENT_OF_SCAN = 6, EVENT_WHOLE = 8 };
+
+/** Hand rows in ascending ranges to `take`, by reading the pages of the whole table. Returns false
+ *  when that cannot be done with this database (in memory, an unusual layout, damage): it may have
+ *  handed over some of them then, and they are to be forgotten. Inside a transaction of the caller.
+ */
+bool event_pages(struct store *store, const struct row_ranges *ranges, enum event_columns columns,
+                 event_row_fn *take, void *user);
+
+/** Whether these are so many rows that reading all pages is faster than SQL. */
+bool event_pages_pay(const struct row_ranges *ranges);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/query_private.h"
+#include "analyze/span_bins.h"
 #include "analyze/span_tree.h"
 
 static enum span_kind kind_of(const struct op_row *op)
@@ -154,68 +155,113 @@ static bool is_of_chosen_run(const struct scan *scan, const struct spans_answer 
     return answer->runs.items[span->run].selected;
 }
 
-static int add_row(struct scan *scan, const struct run_maps *maps, sqlite3_stmt *statement,
-                   struct spans_answer *answer, struct diag *diag)
+/* Where rows go. */
+struct taking {
+    struct scan *scan;
+    const struct run_maps *maps;
+    struct spans_answer *answer;
+    struct span_bins bins; /* finished spans, until all are there */
+    struct diag *diag;
+    int rc; /* of the first row that failed; the others are passed over */
+};
+
+static int add_row(struct taking *taking, const struct event_row *row)
 {
-    struct scan_event event = {
-        .lane_id = query_int(statement, 0),
-        .op_id = query_int(statement, 1),
-        .run = query_int(statement, 2),
-        .start_ns = query_int(statement, 3),
-        .dur_ns = query_int(statement, 4),
-        .kern_ns = query_int(statement, 5),
-    };
+    struct scan *scan = taking->scan;
+    struct spans_answer *answer = taking->answer;
     enum taken taken;
     struct span span = {
-        .start_ns = event.start_ns,
-        .dur_ns = event.dur_ns,
-        .kern_ns = event.kern_ns,
-        .self_ns = event.dur_ns,
+        .start_ns = row->event.start_ns,
+        .dur_ns = row->event.dur_ns,
+        .kern_ns = row->event.kern_ns,
+        .self_ns = row->event.dur_ns,
+        .correlation = row->correlation,
+        .bytes = row->bytes,
         .parent = SPAN_NONE,
         .launch = SPAN_NONE,
         .next = SPAN_NONE,
         .is_shown = true,
-        .order = (uint32_t)answer->spans.count,
+        .order = (uint32_t)taking->bins.count,
     };
 
-    taken = offer(scan, &event);
+    taken = offer(scan, &row->event);
     if (scan->error || taken == TAKEN_NOT)
         return scan->error; /* not asked for, or nothing that can be counted */
-    if (answer->spans.count == SPANS_MAX)
-        return diag_set(diag, -EFBIG,
+    if (taking->bins.count == SPANS_MAX)
+        return diag_set(taking->diag, -EFBIG,
                         "more than %zu events to look at one by one: choose some of them with "
                         "--runs or --time",
                         SPANS_MAX);
-    span.correlation = query_int(statement, 6);
-    span.bytes = query_int(statement, 7);
-    span.lane = id_map_find(&scan->lane_map, event.lane_id);
-    span.op = id_map_find(&scan->op_map, event.op_id);
-    span.run = find_run(scan, maps, span.lane, event.run);
+    span.lane = id_map_find(&scan->lane_map, row->event.lane_id);
+    span.op = id_map_find(&scan->op_map, row->event.op_id);
+    span.run = find_run(scan, taking->maps, span.lane, row->event.run);
     if (taken == TAKEN_WHOLE)
-        return array_push(&answer->spans, span);
+        return span_bins_add(&taking->bins, &span);
     return is_of_chosen_run(scan, answer, &span) ? array_push(&answer->unfinished, span) : 0;
 }
 
-static int read_spans(struct store *store, struct scan *scan, const struct run_maps *maps,
-                      struct spans_answer *answer, struct diag *diag)
+static void take_row(void *user, const struct event_row *row)
+{
+    struct taking *taking = user;
+
+    if (taking->rc == 0)
+        taking->rc = add_row(taking, row);
+}
+
+static void forget_rows(struct taking *taking)
+{
+    scan_restart(taking->scan);
+    span_bins_clear(&taking->bins);
+    taking->answer->unfinished.count = 0;
+    taking->rc = 0;
+}
+
+/* One by one, where pages are of no use. */
+static int step_rows(struct store *store, const struct row_ranges *ranges, struct taking *taking)
 {
     sqlite3_stmt *statement = NULL;
-    struct row_ranges ranges = {0};
-    int rc = query_event_ranges(store, scan, &ranges, diag);
-
-    if (rc == 0)
-        rc = query_prepare(store,
+    int rc = query_prepare(store,
                            "SELECT lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation,"
                            "       bytes FROM event WHERE rowid BETWEEN ?1 AND ?2",
-                           &statement, diag);
-    for (size_t i = 0; i < ranges.count && rc == 0; i++) {
-        sqlite3_bind_int64(statement, 1, ranges.items[i].first);
-        sqlite3_bind_int64(statement, 2, ranges.items[i].last);
-        while (rc == 0 && (rc = query_step(store, statement, diag)) == 1)
-            rc = add_row(scan, maps, statement, answer, diag);
+                           &statement, taking->diag);
+
+    for (size_t i = 0; i < ranges->count && rc == 0; i++) {
+        sqlite3_bind_int64(statement, 1, ranges->items[i].first);
+        sqlite3_bind_int64(statement, 2, ranges->items[i].last);
+        while (rc == 0 && (rc = query_step(store, statement, taking->diag)) == 1) {
+            const struct event_row row = {
+                .event = {query_int(statement, 0), query_int(statement, 1), query_int(statement, 2),
+                          query_int(statement, 3), query_int(statement, 4),
+                          query_int(statement, 5)},
+                .correlation = query_int(statement, 6),
+                .bytes = query_int(statement, 7),
+            };
+
+            rc = add_row(taking, &row);
+        }
         sqlite3_reset(statement);
     }
     sqlite3_finalize(statement);
+    return rc;
+}
+
+static int read_spans(struct store *store, struct taking *taking)
+{
+    struct row_ranges ranges = {0};
+    int rc = span_bins_init(&taking->bins, taking->scan->lane_count);
+
+    if (rc == 0)
+        rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
+    if (rc == 0 && event_pages_pay(&ranges) &&
+        event_pages(store, &ranges, EVENT_WHOLE, take_row, taking)) {
+        rc = taking->rc;
+    } else if (rc == 0) {
+        forget_rows(taking);
+        rc = step_rows(store, &ranges, taking);
+    }
+    if (rc == 0)
+        rc = span_bins_move(&taking->bins, taking->answer);
+    span_bins_deinit(&taking->bins);
     array_deinit(&ranges);
     return rc;
 }
@@ -241,7 +287,8 @@ int query_spans(struct store *store, const struct ops_question *question, struct
     if (rc == 0)
         rc = read_runs(&reading, &scan, out, &maps, diag);
     if (rc == 0)
-        rc = read_spans(store, &scan, &maps, out, diag);
+        rc = read_spans(
+            store, &(struct taking){.scan = &scan, .maps = &maps, .answer = out, .diag = diag});
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
     if (rc == 0)

@@ -6,21 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Order. --- */
-
-static int compare_spans(const void *a, const void *b)
-{
-    const struct span *left = a, *right = b;
-
-    if (left->lane != right->lane)
-        return left->lane < right->lane ? -1 : 1;
-    if (left->start_ns != right->start_ns)
-        return left->start_ns < right->start_ns ? -1 : 1;
-    if (left->dur_ns != right->dur_ns)
-        return left->dur_ns > right->dur_ns ? -1 : 1;
-    /* Of equal spans the outer one was stored later, as it ended later. */
-    return (left->order < right->order) - (left->order > right->order);
-}
+#include "analyze/span_sort.h"
 
 static int fill_ranges(struct spans_answer *answer)
 {
@@ -194,12 +180,31 @@ static struct launch launch_of(const struct spans_answer *answer, const struct s
     };
 }
 
-/* The last launch of that key, or NULL. */
+/* Recorded on one thread they are in order. */
+static void sort_launches(struct launch *launches, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (compare_launches(&launches[i - 1], &launches[i]) > 0) {
+            qsort(launches, count, sizeof(*launches), compare_launches);
+            return;
+        }
+    }
+}
+
+/* The last launch of that key, or NULL. `hint` is where one was found before: device spans are
+ * asked for in the order of their launches from the end on, mostly. */
 static const struct launch *find_launch(const struct launch *launches, size_t count,
-                                        const struct launch *key)
+                                        const struct launch *key, size_t *hint)
 {
     size_t low = 0, high = count;
 
+    for (size_t i = *hint, tries = 0; i > 0 && i <= count && tries < 4; i--, tries++) {
+        if (compare_keys(&launches[i - 1], key) == 0 &&
+            (i == count || compare_keys(&launches[i], key) > 0)) {
+            *hint = i;
+            return &launches[i - 1];
+        }
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -208,13 +213,17 @@ static const struct launch *find_launch(const struct launch *launches, size_t co
         else
             high = middle;
     }
-    return low && compare_keys(&launches[low - 1], key) == 0 ? &launches[low - 1] : NULL;
+    if (!low || compare_keys(&launches[low - 1], key) != 0)
+        return NULL;
+    *hint = low;
+    return &launches[low - 1];
 }
 
 static int link_launches(struct spans_answer *answer)
 {
     struct span *items = answer->spans.items;
     ARRAY_OF(struct launch) launches = {0};
+    size_t hint;
 
     for (size_t i = 0; i < answer->spans.count; i++) {
         if (items[i].correlation == STORE_NULL || span_is_device(answer, &items[i]))
@@ -224,8 +233,8 @@ static int link_launches(struct spans_answer *answer)
             return -ENOMEM;
         }
     }
-    if (launches.count)
-        qsort(launches.items, launches.count, sizeof(*launches.items), compare_launches);
+    sort_launches(launches.items, launches.count);
+    hint = launches.count;
     /* From the last on, so that each launch's list is in the order of places. */
     for (size_t i = answer->spans.count; i-- > 0;) {
         struct launch key = launch_of(answer, &items[i]);
@@ -233,7 +242,7 @@ static int link_launches(struct spans_answer *answer)
 
         if (items[i].correlation == STORE_NULL || !span_is_device(answer, &items[i]))
             continue;
-        launch = find_launch(launches.items, launches.count, &key);
+        launch = find_launch(launches.items, launches.count, &key, &hint);
         if (!launch)
             continue;
         items[i].launch = launch->place;
@@ -260,11 +269,10 @@ static void find_bounds(struct spans_answer *answer)
 
 int span_tree_build(struct spans_answer *answer, bool is_flat)
 {
-    int rc;
+    int rc = span_sort(answer->spans.items, answer->spans.count, answer->lanes.count);
 
-    if (answer->spans.count)
-        qsort(answer->spans.items, answer->spans.count, sizeof(*answer->spans.items),
-              compare_spans);
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < answer->spans.count; i++) {
         struct span *span = &answer->spans.items[i];
 

@@ -41,8 +41,8 @@ struct span {
     uint32_t launch;     /* of a device span: the host span that launched it; of a launching host
                             span: the first device span it launched; else SPAN_NONE */
     uint32_t next;       /* of a device span: the next one of the same launch, or SPAN_NONE */
-    uint32_t depth;      /* 0: inside of nothing */
-    bool is_shown;       /* true, unless span_filter() found that nobody asked for it */
+    uint32_t depth : 31; /* 0: inside of nothing */
+    bool is_shown : 1;   /* true, unless span_filter() found that nobody asked for it */
     uint32_t order;      /* in the order of the store: an inner span before its outer one */
 };
 

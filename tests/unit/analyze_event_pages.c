@@ -124,6 +124,11 @@ static void describe(const struct scan *scan, char *text, size_t bytes)
     }
 }
 
+static void add_to_scan(void *scan, const struct event_row *row)
+{
+    scan_add(scan, &row->event);
+}
+
 /* Sums over the rows of the ranges by one way or the other, inside a transaction; false when pages
  * cannot be read. */
 static bool sum_up_now(struct store *store, const struct row_range *ranges, size_t count,
@@ -148,7 +153,9 @@ static bool sum_up_now(struct store *store, const struct row_range *ranges, size
 
     CHECK_OK(scan_prepare(&scan));
     if (by_pages) {
-        complete = event_pages(store, &scan, ranges, count);
+        complete =
+            event_pages(store, &(struct row_ranges){(struct row_range *)ranges, count, count},
+                        EVENT_OF_SCAN, add_to_scan, &scan);
     } else {
         sqlite3_stmt *rows;
 
@@ -317,6 +324,7 @@ static void other_values_are_left_to_sql(void **state)
 
 static void memory_and_transactions_are_minded(void **state)
 {
+    const struct row_ranges all = {(struct row_range *)everything, 1, 1};
     struct fixture fixture;
     struct scan scan = {0};
     struct store *memory;
@@ -325,7 +333,8 @@ static void memory_and_transactions_are_minded(void **state)
 
     start(&fixture);
     CHECK_OK(scan_prepare(&scan));
-    assert_false(event_pages(fixture.store, &scan, everything, 1)); /* no transaction */
+    /* No transaction. */
+    assert_false(event_pages(fixture.store, &all, EVENT_OF_SCAN, add_to_scan, &scan));
     scan_deinit(&scan);
     CHECK_OK(store_open("", STORE_MEMORY, &memory, &diag));
     write_rows(memory);
