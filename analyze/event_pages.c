@@ -24,7 +24,7 @@ enum {
 struct tap {
     event_row_fn *take;
     void *user;
-    unsigned columns; /* of `event`, from the first on */
+    enum event_columns columns;
     const struct row_range *ranges;
     size_t range_count;
     size_t range; /* the first that does not end before the row at hand */
@@ -123,7 +123,8 @@ static bool is_asked_for(struct tap *tap, int64_t rowid)
 }
 
 /* A cell: bytes of the record, rowid, record. */
-static bool read_cell(struct tap *tap, const uint8_t *cell, const uint8_t *end)
+static inline bool read_cell(struct tap *tap, const uint8_t *cell, const uint8_t *end,
+                             unsigned columns)
 {
     uint64_t record_bytes, rowid;
     union {
@@ -138,20 +139,20 @@ static bool read_cell(struct tap *tap, const uint8_t *cell, const uint8_t *end)
         return false;
     if (!is_asked_for(tap, (int64_t)rowid))
         return true;
-    read.row.correlation = read.row.bytes = STORE_NULL;
-    if (!read_record(cell, cell + record_bytes, end, tap->columns, read.values))
+    if (columns < EVENT_WHOLE)
+        read.row.correlation = read.row.bytes = STORE_NULL;
+    if (!read_record(cell, cell + record_bytes, end, columns, read.values))
         return false;
     tap->take(tap->user, &read.row);
     return true;
 }
 
-static void read_page(struct tap *tap, const uint8_t *page)
+/* `columns` is a constant in each call. */
+static inline void read_cells(struct tap *tap, const uint8_t *page, unsigned columns)
 {
     const uint8_t *end = page + tap->page_bytes, *pointer = page + LEAF_HEADER_BYTES;
     unsigned count = (unsigned)page[3] << 8 | page[4];
 
-    if (page[0] != LEAF_OF_TABLE)
-        return;
     if (end - pointer < (ptrdiff_t)count * 2) {
         tap->failed = true;
         return;
@@ -159,10 +160,20 @@ static void read_page(struct tap *tap, const uint8_t *page)
     for (unsigned i = 0; i < count && !tap->failed; i++, pointer += 2) {
         unsigned offset = (unsigned)pointer[0] << 8 | pointer[1];
 
-        if (offset >= (unsigned)tap->page_bytes || !read_cell(tap, page + offset, end))
+        if (offset >= (unsigned)tap->page_bytes || !read_cell(tap, page + offset, end, columns))
             tap->failed = true;
     }
     tap->row_count += count;
+}
+
+static void read_page(struct tap *tap, const uint8_t *page)
+{
+    if (page[0] != LEAF_OF_TABLE)
+        return;
+    if (tap->columns == EVENT_OF_SCAN)
+        read_cells(tap, page, EVENT_OF_SCAN);
+    else
+        read_cells(tap, page, EVENT_WHOLE);
 }
 
 /* --- Watching. --- */
