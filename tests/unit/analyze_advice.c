@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "analyze/report.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 #define MS 1000000.0
 
@@ -265,24 +265,10 @@ static void measure(const struct span *items, size_t count, struct run_row *runs
 
     spans.runs.items = runs;
     spans.runs.count = run_count;
-    for (size_t i = 0; i < count; i++) {
-        struct span span = items[i];
-
-        span.order = (uint32_t)i;
-        span.run = SPAN_NONE;
-        span.is_shown = true;
-        span.correlation = span.correlation ? span.correlation : STORE_NULL;
-        span.bytes = span.bytes ? span.bytes : STORE_NULL;
-        span.kern_ns = STORE_NULL;
-        spans.end_ns =
-            spans.end_ns > span.start_ns + span.dur_ns ? spans.end_ns : span.start_ns + span.dur_ns;
-        CHECK_OK(array_push(&spans.spans, span));
-    }
-    CHECK_OK(span_tree_build(&spans, false));
+    hand_spans_build(&spans, items, count);
     advice_facts_init(facts);
     CHECK_OK(advice_measure_spans(&spans, facts));
-    array_deinit(&spans.spans);
-    span_tree_deinit(&spans);
+    hand_spans_drop(&spans);
 }
 
 /* The host launches a copy it waits for, and two kernels late; a copy on the other stream runs

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "analyze/averages.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { HOST, FRAME, STREAM, DEVICE_MEMORY, LANES };
 enum { CONV, RELU, LABEL, LAUNCH, KERNEL, PYTHON, PHASE, OTHER_CONV, OPS };
@@ -51,15 +51,7 @@ static struct fixture make(const struct span *spans, size_t count, const struct 
                   .lanes = {.items = lanes, .count = LANES}},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        struct span span = spans[i];
-
-        span.order = (uint32_t)i;
-        span.run = SPAN_NONE;
-        span.correlation = span.correlation ? span.correlation : STORE_NULL;
-        CHECK_OK(array_push(&fixture.spans.spans, span));
-    }
-    CHECK_OK(span_tree_build(&fixture.spans, false));
+    hand_spans_build(&fixture.spans, spans, count);
     CHECK_OK(averages_make(&fixture.spans, &rows, &options, &fixture.averages));
     return fixture;
 }
@@ -67,8 +59,7 @@ static struct fixture make(const struct span *spans, size_t count, const struct 
 static void drop(struct fixture *fixture)
 {
     averages_deinit(&fixture->averages);
-    array_deinit(&fixture->spans.spans);
-    span_tree_deinit(&fixture->spans);
+    hand_spans_drop(&fixture->spans);
 }
 
 static const struct average_line *find(const struct fixture *fixture, const char *name)

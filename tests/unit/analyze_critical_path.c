@@ -2,8 +2,8 @@
 /* The critical path through spans made by hand, and predictions of another schedule. */
 #include "analyze/critical_path.h"
 
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
 enum { OP, INNER, LABEL, LAUNCH, WAIT, KERNEL, FILL, COPY, SYNC_COPY, OPS };
@@ -35,23 +35,14 @@ static struct spans_answer make(const struct span *spans, size_t count)
         .lanes = {.items = lanes, .count = LANES},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        struct span span = spans[i];
-
-        span.order = (uint32_t)i;
-        span.run = SPAN_NONE;
-        span.correlation = span.correlation ? span.correlation : STORE_NULL;
-        CHECK_OK(array_push(&answer.spans, span));
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     return answer;
 }
 
 static void drop(struct spans_answer *answer, struct critical_path *path)
 {
     critical_path_deinit(path);
-    array_deinit(&answer->spans);
-    span_tree_deinit(answer);
+    hand_spans_drop(answer);
 }
 
 struct expected_step {

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "analyze/event_tree.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
 enum { CONV, CONV_2, WHILE, SLASH, COMPUTE, OWN_COMPUTE, SCOPE, COPY, LAUNCH, KERNEL, OPS };
@@ -41,21 +41,14 @@ static void build(struct scene *scene, const struct span *spans, size_t count,
     *scene = (struct scene){.spans = {.ops = {.items = ops, .count = OPS},
                                       .op_kinds = kinds,
                                       .lanes = {.items = lanes, .count = LANES}}};
-    for (size_t i = 0; i < count; i++) {
-        CHECK_OK(array_push(&scene->spans.spans, spans[i]));
-        scene->spans.spans.items[i].order = (uint32_t)i;
-        if (!spans[i].correlation)
-            scene->spans.spans.items[i].correlation = STORE_NULL;
-    }
-    CHECK_OK(span_tree_build(&scene->spans, false));
+    hand_spans_build(&scene->spans, spans, count);
     CHECK_OK(event_tree_build(&scene->spans, options, &scene->tree));
 }
 
 static void drop(struct scene *scene)
 {
     event_tree_deinit(&scene->tree);
-    array_deinit(&scene->spans.spans);
-    span_tree_deinit(&scene->spans);
+    hand_spans_drop(&scene->spans);
 }
 
 /* The row of this path, "While/Conv"; NULL when there is none. */
@@ -257,9 +250,7 @@ static void what_is_not_shown_leaves_its_insides(void **state)
     scene = (struct scene){.spans = {.ops = {.items = ops, .count = OPS},
                                      .op_kinds = kinds,
                                      .lanes = {.items = lanes, .count = LANES}}};
-    for (size_t i = 0; i < NESTED; i++)
-        CHECK_OK(array_push(&scene.spans.spans, spans[i]));
-    CHECK_OK(span_tree_build(&scene.spans, false));
+    hand_spans_build(&scene.spans, spans, NESTED);
     for (size_t i = 0; i < NESTED; i++)
         scene.spans.spans.items[i].is_shown = scene.spans.spans.items[i].op != WHILE;
     CHECK_OK(event_tree_build(&scene.spans, &(struct event_options){0}, &scene.tree));

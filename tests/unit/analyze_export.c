@@ -11,8 +11,8 @@
 #include "analyze/call_tree.h"
 #include "analyze/export_file.h"
 #include "analyze/export_rows.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 #include "tests/support/temp.h"
 
 /* --- Spans by hand. --- */
@@ -36,21 +36,13 @@ static struct spans_answer tree(const struct span *spans, size_t count)
         .lanes = {.items = lanes, .count = 2},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        CHECK_OK(array_push(&answer.spans, spans[i]));
-        answer.spans.items[i].order = (uint32_t)i;
-        answer.spans.items[i].bytes = spans[i].bytes ? spans[i].bytes : STORE_NULL;
-        if (!spans[i].correlation)
-            answer.spans.items[i].correlation = STORE_NULL;
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     return answer;
 }
 
 static void free_tree(struct spans_answer *answer)
 {
-    array_deinit(&answer->spans);
-    span_tree_deinit(answer);
+    hand_spans_drop(answer);
 }
 
 /* --- Rows. --- */

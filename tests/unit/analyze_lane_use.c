@@ -4,8 +4,8 @@
 
 #include "analyze/device_use.h"
 #include "analyze/idle.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { HOST, STREAM, OTHER_STREAM, OTHER_DEVICE, OTHER_SESSION, LANES };
 enum { OP, LABEL, LAUNCH, WAIT, KERNEL, COPY, NCCL, PYTHON, OPS };
@@ -37,22 +37,13 @@ static struct spans_answer make(const struct span *spans, size_t count)
         .lanes = {.items = lanes, .count = LANES},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        struct span span = spans[i];
-
-        span.order = (uint32_t)i;
-        span.run = SPAN_NONE;
-        span.correlation = span.correlation ? span.correlation : STORE_NULL;
-        CHECK_OK(array_push(&answer.spans, span));
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     return answer;
 }
 
 static void drop(struct spans_answer *answer)
 {
-    array_deinit(&answer->spans);
-    span_tree_deinit(answer);
+    hand_spans_drop(answer);
 }
 
 static void walls_are_of_a_session(void **state)

@@ -5,8 +5,8 @@
 #include "analyze/interval_list.h"
 #include "analyze/model_phases.h"
 #include "analyze/overhead.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
 enum {
@@ -62,24 +62,13 @@ static struct spans_answer answer_of(const struct span *spans, size_t count)
         .windows = {.items = &window, .count = 1},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        CHECK_OK(array_push(&answer.spans, spans[i]));
-        answer.spans.items[i].order = (uint32_t)i;
-        if (!spans[i].correlation)
-            answer.spans.items[i].correlation = STORE_NULL;
-        if (!spans[i].kern_ns)
-            answer.spans.items[i].kern_ns = STORE_NULL;
-        if (!spans[i].bytes)
-            answer.spans.items[i].bytes = STORE_NULL;
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     return answer;
 }
 
 static void free_answer(struct spans_answer *answer)
 {
-    array_deinit(&answer->spans);
-    span_tree_deinit(answer);
+    hand_spans_drop(answer);
 }
 
 static void compute_phases_are_computation(void **state)
@@ -309,13 +298,8 @@ static void labels_become_phases_of_steps(void **state)
     answer.ops.items = labels;
     answer.ops.count = NAMES;
     answer.op_kinds = label_kinds;
-    for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
-        CHECK_OK(array_push(&answer.spans, spans[i]));
-        if (!spans[i].correlation)
-            answer.spans.items[i].correlation = STORE_NULL;
-    }
-    span_tree_deinit(&answer);
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_drop(&answer);
+    hand_spans_build(&answer, spans, sizeof(spans) / sizeof(spans[0]));
     CHECK_OK(model_phases_find(&answer, &phases));
     assert_true(phases.has_steps);
     assert_true(phases.has_phases);

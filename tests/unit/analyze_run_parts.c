@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "analyze/run_parts.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 #include "tests/support/small_store.h"
 
 #define MS 1e6
@@ -140,13 +140,7 @@ static void moments_belong_to_one_span(void **state)
     struct run_index index = {0};
     double parts[14] = {0}, busy[OP_SIDES];
 
-    for (size_t i = 0; i < 5; i++) {
-        CHECK_OK(array_push(&answer.spans, spans[i]));
-        answer.spans.items[i].correlation = STORE_NULL;
-        if (!spans[i].kern_ns)
-            answer.spans.items[i].kern_ns = STORE_NULL;
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, 5);
     CHECK_OK(run_index_init(&index, &answer));
     CHECK_OK(run_parts_add(&answer, &index, 0, parts, busy));
     assert_float_equal(parts[run_part_place(1, RUN_PART_HOST)], 10 + 10, 0); /* 160 .. 170 too */
@@ -158,8 +152,7 @@ static void moments_belong_to_one_span(void **state)
     assert_float_equal(busy[OP_HOST], 70, 0);
     assert_float_equal(busy[OP_DEVICE], 30, 0);
     run_index_deinit(&index);
-    array_deinit(&answer.spans);
-    span_tree_deinit(&answer);
+    hand_spans_drop(&answer);
 }
 
 int main(void)

@@ -4,8 +4,8 @@
 
 #include "analyze/lane_use.h"
 #include "analyze/random.h"
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { HOST, STREAM, OTHER_HOST, LANES };
 enum { CONV1, CONV2, RELU, ADD, LABEL, LAUNCH, PYTHON, KERNEL, OTHER_KERNEL, OPS };
@@ -34,16 +34,10 @@ static struct spans_answer make(const struct span *spans, size_t count)
         .ops = {.items = ops, .count = OPS},
         .op_kinds = kinds,
         .lanes = {.items = lanes, .count = LANES},
+        .basis = {.runs = 2},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        struct span span = spans[i];
-
-        span.order = (uint32_t)i;
-        span.correlation = STORE_NULL;
-        CHECK_OK(array_push(&answer.spans, span));
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     for (size_t i = 0; i < answer.spans.count; i++)
         answer.spans.items[i].is_shown = true;
     return answer;
@@ -52,8 +46,7 @@ static struct spans_answer make(const struct span *spans, size_t count)
 static void drop(struct spans_answer *answer, struct sequences *sequences)
 {
     sequences_deinit(sequences);
-    array_deinit(&answer->spans);
-    span_tree_deinit(answer);
+    hand_spans_drop(answer);
 }
 
 /* Operators one after the other from 0 on, each 10 ns long and 1 ns behind the last. */

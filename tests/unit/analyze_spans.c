@@ -5,9 +5,9 @@
 
 #include "analyze/ops_of_spans.h"
 #include "analyze/span_filter.h"
-#include "analyze/span_tree.h"
 #include "analyze/spans.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 #include "tests/support/small_store.h"
 
 #define MS 1000000
@@ -27,22 +27,16 @@ static struct spans_answer tree(const struct span *spans, size_t count)
         .ops = {.items = ops, .count = KINDS},
         .op_kinds = kinds,
         .lanes = {.items = lanes, .count = 2},
+        .basis = {.runs = 3},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        CHECK_OK(array_push(&answer.spans, spans[i]));
-        answer.spans.items[i].order = (uint32_t)i;
-        if (!spans[i].correlation)
-            answer.spans.items[i].correlation = STORE_NULL;
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     return answer;
 }
 
 static void free_tree(struct spans_answer *answer)
 {
-    array_deinit(&answer->spans);
-    span_tree_deinit(answer);
+    hand_spans_drop(answer);
 }
 
 static void inner_spans_take_from_outer_ones(void **state)

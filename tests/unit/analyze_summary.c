@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "analyze/op_class.h"
-#include "analyze/span_tree.h"
 #include "analyze/summary.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { HOST, QUEUE };                     /* lanes */
 enum { CONV, RELU, LAUNCH, NAMED, IDLE }; /* ops */
@@ -33,20 +33,13 @@ static struct spans_answer answer_of(const struct span *spans, size_t count, uin
         .basis = {.runs = runs, .is_per_run = runs > 0},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        CHECK_OK(array_push(&answer.spans, spans[i]));
-        answer.spans.items[i].order = (uint32_t)i;
-        if (!spans[i].correlation)
-            answer.spans.items[i].correlation = STORE_NULL;
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     return answer;
 }
 
 static void free_answer(struct spans_answer *answer)
 {
-    array_deinit(&answer->spans);
-    span_tree_deinit(answer);
+    hand_spans_drop(answer);
 }
 
 static void the_mean_leaves_a_quarter_out_on_each_side(void **state)
