@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/greet.h"
+#include "client/schedule.h"
 #include "client/session.h"
 
 enum {
@@ -17,6 +18,7 @@ enum {
     STUCK_TIMEOUT_MS = 200,
     CLOCK_FIRST_MS = 10, /* a good rate early; then twice as late each time, up to a second */
     CLOCK_LAST_MS = 1000,
+    TELL_PAUSE_MS = 1000, /* between two SCHEDULEs that differ in nothing but the runs so far */
 };
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -40,7 +42,7 @@ static void refuse(int error, const char *why)
     ot_connect_close(error, why);
     ot_session.refused = true;
     ot_session.saved_epoch = ot_session.epoch; /* it has the rings, and has its reasons */
-    ot_session_set_level(OT_LEVEL_OFF);
+    ot_schedule_refuse();
 }
 
 static void failed(int error, const char *what)
@@ -92,7 +94,9 @@ static void welcome_ok(const struct ot_wire_welcome *welcome)
     session->error = 0;
     session->welcomed = true;
     session->forked = false;
-    ot_session_set_level(welcome->level);
+    session->features = welcome->features;
+    session->has_told = false;
+    ot_schedule_set_level(welcome->level);
 }
 
 static void on_welcome(const uint8_t *frame, size_t length)
@@ -150,6 +154,7 @@ static void on_frame(const uint8_t *frame, size_t length)
     struct ot_wire_header header;
     struct ot_wire_control control;
     struct ot_wire_flushed flushed;
+    struct ot_wire_schedule schedule;
 
     memcpy(&header, frame, sizeof(header));
     switch (header.type) {
@@ -158,7 +163,11 @@ static void on_frame(const uint8_t *frame, size_t length)
         break;
     case OT_FRAME_CONTROL:
         if (ot_wire_decode_control(frame, length, &control, NULL) == 0)
-            ot_session_set_level(control.level);
+            ot_schedule_set_level(control.level);
+        break;
+    case OT_FRAME_SCHEDULE:
+        if (ot_wire_decode_schedule(frame, length, &schedule, NULL) == 0)
+            ot_schedule_command(&schedule.plan);
         break;
     case OT_FRAME_FLUSHED:
         if (ot_wire_decode_flushed(frame, length, &flushed, NULL) == 0) {
@@ -260,6 +269,32 @@ static int push_gaps(void)
     return 0;
 }
 
+/* How the schedule goes: at once when its state changes, now and then while runs are counted. */
+static int push_schedule(void)
+{
+    const uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    struct ot_session *session = &ot_session;
+    struct ot_wire_schedule frame;
+    struct ot_wire_plan plan;
+    int rc;
+
+    if (!(session->features & OT_FEATURE_SCHEDULE) || !ot_schedule_tell(&plan))
+        return 0;
+    if (session->has_told && plan.command_id == session->told.command_id &&
+        plan.state == session->told.state && plan.level == session->told.level &&
+        (plan.position == session->told.position ||
+         now_ns - session->told_ns < TELL_PAUSE_MS * NS_PER_MS))
+        return 0;
+    frame = ot_wire_schedule(&plan);
+    rc = ot_link_send(&session->link, &frame, sizeof(frame), -1);
+    if (rc < 0)
+        return rc;
+    session->told = plan;
+    session->told_ns = now_ns;
+    session->has_told = true;
+    return 0;
+}
+
 int ot_connect_push(void)
 {
     int rc;
@@ -271,6 +306,8 @@ int ot_connect_push(void)
         rc = push_rings();
     if (rc == 0)
         rc = push_gaps();
+    if (rc == 0)
+        rc = push_schedule();
     if (rc == 0)
         ot_session.stuck = false;
     if (rc < 0 && rc != -EAGAIN) {
@@ -345,6 +382,7 @@ void ot_connect_tick(void)
     if (session->phase == OT_PHASE_CLOSED && ot_clock_ns(CLOCK_MONOTONIC) >= session->retry_ns)
         connect_begin();
     hear();
+    ot_schedule_look();
     now_ns = ot_clock_ns(CLOCK_MONOTONIC); /* not before the times that were noted above */
     if (session->phase == OT_PHASE_GREETED &&
         now_ns - session->greeted_ns > WELCOME_TIMEOUT_MS * NS_PER_MS)

@@ -128,7 +128,7 @@ int ot_greet_hello(struct ot_session *session)
         .magic = OT_WIRE_MAGIC,
         .version_major = OT_WIRE_VERSION_MAJOR,
         .version_minor = OT_WIRE_VERSION_MINOR,
-        .features = OT_FEATURE_RINGS | OT_FEATURE_CONTROL,
+        .features = OT_FEATURE_RINGS | OT_FEATURE_CONTROL | OT_FEATURE_SCHEDULE,
         .pid = (uint32_t)getpid(),
         .clock_kind = is_tsc ? OT_CLOCK_TSC : OT_CLOCK_MONOTONIC,
         .ticks_per_s = session->ticks_per_s,

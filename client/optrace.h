@@ -45,8 +45,23 @@
  *
  * Environment, read by optrace_start() (not in setuid programs): OPTRACE_SOCKET, path of the
  * daemon's socket; OPTRACE_RING_RECORDS, records in each thread's ring; OPTRACE_COUNTERS, CPU
- * counters to read; OPTRACE_DISABLE, set to anything but "" and "0": do not record at all. A field
- * of the config beats its variable.
+ * counters to read; OPTRACE_SCHEDULE, see below; OPTRACE_DISABLE, set to anything but "" and "0":
+ * do not record at all. A field of the config beats its variable.
+ *
+ * Schedules: "wait=1,warmup=1,active=3,repeat=2,skip-first=10" leaves out the first 10 runs; then
+ * comes a cycle, twice: one run is not recorded, one is recorded as a warm-up, three are recorded.
+ * That is the meaning of the words in PyTorch's profiler. `active` is needed, the others are 0
+ * unless given; repeat=0 goes on for ever. All lengths may be times in place of runs:
+ * "wait=10s,active=500ms" (ns, us, ms, s, min, h; not mixed with runs). Runs are those of
+ * optrace_run_begin(), of all threads together, counted from optrace_start() on, also while off and
+ * without a daemon. The schedule moves on where a run begins: what stands between two runs belongs
+ * to the first of them, and before the first one nothing is recorded. A run costs a counter while
+ * it is left out, a span as much as while nobody listens.
+ *
+ * From outside: `optrace start` and `optrace stop` begin and end the recording of programs that
+ * run, with a schedule or without, whatever their own schedule says. A program notices where it
+ * begins a run or defines something, at most 50 ms after the daemon says so, and turns recording
+ * off within a second in any case.
  */
 #ifndef OPTRACE_H
 #define OPTRACE_H
@@ -78,6 +93,8 @@ struct optrace_config {
     const char *counters;        /* CPU counters to read at the begin and end of each span, as in
                                     "page-faults,task-clock"; see there. NULL: $OPTRACE_COUNTERS,
                                     else none; "": none */
+    const char *schedule;        /* which runs are recorded, see "Schedules"; NULL:
+                                    $OPTRACE_SCHEDULE, else all of them */
 };
 
 /**
@@ -431,7 +448,8 @@ struct optrace_run {
  * model  from optrace_model_define(), or 0
  * flags  enum optrace_run_flag
  *
- * May look for a daemon when there is none, once a second at most; blocks for 5 ms at most then.
+ * Here recording begins and ends by schedules and commands. May look for a daemon when there is
+ * none, once a second at most; blocks for 5 ms at most then.
  */
 OPTRACE_API struct optrace_run optrace_run_begin(uint32_t model, uint32_t flags);
 

@@ -15,13 +15,15 @@
 #include "client/define.h"
 #include "client/greet.h"
 #include "client/optrace.h"
+#include "client/schedule.h"
 
 enum {
     RING_RECORDS_DEFAULT = 65536,
     CONNECT_TIMEOUT_MS = 1000,
     EXIT_TIMEOUT_MS = 1000,
-    LATE_TIMEOUT_MS = 5, /* what a late daemon may cost a run's begin */
-    POLL_PAUSE_MS = 1000,
+    LATE_TIMEOUT_MS = 5,  /* what a late daemon may cost a run's begin */
+    POLL_PAUSE_MS = 1000, /* between looks for a daemon */
+    HEAR_PAUSE_MS = 50,   /* between looks at what a daemon says */
 };
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -136,6 +138,18 @@ static int read_counters(const struct optrace_config *config, uint32_t *out_mask
     return complain(-EINVAL, text);
 }
 
+static int choose_schedule(const char *wanted, struct ot_wire_plan *out_plan)
+{
+    const char *text = wanted ? wanted : secure_getenv("OPTRACE_SCHEDULE");
+    char error[160], sentence[224];
+
+    if (ot_schedule_parse(text ? text : "", out_plan, error, sizeof(error)) == 0)
+        return 0;
+    snprintf(sentence, sizeof(sentence), "%s: %s", wanted ? "the schedule" : "OPTRACE_SCHEDULE",
+             error);
+    return complain(-EINVAL, sentence);
+}
+
 static int read_settings(const struct optrace_config *config, struct ot_settings *out_settings)
 {
     const char *path = config->socket_path ? config->socket_path : secure_getenv("OPTRACE_SOCKET");
@@ -147,6 +161,8 @@ static int read_settings(const struct optrace_config *config, struct ot_settings
 
     if (rc == 0)
         rc = read_counters(config, &settings.counters);
+    if (rc == 0)
+        rc = choose_schedule(config->schedule, &settings.plan);
     if (rc < 0)
         return rc;
     if (path && strlen(path) >= sizeof(settings.socket_path))
@@ -171,11 +187,16 @@ bool ot_session_is_disabled(void)
     return text && text[0] && strcmp(text, "0") != 0;
 }
 
-static void poll_again_in(uint32_t pause_ms)
+static void poll_again(void)
 {
-    uint64_t ticks = ot_ticks() + ot_session.ticks_per_s / 1000 * pause_ms;
+    const uint32_t pause_ms = ot_session.phase == OT_PHASE_CLOSED ? POLL_PAUSE_MS : HEAR_PAUSE_MS;
+    const uint64_t due_ns = ot_schedule_due_in_ns();
+    uint64_t pause_ns = pause_ms * NS_PER_MS;
 
-    __atomic_store_n(&poll_ticks, ot_session.starts ? ticks : 0, __ATOMIC_RELAXED);
+    if (due_ns < pause_ns)
+        pause_ns = due_ns;
+    __atomic_store_n(&poll_ticks, ot_session.starts ? ot_ticks() + ot_ns_to_ticks(pause_ns) + 1 : 0,
+                     __ATOMIC_RELAXED);
 }
 
 /* Errors that another try would not mend, or that the caller does not want to live with. */
@@ -201,6 +222,7 @@ static int start(const struct optrace_config *config)
     session->retry_ns = 0;
     session->backoff_ms = 0;
     session->starts = 1;
+    ot_schedule_begin(&session->settings.plan);
     rc = ot_connect_wait(session->settings.connect_timeout_ms, false);
     if (is_fatal(rc, config->required)) {
         ot_link_close(&session->link);
@@ -209,8 +231,8 @@ static int start(const struct optrace_config *config)
         ot_session_set_level(OT_LEVEL_OFF);
         return rc;
     }
-    poll_again_in(POLL_PAUSE_MS);
     ot_connect_push();
+    poll_again();
     return 0;
 }
 
@@ -261,12 +283,13 @@ static void stop(void)
 {
     struct ot_session *session = &ot_session;
 
-    __atomic_store_n(&optrace_level_now, OPTRACE_OFF, __ATOMIC_RELAXED);
+    ot_schedule_refuse(); /* whatever the daemon may still say */
     say_goodbye();
     ot_link_close(&session->link);
     session->phase = OT_PHASE_CLOSED;
     session->starts = 0;
-    poll_again_in(0);
+    ot_session_set_level(OT_LEVEL_OFF);
+    poll_again();
     complain(0, session->saved_epoch == session->epoch || !ot_thread_has_records()
                     ? "stopped"
                     : "stopped without the daemon");
@@ -292,11 +315,11 @@ void ot_session_poll(void)
     if (due == 0 || ot_ticks() < due || !ot_try_enter())
         return;
     if (ot_session.starts > 0) {
-        poll_again_in(POLL_PAUSE_MS);
         if (ot_session.phase == OT_PHASE_OPEN)
             ot_connect_tick();
         else
             ot_connect_wait(LATE_TIMEOUT_MS, false);
+        poll_again();
     }
     ot_leave();
 }
@@ -338,6 +361,8 @@ static void after_fork_child(void)
     ot_define_forget_lanes();
     if (session->starts > 0 && ot_session_renew() < 0)
         session->refused = true;
+    if (session->starts > 0)
+        ot_schedule_fork(&session->settings.plan);
     ot_hot.busy = false;
     pthread_setcancelstate(ot_hot.cancel_state, NULL);
 }

@@ -25,7 +25,8 @@ struct ot_settings {
     uint32_t ring_records;
     uint32_t connect_timeout_ms;
     uint32_t exit_timeout_ms;
-    uint32_t counters; /* a bit per enum ot_counter that can be read here */
+    uint32_t counters;        /* a bit per enum ot_counter that can be read here */
+    struct ot_wire_plan plan; /* when to record, by the program's own will; all zero: always */
 };
 
 enum ot_phase {
@@ -47,6 +48,7 @@ struct ot_session {
     uint32_t epoch;
     uint32_t saved_epoch; /* the latest that ended in a BYE: the daemon saves what its rings hold */
     uint64_t session_id;  /* the daemon's number */
+    uint64_t features;    /* what both sides can do */
     int error;            /* why there is no connection: errno, negative */
     char problem[256];    /* the same for a person */
 
@@ -60,7 +62,10 @@ struct ot_session {
     uint32_t backoff_ms;
     uint64_t greeted_ns;
     uint64_t opened_ns;
-    uint64_t clock_ns; /* of the latest CLOCK */
+    uint64_t clock_ns;        /* of the latest CLOCK */
+    struct ot_wire_plan told; /* what the daemon was told of the schedule */
+    bool has_told;            /* on this connection */
+    uint64_t told_ns;         /* CLOCK_MONOTONIC */
     uint64_t flush_token;
     uint64_t flushed_token;
     int flushed_status;
@@ -95,7 +100,7 @@ bool ot_enter(void);
 bool ot_try_enter(void);
 void ot_leave(void);
 
-/** Publish what is recorded from now on. Needs the lock. */
+/** Publish what is recorded from now on: for schedule.h, which decides. Needs the lock. */
 void ot_session_set_level(uint32_t level);
 
 /** Begin a new session: new uuid, and each thread is called to move to a new ring. Needs the lock.
@@ -105,7 +110,8 @@ int ot_session_renew(void);
 /** OPTRACE_DISABLE says so. */
 bool ot_session_is_disabled(void);
 
-/** While off: look for a daemon, or hear what it says, now and then. */
+/** Now and then, also while off: look for a daemon, or hear what it says; notice when time alone
+ *  begins or ends the recording. */
 void ot_session_poll(void);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "client/counted.h"
 #include "client/hot.h"
+#include "client/schedule.h"
 #include "client/session.h"
 
 #define DEPTH_ONE (UINT64_C(1) << 48)
@@ -199,11 +200,12 @@ uint32_t optrace_run_set(uint32_t number)
 
 struct optrace_run optrace_run_begin(uint32_t model, uint32_t flags)
 {
-    const uint16_t record_flags = flags & OPTRACE_WARMUP ? OT_RECORD_WARMUP : 0;
+    uint16_t record_flags = flags & OPTRACE_WARMUP ? OT_RECORD_WARMUP : 0;
     struct optrace_run run = {{0, 0}, 0, 0};
 
-    if (optrace_level() == OPTRACE_OFF)
-        ot_session_poll();
+    ot_session_poll();
+    if (UNLIKELY(ot_schedule_is_on()))
+        record_flags |= ot_schedule_count();
     if (optrace_level() == OPTRACE_OFF)
         return run;
     run.number = optrace_run_new();

@@ -5,6 +5,7 @@
 
 #include "client/greet.h"
 #include "client/optrace.h"
+#include "client/schedule.h"
 #include "client/session.h"
 
 size_t optrace_status(char *out_text, size_t bytes)
@@ -18,8 +19,9 @@ size_t optrace_status(char *out_text, size_t bytes)
     ot_greet_path(session->settings.socket_path, path);
     if (session->phase == OT_PHASE_OPEN)
         length = snprintf(out_text, bytes, "%s to %s as session %" PRIu64,
-                          optrace_level() == OPTRACE_OFF ? "paused by the daemon, connected"
-                                                         : "recording",
+                          optrace_level() != OPTRACE_OFF ? "recording"
+                          : ot_schedule_is_on()          ? "paused by the schedule, connected"
+                                                         : "paused by the daemon, connected",
                           path, session->session_id);
     else if (optrace_level() != OPTRACE_OFF)
         length =

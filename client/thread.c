@@ -12,6 +12,7 @@
 #include "client/define.h"
 #include "client/optrace.h"
 #include "client/ring.h"
+#include "client/schedule.h"
 #include "client/session.h"
 
 enum {
@@ -34,6 +35,13 @@ static bool has_end_key;
 static uint64_t ms_to_ticks(uint64_t ms)
 {
     return ot_session.ticks_per_s / 1000 * ms;
+}
+
+uint64_t ot_ns_to_ticks(uint64_t ns)
+{
+    const double ticks = (double)ns * 1e-9 * (double)ot_session.ticks_per_s;
+
+    return ticks < (double)(INT64_MAX / 2) ? (uint64_t)ticks : INT64_MAX / 2;
 }
 
 static void set_deadline(struct ot_hot *hot, uint64_t ticks)
@@ -183,8 +191,8 @@ static void lose_ring(struct ot_thread *thread, uint64_t now)
     ot_hot.stop = 0;
 }
 
-/* When the housekeeping is due again. */
-static uint64_t next_deadline(uint64_t now)
+/* When the housekeeping of the connection is due again. */
+static uint64_t connection_deadline(uint64_t now)
 {
     const struct ot_session *session = &ot_session;
     const uint64_t since_open_ms = (session->clock_ns - session->opened_ns) / 1000000;
@@ -198,6 +206,15 @@ static uint64_t next_deadline(uint64_t now)
     if (since_open_ms < 1000)
         return now + ms_to_ticks(since_open_ms > RETRY_MS ? since_open_ms : RETRY_MS);
     return now + ms_to_ticks(1000);
+}
+
+/* Also when the recording is to end by then, for programs that begin no runs. */
+static uint64_t next_deadline(uint64_t now)
+{
+    const uint64_t deadline = connection_deadline(now);
+    const uint64_t due = now + ot_ns_to_ticks(ot_schedule_due_in_ns());
+
+    return due < deadline ? due : deadline;
 }
 
 bool ot_thread_attach(uint64_t now)

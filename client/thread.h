@@ -78,6 +78,9 @@ static inline uint64_t ot_ticks(void)
     return ot_ticks_monotonic();
 }
 
+/** Ticks in so many ns, which may be UINT64_MAX. Needs the session's lock, or its number. */
+uint64_t ot_ns_to_ticks(uint64_t ns);
+
 /** Give the calling thread a ring, connecting first in a forked child. Returns false when it has
  *  none now: recording is off, or it cannot be made (then the loss is to be counted by
  *  ot_thread_lost_here()). */

@@ -89,7 +89,8 @@ int trace_start(bool required, const char *counters, struct diag *diag)
 
     if (rc == 0)
         return counters != NULL ? look_at_counters(diag) : 0;
-    if (!config.required)
+    /* A wrong setting is a mistake even where a daemon is not needed. */
+    if (!config.required && rc != -EINVAL)
         return 0;
     optrace_status(text, sizeof(text));
     return diag_set(diag, rc, "%s", text);

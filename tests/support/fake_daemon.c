@@ -57,7 +57,8 @@ static void welcome(struct fake_daemon *daemon, struct fake_connection *connecti
     struct ot_wire_welcome fixed = {
         .version_major = OT_WIRE_VERSION_MAJOR,
         .status = options->status,
-        .features = (OT_FEATURE_RINGS | OT_FEATURE_CONTROL) & ~options->no_features,
+        .features =
+            (OT_FEATURE_RINGS | OT_FEATURE_CONTROL | OT_FEATURE_SCHEDULE) & ~options->no_features,
         .session_id = daemon->counts[FAKE_HELLOS] + 1,
         .level = options->level_off ? OT_LEVEL_OFF
                  : options->level   ? options->level
@@ -248,6 +249,7 @@ static void take_other(struct fake_daemon *daemon, struct fake_connection *conne
 {
     struct ot_wire_ring ring;
     struct ot_wire_flush flush;
+    struct ot_wire_schedule schedule;
     struct ot_wire_gap gap;
 
     if (type == OT_FRAME_RING && ot_wire_decode_ring(frame, length, &ring, NULL) == 0)
@@ -256,6 +258,9 @@ static void take_other(struct fake_daemon *daemon, struct fake_connection *conne
         answer_flush(daemon, connection, &flush);
     else if (type == OT_FRAME_GAP && ot_wire_decode_gap(frame, length, &gap, NULL) == 0)
         daemon->gaps[daemon->counts[FAKE_GAPS] % FAKE_GAPS_MAX] = gap;
+    else if (type == OT_FRAME_SCHEDULE &&
+             ot_wire_decode_schedule(frame, length, &schedule, NULL) == 0)
+        daemon->schedule = schedule.plan;
     else if (type == OT_FRAME_BYE)
         drain(daemon);
     else if (type != OT_FRAME_CLOCK && type != OT_FRAME_DOORBELL)
@@ -271,12 +276,12 @@ static void take_frame(struct fake_daemon *daemon, struct fake_connection *conne
         [OT_FRAME_LANE] = FAKE_LANES,    [OT_FRAME_RING] = FAKE_RINGS,
         [OT_FRAME_CLOCK] = FAKE_CLOCKS,  [OT_FRAME_DOORBELL] = FAKE_DOORBELLS,
         [OT_FRAME_FLUSH] = FAKE_FLUSHES, [OT_FRAME_GAP] = FAKE_GAPS,
-        [OT_FRAME_BYE] = FAKE_BYES,
+        [OT_FRAME_BYE] = FAKE_BYES,      [OT_FRAME_SCHEDULE] = FAKE_SCHEDULES,
     };
     struct ot_wire_header header;
 
     memcpy(&header, frame, sizeof(header));
-    if (!ot_wire_client_sends(header.type)) {
+    if (!ot_wire_client_sends(header.type) || header.type > OT_FRAME_SCHEDULE) {
         breach(daemon, "a frame that no client sends");
         return;
     }

@@ -53,6 +53,7 @@ enum fake_count {
     FAKE_FLUSHES,
     FAKE_GAPS,
     FAKE_BYES,
+    FAKE_SCHEDULES,
     FAKE_RECORDS, /* drained so far */
     FAKE_CLOSES,  /* connections that the client closed */
     FAKE_COUNTS,
@@ -95,6 +96,7 @@ struct fake_daemon {
     struct fake_ring rings[FAKE_RINGS_MAX];
     uint32_t ring_count;
     struct ot_wire_gap gaps[FAKE_GAPS_MAX];
+    struct ot_wire_plan schedule; /* the latest */
     struct fake_record *records;
     size_t record_count, record_capacity;
 };
