@@ -86,8 +86,8 @@ int query_memory(struct store *store, const struct spans_answer *spans,
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the memory events") : rc;
 }
 
-int query_counters(struct store *store, const struct spans_answer *spans,
-                   struct counter_row_array *out, struct diag *diag)
+static int read_counters(struct store *store, const struct spans_answer *spans, bool readings,
+                         struct counter_row_array *out, struct diag *diag)
 {
     struct places places;
     sqlite3_stmt *statement = NULL;
@@ -96,8 +96,12 @@ int query_counters(struct store *store, const struct spans_answer *spans,
     *out = (struct counter_row_array){0};
     if (rc == 0)
         rc = query_prepare(store,
-                           "SELECT lane_id, op_id, run, time_ns, value FROM counter"
-                           " ORDER BY time_ns, rowid",
+                           readings ? "SELECT lane_id, op_id, run, time_ns, value FROM counter"
+                                      " WHERE op_id IN (SELECT op_id FROM op WHERE type = 'counter'"
+                                      "                    AND name LIKE 'perf.%')"
+                                      " ORDER BY time_ns, rowid"
+                                    : "SELECT lane_id, op_id, run, time_ns, value FROM counter"
+                                      " ORDER BY time_ns, rowid",
                            &statement, diag);
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct counter_row row = {
@@ -108,13 +112,26 @@ int query_counters(struct store *store, const struct spans_answer *spans,
             .value = sqlite3_column_double(statement, 4),
         };
 
-        rc = row.op != ID_MAP_NONE && is_asked_for(&places, row.lane, row.time_ns)
+        rc = row.op != ID_MAP_NONE && row.lane != ID_MAP_NONE &&
+                     (readings || is_asked_for(&places, row.lane, row.time_ns))
                  ? array_push(out, row)
                  : 0;
     }
     sqlite3_finalize(statement);
     places_deinit(&places);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the counters") : rc;
+}
+
+int query_counters(struct store *store, const struct spans_answer *spans,
+                   struct counter_row_array *out, struct diag *diag)
+{
+    return read_counters(store, spans, false, out, diag);
+}
+
+int query_readings(struct store *store, const struct spans_answer *spans,
+                   struct counter_row_array *out, struct diag *diag)
+{
+    return read_counters(store, spans, true, out, diag);
 }
 
 /* --- Plans. --- */

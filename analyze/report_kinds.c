@@ -12,6 +12,7 @@ extern const struct report_kind report_advice;
 extern const struct report_kind report_averages;
 extern const struct report_kind report_compare;
 extern const struct report_kind report_copies;
+extern const struct report_kind report_counters;
 extern const struct report_kind report_critical;
 extern const struct report_kind report_device;
 extern const struct report_kind report_events;
@@ -40,6 +41,7 @@ const struct report_kind *const report_kinds[] = {
     &report_averages,
     &report_compare,
     &report_copies,
+    &report_counters,
     &report_critical,
     &report_device,
     &report_events,

@@ -161,4 +161,9 @@ int query_memory(struct store *store, const struct spans_answer *spans,
 int query_counters(struct store *store, const struct spans_answer *spans,
                    struct counter_row_array *out, struct diag *diag);
 
+/** The same of counters called "perf....", also outside of the windows: a span that begins in one
+ *  may end behind it. */
+int query_readings(struct store *store, const struct spans_answer *spans,
+                   struct counter_row_array *out, struct diag *diag);
+
 #endif

@@ -165,9 +165,10 @@ uint32_t ot_counted_choose(uint32_t asked)
     for (int i = 0; i < OT_COUNTERS; i++) {
         const bool is_needed =
             open & UINT32_C(1) << i || (i == OT_COUNTER_UNSCHEDULED && counters->fd_count > 0);
+        char name[OT_COUNTER_NAME_BYTES];
 
-        if (is_needed && ot_define_name(OPTRACE_COUNTER, ot_counter_op_name((enum ot_counter)i),
-                                        &session->ops[i]) < 0)
+        ot_counter_op_name((enum ot_counter)i, counters->user_only, name);
+        if (is_needed && ot_define_name(OPTRACE_COUNTER, name, &session->ops[i]) < 0)
             open &= ~(UINT32_C(1) << i);
     }
     ot_counters_close(counters);

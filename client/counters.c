@@ -43,9 +43,14 @@ const char *ot_counter_word(enum ot_counter counter)
     return kinds[counter].word;
 }
 
-const char *ot_counter_op_name(enum ot_counter counter)
+void ot_counter_op_name(enum ot_counter counter, bool user_only,
+                        char out_name[OT_COUNTER_NAME_BYTES])
 {
-    return kinds[counter].op_name;
+    const bool is_processors = kinds[counter].type == PERF_TYPE_HARDWARE && kinds[counter].word &&
+                               kinds[counter].source == FROM_GROUP;
+
+    snprintf(out_name, OT_COUNTER_NAME_BYTES, "%s%s", kinds[counter].op_name,
+             is_processors && user_only ? ":u" : "");
 }
 
 /* --- Lists. --- */

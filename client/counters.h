@@ -34,9 +34,12 @@ enum ot_counter {
 /** What it is called in lists of counters; NULL for the one that nobody asks for. */
 const char *ot_counter_word(enum ot_counter counter);
 
-/** What its op is called in the session: "perf.", the word, and the unit where it is not a count.
- */
-const char *ot_counter_op_name(enum ot_counter counter);
+enum { OT_COUNTER_NAME_BYTES = 40 };
+
+/** What its op is called in the session: "perf.", the word, the unit where it is not a count, and
+ *  ":u" where it leaves out what the kernel does. */
+void ot_counter_op_name(enum ot_counter counter, bool user_only,
+                        char out_name[OT_COUNTER_NAME_BYTES]);
 
 /**
  * Read a list, "page-faults,task-clock".

@@ -526,14 +526,14 @@ OPTRACE_API int optrace_record(const struct optrace_event *event);
  * or a run, and become records of kind COUNTER on the thread's lane, at the very times of the
  * span's start and end: what the thread has counted so far, under the name "perf.instructions" and
  * so on; "perf.task-clock_ns" in ns. The difference of the two is the span's total; its own count
- * is that without the totals of the spans in it.
+ * is that without the totals of the spans in it. profile_analyze --report counters has both.
  *
  * Where the kernel does not let a program count what the kernel does (kernel.perf_event_paranoid 2
- * or more), the processor's counters are of user space only; page faults and context switches are
- * complete everywhere. No machine whose processor counts has been tried yet: those four were seen
- * only to be refused as they should. Where the processor is shared with other users of its
- * counters, counts are scaled by time, and "perf.unscheduled_ns" says for how long they were not
- * counted. What cannot be read is left out, and optrace_status() says why.
+ * or more), the processor's counters are of user space only, and their names end in ":u"; page
+ * faults and context switches are complete everywhere. No machine whose processor counts has been
+ * tried yet: those four were seen only to be refused as they should. Where the processor is shared
+ * with other users of its counters, counts are scaled by time, and "perf.unscheduled_ns" says for
+ * how long they were not counted. What cannot be read is left out, and optrace_status() says why.
  *
  * Cost of a span, begin and end together, measured on a Zen 4 in a virtual machine with Linux 6.18
  * (meson test --benchmark span): 0.5 to 0.8 us for page faults, context switches or both, 1.0 us

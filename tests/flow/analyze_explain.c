@@ -7,6 +7,7 @@
 #include "tests/support/busy_trace.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/counter_store.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/place.h"
 #include "tests/support/report_json.h"
@@ -33,6 +34,17 @@ static const char *const choices[][3] = {
     {"--session=3"},
     {"--session=2", "--detail", "all"},
     {"--session=2", "--state=cpu", "--per-thread"},
+};
+
+/* Of the store that has CPU counters. */
+static const char *const counter_choices[][3] = {
+    {NULL},
+    {"--warmup"},
+    {"--runs=2", "--type", "Conv"},
+    {"--time=25ms..35ms"},
+    {"--type", "label"},
+    {"--group-by", "type"},
+    {"--lane", "main"},
 };
 
 /* Of sessions side by side. */
@@ -85,6 +97,9 @@ static int start(void **state)
     fixture->gpu = place_source("tests/golden/analyze/gpu.json");
     store = temp_path(fixture->dir, "store.db");
     memory_store_make(store);
+    free(store);
+    store = temp_path(fixture->dir, "counters.db");
+    counter_store_append(store);
     free(store);
     write_traces(fixture);
     *state = fixture;
@@ -243,6 +258,10 @@ static void sql_gives_the_lines_of_the_report(void **state)
             reports += check(*state, "store.db", report_kinds[i], choices[k]);
         if (report_kinds[i]->has_totals) /* they tell of launches and copies, too */
             reports += check(*state, ((struct fixture *)*state)->gpu, report_kinds[i], choices[0]);
+        for (size_t k = 0; k < sizeof(counter_choices) / sizeof(counter_choices[0]) &&
+                           strcmp(report_kinds[i]->name, "counters") == 0;
+             k++)
+            reports += check(*state, "counters.db", report_kinds[i], counter_choices[k]);
         if (!reports)
             fail_msg("%s: nothing in the stores to report on", report_kinds[i]->name);
     }

@@ -7,6 +7,7 @@
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/counter_store.h"
 #include "tests/support/golden.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/place.h"
@@ -108,6 +109,16 @@ static const struct report_case cases[] = {
      {"memory.db", "--session", "3", "--report", "memory", "--format", "json", "--device", "cuda"}},
     {"memory_narrow.txt",
      {"memory.db", "--session", "3", "--report", "memory", "--width", "120", "--color", "always"}},
+    /* CPU counters */
+    {"counters.txt", {"counters.db", "--session", "4", "--report", "counters"}},
+    {"counters_narrow.txt",
+     {"counters.db", "--session", "4", "--report", "counters", "--group-by", "type", "--width",
+      "100", "--order-by", "+page-faults"}},
+    {"counters_labels.csv.txt",
+     {"counters.db", "--session", "4", "--report", "counters", "--type", "label", "--format", "csv",
+      "--warmup"}},
+    {"counters.json.txt",
+     {"counters.db", "--session", "4", "--report", "counters", "--format", "json"}},
     /* the roofline */
     {"roofline.txt", {"store.db", "--report", "roofline"}},
     {"roofline_peaks.txt",
@@ -211,6 +222,10 @@ static int start(void **state)
     free(store);
     store = temp_path(fixture->dir, "memory.db");
     memory_store_make(store);
+    free(store);
+    store = temp_path(fixture->dir, "counters.db");
+    small_store_make(store);
+    counter_store_append(store);
     free(store);
     *state = fixture;
     return 0;

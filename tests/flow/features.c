@@ -2,6 +2,7 @@
 /* docs/features.md promises commands: each of profile_analyze runs as it stands there. */
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/counter_store.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/place.h"
 #include "tests/support/rank_store.h"
@@ -30,7 +31,7 @@ static void copy_source(const struct fixture *fixture, const char *name, const c
 static int start(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    char *page = place_source("docs/features.md"), *store, *base, *memory, *ranks;
+    char *page = place_source("docs/features.md"), *store, *base, *memory, *ranks, *counters;
 
     fixture->dir = temp_create();
     fixture->program = place_program("analyze/profile_analyze");
@@ -39,9 +40,12 @@ static int start(void **state)
     memory = temp_path(fixture->dir, "memory.db");
     base = temp_path(fixture->dir, "base.db");
     ranks = temp_path(fixture->dir, "ranks.db");
+    counters = temp_path(fixture->dir, "counters.db");
     small_store_make(store);
     small_store_make(base);
     memory_store_make(memory);
+    small_store_make(counters);
+    counter_store_append(counters);
     rank_store_make(ranks);
     copy_source(fixture, "gpu.json", "tests/golden/analyze/gpu.json");
     copy_source(fixture, "profile.json", "tests/golden/analyze/profile.json");
@@ -50,6 +54,7 @@ static int start(void **state)
     free(base);
     free(memory);
     free(ranks);
+    free(counters);
     *state = fixture;
     return 0;
 }

@@ -3,17 +3,13 @@
 #include "client/counters.h"
 
 #include <dirent.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/forbid_perf.h"
 #include "tests/support/wait.h"
 
 enum { PAGES = 200, SLEEPS = 7, PAGES_BESIDE = 40, ALL = (1 << OT_COUNTER_UNSCHEDULED) - 1 };
@@ -155,21 +151,6 @@ static void all_that_can_be_opened_is(void **state)
     assert_int_equal(count_files(), files + counters.fd_count);
     ot_counters_close(&counters);
     assert_int_equal(count_files(), files);
-}
-
-/* A seccomp profile as containers have: perf_event_open() fails with this. */
-static void forbid_perf(int error)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-
-    CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }
 
 static int count_without_perf(void *argument)
