@@ -202,10 +202,10 @@ static void add_reduced_type(struct explanation *explanation)
                      explanation->report->options->aggregate_by == CHOICE_NONE ? "'all'" : "type");
 }
 
-static void add_bounds(struct explanation *explanation)
+/* --min-time and --max-time. */
+static void add_bounds_on(struct explanation *explanation, const char *time, const char *joint)
 {
     const struct analyze_options *options = explanation->report->options;
-    const char *time = explanation->report->kind->explain_time, *joint = "\n WHERE ";
 
     if (!isnan(options->min_time_s)) {
         out_buffer_print(&explanation->text, "%s%s >= %.17g", joint, time,
@@ -215,6 +215,23 @@ static void add_bounds(struct explanation *explanation)
     if (!isnan(options->max_time_s))
         out_buffer_print(&explanation->text, "%s%s <= %.17g", joint, time,
                          options->max_time_s * 1e9);
+}
+
+static void add_bounds(struct explanation *explanation)
+{
+    add_bounds_on(explanation, explanation->report->kind->explain_time, "\n WHERE ");
+}
+
+/* The same in a SELECT that groups, whose columns do not have the time. */
+static void add_having(struct explanation *explanation)
+{
+    add_bounds_on(explanation, explanation->report->kind->explain_time, "\nHAVING ");
+}
+
+/* For a line that takes no time. */
+static void add_zero_is_within(struct explanation *explanation)
+{
+    add_bounds_on(explanation, "0", "\n   AND ");
 }
 
 /* --group-by, word by word: what the report says of each; N of stack:N. */
@@ -357,6 +374,8 @@ static const struct {
     {"{reduced_type}", add_reduced_type},
     {"{reduced}", add_reduced},
     {"{bounds}", add_bounds},
+    {"{having}", add_having},
+    {"{zero_is_within}", add_zero_is_within},
     {"{grouped}", add_grouped},
     {"{group_key}", add_group_key},
     {"{no_group}", add_no_group},

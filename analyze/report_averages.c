@@ -307,7 +307,7 @@ const struct report_kind report_averages = {
     "       sum(computation_flop) AS computation_flop\n"
     "  FROM row WHERE event_id IN (SELECT event_id FROM counted_span)\n"
     "   AND event_id NOT IN (SELECT event_id FROM twin)\n"
-    " GROUP BY name, side, type = 'label'{group_key}\n"
+    " GROUP BY name, side, type = 'label'{group_key}{having}\n"
     "UNION ALL\n"
     "SELECT '[memory]', 'host', 0{no_group}, count(*), 0, 0, NULL\n"
     "  FROM (SELECT *, time_ns AS start_ns FROM memory_event) e JOIN lane l USING (lane_id)\n"
@@ -317,7 +317,7 @@ const struct report_kind report_averages = {
     "                      AND e.time_ns BETWEEN s.start_ns AND s.end_ns\n"
     "                      AND (s.lane_id = e.lane_id OR l.kind <> 'thread'))\n"
     "   AND (SELECT count(*) FROM counted_span) = (SELECT count(*) FROM every_span)\n"
-    "HAVING count(*) > 0 ORDER BY cpu_ns DESC",
+    "HAVING count(*) > 0{zero_is_within} ORDER BY cpu_ns DESC",
     .explain_groups =
         (const struct explain_group[]){
             {"name", "", ""},
@@ -336,4 +336,5 @@ const struct report_kind report_averages = {
     .top = 100,
     .order_by = "self_cpu_ns",
     .time_ns = time_ns,
+    .explain_time = "sum(dur_ns)",
 };

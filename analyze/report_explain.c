@@ -304,7 +304,7 @@ static int put_together(struct explanation *explanation, struct diag *diag)
     if (kind->explain_side)
         return put_comparison(explanation, diag);
     choose_tables(explanation, select, needed);
-    if (has_bounds && select == kind->explain)
+    if (has_bounds && select == kind->explain && !strstr(select, "{having}"))
         return put_lines(explanation, select, needed);
     put_query(explanation, select, needed, "WITH ");
     return 0;

@@ -70,6 +70,8 @@ static const struct {
     {"averages", {"--group-by=shape"}},
     {"averages", {"--group-by=stack:2"}},
     {"averages", {"--group-by=shape,stack:1"}},
+    {"averages", {"--min-time=1e-5", "--max-time=1e-3"}},
+    {"averages", {"--group-by=shape", "--min-time=1e-4"}},
     {"threads", {"--min-time=1e-4"}},
     {"memory", {"--group-by=type"}},
     {"memory", {"--group-by=shape"}},
