@@ -68,8 +68,8 @@ struct report_kind {
      * tables it may name besides those of the store. */
     const char *explain;
     const char *explain_reduced; /* the same with --aggregate, or NULL */
-    const char *explain_time;    /* what of its columns time_ns() is, or, where the SQL has {having},
-                                    of its groups; NULL: bounds are refused */
+    const char *explain_time; /* what of its columns time_ns() is, or, where the SQL has {having},
+                                 of its groups; NULL: bounds are refused */
     const struct explain_group *explain_groups; /* of --group-by; the first is what the report does
                                                    without; columns NULL: refused */
     bool explain_is_of_all;    /* its main table is of all spans, whatever is chosen of them, */
