@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "analyze/span_tree.h"
 #include "tests/support/check.h"
+#include "tests/support/hand_spans.h"
 
 enum { HOST, OTHER, LANES };
 enum { OP, INNER, LABEL, PHASE, FAULTS, CYCLES, OTHER_COUNTER, OPS };
@@ -33,23 +33,8 @@ static struct spans_answer make(const struct span *spans, size_t count)
         .lanes = {.items = lanes, .count = LANES},
     };
 
-    for (size_t i = 0; i < count; i++) {
-        struct span span = spans[i];
-
-        span.order = (uint32_t)i;
-        span.run = SPAN_NONE;
-        span.correlation = STORE_NULL;
-        CHECK_OK(array_push(&answer.spans, span));
-    }
-    CHECK_OK(span_tree_build(&answer, false));
+    hand_spans_build(&answer, spans, count);
     return answer;
-}
-
-static void drop(struct spans_answer *answer)
-{
-    array_deinit(&answer->spans);
-    free(answer->ranges);
-    free(answer->own_ns);
 }
 
 #define MAKE(...)                                                                                  \
@@ -112,7 +97,7 @@ static void labels_and_phases_are_the_ops_around(void **state)
     assert_null(counters.totals[SPAN_CYCLES]);
     assert_true(span_counters_are_there(&counters));
     span_counters_deinit(&counters);
-    drop(&answer);
+    hand_spans_drop(&answer);
 }
 
 /* One ends where the next begins: the lower reading ends, the higher begins. */
@@ -130,7 +115,7 @@ static void readings_of_one_time_are_told_apart(void **state)
     check(totals, 3, 3); /* it took no time */
     check(counters.owns[SPAN_PAGE_FAULTS], 0, 20 - 5 - 1 - 3);
     span_counters_deinit(&counters);
-    drop(&answer);
+    hand_spans_drop(&answer);
 }
 
 /* A reading was lost, or is of another lane, or of a counter that is none of these. */
@@ -152,7 +137,7 @@ static void what_was_not_read_is_not_known(void **state)
     check(counters.totals[SPAN_CYCLES], 2, NAN);
     assert_false(counters.is_user_only);
     span_counters_deinit(&counters);
-    drop(&answer);
+    hand_spans_drop(&answer);
 }
 
 static void names_may_say_user_space(void **state)
@@ -170,7 +155,7 @@ static void names_may_say_user_space(void **state)
     counters = measure(&answer, NULL, 0);
     assert_false(span_counters_are_there(&counters));
     span_counters_deinit(&counters);
-    drop(&answer);
+    hand_spans_drop(&answer);
 }
 
 /* Estimates of a shared processor may fall short of their parts. */
@@ -183,7 +168,7 @@ static void own_counts_are_never_below_zero(void **state)
     check(counters.owns[SPAN_PAGE_FAULTS], 0, 0);
     check(counters.owns[SPAN_PAGE_FAULTS], 1, 9);
     span_counters_deinit(&counters);
-    drop(&answer);
+    hand_spans_drop(&answer);
 }
 
 int main(void)
