@@ -137,6 +137,7 @@ static int close_frames(struct folded *folded, size_t depth, struct diag *diag)
             .op = frame->op,
             .start_ns = frame->start_ns,
             .dur_ns = folded->now_ns - frame->start_ns,
+            .depth = folded->open_count,
             .kern_ns = STORE_NULL,
             .correlation = STORE_NULL,
             .bytes = STORE_NULL,

@@ -164,6 +164,7 @@ int importer_span(struct importer *importer, const struct import_span *span, str
         .bytes = span->bytes,
         .lane = span->lane,
         .op = span->op,
+        .depth = span->depth < UINT16_MAX ? span->depth : UINT16_MAX,
     };
 
     if (span->external > 0 && span->kern_ns == STORE_NULL) {

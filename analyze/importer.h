@@ -102,6 +102,8 @@ struct import_span {
     int64_t bytes;       /* or STORE_NULL */
     int64_t external;    /* number of the op around a launch, also on what was launched, or 0: it is
                             the correlation where there are no launches; spans with it have no kern */
+    size_t depth;        /* spans around it, where a reader knows; it decides between spans of equal
+                            times, of which else the one that is added later is the inner one */
 };
 
 /** A span from start to start + dur is within what the importer takes; dur STORE_NULL is allowed.

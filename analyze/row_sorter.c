@@ -12,7 +12,7 @@ enum {
 };
 
 /* Points come before the spans that end with them, inner spans before outer ones; of equal spans
- * the later one is the inner one, as writers put the outer one first. */
+ * the deeper one is the inner one, then the later one, as writers put the outer one first. */
 static int compare(const struct import_row *a, const struct import_row *b)
 {
     bool a_is_span = a->kind == ROW_SPAN, b_is_span = b->kind == ROW_SPAN;
@@ -25,6 +25,8 @@ static int compare(const struct import_row *a, const struct import_row *b)
         return (a->number > b->number) - (a->number < b->number);
     if (a->start_ns != b->start_ns)
         return a->start_ns > b->start_ns ? -1 : 1;
+    if (a->depth != b->depth)
+        return a->depth > b->depth ? -1 : 1;
     return (a->number < b->number) - (a->number > b->number);
 }
 

@@ -32,7 +32,8 @@ struct import_row {
     uint32_t lane, op; /* places; op IMPORT_NONE: none */
     uint64_t kind : 2; /* enum import_row_kind */
     uint64_t is_external : 1;
-    uint64_t number : 61; /* set by row_sorter_add(): the order in which they came */
+    uint64_t depth : 16;  /* spans: of those of equal times on a lane the deeper is the inner one */
+    uint64_t number : 45; /* set by row_sorter_add(): the order in which they came */
 };
 
 /* Rows that are sorted among themselves, in the file. */

@@ -51,6 +51,11 @@ static void stacks_become_nested_spans(void **state)
                "SELECT group_concat(a, ';') FROM (SELECT name || ' ' || start_ns || ' ' || dur_ns"
                " AS a FROM event JOIN op USING (op_id) ORDER BY start_ns, dur_ns DESC, name DESC)",
                "m.py(3):_main 0 12000;a 0 7000;b 8000 4000;a 8000 4000;x 12000 500");
+    /* Inner spans come first, also where the outer one is not longer. */
+    check_text(store,
+               "SELECT group_concat(name, ';') FROM (SELECT name FROM event JOIN op USING (op_id)"
+               " ORDER BY event.rowid)",
+               "a;a;b;m.py(3):_main;x");
     check_text(store, "SELECT group_concat(source) FROM op", "m.py:3");
     check_text(store, "SELECT note FROM session",
                "stacks.txt: 5 folded stacks, one behind the other; counts are taken as "
