@@ -13,9 +13,12 @@
 static const char zero_problem[] = "baseTimeNanoseconds is no time since 1970";
 
 /* Times are in microseconds, with as many digits behind the point as the writer likes. */
-static bool read_time(const struct chrome_event *event, int64_t *out_ns)
+static bool read_time(struct chrome *chrome, const struct chrome_event *event, int64_t *out_ns)
 {
-    return json_decimal(event->time, 3, out_ns) && is_import_time(*out_ns, 0);
+    if (!json_decimal(event->time, 3, out_ns) || !is_import_time(*out_ns, 0))
+        return false;
+    chrome->has_fractions |= *out_ns % 1000 != 0;
+    return true;
 }
 
 /* --- Spans. --- */
@@ -92,8 +95,10 @@ static int begin_span(struct chrome *chrome, const struct chrome_event *event, u
                       int64_t time_ns, struct diag *diag)
 {
     enum chrome_kind kind = chrome_kind_of(event);
-    struct chrome_open open = {
-        .start_ns = time_ns,
+    struct chrome_edge edge = {
+        .time_ns = time_ns,
+        .phase = 'B',
+        .lane = lane,
         .correlation = number_of(event->arg[ARG_CORRELATION]),
         .external = number_of(event->arg[ARG_EXTERNAL]),
         .bytes =
@@ -104,56 +109,15 @@ static int begin_span(struct chrome *chrome, const struct chrome_event *event, u
     if (chrome_is_device(kind))
         rc = chrome_mark_device(chrome, event, lane, diag);
     if (rc == 0)
-        rc = chrome_op(chrome, event, kind, lane, NULL, &open.op, diag);
-    if (rc == 0 && array_push(&chrome->lane_states.items[lane].open, open) < 0)
-        rc = diag_set(diag, -ENOMEM, "no memory for the trace");
-    return rc;
+        rc = chrome_op(chrome, event, kind, lane, NULL, &edge.op, diag);
+    return rc < 0 ? rc : chrome_keep_edge(chrome, &edge, diag);
 }
 
-int chrome_close_span(struct chrome *chrome, uint32_t lane, const struct chrome_open *open,
-                      int64_t end_ns, struct diag *diag)
+static int end_span(struct chrome *chrome, uint32_t lane, int64_t time_ns, struct diag *diag)
 {
-    struct import_span span = {
-        .lane = lane,
-        .op = open->op,
-        .start_ns = open->start_ns,
-        .dur_ns = STORE_NULL,
-        .kern_ns = STORE_NULL,
-        .correlation = open->correlation,
-        .external = open->external,
-        .bytes = open->bytes,
-    };
+    struct chrome_edge edge = {.time_ns = time_ns, .phase = 'E', .lane = lane};
 
-    if (end_ns != STORE_NULL) {
-        span.dur_ns = end_ns > span.start_ns ? end_ns - span.start_ns : 0;
-        chrome->clipped_count += end_ns < span.start_ns;
-    }
-    return importer_span(&chrome->importer, &span, diag);
-}
-
-static int end_span(struct chrome *chrome, uint32_t lane, int64_t end_ns, struct diag *diag)
-{
-    struct chrome_lane *state = &chrome->lane_states.items[lane];
-    struct chrome_open open;
-
-    if (!state->open.count) {
-        chrome->unmatched_count++;
-        return 0;
-    }
-    open = state->open.items[--state->open.count];
-    return chrome_close_span(chrome, lane, &open, end_ns, diag);
-}
-
-/* What began and did not end before the trace did. */
-static int close_all(struct chrome *chrome, struct diag *diag)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < chrome->lane_states.count; i++) {
-        while (rc == 0 && chrome->lane_states.items[i].open.count)
-            rc = end_span(chrome, (uint32_t)i, STORE_NULL, diag);
-    }
-    return rc < 0 ? rc : chrome_close_asyncs(chrome, diag);
+    return chrome_keep_edge(chrome, &edge, diag);
 }
 
 /* --- Metadata. --- */
@@ -195,7 +159,7 @@ static int add_point(struct chrome *chrome, const struct chrome_event *event, ch
     uint32_t lane;
     int rc;
 
-    if (!read_time(event, &time_ns)) {
+    if (!read_time(chrome, event, &time_ns)) {
         chrome->bad_count++;
         return 0;
     }
@@ -311,7 +275,7 @@ static int finish(struct chrome *chrome, const char *name, const struct import_l
         .note = note,
         .environment = environment,
     };
-    int rc = close_all(chrome, diag);
+    int rc = chrome_pair_edges(chrome, diag);
 
     if (chrome->rank != STORE_NULL && chrome->rank_count != STORE_NULL)
         snprintf(rank, sizeof(rank), ", rank %" PRId64 " of %" PRId64, chrome->rank,
@@ -344,6 +308,7 @@ static void chrome_deinit(struct chrome *chrome)
         array_deinit(&chrome->lane_states.items[i].open);
     array_deinit(&chrome->lane_states);
     chrome_drop_asyncs(chrome);
+    row_sorter_deinit(&chrome->edges);
     free(chrome->program);
     free(chrome->gpu);
 }

@@ -37,59 +37,68 @@ static struct place_key key_of(const struct chrome_event *event, struct json_sli
 
 /* --- Lanes. --- */
 
-static int make_lane(struct chrome *chrome, struct json_slice category, size_t number,
-                     uint32_t *out_lane, struct diag *diag)
+static int make_lane(struct chrome *chrome, struct chrome_pool *pool, uint32_t *out_lane,
+                     struct diag *diag)
 {
     struct importer_lane lane = {.native_id = STORE_NULL};
-    char *text = json_take_text(category), name[200];
-    int rc;
+    char name[200];
 
-    if (!text)
-        return no_memory(diag);
-    snprintf(name, sizeof(name), number > 1 ? "async %.150s (%zu)" : "async %.150s",
-             *text ? text : "spans", number);
+    pool->lane_count++;
+    snprintf(name, sizeof(name), pool->lane_count > 1 ? "async %.150s (%zu)" : "async %.150s",
+             *pool->name ? pool->name : "spans", pool->lane_count);
     lane.name = name;
-    rc = chrome_make_lane(chrome, &lane, out_lane, diag);
-    free(text);
-    return rc;
+    return chrome_make_lane(chrome, &lane, out_lane, diag);
 }
 
-/* A lane of the category on which nothing is open. */
-static int take_lane(struct chrome *chrome, struct json_slice category, uint32_t *out_pool,
-                     uint32_t *out_lane, struct diag *diag)
+/* The lanes of a category, of which one is made at once. */
+static int find_pool(struct chrome *chrome, struct json_slice category, uint32_t *out_pool,
+                     struct diag *diag)
 {
     struct place_key key = {0};
-    struct chrome_pool empty = {0}, *pool;
+    struct chrome_pool pool = {0};
+    uint32_t lane;
+    int rc;
 
     place_key_add(&key, category.text, category.length);
     *out_pool = place_map_find(&chrome->pool_ids, key);
-    if (*out_pool == PLACE_NONE) {
-        *out_pool = (uint32_t)chrome->pools.count;
-        if (array_push(&chrome->pools, empty) < 0 ||
-            place_map_set(&chrome->pool_ids, key, *out_pool) < 0)
-            return no_memory(diag);
-    }
-    pool = &chrome->pools.items[*out_pool];
-    if (pool->idle.count) {
-        *out_lane = pool->idle.items[--pool->idle.count];
+    if (*out_pool != PLACE_NONE)
         return 0;
+    *out_pool = (uint32_t)chrome->pools.count;
+    pool.name = json_take_text(category);
+    if (!pool.name || array_push(&chrome->pools, pool) < 0) {
+        free(pool.name);
+        return no_memory(diag);
     }
-    return make_lane(chrome, category, ++pool->lane_count, out_lane, diag);
+    rc = make_lane(chrome, &chrome->pools.items[*out_pool], &lane, diag);
+    if (rc == 0 && (array_push(&chrome->pools.items[*out_pool].idle, lane) < 0 ||
+                    place_map_set(&chrome->pool_ids, key, *out_pool) < 0))
+        rc = no_memory(diag);
+    return rc;
+}
+
+/* One on which nothing is open. */
+static int take_lane(struct chrome *chrome, struct chrome_pool *pool, uint32_t *out_lane,
+                     struct diag *diag)
+{
+    if (!pool->idle.count)
+        return make_lane(chrome, pool, out_lane, diag);
+    *out_lane = pool->idle.items[--pool->idle.count];
+    return 0;
 }
 
 /* --- Ids. --- */
 
-/* The place of an id that is open, made where `makes`; else it may be PLACE_NONE. */
-static int find_async(struct chrome *chrome, struct place_key key, struct json_slice category,
-                      bool makes, uint32_t *out_place, struct diag *diag)
+/* The place of an id that is open, made where there is a pool for it. */
+static int find_async(struct chrome *chrome, struct place_key key, uint32_t pool,
+                      uint32_t *out_place, struct diag *diag)
 {
-    struct chrome_async async = {.key = key};
+    struct chrome_async async = {.key = key, .pool = pool};
     int rc;
 
     *out_place = place_map_find(&chrome->async_ids, key);
-    if (*out_place != PLACE_NONE || !makes)
+    if (*out_place != PLACE_NONE || pool == PLACE_NONE)
         return 0;
-    rc = take_lane(chrome, category, &async.pool, &async.lane, diag);
+    rc = take_lane(chrome, &chrome->pools.items[pool], &async.lane, diag);
     if (rc < 0)
         return rc;
     if (chrome->idle_asyncs.count) {
@@ -118,70 +127,78 @@ static int release(struct chrome *chrome, uint32_t place, struct diag *diag)
 
 /* --- Events. --- */
 
-static int begin(struct chrome *chrome, const struct chrome_event *event, uint32_t place,
-                 int64_t time_ns, struct diag *diag)
+static bool is_end(char phase)
 {
-    struct chrome_open open = {.start_ns = time_ns,
-                               .correlation = STORE_NULL,
-                               .external = STORE_NULL,
-                               .bytes = STORE_NULL};
-    int rc = chrome_op(chrome, event, KIND_OTHER, chrome->asyncs.items[place].lane, NULL, &open.op,
-                       diag);
-
-    if (rc == 0 && array_push(&chrome->asyncs.items[place].open, open) < 0)
-        rc = no_memory(diag);
-    return rc;
+    return phase == 'e' || phase == 'F' || phase == 'D';
 }
 
-static int end(struct chrome *chrome, uint32_t place, int64_t time_ns, struct diag *diag)
+static bool is_point(char phase)
 {
-    struct chrome_async *async = &chrome->asyncs.items[place];
-    struct chrome_open open = async->open.items[--async->open.count];
-    int rc = chrome_close_span(chrome, async->lane, &open, time_ns, diag);
-
-    return rc < 0 || async->open.count ? rc : release(chrome, place, diag);
-}
-
-static int add_mark(struct chrome *chrome, const struct chrome_event *event, uint32_t place,
-                    int64_t time_ns, struct diag *diag)
-{
-    struct import_span span = {
-        .lane = chrome->asyncs.items[place].lane,
-        .start_ns = time_ns,
-        .kern_ns = STORE_NULL,
-        .correlation = STORE_NULL,
-        .bytes = STORE_NULL,
-    };
-    int rc = chrome_op(chrome, event, KIND_MARK, span.lane, NULL, &span.op, diag);
-
-    if (rc == 0)
-        rc = importer_span(&chrome->importer, &span, diag);
-    return rc < 0 || chrome->asyncs.items[place].open.count ? rc : release(chrome, place, diag);
+    return phase == 'n' || phase == 'T' || phase == 'p';
 }
 
 int chrome_add_async(struct chrome *chrome, const struct chrome_event *event, char phase,
                      int64_t time_ns, struct diag *diag)
 {
     static const struct json_slice objects = {"object", 6, JSON_STRING};
-    bool is_object = phase == 'N' || phase == 'D', ends = phase && strchr("eFD", phase);
     struct chrome_event copy = *event;
-    uint32_t place;
-    int rc;
+    struct chrome_edge edge = {
+        .time_ns = time_ns, .phase = phase, .lane = PLACE_NONE, .bytes = STORE_NULL};
+    int rc = 0;
 
-    if (is_object && !event->category.length)
+    if ((phase == 'N' || phase == 'D') && !event->category.length)
         copy.category = objects;
-    rc = find_async(chrome, key_of(event, copy.category), copy.category, !ends, &place, diag);
+    edge.key = key_of(event, copy.category);
+    if (!is_end(phase))
+        rc = find_pool(chrome, copy.category, &edge.lane, diag);
+    if (rc == 0 && !is_end(phase)) {
+        /* whichever of the pool's lanes it comes on: none is a device's */
+        uint32_t lane = chrome->pools.items[edge.lane].idle.items[0];
+
+        rc = chrome_op(chrome, &copy, is_point(phase) ? KIND_MARK : KIND_OTHER, lane, NULL,
+                       &edge.op, diag);
+    }
+    return rc < 0 ? rc : chrome_keep_edge(chrome, &edge, diag);
+}
+
+/* --- Edges, in the order of time. --- */
+
+static int end(struct chrome *chrome, uint32_t place, int64_t time_ns, struct diag *diag)
+{
+    struct chrome_async *async = &chrome->asyncs.items[place];
+    size_t depth = async->open.count--;
+    int rc =
+        chrome_close_span(chrome, async->lane, &async->open.items[depth - 1], depth, time_ns, diag);
+
+    return rc < 0 || async->open.count ? rc : release(chrome, place, diag);
+}
+
+static int add_mark(struct chrome *chrome, const struct chrome_edge *edge, uint32_t place,
+                    struct diag *diag)
+{
+    const struct chrome_async *async = &chrome->asyncs.items[place];
+    int rc =
+        chrome_close_span(chrome, async->lane, edge, async->open.count + 1, edge->time_ns, diag);
+
+    return rc < 0 || async->open.count ? rc : release(chrome, place, diag);
+}
+
+int chrome_take_async(struct chrome *chrome, const struct chrome_edge *edge, struct diag *diag)
+{
+    uint32_t place;
+    int rc = find_async(chrome, edge->key, edge->lane, &place, diag);
+
     if (rc < 0)
         return rc;
-    if (ends && place == PLACE_NONE) {
+    if (place == PLACE_NONE) {
         chrome->unmatched_count++;
         return 0;
     }
-    if (ends)
-        return end(chrome, place, time_ns, diag);
-    return phase == 'n' || phase == 'T' || phase == 'p'
-               ? add_mark(chrome, &copy, place, time_ns, diag)
-               : begin(chrome, &copy, place, time_ns, diag);
+    if (is_end(edge->phase))
+        return end(chrome, place, edge->time_ns, diag);
+    if (is_point(edge->phase))
+        return add_mark(chrome, edge, place, diag);
+    return array_push(&chrome->asyncs.items[place].open, *edge) < 0 ? no_memory(diag) : 0;
 }
 
 int chrome_close_asyncs(struct chrome *chrome, struct diag *diag)
@@ -192,9 +209,10 @@ int chrome_close_asyncs(struct chrome *chrome, struct diag *diag)
         struct chrome_async *async = &chrome->asyncs.items[i];
 
         while (rc == 0 && async->open.count) {
-            struct chrome_open open = async->open.items[--async->open.count];
+            size_t depth = async->open.count--;
 
-            rc = chrome_close_span(chrome, async->lane, &open, STORE_NULL, diag);
+            rc = chrome_close_span(chrome, async->lane, &async->open.items[depth - 1], depth,
+                                   STORE_NULL, diag);
         }
     }
     return rc;
@@ -204,8 +222,10 @@ void chrome_drop_asyncs(struct chrome *chrome)
 {
     for (size_t i = 0; i < chrome->asyncs.count; i++)
         array_deinit(&chrome->asyncs.items[i].open);
-    for (size_t i = 0; i < chrome->pools.count; i++)
+    for (size_t i = 0; i < chrome->pools.count; i++) {
         array_deinit(&chrome->pools.items[i].idle);
+        free(chrome->pools.items[i].name);
+    }
     array_deinit(&chrome->asyncs);
     array_deinit(&chrome->idle_asyncs);
     array_deinit(&chrome->pools);

@@ -98,14 +98,18 @@ enum chrome_kind {
     KIND_COUNTER,
 };
 
-struct chrome_open {
-    uint32_t op;
-    int64_t start_ns;
+/* One end of a span that comes as two events, or a point of an asynchronous one. */
+struct chrome_edge {
+    int64_t time_ns;
+    char phase;                           /* "B", "E", or one of an asynchronous span */
+    uint32_t lane;                        /* of asynchronous ones that of their pool */
+    uint32_t op;                          /* where it begins, or is a point */
     int64_t correlation, external, bytes; /* or STORE_NULL */
+    struct place_key key;                 /* of asynchronous ones: their id */
 };
 
 struct chrome_lane {
-    ARRAY_OF(struct chrome_open) open; /* B without E so far */
+    ARRAY_OF(struct chrome_edge) open; /* B without E so far */
     bool is_told;                      /* a trace of ours says what it is */
 };
 
@@ -113,11 +117,12 @@ struct chrome_lane {
 struct chrome_async {
     struct place_key key;
     uint32_t pool, lane;
-    ARRAY_OF(struct chrome_open) open;
+    ARRAY_OF(struct chrome_edge) open;
 };
 
 /* The lanes of asynchronous spans of one category. */
 struct chrome_pool {
+    char *name;
     size_t lane_count;
     ARRAY_OF(uint32_t) idle;
 };
@@ -131,6 +136,7 @@ struct chrome {
     ARRAY_OF(uint32_t) idle_asyncs; /* places of `asyncs` that may be used again */
     ARRAY_OF(struct chrome_pool) pools;
     struct place_map async_ids, pool_ids;
+    struct row_sorter edges;
     char *program, *gpu;
     int64_t pid;
     int64_t rank, rank_count; /* of a distributed run, or STORE_NULL */
@@ -173,11 +179,22 @@ char *chrome_params_text(const struct chrome_event *event);
 /** True for a step of PyTorch's profiler, or Paddle's, which is a run. */
 bool chrome_is_step(const struct chrome_event *event);
 
-/* --- import_chrome.c --- */
+/* --- import_chrome_edges.c --- */
 
-/** A span that began and ends now; end_ns STORE_NULL: never. */
-int chrome_close_span(struct chrome *chrome, uint32_t lane, const struct chrome_open *open,
-                      int64_t end_ns, struct diag *diag);
+static inline bool chrome_is_async(char phase)
+{
+    return phase != 'B' && phase != 'E';
+}
+
+/** Until all events are read, since ends may stand before their beginnings. */
+int chrome_keep_edge(struct chrome *chrome, const struct chrome_edge *edge, struct diag *diag);
+
+/** Makes spans of what was kept. */
+int chrome_pair_edges(struct chrome *chrome, struct diag *diag);
+
+/** A span that began and ends now, as deep as that; end_ns STORE_NULL: never. */
+int chrome_close_span(struct chrome *chrome, uint32_t lane, const struct chrome_edge *begin,
+                      size_t depth, int64_t end_ns, struct diag *diag);
 
 /* --- import_chrome_points.c --- */
 
@@ -220,6 +237,9 @@ int chrome_add_own(struct chrome *chrome, const struct chrome_event *event, int6
 /** `phase` is one of "bneSTpFND". */
 int chrome_add_async(struct chrome *chrome, const struct chrome_event *event, char phase,
                      int64_t time_ns, struct diag *diag);
+
+/** The edges that it kept, in the order of time. */
+int chrome_take_async(struct chrome *chrome, const struct chrome_edge *edge, struct diag *diag);
 
 /** What began and did not end before the trace did. */
 int chrome_close_asyncs(struct chrome *chrome, struct diag *diag);

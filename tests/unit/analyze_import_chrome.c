@@ -197,6 +197,38 @@ static void gives_async_spans_lanes_of_their_own(void **state)
     store_close(&store);
 }
 
+/* As traces are that each thread wrote its part of: ends before their beginnings, spans of the same
+ * times in one another. */
+static void pairs_ends_in_the_order_of_time(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":9},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":10},"
+        "{\"ph\":\"B\",\"name\":\"outer\",\"pid\":1,\"tid\":1,\"ts\":1},"
+        "{\"ph\":\"B\",\"name\":\"inner\",\"pid\":1,\"tid\":1,\"ts\":2},"
+        "{\"ph\":\"B\",\"name\":\"around\",\"pid\":1,\"tid\":1,\"ts\":4.5},"
+        "{\"ph\":\"B\",\"name\":\"within\",\"pid\":1,\"tid\":1,\"ts\":4.5},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4.5},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4.5},"
+        "{\"ph\":\"e\",\"cat\":\"req\",\"id\":1,\"pid\":1,\"tid\":2,\"ts\":7},"
+        "{\"ph\":\"n\",\"cat\":\"req\",\"id\":1,\"name\":\"hit\",\"pid\":1,\"tid\":2,\"ts\":6},"
+        "{\"ph\":\"b\",\"cat\":\"req\",\"id\":1,\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":5},"
+        "{\"ph\":\"B\",\"name\":\"far\",\"pid\":1,\"tid\":3,\"ts\":-4e15},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":3,\"ts\":4e15}]";
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(text, false, &store, &diag));
+    rows_check(store,
+               "SELECT l.name, o.name, e.start_ns, dur_ns FROM event e JOIN op o USING (op_id)"
+               " JOIN lane l USING (lane_id) ORDER BY e.rowid",
+               "1/1|within|4500|0;1/1|around|4500|0;async req|hit|6000|0;async req|r|5000|2000;"
+               "1/1|inner|2000|7000;1/1|outer|1000|9000");
+    rows_check(store, "SELECT note FROM session",
+               "t.json: 13 events of a Chrome trace; 1 without a usable time or id: left out");
+    store_close(&store);
+}
+
 /* What the allocators hold becomes counters beside what they do. */
 static void keeps_totals_of_allocators(void **state)
 {
@@ -392,6 +424,7 @@ int main(void)
         cmocka_unit_test(reads_the_form_of_2021_unclosed),
         cmocka_unit_test(reads_the_other_kinds_of_events),
         cmocka_unit_test(gives_async_spans_lanes_of_their_own),
+        cmocka_unit_test(pairs_ends_in_the_order_of_time),
         cmocka_unit_test(keeps_totals_of_allocators),
         cmocka_unit_test(ties_kernels_to_ops_without_launches),
         cmocka_unit_test(reads_what_paddle_writes),
