@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "analyze/import_values.h"
 
@@ -20,7 +21,7 @@ struct folded_frame {
 struct folded {
     struct importer importer;
     const char *name;
-    FILE *file;
+    gzFile file; /* may be compressed or not */
     char *line;
     uint64_t offset; /* of the line */
     uint32_t lane;
@@ -28,17 +29,18 @@ struct folded {
     size_t open_count;
     int64_t now_ns;
     uint64_t stack_count, bad_count;
+    bool is_cut;
 };
 
 /* --- Lines. --- */
 
 /* The next line, without its end. Returns 1, 0 at the end of the file, or -EUCLEAN for one too
  * long. */
-static int next_line(FILE *file, char *line, size_t *out_length)
+static int next_line(gzFile file, char *line, size_t *out_length)
 {
     size_t length;
 
-    if (!fgets(line, LINE_BYTES_MAX, file))
+    if (!gzgets(file, line, LINE_BYTES_MAX))
         return 0;
     length = strlen(line); /* a zero byte ends it: the line is then no stack */
     if (length == LINE_BYTES_MAX - 1 && line[length - 1] != '\n')
@@ -68,7 +70,7 @@ static bool cut_count(char *line, size_t length, int64_t *out_count)
 bool import_folded_recognises(const char *path)
 {
     char *line = malloc(LINE_BYTES_MAX);
-    FILE *file = line ? fopen(path, "re") : NULL;
+    gzFile file = line ? gzopen(path, "re") : NULL;
     bool is_stack = false;
     size_t length = 0;
     int64_t count;
@@ -76,7 +78,7 @@ bool import_folded_recognises(const char *path)
     while (file && !length && next_line(file, line, &length) == 1)
         is_stack = length && cut_count(line, length, &count);
     if (file)
-        fclose(file);
+        gzclose(file);
     free(line);
     return is_stack;
 }
@@ -175,6 +177,19 @@ static int add_stack(struct folded *folded, char *stack, int64_t count_ns, struc
 
 /* --- The file. --- */
 
+static int read_failed(struct folded *folded, struct diag *diag)
+{
+    int code;
+    const char *text = gzerror(folded->file, &code);
+
+    if (code == Z_ERRNO)
+        return diag_set(diag, -EIO, "cannot read %s: %s", folded->name, strerror(errno));
+    return diag_set_at(diag, -EUCLEAN, (int64_t)folded->offset,
+                       "%s: cannot be unpacked behind byte %" PRIu64 " of its contents: %s",
+                       folded->name, folded->offset,
+                       code == Z_BUF_ERROR ? "the file ends too early" : text);
+}
+
 static size_t depth_of(const char *stack)
 {
     size_t depth = 1;
@@ -210,20 +225,28 @@ static int read_lines(struct folded *folded, const struct import_options *option
                       struct diag *diag)
 {
     size_t length;
-    int rc;
+    int rc, code = Z_OK;
 
     while ((rc = next_line(folded->file, folded->line, &length)) == 1) {
+        if (!folded->offset && strncmp(folded->line, "\xef\xbb\xbf", 3) == 0)
+            memmove(folded->line, folded->line + 3, (length -= 3) + 1);
         rc = add_line(folded, length, options, diag);
         if (rc < 0)
             return rc;
-        folded->offset = (uint64_t)ftello(folded->file);
+        folded->offset = (uint64_t)gztell(folded->file);
     }
     if (rc < 0)
         return diag_set_at(diag, rc, (int64_t)folded->offset,
                            "%s: the line at byte %" PRIu64 " is longer than %d bytes", folded->name,
                            folded->offset, LINE_BYTES_MAX);
-    if (ferror(folded->file))
-        return diag_set(diag, -EIO, "cannot read %s: %s", folded->name, strerror(errno));
+    gzerror(folded->file, &code);
+    if (code == Z_OK)
+        return 0;
+    rc = read_failed(folded, diag);
+    if (rc != -EUCLEAN || !options || !options->lenient)
+        return rc;
+    folded->is_cut = true;
+    diag->text[0] = '\0';
     return 0;
 }
 
@@ -238,6 +261,10 @@ static int finish(struct folded *folded, struct diag *diag)
              "microseconds",
              folded->name, folded->stack_count);
     import_note_count(note, sizeof(note), folded->bad_count, "lines without a count: left out");
+    if (folded->is_cut)
+        snprintf(note + strlen(note), sizeof(note) - strlen(note),
+                 "; cannot be unpacked behind byte %" PRIu64 " of its contents: the rest is lost",
+                 folded->offset);
     return rc < 0 ? rc : importer_finish(&folded->importer, &session, 0, diag);
 }
 
@@ -253,7 +280,7 @@ int import_folded(const char *path, const char *name, struct store *store,
         return diag_set(diag, -ENOMEM, "no memory for the stacks");
     }
     folded->name = name;
-    folded->file = fopen(path, "re");
+    folded->file = gzopen(path, "re");
     rc = folded->file ? importer_begin(&folded->importer, store, "folded", diag)
                       : diag_set(diag, -errno, "cannot open %s: %s", name, strerror(errno));
     if (rc == 0)
@@ -264,7 +291,7 @@ int import_folded(const char *path, const char *name, struct store *store,
         rc = finish(folded, diag);
     importer_deinit(&folded->importer);
     if (folded->file)
-        fclose(folded->file);
+        gzclose(folded->file);
     free(folded->line);
     free(folded);
     return rc;

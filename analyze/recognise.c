@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognising files: the magic of SQLite, else the first keys of a JSON document. */
+/* Recognising files: the magic of SQLite, else the first keys of a JSON document or the first
+ * stack. */
 #include "analyze/recognise.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "analyze/import_folded.h"
 #include "analyze/import_megengine.h"
@@ -56,6 +58,37 @@ static int read_head(const char *path, const char *name, char *head, size_t size
         return diag_set(diag, -error, "cannot read %s: %s", name, strerror(error));
     *out_length = (size_t)length;
     return 0;
+}
+
+/* What is in a compressed file. 0 bytes where it cannot be unpacked, which its reader then says. */
+static size_t unpack_head(const char *path, char *head, size_t size)
+{
+    gzFile file = gzopen(path, "re");
+    int length = file ? gzread(file, head, (unsigned)size) : 0;
+
+    if (file)
+        gzclose(file);
+    return length > 0 ? (size_t)length : 0;
+}
+
+static bool is_sqlite(const char *head, size_t length)
+{
+    static const char magic[16] = "SQLite format 3";
+
+    return length >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
+}
+
+/* Folded stacks often begin with a frame like [unknown]; an array that means something here holds
+ * objects. */
+static bool may_be_json(const char *text, size_t length)
+{
+    size_t next = 1;
+
+    if (!length || (*text != '{' && *text != '['))
+        return false;
+    while (next < length && strchr(" \t\r\n", text[next]))
+        next++;
+    return *text == '{' || next == length || text[next] == '{' || text[next] == ']';
 }
 
 static bool begins(const char *path, const char *word)
@@ -125,23 +158,27 @@ static int recognise_json(const char *path, const char *name, struct diag *diag)
 
 int recognise(const char *path, const char *name, struct diag *diag)
 {
-    static const char sqlite_magic[16] = "SQLite format 3";
     char head[512];
-    size_t length = 0, first;
+    size_t length = 0, first = 0;
+    bool is_packed;
     int rc = read_head(path, name, head, sizeof(head), &length, diag);
 
     if (rc < 0)
         return rc;
-    if (length >= sizeof(sqlite_magic) && memcmp(head, sqlite_magic, sizeof(sqlite_magic)) == 0)
+    if (is_sqlite(head, length))
         return import_nsys_recognises(path) ? SOURCE_NSYS : SOURCE_STORE;
-    if (length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0)
-        return recognise_json(path, name, diag);
-    for (first = 0; first < length && strchr(" \t\r\n\xef\xbb\xbf", head[first]); first++)
-        continue;
+    is_packed = length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+    if (is_packed)
+        length = unpack_head(path, head, sizeof(head));
+    if (is_packed && is_sqlite(head, length))
+        return diag_set(diag, -EUCLEAN,
+                        "%s is a compressed file of SQLite: unpack it first, with gunzip", name);
+    while (first < length && head[first] && strchr(" \t\r\n\xef\xbb\xbf", head[first]))
+        first++;
     if (first == length)
-        return length == sizeof(head) ? recognise_json(path, name, diag)
-                                      : diag_set(diag, -EUCLEAN, "%s is empty", name);
-    if (head[first] != '{' && head[first] != '[' && import_folded_recognises(path))
+        return is_packed || length == sizeof(head) ? recognise_json(path, name, diag)
+                                                   : diag_set(diag, -EUCLEAN, "%s is empty", name);
+    if (!may_be_json(head + first, length - first) && import_folded_recognises(path))
         return SOURCE_FOLDED;
     if (head[first] != '{' && head[first] != '[')
         return diag_set(diag, -EUCLEAN, "%s is neither SQLite nor JSON: %s", name,

@@ -3,6 +3,7 @@
 #include "analyze/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "analyze/import_pytorch_events.h"
 #include "analyze/import_trtexec.h"
 #include "analyze/json_stream.h"
+
+enum { PLACE_BYTES = 64 };
 
 static int open_default(struct source *source, struct diag *diag)
 {
@@ -101,35 +104,56 @@ static int open_path(const char *path, struct source *source, const struct impor
     return load_stream(path, source, options, diag);
 }
 
-/* What comes through a pipe is read twice, first to see what it is: it goes to a file without a
- * name. */
+/* A file for what comes through a pipe. SQLite opens files by name, so one of it keeps its name,
+ * until it is open. It came without a journal, so its head (bytes 18 and 19) asks for none: then no
+ * files are made beside it. */
+static FILE *make_copy(char *head, size_t length, char *name)
+{
+    bool is_sqlite = length >= 100 && memcmp(head, "SQLite", 6) == 0;
+    int fd = is_sqlite ? mkostemp(name, O_CLOEXEC) : -1;
+    FILE *copy = !is_sqlite ? tmpfile() : fd < 0 ? NULL : fdopen(fd, "w+e");
+
+    if (is_sqlite)
+        head[18] = head[19] = 1;
+    if (copy && !is_sqlite)
+        snprintf(name, PLACE_BYTES, "/proc/self/fd/%d", fileno(copy));
+    if (fd >= 0 && !copy) {
+        close(fd);
+        unlink(name);
+    }
+    return copy;
+}
+
+/* What comes through a pipe is read twice, first to see what it is. */
 static int open_pipe(const char *path, struct source *source, const struct import_options *options,
                      struct diag *diag)
 {
-    FILE *copy = tmpfile(), *pipe = fopen(path, "r");
-    char bytes[65536], place[64];
-    size_t length;
+    char bytes[65536], place[PLACE_BYTES] = P_tmpdir "/profile_analyze.XXXXXX";
+    FILE *pipe = fopen(path, "re"), *copy = NULL;
+    size_t length = pipe ? fread(bytes, 1, sizeof(bytes), pipe) : 0;
     int rc = 0;
 
-    errno = copy ? errno : EIO;
-    if (!copy || !pipe) {
-        rc = diag_set(diag, -errno, "cannot open %s: %s", path, strerror(errno));
+    if (pipe)
+        copy = make_copy(bytes, length, place);
+    if (!copy) {
+        rc = diag_set(diag, errno ? -errno : -EIO, "cannot open %s: %s", path,
+                      strerror(errno ? errno : EIO));
         goto out;
     }
-    while ((length = fread(bytes, 1, sizeof(bytes), pipe)) > 0 &&
-           fwrite(bytes, 1, length, copy) == length)
-        continue;
+    while (length > 0 && fwrite(bytes, 1, length, copy) == length)
+        length = fread(bytes, 1, sizeof(bytes), pipe);
     if (ferror(pipe) || ferror(copy) || fflush(copy) == EOF) {
         rc = diag_set(diag, -EIO, "cannot read %s: %s", path, strerror(errno));
         goto out;
     }
-    snprintf(place, sizeof(place), "/proc/self/fd/%d", fileno(copy));
     rc = open_path(place, source, options, diag);
 out:
     if (pipe)
         fclose(pipe);
     if (copy)
         fclose(copy);
+    if (copy && strncmp(place, "/proc/", 6) != 0)
+        unlink(place);
     return rc;
 }
 

@@ -226,25 +226,53 @@ static void overlaps_keep_their_times(void **state)
     temp_destroy(&dir);
 }
 
-/* What comes through a pipe cannot be read twice. */
-static void reads_pipes(void **state)
+/* Runs a command of a shell, in which $analyze is the program and $folder an empty folder. */
+static void check_command(const char *command, int status, const char *out, const char *err)
 {
-    char *program = place_program("analyze/profile_analyze"), *command;
+    char *program = place_program("analyze/profile_analyze"), *folder = temp_create(), *text;
     const char *argv[] = {"/bin/sh", "-c", NULL, NULL};
     struct child_result result;
 
-    if (asprintf(&command,
-                 "printf '%%s' '%s' | gzip | '%s' /dev/stdin --format csv"
-                 " --sql 'SELECT name FROM op'",
-                 small_trace, program) < 0)
+    if (asprintf(&text, "analyze='%s'; cd '%s'; %s", program, folder, command) < 0)
         fail_msg("no memory");
-    argv[2] = command;
+    argv[2] = text;
     result = child_run(argv, NULL);
-    assert_string_equal(result.err, "");
-    assert_string_equal(result.out, "name\na\nb\n");
+    assert_string_equal(result.err, err);
+    assert_string_equal(result.out, out);
+    assert_int_equal(result.status, status);
     child_result_deinit(&result);
-    free(command);
+    free(text);
     free(program);
+    temp_destroy(&folder);
+}
+
+/* What comes through a pipe cannot be read twice. */
+static void reads_pipes(void **state)
+{
+    char *command;
+
+    if (asprintf(&command,
+                 "printf '%%s' '%s' | gzip | $analyze /dev/stdin --format csv"
+                 " --sql 'SELECT name FROM op'",
+                 small_trace) < 0)
+        fail_msg("no memory");
+    check_command(command, 0, "name\na\nb\n", "");
+    free(command);
+    check_command("printf 'a 1\\n' > s; $analyze --import s --into store > /dev/null;"
+                  " cat store | $analyze /dev/stdin --format csv --sql 'SELECT name FROM op'",
+                  0, "name\na\n", "");
+}
+
+/* gzip holds anything, and stacks may begin like JSON. */
+static void looks_into_gzip(void **state)
+{
+    check_command("printf '[unknown];a 1\\n' | gzip > s; $analyze s --export folded", 0,
+                  "[unknown];a 1000\n", "");
+    check_command("printf 'SQLite format 3\\0 and more' | gzip > s; $analyze s", 3, "",
+                  "profile_analyze: s is a compressed file of SQLite: unpack it first, with"
+                  " gunzip\n");
+    check_command("printf 'a tar, maybe' | gzip > s; $analyze s 2>&1 | cut -d: -f1,2", 0,
+                  "profile_analyze: s is neither SQLite nor JSON\n", "");
 }
 
 int main(void)
@@ -255,6 +283,7 @@ int main(void)
         cmocka_unit_test(imports_stay_in_a_store),
         cmocka_unit_test(overlaps_keep_their_times),
         cmocka_unit_test(reads_pipes),
+        cmocka_unit_test(looks_into_gzip),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

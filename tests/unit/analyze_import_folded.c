@@ -44,9 +44,10 @@ static void stacks_become_nested_spans(void **state)
     struct store *store;
     struct diag diag = {0};
 
-    CHECK_OK(import("m.py(3):_main;a 5\r\nm.py(3):_main;a 2\n\nm.py(3):_main 1\nm.py(3):_main;b;a "
-                    "4\nx 0.5",
-                    false, &store, &diag));
+    CHECK_OK(import(
+        "\xef\xbb\xbfm.py(3):_main;a 5\r\nm.py(3):_main;a 2\n\nm.py(3):_main 1\nm.py(3):_main;b;a "
+        "4\nx 0.5",
+        false, &store, &diag));
     check_text(store,
                "SELECT group_concat(a, ';') FROM (SELECT name || ' ' || start_ns || ' ' || dur_ns"
                " AS a FROM event JOIN op USING (op_id) ORDER BY start_ns, dur_ns DESC, name DESC)",
