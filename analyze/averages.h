@@ -5,8 +5,8 @@
  *
  * Rules, which are PyTorch's:
  * - A row is what ran on a host lane (ops, labels, calls of a runtime) or on a device lane.
- * Python's functions, phases and marks are none; nor are labels on a lane that holds nothing else,
- * which frame a trace.
+ * Python's functions, phases and marks are none; nor are labels on a lane that holds nothing else
+ * and is no thread or stream with a number, which frame a trace.
  * - The parent of a row is the innermost other row of its lane that encloses it and ends after its
  *   start. An only child of its parent's name is one with it.
  * - Own host time is the duration without that of the children, also where these overlap and take

@@ -15,7 +15,8 @@ static bool is_row(const struct spans_answer *spans, const struct span *span,
     enum span_kind kind = (enum span_kind)spans->op_kinds[span->op];
 
     if (kind == SPAN_LABEL)
-        return labels_only || uses[span->lane].has_op;
+        return labels_only || uses[span->lane].has_op ||
+               spans->lanes.items[span->lane].native_id != STORE_NULL;
     return kind == SPAN_OP && !span_is_python(spans, span);
 }
 

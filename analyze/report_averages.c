@@ -275,6 +275,8 @@ const struct report_kind report_averages = {
     "    SELECT * FROM every_span\n"
     "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter', 'python_function')\n"
     "        OR (type = 'label' AND (lane_id IN (SELECT lane_id FROM worker)\n"
+    "                                OR lane_id IN (SELECT lane_id FROM lane\n"
+    "                                                WHERE native_id IS NOT NULL)\n"
     "                                OR NOT EXISTS (SELECT 1 FROM worker)))),\n"
     "row_point AS (\n"
     "    SELECT lane_id, event_id, name, dur_ns, opens, CASE opens WHEN 1 THEN start_ns\n"

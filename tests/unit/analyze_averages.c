@@ -6,12 +6,13 @@
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 
-enum { HOST, FRAME, STREAM, DEVICE_MEMORY, LANES };
+enum { HOST, FRAME, LABELLED, STREAM, DEVICE_MEMORY, LANES };
 enum { CONV, RELU, LABEL, LAUNCH, KERNEL, PYTHON, PHASE, OTHER_CONV, OPS };
 
 static struct lane_row lanes[LANES] = {
     [HOST] = {.side = OP_HOST},
-    [FRAME] = {.side = OP_HOST},
+    [FRAME] = {.side = OP_HOST, .native_id = STORE_NULL},
+    [LABELLED] = {.side = OP_HOST, .native_id = 7},
     [STREAM] = {.side = OP_DEVICE, .device = "cuda:0"},
     [DEVICE_MEMORY] = {.side = OP_DEVICE, .device = "cuda:0"},
 };
@@ -81,16 +82,17 @@ static void children_take_from_the_rows_around_them(void **state)
         {.start_ns = 20, .dur_ns = 10, .op = PHASE},
         {.start_ns = 30, .dur_ns = 5, .op = RELU},
         {.start_ns = 60, .dur_ns = 10, .op = RELU},
-        {.start_ns = 0, .dur_ns = 500, .op = LABEL, .lane = FRAME}, /* around a trace: no row */
+        {.start_ns = 0, .dur_ns = 500, .op = LABEL, .lane = FRAME},  /* around a trace: no row */
+        {.start_ns = 0, .dur_ns = 7, .op = LABEL, .lane = LABELLED}, /* a thread's */
     };
-    struct fixture fixture = make(spans, 7, NULL, 0, (struct averages_options){0});
+    struct fixture fixture = make(spans, 8, NULL, 0, (struct averages_options){0});
 
     CHECK_U64(fixture.averages.lines.count, 3);
-    CHECK_NEAR(find(&fixture, "step")->cpu_ns, 100, 1e-9);
-    CHECK_NEAR(find(&fixture, "step")->self_cpu_ns, 50, 1e-9);
+    CHECK_NEAR(find(&fixture, "step")->cpu_ns, 107, 1e-9);
+    CHECK_NEAR(find(&fixture, "step")->self_cpu_ns, 57, 1e-9);
     CHECK_NEAR(find(&fixture, "conv")->self_cpu_ns, 35, 1e-9);
     CHECK_U64(find(&fixture, "relu")->calls, 2);
-    CHECK_NEAR(fixture.averages.self_cpu_ns, 100, 1e-9);
+    CHECK_NEAR(fixture.averages.self_cpu_ns, 107, 1e-9);
     assert_true(isnan(find(&fixture, "conv")->self_device_ns));
     assert_true(isnan(find(&fixture, "conv")->cpu_bytes));
     CHECK_NEAR(find(&fixture, "conv")->computation_flop, 100, 1e-9);
