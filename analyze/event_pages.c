@@ -236,15 +236,29 @@ static bool find_page_size(sqlite3 *db, int *out_bytes)
     return found;
 }
 
-bool event_pages_pay(const struct row_ranges *ranges)
+/* Of the table, holes included; the first rows may be gone since long. 0 for an empty one. */
+static int64_t count_rowids(sqlite3 *db)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t count = 0;
+
+    if (sqlite3_prepare_v2(db,
+                           "SELECT (SELECT max(rowid) FROM event) - (SELECT min(rowid) FROM event)"
+                           " + 1",
+                           -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        count = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return count;
+}
+
+bool event_pages_pay(struct store *store, const struct row_ranges *ranges)
 {
     int64_t rows = 0;
 
-    if (!ranges->count)
-        return false;
     for (size_t i = 0; i < ranges->count; i++)
         rows += ranges->items[i].last - ranges->items[i].first + 1;
-    return rows > ranges->items[ranges->count - 1].last / PAYS_FROM;
+    return rows > 0 && rows > count_rowids(store_handle(store)) / PAYS_FROM;
 }
 
 bool event_pages(struct store *store, const struct row_ranges *ranges, enum event_columns columns,

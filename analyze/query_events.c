@@ -204,7 +204,7 @@ int query_events(struct store *store, struct scan *scan, struct diag *diag)
     struct row_ranges ranges = {0};
     int rc = query_event_ranges(store, scan, &ranges, diag);
 
-    if (rc == 0 && event_pages_pay(&ranges) &&
+    if (rc == 0 && event_pages_pay(store, &ranges) &&
         event_pages(store, &ranges, EVENT_OF_SCAN, add_to_scan, scan))
         goto out;
     if (rc == 0) {

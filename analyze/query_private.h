@@ -109,6 +109,6 @@ bool event_pages(struct store *store, const struct row_ranges *ranges, enum even
                  event_row_fn *take, void *user);
 
 /** Whether these are so many rows that reading all pages is faster than SQL. */
-bool event_pages_pay(const struct row_ranges *ranges);
+bool event_pages_pay(struct store *store, const struct row_ranges *ranges);
 
 #endif

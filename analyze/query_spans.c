@@ -252,7 +252,7 @@ static int read_spans(struct store *store, struct taking *taking)
 
     if (rc == 0)
         rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
-    if (rc == 0 && event_pages_pay(&ranges) &&
+    if (rc == 0 && event_pages_pay(store, &ranges) &&
         event_pages(store, &ranges, EVENT_WHOLE, take_row, taking)) {
         rc = taking->rc;
     } else if (rc == 0) {

@@ -322,6 +322,23 @@ static void other_values_are_left_to_sql(void **state)
     }
 }
 
+/* Of all rows that there are, wherever their numbers begin. */
+static void it_pays_from_a_part_of_the_table_on(void **state)
+{
+    enum { FIRST = 1000000000 };
+    struct row_range all = {1, ROWS}, few = {1, ROWS / 10}, late = {FIRST + 1, FIRST + ROWS / 2};
+    struct fixture fixture;
+
+    start(&fixture);
+    assert_true(event_pages_pay(fixture.store, &(struct row_ranges){&all, 1, 1}));
+    assert_false(event_pages_pay(fixture.store, &(struct row_ranges){&few, 1, 1}));
+    assert_false(event_pages_pay(fixture.store, &(struct row_ranges){NULL, 0, 0}));
+    execute(fixture.writer, "UPDATE event SET rowid = rowid + 1000000000");
+    assert_true(event_pages_pay(fixture.store, &(struct row_ranges){&late, 1, 1}));
+    stop(&fixture);
+    (void)state;
+}
+
 static void memory_and_transactions_are_minded(void **state)
 {
     const struct row_ranges all = {(struct row_range *)everything, 1, 1};
@@ -384,6 +401,7 @@ int main(void)
         cmocka_unit_test(rows_after_a_deletion_are_read),
         cmocka_unit_test(a_snapshot_is_read_while_a_daemon_writes),
         cmocka_unit_test(other_values_are_left_to_sql),
+        cmocka_unit_test(it_pays_from_a_part_of_the_table_on),
         cmocka_unit_test(memory_and_transactions_are_minded),
         cmocka_unit_test(damage_does_no_harm),
     };
