@@ -154,11 +154,16 @@ static int check_for_reading(struct store *store, struct diag *diag)
 static int migrate_for_reading(struct store *store, struct diag *diag)
 {
     struct store *writer = NULL;
-    int rc = store_open(store->path, STORE_WRITE, &writer, diag);
+    struct diag why = {0};
+    int rc = store_open(store->path, STORE_WRITE, &writer, &why);
 
     store_close(&writer);
     if (rc < 0)
-        return rc;
+        return diag_set(
+            diag, rc,
+            "%s has an older schema version and cannot be brought to " STORE_VERSION_TEXT ": %s%s",
+            store->path, why.text,
+            rc == -EBUSY ? "; end that program, or start a newer one in its place" : "");
     rc = open_file(store, SQLITE_OPEN_READONLY, diag);
     return rc < 0 ? rc : store_check_schema(store, diag);
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "schema/store_private.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
@@ -138,6 +139,25 @@ static void reading_migrates_too(void **state)
     check_new();
 }
 
+/* A program of an older version still runs and writes. */
+static void readers_of_an_old_store_are_told_who_writes_it(void **state)
+{
+    struct store *store = NULL;
+    struct diag diag = {0};
+    int lock;
+
+    put_old_store();
+    lock = store_lock_take(path, &diag);
+    assert_true(lock >= 0);
+    assert_int_equal(store_open(path, STORE_READ, &store, &diag), -EBUSY);
+    CHECK_CONTAINS(diag.text, "has an older schema version and cannot be brought to 1.2: process ");
+    CHECK_CONTAINS(diag.text, "; end that program, or start a newer one in its place");
+    close(lock);
+    store = store_support_open(path, STORE_READ);
+    store_close(&store);
+    (void)state;
+}
+
 static void a_store_too_old_is_refused(void **state)
 {
     struct store *store = NULL;
@@ -255,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_kept),
         cmocka_unit_test(reading_migrates_too),
+        cmocka_unit_test(readers_of_an_old_store_are_told_who_writes_it),
         cmocka_unit_test(a_store_too_old_is_refused),
         cmocka_unit_test(a_death_leaves_the_old_or_the_new),
     };
