@@ -22,22 +22,30 @@ static bool is_by_number(const struct explanation *explanation)
     return question->first_run || question->last_run;
 }
 
-static void add_counted(struct explanation *explanation)
+void explain_add_counted(const struct explanation *explanation, struct out_buffer *text)
 {
     const struct ops_question *question = &explanation->selection.question;
 
     if (!is_by_number(explanation))
-        out_buffer_print(&explanation->text, "%s", explanation->counted);
+        out_buffer_print(text, "%s", explanation->counted);
     else if (question->last_run == INT64_MAX)
-        out_buffer_print(&explanation->text, "run >= %" PRId64, question->first_run);
+        out_buffer_print(text, "run >= %" PRId64, question->first_run);
     else
-        out_buffer_print(&explanation->text, "run BETWEEN %" PRId64 " AND %" PRId64,
-                         question->first_run, question->last_run);
+        out_buffer_print(text, "run BETWEEN %" PRId64 " AND %" PRId64, question->first_run,
+                         question->last_run);
+}
+
+static void add_counted(struct explanation *explanation)
+{
+    explain_add_counted(explanation, &explanation->text);
+    if (explanation->only_whole)
+        out_buffer_print(&explanation->text, "%s", EXPLAIN_IS_WHOLE);
 }
 
 bool explain_is_per_run(const struct explanation *explanation)
 {
-    return explanation->has_runs && !explanation->selection.question.totals;
+    return explanation->has_runs && !explanation->selection.question.totals &&
+           !explanation->lacks_whole;
 }
 
 static void add_in_runs(struct explanation *explanation)
@@ -325,6 +333,24 @@ static void add_top_time(struct explanation *explanation)
     out_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
 }
 
+/* The same of roll-ups. */
+static void add_rolled_time(struct explanation *explanation)
+{
+    static const char *const times[] = {"sum_ns", "kern_sum_ns", "sum_ns - kern_sum_ns"};
+
+    out_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
+}
+
+static void add_rolled_side(struct explanation *explanation)
+{
+    int only = explanation->report->options->print_only;
+
+    out_buffer_print(&explanation->text, "%s",
+                     only == PRINT_HOST     ? "'host'"
+                     : only == PRINT_DEVICE ? "'device'"
+                                            : "(SELECT min(side) FROM rolled)");
+}
+
 /* --detail, --per-thread and --state of events. */
 static void add_detail(struct explanation *explanation)
 {
@@ -380,6 +406,8 @@ static const struct {
     {"{group_key}", add_group_key},
     {"{no_group}", add_no_group},
     {"{no_labels}", add_no_labels},
+    {"{rolled_side}", add_rolled_side},
+    {"{rolled_time}", add_rolled_time},
     {"{runs}", add_divisor},
     {"{top_time}", add_top_time},
     {"{by_time}", add_by_time},

@@ -169,8 +169,10 @@ static const struct option_spec option_table[] = {
              "--order-by are; a comment before it says what SQL cannot tell.",
      TARGET(explain)},
     {OPTION_FLAG, "strict",
-     .help = "Exit with status 1 when anything is missing in what is shown: events that were lost, "
-             "spans that never ended, damage.",
+     .help =
+         "Exit with status 1 when anything is missing in what is shown: events that were lost, "
+         "spans that never ended, damage. Events that were dropped to keep the store within its "
+         "bounds are named, and are no reason.",
      TARGET(strict)},
     {OPTION_FLAG, "list", .help = "List the sessions of the store.", TARGET(list)},
     {OPTION_STRING, "sql", .value_name = "QUERY",

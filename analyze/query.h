@@ -38,7 +38,8 @@ struct session_row {
     const char *program, *command, *host, *source, *end_reason, *note, *models;
     int64_t pid;
     int64_t op_count, run_count, warmup_count, lost_count;
-    bool is_calibration; /* it holds a calibration and nothing else */
+    int64_t dropped_count; /* events that are not stored any more */
+    bool is_calibration;   /* it holds a calibration and nothing else */
 };
 
 struct session_rows {
@@ -66,10 +67,13 @@ struct ops_question {
     const struct run_key *chosen_runs;     /* these runs alone, by session and number; of the time
                                               around them alone events are read. NULL: as above */
     size_t chosen_run_count;
-    bool warmups; /* warm-ups count too */
-    bool totals;  /* totals over all that is counted, also outside of runs;
-                     else what one run takes in the mean */
-    bool labels;  /* rows for labels too */
+    bool warmups;             /* warm-ups count too */
+    bool totals;              /* totals over all that is counted, also outside of runs;
+                                 else what one run takes in the mean */
+    bool labels;              /* rows for labels too */
+    bool runs_without_events; /* runs count too whose events were dropped; else they are left out
+                                 where there are others, unless totals are asked for */
+    bool allows_rollups;      /* query_ops(): where events were dropped, answer from roll-ups */
 };
 
 struct lane_row {
@@ -90,6 +94,14 @@ struct loss_row {
     int64_t lost_count, start_ns, end_ns;
 };
 
+/* What retention has dropped of a session. */
+struct dropped_row {
+    int64_t session_id;
+    const char *reason; /* budget, age */
+    int64_t event_count, memory_event_count, counter_count;
+    int64_t start_ns, end_ns; /* of the first and the last of them */
+};
+
 struct unfinished_row {
     int64_t session_id, start_ns;
     const char *op, *type, *lane;
@@ -98,10 +110,16 @@ struct unfinished_row {
 /* What the numbers of an answer stand on, and what is missing in them. */
 struct basis {
     uint64_t runs, warmups_left_out, unended_left_out;
-    double divisor;  /* runs, or 1 for totals */
-    bool is_per_run; /* values are means of one run */
-    bool is_flat;    /* of a profile that tells one time per op and side (MegEngine's) */
-    double *run_ns;  /* durations of the counted runs that ended, ascending */
+    uint64_t dropped_left_out; /* runs whose events are not all there any more */
+    bool lacks_whole_runs;     /* this is so of all that were asked for: they count all the same,
+                                  with what is left of them, and values are totals */
+    bool may_nest;             /* with is_of_rollups: no event is left that would tell */
+    bool is_of_rollups;        /* calls and times are those of all events, also of dropped ones,
+                                  warm-ups and such outside of runs; coverage is not */
+    double divisor;            /* runs, or 1 for totals */
+    bool is_per_run;           /* values are means of one run */
+    bool is_flat;              /* of a profile that tells one time per op and side (MegEngine's) */
+    double *run_ns;            /* durations of the counted runs that ended, ascending */
     size_t run_ns_count;
     double total_ns[OP_SIDES];   /* own time of all counted ops; NaN: nothing there */
     double wall_ns[OP_SIDES];    /* time that counted runs, or else counted ops, span; NaN: none */
@@ -111,16 +129,21 @@ struct basis {
     uint64_t event_count, outside_count, bad_count;
     uint64_t clipped_count; /* single spans whose insides took longer than they did */
     ARRAY_OF(struct loss_row) losses;
+    ARRAY_OF(struct dropped_row) dropped;       /* in the time that is asked for; the last first */
     ARRAY_OF(struct unfinished_row) unfinished; /* the first of them */
     uint64_t unfinished_count;
 };
 void basis_deinit(struct basis *basis);
+
+/** Whether events were dropped in the time that was asked for. */
+bool query_has_dropped_events(const struct basis *basis);
 
 /* --- Runs: query_runs.c --- */
 
 struct counted_run {
     int64_t session_id, run;  /* the number counts from 1 */
     int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
+    bool lacks_events;        /* not all of its events are there any more */
 };
 struct counted_runs ARRAY_FIELDS(struct counted_run);
 

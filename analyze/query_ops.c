@@ -27,9 +27,29 @@ static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost 
         cost->memory_bytes = (double)row->memory_bytes * calls / divisor;
 }
 
+/* Where costs come from. */
+struct cost_source {
+    const struct scan *scan;
+    const struct rollups *rollups; /* NULL: the scan */
+};
+
+static struct scan_cost cost_of(const struct cost_source *source, uint32_t op, enum op_side side)
+{
+    return source->rollups ? rollups_cost(source->rollups, source->scan, op, side)
+                           : scan_op_cost(source->scan, op, (enum scan_side)side);
+}
+
+static int add_durations(const struct cost_source *source, uint32_t op, enum op_side side,
+                         struct store_histogram *into)
+{
+    return source->rollups
+               ? store_histogram_merge(into, &source->rollups->costs[op][side].durations)
+               : scan_add_durations(source->scan, op, (enum scan_side)side, into);
+}
+
 /* Hands the rows over, without those that are no ops here; durations beside them, unless NULL. */
-static int take_rows(struct reading *reading, const struct scan *scan, struct ops_answer *answer,
-                     struct op_durations *durations)
+static int take_rows(struct reading *reading, const struct cost_source *source,
+                     struct ops_answer *answer, struct op_durations *durations)
 {
     size_t kept = 0;
     int rc = 0;
@@ -42,11 +62,11 @@ static int take_rows(struct reading *reading, const struct scan *scan, struct op
         if (reading->op_kinds.items[i] == SCAN_OP_SKIPPED)
             continue;
         for (int side = 0; side < OP_SIDES; side++) {
-            set_cost(row, &row->cost[side], scan_op_cost(scan, (uint32_t)i, (enum scan_side)side),
+            set_cost(row, &row->cost[side], cost_of(source, (uint32_t)i, (enum op_side)side),
                      answer->basis.divisor);
             if (durations && rc == 0)
-                rc = scan_add_durations(scan, (uint32_t)i, (enum scan_side)side,
-                                        &durations[kept].of[side]);
+                rc = add_durations(source, (uint32_t)i, (enum op_side)side,
+                                   &durations[kept].of[side]);
         }
         answer->rows.items[kept++] = *row;
     }
@@ -55,12 +75,13 @@ static int take_rows(struct reading *reading, const struct scan *scan, struct op
 }
 
 /* The rows, those of several sessions together. */
-static int make_rows(struct reading *reading, const struct scan *scan, struct ops_answer *answer)
+static int make_rows(struct reading *reading, const struct cost_source *source,
+                     struct ops_answer *answer)
 {
     size_t count = reading->rows.count;
     bool is_of_many = reading->question->session_count > 1;
     struct op_durations *durations = is_of_many ? calloc(count + 1, sizeof(*durations)) : NULL;
-    int rc = is_of_many && !durations ? -ENOMEM : take_rows(reading, scan, answer, durations);
+    int rc = is_of_many && !durations ? -ENOMEM : take_rows(reading, source, answer, durations);
 
     if (rc == 0 && is_of_many)
         rc = merge_equal_ops(answer, durations);
@@ -73,6 +94,8 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
 {
     struct reading reading = {
         .store = store, .question = question, .texts = &out->texts, .basis = &out->basis};
+    struct cost_source source = {0};
+    struct rollups rollups = {0};
     struct scan scan;
     int rc;
 
@@ -84,8 +107,14 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
         rc = query_events(store, &scan, diag);
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
+    source.scan = &scan;
+    if (rc == 0 && rollups_are_needed(&reading, &scan)) {
+        source.rollups = &rollups;
+        rc = rollups_read(&reading, &scan, &rollups, diag);
+    }
     if (rc == 0)
-        rc = make_rows(&reading, &scan, out);
+        rc = make_rows(&reading, &source, out);
+    rollups_deinit(&rollups);
     reading_close(&reading);
     if (rc == 0 && out->texts.failed)
         rc = -ENOMEM;

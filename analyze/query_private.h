@@ -58,6 +58,40 @@ int query_losses(struct reading *reading, int64_t session_id, struct diag *diag)
 /** Names for the unfinished spans that the scan met. */
 int query_unfinished(struct reading *reading, const struct scan *scan, struct diag *diag);
 
+/* query_dropped.c */
+
+/** What was dropped of a session, whose window is known; sets dropped_until_ns. */
+int query_dropped(struct reading *reading, struct scan_session *session, struct diag *diag);
+
+/** Of the selected runs only those stay selected whose events are all there, if there are any. */
+void query_leave_out_incomplete(struct reading *reading);
+
+/* query_rollups.c */
+
+/* The executions of an op on one side, as op_stat has them. */
+struct rollup_cost {
+    uint64_t calls;
+    double sum_ns, kern_ns, min_ns, max_ns;
+    bool is_there;
+    struct store_histogram durations;
+};
+
+struct rollups {
+    struct rollup_cost (*costs)[OP_SIDES]; /* beside the ops of the scan */
+    size_t op_count;
+};
+
+/** Whether roll-ups answer the question better than the events that are left. */
+bool rollups_are_needed(const struct reading *reading, const struct scan *scan);
+
+/** Returns 0 or a negative errno; rollups_deinit() is right after either. The basis becomes that of
+ *  the roll-ups. */
+int rollups_read(struct reading *reading, const struct scan *scan, struct rollups *out,
+                 struct diag *diag);
+struct scan_cost rollups_cost(const struct rollups *rollups, const struct scan *scan, uint32_t op,
+                              enum op_side side);
+void rollups_deinit(struct rollups *rollups);
+
 /* merge_ops.c */
 
 /* The durations of the calls of an op, on each side. */

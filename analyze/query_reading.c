@@ -130,6 +130,7 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
                                .start_ns = query_int(statement, 1),
                                .end_ns = query_int(statement, 2)};
 
+        run.lacks_events = run.start_ns <= session->dropped_until_ns;
         rc = array_push(&runs, run);
         if (rc == 0)
             rc = array_push(&numbers, run.number);
@@ -157,7 +158,9 @@ static int read_session(struct reading *reading, int64_t session_id, struct diag
     int rc = query_prepare(reading->store,
                            "SELECT start_ns,"
                            "       coalesce(end_ns, (SELECT max(end_ns) FROM event_batch WHERE ?1"
-                           "                         BETWEEN session_min AND session_max)),"
+                           "                         BETWEEN session_min AND session_max),"
+                           "                (SELECT max(end_ns) FROM dropped WHERE session_id ="
+                           "                 ?1)),"
                            "       source = 'megengine' FROM session WHERE session_id = ?1",
                            &statement, diag);
 
@@ -173,6 +176,8 @@ static int read_session(struct reading *reading, int64_t session_id, struct diag
         rc = 0;
     }
     sqlite3_finalize(statement);
+    if (rc == 0)
+        rc = query_dropped(reading, &session, diag);
     if (rc == 0)
         rc = read_runs(reading, &session, diag);
     session.all_events = (question->totals && !is_by_number(question)) || session.run_count == 0;
@@ -362,7 +367,7 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan)
     reading->scan = out_scan;
     basis->is_flat = reading->sessions.count && reading->sessions.items[0].flat;
     rc = gather_runs(reading);
-    basis->is_per_run = !reading->question->totals && basis->runs > 0;
+    basis->is_per_run = !reading->question->totals && basis->runs > 0 && !basis->lacks_whole_runs;
     basis->divisor = basis->is_per_run ? (double)basis->runs : 1;
     return rc ? rc : scan_prepare(out_scan);
 }
@@ -395,6 +400,8 @@ int reading_open(struct reading *reading, struct diag *diag)
         if (rc == 0)
             rc = query_losses(reading, question->session_ids[i], diag);
     }
+    if (rc == 0)
+        query_leave_out_incomplete(reading);
     return rc;
 }
 
@@ -421,5 +428,6 @@ void basis_deinit(struct basis *basis)
     free(basis->run_ns);
     basis->run_ns = NULL;
     array_deinit(&basis->losses);
+    array_deinit(&basis->dropped);
     array_deinit(&basis->unfinished);
 }

@@ -8,7 +8,8 @@ static int take_runs(const struct scan_session *session, struct counted_runs *ou
 {
     for (size_t i = 0; i < session->run_count; i++) {
         const struct scan_run *run = &session->runs[i];
-        struct counted_run row = {session->session_id, run->number, run->start_ns, run->end_ns};
+        struct counted_run row = {session->session_id, run->number, run->start_ns, run->end_ns,
+                                  run->lacks_events};
 
         if (run->selected && run->start_ns >= session->from_ns &&
             run->start_ns < session->until_ns && array_push(out, row) < 0)

@@ -69,7 +69,9 @@ static const char sessions_sql[] =
     "SELECT s.session_id, s.start_ns,"
     "       coalesce(s.end_ns,"
     "                (SELECT max(end_ns) FROM event_batch b"
-    "                  WHERE s.session_id BETWEEN b.session_min AND b.session_max), s.start_ns),"
+    "                  WHERE s.session_id BETWEEN b.session_min AND b.session_max),"
+    "                (SELECT max(end_ns) FROM dropped d WHERE d.session_id = s.session_id),"
+    "                s.start_ns),"
     "       s.end_ns IS NULL, s.program, s.command, s.host, s.source, s.end_reason, s.note, s.pid,"
     "       (SELECT group_concat(coalesce(m.name, m.path), ', ') FROM model m"
     "         WHERE m.session_id = s.session_id),"
@@ -78,7 +80,9 @@ static const char sessions_sql[] =
     "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id AND r.warmup),"
     "       (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id),"
     "       (SELECT min(o.type = 'counter' AND o.name LIKE 'calibration.%') FROM op o"
-    "         WHERE o.session_id = s.session_id)"
+    "         WHERE o.session_id = s.session_id),"
+    "       (SELECT coalesce(sum(d.event_count), 0) FROM dropped d"
+    "         WHERE d.session_id = s.session_id)"
     "  FROM session s ORDER BY s.start_ns, s.session_id";
 
 static void read_session(struct query_texts *texts, sqlite3_stmt *row, struct session_row *out)
@@ -101,6 +105,7 @@ static void read_session(struct query_texts *texts, sqlite3_stmt *row, struct se
         .warmup_count = query_int(row, 14),
         .lost_count = query_int(row, 15),
         .is_calibration = sqlite3_column_int(row, 16) != 0,
+        .dropped_count = query_int(row, 17),
     };
 }
 

@@ -65,6 +65,7 @@ static int read_session_runs(struct reading *reading, const struct scan *scan, s
 
         row.selected = place != ID_MAP_NONE && from->runs[place].selected &&
                        row.start_ns >= from->from_ns && row.start_ns < from->until_ns;
+        row.lacks_events = place != ID_MAP_NONE && from->runs[place].lacks_events;
         rc = array_push(&answer->runs, row);
     }
     sqlite3_finalize(statement);

@@ -27,6 +27,7 @@ struct report_verdict {
     uint64_t clipped;     /* spans whose insides took longer than they did */
     uint64_t regressions; /* what a comparison found slower: with any the exit status is 1, and
                              the report says why in diag */
+    bool is_of_rollups;   /* basis.is_of_rollups: nothing is missing because of that */
 };
 
 struct report {
@@ -68,12 +69,16 @@ struct report_kind {
      * tables it may name besides those of the store. */
     const char *explain;
     const char *explain_reduced; /* the same with --aggregate, or NULL */
+    const char *explain_rolled;  /* both where the answer is from roll-ups, or NULL */
+    const char *explain_rolled_reduced;
     const char *explain_time; /* what of its columns time_ns() is, or, where the SQL has {having},
                                  of its groups; NULL: bounds are refused */
     const struct explain_group *explain_groups; /* of --group-by; the first is what the report does
                                                    without; columns NULL: refused */
-    bool explain_is_of_all;    /* its main table is of all spans, whatever is chosen of them, */
-    bool is_of_all_runs;       /* of all runs */
+    bool explain_is_of_all; /* its main table is of all spans, whatever is chosen of them, */
+    bool is_of_all_runs;    /* of all runs */
+    bool wants_whole_runs;  /* of runs whose events are all there, also of totals */
+    bool counts_runs_without_events; /* also of runs whose events were dropped */
     const char *explain_side;  /* of a comparison: the query on one side, for {base} and {new} */
     const char *explain_lacks; /* what the table has that the SELECT has not, or NULL */
 

@@ -167,11 +167,24 @@ static int compare_durations(const void *a, const void *b)
     return (left_ns > right_ns) - (left_ns < right_ns);
 }
 
+/* Those whose events are all there. Returns how many they are. */
+static size_t keep_whole(struct counted_run *runs, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!runs[i].lacks_events)
+            runs[kept++] = runs[i];
+    }
+    return kept;
+}
+
 /* The run in the middle of those that ended. *out_ended is how many did; 0: there are no runs. */
 static int choose_run(const struct report *report, const struct ops_question *question,
                       struct counted_run *out_run, size_t *out_ended, struct diag *diag)
 {
     struct counted_runs runs = {0};
+    size_t whole = 0;
     int rc = query_runs(report->source->store, question, &runs, diag);
 
     *out_ended = 0;
@@ -179,6 +192,10 @@ static int choose_run(const struct report *report, const struct ops_question *qu
         if (runs.items[i].end_ns != STORE_NULL)
             runs.items[(*out_ended)++] = runs.items[i];
     }
+    for (size_t i = 0; i < *out_ended; i++)
+        whole += !runs.items[i].lacks_events;
+    if (whole && whole < *out_ended)
+        *out_ended = keep_whole(runs.items, *out_ended);
     if (rc == 0 && *out_ended) {
         qsort(runs.items, *out_ended, sizeof(*runs.items), compare_durations);
         *out_run = runs.items[(*out_ended - 1) / 2];
@@ -447,6 +464,7 @@ static const char explain_sql[] =
     "  FROM joined j LEFT JOIN span s USING (event_id) GROUP BY 1, 2, 3 ORDER BY time_ns DESC";
 
 const struct report_kind report_critical = {
+    .wants_whole_runs = true,
     .name = "critical",
     .about = "The critical path through one run, the median one unless --runs names another: what "
              "its end waited for, moment by moment; --what-if says what would be won.",

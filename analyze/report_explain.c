@@ -59,6 +59,33 @@ static int choose_counted(struct explanation *explanation, struct diag *diag)
     return rc;
 }
 
+/* Runs of which events were dropped are left out where there are others: as
+ * query_leave_out_incomplete() has it. */
+static int choose_whole(struct explanation *explanation, struct diag *diag)
+{
+    const struct ops_question *question = &explanation->selection.question;
+    const struct session_rows *sessions = explanation->report->sessions;
+    struct out_buffer condition = {0};
+    bool has = false, has_dropped = false;
+    int rc = 0;
+
+    for (size_t i = 0; sessions && i < sessions->rows.count; i++)
+        has_dropped |= sessions->rows.items[i].dropped_count > 0;
+    if (!has_dropped || !explanation->has_runs)
+        return 0;
+    out_buffer_print(&condition, "(");
+    explain_add_counted(explanation, &condition);
+    out_buffer_print(&condition, ")%s", EXPLAIN_IS_WHOLE);
+    rc = condition.failed ? -ENOMEM
+                          : has_row(explanation->report, out_buffer_text(&condition), &has, diag);
+    out_buffer_deinit(&condition);
+    explanation->only_whole = has &&
+                              (!question->totals || explanation->report->kind->wants_whole_runs) &&
+                              !explanation->report->kind->counts_runs_without_events;
+    explanation->lacks_whole = !has;
+    return rc;
+}
+
 /* --- Ids of what regular expressions and types of elements are about. --- */
 
 static int add_op_id(struct explanation *explanation, const struct op_row *op)
@@ -188,6 +215,8 @@ static int begin(struct explanation *explanation, const struct report *report, s
     rc = report_select(report, &explanation->selection, diag);
     if (rc == 0)
         rc = choose_counted(explanation, diag);
+    if (rc == 0)
+        rc = choose_whole(explanation, diag);
     return rc ? rc : choose_ids(explanation, diag);
 }
 
@@ -218,6 +247,7 @@ static int put_side(struct explanation *side, const struct report *report, bool 
                                       "lane AS (SELECT * FROM base.lane),\n"
                                       "op AS (SELECT * FROM base.op),\n"
                                       "run AS (SELECT * FROM base.run),\n"
+                                      "dropped AS (SELECT * FROM base.dropped),\n"
                                       "session AS (SELECT * FROM base.session)");
     put_query(side, select, needed, is_attached ? ",\n" : "WITH ");
     return side->text.failed ? -ENOMEM : 0;
@@ -274,9 +304,27 @@ static void add_notes(struct explanation *explanation)
         out_buffer_print(&explanation->text, "/* %s */\n", report->kind->explain_lacks);
 }
 
+/* All runs that ended count then. */
+static int choose_rolled(struct explanation *explanation, struct diag *diag)
+{
+    bool has = false;
+    int rc = has_row(explanation->report, "end_ns IS NOT NULL", &has, diag);
+
+    explanation->counted = "end_ns IS NOT NULL";
+    explanation->only_whole = false;
+    explanation->lacks_whole = !has;
+    return rc;
+}
+
 static const char *select_of(const struct analyze_options *options, const struct report_kind *kind)
 {
     return options->aggregate != CHOICE_NONE ? kind->explain_reduced : kind->explain;
+}
+
+static const char *rolled_select_of(const struct analyze_options *options,
+                                    const struct report_kind *kind)
+{
+    return options->aggregate != CHOICE_NONE ? kind->explain_rolled_reduced : kind->explain_rolled;
 }
 
 /* --min-time and --max-time are about the lines of a SELECT. */
@@ -297,14 +345,18 @@ static int put_together(struct explanation *explanation, struct diag *diag)
     const struct report_kind *kind = explanation->report->kind;
     const struct analyze_options *options = explanation->report->options;
     bool has_bounds = !isnan(options->min_time_s) || !isnan(options->max_time_s);
-    const char *select = select_of(options, kind);
+    bool is_rolled = explanation->report->verdict->is_of_rollups;
+    const char *select = is_rolled ? rolled_select_of(options, kind) : select_of(options, kind);
     bool needed[EXPLAIN_TABLES];
+    int rc = is_rolled ? choose_rolled(explanation, diag) : 0;
 
+    if (rc < 0)
+        return rc;
     add_notes(explanation);
     if (kind->explain_side)
         return put_comparison(explanation, diag);
     choose_tables(explanation, select, needed);
-    if (has_bounds && select == kind->explain && !strstr(select, "{having}"))
+    if (has_bounds && options->aggregate == CHOICE_NONE && !strstr(select, "{having}"))
         return put_lines(explanation, select, needed);
     put_query(explanation, select, needed, "WITH ");
     return 0;

@@ -7,7 +7,7 @@
 
 #include "analyze/importer.h"
 #include "analyze/out_buffer.h"
-#include "analyze/report.h"
+#include "analyze/report_private.h"
 #include "analyze/stats.h"
 
 /* A duration with a unit that suits it: "12.3 ms". */
@@ -156,6 +156,7 @@ static void note_coverage(const struct report *report, const struct basis *basis
     static const struct out_section section = {.name = "coverage", .data_only = true};
     const char *whole = basis->wall_is_runs ? "of the runs' wall time"
                                             : "of the time from the first operator to the last";
+    const char *stored = query_has_dropped_events(basis) ? ", as far as events are stored" : "";
     double device = coverage_of(basis, OP_DEVICE), host = coverage_of(basis, OP_HOST);
     char parts[128] = "";
 
@@ -175,8 +176,8 @@ static void note_coverage(const struct report *report, const struct basis *basis
         snprintf(parts + strlen(parts), sizeof(parts) - strlen(parts), "%s%.1f%% on the host",
                  parts[0] ? " and " : "", host * 100);
     if (parts[0])
-        out_note(report->out, OUT_NOTE_PLAIN, "Operators cover %s%s %s.",
-                 basis->covered_is_exact ? "" : "at least ", parts, whole);
+        out_note(report->out, OUT_NOTE_PLAIN, "Operators cover %s%s %s%s.",
+                 basis->covered_is_exact ? "" : "at least ", parts, whole, stored);
 }
 
 static void note_losses(const struct report *report, const struct basis *basis)
@@ -324,6 +325,7 @@ void report_judge(const struct report *report, const struct basis *basis)
         .unfinished = basis->unfinished_count,
         .damaged = basis->bad_count,
         .clipped = basis->clipped_count,
+        .is_of_rollups = basis->is_of_rollups,
     };
 
     for (size_t i = 0; i < basis->losses.count; i++)
@@ -371,6 +373,7 @@ void report_footer(const struct report *report, const struct basis *basis)
     note_selection(report, basis);
     note_runs(report, basis);
     note_coverage(report, basis);
+    report_note_dropped(report, basis);
     note_left_out(report, basis);
     note_losses(report, basis);
     note_each_loss(report, basis);

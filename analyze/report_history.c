@@ -119,6 +119,8 @@ static int read_session(const struct past *past, const struct past_session *sess
         rc = report_query_spans(&of_session, &selection, &spans, &nothing);
     if (rc == REPORT_NOTHING && !past->is_filtered)
         rc = 0; /* the runs are still known where retention took the events */
+    if (spans.basis.lacks_whole_runs && !past->is_filtered)
+        spans.spans.count = 0; /* or most of them */
     if (rc < 0)
         diag_set(diag, rc, "%s", nothing.text);
     if (rc == 0)

@@ -402,8 +402,10 @@ static int run(const struct report *report, struct diag *diag)
     int rc = report_select(report, &selection, diag);
 
     make_view(report, &view);
+    selection.question.allows_rollups = true;
     if (rc == 0)
         rc = report_query_ops(report, &selection, &answer, diag);
+    report->verdict->is_of_rollups = answer.basis.is_of_rollups;
     if (rc == 0)
         rc = emit_parts(report, &answer, &view, &selection.filter, diag);
     if (rc == 0 && has_footer(report->options)) {
@@ -441,6 +443,35 @@ static int run(const struct report *report, struct diag *diag)
     "max(call_min_ns, min(call_max_ns, (ns_" p " >> e_" p " << e_" p ") + ((1 << e_" p             \
     ") - 1) / 2))"
 
+/* The same from op_stat, where events were dropped. */
+#define ROLLED_TABLES                                                                              \
+    "WITH rolled AS (\n"                                                                           \
+    "    SELECT * FROM (\n"                                                                        \
+    "        SELECT s.*, CASE s.lane_kind WHEN 'thread' THEN 'host' ELSE 'device' END AS side,\n"  \
+    "               o.name, o.type, o.node_id, o.device AS op_device, o.input_shapes,\n"           \
+    "               o.input_dtypes FROM op_stat s JOIN op o USING (op_id)\n"                       \
+    "         WHERE o.session_id IN ({sessions})\n"                                                \
+    "           AND o.type NOT IN ('phase', 'mark', 'counter'{no_labels})){chosen}),\n"            \
+    "one_side AS (\n"                                                                              \
+    "    SELECT *, min(op_id) OVER (PARTITION BY {op_key}) AS key FROM rolled\n"                   \
+    "     WHERE side = {rolled_side}),\n"                                                          \
+    "bin_of AS (\n"                                                                                \
+    "    SELECT k.key, h.bin, h.middle_ns, sum(h.event_count) AS n\n"                              \
+    "      FROM (SELECT DISTINCT key, op_id, lane_kind FROM one_side) k\n"                         \
+    "      JOIN v_op_histogram h ON h.op_id = k.op_id AND h.lane_kind = k.lane_kind\n"             \
+    "     GROUP BY k.key, h.bin),\n"                                                               \
+    "ranked AS (\n"                                                                                \
+    "    SELECT key, middle_ns, sum(n) OVER (PARTITION BY key ORDER BY bin) AS upto,\n"            \
+    "           sum(n) OVER (PARTITION BY key) AS total FROM bin_of)\n"
+#define ROLLED_MIDDLE(p)                                                                           \
+    "max(min(min_ns), min(max(max_ns), (SELECT min(middle_ns) FROM ranked r\n"                     \
+    "                                         WHERE r.key = o.key AND upto * 100 >= total * " p    \
+    ")))"
+#define ROLLED_LINES                                                                               \
+    "SELECT name, type, node_id AS id, sum(event_count) AS calls,\n"                               \
+    "       1.0 * sum({rolled_time}) / {runs} AS time_ns,\n"                                       \
+    "       min(min_ns) AS call_min_ns, max(max_ns) AS call_max_ns"
+
 static const char *const takes[] = {
     "min-time",     "max-time",  "top",        "order-by",  "top-end-key",   "aggregate",
     "aggregate-by", "show-host", "print-only", "copy-time", "dump-only-opr", NULL,
@@ -466,6 +497,17 @@ const struct report_kind report_ops = {
                        "       max(call_max_ns) AS call_max_ns\n"
                        "  FROM (" OPS_IN_SQL ") {bounds}\n"
                        " GROUP BY 1 ORDER BY time_ns DESC",
+    .explain_rolled = ROLLED_TABLES ROLLED_LINES
+    ",\n       " ROLLED_MIDDLE("50") " AS call_p50_ns,\n       " ROLLED_MIDDLE(
+        "90") " AS call_p90_ns,\n       " ROLLED_MIDDLE("99") " AS call_p99_ns\n"
+                                                              "  FROM one_side o GROUP BY key "
+                                                              "ORDER BY time_ns DESC",
+    .explain_rolled_reduced =
+        ROLLED_TABLES "SELECT {reduced_type} AS type, count(*) AS op_count, sum(calls) AS calls,\n"
+                      "       {reduced}(time_ns) AS time_ns, min(call_min_ns) AS call_min_ns,\n"
+                      "       max(call_max_ns) AS call_max_ns\n"
+                      "  FROM (" ROLLED_LINES " FROM one_side GROUP BY key) {bounds}\n"
+                      " GROUP BY 1 ORDER BY time_ns DESC",
     .explain_time = "time_ns",
     .top = 3,
 };

@@ -191,7 +191,6 @@ static void rate_lines(struct runs_state *state)
 
     if (!state->ended)
         return;
-    state->limit_ns = stats_percentile(state->sorted, state->ended, 99);
     median = stats_percentile(state->sorted, state->ended, 50);
     distance = stats_median_distance(state->sorted, state->ended);
     for (size_t i = 0; i < state->lines.count; i++) {
@@ -212,9 +211,10 @@ static bool is_subject(const struct runs_state *state, const struct run_line *li
            line->run.run == state->subject->run;
 }
 
+/* Of runs that can be looked into. */
 static bool is_between(const struct run_line *line, double low_ns, double high_ns)
 {
-    return line->dur_ns >= low_ns && line->dur_ns <= high_ns;
+    return line->dur_ns >= low_ns && line->dur_ns <= high_ns && !line->run.lacks_events;
 }
 
 /* At most RUNS_GROUP_MAX of the runs between two durations, spread over all of them. */
@@ -236,14 +236,28 @@ static int gather_group(const struct runs_state *state, double low_ns, double hi
     return rc;
 }
 
-/* The runs within the middle tenth, without those that they are compared with. */
+/* The runs within the middle tenth of those that can be looked into, without those that they are
+ * compared with; sets the limit of the latter. */
 static int gather_usual(struct runs_state *state)
 {
-    double low_ns = stats_percentile(state->sorted, state->ended, 45);
-    double high_ns = stats_percentile(state->sorted, state->ended, 55);
+    double *sorted = malloc(state->ended * sizeof(*sorted)), low_ns, high_ns;
+    size_t count = 0;
 
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < state->lines.count; i++) {
+        const struct run_line *line = &state->lines.items[i];
+
+        if (!isnan(line->dur_ns) && !line->run.lacks_events)
+            sorted[count++] = line->dur_ns;
+    }
+    stats_sort(sorted, count);
+    low_ns = stats_percentile(sorted, count, 45);
+    high_ns = stats_percentile(sorted, count, 55);
+    state->limit_ns = stats_percentile(sorted, count, 99);
     if (high_ns >= state->limit_ns)
-        high_ns = stats_percentile(state->sorted, state->ended, 50);
+        high_ns = stats_percentile(sorted, count, 50);
+    free(sorted);
     return gather_group(state, low_ns, high_ns, &state->usual);
 }
 
@@ -412,7 +426,7 @@ static int look_into_wanted(struct runs_state *state, struct diag *diag)
     for (size_t i = 0; i < state->lines.count && rc == 0; i++) {
         const struct run_line *line = &state->lines.items[i];
 
-        if (line->is_wanted && !isnan(line->dur_ns)) {
+        if (line->is_wanted && !isnan(line->dur_ns) && !line->run.lacks_events) {
             places[count] = i;
             keys[count++] = (struct run_key){line->run.session_id, line->run.run};
         }
@@ -555,6 +569,22 @@ static int compare_lines(const void *a, const void *b)
                         &(struct run_key){right->run.session_id, right->run.run});
 }
 
+/* Whether there is a run with all of its events to compare with; of a subject they are needed,
+ * too. */
+static bool can_look_into(const struct runs_state *state)
+{
+    bool has_any = false;
+
+    for (size_t i = 0; i < state->lines.count; i++) {
+        const struct run_line *line = &state->lines.items[i];
+
+        if (is_subject(state, line) && line->run.lacks_events)
+            return false;
+        has_any |= !isnan(line->dur_ns) && !line->run.lacks_events;
+    }
+    return has_any;
+}
+
 static int gather(struct runs_state *state, struct diag *diag)
 {
     const struct analyze_options *options = state->report->options;
@@ -573,9 +603,9 @@ static int gather(struct runs_state *state, struct diag *diag)
         for (size_t i = 0; i < state->lines.count; i++)
             state->lines.items[i].is_wanted = true;
     }
-    if (rc == 0 && state->ended)
+    if (rc == 0 && can_look_into(state))
         rc = look_into_groups(state, diag);
-    if (rc == 0 && state->ended)
+    if (rc == 0 && can_look_into(state))
         rc = look_into_wanted(state, diag);
     if (rc == 0 && state->names.basis.event_count && !state->shown_spans) {
         diag_set(diag, 0, "none of the events in these runs matches");
@@ -584,19 +614,36 @@ static int gather(struct runs_state *state, struct diag *diag)
     return rc;
 }
 
+static void note_lacking(const struct runs_state *state)
+{
+    size_t lacking = 0;
+
+    for (size_t i = 0; i < state->lines.count; i++)
+        lacking += state->lines.items[i].run.lacks_events;
+    if (lacking)
+        out_note(state->report->out, OUT_NOTE_PLAIN,
+                 "%zu of these runs count with their durations alone: events of theirs were "
+                 "dropped.",
+                 lacking);
+}
+
 static int run(const struct report *report, struct diag *diag)
 {
     struct runs_state state = {.report = report};
     int rc = report_select(report, &state.selection, diag);
 
+    state.selection.question.runs_without_events = true; /* their durations are known */
     if (rc == 0)
         rc = gather(&state, diag);
+    state.selection.question.runs_without_events = false;
     if (rc == 0)
         rc = query_ops(report->source->store, &state.selection.question, &state.basis, diag);
     if (rc == 0) {
         emit_statistics(&state);
         rc = emit_lines(&state, diag);
     }
+    if (rc == 0)
+        note_lacking(&state);
     if (rc == 0 && state.has_reference && (state.subject || state.limit_ns > state.usual.dur_ns))
         rc = runs_emit_excess(&state);
     if (rc == 0)
@@ -625,6 +672,7 @@ const struct report_kind report_runs = {
     .time_ns = time_of,
     .explain_time = "dur_ns",
     .explain_is_of_all = true,
+    .counts_runs_without_events = true,
     .explain = "SELECT run, session_id, start_ns, dur_ns FROM counted_run{runs_in_time}\n"
                " ORDER BY dur_ns DESC",
 };

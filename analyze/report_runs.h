@@ -34,7 +34,7 @@ struct runs_state {
     struct run_lines lines;
     double *sorted; /* durations of runs that ended */
     size_t ended;
-    double limit_ns;           /* P99 */
+    double limit_ns;           /* P99 of runs that can be looked into */
     struct spans_answer names; /* whose ops the parts are of */
     struct run_group usual, slow;
     bool has_reference;

@@ -26,6 +26,7 @@ static int run(const struct report *report, struct diag *diag)
         {.name = "run_count", .title = "runs", .wiki = "runs"},
         {.name = "warmup_count", .title = "warm-ups", .wiki = "warm-ups"},
         {.name = "lost_count", .title = "lost", .wiki = "lost"},
+        {.name = "dropped_count", .title = "dropped", .wiki = "dropped"},
         {.name = "state", .title = "state", .wiki = "state"},
         {.name = "source", .data_only = true},
         {.name = "command", .data_only = true},
@@ -51,6 +52,7 @@ static int run(const struct report *report, struct diag *diag)
                                  out_integer(OUT_INT, row->run_count),
                                  out_integer(OUT_INT, row->warmup_count),
                                  out_integer(OUT_INT, row->lost_count),
+                                 out_integer(OUT_INT, row->dropped_count),
                                  out_text(row->is_running ? "running" : row->end_reason),
                                  out_text(row->source),
                                  out_text(row->command),
@@ -70,6 +72,8 @@ const struct report_kind report_sessions = {
     .mode = "list",
     .is_of_all_sessions = true,
     .takes_no_events = true,
-    .explain = "SELECT session_id, start_ns, wall_ns AS length_ns, program, run_count, lost_count\n"
-               "  FROM v_session WHERE session_id IN ({sessions}) ORDER BY start_ns",
+    .explain =
+        "SELECT session_id, start_ns, wall_ns AS length_ns, program, run_count, lost_count,\n"
+        "       dropped_event_count AS dropped_count\n"
+        "  FROM v_session WHERE session_id IN ({sessions}) ORDER BY start_ns",
 };

@@ -89,6 +89,8 @@ static int add_runs(struct taking *taking)
         taking->run_of_session[sampled.session] = 0; /* has runs of its own */
         if (!run->selected || run->end_ns == STORE_NULL)
             continue;
+        if (run->lacks_events && spans->spans.count)
+            continue; /* its ops took longer than what is left of them */
         sampled.run_ns = (double)(run->end_ns - run->start_ns);
         taking->run_of_run[i] = (uint32_t)samples->runs.count;
         if (array_push(&samples->runs, sampled) < 0)
@@ -374,7 +376,10 @@ int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_s
     if (rc == -EFBIG)
         return diag_set(diag, rc, "too many ops and runs to compare: choose some with --runs");
     if (rc == 0 && !out->runs.count) {
-        diag_set(diag, 0, "no run has ended in what is asked for");
+        diag_set(diag, 0,
+                 out->spans.basis.lacks_whole_runs
+                     ? "no run that is asked for has all of its events any more"
+                     : "no run has ended in what is asked for");
         return 1;
     }
     return rc;

@@ -42,7 +42,8 @@ enum scan_op_kind {
 struct scan_run {
     int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
     bool selected;
-    int64_t number; /* for whoever reads runs; the scan does not look at it */
+    bool lacks_events; /* some were dropped; the scan does not look at it */
+    int64_t number;    /* for whoever reads runs; the scan does not look at it */
 };
 
 struct scan_session {
@@ -51,6 +52,7 @@ struct scan_session {
     struct scan_run *runs;
     size_t run_count;
     int64_t from_ns, until_ns; /* events that start in [from, until) */
+    int64_t dropped_until_ns;  /* up to here some were dropped; INT64_MIN: none */
     bool all_events;           /* events outside of runs count too */
     bool only_near_runs;       /* whoever reads events may leave out those far from selected runs */
     bool flat; /* spans do not nest, and the lanes of an op are parts of one execution, of

@@ -8,6 +8,7 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/counter_store.h"
+#include "tests/support/dropped_store.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/place.h"
 #include "tests/support/report_json.h"
@@ -100,6 +101,9 @@ static int start(void **state)
     free(store);
     store = temp_path(fixture->dir, "counters.db");
     counter_store_append(store);
+    free(store);
+    store = temp_path(fixture->dir, "dropped.db");
+    dropped_store_make(store, 5);
     free(store);
     write_traces(fixture);
     *state = fixture;
@@ -267,6 +271,33 @@ static void sql_gives_the_lines_of_the_report(void **state)
     }
 }
 
+/* Of sessions that have lost their oldest events to retention. */
+static const char *const dropped_choices[][3] = {
+    {"--session=1"},
+    {"--session=1", "--total"},
+    {"--session=1", "--runs=2.."},
+    {"--session=1", "--type=Conv"},
+    {"--session=1", "--time=90s.."},
+    {"--session=2"},
+    {"--session=2", "--runs=3"},
+    {"--session=3"},
+    {"--session=4"},
+    {"--session=all"},
+};
+
+static void sql_gives_the_lines_of_what_is_left(void **state)
+{
+    size_t reports = 0;
+
+    for (size_t i = 0; report_kinds[i]; i++) {
+        for (size_t k = 0; k < sizeof(dropped_choices) / sizeof(dropped_choices[0]) &&
+                           is_on_one_side(report_kinds[i]);
+             k++)
+            reports += check(*state, "dropped.db", report_kinds[i], dropped_choices[k]);
+    }
+    assert_true(reports > 100);
+}
+
 /* Reports on who waited for whom, inside of whom, after whom. */
 static void sql_tells_what_spans_have_to_do_with_each_other(void **state)
 {
@@ -321,6 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sql_gives_the_lines_of_the_report),
+        cmocka_unit_test(sql_gives_the_lines_of_what_is_left),
         cmocka_unit_test(sql_tells_what_spans_have_to_do_with_each_other),
         cmocka_unit_test(what_is_left_out_is_said),
     };

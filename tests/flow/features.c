@@ -3,6 +3,7 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/counter_store.h"
+#include "tests/support/dropped_store.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/place.h"
 #include "tests/support/rank_store.h"
@@ -31,7 +32,8 @@ static void copy_source(const struct fixture *fixture, const char *name, const c
 static int start(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    char *page = place_source("docs/features.md"), *store, *base, *memory, *ranks, *counters;
+    char *page = place_source("docs/features.md"), *store, *base, *memory, *ranks, *counters,
+         *dropped;
 
     fixture->dir = temp_create();
     fixture->program = place_program("analyze/profile_analyze");
@@ -47,6 +49,9 @@ static int start(void **state)
     small_store_make(counters);
     counter_store_append(counters);
     rank_store_make(ranks);
+    dropped = temp_path(fixture->dir, "dropped.db");
+    dropped_store_make(dropped, 5);
+    free(dropped);
     copy_source(fixture, "gpu.json", "tests/golden/analyze/gpu.json");
     copy_source(fixture, "profile.json", "tests/golden/analyze/profile.json");
     free(page);
