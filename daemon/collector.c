@@ -167,6 +167,11 @@ struct session *collector_next_session(struct collector *collector, int64_t firs
     return next;
 }
 
+struct session *collector_sessions(const struct collector *collector)
+{
+    return collector->sessions;
+}
+
 uint32_t collector_count_sessions(const struct collector *collector)
 {
     uint32_t count = 0;

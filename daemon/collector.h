@@ -121,6 +121,9 @@ void collector_stop(struct collector *collector);
 /** The session of the smallest number that is not below `first` and not over; NULL: none. */
 struct session *collector_next_session(struct collector *collector, int64_t first);
 
+/** The first of all sessions, in no order, also those that are over; the others by `next`. */
+struct session *collector_sessions(const struct collector *collector);
+
 /** How many sessions there are that are not over. */
 uint32_t collector_count_sessions(const struct collector *collector);
 

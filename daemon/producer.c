@@ -42,6 +42,7 @@ static void free_producer(uv_handle_t *handle)
     struct producer *producer = handle->data;
 
     array_deinit(&producer->flushes);
+    visit_deinit(&producer->visit);
     free(producer);
 }
 
@@ -149,7 +150,7 @@ static int send_welcome(struct producer *producer, enum ot_wire_welcome_status s
         .features = features,
         .session_id = session ? (uint64_t)session->session_id : 0,
         .inline_committed = session ? session->inline_next : 0,
-        .level = session ? session->level : group->host.level,
+        .level = session ? session->level : commands_default_level(&group->commands),
     };
     struct ot_text words = {.bytes = text, .length = strlen(text)};
     int length = ot_wire_encode_welcome(&welcome, words, group->scratch, OT_WIRE_FRAME_BYTES_MAX);
@@ -179,8 +180,9 @@ static void take_up(struct producer *producer, const struct ot_wire_hello *hello
 {
     struct session *session = producer->session;
 
-    session->features = hello->features & (OT_FEATURE_RINGS | OT_FEATURE_CONTROL);
-    session->level = producer->group->host.level;
+    session->features =
+        hello->features & (OT_FEATURE_RINGS | OT_FEATURE_CONTROL | OT_FEATURE_SCHEDULE);
+    commands_join(&producer->group->commands, session);
 }
 
 static int on_hello(struct producer *producer, const void *frame, size_t length, struct diag *diag)
@@ -212,8 +214,28 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
     take_up(producer, &hello.fixed);
     log_detail("session %lld (pid %lld) %s", (long long)producer->session->session_id,
                (long long)producer->pid, hello.fixed.connection ? "is back" : "begins");
-    return send_welcome(producer, OT_WELCOME_OK, hello.fixed.version_minor,
-                        producer->session->features, "");
+    rc = send_welcome(producer, OT_WELCOME_OK, hello.fixed.version_minor,
+                      producer->session->features, "");
+    if (rc == 0)
+        commands_deliver(&producer->group->commands, producer->session);
+    return rc;
+}
+
+static int on_schedule(struct producer *producer, const void *frame, size_t length,
+                       struct diag *diag)
+{
+    struct ot_wire_schedule schedule;
+    int rc = ot_wire_decode_schedule(frame, length, &schedule, diag);
+
+    if (rc == 0)
+        commands_take_report(&producer->group->commands, producer->session, &schedule.plan);
+    return rc;
+}
+
+void producer_send(struct producer *producer, const void *frame, size_t length)
+{
+    if (!producer->is_closing && send_bytes(producer, frame, length) < 0)
+        cut_off(producer, "it does not read what it is sent");
 }
 
 static int send_to_visit(void *context, const void *bytes, size_t length)
@@ -237,7 +259,8 @@ static int on_visit(struct producer *producer, const void *frame, size_t length,
     producer->visit = (struct visit){.host = &group->host,
                                      .context = producer,
                                      .send = send_to_visit,
-                                     .scratch = group->scratch};
+                                     .scratch = group->scratch,
+                                     .pid = producer->pid};
     log_detail("pid %lld visits", (long long)producer->pid);
     return send_welcome(producer, OT_WELCOME_OK, visit.version_minor,
                         visit.features & (OT_FEATURE_SCHEDULE | OT_FEATURE_VISIT), "");
@@ -420,12 +443,19 @@ typedef int frame_fn(struct producer *producer, const void *frame, size_t length
                      struct diag *diag);
 
 static frame_fn *const frame_fns[] = {
-    [OT_FRAME_HELLO] = on_hello,   [OT_FRAME_CLOCK] = on_clock,
-    [OT_FRAME_STRING] = on_string, [OT_FRAME_MODEL] = on_model,
-    [OT_FRAME_OP] = on_op,         [OT_FRAME_LANE] = on_lane,
-    [OT_FRAME_RING] = on_ring,     [OT_FRAME_DOORBELL] = on_doorbell,
-    [OT_FRAME_EVENTS] = on_events, [OT_FRAME_GAP] = on_gap,
-    [OT_FRAME_FLUSH] = on_flush,   [OT_FRAME_BYE] = on_bye,
+    [OT_FRAME_HELLO] = on_hello,
+    [OT_FRAME_CLOCK] = on_clock,
+    [OT_FRAME_STRING] = on_string,
+    [OT_FRAME_MODEL] = on_model,
+    [OT_FRAME_OP] = on_op,
+    [OT_FRAME_LANE] = on_lane,
+    [OT_FRAME_RING] = on_ring,
+    [OT_FRAME_DOORBELL] = on_doorbell,
+    [OT_FRAME_EVENTS] = on_events,
+    [OT_FRAME_GAP] = on_gap,
+    [OT_FRAME_FLUSH] = on_flush,
+    [OT_FRAME_BYE] = on_bye,
+    [OT_FRAME_SCHEDULE] = on_schedule,
 };
 
 /* --- Reading --- */
@@ -602,11 +632,12 @@ void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct c
                                      .collector = collector,
                                      .scratch = memory_zeroed(1, OT_WIRE_FRAME_BYTES_MAX),
                                      .started = ot_clock_read_triple()};
+    commands_init(&group->commands, loop, collector, (uint32_t)settings->level);
     group->host = (struct visit_host){.collector = collector,
+                                      .commands = &group->commands,
                                       .refusals = &group->refusals,
                                       .store_path = settings->store_path,
-                                      .started_ns = group->started.realtime_ns,
-                                      .level = (uint32_t)settings->level};
+                                      .started_ns = group->started.realtime_ns};
 }
 
 void producer_group_deinit(struct producer_group *group)
@@ -671,4 +702,5 @@ void producer_close_all(struct producer_group *group)
         say_bye(p, OT_BYE_SHUTDOWN, "the daemon ends");
         leave(p);
     }
+    commands_close(&group->commands);
 }

@@ -32,11 +32,15 @@ struct producer_group {
     bool reads_no_more;
     uint8_t *scratch;               /* to encode frames in */
     struct refusals refusals;       /* the recent ones */
+    struct commands commands;       /* who is to record when */
     struct visit_host host;         /* what controllers may know and do */
     struct ot_clock_triple started; /* to measure the TSC's rate against */
     void *context;
     void (*on_left)(void *context); /* a connection was closed */
 };
+
+/** Send a frame; a client that does not read is cut off. */
+void producer_send(struct producer *producer, const void *frame, size_t length);
 
 /** A line in the log, and among the refusals that controllers are told of. */
 void producer_note_refusal(struct producer_group *group, pid_t pid, uid_t uid, const char *text);

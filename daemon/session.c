@@ -53,6 +53,7 @@ struct session *session_alloc(const uint8_t uuid[16], struct session_budget *bud
     session->process_fd = -1;
     session->budget = budget;
     session->budget->session_count++;
+    session_set_names(session, (struct ot_text){0}, (struct ot_text){0});
     return session;
 }
 

@@ -66,6 +66,7 @@ struct session {
     uint64_t event_count; /* records taken since the daemon started */
     uint64_t lost_count;
     uint32_t level;             /* what it records now, as far as is known */
+    struct ot_wire_plan plan;   /* as commanded; command_id 0: nothing was */
     struct ot_wire_plan report; /* what its client last told */
     struct tick_clock clock;
     struct text_table texts;

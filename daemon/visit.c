@@ -4,10 +4,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/log.h"
+#include "daemon/memory.h"
 
 static int send_frame(struct visit *visit, int length)
 {
@@ -43,7 +47,7 @@ static int send_status(struct visit *visit)
         .refusal_count = host->refusals->count,
         .pid = (uint32_t)getpid(),
         .uid = geteuid(),
-        .level = host->level,
+        .level = commands_default_level(host->commands),
         .session_count = collector_count_sessions(host->collector),
     };
     struct ot_wire_status_texts texts = {
@@ -81,6 +85,8 @@ static uint32_t session_flags(const struct session *session)
         flags |= OT_SESSION_CONTROL;
     if (session->features & OT_FEATURE_SCHEDULE)
         flags |= OT_SESSION_SCHEDULE;
+    if (commands_is_obeyed(session))
+        flags |= OT_SESSION_OBEYS;
     return flags;
 }
 
@@ -101,7 +107,7 @@ static int send_session(struct visit *visit, const struct session *session)
         .uid = session->uid,
         .level = session->level,
         .flags = session_flags(session),
-        .plan = session->report,
+        .plan = commands_view(session),
     };
     const struct ot_wire_session_texts texts = {name_of(session->program),
                                                 name_of(session->command)};
@@ -136,11 +142,65 @@ static int on_ask(struct visit *visit, const void *frame, size_t length, struct 
         visit, ot_wire_encode_answer(&answer, NULL, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
 }
 
+/* --- Commands --- */
+
+static int on_select(struct visit *visit, const void *frame, size_t length, struct diag *diag)
+{
+    struct command_select select = {0};
+    struct ot_wire_select_view view;
+    int rc = ot_wire_decode_select(frame, length, &view, diag);
+
+    if (rc < 0)
+        return rc;
+    if (visit->selects.count >= OT_WIRE_SELECTS_MAX)
+        return diag_set(diag, -EPROTO, "SELECT: more than %d before one SCHEDULE",
+                        OT_WIRE_SELECTS_MAX);
+    select.kind = view.fixed.kind;
+    select.number = view.fixed.number;
+    select.program = strndup(view.text.bytes ? view.text.bytes : "", view.text.length);
+    memory_must(select.program ? array_push(&visit->selects, select) : -ENOMEM);
+    return 0;
+}
+
+static void log_command(const struct visit *visit, const struct ot_wire_plan *plan,
+                        const struct ot_wire_answer *answer)
+{
+    log_say("pid %lld commands %s%s: %u of %u chosen sessions obey", (long long)visit->pid,
+            ot_wire_level_name(plan->level), ot_plan_has_schedule(plan) ? " by a schedule" : "",
+            answer->taken_count, answer->taken_count + answer->unable_count);
+}
+
+static int on_schedule(struct visit *visit, const void *frame, size_t length, struct diag *diag)
+{
+    struct command_result result;
+    struct ot_wire_schedule schedule;
+    int rc = ot_wire_decode_schedule(frame, length, &schedule, diag);
+
+    if (rc < 0)
+        return rc;
+    commands_give(visit->host->commands, &visit->selects, &schedule.plan, &result);
+    command_selects_deinit(&visit->selects);
+    log_command(visit, &schedule.plan, &result.answer);
+    rc = send_frame(visit, ot_wire_encode_answer(&result.answer, result.ids.items, visit->scratch,
+                                                 OT_WIRE_FRAME_BYTES_MAX));
+    array_deinit(&result.ids);
+    return rc;
+}
+
+void visit_deinit(struct visit *visit)
+{
+    command_selects_deinit(&visit->selects);
+}
+
 int visit_take_frame(struct visit *visit, uint16_t type, const void *frame, size_t length,
                      struct diag *diag)
 {
     if (type == OT_FRAME_ASK)
         return on_ask(visit, frame, length, diag);
+    if (type == OT_FRAME_SELECT)
+        return on_select(visit, frame, length, diag);
+    if (type == OT_FRAME_SCHEDULE)
+        return on_schedule(visit, frame, length, diag);
     if (!ot_wire_client_sends(type) && !ot_wire_daemon_sends(type))
         return 0; /* of a newer version */
     return diag_set(diag, -EPROTO, "%s, which a controller does not send",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller's connection, from VISIT on: it asks who is being recorded. The connection itself,
- * its bytes and its end belong to producer.h. Loop thread only.
+ * A controller's connection, from VISIT on: it asks who is being recorded, and commands who is to
+ * be. The connection itself, its bytes and its end belong to producer.h. Loop thread only.
  */
 #ifndef OPTRACE_DAEMON_VISIT_H
 #define OPTRACE_DAEMON_VISIT_H
@@ -11,15 +11,16 @@
 
 #include "base/diag.h"
 #include "daemon/collector.h"
+#include "daemon/commands.h"
 #include "daemon/refusals.h"
 
-/** What controllers may know. All borrowed. */
+/** What controllers may know and command. All borrowed. */
 struct visit_host {
     struct collector *collector;
+    struct commands *commands;
     const struct refusals *refusals;
     const char *store_path;
     uint64_t started_ns; /* CLOCK_REALTIME */
-    uint32_t level;      /* of clients that no command is about */
 };
 
 /** Where answers go. Returns 0, or a negative errno when the controller does not take them. */
@@ -30,7 +31,12 @@ struct visit {
     void *context;
     visit_send_fn *send;
     uint8_t *scratch; /* OT_WIRE_FRAME_BYTES_MAX bytes to encode frames in, borrowed */
+    pid_t pid;        /* of the controller */
+    struct command_selects selects; /* for the next SCHEDULE */
 };
+
+/** All zero is allowed. */
+void visit_deinit(struct visit *visit);
 
 /**
  * Act on a frame and answer it.

@@ -97,7 +97,7 @@ struct ot_wire_status {
     uint64_t refusal_count; /* since it started */
     uint32_t pid;
     uint32_t uid;
-    uint32_t level; /* of clients that no command is about */
+    uint32_t level; /* of clients that connect now and that no command is about by name */
     uint32_t session_count;
     uint16_t version_bytes; /* then the texts, in this order, then zeros */
     uint16_t host_bytes;
@@ -109,6 +109,7 @@ enum ot_wire_session_flag {
     OT_SESSION_CONNECTED = 1u << 0, /* else its connection broke, and may come back */
     OT_SESSION_CONTROL = 1u << 1,   /* obeys levels */
     OT_SESSION_SCHEDULE = 1u << 2,  /* obeys schedules */
+    OT_SESSION_OBEYS = 1u << 3,     /* has taken up what was commanded, if anything */
 };
 
 struct ot_wire_session {

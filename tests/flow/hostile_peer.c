@@ -231,6 +231,33 @@ static void questions_without_end(struct raw_client *client, const struct optrac
         ;
 }
 
+static void selects_without_end(struct raw_client *client, const struct optraced *daemon)
+{
+    const struct ot_wire_select select = {.header = ot_wire_header(OT_FRAME_SELECT, sizeof(select)),
+                                          .kind = OT_SELECT_PID};
+
+    send_visit(client);
+    for (int i = 0; i <= OT_WIRE_SELECTS_MAX; i++)
+        raw_send(client, &select, sizeof(select));
+}
+
+static void schedule_that_makes_no_sense(struct raw_client *client, const struct optraced *daemon)
+{
+    const struct ot_wire_schedule schedule =
+        ot_wire_schedule(&(struct ot_wire_plan){.wait = 1, .level = OT_LEVEL_ON});
+
+    send_visit(client);
+    raw_send(client, &schedule, sizeof(schedule));
+}
+
+static void report_of_no_state(struct raw_client *client, const struct optraced *daemon)
+{
+    const struct ot_wire_schedule schedule =
+        ot_wire_schedule(&(struct ot_wire_plan){.state = OT_PLAN_DONE + 1});
+
+    raw_send(client, &schedule, sizeof(schedule));
+}
+
 static void ring_without_fd(struct raw_client *client, const struct optraced *daemon)
 {
     struct raw_ring ring;
@@ -382,6 +409,9 @@ static const struct evil evils[] = {
     {"asking client", client_that_asks, false, "only a controller sends"},
     {"ask", ask_from_no_session, true, "first_session"},
     {"questions", questions_without_end, true, "answers", true},
+    {"selects", selects_without_end, true, "more than 64"},
+    {"schedule", schedule_that_makes_no_sense, true, "without active runs"},
+    {"report", report_of_no_state, false, "state"},
     {"no fd", ring_without_fd, false, "without a file descriptor"},
     {"/dev/zero", ring_of_dev_zero, false, "not a memfd"},
     {"socket", ring_that_is_a_socket, false, "not a memfd"},
