@@ -7,9 +7,13 @@
 #include "base/options.h"
 
 extern const struct option_command status_command;
+extern const struct option_command start_command;
+extern const struct option_command stop_command;
 
 /** argv[0] is the subcommand's word. Returns the exit status; has printed what there is to say. */
 int status_main(int argc, char **argv);
+int start_main(int argc, char **argv);
+int stop_main(int argc, char **argv);
 
 /** Prints the sentence of a failed visit. Returns the exit status: EXIT_INPUT when no daemon
  *  listens, else EXIT_SYSTEM. */

@@ -274,3 +274,71 @@ void desk_picture_deinit(struct desk_picture *picture)
     free(picture->store_path);
     memset(picture, 0, sizeof(*picture));
 }
+
+const struct desk_session *desk_find(const struct desk_picture *picture, uint64_t session_id)
+{
+    for (size_t i = 0; i < picture->sessions.count; i++) {
+        if (picture->sessions.items[i].fixed.session_id == session_id)
+            return &picture->sessions.items[i];
+    }
+    return NULL;
+}
+
+/* --- Commands --- */
+
+static int send_select(struct desk *desk, const struct desk_select *select, struct diag *diag)
+{
+    const struct ot_wire_select fixed = {.kind = select->kind, .number = select->number};
+    const struct ot_text name = {select->program, select->program ? strlen(select->program) : 0};
+    char frame[sizeof(fixed) + OT_WIRE_REMARK_BYTES_MAX + 8];
+    int length = ot_wire_encode_select(&fixed, name, frame, sizeof(frame));
+
+    if (length < 0)
+        return diag_set(diag, -EINVAL, "'%.40s' is not the name of a program",
+                        select->program ? select->program : "");
+    return send_frame(desk, frame, (size_t)length, diag);
+}
+
+static int take_answer(struct desk_answer *answer, const uint8_t *frame, size_t length,
+                       struct diag *diag)
+{
+    struct ot_wire_answer_view view;
+    int rc = ot_wire_decode_answer(frame, length, &view, diag);
+
+    if (rc < 0)
+        return rc;
+    answer->status = view.fixed.status;
+    answer->command_id = view.fixed.command_id;
+    for (uint32_t i = 0; rc == 0 && i < view.fixed.taken_count; i++)
+        rc = array_push(&answer->taken, ot_wire_answer_id(&view, i));
+    for (uint32_t i = 0; rc == 0 && i < view.fixed.unable_count; i++)
+        rc = array_push(&answer->unable, ot_wire_answer_id(&view, view.fixed.taken_count + i));
+    return rc < 0 ? no_memory(diag) : 0;
+}
+
+int desk_command(struct desk *desk, const struct desk_select *selects, size_t select_count,
+                 const struct ot_wire_plan *plan, struct desk_answer *out_answer, struct diag *diag)
+{
+    const struct ot_wire_schedule schedule = ot_wire_schedule(plan);
+    const uint8_t *frame;
+    uint16_t type;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < select_count; i++)
+        rc = send_select(desk, &selects[i], diag);
+    if (rc == 0)
+        rc = send_frame(desk, &schedule, sizeof(schedule), diag);
+    while (rc == 0) {
+        rc = receive(desk, &frame, &type, diag);
+        if (rc > 0 && type == OT_FRAME_ANSWER)
+            return take_answer(out_answer, frame, (size_t)rc, diag);
+        rc = rc < 0 ? rc : 0;
+    }
+    return rc;
+}
+
+void desk_answer_deinit(struct desk_answer *answer)
+{
+    array_deinit(&answer->taken);
+    array_deinit(&answer->unable);
+}

@@ -55,4 +55,31 @@ struct desk_picture {
 int desk_ask(struct desk *desk, struct desk_picture *out_picture, struct diag *diag);
 void desk_picture_deinit(struct desk_picture *picture);
 
+/** The session of this number, or NULL. */
+const struct desk_session *desk_find(const struct desk_picture *picture, uint64_t session_id);
+
+/** Whom a command is for. */
+struct desk_select {
+    uint32_t kind; /* enum ot_wire_select_kind */
+    uint64_t number;
+    const char *program; /* borrowed */
+};
+
+struct desk_answer {
+    uint32_t status; /* enum ot_wire_answer_status */
+    uint64_t command_id;
+    ARRAY_OF(uint64_t) taken; /* sessions */
+    ARRAY_OF(uint64_t) unable;
+};
+
+/**
+ * Give a plan to those who are chosen; to everybody, also those to come, when select_count is 0.
+ *
+ * out_answer  all zero before; desk_answer_deinit() also after a failure
+ */
+int desk_command(struct desk *desk, const struct desk_select *selects, size_t select_count,
+                 const struct ot_wire_plan *plan, struct desk_answer *out_answer,
+                 struct diag *diag);
+void desk_answer_deinit(struct desk_answer *answer);
+
 #endif

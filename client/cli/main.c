@@ -9,19 +9,25 @@
 #include "base/exit_status.h"
 #include "client/cli/commands.h"
 
-static const struct option_command *const subcommands[] = {&status_command, NULL};
+static const struct option_command *const subcommands[] = {&status_command, &start_command,
+                                                           &stop_command, NULL};
 
-static int (*const mains[])(int argc, char **argv) = {status_main};
+static int (*const mains[])(int argc, char **argv) = {status_main, start_main, stop_main};
 
 static const struct option_command command = {
     .name = "optrace",
     .version = OPTRACE_VERSION,
-    .purpose = "see who is being recorded by the daemon",
+    .purpose = "see who is being recorded by the daemon, start and stop it",
     .arguments = "COMMAND [ARGUMENT...]",
     .examples = "optrace status\n"
-                "    who is being recorded, how much, and who was refused\n",
+                "    who is being recorded, how much, and who was refused\n"
+                "optrace start --for 10s\n"
+                "    record all programs for ten seconds\n"
+                "optrace start --program trainer --wait 5 --warmup 1 --active 3 --repeat 2\n"
+                "    twice three runs of the programs of that name\n",
     .environment = "OPTRACE_SOCKET  the daemon's socket, unless --socket names it\n",
     .exit_text = "0  done\n"
+                 "1  no program matches\n"
                  "2  wrong use of the command line\n"
                  "3  no daemon listens\n"
                  "4  the daemon refuses, does not answer, or is too old; the system failed\n",
