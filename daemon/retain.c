@@ -10,13 +10,8 @@ enum { IDLE_ROWS = 16384 };
 
 /* With nothing else to do a store shrinks at a fifth of one core's speed. */
 static const uint64_t MORE_NS = UINT64_C(10000000);
-/* Events grow old also while none comes; a disk that was full may have room. */
+/* Events and roll-ups grow old also while none comes; a disk that was full may have room. */
 static const uint64_t AGAIN_NS = UINT64_C(5000000000);
-
-bool retain_has_bounds(const struct retain *retain)
-{
-    return retain->bounds.budget_bytes || retain->bounds.keep_events_ns;
-}
 
 /* `over_bytes`: what remains above the budget though nothing is left to drop. */
 static void say_over(struct retain *retain, int64_t over_bytes)
@@ -58,8 +53,6 @@ void retain_slice(struct retain *retain, size_t batch_rows)
     struct store_retained done;
     int rc;
 
-    if (!retain_has_bounds(retain))
-        return;
     rc = store_retain(retain->store, &retain->bounds, (int64_t)ot_clock_ns(CLOCK_REALTIME),
                       IDLE_ROWS + 2 * batch_rows, &done, &diag);
     retain->has_more = rc == 1;
@@ -77,5 +70,5 @@ uint64_t retain_pause_ns(const struct retain *retain)
 {
     if (retain->has_more)
         return MORE_NS;
-    return retain_has_bounds(retain) ? AGAIN_NS : UINT64_MAX;
+    return AGAIN_NS;
 }

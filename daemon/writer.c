@@ -151,10 +151,6 @@ static void wait_for_work_locked(struct writer *writer)
         struct timespec until;
         int rc = 0;
 
-        if (pause_ns == UINT64_MAX) {
-            pthread_cond_wait(&writer->wake_writer, &writer->mutex);
-            continue;
-        }
         until = time_after(pause_ns);
         while (!writer->todo && !writer->stops && rc == 0)
             rc = pthread_cond_timedwait(&writer->wake_writer, &writer->mutex, &until);

@@ -10,6 +10,7 @@
 #include "schema/store_batch.h"
 #include "schema/store_bulk.h"
 #include "schema/store_lane.h"
+#include "schema/store_merge.h"
 #include "schema/store_rollup.h"
 #include "schema/store_rows.h"
 
@@ -59,6 +60,10 @@ enum store_statement {
     STORE_DELETE_COUNTERS,
     STORE_DELETE_BATCH,
     STORE_ADD_DROPPED,
+    STORE_FIND_OLD_STAT,
+    STORE_GET_OLD_STATS,
+    STORE_DELETE_OLD_STATS,
+    STORE_ADD_OLD_STAT,
     STORE_STATEMENT_COUNT,
 };
 
@@ -99,6 +104,7 @@ struct store {
     struct lane_cache lanes;
     struct batch batch;
     struct rollup rollup;
+    struct merge merge;
 };
 
 /* store_error.c */

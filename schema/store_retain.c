@@ -9,6 +9,7 @@
 
 enum {
     SLICE_ROWS = BATCH_ROWS_MAX,
+    MERGES_MAX = 16,  /* of roll-ups at a time: half a millisecond each */
     TALLIES_MAX = 16, /* sessions of a slice that are counted together */
     KNOWN_OPS = 64,
 };
@@ -434,6 +435,14 @@ static int drop_slices(struct retain *retain, size_t row_max, struct diag *diag)
     return rc;
 }
 
+static int drop_and_merge(struct retain *retain, size_t row_max, struct diag *diag)
+{
+    int more = drop_slices(retain, row_max, diag);
+    int rc = more < 0 ? more : store_merge_rollups(retain->store, retain->now_ns, MERGES_MAX, diag);
+
+    return rc < 0 ? rc : more || rc;
+}
+
 int store_retain(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
                  size_t row_max, struct store_retained *out, struct diag *diag)
 {
@@ -441,11 +450,11 @@ int store_retain(struct store *store, const struct store_bounds *bounds, int64_t
     struct slice slice = {0};
     int more, rc = find_slice(&retain, &slice, diag);
 
-    if (rc == 1) {
+    if (rc == 1 || (rc == 0 && store_merge_is_due(store, now_ns))) {
         rc = store_begin(store, diag);
         if (rc < 0)
             return rc;
-        more = drop_slices(&retain, row_max, diag);
+        more = drop_and_merge(&retain, row_max, diag);
         rc = more < 0 ? more : store_commit(store, diag);
         if (rc < 0)
             store_rollback(store);

@@ -2,7 +2,8 @@
 /*
  * Keeping a store within bounds: the oldest rows of event, memory_event and counter are dropped,
  * in the order of time; sessions, models, ops, lanes, runs, gaps and roll-ups stay. What went is
- * counted in `dropped`. Counters of a calibration stay, too.
+ * counted in `dropped`. Counters of a calibration stay, too. Roll-ups become coarser as they grow
+ * old (store_merge.h).
  *
  * The pages that rows leave are used for the next ones, so that a file at its budget stops growing;
  * it does not get smaller.
@@ -36,14 +37,14 @@ struct store_retained {
 #define STORE_BUDGET_MIN INT64_C(4194304)
 
 /**
- * Drop what is out of bounds, up to about `row_max` rows, in one transaction; without any, no
- * transaction is begun.
+ * Drop what is out of bounds, up to about `row_max` rows, and make old roll-ups coarser, in one
+ * transaction; where there is nothing to do, no transaction is begun.
  *
  * now_ns  CLOCK_REALTIME
  *
  * The batch that was written last is never dropped for the budget.
  *
- * Returns 1 when there is more to drop, 0 when not, or a negative errno; then nothing was dropped.
+ * Returns 1 when there is more to do, 0 when not, or a negative errno; then nothing was dropped.
  */
 int store_retain(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
                  size_t row_max, struct store_retained *out, struct diag *diag);

@@ -328,15 +328,15 @@ static int write_new_entries(struct store *store, struct diag *diag)
     return 0;
 }
 
-/* Buckets gone by are not touched any more; one that is touched late is read again. */
-static void forget_idle(struct rollup *rollup)
+/* Those that were not touched for a while, or begin before a time. */
+static void forget(struct rollup *rollup, uint32_t idle_max, int64_t before_ns)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < rollup->entry_count; i++) {
         struct rollup_entry *entry = &rollup->entries[i];
 
-        if (++entry->idle_count <= ROLLUP_IDLE_MAX)
+        if (entry->idle_count <= idle_max && entry->start_ns >= before_ns)
             rollup->entries[kept++] = *entry;
         else
             store_histogram_deinit(&entry->histogram);
@@ -345,6 +345,19 @@ static void forget_idle(struct rollup *rollup)
         return;
     rollup->entry_count = kept;
     rebuild_slots(rollup);
+}
+
+/* Buckets gone by are not touched any more; one that is touched late is read again. */
+static void forget_idle(struct rollup *rollup)
+{
+    for (uint32_t i = 0; i < rollup->entry_count; i++)
+        rollup->entries[i].idle_count++;
+    forget(rollup, ROLLUP_IDLE_MAX, INT64_MIN);
+}
+
+void store_rollup_forget(struct rollup *rollup, int64_t before_ns)
+{
+    forget(rollup, UINT32_MAX, before_ns);
 }
 
 int store_rollup_write(struct store *store, struct diag *diag)

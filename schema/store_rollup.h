@@ -48,6 +48,9 @@ int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_
 /** Write the rows that changed; forget those that have not changed for a while. */
 int store_rollup_write(struct store *store, struct diag *diag);
 
+/** Forget what is known of buckets that begin before this time; all of it is written. */
+void store_rollup_forget(struct rollup *rollup, int64_t before_ns);
+
 /** Forget all that is not written: after a rollback, or when another program changed the file. */
 void store_rollup_clear(struct rollup *rollup);
 void store_rollup_deinit(struct rollup *rollup);
