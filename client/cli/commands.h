@@ -15,6 +15,22 @@ int status_main(int argc, char **argv);
 int start_main(int argc, char **argv);
 int stop_main(int argc, char **argv);
 
+/* Options that all of them have. */
+#define COMMANDS_HOST_OPTIONS(hosts_target, follow_target)                                         \
+    {OPTION_LIST,                                                                                  \
+     "host",                                                                                       \
+     'H',                                                                                          \
+     "HOST[,HOST...]",                                                                             \
+     NULL,                                                                                         \
+     "Do it on these hosts, by `ssh HOST optrace ...`; may be repeated. Each line of output then " \
+     "begins with its host; how far the clocks of the hosts are off is measured and shown.",       \
+     hosts_target},                                                                                \
+    {                                                                                              \
+        OPTION_FLAG, "follow", 0, NULL, NULL,                                                      \
+            "The far end of --host: answer \"time\" on standard input, do the work at \"go\".",    \
+            follow_target, .flags = OPTION_HIDDEN                                                  \
+    }
+
 /** Prints the sentence of a failed visit. Returns the exit status: EXIT_INPUT when no daemon
  *  listens, else EXIT_SYSTEM. */
 int commands_fail(const struct option_command *command, int rc, const struct diag *diag);

@@ -12,6 +12,8 @@
 #include "base/exit_status.h"
 #include "client/cli/commands.h"
 #include "client/cli/desk.h"
+#include "client/cli/follow.h"
+#include "client/cli/hosts.h"
 #include "client/cli/show.h"
 #include "client/cli/when.h"
 #include "client/schedule.h"
@@ -30,6 +32,8 @@ struct control_options {
     int level; /* 0: on */
     const char *duration, *at;
     const char *skip_first, *wait, *warmup, *active, *repeat;
+    struct option_list hosts;
+    bool follow;
 };
 
 #define TARGET(field) offsetof(struct control_options, field)
@@ -48,11 +52,14 @@ struct control_options {
         {OPTION_LIST,     "program", 0,                                                            \
          "NAME",          NULL,      "Programs of this name, also those that connect later.",      \
          TARGET(programs)},                                                                        \
-    {                                                                                              \
-        OPTION_STRING, "socket", 's', "PATH",                                                      \
-            "$OPTRACE_SOCKET, else the one that programs connect to", "Socket of the daemon.",     \
-            TARGET(socket)                                                                         \
-    }
+        {OPTION_STRING,                                                                            \
+         "socket",                                                                                 \
+         's',                                                                                      \
+         "PATH",                                                                                   \
+         "$OPTRACE_SOCKET, else the one that programs connect to",                                 \
+         "Socket of the daemon.",                                                                  \
+         TARGET(socket)},                                                                          \
+        COMMANDS_HOST_OPTIONS(TARGET(hosts), TARGET(follow))
 
 static const struct option_spec start_specs[] = {
     WHO_OPTIONS,
@@ -100,7 +107,9 @@ const struct option_command start_command = {
     .examples = "optrace start --for 10s\n"
                 "    record all programs for ten seconds\n"
                 "optrace start --program trainer --wait 5 --warmup 1 --active 3 --repeat 2\n"
-                "    as PyTorch's schedule: twice three runs\n",
+                "    as PyTorch's schedule: twice three runs\n"
+                "optrace start --host a,b,c --for 30s\n"
+                "    on three hosts at the same moment, two seconds after all are ready\n",
     .exit_text = exit_text,
 };
 
@@ -318,6 +327,16 @@ static int print_nobody(const struct option_command *command, const struct desk_
     return EXIT_NO;
 }
 
+/* A time that was over when the daemon heard of it. */
+static void print_late(const struct control_options *options, const struct ot_wire_plan *plan)
+{
+    const uint64_t now_ns = ot_clock_ns(CLOCK_REALTIME);
+    char text[SHOW_CELL_BYTES];
+
+    if (options->at && plan->start_ns < now_ns)
+        printf("late: that time was over %s ago\n", show_duration(now_ns - plan->start_ns, text));
+}
+
 static void print_later(const struct control_options *options, size_t select_count,
                         const struct desk_answer *answer)
 {
@@ -327,6 +346,46 @@ static void print_later(const struct control_options *options, size_t select_cou
                  : "no program is connected; it holds for those that connect later");
     for (size_t i = 0; i < options->programs.count; i++)
         printf("and programs named %s that connect later\n", options->programs.items[i]);
+}
+
+/* --- Other hosts --- */
+
+static void add_list(struct hosts_words *words, const char *option, const struct option_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        words->items[words->count++] = option;
+        words->items[words->count++] = list->items[i];
+    }
+}
+
+static void add_value(struct hosts_words *words, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    words->items[words->count++] = option;
+    words->items[words->count++] = value;
+}
+
+/* All but --host and --at. */
+static int run_on_hosts(const struct option_command *command, const struct control_options *options)
+{
+    struct hosts_job job = {
+        .command = command, .hosts = &options->hosts, .has_time = true, .at = options->at};
+    const char *words[2 * (3 * OPTION_LIST_MAX + 8)];
+
+    job.words.items = words;
+    add_list(&job.words, "--pid", &options->pids);
+    add_list(&job.words, "--session", &options->sessions);
+    add_list(&job.words, "--program", &options->programs);
+    add_value(&job.words, "--level", options->level ? "detail" : NULL);
+    add_value(&job.words, "--for", options->duration);
+    add_value(&job.words, "--active", options->active);
+    add_value(&job.words, "--wait", options->wait);
+    add_value(&job.words, "--warmup", options->warmup);
+    add_value(&job.words, "--repeat", options->repeat);
+    add_value(&job.words, "--skip-first", options->skip_first);
+    add_value(&job.words, "--socket", options->socket);
+    return hosts_run(&job);
 }
 
 /* --- Both commands --- */
@@ -358,6 +417,7 @@ static int carry_out(const struct option_command *command, const struct control_
     } else if (answer.status == OT_ANSWER_NOBODY) {
         status = print_nobody(command, &picture, &answer, plan);
     } else {
+        print_late(options, plan);
         for (size_t i = 0; i < answer.taken.count; i++)
             print_taken(desk_find(&picture, answer.taken.items[i]), answer.taken.items[i]);
         print_unable(stdout, &picture, &answer, plan);
@@ -375,14 +435,22 @@ static int control_main(const struct option_command *command, bool is_start, int
     struct ot_wire_plan plan;
     struct diag diag = {0};
     size_t select_count = 0;
+    char at[80];
     int status;
 
     if (commands_parse(command, argc, argv, &options, &status) != 0)
         return status;
+    if (options.follow) {
+        if (follow(at, sizeof(at)) < 0)
+            return EXIT_SYSTEM;
+        options.at = at[0] ? at : NULL;
+    }
     if (fill_selects(&options, selects, &select_count, &diag) < 0 ||
         fill_plan(&options, is_start ? OT_LEVEL_ON + (uint32_t)options.level : OT_LEVEL_OFF, &plan,
                   &diag) < 0)
         return options_complain(command, &diag);
+    if (options.hosts.count > 0)
+        return run_on_hosts(command, &options);
     return carry_out(command, &options, selects, select_count, &plan);
 }
 

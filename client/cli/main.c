@@ -25,7 +25,8 @@ static const struct option_command command = {
                 "    record all programs for ten seconds\n"
                 "optrace start --program trainer --wait 5 --warmup 1 --active 3 --repeat 2\n"
                 "    twice three runs of the programs of that name\n",
-    .environment = "OPTRACE_SOCKET  the daemon's socket, unless --socket names it\n",
+    .environment = "OPTRACE_SOCKET  the daemon's socket, unless --socket names it\n"
+                   "OPTRACE_SSH  the command that --host runs in place of ssh, with its options\n",
     .exit_text = "0  done\n"
                  "1  no program matches\n"
                  "2  wrong use of the command line\n"

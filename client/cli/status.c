@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "client/cli/commands.h"
 #include "client/cli/desk.h"
+#include "client/cli/follow.h"
+#include "client/cli/hosts.h"
 #include "client/cli/show.h"
 
 enum { FORMAT_VERSION = 1 };
@@ -15,6 +17,8 @@ enum { FORMAT_VERSION = 1 };
 struct status_options {
     const char *socket;
     bool json;
+    struct option_list hosts;
+    bool follow;
 };
 
 #define TARGET(field) offsetof(struct status_options, field)
@@ -23,6 +27,7 @@ static const struct option_spec specs[] = {
     {OPTION_STRING, "socket", 's', "PATH", "$OPTRACE_SOCKET, else the one that programs connect to",
      "Socket of the daemon.", TARGET(socket)},
     {OPTION_FLAG, "json", 'j', NULL, NULL, "JSON in place of tables.", TARGET(json)},
+    COMMANDS_HOST_OPTIONS(TARGET(hosts), TARGET(follow)),
 };
 
 const struct option_command status_command = {
@@ -34,7 +39,9 @@ const struct option_command status_command = {
     .examples = "optrace status\n"
                 "    a row per program: what it records, how many events, how many lost\n"
                 "optrace status --json\n"
-                "    the same for scripts\n",
+                "    the same for scripts\n"
+                "optrace status --host a,b,c\n"
+                "    of three hosts, by ssh\n",
     .exit_text = "0  done\n"
                  "2  wrong use of the command line\n"
                  "3  no daemon listens\n"
@@ -229,9 +236,26 @@ static int print_json(const struct desk_picture *picture)
     return json_finish(&json) < 0 ? EXIT_SYSTEM : EXIT_OK;
 }
 
+static int run_on_hosts(const struct status_options *options)
+{
+    struct hosts_job job = {
+        .command = &status_command, .hosts = &options->hosts, .is_json = options->json};
+    const char *words[3];
+
+    job.words.items = words;
+    if (options->json)
+        words[job.words.count++] = "--json";
+    if (options->socket) {
+        words[job.words.count++] = "--socket";
+        words[job.words.count++] = options->socket;
+    }
+    return hosts_run(&job);
+}
+
 int status_main(int argc, char **argv)
 {
     struct status_options options = {0};
+    char unused[80];
     struct desk_picture picture = {0};
     struct diag diag = {0};
     struct desk desk;
@@ -239,6 +263,10 @@ int status_main(int argc, char **argv)
 
     if (commands_parse(&status_command, argc, argv, &options, &status) != 0)
         return status;
+    if (options.hosts.count > 0)
+        return run_on_hosts(&options);
+    if (options.follow && follow(unused, sizeof(unused)) < 0)
+        return EXIT_SYSTEM;
     rc = desk_open(&desk, options.socket, &diag);
     if (rc < 0)
         return commands_fail(&status_command, rc, &diag);
