@@ -39,6 +39,11 @@ static const struct option_spec specs[] = {
     {OPTION_STRING, "keep-events", 0, "DURATION", "$OPTRACE_KEEP_EVENTS, else none",
      "Also drop events, memory events and counters that are older than this: 12h, 7d, 4w, none.",
      TARGET(keep_events)},
+    {OPTION_STRING, "keep-sessions", 0, "DURATION", "$OPTRACE_KEEP_SESSIONS, else none",
+     "Drop sessions that ended longer ago whole, with their runs, ops and roll-ups: 90d, 52w, "
+     "none. "
+     "Imported sessions stay, and calibrations.",
+     TARGET(keep_sessions)},
     {OPTION_GROUP, "Behaviour"},
     {OPTION_FLAG, "foreground", 'f', NULL, NULL,
      "Stay in the foreground. Without it the command returns once programs can connect, and the "
@@ -145,6 +150,9 @@ static const char *find_bound(const char *option, const char *variable, const ch
 static int fill_bounds(struct settings *settings, struct diag *diag)
 {
     struct store_bounds *bounds = &settings->bounds;
+    const char *sessions_name = "--keep-sessions";
+    const char *sessions =
+        find_bound(settings->keep_sessions, "OPTRACE_KEEP_SESSIONS", "none", &sessions_name);
     const char *budget_name = "--store-budget", *keep_name = "--keep-events";
     const char *budget =
         find_bound(settings->store_budget, "OPTRACE_STORE_BUDGET", "2GiB", &budget_name);
@@ -153,6 +161,8 @@ static int fill_bounds(struct settings *settings, struct diag *diag)
 
     if (rc == 0)
         rc = amount_parse_duration(keep_name, keep, &bounds->keep_events_ns, diag);
+    if (rc == 0)
+        rc = amount_parse_duration(sessions_name, sessions, &bounds->keep_sessions_ns, diag);
     if (rc == 0 && bounds->budget_bytes && bounds->budget_bytes < STORE_BUDGET_MIN)
         rc = diag_set(diag, -EINVAL, "%s takes at least 4MiB, not '%.40s'", budget_name, budget);
     return rc;

@@ -12,10 +12,11 @@
 struct settings {
     const char *socket_path; /* absolute, once settings_read() is done, as are the others */
     const char *store_path;
-    const char *log_path;                   /* NULL: stderr */
-    const char *pid_path;                   /* NULL: none */
-    const char *group;                      /* NULL: only the owner may connect */
-    const char *store_budget, *keep_events; /* as given; what they say is in `bounds` */
+    const char *log_path; /* NULL: stderr */
+    const char *pid_path; /* NULL: none */
+    const char *group;    /* NULL: only the owner may connect */
+    const char *store_budget, *keep_events,
+        *keep_sessions; /* as given; what they say is in `bounds` */
     struct store_bounds bounds;
     int level; /* enum ot_wire_level */
     bool once, foreground, verbose;

@@ -154,6 +154,7 @@ void store_forget_accounts(struct store *store)
     store->next_event = 0;
     store->kept_counter = 0;
     store->merge = (struct merge){0};
+    store->forget = (struct forget){0};
     store_batch_clear(&store->batch);
     store_rollup_clear(&store->rollup);
     store_lane_cache_clear(&store->lanes);

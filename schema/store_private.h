@@ -9,6 +9,7 @@
 #include "schema/store.h"
 #include "schema/store_batch.h"
 #include "schema/store_bulk.h"
+#include "schema/store_forget.h"
 #include "schema/store_lane.h"
 #include "schema/store_merge.h"
 #include "schema/store_rollup.h"
@@ -105,6 +106,7 @@ struct store {
     struct batch batch;
     struct rollup rollup;
     struct merge merge;
+    struct forget forget;
 };
 
 /* store_error.c */

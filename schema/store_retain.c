@@ -435,12 +435,29 @@ static int drop_slices(struct retain *retain, size_t row_max, struct diag *diag)
     return rc;
 }
 
+/* Whether there is a session to drop. */
+static int find_session(struct retain *retain, struct diag *diag)
+{
+    int64_t keep_ns = retain->bounds->keep_sessions_ns;
+
+    return keep_ns
+               ? store_forget_find(retain->store, retain->now_ns - keep_ns, retain->now_ns, diag)
+               : 0;
+}
+
 static int drop_and_merge(struct retain *retain, size_t row_max, struct diag *diag)
 {
     int more = drop_slices(retain, row_max, diag);
-    int rc = more < 0 ? more : store_merge_rollups(retain->store, retain->now_ns, MERGES_MAX, diag);
+    int merges =
+        more < 0 ? more : store_merge_rollups(retain->store, retain->now_ns, MERGES_MAX, diag);
+    int rc = merges < 0 ? merges : find_session(retain, diag);
+    size_t dropped;
 
-    return rc < 0 ? rc : more || rc;
+    if (rc != 1)
+        return rc < 0 ? rc : more || merges;
+    rc = store_forget_step(retain->store, retain->now_ns, &dropped, diag);
+    retain->done.row_count += dropped;
+    return rc < 0 ? rc : 1;
 }
 
 int store_retain(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
@@ -450,6 +467,8 @@ int store_retain(struct store *store, const struct store_bounds *bounds, int64_t
     struct slice slice = {0};
     int more, rc = find_slice(&retain, &slice, diag);
 
+    if (rc == 0)
+        rc = find_session(&retain, diag);
     if (rc == 1 || (rc == 0 && store_merge_is_due(store, now_ns))) {
         rc = store_begin(store, diag);
         if (rc < 0)

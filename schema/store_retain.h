@@ -24,6 +24,8 @@ struct store;
 struct store_bounds {
     int64_t budget_bytes;   /* of the pages in use */
     int64_t keep_events_ns; /* rows whose time is longer ago are dropped */
+    int64_t
+        keep_sessions_ns; /* sessions that ended longer ago are dropped whole (store_forget.h) */
 };
 
 /* What was done. */

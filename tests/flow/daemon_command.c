@@ -145,6 +145,9 @@ static void bounds_that_mean_nothing_are_refused(void **state)
         REFUSED(EXIT_USAGE, "--store-budget takes a size with its unit, such as 512MiB, or none,",
                 "--store-budget", sizes[i]);
     for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
+        REFUSED(EXIT_USAGE, "--keep-sessions takes a time with its unit", "--keep-sessions",
+                durations[i]);
+    for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
         REFUSED(EXIT_USAGE, "--keep-events takes a time with its unit", "--keep-events",
                 durations[i]);
     REFUSED(EXIT_USAGE, "--store-budget takes at least 4MiB, not '4MB'", "--store-budget", "4MB");

@@ -164,6 +164,10 @@ static void a_full_disk_is_survived(void **state)
     daemon.store = temp_path(disk, "o.db");
     optraced_start(&daemon, NULL);
     go_through(&daemon, change_ballast);
+    optraced_expect_log(&daemon,
+                        "No space left on device; make room on its disk, and start optraced with a "
+                        "--store-budget that fits there (now 2 GiB)",
+                        ROUNDS);
     assert_int_equal(optraced_stop(&daemon), 0);
     assert_int_equal(umount(disk), 0);
     free(disk);
