@@ -10,8 +10,6 @@
 #include "analyze/import_chrome_private.h"
 #include "analyze/import_values.h"
 
-static const char zero_problem[] = "baseTimeNanoseconds is no time since 1970";
-
 /* Times are in microseconds, with as many digits behind the point as the writer likes. */
 static bool read_time(struct chrome *chrome, const struct chrome_event *event, int64_t *out_ns)
 {
@@ -145,9 +143,16 @@ static int note_metadata(struct chrome *chrome, const struct chrome_event *event
     return rc;
 }
 
-static bool is_zero_of_times(const struct chrome *chrome)
+static int note_zero(struct chrome *chrome, const struct json_item *item, struct json_slice value,
+                     struct diag *diag)
 {
-    return chrome->offset_ns >= 0 && chrome->offset_ns <= IMPORT_TIME_MAX;
+    int64_t zero_ns;
+
+    if (!json_whole(value, &zero_ns) || zero_ns < 0 || zero_ns > IMPORT_TIME_MAX)
+        return json_stream_damage(chrome->stream, item->offset,
+                                  "baseTimeNanoseconds is no time since 1970", diag);
+    chrome->offset_ns = zero_ns;
+    return 0;
 }
 
 /* --- Events. --- */
@@ -213,11 +218,8 @@ static int add_event(struct chrome *chrome, const struct json_item *item, struct
     phase = event.phase.length == 1 ? *event.phase.text : '\0';
     if (phase && strchr("XBECiIRstfbneSTpFND", phase))
         return add_point(chrome, &event, phase, diag);
-    if (phase == 'M' && json_is(event.name, "baseTimeNanoseconds")) {
-        if (!json_whole(event.arg[ARG_VALUE], &chrome->offset_ns) || !is_zero_of_times(chrome))
-            return json_stream_damage(chrome->stream, item->offset, zero_problem, diag);
-        return 0;
-    }
+    if (phase == 'M' && json_is(event.name, "baseTimeNanoseconds"))
+        return note_zero(chrome, item, event.arg[ARG_VALUE], diag);
     if (phase == 'M')
         return note_metadata(chrome, &event, diag);
     note_unknown(chrome, event.phase);
@@ -231,9 +233,8 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
 
     if (!item->key || strcmp(item->key, "traceEvents") == 0)
         return add_event(chrome, item, diag);
-    if (strcmp(item->key, "baseTimeNanoseconds") == 0 &&
-        (!json_whole(value, &chrome->offset_ns) || !is_zero_of_times(chrome)))
-        return json_stream_damage(chrome->stream, item->offset, zero_problem, diag);
+    if (strcmp(item->key, "baseTimeNanoseconds") == 0)
+        return note_zero(chrome, item, value, diag);
     if (strcmp(item->key, "deviceProperties") == 0 && !chrome->gpu) {
         chrome->gpu = json_take_text(json_member(value, "name"));
         return chrome->gpu ? 0 : diag_set(diag, -ENOMEM, "no memory for the trace");

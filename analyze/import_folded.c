@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "analyze/import_values.h"
+#include "analyze/unpack_error.h"
 
 enum { LINE_BYTES_MAX = 1 << 20, DEPTH_MAX = 4096 };
 
@@ -180,14 +181,13 @@ static int add_stack(struct folded *folded, char *stack, int64_t count_ns, struc
 static int read_failed(struct folded *folded, struct diag *diag)
 {
     int code;
-    const char *text = gzerror(folded->file, &code);
+    const char *text = unpack_error(folded->file, &code);
 
     if (code == Z_ERRNO)
         return diag_set(diag, -EIO, "cannot read %s: %s", folded->name, strerror(errno));
     return diag_set_at(diag, -EUCLEAN, (int64_t)folded->offset,
                        "%s: cannot be unpacked behind byte %" PRIu64 " of its contents: %s",
-                       folded->name, folded->offset,
-                       code == Z_BUF_ERROR ? "the file ends too early" : text);
+                       folded->name, folded->offset, text);
 }
 
 static size_t depth_of(const char *stack)

@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "analyze/json_text.h"
+#include "analyze/unpack_error.h"
 
 enum {
     CHUNK_BYTES =
@@ -89,7 +90,7 @@ int json_stream_fault(const struct json_stream *stream, uint64_t offset, const c
 static int read_failed(const struct json_stream *stream, struct diag *diag)
 {
     int code;
-    const char *text = gzerror(stream->file, &code);
+    const char *text = unpack_error(stream->file, &code);
 
     if (code == Z_ERRNO)
         return diag_set(diag, -EIO, "cannot read %s: %s", stream->name, strerror(errno));
@@ -97,8 +98,7 @@ static int read_failed(const struct json_stream *stream, struct diag *diag)
         return diag_set(diag, -ENOMEM, "no memory to unpack %s", stream->name);
     return diag_set_at(diag, -EUCLEAN, (int64_t)(stream->base + stream->end),
                        "%s: cannot be unpacked behind byte %llu of its contents: %s", stream->name,
-                       (unsigned long long)(stream->base + stream->end),
-                       code == Z_BUF_ERROR ? "the file ends too early" : text);
+                       (unsigned long long)(stream->base + stream->end), text);
 }
 
 /* Moves what is left to the front and reads more behind it. Returns 1, 0 at the end of the file. */

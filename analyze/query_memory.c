@@ -76,7 +76,7 @@ int query_memory(struct store *store, const struct spans_answer *spans,
             .run = query_int(statement, 2),
             .time_ns = query_int(statement, 3),
             .address = query_int(statement, 4),
-            .bytes = query_int(statement, 5),
+            .bytes = believed_bytes(query_int(statement, 5)),
         };
 
         rc = is_asked_for(&places, row.lane, row.time_ns) ? array_push(out, row) : 0;
@@ -211,7 +211,7 @@ static int read_plan(struct store *store, struct memory_plan *plan, struct diag 
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct placed_variable variable = {
             .chunk_id = query_int(statement, 0),
-            .chunk_bytes = query_int(statement, 1),
+            .chunk_bytes = believed_bytes(query_int(statement, 1)),
             .offset = query_int(statement, 2),
             .bytes = variable_bytes((const char *)sqlite3_column_text(statement, 3),
                                     (const char *)sqlite3_column_text(statement, 4)),

@@ -18,6 +18,16 @@ int query_step(struct store *store, sqlite3_stmt *statement, struct diag *diag);
 /** A column as an integer; STORE_NULL for NULL. */
 int64_t query_int(sqlite3_stmt *statement, int column);
 
+/** More bytes than any machine holds (256 TiB) are damage, and not known: so sums stay within 64
+ * bits.
+ */
+static inline int64_t believed_bytes(int64_t bytes)
+{
+    const int64_t most = INT64_C(1) << 48;
+
+    return bytes > most || bytes < -most ? STORE_NULL : bytes;
+}
+
 /** A column as a text that `texts` keeps; NULL for NULL. */
 const char *query_text(struct query_texts *texts, sqlite3_stmt *statement, int column);
 

@@ -233,7 +233,7 @@ static void read_op(struct query_texts *texts, sqlite3_stmt *statement, int64_t 
         .output_dtypes = query_text(texts, statement, 10),
         .params = query_text(texts, statement, 11),
         .computation_flop = query_int(statement, 12),
-        .memory_bytes = query_int(statement, 13),
+        .memory_bytes = believed_bytes(query_int(statement, 13)),
     };
     out->name = out->name ? out->name : "";
     out->type = out->type ? out->type : "";

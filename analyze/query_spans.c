@@ -177,7 +177,7 @@ static int add_row(struct taking *taking, const struct event_row *row)
         .kern_ns = row->event.kern_ns,
         .self_ns = row->event.dur_ns,
         .correlation = row->correlation,
-        .bytes = row->bytes,
+        .bytes = believed_bytes(row->bytes),
         .parent = SPAN_NONE,
         .launch = SPAN_NONE,
         .next = SPAN_NONE,

@@ -176,7 +176,8 @@ static void emit_totals(const struct report *report, const struct averages *aver
                  averages->negative_count);
     if (averages->unsized_count)
         out_note(report->out, OUT_NOTE_WARNING,
-                 "%" PRIu64 " pieces of memory were given back whose size is not known: they are "
+                 "%" PRIu64
+                 " memory events do not say how many bytes, or none that can be: they are "
                  "in no sum.",
                  averages->unsized_count);
 }

@@ -271,8 +271,25 @@ static void looks_into_gzip(void **state)
     check_command("printf 'SQLite format 3\\0 and more' | gzip > s; $analyze s", 3, "",
                   "profile_analyze: s is a compressed file of SQLite: unpack it first, with"
                   " gunzip\n");
+    check_command("printf a | gzip > s; head -c 13 s > t; printf '\\0\\0\\0\\0\\1\\0\\0\\0' >> t; "
+                  "$analyze t 2>&1 |"
+                  " cut -d: -f3-",
+                  0, " cannot be unpacked behind byte 0 of its contents: incorrect data check\n",
+                  "");
     check_command("printf 'a tar, maybe' | gzip > s; $analyze s 2>&1 | cut -d: -f1,2", 0,
                   "profile_analyze: s is neither SQLite nor JSON\n", "");
+}
+
+/* Numbers of bytes that no machine has are in no sum, which would not hold them. */
+static void believes_no_bytes_beyond_a_machine(void **state)
+{
+    check_command(
+        "printf '%s' '[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":9},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"ts\":3,\"args\":{\"Bytes\":9223372036854775807}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"ts\":4,\"args\":{\"Bytes\":9223372036854775807}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"ts\":5,\"args\":{\"Bytes\":100}}]' > t;"
+        " $analyze t --export folded --weight alloc",
+        0, "a 100\n", "");
 }
 
 int main(void)
@@ -284,6 +301,7 @@ int main(void)
         cmocka_unit_test(overlaps_keep_their_times),
         cmocka_unit_test(reads_pipes),
         cmocka_unit_test(looks_into_gzip),
+        cmocka_unit_test(believes_no_bytes_beyond_a_machine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

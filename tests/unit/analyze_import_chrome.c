@@ -415,6 +415,11 @@ static void bears_what_writers_get_wrong(void **state)
                "F09F9880EFBFBD|4000|1000");
     rows_check(store, "SELECT name, value FROM counter JOIN op USING (op_id)", "c m|1.0e+300");
     store_close(&store);
+    CHECK_OK(import("{\"baseTimeNanoseconds\":9223372036854775807,\"traceEvents\":["
+                    "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}]}",
+                    true, &store, &diag));
+    rows_check(store, "SELECT start_ns FROM event", "1000");
+    store_close(&store);
 }
 
 int main(void)
