@@ -149,8 +149,9 @@ int compare_sides_open(const struct report *report, struct compare_side out[ALIG
     out[ALIGN_NEW].session_count = report->session_count;
     rc = open_base(report, &out[ALIGN_BASE], diag);
     if (rc == 0 && is_same_recording(out))
-        rc = diag_set(diag, -EINVAL, "--compare needs two recordings, and both are session%s %s",
-                      report->session_count > 1 ? "s of" : " of", report->source->name);
+        rc = diag_set(diag, -EINVAL,
+                      "--compare needs two recordings, and both are the same session%s of %s",
+                      report->session_count > 1 ? "s" : "", report->source->name);
     return rc;
 }
 
