@@ -191,10 +191,11 @@ int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, 
 }
 
 /* The device whose memory an event is of, "cuda:0"; false for that of the host. Kineto's device
- * types 0, 2 and 5 are the host's: plain memory, and that of oneDNN. Paddle says "Place(gpu:0)". */
+ * types 0, 2 and 5 are the host's: plain memory, and that of oneDNN; 6 is that of HIP, whose
+ * kernels come as those of CUDA do and go by the same name. Paddle says "Place(gpu:0)". */
 static bool name_memory(const struct chrome_event *event, char *device, size_t bytes)
 {
-    static const char *const types[] = {[1] = "cuda", [6] = "hip", [12] = "xpu"};
+    static const char *const types[] = {[1] = "cuda", [6] = "cuda", [12] = "xpu"};
     struct json_slice place = event->arg[ARG_PLACE];
     int64_t type = 0, number = 0;
 

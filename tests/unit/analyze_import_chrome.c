@@ -242,7 +242,10 @@ static void keeps_totals_of_allocators(void **state)
         "Reserved\":2097152}},"
         "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":3,\"args\":{"
         "\"place\":\"Place(gpu:0)\",\"addr\":\"2\",\"increase_bytes\":-128,"
-        "\"current_allocated\":384,\"peak_allocated\":512}}]";
+        "\"current_allocated\":384,\"peak_allocated\":512}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":4,\"args\":{\"Device "
+        "Type\":6,"
+        "\"Device Id\":0,\"Addr\":3,\"Bytes\":8}}]"; /* HIP */
     struct store *store;
     struct diag diag = {0};
 
@@ -255,9 +258,9 @@ static void keeps_totals_of_allocators(void **state)
                "memory of cuda:0|cuda:0|Total Reserved|2000|2097152.0;"
                "memory of cuda:0|cuda:0|Total Allocated|3000|384.0");
     rows_check(store, "SELECT name, address, bytes FROM memory_event JOIN lane USING (lane_id)",
-               "1/2|1|64;memory of cuda:0|2|128;memory of cuda:0|2|-128");
+               "1/2|1|64;memory of cuda:0|2|128;memory of cuda:0|2|-128;memory of cuda:0|3|8");
     rows_check(store, "SELECT note FROM session",
-               "t.json: 3 events of a Chrome trace; left out: peak_allocated (1)");
+               "t.json: 4 events of a Chrome trace; left out: peak_allocated (1)");
     store_close(&store);
 }
 
