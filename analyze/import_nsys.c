@@ -24,6 +24,7 @@ static const struct nsys_table tables[] = {
     {"CUPTI_ACTIVITY_KIND_KERNEL", NSYS_KERNEL},
     {"CUPTI_ACTIVITY_KIND_MEMCPY", NSYS_COPY},
     {"CUPTI_ACTIVITY_KIND_MEMSET", NSYS_MEMSET},
+    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", NSYS_GRAPH},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", NSYS_SYNC},
     {"CUDNN_EVENTS", NSYS_CUDNN},
     {"CUBLAS_EVENTS", NSYS_CUBLAS},
@@ -33,7 +34,7 @@ static const struct nsys_table tables[] = {
 };
 
 /* The columns of a row, each under the first of its names that a table has. */
-enum { COLUMNS = 21 };
+enum { COLUMNS = 24 };
 static const char *const columns[COLUMNS][4] = {
     {"start"},
     {"end"},
@@ -55,6 +56,9 @@ static const char *const columns[COLUMNS][4] = {
     {"registersPerThread"},
     {"staticSharedMemory"},
     {"dynamicSharedMemory"},
+    {"srcKind"},
+    {"dstKind"},
+    {"graphId"},
     {"text"},
 };
 
@@ -105,11 +109,12 @@ static int64_t number(sqlite3_stmt *statement, int column)
 static void read_row(sqlite3_stmt *statement, struct nsys_row *row)
 {
     int64_t *const fields[] = {
-        &row->start,    &row->end,       &row->process,       &row->thread,
-        &row->device,   &row->stream,    &row->correlation,   &row->name,
-        &row->bytes,    &row->detail,    &row->address,       row->grid,
-        row->grid + 1,  row->grid + 2,   row->block,          row->block + 1,
-        row->block + 2, &row->registers, &row->static_shared, &row->dynamic_shared,
+        &row->start,       &row->end,       &row->process,       &row->thread,
+        &row->device,      &row->stream,    &row->correlation,   &row->name,
+        &row->bytes,       &row->detail,    &row->address,       row->grid,
+        row->grid + 1,     row->grid + 2,   row->block,          row->block + 1,
+        row->block + 2,    &row->registers, &row->static_shared, &row->dynamic_shared,
+        &row->from_memory, &row->to_memory, &row->graph,
     };
     int count = (int)(sizeof(fields) / sizeof(fields[0]));
 
@@ -233,8 +238,12 @@ static sqlite3 *open_export(const char *path)
 bool import_nsys_recognises(const char *path)
 {
     sqlite3 *db = open_export(path);
-    bool is_export =
-        db && has_column(db, "META_DATA_EXPORT", "name") && has_column(db, "StringIds", "value");
+    bool is_export = db && has_column(db, "META_DATA_EXPORT", "name");
+
+    /* Older ones say nothing of themselves. */
+    for (size_t i = 0; db && !is_export && i < sizeof(tables) / sizeof(tables[0]); i++)
+        is_export = has_column(db, tables[i].name, "start");
+    is_export = is_export && has_column(db, "StringIds", "value");
 
     sqlite3_close(db);
     return is_export;

@@ -57,6 +57,35 @@ static const char *copy_name(int64_t kind)
     }
 }
 
+static const char *memory_name(int64_t kind)
+{
+    static const char *const names[] = {"Pageable", "Pinned", "Device", "Array", "Managed"};
+
+    return kind >= 0 && kind < 5 ? names[kind] : NULL;
+}
+
+/* As Kineto names them where one side is the host's, since copies of pageable memory block:
+ * "Memcpy HtoD (Pageable -> Device)". */
+static char *copy_text(const struct nsys_row *row)
+{
+    enum { PAGEABLE, PINNED };
+    const char *from = memory_name(row->from_memory), *to = memory_name(row->to_memory);
+    char *text;
+
+    if (!from || !to || (row->from_memory > PINNED && row->to_memory > PINNED))
+        return strdup(copy_name(row->detail));
+    return asprintf(&text, "%s (%s -> %s)", copy_name(row->detail), from, to) < 0 ? NULL : text;
+}
+
+static char *graph_text(const struct nsys_row *row)
+{
+    char *text;
+
+    if (row->graph == STORE_NULL)
+        return strdup("CUDA graph");
+    return asprintf(&text, "CUDA graph %lld", (long long)row->graph) < 0 ? NULL : text;
+}
+
 static const char *sync_name(int64_t kind)
 {
     static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
@@ -209,9 +238,11 @@ static char *kernel_params(const struct nsys_row *row)
 static const char *type_of(enum nsys_kind kind, const struct nsys_row *row, bool is_op)
 {
     static const char *const types[NSYS_KINDS] = {
-        [NSYS_KERNEL] = "kernel",        [NSYS_COPY] = "copy",     [NSYS_MEMSET] = "memset",
-        [NSYS_SYNC] = "phase",           [NSYS_CUDNN] = "cudnn",   [NSYS_CUBLAS] = "cublas",
-        [NSYS_RUNTIME] = "cuda_runtime", [NSYS_OS] = "os_runtime", [NSYS_NVTX] = "label",
+        [NSYS_KERNEL] = "kernel",    [NSYS_COPY] = "copy",
+        [NSYS_MEMSET] = "memset",    [NSYS_SYNC] = "phase",
+        [NSYS_CUDNN] = "cudnn",      [NSYS_CUBLAS] = "cublas",
+        [NSYS_GRAPH] = "cuda_graph", [NSYS_RUNTIME] = "cuda_runtime",
+        [NSYS_OS] = "os_runtime",    [NSYS_NVTX] = "label",
     };
 
     if (kind == NSYS_NVTX && row->detail == NVTX_MARK)
@@ -226,7 +257,9 @@ static char *name_of(struct nsys *nsys, enum nsys_kind kind, const struct nsys_r
     char *name = NULL;
 
     if (kind == NSYS_COPY)
-        name = strdup(copy_name(row->detail));
+        name = copy_text(row);
+    else if (kind == NSYS_GRAPH)
+        name = graph_text(row);
     else if (kind == NSYS_MEMSET)
         name = strdup("Memset");
     else if (kind == NSYS_SYNC)
@@ -284,7 +317,10 @@ int nsys_op(struct nsys *nsys, enum nsys_kind kind, const struct nsys_row *row, 
             nsys->importer.lanes.items[lane].is_device ? row->device : 0,
             row->registers,
             row->static_shared,
-            row->dynamic_shared};
+            row->dynamic_shared,
+            kind == NSYS_COPY ? row->from_memory : 0,
+            kind == NSYS_COPY ? row->to_memory : 0,
+            kind == NSYS_GRAPH ? row->graph : 0};
 
         place_key_add(&identity, numbers, sizeof(numbers));
         place_key_add(&identity, row->grid, sizeof(row->grid));

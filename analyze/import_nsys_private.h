@@ -12,6 +12,7 @@ enum nsys_kind {
     NSYS_KERNEL,
     NSYS_COPY,
     NSYS_MEMSET,
+    NSYS_GRAPH,
     NSYS_SYNC,
     NSYS_RUNTIME,
     NSYS_CUDNN,
@@ -29,6 +30,8 @@ struct nsys_row {
         detail; /* detail: kind of a copy, of a wait, of an NVTX event, of an allocation */
     int64_t address;
     int64_t grid[3], block[3], registers, static_shared, dynamic_shared;
+    int64_t from_memory, to_memory; /* kinds of memory that a copy is from and to */
+    int64_t graph;
     const char *text; /* valid until the next row */
 };
 

@@ -92,7 +92,8 @@ def read_nsys():
         "kernel": "SELECT s.value, deviceId, streamId, start, end, NULL, correlationId,"
                   " globalPid / 0x1000000 % 0x1000000"
                   " FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName",
-        "copy": "SELECT copyKind, deviceId, streamId, start, end, bytes, correlationId,"
+        "copy": "SELECT copyKind || CASE WHEN srcKind = 0 THEN 'pageable' ELSE '' END,"
+                " deviceId, streamId, start, end, bytes, correlationId,"
                 " globalPid / 0x1000000 % 0x1000000 FROM CUPTI_ACTIVITY_KIND_MEMCPY",
         "fill": "SELECT 'Memset', deviceId, streamId, start, end, bytes, correlationId,"
                 " globalPid / 0x1000000 % 0x1000000 FROM CUPTI_ACTIVITY_KIND_MEMSET",
@@ -100,7 +101,7 @@ def read_nsys():
                 " globalTid / 0x1000000 % 0x1000000"
                 " FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s ON s.id = r.nameId",
     }
-    copy_names = {1: "Memcpy HtoD", 2: "Memcpy DtoH", 8: "Memcpy DtoD", 10: "Memcpy PtoP"}
+    copy_names = {"1pageable": "Memcpy HtoD (Pageable -> Device)", "8": "Memcpy DtoD"}
     for kind, query in queries.items():
         for name, device, stream, start, end, size, correlation, process in database.execute(query):
             spans.append(Span(kind, copy_names.get(name, name), f"cuda:{device}",

@@ -28,8 +28,14 @@ static const char export_sql[] =
     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(30, 40, 0, 7, 5, 100 << 24, 2, 4, 1, 1, 128, 1,"
     " 1, 32, 16, 1024), (30, 41, 1, 7, 5, 200 << 24, 2, 4, 1, 1, 128, 1, 1, 32, 16, 1024);"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, streamId, correlationId,"
-    " globalPid, bytes, copyKind);"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(50, 60, 0, 7, 6, 100 << 24, 4096, 1);"
+    " globalPid, bytes, copyKind, srcKind, dstKind);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES"
+    " (50, 60, 0, 7, 6, 100 << 24, 4096, 1, NULL, 2),"
+    " (61, 62, 0, 7, 6, 100 << 24, 4096, 1, 0, 2), (63, 64, 0, 7, 6, 100 << 24, 4096, 8, 2, 2);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, end, deviceId, streamId, correlationId,"
+    " globalPid, graphId, graphExecId);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES"
+    " (70, 80, 0, 7, 9, 100 << 24, 3, 4), (81, 82, 0, 7, 9, 100 << 24, 5, 6);"
     "CREATE TABLE NVTX_EVENTS(start, end, eventType, text, textId, globalTid);"
     "INSERT INTO NVTX_EVENTS VALUES"
     " (5, 25, 59, 'aten::mm, seq = 7, op_id = 9, sizes = [[2, 3], [3, 4]]', NULL,"
@@ -72,7 +78,11 @@ static void tables_hold_the_export(void **state)
         "cudaLaunchKernel|cuda_runtime|thread 8|11|5|5|-;step|label|main|27|-|-|-;"
         "here|mark|main|28|0|-|-;sgemm|kernel|stream 7 of process 100|30|10|5|-;"
         "sgemm|kernel|stream 7 of process 200|30|11|5|-;"
-        "Memcpy HtoD|copy|stream 7 of process 100|50|10|6|4096");
+        "Memcpy HtoD|copy|stream 7 of process 100|50|10|6|4096;"
+        "Memcpy HtoD (Pageable -> Device)|copy|stream 7 of process 100|61|1|6|4096;"
+        "Memcpy DtoD|copy|stream 7 of process 100|63|1|6|4096;"
+        "CUDA graph 3|cuda_graph|stream 7 of process 100|70|10|9|-;"
+        "CUDA graph 5|cuda_graph|stream 7 of process 100|81|1|9|-");
     rows_check(store,
                "SELECT count(DISTINCT correlation) FROM event JOIN op USING (op_id)"
                " WHERE type = 'kernel' AND correlation IN"
@@ -90,7 +100,7 @@ static void tables_hold_the_export(void **state)
                "memory of cuda:0, process 100|1000008|64|256;"
                "memory of cuda:0, process 100|1000009|64|-256");
     rows_check(store, "SELECT source, program, pid, library, note FROM session",
-               "nsys|python|100|Nsight Systems|e.sqlite: 14 rows of an export of Nsight Systems; "
+               "nsys|python|100|Nsight Systems|e.sqlite: 18 rows of an export of Nsight Systems; "
                "2 without usable times: left out; 1 of kinds not read here: left out");
     store_close(&store);
     free(path);
@@ -103,6 +113,10 @@ static void tells_exports_from_other_files(void **state)
 
     assert_false(import_nsys_recognises(path));
     assert_false(import_nsys_recognises("/nowhere/at.all"));
+    free(path);
+    path = make_database(dir, "DROP TABLE fruit; CREATE TABLE StringIds(id, value);"
+                              "CREATE TABLE OSRT_API(start, end)"); /* no META_DATA_EXPORT */
+    assert_true(import_nsys_recognises(path));
     free(path);
     temp_destroy(&dir);
 }
