@@ -40,6 +40,7 @@ static int read_args(struct ort *ort, struct ort_event *event, struct json_walk 
         {"op_name", &event->type},
         {"provider", &event->provider},
         {"node_index", &event->index},
+        {"graph_index", &event->index}, /* of older versions */
         {"graph_index", &event->index},
         {"activation_size", event->sizes},
         {"parameter_size", event->sizes + 1},
@@ -96,7 +97,7 @@ static bool cut(struct json_slice *name, const char *suffix)
 {
     size_t length = strlen(suffix);
 
-    if (name->length <= length || memcmp(name->text + name->length - length, suffix, length) != 0)
+    if (name->length < length || memcmp(name->text + name->length - length, suffix, length) != 0)
         return false;
     name->length -= length;
     return true;
@@ -187,6 +188,19 @@ static char *params_text(const struct ort_event *event)
     return import_take(&json);
 }
 
+/* Older versions leave the names of nodes without one empty; newer ones make "Conv_7" of them. */
+static char *name_text(const struct ort_event *event)
+{
+    char *name;
+
+    if (event->name.length || !event->type.length)
+        return json_take_text(event->name);
+    return asprintf(&name, event->index.length ? "%.*s_%.*s" : "%.*s", (int)event->type.length,
+                    event->type.text, (int)event->index.length, event->index.text) < 0
+               ? NULL
+               : name;
+}
+
 static int put_op(struct ort *ort, const struct ort_event *event, struct place_key identity,
                   uint32_t *out_op, struct diag *diag)
 {
@@ -195,7 +209,7 @@ static int put_op(struct ort *ort, const struct ort_event *event, struct place_k
         [ORT_KERNEL] = "kernel", [ORT_API] = "cuda_runtime",
     };
     bool is_node = event->kind == ORT_NODE;
-    char *name = json_take_text(event->name);
+    char *name = name_text(event);
     char *type = is_node && event->type.length ? json_take_text(event->type) : NULL;
     char *index = is_node && event->index.length ? json_take_text(event->index) : NULL;
     char *in_shapes = list_text(event->inputs, false), *in_types = list_text(event->inputs, true);

@@ -58,6 +58,24 @@ static void tables_hold_the_profile(void **state)
     store_close(&store);
 }
 
+static void names_nodes_that_have_no_name(void **state)
+{
+    static const char text[] =
+        "[{\"cat\":\"Node\",\"dur\":1,\"ts\":1,\"ph\":\"X\",\"name\":\"_fence_before\","
+        "\"args\":{\"op_name\":\"Relu\"}},"
+        "{\"cat\":\"Node\",\"dur\":1,\"ts\":2,\"ph\":\"X\",\"name\":\"_kernel_time\","
+        "\"args\":{\"op_name\":\"Relu\",\"graph_index\":\"3\",\"exec_plan_index\":\"2\"}},"
+        "{\"cat\":\"Node\",\"dur\":1,\"ts\":4,\"ph\":\"X\",\"name\":\"_kernel_time\","
+        "\"args\":{\"op_name\":\"Relu\",\"graph_index\":\"4\",\"exec_plan_index\":\"3\"}}]";
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(text, &store, &diag));
+    rows_check(store, "SELECT name, type, node_id FROM op",
+               "Relu|phase|-;Relu_3|Relu|3;Relu_4|Relu|4");
+    store_close(&store);
+}
+
 static void damage_leaves_the_store_as_it_was(void **state)
 {
     struct store *store;
@@ -73,6 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_the_profile),
+        cmocka_unit_test(names_nodes_that_have_no_name),
         cmocka_unit_test(damage_leaves_the_store_as_it_was),
     };
 
