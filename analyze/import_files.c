@@ -11,43 +11,68 @@
 
 #include "analyze/source.h"
 
-/* "PATH: session 2: WHAT IT IS AND LACKS; the same events as session 1" */
-static int describe(struct store *store, const char *path, FILE *out, struct diag *diag)
+/* "PATH: session 2: WHAT IT IS AND LACKS; the same events as session 1", or of a store's sessions
+ * "PATH: session 2: trainer on host1". */
+static void describe_row(sqlite3_stmt *row, const char *path, FILE *out)
+{
+    const size_t name_length = strnlen(path, IMPORT_NAME_MAX);
+    const char *note = (const char *)sqlite3_column_text(row, 1);
+    const char *program = (const char *)sqlite3_column_text(row, 3);
+    const char *host = (const char *)sqlite3_column_text(row, 4);
+
+    fprintf(out, "%s: session %" PRId64, path, (int64_t)sqlite3_column_int64(row, 0));
+    if (sqlite3_column_int(row, 5))
+        fprintf(out, "%s", note && strlen(note) > name_length ? note + name_length : "");
+    else
+        fprintf(out, ": %s on %s", program ? program : "a program", host ? host : "a host");
+    if (sqlite3_column_type(row, 2) != SQLITE_NULL)
+        fprintf(out, "; the same events as session %" PRId64,
+                (int64_t)sqlite3_column_int64(row, 2));
+    fputc('\n', out);
+}
+
+/* The sessions of one file: those above `last`. */
+static int describe(struct store *store, const char *path, int64_t last, FILE *out,
+                    struct diag *diag)
 {
     static const char sql[] =
         "SELECT s.session_id, s.note, (SELECT min(t.session_id) FROM session t"
         "  WHERE t.session_id < s.session_id AND t.end_reason = 'imported'"
-        "  AND substr(t.uuid, 1, 8) = substr(s.uuid, 1, 8))"
-        " FROM session s ORDER BY s.session_id DESC LIMIT 1";
-    size_t name_length = strnlen(path, IMPORT_NAME_MAX);
+        "  AND s.end_reason = 'imported' AND substr(t.uuid, 1, 8) = substr(s.uuid, 1, 8)),"
+        " s.program, s.host, s.end_reason = 'imported'"
+        " FROM session s WHERE s.session_id > ? ORDER BY s.session_id";
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(store_handle(store), sql, -1, &statement, NULL);
+    bool is_new = false;
 
     if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    if (code == SQLITE_ROW) {
-        const char *note = (const char *)sqlite3_column_text(statement, 1);
-
-        fprintf(out, "%s: session %" PRId64 "%s", path, (int64_t)sqlite3_column_int64(statement, 0),
-                note && strlen(note) > name_length ? note + name_length : "");
-        if (sqlite3_column_type(statement, 2) != SQLITE_NULL)
-            fprintf(out, "; the same events as session %" PRId64,
-                    (int64_t)sqlite3_column_int64(statement, 2));
-        fputc('\n', out);
+        code = sqlite3_bind_int64(statement, 1, last);
+    if (code == SQLITE_OK) {
+        while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+            describe_row(statement, path, out);
+            is_new = true;
+        }
     }
     sqlite3_finalize(statement);
-    return code == SQLITE_ROW ? 0 : store_fail(store, code, "read", diag);
+    if (code != SQLITE_DONE)
+        return store_fail(store, code, "read", diag);
+    if (!is_new)
+        fprintf(out, "%s: nothing new: its sessions are there already\n", path);
+    return 0;
 }
 
 static int import_all(struct store *store, const char *const *paths, size_t path_count,
                       const struct import_options *options, FILE *out, struct diag *diag)
 {
     int rc = store_begin(store, diag);
+    struct store_ids last;
 
     for (size_t i = 0; i < path_count && rc == 0; i++) {
-        rc = source_import(paths[i], options, store, diag);
+        rc = store_last_ids(store, &last, diag);
         if (rc == 0)
-            rc = describe(store, paths[i], out, diag);
+            rc = source_import(paths[i], options, store, diag);
+        if (rc == 0)
+            rc = describe(store, paths[i], last.session_id, out, diag);
     }
     if (rc == 0)
         rc = store_commit(store, diag);

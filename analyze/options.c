@@ -35,8 +35,9 @@ static const struct option_spec option_table[] = {
              "where the damage is.",
      TARGET(lenient)},
     {OPTION_FLAG, "import",
-     .help = "Put the files given, which are other tools', into the store of --into instead of "
-             "reporting on one; each becomes a session.",
+     .help = "Put the files given into the store of --into instead of reporting on one: a file of "
+             "another tool becomes a session, of a store all sessions are copied, but for those "
+             "that are there already. So recordings of several hosts come together.",
      TARGET(import)},
     {OPTION_STRING, "into", .value_name = "STORE",
      .help = "With --import: the store, made when missing. A store that a daemon is writing to "

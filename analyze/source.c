@@ -78,6 +78,20 @@ static int load_stream(const char *path, struct source *source,
     return rc;
 }
 
+/* Sessions of a store that the other has already are left out. What a daemon writes meanwhile is
+ * not seen. */
+static int import_store(const char *path, struct store *into, struct diag *diag)
+{
+    struct store *from = NULL;
+    size_t taken, known;
+    int rc = store_open(path, STORE_READ, &from, diag);
+
+    if (rc == 0)
+        rc = store_copy_all(into, from, &taken, &known, diag);
+    store_close(&from);
+    return rc;
+}
+
 /* `source->store` is where an import goes; NULL: to a store in memory, and stores are read too. */
 static int open_path(const char *path, struct source *source, const struct import_options *options,
                      struct diag *diag)
@@ -88,10 +102,7 @@ static int open_path(const char *path, struct source *source, const struct impor
         return rc;
     source->kind = (enum source_kind)rc;
     if (source->kind == SOURCE_STORE && source->store)
-        return diag_set(diag, -EUCLEAN,
-                        "%s is a store already: only files of other tools are "
-                        "imported",
-                        source->name);
+        return import_store(path, source->store, diag);
     if (source->kind == SOURCE_STORE)
         return store_open(path, STORE_READ, &source->store, diag);
     rc = source->store ? 0 : store_open("", STORE_MEMORY, &source->store, diag);

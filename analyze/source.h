@@ -28,8 +28,9 @@ struct source {
 int source_open(const char *path, const struct import_options *options, struct source *out_source,
                 struct diag *diag);
 
-/** Import a file of another tool into a store that is open for writing. The errors are those of
- *  source_open(); a file that is a store itself is refused with -EUCLEAN. */
+/** Import a file of another tool, or all sessions of another store, into a store that is open for
+ *  writing. Sessions of a store that are there already are left out. The errors are those of
+ *  source_open(). */
 int source_import(const char *path, const struct import_options *options, struct store *store,
                   struct diag *diag);
 

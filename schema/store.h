@@ -183,6 +183,17 @@ int store_copy_session(struct store *to, struct store *from, int64_t session_id,
 int store_copy_run(struct store *to, struct store *from, int64_t session_id, int64_t run,
                    struct diag *diag);
 
+/**
+ * Copy all sessions of another open store, with everything that belongs to them, under new ids. Not
+ * those that are there already, by their uuid. Within a transaction of `to`; both stores must have
+ * the same version. Sessions that still run end in the copy. `from`, on which no transaction is
+ * open, may be open for reading only; what others write to it meanwhile is not seen.
+ *
+ * out_taken, out_known  sessions copied, and left out because they are there
+ */
+int store_copy_all(struct store *to, struct store *from, size_t *out_taken, size_t *out_known,
+                   struct diag *diag);
+
 /* Rows of the tables that are written a lot. */
 struct store_event {
     int64_t lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation, bytes;

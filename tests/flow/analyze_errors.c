@@ -139,7 +139,6 @@ static const struct error_case cases[] = {
     {2, "--import needs files to import", {"--import", "--into", "new.db"}},
     {2, "--into has no effect without --import", {"store.db", "--into", "new.db"}},
     {2, "--list has no effect on --import", {"--import", "a.json", "--into", "new.db", "--list"}},
-    {3, "store.db is a store already", {"--import", "store.db", "--into", "new.db"}},
     {3, "cannot open nowhere.json", {"--import", "nowhere.json", "--into", "new.db"}},
     {3, "cut.json: the file ends at byte 25", {"--import", "cut.json", "--into", "new.db"}},
     {2, "max|min|sum|mean", {"store.db", "--aggregate", "median"}},

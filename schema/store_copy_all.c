@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All sessions of one store into another, under new ids: each table is read with its ids shifted
+ * behind those that are in use, and written as it stands, roll-ups and all. What was dropped from
+ * the source thus stays counted.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "schema/store_private.h"
+
+/* Parameters of the SELECTs: what to add to ids. */
+enum shift {
+    SHIFT_SESSION = 1,
+    SHIFT_MODEL,
+    SHIFT_OP,
+    SHIFT_LANE,
+    SHIFT_CHUNK,
+    SHIFT_VARIABLE,
+    SHIFT_EVENT, /* rowid */
+    SHIFT_COUNT,
+};
+
+/* Sessions that are to be copied, and what belongs to them. */
+#define IN_TAKEN      "session_id IN (SELECT session_id FROM temp.taken)"
+#define LANE_IN_TAKEN "lane_id IN (SELECT lane_id FROM lane WHERE " IN_TAKEN ")"
+
+/* In the order of their references. */
+static const struct {
+    const char *insert, *select;
+} copies[] = {
+    {"INSERT INTO session(session_id,uuid,start_ns,end_ns,end_reason,program,command,library,host,"
+     "pid,uid,clock,source,note,environment) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+     /* Nobody writes to the copy: a session that still runs ends in it with what there is. */
+     "SELECT session_id+?1,uuid,start_ns,ifnull(end_ns,max(start_ns,ifnull((SELECT max(end_ns)"
+     " FROM event_batch WHERE session_id BETWEEN session_min AND session_max),0))),"
+     "ifnull(end_reason,'cut off'),program,command,library,host,pid,uid,clock,source,"
+     "CASE WHEN end_ns IS NULL THEN 'imported while it was being recorded' ELSE note END,"
+     "environment FROM session WHERE " IN_TAKEN " ORDER BY session_id"},
+    {"INSERT INTO model(model_id,session_id,client_model,name,path,format,producer,digest,"
+     "parameter_bytes) VALUES(?,?,?,?,?,?,?,?,?)",
+     "SELECT model_id+?2,session_id+?1,client_model,name,path,format,producer,digest,"
+     "parameter_bytes FROM model WHERE " IN_TAKEN},
+    {"INSERT INTO op(op_id,session_id,client_op,model_id,name,type,node_id,device,input_shapes,"
+     "input_dtypes,output_shapes,output_dtypes,params,computation_flop,memory_bytes,"
+     "workspace_bytes,source,origin) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+     "SELECT op_id+?3,session_id+?1,client_op,model_id+?2,name,type,node_id,device,input_shapes,"
+     "input_dtypes,output_shapes,output_dtypes,params,computation_flop,memory_bytes,"
+     "workspace_bytes,source,origin FROM op WHERE " IN_TAKEN},
+    {"INSERT INTO lane(lane_id,session_id,client_lane,kind,name,device,native_id)"
+     " VALUES(?,?,?,?,?,?,?)",
+     "SELECT lane_id+?4,session_id+?1,client_lane,kind,name,device,native_id FROM lane"
+     " WHERE " IN_TAKEN},
+    {"INSERT INTO mem_chunk(mem_chunk_id,session_id,client_chunk,size_bytes,owner)"
+     " VALUES(?,?,?,?,?)",
+     "SELECT mem_chunk_id+?5,session_id+?1,client_chunk,size_bytes,owner FROM mem_chunk"
+     " WHERE " IN_TAKEN},
+    {"INSERT INTO variable(variable_id,session_id,client_var,name,dtype,shape,producer_op,"
+     "mem_chunk_id,offset_bytes) VALUES(?,?,?,?,?,?,?,?,?)",
+     "SELECT variable_id+?6,session_id+?1,client_var,name,dtype,shape,producer_op+?3,"
+     "mem_chunk_id+?5,offset_bytes FROM variable WHERE " IN_TAKEN},
+    {"INSERT INTO run(session_id,run,model_id,lane_id,start_ns,end_ns,warmup)"
+     " VALUES(?,?,?,?,?,?,?)",
+     "SELECT session_id+?1,run,model_id+?2,lane_id+?4,start_ns,end_ns,warmup FROM run"
+     " WHERE " IN_TAKEN},
+    {"INSERT INTO gap(session_id,lane_id,reason,lost_count,start_ns,end_ns) VALUES(?,?,?,?,?,?)",
+     "SELECT session_id+?1,lane_id+?4,reason,lost_count,start_ns,end_ns FROM gap"
+     " WHERE " IN_TAKEN},
+    {"INSERT INTO dropped(session_id,reason,event_count,memory_event_count,counter_count,start_ns,"
+     "end_ns,dropped_ns) VALUES(?,?,?,?,?,?,?,?)",
+     "SELECT session_id+?1,reason,event_count,memory_event_count,counter_count,start_ns,end_ns,"
+     "dropped_ns FROM dropped WHERE " IN_TAKEN},
+    {"INSERT INTO event(rowid,lane_id,op_id,run,start_ns,dur_ns,kern_ns,correlation,bytes)"
+     " VALUES(?,?,?,?,?,?,?,?,?)",
+     "SELECT rowid+?7,lane_id+?4,op_id+?3,run,start_ns,dur_ns,kern_ns,correlation,bytes FROM event"
+     " WHERE " LANE_IN_TAKEN " ORDER BY rowid"},
+    {"INSERT INTO event_batch(first_rowid,last_rowid,start_ns,end_ns,dur_max_ns,session_min,"
+     "session_max,lanes) VALUES(?,?,?,?,?,?,?,?)",
+     "SELECT first_rowid+?7,last_rowid+?7,start_ns,end_ns,dur_max_ns,session_min+?1,session_max+?1,"
+     "CASE WHEN lanes IS NOT NULL THEN (SELECT json_group_array(value+?4) FROM json_each(lanes))"
+     " END FROM event_batch WHERE EXISTS (SELECT 1 FROM temp.taken WHERE session_id BETWEEN"
+     " session_min AND session_max)"},
+    {"INSERT INTO memory_event(lane_id,op_id,run,time_ns,address,bytes) VALUES(?,?,?,?,?,?)",
+     "SELECT lane_id+?4,op_id+?3,run,time_ns,address,bytes FROM memory_event WHERE " LANE_IN_TAKEN
+     " ORDER BY rowid"},
+    {"INSERT INTO counter(lane_id,op_id,run,time_ns,value) VALUES(?,?,?,?,?)",
+     "SELECT lane_id+?4,op_id+?3,run,time_ns,value FROM counter WHERE " LANE_IN_TAKEN
+     " ORDER BY rowid"},
+    {"INSERT INTO op_stat(bucket_ns,start_ns,op_id,lane_kind,event_count,sum_ns,min_ns,max_ns,"
+     "kern_sum_ns,histogram) VALUES(?,?,?,?,?,?,?,?,?,?)",
+     "SELECT bucket_ns,start_ns,op_id+?3,lane_kind,event_count,sum_ns,min_ns,max_ns,kern_sum_ns,"
+     "histogram FROM op_stat WHERE op_id IN (SELECT op_id FROM op WHERE " IN_TAKEN ")"},
+};
+
+static int copy_rows(struct store *to, struct store *from, size_t which,
+                     const int64_t shifts[SHIFT_COUNT], struct diag *diag)
+{
+    sqlite3_stmt *rows = NULL, *insert = NULL;
+    int code = sqlite3_prepare_v2(from->db, copies[which].select, -1, &rows, NULL), rc = 0;
+
+    for (int i = SHIFT_SESSION; i < SHIFT_COUNT && i <= sqlite3_bind_parameter_count(rows); i++)
+        sqlite3_bind_int64(rows, i, shifts[i]);
+    if (code != SQLITE_OK)
+        rc = store_fail(from, code, "read", diag);
+    if (rc == 0 &&
+        (code = sqlite3_prepare_v2(to->db, copies[which].insert, -1, &insert, NULL)) != SQLITE_OK)
+        rc = store_fail(to, code, "write", diag);
+    while (rc == 0 && (code = sqlite3_step(rows)) == SQLITE_ROW) {
+        const int columns = sqlite3_column_count(rows);
+
+        for (int i = 0; i < columns; i++)
+            sqlite3_bind_value(insert, i + 1, sqlite3_column_value(rows, i));
+        rc = store_step(to, insert, "write", diag);
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = store_fail(from, code, "read", diag);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(insert);
+    return rc;
+}
+
+/* Which sessions are not there yet, into the table temp.taken of the source. */
+static int choose_sessions(struct store *to, struct store *from, size_t *out_taken,
+                           size_t *out_known, struct diag *diag)
+{
+    sqlite3_stmt *sessions = NULL, *known = NULL, *take = NULL;
+    int code, rc = store_exec(from,
+                              "CREATE TEMP TABLE IF NOT EXISTS taken(session_id INTEGER"
+                              " PRIMARY KEY); DELETE FROM temp.taken",
+                              "read", diag);
+
+    *out_taken = *out_known = 0;
+    if (rc < 0)
+        return rc;
+    code =
+        sqlite3_prepare_v2(from->db, "SELECT session_id, uuid FROM session", -1, &sessions, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(from->db, "INSERT INTO temp.taken VALUES(?)", -1, &take, NULL);
+    if (code != SQLITE_OK)
+        rc = store_fail(from, code, "read", diag);
+    if (rc == 0 && (code = sqlite3_prepare_v2(to->db, "SELECT 1 FROM session WHERE uuid = ?", -1,
+                                              &known, NULL)) != SQLITE_OK)
+        rc = store_fail(to, code, "read", diag);
+    while (rc == 0 && (code = sqlite3_step(sessions)) == SQLITE_ROW) {
+        sqlite3_bind_value(known, 1, sqlite3_column_value(sessions, 1));
+        if (sqlite3_step(known) == SQLITE_ROW) {
+            ++*out_known;
+        } else {
+            ++*out_taken;
+            sqlite3_bind_value(take, 1, sqlite3_column_value(sessions, 0));
+            rc = store_step(from, take, "read", diag);
+        }
+        sqlite3_reset(known);
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = store_fail(from, code, "read", diag);
+    sqlite3_finalize(sessions);
+    sqlite3_finalize(known);
+    sqlite3_finalize(take);
+    return rc;
+}
+
+/* Behind what is here, so that nothing meets, and close to it. */
+static int find_shifts(struct store *to, struct store *from, int64_t shifts[SHIFT_COUNT],
+                       struct diag *diag)
+{
+    static const struct {
+        enum shift shift;
+        const char *last, *first; /* id in use here, and there */
+    } ids[] = {
+        {SHIFT_SESSION, "SELECT max(session_id) FROM session",
+         "SELECT min(session_id) FROM temp.taken"},
+        {SHIFT_MODEL, "SELECT max(model_id) FROM model", "SELECT min(model_id) FROM model"},
+        {SHIFT_OP, "SELECT max(op_id) FROM op", "SELECT min(op_id) FROM op"},
+        {SHIFT_LANE, "SELECT max(lane_id) FROM lane", "SELECT min(lane_id) FROM lane"},
+        {SHIFT_CHUNK, "SELECT max(mem_chunk_id) FROM mem_chunk",
+         "SELECT min(mem_chunk_id) FROM mem_chunk"},
+        {SHIFT_VARIABLE, "SELECT max(variable_id) FROM variable",
+         "SELECT min(variable_id) FROM variable"},
+        {SHIFT_EVENT,
+         "SELECT max(ifnull((SELECT max(rowid) FROM event), 0),"
+         " ifnull((SELECT max(last_rowid) FROM event_batch), 0))",
+         "SELECT min(ifnull((SELECT min(rowid) FROM event), 1),"
+         " ifnull((SELECT min(first_rowid) FROM event_batch), 1))"},
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]) && rc == 0; i++) {
+        int64_t last = 0, first = 0;
+
+        rc = store_query_int(to, ids[i].last, &last, diag);
+        if (rc == 0)
+            rc = store_query_int(from, ids[i].first, &first, diag);
+        shifts[ids[i].shift] = last - (first > 0 ? first - 1 : 0);
+    }
+    return rc;
+}
+
+int store_copy_all(struct store *to, struct store *from, size_t *out_taken, size_t *out_known,
+                   struct diag *diag)
+{
+    int64_t shifts[SHIFT_COUNT] = {0};
+    int rc = store_flush(to, diag);
+
+    if (rc == 0)
+        rc = store_write_accounts(to, diag); /* of what came before */
+    if (rc == 0)
+        rc = store_exec(from, "BEGIN", "read", diag); /* one moment of it */
+    if (rc == 0)
+        rc = choose_sessions(to, from, out_taken, out_known, diag);
+    if (rc == 0)
+        rc = find_shifts(to, from, shifts, diag);
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]) && rc == 0 && *out_taken > 0; i++)
+        rc = copy_rows(to, from, i, shifts, diag);
+    sqlite3_exec(from->db, "ROLLBACK", NULL, NULL, NULL);
+    store_forget_accounts(to);
+    return rc;
+}
