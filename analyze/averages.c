@@ -60,7 +60,7 @@ static struct average_line make_line(struct grouping *grouping, const struct op_
         line.stack = stack ? query_keep(&grouping->out->texts, stack) : NULL;
         free(stack);
     }
-    line.cpu_ns = line.self_cpu_ns = side == OP_DEVICE ? NAN : 0;
+    line.cpu_ns = line.self_cpu_ns = line.recording_ns = side == OP_DEVICE ? NAN : 0;
     line.device_ns = line.self_device_ns = rows->has_device ? 0 : NAN;
     line.cpu_bytes = line.self_cpu_bytes = side == OP_HOST && rows->has_memory[OP_HOST] ? 0 : NAN;
     line.device_bytes = line.self_device_bytes =
@@ -102,6 +102,7 @@ static void add_to_line(struct average_line *line, const struct average_rows *ro
     line->calls++;
     line->cpu_ns += (double)span->dur_ns; /* NaN stays NaN */
     line->self_cpu_ns += (double)cost->self_cpu_ns;
+    line->recording_ns += rows->recording_ns ? rows->recording_ns[place] : NAN;
     line->device_ns += (double)cost->device_ns;
     line->self_device_ns += (double)cost->self_device_ns;
     line->cpu_bytes += (double)cost->bytes[OP_HOST];
@@ -154,6 +155,7 @@ static int add_loose_memory(struct averages *out, const struct average_rows *row
         .calls = rows->loose_count[OP_HOST] + rows->loose_count[OP_DEVICE],
         .cpu_ns = 0,
         .self_cpu_ns = 0,
+        .recording_ns = NAN,
         .device_ns = rows->has_device ? 0 : NAN,
         .self_device_ns = rows->has_device ? 0 : NAN,
         .computation_flop = NAN,
@@ -205,6 +207,8 @@ int averages_make(const struct spans_answer *spans, const struct memory_row_arra
     *out = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
     if (rc == 0)
         rc = average_rows_add_memory(&rows, memory, options->runs_only);
+    if (rc == 0 && options->costs)
+        rc = average_rows_add_recording(&rows, options->costs);
     if (rc == 0)
         rc = group(&rows, options, out);
     out->unsized_count = rows.unsized_count;

@@ -19,13 +19,15 @@
 #ifndef OPTRACE_ANALYZE_AVERAGES_H
 #define OPTRACE_ANALYZE_AVERAGES_H
 
+#include "analyze/own_cost.h"
 #include "analyze/spans.h"
 
 /* Lines have the same name; and what is asked for here. */
 struct averages_options {
     bool by_shape;
-    int64_t frame_count; /* > 0: as many nearest frames of the call stack, too */
-    bool runs_only;      /* memory events outside of runs do not count */
+    int64_t frame_count;           /* > 0: as many nearest frames of the call stack, too */
+    bool runs_only;                /* memory events outside of runs do not count */
+    const struct own_costs *costs; /* of recording; NULL: not known */
 };
 
 /* NaN: it cannot be told, as nothing of the kind was recorded. */
@@ -36,7 +38,9 @@ struct average_line {
     enum op_side side;
     bool is_label;
     uint64_t calls;
-    double cpu_ns, self_cpu_ns;       /* NaN on a device */
+    double cpu_ns, self_cpu_ns; /* NaN on a device */
+    double recording_ns; /* of self_cpu_ns, what recording took: within its spans, and around those
+                            directly inside; NaN: not known */
     double device_ns, self_device_ns; /* NaN where no device took part */
     double cpu_bytes, self_cpu_bytes, device_bytes, self_device_bytes; /* signed */
     double computation_flop;

@@ -17,6 +17,7 @@ struct average_rows {
     uint32_t *row;    /* of each span: the row it is one with, itself most often; or SPAN_NONE */
     uint32_t *parent; /* of each row; or SPAN_NONE */
     struct average_cost *costs;
+    double *recording_ns; /* of each row, as in its line; NULL: not known */
     bool has_device, has_memory[OP_SIDES];
     int64_t loose_bytes[OP_SIDES]; /* of memory events in no row */
     uint64_t loose_count[OP_SIDES];
@@ -26,6 +27,9 @@ struct average_rows {
 /** Give *out to average_rows_deinit() also after -ENOMEM. */
 int average_rows_make(const struct spans_answer *spans, struct average_rows *out);
 void average_rows_deinit(struct average_rows *rows);
+
+/** Fill in recording_ns. Returns 0 or -ENOMEM. */
+int average_rows_add_recording(struct average_rows *rows, const struct own_costs *costs);
 
 /** Charge memory events of the selected runs, and those outside of runs unless `runs_only`, to
  *  rows: averages_memory.c. Returns 0 or -ENOMEM. */

@@ -148,8 +148,42 @@ int average_rows_make(const struct spans_answer *spans, struct average_rows *out
     return rc;
 }
 
+/* --- What recording took. --- */
+
+/* A row pays for what is within its own time; who it lies in, for the rest. What is no row of its
+ * own, a phase or an only child that is one with its parent, is paid for by the row around. */
+int average_rows_add_recording(struct average_rows *rows, const struct own_costs *costs)
+{
+    const struct spans_answer *spans = rows->spans;
+    const size_t count = spans->spans.count;
+
+    rows->recording_ns = calloc(count ? count : 1, sizeof(*rows->recording_ns));
+    if (!rows->recording_ns)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const struct span *span = &spans->spans.items[i];
+        const struct own_cost_rate rate = own_cost_of(costs, spans, span);
+        uint32_t around;
+
+        if (span_is_device(spans, span) || spans->op_kinds[span->op] == SPAN_MARK)
+            continue;
+        if (rows->row[i] == i) {
+            rows->recording_ns[i] += rate.empty_ns;
+            around = rows->parent[i];
+        } else {
+            around = rows->row[i] != SPAN_NONE ? rows->row[i] : find_parent(rows, i);
+            around = around == SPAN_NONE ? SPAN_NONE : rows->row[around];
+        }
+        if (around != SPAN_NONE)
+            rows->recording_ns[around] +=
+                rows->row[i] == i ? rate.span_ns - rate.empty_ns : rate.span_ns;
+    }
+    return 0;
+}
+
 void average_rows_deinit(struct average_rows *rows)
 {
+    free(rows->recording_ns);
     free(rows->row);
     free(rows->parent);
     free(rows->costs);

@@ -165,6 +165,11 @@ void report_footer(const struct report *report, const struct basis *basis);
 /** The latter alone, for what ends without notes. */
 void report_judge(const struct report *report, const struct basis *basis);
 
+/** What recording these spans cost the program, where it was measured: facts "recording", and a
+ *  sentence. Returns 0 or a negative errno. */
+int report_own_cost(const struct report *report, const struct spans_answer *spans,
+                    struct diag *diag);
+
 /** The session of that id, or NULL. */
 const struct session_row *report_session(const struct report *report, int64_t session_id);
 

@@ -16,12 +16,21 @@ static double share_of(double ns, double total_ns)
     return total_ns > 0 ? ns / total_ns : NAN;
 }
 
+/* Own time without what recording took of it; where this is all, the clock did not see more. */
+static double net_of(const struct average_line *line)
+{
+    double net_ns = line->self_cpu_ns - line->recording_ns;
+
+    return net_ns < 0 ? 0 : net_ns;
+}
+
 #define ALL               ((const struct averages *)context)
 #define CELL(name, value) LINE_CELL(name, struct average_line, value)
 
 CELL(name_of, out_text(line->name))
 CELL(self_cpu_share, out_number(OUT_SHARE, share_of(line->self_cpu_ns, ALL->self_cpu_ns)))
 CELL(self_cpu, out_number(OUT_NS, line->self_cpu_ns))
+CELL(self_net, out_number(OUT_NS, net_of(line)))
 CELL(cpu_share, out_number(OUT_SHARE, share_of(line->cpu_ns, ALL->self_cpu_ns)))
 CELL(cpu, out_number(OUT_NS, line->cpu_ns))
 CELL(cpu_mean, out_number(OUT_NS, line->cpu_ns / (double)line->calls))
@@ -50,6 +59,10 @@ static const struct line_column columns[] = {
      {"self_cpu_time_total"},
      "host time without that of children; negative where these overlap",
      self_cpu},
+    {LINE_COMPACT("self_cpu_net_ns", "Self net"),
+     {NULL},
+     "self_cpu_ns less what recording took of it, where that was measured",
+     self_net},
     {LINE_COMPACT("cpu_share", "CPU total %"),
      {NULL},
      "cpu_ns, of the sum of self_cpu_ns too",
@@ -225,6 +238,7 @@ static int run(const struct report *report, struct diag *diag)
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct memory_row_array memory = {0};
+    struct own_costs costs = {NULL, NULL};
     struct averages averages = {0};
     int rc = report_select(report, &selection, diag);
 
@@ -234,6 +248,9 @@ static int run(const struct report *report, struct diag *diag)
         rc = report_query_spans(report, &selection, &spans, diag);
     if (rc == 0)
         rc = query_memory(report->source->store, &spans, &memory, diag);
+    if (rc == 0)
+        rc = query_own_costs(report->source->store, &spans, &costs, diag);
+    options.costs = &costs;
     if (rc == 0 && averages_make(&spans, &memory, &options, &averages) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the table");
     if (rc == 0)
@@ -244,6 +261,7 @@ static int run(const struct report *report, struct diag *diag)
         report_footer(report, &spans.basis);
     }
     averages_deinit(&averages);
+    own_costs_deinit(&costs);
     array_deinit(&memory);
     spans_answer_deinit(&spans);
     report_selection_deinit(&selection);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cost.h"
 #include "client/define.h"
 #include "client/optrace.h"
 #include "client/session.h"
@@ -157,8 +158,10 @@ uint32_t ot_counted_choose(uint32_t asked)
 
     session->text[0] = '\0';
     session->asked = asked;
-    if (!counters)
+    if (!counters) {
+        ot_cost_measure(NULL);
         return 0;
+    }
     ot_counters_open(counters, asked);
     open = counters->open;
     ot_counters_describe(counters, session->text, sizeof(session->text));
@@ -171,6 +174,7 @@ uint32_t ot_counted_choose(uint32_t asked)
         if (is_needed && ot_define_name(OPTRACE_COUNTER, name, &session->ops[i]) < 0)
             open &= ~(UINT32_C(1) << i);
     }
+    ot_cost_measure(open ? counters : NULL);
     ot_counters_close(counters);
     free(counters);
     return open;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/connect.h"
+#include "client/cost.h"
 #include "client/define.h"
 #include "client/optrace.h"
 #include "client/ring.h"
@@ -230,6 +231,7 @@ bool ot_thread_attach(uint64_t now)
         has_ring = give_ring(thread) == 0;
         if (has_ring) {
             adapt_counters(thread);
+            ot_cost_tell();
             ot_connect_push_waiting();
         } else
             lose_ring(thread, now);
@@ -272,6 +274,7 @@ static void migrate(struct ot_thread *thread, uint64_t now)
     if (give_ring(thread) == 0) {
         carry_over(old.ring, old_state, salvage);
         adapt_counters(thread);
+        ot_cost_tell();
         ot_connect_push_waiting();
     } else {
         lose_ring(thread, now);

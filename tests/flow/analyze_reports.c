@@ -119,6 +119,10 @@ static const struct report_case cases[] = {
       "--warmup"}},
     {"counters.json.txt",
      {"counters.db", "--session", "4", "--report", "counters", "--format", "json"}},
+    {"counters_overview.txt", {"counters.db", "--session", "4", "--report", "overview"}},
+    {"counters_summary.json.txt",
+     {"counters.db", "--session", "4", "--report", "summary", "--format", "json", "-t1"}},
+    {"counters_averages.txt", {"counters.db", "--session", "4", "--report", "averages"}},
     /* the roofline */
     {"roofline.txt", {"store.db", "--report", "roofline"}},
     {"roofline_peaks.txt",

@@ -200,10 +200,28 @@ static void check_report(void)
     cJSON_Delete(report);
 }
 
+/* Of each run block, touch, idle and sleep, with counters; what is in it adds up. */
+static void check_own_cost(void)
+{
+    const char *const arguments[] = {"--report", "overview", "--runs", "1..", NULL};
+    cJSON *report = report_json_run(analyze, daemon_.dir, daemon_.store, arguments);
+    const cJSON *cost = cJSON_GetObjectItem(report, "recording");
+    const double span_ns = cJSON_GetNumberValue(cJSON_GetObjectItem(cost, "span_ns"));
+    const double cost_ns = cJSON_GetNumberValue(cJSON_GetObjectItem(cost, "cost_ns"));
+    const double share = cJSON_GetNumberValue(cJSON_GetObjectItem(cost, "share"));
+
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(cost, "span_count")) == 4 * ROUNDS);
+    assert_true(span_ns > 0 && span_ns < 1e6);
+    assert_true(cost_ns > 0.999 * span_ns * 4 * ROUNDS && cost_ns < 1.001 * span_ns * 4 * ROUNDS);
+    assert_true(share > 0 && share < 0.5);
+    cJSON_Delete(report);
+}
+
 static void faults_and_switches_are_the_ops(void **state)
 {
     record(run_all, "CPU counters: page-faults, context-switches, task-clock\n");
     check_report();
+    check_own_cost();
     optraced_deinit(&daemon_);
 }
 

@@ -311,7 +311,8 @@ static void check_rows(struct check *check, struct crash_position *position)
              position->event, take_event);
     for_each(check,
              "SELECT run, value, time_ns FROM counter JOIN lane USING (lane_id)"
-             " WHERE lane.session_id = ? AND counter.rowid > ?",
+             " WHERE lane.session_id = ? AND counter.rowid > ? AND op_id NOT IN"
+             " (SELECT op_id FROM op WHERE name LIKE 'recording.%')", /* the library's own */
              position->counter, take_counter);
     for_each(check,
              "SELECT run, address, bytes, time_ns FROM memory_event JOIN lane USING (lane_id)"

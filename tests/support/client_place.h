@@ -14,7 +14,11 @@
 #include "schema/wire.h"
 #include "tests/support/fake_daemon.h"
 
-enum { CLIENT_PLACE_RECORDS = 256 /* in each thread's ring */ };
+enum {
+    CLIENT_PLACE_RECORDS = 256, /* in each thread's ring */
+    CLIENT_PLACE_OWN = 2, /* that the first ring of a session begins with: what recording costs;
+                             the daemon counts them apart */
+};
 
 struct client_place {
     char *dir;

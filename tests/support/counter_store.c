@@ -9,7 +9,8 @@
 #define START_NS (MEMORY_STORE_START_NS - 3600000 * MS)
 
 enum { MAIN = 30, QUEUE, HELPER, LANES = 3 };
-enum { STEP = 40, BLOCK, CONV, RELU, PHASE, FIRST_COUNTER, COUNTERS = 6, OPS = 5 + COUNTERS };
+enum { STEP = 40, BLOCK, CONV, RELU, PHASE, FIRST_COUNTER, COUNTERS = 6, COSTS = 4 };
+enum { FIRST_COST = FIRST_COUNTER + COUNTERS, OPS = 5 + COUNTERS + COSTS };
 
 /* What an execution has of its own, by counter; the last: for how long nothing was counted. */
 typedef double counts[COUNTERS];
@@ -57,6 +58,10 @@ static void put_definitions(struct store *store)
         {"perf.cycles:u", "counter"},
         {"perf.cache-misses:u", "counter"},
         {"perf.unscheduled_ns", "counter"},
+        {"recording.span_ns", "counter"},
+        {"recording.empty_span_ns", "counter"},
+        {"recording.counted_span_ns", "counter"},
+        {"recording.counted_empty_span_ns", "counter"},
     };
     struct diag diag = {0};
 
@@ -156,6 +161,18 @@ static void fill_run(struct filling *filling)
     put_span(filling, HELPER, CONV, 2 * MS, MS);
 }
 
+static void put_costs(struct store *store)
+{
+    static const double costs[COSTS] = {20, 8, 500, 10};
+    struct diag diag = {0};
+
+    for (int i = 0; i < COSTS; i++) {
+        const struct store_counter row = {MAIN, FIRST_COST + i, STORE_NULL, START_NS, costs[i]};
+
+        CHECK_OK(store_add_counters(store, &row, 1, &diag));
+    }
+}
+
 void counter_store_append(const char *path)
 {
     struct filling filling = {.store = NULL};
@@ -164,6 +181,7 @@ void counter_store_append(const char *path)
     CHECK_OK(store_open(path, STORE_WRITE, &filling.store, &diag));
     CHECK_OK(store_begin(filling.store, &diag));
     put_definitions(filling.store);
+    put_costs(filling.store);
     for (filling.run = 1; filling.run <= COUNTER_STORE_RUNS; filling.run++) {
         filling.run_ns = START_NS + filling.run * 10 * MS;
         fill_run(&filling);

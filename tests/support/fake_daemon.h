@@ -99,6 +99,8 @@ struct fake_daemon {
     struct ot_wire_plan schedule; /* the latest */
     struct fake_record *records;
     size_t record_count, record_capacity;
+    uint64_t own_count;   /* records of counters "recording....", which are in no other count */
+    double own_values[8]; /* of the first of them */
 };
 
 /** Listen on `path`. `options` may be NULL. Fails the test when that is not possible. */

@@ -278,6 +278,31 @@ static void the_status_says_what_is_read(void **state)
     assert_true(optrace_status(text, 8) > 40);
 }
 
+/* Once for each session: of a span, and of one with counters; of both what is within its time. */
+static void what_recording_costs_is_told(void **state)
+{
+    struct client_place *place = *state;
+    uint32_t op = optrace_label("work");
+    const double *values = place->daemon->own_values;
+
+    for (int i = 0; i < 3; i++)
+        optrace_end(optrace_begin(op));
+    run_thread(&op);
+    client_place_drain(place, 4 * OF_A_SPAN);
+    fake_daemon_lock(place->daemon);
+    CHECK_U64(place->daemon->own_count, 4);
+    assert_true(values[0] > 0 && values[1] >= 0 && values[1] <= values[0]);
+    assert_true(values[2] > values[0] && values[2] < 1e6);
+    assert_true(values[3] >= 0 && values[3] <= values[2]);
+    fake_daemon_unlock(place->daemon);
+    optrace_stop();
+    fake_daemon_wait(place->daemon, FAKE_BYES, 1);
+    CHECK_OK(start(place, ""));
+    optrace_end(optrace_begin(op));
+    client_place_drain(place, 4 * OF_A_SPAN + 1);
+    CHECK_U64(place->daemon->own_count, 4 + CLIENT_PLACE_OWN);
+}
+
 /* Without room the span may be there and a reading not; what is missing is counted. */
 static void a_full_ring_counts_what_it_drops(void **state)
 {
@@ -308,6 +333,7 @@ int main(void)
         CASE(a_child_counts_for_itself),
         CASE(a_wrong_name_is_refused),
         CASE(the_status_says_what_is_read),
+        CASE(what_recording_costs_is_told),
         CASE(a_full_ring_counts_what_it_drops),
     };
 

@@ -142,7 +142,7 @@ static void what_a_killed_program_recorded_is_there(void **state)
     CHECK_U64(fake_daemon_count(place->daemon, FAKE_BYES), 0);
     ring = client_place_ring(place, 0);
     CHECK_U64(ot_ring_depth(ring->state), 2);
-    CHECK_U64(ot_ring_head(ring->state), 101);
+    CHECK_U64(ot_ring_head(ring->state), CLIENT_PLACE_OWN + 101);
     assert_int_equal(ring->open[1].op_id, context.op);
 }
 

@@ -55,7 +55,7 @@ static void begin_is_visible_at_once(void **state)
     uint64_t ring_state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
 
     CHECK_U64(ot_ring_depth(ring_state), 2);
-    CHECK_U64(ot_ring_head(ring_state), 0);
+    CHECK_U64(ot_ring_head(ring_state), CLIENT_PLACE_OWN);
     assert_int_equal(ring->open[0].op_id, outer_op);
     assert_int_equal(ring->open[1].op_id, inner_op);
     assert_int_equal(ot_wire_check_open(&ring->open[1]), 0);
@@ -63,7 +63,7 @@ static void begin_is_visible_at_once(void **state)
     optrace_end(inner);
     ring_state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
     CHECK_U64(ot_ring_depth(ring_state), 1);
-    CHECK_U64(ot_ring_head(ring_state), 1);
+    CHECK_U64(ot_ring_head(ring_state), CLIENT_PLACE_OWN + 1);
     optrace_end(outer);
     client_place_drain(place, 2);
 }
@@ -155,6 +155,7 @@ static void deeper_than_120_is_counted(void **state)
 static void a_full_ring_drops_the_newest(void **state)
 {
     struct client_place *place = *state;
+    const int room = CLIENT_PLACE_RECORDS - CLIENT_PLACE_OWN;
     uint32_t ops[2] = {optrace_label("kept"), optrace_label("dropped")};
     struct optrace_loss before, loss;
     const struct ot_ring *ring;
@@ -163,7 +164,7 @@ static void a_full_ring_drops_the_newest(void **state)
     client_place_set_idle(place, true);
     record_one(ops[0]);
     ring = client_place_ring(place, 0);
-    for (int i = 1; i < CLIENT_PLACE_RECORDS; i++)
+    for (int i = 1; i < room; i++)
         record_one(ops[0]);
     optrace_lost(&loss);
     CHECK_U64(loss.ring_full, before.ring_full);
@@ -176,11 +177,11 @@ static void a_full_ring_drops_the_newest(void **state)
     CHECK_U64(ot_ring_depth(ring->state), 0);
 
     client_place_set_idle(place, false);
-    client_place_drain(place, CLIENT_PLACE_RECORDS);
-    for (int i = 0; i < CLIENT_PLACE_RECORDS; i++)
+    client_place_drain(place, room);
+    for (int i = 0; i < room; i++)
         assert_int_equal(client_place_record(place, (size_t)i).op_id, ops[0]);
     record_one(ops[0]); /* there is room again */
-    client_place_drain(place, CLIENT_PLACE_RECORDS + 1);
+    client_place_drain(place, room + 1);
     assert_true(fake_daemon_count(place->daemon, FAKE_DOORBELLS) > 0);
 }
 
@@ -197,7 +198,7 @@ static void losses_are_counted_per_lane(void **state)
         CHECK_OK(optrace_lane_define(&info, &lanes[i]));
     }
     client_place_set_idle(place, true);
-    for (int i = 0; i < CLIENT_PLACE_RECORDS; i++)
+    for (int i = CLIENT_PLACE_OWN; i < CLIENT_PLACE_RECORDS; i++)
         CHECK_OK(optrace_record(&event));
     for (int i = 0; i < 8; i++) {
         event.lane = lanes[i];
