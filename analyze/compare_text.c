@@ -9,6 +9,7 @@
 
 #include "analyze/out_private.h"
 #include "analyze/rank_test.h"
+#include "analyze/report_private.h"
 
 enum {
     SHOWN_MAX = 5, /* lines under one headline */
@@ -384,7 +385,10 @@ static void note_noise(const struct report *report, const struct compare_side *s
 {
     const char *unit = side->samples.units_are_sessions ? "sessions" : "runs";
     size_t count = side->samples.unit_count;
+    char whose[32];
 
+    snprintf(whose, sizeof(whose), "Of %s, ", name);
+    report_warn_dropped(report, whose, &side->samples.spans.basis);
     if (side->spread.variation > SPREAD_NOISY_VARIATION)
         out_note(report->out, OUT_NOTE_WARNING,
                  "The %s of %s vary by %.1f %% (standard deviation by mean): smaller changes need "

@@ -29,6 +29,7 @@ struct past {
     enum op_side side;                      /* of all: that of the last one */
     const char *model;                      /* what is asked for, or that of the last session */
     bool is_filtered;
+    size_t dropped_sessions; /* of which events were dropped */
     struct history history;
 };
 
@@ -132,8 +133,9 @@ static int read_session(const struct past *past, const struct past_session *sess
     return rc == 0 && !out->has_runs ? 1 : rc;
 }
 
-static void count_losses(const struct past *past, const struct basis *basis)
+static void count_losses(struct past *past, const struct basis *basis)
 {
+    past->dropped_sessions += query_has_dropped_events(basis);
     for (size_t i = 0; i < basis->losses.count; i++)
         past->report->verdict->lost += (uint64_t)basis->losses.items[i].lost_count;
     past->report->verdict->unfinished += basis->unfinished_count;
@@ -494,6 +496,11 @@ static void emit_notes(const struct past *past)
                  "%zu session%s of the model ha%s no finished run that shows what is asked for.",
                  past->without_runs, past->without_runs == 1 ? "" : "s",
                  past->without_runs == 1 ? "s" : "ve");
+    if (past->dropped_sessions)
+        out_note(out, OUT_NOTE_PLAIN,
+                 "Of %zu session%s old events were dropped: they count with the runs whose events "
+                 "are all there, or, where no run has them, with the time of all runs alone.",
+                 past->dropped_sessions, past->dropped_sessions == 1 ? "" : "s");
     if (past->report->verdict->lost)
         out_note(out, OUT_NOTE_WARNING, "%" PRIu64 " events were lost, which no number contains.",
                  past->report->verdict->lost);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/ops_view.h"
-#include "analyze/report.h"
+#include "analyze/report_private.h"
 
 enum {
     COLUMNS_MAX = 32,
@@ -301,7 +301,9 @@ static int explain_nothing(const struct table *table, struct diag *diag)
 {
     const char *side = table->view.side == OP_DEVICE ? "device" : "host";
 
-    if (table->answer->basis.event_count == 0 && table->answer->basis.outside_count)
+    if (table->answer->basis.event_count == 0 && query_has_dropped_events(&table->answer->basis))
+        diag_set(diag, 0, "%s", REPORT_ALL_DROPPED);
+    else if (table->answer->basis.event_count == 0 && table->answer->basis.outside_count)
         diag_set(diag, 0, "no event belongs to the runs that are asked for");
     else if (table->lines->present == 0)
         diag_set(diag, 0, "no operator has a %s time in what is asked for", side);

@@ -8,4 +8,12 @@
 /** What was dropped, and what that means for the numbers; nothing where nothing was. */
 void report_note_dropped(const struct report *report, const struct basis *basis);
 
+/** The note alone, behind `whose`: "Of base, ". */
+void report_warn_dropped(const struct report *report, const char *whose, const struct basis *basis);
+
+/* Why a report is empty. */
+#define REPORT_ALL_DROPPED                                                                         \
+    "there is no event in what is asked for: old ones were dropped to keep the store within its "  \
+    "bounds; profile_analyze --list says of which sessions"
+
 #endif

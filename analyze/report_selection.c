@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/ops_of_spans.h"
-#include "analyze/report.h"
+#include "analyze/report_private.h"
 #include "analyze/span_filter.h"
 
 static int make_filter(const struct analyze_options *options, struct filter *filter,
@@ -73,9 +73,7 @@ void report_selection_deinit(struct report_selection *selection)
 static int explain_no_span(const struct spans_answer *spans, struct diag *diag)
 {
     if (spans->spans.count == 0 && query_has_dropped_events(&spans->basis))
-        diag_set(diag, 0,
-                 "there is no event in what is asked for: old ones were dropped to keep the store "
-                 "within its bounds; profile_analyze --list says of which sessions");
+        diag_set(diag, 0, "%s", REPORT_ALL_DROPPED);
     else if (spans->spans.count == 0 && spans->basis.outside_count)
         diag_set(diag, 0, "no event belongs to the runs that are asked for");
     else if (spans->spans.count == 0)

@@ -212,6 +212,13 @@ static void runs_are_known_without_events(void **state)
          "4 of these runs count with their durations alone");
     SAYS("left.db --session 1 --report runs --runs 3", 0, "10.500 ms");
     SAYS("none.db --session 1 --report events", 1, "old ones were dropped");
+    SAYS("none.db --history --session 1,2", 0, "Of 2 sessions old events were dropped: they count",
+         "11.000 ms");
+    SAYS("--compare whole.db:1 left.db:1", 0,
+         "Of new, 20 events, 10 memory events up to 2026-03-01 08:01:20 +0000 were dropped because",
+         "With 7 and 3 runs");
+    SAYS("--compare whole.db:1 none.db:1", 1, "old ones were dropped");
+    SAYS("left.db --session 1 --time ..50s", 1, "old ones were dropped");
     SAYS("none.db --session 2", 0, "outer", "from roll-ups",
          "and times with those of operators inside.");
     SAYS("none.db --sql SELECT\tcalls\tFROM\tv_op\tWHERE\top_id=1", 0, "8");
