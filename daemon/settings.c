@@ -52,7 +52,8 @@ static const struct option_spec specs[] = {
     {OPTION_FLAG, "once", '1', NULL, NULL,
      "End after the last program has left, when at least one has come.", TARGET(once)},
     {OPTION_CHOICE, "level", 'l', "WORD", "on",
-     "What programs are to record: nothing, or ops, runs and memory, or phases inside ops too.",
+     "What programs are to record: nothing (until `optrace start`), or ops, runs and memory, or "
+     "phases inside ops too.",
      TARGET(level), "off|on|detail"},
     {OPTION_STRING, "group", 'g', "NAME", NULL,
      "Members of this group may connect too. Otherwise only the user who runs the daemon may, and "

@@ -69,7 +69,7 @@ static const struct option_spec start_specs[] = {
     {OPTION_STRING, "at", 0, "TIME", "at once",
      "Begin then, by the clock of the day: +10s from now, @1700000000.5 (seconds since 1970), or "
      "2026-11-20T19:30:00, with Z or +01:00 behind it unless it is local time. Until then all "
-     "stays as it is.",
+     "stays as it is; another command for the same program takes the place of one that is to come.",
      TARGET(at)},
     {OPTION_STRING, "for", 0, "DURATION", NULL, "Stop after that time, such as 30s or 5min.",
      TARGET(duration)},

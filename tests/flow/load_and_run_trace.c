@@ -399,6 +399,31 @@ static void counters_are_recorded_with_operators(void **state)
     stop();
 }
 
+/* As for any program: the runs that it names, each with all its events. */
+static void a_schedule_chooses_runs(void **state)
+{
+    struct child_result result;
+    char *model;
+
+    start();
+    setenv("OPTRACE_SCHEDULE", "skip-first=5,wait=2,warmup=1,active=2,repeat=3", 1);
+    RECORD(1, "--warmup-iter", "1", "--iter", "25");
+    expect("SELECT count(*) FROM run WHERE warmup", 3);
+    expect("SELECT count(*) FROM run WHERE NOT warmup", 6);
+    expect("SELECT count(DISTINCT n) FROM (SELECT count(*) AS n FROM event WHERE run IS NOT NULL"
+           " GROUP BY run)",
+           1);
+    setenv("OPTRACE_SCHEDULE", "active=2,wait=1s", 1);
+    model = temp_path(daemon_.dir, "model.onnx");
+    result = child_run((const char *const[]){program, model, NULL}, NULL);
+    assert_int_not_equal(result.status, EXIT_OK);
+    CHECK_CONTAINS(result.err, "OPTRACE_SCHEDULE: runs and times are mixed");
+    child_result_deinit(&result);
+    free(model);
+    unsetenv("OPTRACE_SCHEDULE");
+    stop();
+}
+
 static void nothing_is_recorded_when_told_so(void **state)
 {
     start();
@@ -423,6 +448,7 @@ int main(void)
         cmocka_unit_test(threads_share_the_ops),
         cmocka_unit_test(a_calibration_is_found_by_reports),
         cmocka_unit_test(counters_are_recorded_with_operators),
+        cmocka_unit_test(a_schedule_chooses_runs),
         cmocka_unit_test(nothing_is_recorded_when_told_so),
     };
     int failed;
