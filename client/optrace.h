@@ -57,8 +57,9 @@
  * "wait=10s,active=500ms" (ns, us, ms, s, min, h; not mixed with runs). Runs are those of
  * optrace_run_begin(), of all threads together, counted from optrace_start() on, also while off and
  * without a daemon. The schedule moves on where a run begins: what stands between two runs belongs
- * to the first of them, and before the first one nothing is recorded. A run costs a counter while
- * it is left out, a span as much as while nobody listens.
+ * to the first of them, and before the first one nothing is recorded. Where threads have runs at
+ * the same time, those under way when recording ends lack what they do after that. A run costs a
+ * counter while it is left out, a span as much as while nobody listens.
  *
  * From outside: `optrace start` and `optrace stop` begin and end the recording of programs that
  * run, with a schedule or without, whatever their own schedule says. A program notices where it

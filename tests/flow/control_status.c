@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optrace status: the daemon, a row per client, and who was refused; what it says without one. */
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -212,6 +214,72 @@ static void without_daemon_it_says_so(void **state)
     optraced_deinit(&daemon);
 }
 
+/* Something else listens there. */
+struct impostor {
+    const struct optraced *place; /* where; it does not run */
+    const void *answer;           /* to whatever comes */
+    size_t bytes;
+};
+
+static int impersonate(void *context)
+{
+    const struct impostor *impostor = context;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0), peer;
+    char buffer[256];
+
+    strncpy(address.sun_path, impostor->place->socket, sizeof(address.sun_path) - 1);
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 4) < 0)
+        return 1;
+    puts("listening");
+    fflush(stdout);
+    peer = accept(listener, NULL, NULL);
+    if (peer < 0 || read(peer, buffer, sizeof(buffer)) < 0)
+        return 1;
+    if (impostor->bytes > 0 && write(peer, impostor->answer, impostor->bytes) < 0)
+        return 1;
+    while (impostor->bytes == 0 && read(peer, buffer, sizeof(buffer)) > 0)
+        ; /* mute, until the other gives up */
+    close(peer);
+    return 0;
+}
+
+static void check_impostor(const void *answer, size_t bytes, const char *text)
+{
+    struct optraced place;
+    struct impostor impostor = {&place, answer, bytes};
+    struct child_result result;
+    struct child child;
+
+    optraced_init(&place);
+    child_start_function(&child, impersonate, &impostor);
+    assert_true(child_wait_text(&child, "listening", WAIT_MS));
+    result = run_status(&place, NULL);
+    assert_int_equal(result.status, 4);
+    assert_string_equal(result.out, "");
+    CHECK_CONTAINS(result.err, text);
+    child_result_deinit(&result);
+    child_kill(&child, SIGKILL);
+    child_deinit(&child);
+    optraced_deinit(&place);
+}
+
+static void other_listeners_are_told_apart(void **state)
+{
+    static const char words[] = "the first frame is unknown, not HELLO";
+    const struct ot_wire_welcome welcome = {.version_major = OT_WIRE_VERSION_MAJOR};
+    uint8_t frame[256];
+    int length = ot_wire_encode_bye(OT_BYE_PROTOCOL, (struct ot_text){words, sizeof(words) - 1},
+                                    frame, sizeof(frame));
+
+    check_impostor(frame, (size_t)length, "of a version that cannot be asked; restart it");
+    check_impostor("HTTP/1.1 400 Bad Request\r\n\r\n", 28, "is no optrace daemon");
+    check_impostor(NULL, 0, "did not answer within 10 s");
+    length = ot_wire_encode_welcome(&welcome, (struct ot_text){0}, frame, sizeof(frame));
+    frame[8] = OT_WIRE_VERSION_MAJOR + 1;
+    check_impostor(frame, (size_t)length, "the daemon speaks version 2 of the protocol, not 1");
+}
+
 /* A visit leaves no trace: no session, and --once does not wait for it. */
 static void a_visit_is_no_session(void **state)
 {
@@ -234,8 +302,11 @@ static void a_visit_is_no_session(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_there_and_right),    cmocka_unit_test(refusals_say_why),
-        cmocka_unit_test(many_clients_are_all_listed), cmocka_unit_test(without_daemon_it_says_so),
+        cmocka_unit_test(rows_are_there_and_right),
+        cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(many_clients_are_all_listed),
+        cmocka_unit_test(without_daemon_it_says_so),
+        cmocka_unit_test(other_listeners_are_told_apart),
         cmocka_unit_test(a_visit_is_no_session),
     };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules: which runs reach the daemon, by the program's own will and by command. */
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -394,6 +395,45 @@ static void a_child_begins_its_own_schedule(void **state)
     stop(place);
 }
 
+enum { THREADS = 4, THREAD_RUNS = 2000 };
+
+static void *run_a_lot(void *context)
+{
+    const uint32_t op = optrace_name(OPTRACE_LABEL, "work");
+    uint64_t *recorded = context;
+
+    for (int i = 0; i < THREAD_RUNS; i++) {
+        struct optrace_run handle = optrace_run_begin(0, 0);
+
+        *recorded += handle.number != 0;
+        optrace_end(optrace_begin(op));
+        optrace_run_end(handle);
+    }
+    return NULL;
+}
+
+/* Threads share the count: about as many runs are recorded as there are, and none behind the end. A
+ * thread may be between the count and the level while others go on. */
+static void threads_share_a_schedule(void **state)
+{
+    struct client_place *place = *state;
+    uint64_t recorded[THREADS] = {0}, sum = 0;
+    pthread_t threads[THREADS];
+
+    start(place, "skip-first=1000,wait=10,warmup=10,active=80,repeat=20");
+    for (size_t i = 0; i < THREADS; i++)
+        CHECK_OK(pthread_create(&threads[i], NULL, run_a_lot, &recorded[i]));
+    for (size_t i = 0; i < THREADS; i++) {
+        CHECK_OK(pthread_join(threads[i], NULL));
+        sum += recorded[i];
+    }
+    /* Each of the 20 windows may lose or gain runs of each thread at both of its ends. */
+    assert_in_range(sum, 20 * 60, 20 * 100);
+    expect_told(place, 0, OT_PLAN_DONE);
+    assert_int_equal(optrace_level(), OPTRACE_OFF);
+    stop(place);
+}
+
 /* A daemon of 1.0 does not hear of it. */
 static void older_daemons_are_told_nothing(void **state)
 {
@@ -417,7 +457,8 @@ int main(void)
         CASE(a_command_beats_the_own_schedule), CASE(a_schedule_survives_a_reconnection),
         CASE(a_command_waits_for_its_time),     CASE(recording_ends_at_its_time),
         CASE(recording_ends_without_runs),      CASE(schedules_in_time_go_by_the_clock),
-        CASE(a_child_begins_its_own_schedule),  CASE(older_daemons_are_told_nothing),
+        CASE(a_child_begins_its_own_schedule),  CASE(threads_share_a_schedule),
+        CASE(older_daemons_are_told_nothing),
     };
 
     unsetenv("OPTRACE_SCHEDULE");
