@@ -346,8 +346,8 @@ static void print_clock(const struct host *host)
     char size[SHOW_CELL_BYTES], error[SHOW_CELL_BYTES];
     const uint64_t off_ns = (uint64_t)(host->offset_ns < 0 ? -host->offset_ns : host->offset_ns);
 
-    printf("%s: clock %s %s of ours, within %s\n", host->name, show_duration(off_ns, size),
-           host->offset_ns < 0 ? "behind" : "ahead", show_duration(host->error_ns, error));
+    printf("%s: clock %s %s ours, within %s\n", host->name, show_duration(off_ns, size),
+           host->offset_ns < 0 ? "behind" : "ahead of", show_duration(host->error_ns, error));
 }
 
 static void print_host(const struct hosts_job *job, const struct host *host)

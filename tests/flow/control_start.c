@@ -119,6 +119,28 @@ static void nothing_is_recorded_until_start(void **state)
     optraced_deinit(&daemon);
 }
 
+static void programs_are_chosen_one_by_one(void **state)
+{
+    struct optraced daemon;
+    struct child children[3];
+    char pid[16];
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, (const char *const[]){"--level", "off", NULL});
+    start_program(&children[0], &daemon, "first", NULL);
+    start_program(&children[1], &daemon, "second", NULL);
+    start_program(&children[2], &daemon, "third", NULL);
+    snprintf(pid, sizeof(pid), "%d", (int)children[1].pid);
+    expect(OPTRACE(&daemon, "start", "--pid", pid, "--session", "3"), 0, "third (pid ");
+    wait_for_runs(&daemon, "second", "1", 5);
+    wait_for_runs(&daemon, "third", "1", 5);
+    CHECK_U64(count_runs(&daemon, "first", "1"), 0);
+    for (size_t i = 0; i < 3; i++)
+        end_program(&children[i]);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 static void commands_hold_for_programs_to_come(void **state)
 {
     struct optraced daemon;
@@ -379,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_recorded_until_start),
+        cmocka_unit_test(programs_are_chosen_one_by_one),
         cmocka_unit_test(commands_hold_for_programs_to_come),
         cmocka_unit_test(schedules_in_runs_are_exact),
         cmocka_unit_test(schedules_in_time_have_windows),
