@@ -171,6 +171,33 @@ static void events_are_dropped_when_they_are_old(void **state)
     optraced_deinit(&daemon);
 }
 
+/* The first program's session goes; the second's, which has begun a batch of its own, stays. */
+static void sessions_are_dropped_when_they_are_old(void **state)
+{
+    static const char *const arguments[] = {"--keep-sessions", "1s", NULL};
+    struct program program;
+    struct optraced daemon;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, arguments);
+    program_start(&program, &daemon);
+    program_record(&program, 1000);
+    program_stop(&program);
+    optraced_wait_for(&daemon, "SELECT count(*) FROM session WHERE end_ns IS NULL", 0);
+    program_start(&program, &daemon);
+    program_record(&program, 20000);
+    optraced_wait_for(&daemon, "SELECT group_concat(session_id) FROM session", 2);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), 20000);
+    CHECK_U64(optraced_query(&daemon, "SELECT sum(event_count) FROM op_stat"), 20000);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM op WHERE session_id <> 2"), 0);
+    program_record(&program, 1000);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), 21000);
+    program_stop(&program);
+    crash_check_integrity(&daemon);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 /* What the program's threads have recorded, by the table that it goes into. */
 static void count_recorded(const struct crash_program *program, int64_t *out_events,
                            int64_t *out_memory, int64_t *out_counters)
@@ -241,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_store_stays_within_its_budget),
         cmocka_unit_test(a_large_store_shrinks_in_use),
         cmocka_unit_test(events_are_dropped_when_they_are_old),
+        cmocka_unit_test(sessions_are_dropped_when_they_are_old),
         cmocka_unit_test(daemons_killed_while_they_drop_leave_a_sound_store),
     };
 
