@@ -543,8 +543,8 @@ OPTRACE_API int optrace_record(const struct optrace_event *event);
  * 1.2 us for the task clock, 1.3 to 1.5 us for a perf_event_open() group (cpu-migrations) with the
  * task clock; the processor's own were not measured. Of this, what lies after the reading at the
  * begin and before that at the end is in the span's own counts. Two records of 64 bytes are written
- * for each counter of a span: give rings more room (ring_records) when there are many. Spans without
- * counters cost what they did.
+ * for each counter of a span: give rings more room (ring_records) when there are many. Spans
+ * without counters cost what they did.
  */
 
 enum { OPTRACE_COUNTERS_MAX = 12 };
