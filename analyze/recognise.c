@@ -15,6 +15,8 @@
 #include "analyze/json_stream.h"
 #include "analyze/json_text.h"
 
+enum { PARTS_MAX = 30 }; /* at least as many as megengine_parts has */
+
 const char source_supported[] =
     "supported are a store of optraced, Chrome traces such as PyTorch's, profiles of ONNX Runtime "
     "and "
@@ -131,19 +133,25 @@ static enum source_kind recognise_item(const struct json_item *item)
 
 static int recognise_json(const char *path, const char *name, struct diag *diag)
 {
+    static const char events[] = "traceEvents[]";
+    const char *parts[PARTS_MAX + 2] = {events};
     struct json_stream *stream = NULL;
     struct json_item item;
     enum source_kind kind = SOURCE_KINDS;
     int rc = json_stream_open(path, name, NULL, &stream, diag);
 
+    for (size_t i = 0; i < PARTS_MAX && megengine_parts[i]; i++)
+        parts[i + 1] = megengine_parts[i];
     if (rc == 0)
-        json_stream_split(stream, megengine_parts);
+        json_stream_split(stream, parts);
     while (rc == 0 && kind == SOURCE_KINDS && (rc = json_stream_next(stream, &item, diag)) == 1) {
         kind = recognise_item(&item);
         rc = !item.key && kind == SOURCE_KINDS ? -ENOTSUP : 0;
         if (kind != SOURCE_KINDS)
             break;
     }
+    if (stream && kind == SOURCE_KINDS && json_stream_has_part(stream, events))
+        kind = SOURCE_CHROME; /* also an empty one */
     if (stream &&
         (json_stream_has_part(stream, "profiler") || json_stream_has_part(stream, "graph_exec")))
         kind = SOURCE_MEGENGINE; /* also an empty one */

@@ -305,6 +305,8 @@ static int explain_nothing(const struct table *table, struct diag *diag)
         diag_set(diag, 0, "%s", REPORT_ALL_DROPPED);
     else if (table->answer->basis.event_count == 0 && table->answer->basis.outside_count)
         diag_set(diag, 0, "no event belongs to the runs that are asked for");
+    else if (table->answer->basis.event_count == 0)
+        diag_set(diag, 0, "there is no event in what is asked for");
     else if (table->lines->present == 0)
         diag_set(diag, 0, "no operator has a %s time in what is asked for", side);
     else

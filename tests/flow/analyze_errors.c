@@ -43,12 +43,13 @@ static const struct error_case cases[] = {
     /* nothing there */
     {1, "empty.db holds no session yet", {"empty.db"}},
     {1, "empty.db holds no session yet", {"empty.db", "--list"}},
+    {1, "there is no event in what is asked for", {"empty_trace.json"}},
     {1, "there is no session 99: --list shows", {"store.db", "--session", "99"}},
     {1, "none of the 2 operators with a device time matches", {"store.db", "--type", "conv"}},
     {1, "none of the 2 operators", {"store.db", "--opr-name", "nv"}},
     {1, "none of the 2 operators", {"store.db", "--min-time", "1"}},
     {1, "no event belongs to the runs", {"store.db", "--runs", "90.."}},
-    {1, "no operator has a device time", {"store.db", "--time", "10h.."}},
+    {1, "there is no event in what is asked for", {"store.db", "--time", "10h.."}},
     {1, "no operator has a device time", {"store.db", "--session", "1", "--print-only", "device"}},
     {1, "none of the 10 events matches", {"store.db", "--report", "summary", "--type", "conv"}},
     {1, "nothing matches", {"store.db", "--report", "summary", "--min-time", "1"}},
@@ -226,12 +227,13 @@ static int start(void **state)
     write_text(fixture, "array.json", "[{\"ph\":\"X\",\"ts\":1},\n{\"ph\":\"X\",,\"ts\":2}]");
     write_text(fixture, "cut.json", "{\"profiler\": {\"device\": {");
     write_text(fixture, "tail.json", "{}\n\n{}");
-    write_text(fixture, "events.json", "{\"traceEvents\":[]}");
+    write_text(fixture, "events.json", "{\"events\":[]}");
     write_text(fixture, "other.json", "{\"a\":1}");
     write_text(fixture, "graph.json", "{\"graph_exec\":{}}");
     write_text(fixture, "half.json", "{\"profiler\":{\"device\":{}}}");
     write_text(fixture, "dangling.json", "{\"profiler\":{\"host\":{\"5\":{}}},\"graph_exec\":{}}");
     write_text(fixture, "trace.json.gz", "\x1f\x8b\x08");
+    write_text(fixture, "empty_trace.json", "{\"traceEvents\":[]}");
     make_database(fixture, "store.db", true, "SELECT 1");
     make_database(fixture, "profile.db", true, "SELECT 1");
     make_database(fixture, "future.db", true,
