@@ -90,7 +90,11 @@ static void *work_beside(void *context)
 static int run_program(const char *list)
 {
     const struct optrace_config config = {
-        .socket_path = daemon_.socket, .required = 1, .counters = list};
+        .socket_path = daemon_.socket,
+        .required = 1,
+        .connect_timeout_ms = 60000,
+        .counters = list,
+    };
     struct work ops;
     pthread_t thread;
     char text[600];

@@ -192,7 +192,8 @@ static int fail(const char *what)
 int main(int argc, char **argv)
 {
     static struct producer producers[CRASH_THREADS_MAX];
-    const struct optrace_config config = {.required = 1};
+    /* As long as tests wait: on a busy machine the daemon may take more than a second to answer. */
+    const struct optrace_config config = {.required = 1, .connect_timeout_ms = 60000};
     struct crash_notes *notes;
     uint32_t count;
 
