@@ -29,7 +29,6 @@ static int64_t read_duration(struct chrome *chrome, const struct chrome_event *e
 
     if (!json_decimal(event->duration, 3, &dur_ns) || dur_ns == -1000)
         return STORE_NULL;
-    chrome->has_fractions |= dur_ns % 1000 != 0;
     if (dur_ns < 0) {
         chrome->clipped_count++;
         return 0;
@@ -131,6 +130,7 @@ static int note_metadata(struct chrome *chrome, const struct chrome_event *event
         chrome->has_fractions = true; /* times are exact */
         rc = chrome_own_lane(chrome, event, name, diag);
     } else if (rc == 0 && json_is(event->name, "thread_name") && *name) {
+        name[chrome_thread_length(name, strlen(name))] = '\0';
         rc = chrome_lane(chrome, event, &lane, diag);
         if (rc == 0)
             rc = importer_set_text(&chrome->importer.lanes.items[lane].name, name, diag);

@@ -59,6 +59,7 @@ static const struct arg_name arg_names[] = {
     ARG("current_allocated", ARG_ALLOCATED),
     ARG("current_reserved", ARG_RESERVED),
     ARG("place", ARG_PLACE),
+    ARG("correlation id", ARG_CORRELATION),
     /* our own */
     ARG("optrace op", ARG_OWN_OP),
     ARG("Output Dims", ARG_OUT_DIMS),

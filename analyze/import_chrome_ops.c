@@ -138,24 +138,39 @@ static int make_lane(struct chrome *chrome, struct place_key key, const struct i
     return rc < 0 ? rc : place_map_set(&chrome->lanes, key, *out_lane) < 0 ? no_memory(diag) : 0;
 }
 
+size_t chrome_thread_length(const char *text, size_t length)
+{
+    static const char *const sides[] = {"(Python)", "(C++)"};
+
+    for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+        size_t side = strlen(sides[i]);
+
+        if (length > side && memcmp(text + length - side, sides[i], side) == 0)
+            return length - side;
+    }
+    return length;
+}
+
 /* A process or thread is a number, or a text; the number may stand in quotes. */
 int chrome_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_lane,
                 struct diag *diag)
 {
     struct importer_lane lane = {.native_id = STORE_NULL};
+    struct json_slice number = event->thread;
     struct place_key key = {0};
     char *process, *thread, name[256];
     int rc;
 
+    number.length = chrome_thread_length(number.text, number.length);
     place_key_add(&key, event->process.text, event->process.length);
-    place_key_add(&key, event->thread.text, event->thread.length);
+    place_key_add(&key, number.text, number.length);
     *out_lane = place_map_find(&chrome->lanes, key);
     if (*out_lane != PLACE_NONE)
         return 0;
-    if (!json_whole(event->thread, &lane.native_id))
+    if (!json_whole(number, &lane.native_id))
         lane.native_id = STORE_NULL;
     process = json_take_text(event->process);
-    thread = json_take_text(event->thread);
+    thread = json_take_text(number);
     if (!process || !thread) {
         rc = no_memory(diag);
     } else {

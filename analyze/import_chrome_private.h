@@ -141,7 +141,7 @@ struct chrome {
     int64_t pid;
     int64_t rank, rank_count; /* of a distributed run, or STORE_NULL */
     int64_t offset_ns;
-    bool has_fractions; /* some time is not a whole number of microseconds */
+    bool has_fractions; /* some start is not a whole number of microseconds */
     struct left_out left_out;
     uint64_t event_count, clipped_count, bad_count, unmatched_count, relation_count;
 };
@@ -156,6 +156,10 @@ static inline bool chrome_is_device(enum chrome_kind kind)
 /** A new lane. */
 int chrome_make_lane(struct chrome *chrome, const struct importer_lane *lane, uint32_t *out_lane,
                      struct diag *diag);
+
+/** The length of a thread's number or name without the "(Python)" or "(C++)" by which Paddle parts one
+ *  thread in two. */
+size_t chrome_thread_length(const char *text, size_t length);
 
 /** The lane that an event names, made when it is new. */
 int chrome_lane(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_lane,

@@ -343,8 +343,8 @@ static int let_go(struct drain *drain, struct import_rows *spans, int64_t until_
     return rc;
 }
 
-/* Where times are rounded, a span may seem to end after the one around it. It starts inside, which
- * a later neighbour cannot: then it is cut and goes before. */
+/* Where times are rounded, a span may seem to end after the one around it. It starts inside, and
+ * further from its end than a later neighbour can: then it is cut and goes before. */
 static int nest(struct drain *drain, struct import_row *row, struct diag *diag)
 {
     struct import_rows *spans = &drain->lanes[row->lane].spans;
@@ -353,8 +353,9 @@ static int nest(struct drain *drain, struct import_row *row, struct diag *diag)
 
     if (rc < 0)
         return rc;
-    while (place < spans->count && !(spans->items[place].start_ns < row->start_ns &&
-                                     spans->items[place].end_ns > row->start_ns))
+    while (place < spans->count &&
+           !(spans->items[place].start_ns < row->start_ns &&
+             spans->items[place].end_ns - row->start_ns >= drain->importer->rounding_ns))
         place++;
     if (array_push(spans, *row) < 0)
         return no_memory(diag);

@@ -322,6 +322,35 @@ static void reads_what_paddle_writes(void **state)
     store_close(&store);
 }
 
+/* Paddle cuts starts, but not durations, to whole microseconds, and parts each thread in two. */
+static void nests_what_paddle_parts(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"X\",\"cat\":\"Forward\",\"name\":\"Forward[0.010 ms]\",\"pid\":9,"
+        "\"tid\":\"1(Python)\",\"ts\":10,\"dur\":10.2,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"inside[0.008 ms]\",\"pid\":9,"
+        "\"tid\":\"1(C++)\",\"ts\":12,\"dur\":8.9,\"args\":{}}," /* ends 700 ns behind it */
+        "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"next[0.002 ms]\",\"pid\":9,"
+        "\"tid\":\"1(C++)\",\"ts\":20,\"dur\":1.1,\"args\":{}}," /* begins 200 ns before its end */
+        "{\"ph\":\"X\",\"cat\":\"CudaRuntime\",\"name\":\"launch[0.001 ms]\",\"pid\":9,"
+        "\"tid\":\"1(C++)\",\"ts\":13,\"dur\":1.5,\"args\":{\"correlation id\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"gemm[0.001 ms]\",\"pid\":0,\"tid\":7,"
+        "\"ts\":15,\"dur\":0.5,\"args\":{\"device\":0,\"stream\":7,\"correlation id\":7}},"
+        "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":9,\"tid\":\"1(C++)\","
+        "\"args\":{\"name\":\"thread 1:main(C++)\"}}]";
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(text, false, &store, &diag));
+    rows_check(store,
+               "SELECT o.name, l.name, native_id, e.start_ns, dur_ns, correlation FROM event e"
+               " JOIN op o USING (op_id) JOIN lane l USING (lane_id) ORDER BY e.start_ns",
+               "Forward|thread 1:main|1|10000|10200|-;inside|thread 1:main|1|12000|8200|-;"
+               "launch|thread 1:main|1|13000|1500|7;gemm|0/7|7|15000|500|7;"
+               "next|thread 1:main|1|20000|1100|-");
+    store_close(&store);
+}
+
 struct damage {
     const char *text, *sentence;
     int64_t offset;
@@ -436,6 +465,7 @@ int main(void)
         cmocka_unit_test(keeps_totals_of_allocators),
         cmocka_unit_test(ties_kernels_to_ops_without_launches),
         cmocka_unit_test(reads_what_paddle_writes),
+        cmocka_unit_test(nests_what_paddle_parts),
         cmocka_unit_test(says_where_damage_is),
         cmocka_unit_test(keeps_what_was_read_before_the_damage),
         cmocka_unit_test(goes_on_behind_damage),
