@@ -84,6 +84,34 @@ static void add_window(struct explanation *explanation, const char *before,
     out_buffer_add(&explanation->text, ")", 1);
 }
 
+/* A row for each session: from when until when memory is asked about, with --time and --runs. */
+static void add_bounds_of_sessions(struct explanation *explanation)
+{
+    const struct report *report = explanation->report;
+    const char *before = "";
+
+    if (!explanation->selection.question.window) {
+        out_buffer_print(&explanation->text, "%s",
+                         report->options->runs
+                             ? "SELECT * FROM of_runs"
+                             : "SELECT session_id, 0 AS from_ns, 9223372036854775807 AS until_ns\n"
+                               "      FROM session");
+        return;
+    }
+    for (size_t i = 0; i < report->sessions->rows.count; i++) {
+        const struct session_row *session = &report->sessions->rows.items[i];
+        int64_t from_ns, until_ns;
+
+        selection_resolve_window(&explanation->selection.window, session->start_ns, session->end_ns,
+                                 &from_ns, &until_ns);
+        out_buffer_print(&explanation->text,
+                         "%sSELECT %" PRId64 " AS session_id, %" PRId64 " AS from_ns, %" PRId64
+                         " AS until_ns",
+                         before, session->session_id, from_ns, until_ns);
+        before = "\n    UNION ALL ";
+    }
+}
+
 static void add_in_time(struct explanation *explanation)
 {
     add_window(explanation, "\n       AND (", "l.", "e.");
@@ -393,6 +421,7 @@ static const struct {
     {"{in_runs}", add_in_runs},
     {"{in_time}", add_in_time},
     {"{runs_in_time}", add_runs_in_time},
+    {"{bounds_of_sessions}", add_bounds_of_sessions},
     {"{chosen}", add_chosen},
     {"{labels}", add_labels},
     {"{op_key}", add_op_key},

@@ -76,7 +76,6 @@ struct report_kind {
     const struct explain_group *explain_groups; /* of --group-by; the first is what the report does
                                                    without; columns NULL: refused */
     bool explain_is_of_all; /* its main table is of all spans, whatever is chosen of them, */
-    bool is_of_all_runs;    /* of all runs */
     bool wants_whole_runs;  /* of runs whose events are all there, also of totals */
     bool counts_runs_without_events; /* also of runs whose events were dropped */
     const char *explain_side;  /* of a comparison: the query on one side, for {base} and {new} */

@@ -393,7 +393,8 @@ const char *report_explain_refused(const struct analyze_options *options,
         return "aggregate";
     find_needed(options, select, needed);
     filters = needed[EXPLAIN_COUNTED_SPAN] || kind->explain_is_of_all;
-    times = needed[EXPLAIN_EVERY_SPAN] || strstr(select, "{runs_in_time}");
+    times = needed[EXPLAIN_EVERY_SPAN] || strstr(select, "{runs_in_time}") ||
+            strstr(select, "{bounds_of_sessions}");
     const struct {
         const char *name;
         bool is_refused;
@@ -405,7 +406,7 @@ const char *report_explain_refused(const struct analyze_options *options,
         {"device", options->device && !filters},
         {"input-dtype", options->input_dtype && !filters},
         {"input-shape", options->input_shape && !filters},
-        {"runs", options->runs && !times && !needed[EXPLAIN_COUNTED_RUN] && !kind->is_of_all_runs},
+        {"runs", options->runs && !times && !needed[EXPLAIN_COUNTED_RUN]},
         {"time", options->time && !times},
         {"group-by", lacks_group(kind->explain_groups, options->group_by)},
         {"min-time", !isnan(options->min_time_s) && !kind->explain_time},

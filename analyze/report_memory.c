@@ -597,7 +597,6 @@ const struct report_kind report_memory = {
     .column_count = COLUMNS,
     .order_by = "at_peak_bytes",
     .top = 20,
-    .is_of_all_runs = true,
     .explain_groups =
         (const struct explain_group[]){
             {"name", "o.name END AS name, o.type", "h.op_id"},
@@ -633,8 +632,9 @@ const struct report_kind report_memory = {
     "    WINDOW p AS (PARTITION BY session_id, device, piece, level ORDER BY n)),\n"
     "held AS (\n"
     "    SELECT session_id, device, op_id, bytes, n AS start_n,\n"
-    "           coalesce(next_n, 1 << 60) AS end_n FROM matched WHERE bytes > 0\n"
-    "    UNION ALL SELECT session_id, device, -1, coalesce(-bytes, 0), 0, n FROM matched\n"
+    "           coalesce(next_n, 1 << 60) AS end_n, time_ns AS start_ns\n"
+    "      FROM matched WHERE bytes > 0\n"
+    "    UNION ALL SELECT session_id, device, -1, coalesce(-bytes, 0), 0, n, NULL FROM matched\n"
     "     WHERE coalesce(bytes, 0) <= 0 AND coalesce(before, 0) <= 0),\n"
     "step AS (\n"
     "    SELECT session_id, device, start_n AS n, sum(bytes) AS bytes FROM held\n"
@@ -644,16 +644,32 @@ const struct report_kind report_memory = {
     "    SELECT session_id, device, n, sum(sum(bytes)) OVER (\n"
     "           PARTITION BY session_id, device ORDER BY n) AS alive FROM step\n"
     "     GROUP BY session_id, device, n),\n"
+    /* Times that are asked for, and the last sum before them. */
+    "of_runs AS (\n"
+    "    SELECT session_id, min(start_ns) AS from_ns, max(end_ns) AS until_ns FROM counted_run\n"
+    "     WHERE end_ns IS NOT NULL GROUP BY session_id),\n"
+    "bound AS (\n"
+    "    {bounds_of_sessions}),\n"
+    "near AS (\n"
+    "    SELECT s.*, max(s.n) FILTER (WHERE coalesce(m.time_ns < b.from_ns, 1)) OVER (\n"
+    "               PARTITION BY s.session_id, device) AS first_n\n"
+    "      FROM sums s JOIN bound b USING (session_id)\n"
+    "      LEFT JOIN (SELECT n, time_ns FROM moved) m USING (n)\n"
+    "     WHERE coalesce(m.time_ns < b.until_ns, s.n = 0)),\n"
     "peak AS (\n"
     "    SELECT session_id, device, min(n) AS n\n"
-    "      FROM (SELECT *, max(alive) OVER (PARTITION BY session_id, device) AS most FROM sums)\n"
+    "      FROM (SELECT *, max(alive) OVER (PARTITION BY session_id, device) AS most FROM near\n"
+    "             WHERE n >= coalesce(first_n, 0))\n"
     "     WHERE alive = most\n"
     "     GROUP BY session_id, device)\n"
     "SELECT CASE h.op_id WHEN -1 THEN 'before the recording' ELSE {grouped},\n"
     "       h.device, h.session_id,\n"
     "       coalesce(sum(bytes) FILTER (WHERE start_n <= p.n AND end_n > p.n), 0)\n"
-    "       AS at_peak_bytes, count(*) FILTER (WHERE start_n > 0) AS taken_count,\n"
-    "       coalesce(sum(bytes) FILTER (WHERE start_n > 0), 0) AS taken_bytes\n"
-    "  FROM held h JOIN peak p USING (session_id, device) LEFT JOIN op o USING (op_id)\n"
+    "       AS at_peak_bytes,\n"
+    "       count(*) FILTER (WHERE start_ns >= from_ns AND start_ns < until_ns) AS taken_count,\n"
+    "       coalesce(sum(bytes) FILTER (WHERE start_ns >= from_ns AND start_ns < until_ns), 0)\n"
+    "       AS taken_bytes\n"
+    "  FROM held h JOIN bound b USING (session_id) LEFT JOIN peak p USING (session_id, device)\n"
+    "  LEFT JOIN op o USING (op_id)\n"
     " GROUP BY h.session_id, h.device, h.op_id = -1, {group_key} ORDER BY at_peak_bytes DESC",
 };

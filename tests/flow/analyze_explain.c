@@ -33,6 +33,8 @@ static const char *const choices[][3] = {
     {"--type", "Relu"},
     {"--session=1", "--type", "label"},
     {"--session=3"},
+    {"--session=3", "--runs=2..4"},
+    {"--session=3", "--time=15ms..37ms"},
     {"--session=2", "--detail", "all"},
     {"--session=2", "--state=cpu", "--per-thread"},
 };
@@ -174,8 +176,7 @@ static bool takes(const struct report_kind *kind, const char *const *choice)
 
         if (is_of_events && strcmp(kind->name, "events") != 0)
             return false;
-        if (strcmp(kind->name, "memory") == 0 &&
-            (is_option(choice[i], "--type") || is_option(choice[i], "--time")))
+        if (strcmp(kind->name, "memory") == 0 && is_option(choice[i], "--type"))
             return false;
         if (kind->takes_no_events && is_option(choice[i], "--") &&
             !is_option(choice[i], "--session"))

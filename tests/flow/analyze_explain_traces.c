@@ -75,6 +75,8 @@ static const struct {
     {"threads", {"--min-time=1e-4"}},
     {"memory", {"--group-by=type"}},
     {"memory", {"--group-by=shape"}},
+    {"memory", {"--runs=2..3"}},
+    {"memory", {"--time=1ms..40ms"}},
 };
 
 /* Events belong to several sessions there, or it says what it finds in other words. */
