@@ -157,8 +157,8 @@ static inline bool chrome_is_device(enum chrome_kind kind)
 int chrome_make_lane(struct chrome *chrome, const struct importer_lane *lane, uint32_t *out_lane,
                      struct diag *diag);
 
-/** The length of a thread's number or name without the "(Python)" or "(C++)" by which Paddle parts one
- *  thread in two. */
+/** The length of a thread's number or name without the "(Python)" or "(C++)" by which Paddle parts
+ * one thread in two. */
 size_t chrome_thread_length(const char *text, size_t length);
 
 /** The lane that an event names, made when it is new. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_analyze --import: files of other tools, and stores, become sessions of a store that stays.
+/* profile_analyze --import: files of other tools, and stores, become sessions of a store that
+ * stays.
  */
 #ifndef OPTRACE_ANALYZE_IMPORT_FILES_H
 #define OPTRACE_ANALYZE_IMPORT_FILES_H
