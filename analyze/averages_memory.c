@@ -128,18 +128,32 @@ static int find_left_out(const struct spans_answer *spans, struct place_map *out
         const struct run_row *run = &spans->runs.items[i];
         struct place_key key = {(uint64_t)run->session_id, (uint64_t)run->run};
 
-        if (!run->selected)
+        if (!run->counts)
             rc = place_map_set(out, key, (uint32_t)i);
     }
     return rc;
 }
 
+static bool is_in_time(const struct spans_answer *spans, int64_t session_id, int64_t time_ns)
+{
+    for (size_t i = 0; i < spans->windows.count; i++) {
+        const struct session_window *window = &spans->windows.items[i];
+
+        if (window->session_id == session_id)
+            return time_ns >= window->from_ns && time_ns < window->until_ns;
+    }
+    return true;
+}
+
+/* As spans do: those of the time asked for, of runs that count. */
 static bool counts(const struct spans_answer *spans, const struct place_map *left_out,
                    const struct memory_row *event, bool runs_only)
 {
     int64_t session_id = spans->lanes.items[event->lane].session_id;
     struct place_key key = {(uint64_t)session_id, (uint64_t)event->run};
 
+    if (!is_in_time(spans, session_id, event->time_ns))
+        return false;
     if (event->run == STORE_NULL)
         return !runs_only;
     return place_map_find(left_out, key) == PLACE_NONE;

@@ -63,8 +63,8 @@ static int read_session_runs(struct reading *reading, const struct scan *scan, s
         };
         uint32_t place = id_map_find(&from->run_map, row.run);
 
-        row.selected = place != ID_MAP_NONE && from->runs[place].selected &&
-                       row.start_ns >= from->from_ns && row.start_ns < from->until_ns;
+        row.counts = place != ID_MAP_NONE && from->runs[place].selected;
+        row.selected = row.counts && row.start_ns >= from->from_ns && row.start_ns < from->until_ns;
         row.lacks_events = place != ID_MAP_NONE && from->runs[place].lacks_events;
         rc = array_push(&answer->runs, row);
     }

@@ -51,7 +51,8 @@ struct run_row {
     int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
     uint32_t lane;            /* place in `lanes`, or SPAN_NONE */
     bool warmup;
-    bool selected;     /* its spans are there */
+    bool counts;       /* it is one of those asked for, whatever time is */
+    bool selected;     /* and it begins in that time: its spans are there */
     bool lacks_events; /* only what is left of them */
 };
 

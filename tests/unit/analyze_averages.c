@@ -188,8 +188,8 @@ static void memory_belongs_to_the_innermost_span_of_its_op(void **state)
 
 static void memory_of_runs_left_out_does_not_count(void **state)
 {
-    static struct run_row runs[] = {{.session_id = 0, .run = 1, .selected = false},
-                                    {.session_id = 0, .run = 2, .selected = true}};
+    static struct run_row runs[] = {{.session_id = 0, .run = 1, .counts = false},
+                                    {.session_id = 0, .run = 2, .counts = true}};
     const struct span spans[] = {{.start_ns = 0, .dur_ns = 100, .op = CONV}};
     const struct memory_row memory[] = {
         {.lane = HOST, .op = CONV, .run = 1, .time_ns = 10, .bytes = 1},
