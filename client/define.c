@@ -12,6 +12,7 @@
 #include "client/counted.h"
 #include "client/optrace.h"
 #include "client/session.h"
+#include "client/stack.h"
 
 #define OT_DTYPE(id, name, text, meaning) static_assert(OPTRACE_DTYPE_##name == id, "dtype " text);
 #define OT_LANE(id, name, text, meaning)                                                           \
@@ -148,19 +149,24 @@ static int define_op(const struct optrace_op_info *info, uint32_t *out_op)
 
 int optrace_op_define(const struct optrace_op_info *info, uint32_t *out_op)
 {
-    int rc;
+    struct optrace_op_info placed = *info;
+    char *params = ot_stack_params(info->params, __builtin_return_address(0), ot_stack_frames());
+    int rc = -EDEADLK;
 
-    if (!enter())
-        return -EDEADLK;
-    rc = define_op(info, out_op);
-    defined();
-    ot_leave();
+    if (params)
+        placed.params = params;
+    if (enter()) {
+        rc = define_op(&placed, out_op);
+        defined();
+        ot_leave();
+    }
+    free(params);
     return rc;
 }
 
 /* Defined with a lock held: the op of a name, which may be there already. */
 static int define_name(enum optrace_name_type type, const char *name, const char *source,
-                       uint32_t *out_op)
+                       const char *params, uint32_t *out_op)
 {
     static const char *const types[] = {"label", "phase", "copy", "counter", "mark", "memory"};
     struct ot_log *log = &ot_session.log;
@@ -174,6 +180,7 @@ static int define_name(enum optrace_name_type type, const char *name, const char
         return -EINVAL;
     info.type = types[type];
     info.source = source;
+    info.params = params;
     rc = ot_log_string(log, name, &string_id);
     if (rc < 0)
         return rc;
@@ -193,34 +200,44 @@ static int define_name(enum optrace_name_type type, const char *name, const char
 
 int ot_define_name(enum optrace_name_type type, const char *name, uint32_t *out_op)
 {
-    return define_name(type, name, NULL, out_op);
+    return define_name(type, name, NULL, NULL, out_op);
+}
+
+/* Labels have a place in the program; of the other names many places share one. */
+static char *stack_of(enum optrace_name_type type, const void *caller)
+{
+    return type == OPTRACE_LABEL ? ot_stack_params(NULL, caller, ot_stack_frames()) : NULL;
 }
 
 uint32_t optrace_name(enum optrace_name_type type, const char *name)
 {
+    char *params = stack_of(type, __builtin_return_address(0));
     uint32_t op = 0;
 
-    if (!enter())
-        return 0;
-    if (define_name(type, name, NULL, &op) < 0)
-        op = 0;
-    defined();
-    ot_leave();
+    if (enter()) {
+        if (define_name(type, name, NULL, params, &op) < 0)
+            op = 0;
+        defined();
+        ot_leave();
+    }
+    free(params);
     return op;
 }
 
 uint32_t optrace_site_define(struct optrace_site *site)
 {
-    uint32_t op;
+    char *params = stack_of(site->type, __builtin_return_address(0));
+    uint32_t op = 0;
 
-    if (!ot_enter())
-        return 0;
-    op = __atomic_load_n(&site->op, __ATOMIC_RELAXED); /* another thread may have been here */
-    if (op == 0 && define_name(site->type, site->name, site->source, &op) == 0) {
-        defined();
-        __atomic_store_n(&site->op, op, __ATOMIC_RELAXED);
+    if (ot_enter()) {
+        op = __atomic_load_n(&site->op, __ATOMIC_RELAXED); /* another thread may have been here */
+        if (op == 0 && define_name(site->type, site->name, site->source, params, &op) == 0) {
+            defined();
+            __atomic_store_n(&site->op, op, __ATOMIC_RELAXED);
+        }
+        ot_leave();
     }
-    ot_leave();
+    free(params);
     return op;
 }
 

@@ -47,7 +47,9 @@
  *
  * Environment, read by optrace_start() (not in setuid programs): OPTRACE_SOCKET, path of the
  * daemon's socket; OPTRACE_RING_RECORDS, records in each thread's ring; OPTRACE_COUNTERS, CPU
- * counters to read; OPTRACE_SCHEDULE, see below; OPTRACE_DISABLE, set to anything but "" and "0":
+ * counters to read; OPTRACE_SCHEDULE, see below; OPTRACE_STACKS, how many frames of the call stack
+ * (64 at most) ops and labels get as they are defined, in their params as "stack", the nearest
+ * first; it is read at the first definition, too; OPTRACE_DISABLE, set to anything but "" and "0":
  * do not record at all. A field of the config beats its variable.
  *
  * Schedules: "wait=1,warmup=1,active=3,repeat=2,skip-first=10" leaves out the first 10 runs; then

@@ -16,6 +16,7 @@
 #include "client/greet.h"
 #include "client/optrace.h"
 #include "client/schedule.h"
+#include "client/stack.h"
 
 enum {
     RING_RECORDS_DEFAULT = 65536,
@@ -138,6 +139,17 @@ static int read_counters(const struct optrace_config *config, uint32_t *out_mask
     return complain(-EINVAL, text);
 }
 
+/* Read again where ops are defined, which may be before. */
+static int check_stacks(void)
+{
+    const char *text = secure_getenv("OPTRACE_STACKS");
+    uint32_t frames;
+
+    if (!text || !text[0] || ot_stack_parse(text, &frames) == 0)
+        return 0;
+    return complain(-EINVAL, "OPTRACE_STACKS is not a number of frames from 0 to 64");
+}
+
 static int choose_schedule(const char *wanted, struct ot_wire_plan *out_plan)
 {
     const char *text = wanted ? wanted : secure_getenv("OPTRACE_SCHEDULE");
@@ -163,6 +175,8 @@ static int read_settings(const struct optrace_config *config, struct ot_settings
         rc = read_counters(config, &settings.counters);
     if (rc == 0)
         rc = choose_schedule(config->schedule, &settings.plan);
+    if (rc == 0)
+        rc = check_stacks();
     if (rc < 0)
         return rc;
     if (path && strlen(path) >= sizeof(settings.socket_path))
