@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +28,11 @@ struct producer {
 };
 
 static uint32_t inner_op, copy_op, outer_op, mark_op, counter_op, memory_op;
-static volatile sig_atomic_t is_ending;
+static atomic_bool is_ending; /* written by a signal handler, read by all threads */
 
 static void on_signal(int number)
 {
-    is_ending = 1;
+    is_ending = true;
 }
 
 static void define_ops(void)
