@@ -178,7 +178,8 @@ static void add_chosen(struct explanation *explanation)
         add_condition(explanation, &joint);
         add_types(explanation);
     }
-    if (options->opr_name || options->input_dtype || options->input_shape) {
+    if (options->opr_name || options->input_dtype || options->input_shape ||
+        explanation->selection.filter.has_op_ids) {
         add_condition(explanation, &joint);
         out_buffer_print(&explanation->text, "op_id IN (");
         add_ids(explanation, &explanation->op_ids);

@@ -41,6 +41,32 @@ void filter_deinit(struct filter *filter)
         pcre2_code_free(filter->patterns[i]);
         filter->patterns[i] = NULL;
     }
+    array_deinit(&filter->op_ids);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const int64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+int filter_set_ops(struct filter *filter, const int64_t *op_ids, size_t count)
+{
+    filter->has_op_ids = true;
+    for (size_t i = 0; i < count; i++) {
+        if (array_push(&filter->op_ids, op_ids[i]) < 0)
+            return -ENOMEM;
+    }
+    if (count)
+        qsort(filter->op_ids.items, count, sizeof(*op_ids), compare_ids);
+    return 0;
+}
+
+static bool has_op(const struct filter *filter, int64_t op_id)
+{
+    return filter->op_ids.count && bsearch(&op_id, filter->op_ids.items, filter->op_ids.count,
+                                           sizeof(op_id), compare_ids) != NULL;
 }
 
 bool filter_passes_name(struct filter *filter, enum filter_pattern which, const char *name)
@@ -156,17 +182,19 @@ bool filter_passes_op(struct filter *filter, const struct op_row *op)
 {
     return has_type(filter, op->type) && filter_passes_name(filter, FILTER_OP, op->name) &&
            (!filter->input_dtype || has_input_dtype(op->input_dtypes, filter->input_dtype)) &&
-           (!filter->has_input_shape || has_input_shape(filter, op->input_shapes));
+           (!filter->has_input_shape || has_input_shape(filter, op->input_shapes)) &&
+           (!filter->has_op_ids || has_op(filter, op->op_id));
+}
+
+bool filter_is_within(const struct filter *filter, double time_ns)
+{
+    return (!filter->has_min || time_ns >= filter->min_ns) &&
+           (!filter->has_max || time_ns <= filter->max_ns);
 }
 
 bool filter_passes(struct filter *filter, const struct op_row *op, double time_ns)
 {
-    /* A bound leaves out ops whose time is not known. */
-    if (filter->has_min && !(time_ns >= filter->min_ns))
-        return false;
-    if (filter->has_max && !(time_ns <= filter->max_ns))
-        return false;
-    return filter_passes_op(filter, op);
+    return filter_is_within(filter, time_ns) && filter_passes_op(filter, op);
 }
 
 /* "cuda:0" is meant by itself and by "cuda". */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "analyze/query.h"
+#include "base/array.h"
 
 enum filter_pattern {
     FILTER_OP,    /* name of the op */
@@ -29,6 +30,8 @@ struct filter {
     const char
         *device; /* of the lane or, for want of that, the op: cuda:0, or cuda for all of it */
     void *patterns[FILTER_PATTERNS]; /* set by filter_set_pattern() */
+    bool has_op_ids;                 /* set by filter_set_ops() */
+    ARRAY_OF(int64_t) op_ids;        /* ascending */
     bool gave_up;                    /* set when a pattern took too many steps on some name */
 };
 
@@ -52,11 +55,18 @@ int filter_set_pattern(struct filter *filter, enum filter_pattern which, const c
  */
 int filter_set_input_shape(struct filter *filter, const char *text, struct diag *diag);
 
+/** Only these ops from now on, whatever else is asked of them. The ids are copied. Returns 0 or
+ *  -ENOMEM. */
+int filter_set_ops(struct filter *filter, const int64_t *op_ids, size_t count);
+
 /** time_ns: the op's own time, NaN when it is not known. Labels, lanes and devices are not looked
  *  at. */
 bool filter_passes(struct filter *filter, const struct op_row *op, double time_ns);
 
-/** The same without the bounds on time. */
+/** Whether a time is within the bounds: one that is not known (NaN) is within none. */
+bool filter_is_within(const struct filter *filter, double time_ns);
+
+/** filter_passes() without the bounds on time. */
 bool filter_passes_op(struct filter *filter, const struct op_row *op);
 
 /** Whether a label or a lane of this name passes. */
@@ -69,7 +79,7 @@ bool filter_passes_lane(struct filter *filter, const struct lane_row *lane,
 /** Whether the answer depends on single spans: on labels, lanes or devices. */
 bool filter_needs_spans(const struct filter *filter);
 
-/** Frees the pattern. */
+/** Frees the patterns and the ids. */
 void filter_deinit(struct filter *filter);
 
 #endif

@@ -196,8 +196,8 @@ static bool is_labelled(const struct spans_answer *spans, struct filter *filter,
 
 static bool is_about_ops(const struct analyze_options *options)
 {
-    return options->types.count || options->opr_name || options->input_dtype ||
-           options->input_shape;
+    return !isnan(options->min_time_s) || !isnan(options->max_time_s) || options->types.count ||
+           options->opr_name || options->input_dtype || options->input_shape;
 }
 
 static bool passes(const struct memory_view *view, const struct report *report,

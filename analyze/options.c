@@ -81,9 +81,11 @@ static const struct option_spec option_table[] = {
      .help = "Only what ran on this device: cuda:0, or cuda for all of them; host for threads.",
      TARGET(device)},
     {OPTION_FLOAT, "min-time", .value_name = "SECONDS", .default_text = "-inf",
-     .help = "Only operators that take at least this long.", TARGET(min_time_s)},
+     .help = "Only lines that take at least this long; where lines are not about times (advice, "
+             "memory, overview, ranks), only operators that do.",
+     TARGET(min_time_s)},
     {OPTION_FLOAT, "max-time", .value_name = "SECONDS", .default_text = "inf",
-     .help = "Only operators that take at most this long.", TARGET(max_time_s)},
+     .help = "Only what takes at most this long, likewise.", TARGET(max_time_s)},
 
     {OPTION_GROUP, "Lines of the table"},
     {OPTION_INT, "top", 't', "N", "3 of ops, else as many as the report thinks right",
@@ -343,11 +345,6 @@ static bool has_sql(const struct report_kind *kind)
     return kind->explain != NULL;
 }
 
-static bool has_times(const struct report_kind *kind)
-{
-    return kind->time_ns != NULL;
-}
-
 static bool takes(const struct report_kind *kind, const struct given_option *option)
 {
     if (option->is_common && option->is_common(kind))
@@ -376,8 +373,8 @@ static const char *find_useless(const struct analyze_options *options,
         {"device", options->device != NULL, is_about_events},
         {"input-dtype", options->input_dtype != NULL, is_about_events},
         {"input-shape", options->input_shape != NULL, is_about_events},
-        {"min-time", !isnan(options->min_time_s), has_times},
-        {"max-time", !isnan(options->max_time_s), has_times},
+        {"min-time", !isnan(options->min_time_s), is_about_events},
+        {"max-time", !isnan(options->max_time_s), is_about_events},
         {"peak-flops", !isnan(options->peak_flops)},
         {"peak-bandwidth", !isnan(options->peak_bandwidth)},
         {"top", options->top != TOP_OF_REPORT, has_columns},

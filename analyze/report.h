@@ -123,6 +123,10 @@ int report_select(const struct report *report, struct report_selection *out_sele
                   struct diag *diag);
 void report_selection_deinit(struct report_selection *selection);
 
+/** Whether --min-time and --max-time are given and choose operators, as the report's lines take no
+ *  time of their own. */
+bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options);
+
 /** The spans selected, is_shown set by the filter. Returns 0, REPORT_NOTHING when no span is shown,
  *  or a negative errno. Give *out to spans_answer_deinit() in any case. */
 int report_query_spans(const struct report *report, struct report_selection *selection,

@@ -148,7 +148,8 @@ static int choose_ids(struct explanation *explanation, struct diag *diag)
     const struct analyze_options *options = explanation->report->options;
     int rc = 0;
 
-    if (options->opr_name || options->input_dtype || options->input_shape || options->label)
+    if (options->opr_name || options->input_dtype || options->input_shape || options->label ||
+        explanation->selection.filter.has_op_ids)
         rc = find_ids(explanation,
                       "SELECT op_id, coalesce(name, ''), coalesce(type, ''), input_dtypes,"
                       " input_shapes FROM op"
@@ -344,7 +345,8 @@ static int put_together(struct explanation *explanation, struct diag *diag)
 {
     const struct report_kind *kind = explanation->report->kind;
     const struct analyze_options *options = explanation->report->options;
-    bool has_bounds = !isnan(options->min_time_s) || !isnan(options->max_time_s);
+    bool has_bounds =
+        kind->explain_time && (!isnan(options->min_time_s) || !isnan(options->max_time_s));
     bool is_rolled = explanation->report->verdict->is_of_rollups;
     const char *select = is_rolled ? rolled_select_of(options, kind) : select_of(options, kind);
     bool needed[EXPLAIN_TABLES];
@@ -387,7 +389,7 @@ const char *report_explain_refused(const struct analyze_options *options,
 {
     const char *select = kind->explain_side ? kind->explain_side : select_of(options, kind);
     bool needed[EXPLAIN_TABLES] = {0};
-    bool filters, times;
+    bool filters, times, bounds;
 
     if (!select)
         return "aggregate";
@@ -395,6 +397,7 @@ const char *report_explain_refused(const struct analyze_options *options,
     filters = needed[EXPLAIN_COUNTED_SPAN] || kind->explain_is_of_all;
     times = needed[EXPLAIN_EVERY_SPAN] || strstr(select, "{runs_in_time}") ||
             strstr(select, "{bounds_of_sessions}");
+    bounds = kind->explain_time || (filters && report_bounds_ops(kind, options));
     const struct {
         const char *name;
         bool is_refused;
@@ -409,8 +412,8 @@ const char *report_explain_refused(const struct analyze_options *options,
         {"runs", options->runs && !times && !needed[EXPLAIN_COUNTED_RUN]},
         {"time", options->time && !times},
         {"group-by", lacks_group(kind->explain_groups, options->group_by)},
-        {"min-time", !isnan(options->min_time_s) && !kind->explain_time},
-        {"max-time", !isnan(options->max_time_s) && !kind->explain_time},
+        {"min-time", !isnan(options->min_time_s) && !bounds},
+        {"max-time", !isnan(options->max_time_s) && !bounds},
         {"print-only", options->print_only == PRINT_SUMMARY},
     };
 

@@ -38,6 +38,31 @@ static int make_filter(const struct analyze_options *options, struct filter *fil
     return rc;
 }
 
+/* Of reports whose lines take no time of their own: only operators whose time is within the bounds,
+ * on a device where they ran on one. */
+static int bound_ops(const struct report *report, struct report_selection *selection,
+                     struct diag *diag)
+{
+    struct filter *filter = &selection->filter;
+    ARRAY_OF(int64_t) ids = {0};
+    struct ops_answer ops = {0};
+    int rc = query_ops(report->source->store, &selection->question, &ops, diag);
+    bool failed = false;
+
+    for (size_t i = 0; i < ops.rows.count && rc == 0; i++) {
+        const struct op_row *op = &ops.rows.items[i];
+        const struct op_cost *cost = &op->cost[op->cost[OP_DEVICE].calls ? OP_DEVICE : OP_HOST];
+
+        if (cost->calls && filter_is_within(filter, cost->end_ns))
+            failed |= array_push(&ids, op->op_id) < 0;
+    }
+    if (rc == 0 && (failed || filter_set_ops(filter, ids.items, ids.count) < 0))
+        rc = diag_set(diag, -ENOMEM, "no memory for the operators");
+    array_deinit(&ids);
+    ops_answer_deinit(&ops);
+    return rc;
+}
+
 int report_select(const struct report *report, struct report_selection *selection,
                   struct diag *diag)
 {
@@ -62,7 +87,15 @@ int report_select(const struct report *report, struct report_selection *selectio
     }
     if (rc == 0 && options->runs)
         rc = selection_parse_runs(options->runs, &question->first_run, &question->last_run, diag);
+    if (rc == 0 && report_bounds_ops(report->kind, options))
+        rc = bound_ops(report, selection, diag);
     return rc;
+}
+
+bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options)
+{
+    return !kind->time_ns && !kind->takes_no_events &&
+           (!isnan(options->min_time_s) || !isnan(options->max_time_s));
 }
 
 void report_selection_deinit(struct report_selection *selection)
@@ -171,8 +204,9 @@ static size_t bound_lines(const struct report *report, const char *items, size_t
         const char *line = items + i * item_bytes;
         double time_ns = report->kind->time_ns ? report->kind->time_ns(line) : NAN;
 
-        if ((!isnan(options->min_time_s) && !(time_ns >= options->min_time_s * 1e9)) ||
-            (!isnan(options->max_time_s) && !(time_ns <= options->max_time_s * 1e9)))
+        if (!report_bounds_ops(report->kind, options) &&
+            ((!isnan(options->min_time_s) && !(time_ns >= options->min_time_s * 1e9)) ||
+             (!isnan(options->max_time_s) && !(time_ns <= options->max_time_s * 1e9))))
             continue;
         memcpy(kept + kept_count++ * item_bytes, line, item_bytes);
     }

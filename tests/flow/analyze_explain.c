@@ -31,6 +31,8 @@ static const char *const choices[][3] = {
     {"--session", "1"},
     {"--session", "all"},
     {"--type", "Relu"},
+    {"--session=2", "--max-time=1e-3"},
+    {"--session=1", "--min-time=1e-3"},
     {"--session=1", "--type", "label"},
     {"--session=3"},
     {"--session=3", "--runs=2..4"},
@@ -177,6 +179,9 @@ static bool takes(const struct report_kind *kind, const char *const *choice)
         if (is_of_events && strcmp(kind->name, "events") != 0)
             return false;
         if (strcmp(kind->name, "memory") == 0 && is_option(choice[i], "--type"))
+            return false;
+        if ((is_option(choice[i], "--min-time") || is_option(choice[i], "--max-time")) &&
+            (kind->time_ns ? !kind->explain_time : strcmp(kind->name, "memory") == 0))
             return false;
         if (kind->takes_no_events && is_option(choice[i], "--") &&
             !is_option(choice[i], "--session"))

@@ -129,6 +129,23 @@ static void dtypes_have_two_spellings(void **state)
     assert_false(filter_passes(&filter, &odd, 1));
 }
 
+static void ops_are_chosen_by_id(void **state)
+{
+    struct op_row op = {.name = "a", .type = "b"};
+    struct filter filter = {0}, none = {0};
+
+    CHECK_OK(filter_set_ops(&filter, (int64_t[]){9, 2, 5}, 3)); /* in any order */
+    CHECK_OK(filter_set_ops(&none, NULL, 0));
+    for (op.op_id = 1; op.op_id <= 10; op.op_id++) {
+        assert_int_equal(filter_passes_op(&filter, &op),
+                         op.op_id == 2 || op.op_id == 5 || op.op_id == 9);
+        assert_false(filter_passes_op(&none, &op));
+    }
+    filter_deinit(&filter);
+    filter_deinit(&none);
+    (void)state;
+}
+
 static bool has_shape(const char *shapes, const char *wanted)
 {
     struct op_row op = {.name = "a", .type = "b", .input_shapes = shapes};
@@ -203,6 +220,7 @@ int main(void)
         cmocka_unit_test(endless_patterns_give_up),
         cmocka_unit_test(types_are_exact),
         cmocka_unit_test(dtypes_have_two_spellings),
+        cmocka_unit_test(ops_are_chosen_by_id),
         cmocka_unit_test(shapes_are_those_of_one_input),
         cmocka_unit_test(shapes_that_are_none_are_refused),
         cmocka_unit_test(bounds_are_inclusive),
