@@ -324,6 +324,12 @@ static bool is_about_events(const struct report_kind *kind)
     return !kind->takes_no_events && !kind->takes_no_session;
 }
 
+/* An export shows spans one by one and bounds none. */
+static bool takes_bounds(const struct report_kind *kind)
+{
+    return is_about_events(kind) && !kind->writes_itself;
+}
+
 static bool counts_runs(const struct report_kind *kind)
 {
     return is_about_events(kind) && !kind->is_whole;
@@ -373,8 +379,8 @@ static const char *find_useless(const struct analyze_options *options,
         {"device", options->device != NULL, is_about_events},
         {"input-dtype", options->input_dtype != NULL, is_about_events},
         {"input-shape", options->input_shape != NULL, is_about_events},
-        {"min-time", !isnan(options->min_time_s), is_about_events},
-        {"max-time", !isnan(options->max_time_s), is_about_events},
+        {"min-time", !isnan(options->min_time_s), takes_bounds},
+        {"max-time", !isnan(options->max_time_s), takes_bounds},
         {"peak-flops", !isnan(options->peak_flops)},
         {"peak-bandwidth", !isnan(options->peak_bandwidth)},
         {"top", options->top != TOP_OF_REPORT, has_columns},
