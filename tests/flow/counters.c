@@ -2,7 +2,6 @@
 /* CPU counters from a program to the report: page faults and context switches, which a program can
  * make in known numbers, are the op's that made them. */
 #include <pthread.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "tests/support/child.h"
 #include "tests/support/forbid_perf.h"
 #include "tests/support/optraced.h"
+#include "tests/support/pages.h"
 #include "tests/support/place.h"
 #include "tests/support/report_json.h"
 #include "tests/support/wait.h"
@@ -35,27 +35,6 @@ static uint32_t define(const char *name)
     return op;
 }
 
-/* New pages each time. Those that a sanitizer keeps beside an address are there from before. */
-static void touch(volatile char *memory, size_t pages)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    madvise((void *)memory, pages * page, MADV_DONTNEED);
-    for (size_t i = 0; i < pages; i++)
-        memory[i * page] = 1;
-}
-
-static volatile char *map(size_t pages)
-{
-    const size_t bytes = pages * (size_t)sysconf(_SC_PAGESIZE);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    assert_true(memory != MAP_FAILED);
-    madvise(memory, bytes, MADV_NOHUGEPAGE);
-    touch(memory, pages);
-    return memory;
-}
-
 struct work {
     uint32_t block, touch, idle, sleep;
     volatile char *memory, *own_memory;
@@ -66,9 +45,9 @@ static void work(const struct work *work)
 {
     struct optrace_span block = optrace_begin(work->block), span;
 
-    touch(work->own_memory, OWN_PAGES);
+    pages_touch(work->own_memory, OWN_PAGES);
     span = optrace_begin(work->touch);
-    touch(work->memory, PAGES);
+    pages_touch(work->memory, PAGES);
     optrace_end(span);
     span = optrace_begin(work->idle);
     for (volatile int i = 0; i < 10000; i++)
@@ -100,8 +79,8 @@ static int run_program(const char *list)
     char text[600];
 
     CHECK_OK(optrace_start(&config));
-    ops = (struct work){define("block"), define("touch"), define("idle"),
-                        define("sleep"), map(PAGES),      map(OWN_PAGES)};
+    ops = (struct work){define("block"), define("touch"),  define("idle"),
+                        define("sleep"), pages_map(PAGES), pages_map(OWN_PAGES)};
     work(&ops); /* what is touched for the first time is */
     CHECK_OK(optrace_flush(WAIT_MS));
     for (int i = 0; i < ROUNDS; i++) {

@@ -3,13 +3,13 @@
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "client/optrace.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/client_place.h"
+#include "tests/support/pages.h"
 #include "tests/support/wait.h"
 
 enum { PAGES = 64, COUNTERS = 2, OF_A_SPAN = 2 * COUNTERS + 1 };
@@ -38,24 +38,13 @@ static int setup(void **state)
     return 0;
 }
 
-/* New pages at an address that was used before: a sanitizer's own pages for it are there already.
- */
 static void touch_pages(void)
 {
     static volatile char *memory;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-    if (!memory) {
-        memory =
-            mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        assert_true(memory != MAP_FAILED);
-        madvise((void *)memory, PAGES * page, MADV_NOHUGEPAGE);
-        for (size_t i = 0; i < PAGES; i++)
-            memory[i * page] = 1;
-    }
-    madvise((void *)memory, PAGES * page, MADV_DONTNEED);
-    for (size_t i = 0; i < PAGES; i++)
-        memory[i * page] = 1;
+    if (!memory)
+        memory = pages_map(PAGES);
+    pages_touch(memory, PAGES);
 }
 
 static double value_of(const struct ot_wire_record *record)

@@ -3,13 +3,13 @@
 #include "client/counters.h"
 
 #include <dirent.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/forbid_perf.h"
+#include "tests/support/pages.h"
 #include "tests/support/wait.h"
 
 enum { PAGES = 200, SLEEPS = 7, PAGES_BESIDE = 40, ALL = (1 << OT_COUNTER_UNSCHEDULED) - 1 };
@@ -53,24 +53,13 @@ static void a_wrong_name_gets_a_sentence(void **state)
     assert_int_equal(mask, 77);
 }
 
-/* New pages at an address that was used before: a sanitizer's own pages for it are there already.
- */
 static void touch_pages(void)
 {
     static volatile char *memory;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-    if (!memory) {
-        memory =
-            mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        assert_true(memory != MAP_FAILED);
-        madvise((void *)memory, PAGES * page, MADV_NOHUGEPAGE);
-        for (size_t i = 0; i < PAGES; i++)
-            memory[i * page] = 1;
-    }
-    madvise((void *)memory, PAGES * page, MADV_DONTNEED);
-    for (size_t i = 0; i < PAGES; i++)
-        memory[i * page] = 1;
+    if (!memory)
+        memory = pages_map(PAGES);
+    pages_touch(memory, PAGES);
 }
 
 static void sleep_some(int count)
