@@ -93,22 +93,11 @@ static void tell(const char *name, double ticks)
 {
     struct ot_hot *hot = &ot_hot;
     const double value = ticks * 1e9 / (double)ot_session.ticks_per_s;
-    struct ot_wire_record *record = &hot->ring->records[hot->state & hot->mask];
     uint32_t op;
-    uint64_t bits;
 
     if (ot_define_name(OPTRACE_COUNTER, name, &op) < 0 || ot_ring_head(hot->state) >= hot->stop)
         return;
-    memcpy(&bits, &value, sizeof(bits));
-    ot_record_store(record, OT_WORD_KIND, ot_record_kind_word(OT_RECORD_COUNTER, 0, op));
-    ot_record_store(record, OT_WORD_LANE, (uint32_t)hot->lane_run);
-    ot_record_store(record, OT_WORD_START, ot_ticks());
-    ot_record_store(record, OT_WORD_END, 0);
-    ot_record_store(record, OT_WORD_KERN, 0);
-    ot_record_store(record, OT_WORD_CORRELATION, 0);
-    ot_record_store(record, OT_WORD_BYTES, bits);
-    ot_record_store(record, OT_WORD_ADDRESS, 0);
-    ot_publish(hot, hot->state + 1);
+    ot_put_counter(hot, op, (uint32_t)hot->lane_run, ot_ticks(), value);
 }
 
 void ot_cost_tell(void)

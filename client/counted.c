@@ -47,25 +47,11 @@ void ot_counted_begin(struct ot_hot *hot, uint64_t kind_word)
 static void write_value(struct ot_hot *hot, enum ot_counter counter, uint64_t lane_run,
                         uint64_t ticks, double value, uint64_t now)
 {
-    const uint32_t op = ot_session.counters.ops[counter];
-    struct ot_wire_record *record;
-    uint64_t bits;
-
     if (ot_ring_head(hot->state) >= hot->stop && !ot_thread_make_room(now)) {
         ot_thread_lose(0, OT_LOSS_RING_FULL, now);
         return;
     }
-    memcpy(&bits, &value, sizeof(bits));
-    record = &hot->ring->records[hot->state & hot->mask];
-    ot_record_store(record, OT_WORD_KIND, ot_record_kind_word(OT_RECORD_COUNTER, 0, op));
-    ot_record_store(record, OT_WORD_LANE, lane_run);
-    ot_record_store(record, OT_WORD_START, ticks);
-    ot_record_store(record, OT_WORD_END, 0);
-    ot_record_store(record, OT_WORD_KERN, 0);
-    ot_record_store(record, OT_WORD_CORRELATION, 0);
-    ot_record_store(record, OT_WORD_BYTES, bits);
-    ot_record_store(record, OT_WORD_ADDRESS, 0);
-    ot_publish(hot, hot->state + 1);
+    ot_put_counter(hot, ot_session.counters.ops[counter], lane_run, ticks, value);
 }
 
 /* Those that say something: the time off the processor is told once there is some. */

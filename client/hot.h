@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "client/ring.h"
 #include "client/thread.h"
@@ -17,6 +18,25 @@ static inline void ot_publish(struct ot_hot *hot, uint64_t state)
 {
     hot->state = state;
     __atomic_store_n(&hot->ring->state, state, __ATOMIC_RELEASE);
+}
+
+/** Write the value of a counter; there is room for it. Not on the fast way. */
+static inline void ot_put_counter(struct ot_hot *hot, uint32_t op, uint64_t lane_run,
+                                  uint64_t ticks, double value)
+{
+    struct ot_wire_record *record = &hot->ring->records[hot->state & hot->mask];
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    ot_record_store(record, OT_WORD_KIND, ot_record_kind_word(OT_RECORD_COUNTER, 0, op));
+    ot_record_store(record, OT_WORD_LANE, lane_run);
+    ot_record_store(record, OT_WORD_START, ticks);
+    ot_record_store(record, OT_WORD_END, 0);
+    ot_record_store(record, OT_WORD_KERN, 0);
+    ot_record_store(record, OT_WORD_CORRELATION, 0);
+    ot_record_store(record, OT_WORD_BYTES, bits);
+    ot_record_store(record, OT_WORD_ADDRESS, 0);
+    ot_publish(hot, hot->state + 1);
 }
 
 static inline bool ot_is_due(const struct ot_hot *hot, uint64_t now)
