@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files in memory. */
+/* Whole files in memory; files that must be one's own. */
 #ifndef OPTRACE_BASE_FILE_H
 #define OPTRACE_BASE_FILE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/diag.h"
 
@@ -33,5 +34,24 @@ struct file_part {
  * then. Blocks until the disk has it.
  */
 int file_replace(const char *path, const struct file_part *parts, size_t count, struct diag *diag);
+
+/**
+ * Whether somebody else has put there what is at this path, a symbolic link or a file: neither root
+ * nor this user owns it, nor the owner of its folder, and the folder is one where others may make
+ * files (all of them, or with the sticky bit a group).
+ *
+ * Returns 0, also when nothing is there, or -EPERM with a sentence.
+ */
+int file_check_owner(const char *path, struct diag *diag);
+
+/**
+ * open(), close-on-exec, of a file that file_check_owner() has nothing against, also when somebody
+ * puts one there at the same moment.
+ *
+ * flags, mode  as for open()
+ *
+ * Returns the descriptor, or a negative errno with a sentence that names the path.
+ */
+int file_open_own(const char *path, int flags, mode_t mode, struct diag *diag);
 
 #endif
