@@ -68,8 +68,7 @@ static void join_two(struct raw_client *first, struct raw_ring *ring, struct raw
         spans[i] = raw_span(i == 4 ? 77 : 1, 1, now_ns, 5, i);
     raw_init(first);
     raw_join(first, daemon->socket);
-    raw_lane(first, 1, "main");
-    raw_op(first, 1, "conv1", "Conv");
+    raw_define(first);
     assert_true(raw_events(first, spans, 5));
     raw_ring_create(ring, first, 1, 1, 64);
     raw_ring_open(ring, &spans[0]);

@@ -13,8 +13,7 @@ static void join(struct raw_client *client, const struct optraced *daemon)
 {
     raw_init(client);
     raw_join(client, daemon->socket);
-    raw_lane(client, 1, "main");
-    raw_op(client, 1, "conv1", "Conv");
+    raw_define(client);
 }
 
 /* The daemon says what the machine is like. */

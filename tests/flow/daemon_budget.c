@@ -35,8 +35,7 @@ static void program_start(struct program *program, const struct optraced *daemon
     *program = (struct program){0};
     raw_init(&program->client);
     raw_join(&program->client, daemon->socket);
-    raw_lane(&program->client, 1, "main");
-    raw_op(&program->client, 1, "conv1", "Conv");
+    raw_define(&program->client);
     raw_op(&program->client, 2, "relu1", "Relu");
     raw_ring_create(&program->ring, &program->client, 1, 1, RING);
     assert_true(raw_ring_send(&program->client, &program->ring));

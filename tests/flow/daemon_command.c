@@ -228,8 +228,7 @@ static void sigterm_drains(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     raw_join(&client, daemon.socket);
-    raw_lane(&client, 1, "main");
-    raw_op(&client, 1, "conv1", "Conv");
+    raw_define(&client);
     raw_ring_create(&ring, &client, 1, 1, 4096);
     raw_ring_send(&client, &ring);
     assert_int_equal(raw_flush(&client), 0);
@@ -246,8 +245,7 @@ static void sigterm_drains(void **state)
     hello = raw_hello(&gone);
     raw_send_hello(&gone, &hello);
     gone.next_string = 1;
-    raw_lane(&gone, 1, "main");
-    raw_op(&gone, 1, "conv1", "Conv");
+    raw_define(&gone);
     last = raw_span(1, 1, ot_clock_ns(CLOCK_MONOTONIC), 5, 9999);
     raw_events(&gone, &last, 1);
     raw_bye(&gone);

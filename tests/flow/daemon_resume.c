@@ -8,12 +8,6 @@
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
 
-static void define(struct raw_client *client)
-{
-    raw_lane(client, 1, "main");
-    raw_op(client, 1, "conv1", "Conv");
-}
-
 /* Spans `first` to `last`, numbered by their correlation. */
 static void put_spans(struct raw_ring *ring, uint64_t first, uint64_t last)
 {
@@ -56,7 +50,7 @@ static void rings_outlive_the_daemon(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     first = raw_join(&client, daemon.socket);
-    define(&client);
+    raw_define(&client);
     raw_ring_create(&ring, &client, 1, 1, 256);
     raw_ring_send(&client, &ring);
     put_spans(&ring, 1, 100);
@@ -69,7 +63,7 @@ static void rings_outlive_the_daemon(void **state)
     optraced_start(&daemon, NULL);
     second = raw_join(&client, daemon.socket);
     CHECK_U64(second.session_id, first.session_id);
-    define(&client);
+    raw_define(&client);
     raw_ring_send(&client, &ring);
     put_spans(&ring, 201, 210);
     assert_int_equal(raw_flush(&client), 0);
@@ -93,14 +87,14 @@ static void a_ring_that_was_never_committed_is_read_from_its_start(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     raw_join(&client, daemon.socket);
-    define(&client);
+    raw_define(&client);
     assert_int_equal(raw_flush(&client), 0);
     optraced_kill(&daemon);
     raw_ring_create(&ring, &client, 1, 1, 256);
     put_spans(&ring, 1, 30);
     optraced_start(&daemon, NULL);
     raw_join(&client, daemon.socket);
-    define(&client);
+    raw_define(&client);
     raw_ring_send(&client, &ring);
     assert_int_equal(raw_flush(&client), 0);
     check_events(&daemon, 30);
@@ -119,13 +113,13 @@ static void inline_records_go_on_where_the_store_stands(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     raw_join(&client, daemon.socket);
-    define(&client);
+    raw_define(&client);
     send_spans(&client, 1, 20);
     assert_int_equal(raw_flush(&client), 0);
     optraced_kill(&daemon);
     optraced_start(&daemon, NULL);
     CHECK_U64(raw_join(&client, daemon.socket).inline_committed, 20);
-    define(&client);
+    raw_define(&client);
     client.sequence = 15; /* what is sent again is skipped */
     send_spans(&client, 16, 30);
     assert_int_equal(raw_flush(&client), 0);
@@ -145,7 +139,7 @@ static void a_broken_connection_is_taken_up_again(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     raw_join(&client, daemon.socket);
-    define(&client);
+    raw_define(&client);
     raw_ring_create(&ring, &client, 1, 1, 256);
     raw_ring_send(&client, &ring);
     put_spans(&ring, 1, 50);
@@ -153,7 +147,7 @@ static void a_broken_connection_is_taken_up_again(void **state)
         raw_close(&client);
         put_spans(&ring, 50 * round + 1, 50 * round + 50);
         raw_join(&client, daemon.socket);
-        define(&client);
+        raw_define(&client);
         raw_ring_send(&client, &ring);
         assert_int_equal(raw_flush(&client), 0);
     }
@@ -217,7 +211,7 @@ static void another_store_begins_where_the_ring_stands(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     raw_join(&client, daemon.socket);
-    define(&client);
+    raw_define(&client);
     raw_ring_create(&ring, &client, 1, 1, 256);
     raw_ring_send(&client, &ring);
     put_spans(&ring, 1, 50);
@@ -228,7 +222,7 @@ static void another_store_begins_where_the_ring_stands(void **state)
     assert_true(asprintf(&daemon.store, "%s/other.db", daemon.dir) > 0);
     optraced_start(&daemon, NULL);
     raw_join(&client, daemon.socket);
-    define(&client);
+    raw_define(&client);
     client.sequence = 10;
     raw_ring_send(&client, &ring);
     put_spans(&ring, 51, 60);

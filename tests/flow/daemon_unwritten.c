@@ -36,8 +36,7 @@ static void unwritten_records_cost_nothing(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     raw_join(&client, daemon.socket);
-    raw_lane(&client, 1, "main");
-    raw_op(&client, 1, "conv1", "Conv");
+    raw_define(&client);
     raw_ring_create(&ring, &client, 1, 1, RECORDS);
     for (uint64_t i = 1; i <= WRITTEN; i++) {
         struct ot_wire_record span = raw_span(1, 1, ot_clock_ns(CLOCK_MONOTONIC), i, 0);
@@ -73,8 +72,7 @@ static void a_head_may_not_run_ahead_later_either(void **state)
     optraced_start(&daemon, NULL);
     raw_init(&client);
     raw_join(&client, daemon.socket);
-    raw_lane(&client, 1, "main");
-    raw_op(&client, 1, "conv1", "Conv");
+    raw_define(&client);
     raw_ring_create(&ring, &client, 1, 1, 256);
     assert_true(raw_ring_send(&client, &ring));
     span = raw_span(1, 1, ot_clock_ns(CLOCK_MONOTONIC), 5, 0);

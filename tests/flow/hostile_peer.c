@@ -455,8 +455,7 @@ static int do_evil(void *context)
         raw_connect(&client, evil->daemon->socket);
     } else {
         raw_join(&client, evil->daemon->socket);
-        raw_lane(&client, 1, "main");
-        raw_op(&client, 1, "conv1", "Conv");
+        raw_define(&client);
     }
     evil->evil->run(&client, evil->daemon);
     raw_receive_bye(&client, text, sizeof(text));

@@ -218,6 +218,12 @@ void raw_op(struct raw_client *client, uint32_t op_id, const char *name, const c
     raw_send(client, frame, (size_t)length);
 }
 
+void raw_define(struct raw_client *client)
+{
+    raw_lane(client, 1, "main");
+    raw_op(client, 1, "conv1", "Conv");
+}
+
 struct ot_wire_record raw_span(uint32_t op_id, uint32_t lane_id, uint64_t start_ns, uint64_t dur_ns,
                                uint64_t correlation)
 {

@@ -55,6 +55,9 @@ uint32_t raw_string(struct raw_client *client, const char *text);
 void raw_lane(struct raw_client *client, uint32_t lane_id, const char *name);
 void raw_op(struct raw_client *client, uint32_t op_id, const char *name, const char *type);
 
+/** What most tests need: lane 1, "main", and op 1, "conv1" of type Conv. */
+void raw_define(struct raw_client *client);
+
 /** A SPAN of op and lane, `start_ns` (CLOCK_MONOTONIC) long ago or now. */
 struct ot_wire_record raw_span(uint32_t op_id, uint32_t lane_id, uint64_t start_ns, uint64_t dur_ns,
                                uint64_t correlation);
