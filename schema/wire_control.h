@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames of version 1.1, by which recording is commanded and asked about: schedules for
- * clients, and the visits of controllers such as the `optrace` command. Part of schema/wire.h,
+ * The frames of version 1.1 and of 1.2, by which recording is commanded and asked about: schedules
+ * for clients, and the visits of controllers such as the `optrace` command. Part of schema/wire.h,
  * which includes this file; schema/wire.md has it in prose.
  *
  * Call order of a controller: VISIT, (WELCOME), then ASK or SELECT ... SELECT SCHEDULE as often as

@@ -273,6 +273,42 @@ static void losses_are_stored(void **state)
     optraced_deinit(&daemon);
 }
 
+/* Whatever minor version a client speaks, it is served, and the smaller one rules. */
+static void each_minor_version_is_served(void **state)
+{
+    struct optraced daemon;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    for (uint16_t minor = 0; minor <= OT_WIRE_VERSION_MINOR + 1; minor++) {
+        struct ot_wire_record record = raw_span(1, 1, ot_clock_ns(CLOCK_MONOTONIC), 100, 0);
+        struct ot_wire_welcome_view welcome;
+        struct ot_wire_hello hello;
+        struct raw_client client;
+        uint8_t frame[4096];
+        size_t length;
+
+        raw_init(&client);
+        assert_true(raw_connect(&client, daemon.socket));
+        hello = raw_hello(&client);
+        hello.version_minor = minor;
+        raw_send_hello(&client, &hello);
+        length = raw_receive(&client, frame, sizeof(frame));
+        CHECK_OK(ot_wire_decode_welcome(frame, length, &welcome, NULL));
+        CHECK_U64(welcome.fixed.status, OT_WELCOME_OK);
+        CHECK_U64(welcome.fixed.version_minor,
+                  minor < OT_WIRE_VERSION_MINOR ? minor : OT_WIRE_VERSION_MINOR);
+        client.next_string = 1;
+        raw_define(&client);
+        assert_true(raw_events(&client, &record, 1));
+        assert_int_equal(raw_flush(&client), 0);
+        CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), (uint64_t)minor + 1);
+        raw_close(&client);
+    }
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +317,7 @@ int main(void)
         cmocka_unit_test(death_leaves_unfinished_spans),
         cmocka_unit_test(definitions_become_rows),
         cmocka_unit_test(losses_are_stored),
+        cmocka_unit_test(each_minor_version_is_served),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

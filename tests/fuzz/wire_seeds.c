@@ -36,6 +36,8 @@ int main(int argc, char **argv)
         return 2;
     }
     for (uint32_t type = OT_FRAME_HELLO; type <= WIRE_SAMPLE_LAST; type++) {
+        if (!wire_sample_exists(type))
+            continue;
         size = wire_sample_frame(type, bytes);
         write_seed(argv[1], ot_wire_frame_name(type), bytes, size);
     }

@@ -9,9 +9,15 @@
 #include "schema/wire.h"
 
 enum {
-    WIRE_SAMPLE_MAX = 2048,             /* bytes; more than any of these samples takes */
-    WIRE_SAMPLE_LAST = OT_FRAME_ANSWER, /* the last type of frame that there is */
+    WIRE_SAMPLE_MAX = 2048, /* bytes; more than any of these samples takes */
+    WIRE_SAMPLE_LAST = 31,  /* no type of frame is greater; some below do not exist */
 };
+
+/** Whether there is a frame of this type. */
+static inline bool wire_sample_exists(uint32_t type)
+{
+    return ot_wire_client_sends(type) || ot_wire_daemon_sends(type);
+}
 
 /** A sound frame of this type that has all its variable parts. Returns its length; 0 for a type
  * that does not exist. */

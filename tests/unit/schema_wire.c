@@ -27,7 +27,9 @@ static void set_length(uint8_t *frame, size_t length)
     memcpy(frame, &value, sizeof(value));
 }
 
-#define FOR_EACH_TYPE(type) for (uint32_t type = OT_FRAME_HELLO; type <= WIRE_SAMPLE_LAST; type++)
+#define FOR_EACH_TYPE(type)                                                                        \
+    for (uint32_t type = OT_FRAME_HELLO; type <= WIRE_SAMPLE_LAST; type++)                         \
+        if (wire_sample_exists(type))
 
 static void sound_frames_are_accepted(void **state)
 {

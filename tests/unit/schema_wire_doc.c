@@ -454,18 +454,26 @@ static const struct field *find_field(const char *tag, const char *name)
     return NULL;
 }
 
-/* Whether version 1.1 brought the struct. */
-static bool is_newer(const char *tag)
+/* The version that brought the struct, or the field in place of a reserved one. */
+static const char *since(const char *tag, const char *name)
 {
-    static const char *const newer[] = {"ot_wire_schedule", "ot_wire_plan",    "ot_wire_visit",
-                                        "ot_wire_select",   "ot_wire_ask",     "ot_wire_status",
-                                        "ot_wire_session",  "ot_wire_refusal", "ot_wire_answer"};
+    static const struct {
+        const char *tag, *version;
+    } newer[] = {
+        {"ot_wire_schedule", "1.1"},   {"ot_wire_plan", "1.1"},    {"ot_wire_visit", "1.1"},
+        {"ot_wire_select", "1.1"},     {"ot_wire_ask", "1.1"},     {"ot_wire_status", "1.1"},
+        {"ot_wire_session", "1.1"},    {"ot_wire_refusal", "1.1"}, {"ot_wire_answer", "1.1"},
+        {"ot_wire_hello_more", "1.2"}, {"ot_wire_save", "1.2"},    {"ot_wire_saved", "1.2"},
+        {"ot_wire_refused", "1.2"},    {"ot_wire_health", "1.2"},
+    };
 
+    if (strcmp(tag, "ot_wire_status") == 0 && strcmp(name, "hidden_count") == 0)
+        return "1.2";
     for (size_t i = 0; i < COUNT(newer); i++) {
-        if (strcmp(newer[i], tag) == 0)
-            return true;
+        if (strcmp(newer[i].tag, tag) == 0)
+            return newer[i].version;
     }
-    return false;
+    return "1.0";
 }
 
 static void check_field(const char *tag, const char *name, const struct row *row)
@@ -481,7 +489,7 @@ static void check_field(const char *tag, const char *name, const struct row *row
         strtoul(row->cells[1], NULL, 10) != field->size || strcmp(row->cells[2], type) != 0)
         fail_msg("%s.%s is at %zu, %zu bytes, %s; wire.md says at %s, %s bytes, %s", tag, name,
                  field->offset, field->size, type, row->cells[0], row->cells[1], row->cells[2]);
-    assert_string_equal(row->cells[6], is_newer(tag) ? "1.1" : "1.0");
+    assert_string_equal(row->cells[6], since(tag, name));
 }
 
 /* The rows behind a table's headline: the fixed ones lie one behind the other and fill the struct,
@@ -721,6 +729,8 @@ static void frames_have_their_golden_bytes(void **state)
         uint8_t frame[WIRE_SAMPLE_MAX];
         size_t size = wire_sample_frame(type, frame);
 
+        if (!wire_sample_exists(type))
+            continue;
         length +=
             (size_t)snprintf(text + length, sizeof(text) - length, "%s", ot_wire_frame_name(type));
         for (size_t i = 0; i < size; i++)
