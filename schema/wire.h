@@ -495,10 +495,20 @@ int ot_wire_encode_events(uint64_t first_sequence, const struct ot_wire_record *
 int ot_wire_peek(const void *bytes, size_t have, struct ot_wire_header *out_header,
                  struct diag *diag);
 
+/** What HELLO has behind its texts, since 1.2: there may be none of it. */
+struct ot_wire_hello_more {
+    uint64_t start_ns; /* CLOCK_REALTIME of the session's first HELLO; 0: not told */
+};
+
 struct ot_wire_hello_view {
     struct ot_wire_hello fixed;
     struct ot_wire_hello_texts texts;
+    struct ot_wire_hello_more more;
 };
+
+/** Append it to the HELLO in `frame`, of `length` bytes. Returns the new length, or -ENOSPC. */
+int ot_wire_append_hello(const struct ot_wire_hello_more *more, void *frame, size_t length,
+                         size_t capacity);
 
 /** Returns -EPROTONOSUPPORT when it is a HELLO of another major version: answer with a WELCOME of
  *  status OT_WELCOME_VERSION. */

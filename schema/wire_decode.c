@@ -76,6 +76,22 @@ static int take_hello_texts(struct ot_reader *reader, const struct ot_wire_hello
     return rc < 0 ? rc : ot_reader_padding(reader);
 }
 
+static int take_hello_more(struct ot_reader *reader, const struct ot_wire_hello *hello,
+                           struct ot_wire_hello_more *out_more)
+{
+    static const struct ot_rule rules[] = {RULE_TIME(ot_wire_hello_more, start_ns)};
+    const uint8_t *more;
+    int rc;
+
+    *out_more = (struct ot_wire_hello_more){0};
+    if (hello->version_minor < 2 || reader->length - reader->at < sizeof(*out_more))
+        return 0;
+    rc = ot_reader_list(reader, "more", 1, sizeof(*out_more), rules, 1, &more);
+    if (rc == 0)
+        memcpy(out_more, more, sizeof(*out_more));
+    return rc;
+}
+
 int ot_wire_decode_hello(const void *frame, size_t length, struct ot_wire_hello_view *out_hello,
                          struct diag *diag)
 {
@@ -101,6 +117,8 @@ int ot_wire_decode_hello(const void *frame, size_t length, struct ot_wire_hello_
         return diag_set_at(diag, -EPROTO, offsetof(struct ot_wire_hello, uuid),
                            "HELLO: uuid is all zeros");
     rc = take_hello_texts(&reader, &view.fixed, &view.texts);
+    if (rc == 0)
+        rc = take_hello_more(&reader, &view.fixed, &view.more);
     /* A newer minor version may append to HELLO, which is sent before the versions are settled. */
     if (rc == 0 && view.fixed.version_minor <= OT_WIRE_VERSION_MINOR)
         rc = ot_reader_end(&reader);

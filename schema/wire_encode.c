@@ -82,6 +82,21 @@ int ot_wire_encode_hello(const struct ot_wire_hello *hello, const struct ot_wire
     return ot_wire_decode_hello(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
 }
 
+int ot_wire_append_hello(const struct ot_wire_hello_more *more, void *frame, size_t length,
+                         size_t capacity)
+{
+    struct ot_wire_header header;
+
+    if (capacity < length || capacity - length < sizeof(*more))
+        return -ENOSPC;
+    memcpy((uint8_t *)frame + length, more, sizeof(*more));
+    length += sizeof(*more);
+    memcpy(&header, frame, sizeof(header));
+    header.length = (uint32_t)length;
+    memcpy(frame, &header, sizeof(header));
+    return (int)length;
+}
+
 int ot_wire_encode_welcome(const struct ot_wire_welcome *welcome, struct ot_text text, void *out,
                            size_t capacity)
 {

@@ -89,10 +89,14 @@ static void longer_frames_are_refused(void **state)
 {
     FOR_EACH_TYPE(type)
     {
-        uint8_t frame[WIRE_SAMPLE_MAX + 8];
+        uint8_t frame[WIRE_SAMPLE_MAX + 16];
         size_t length = wire_sample_frame(type, frame);
         struct diag diag = {0};
 
+        if (type == OT_FRAME_HELLO) { /* 8 of them are its start_ns */
+            memset(frame + length, 0, 8);
+            length += 8;
+        }
         memset(frame + length, 0, 8);
         set_length(frame, length + 8);
         assert_int_equal(decode(type, frame, length + 8, &diag), -EPROTO);
@@ -104,13 +108,36 @@ static void longer_frames_are_refused(void **state)
 static void newer_minor_hello_may_be_longer(void **state)
 {
     const uint16_t minor = OT_WIRE_VERSION_MINOR + 1;
+    uint8_t frame[WIRE_SAMPLE_MAX + 16] = {0};
+    size_t length = wire_sample_frame(OT_FRAME_HELLO, frame);
+
+    memset(frame + length, 0, 8);
+    memset(frame + length + 8, 0xff, 8);
+    set_length(frame, length + 16);
+    memcpy(frame + offsetof(struct ot_wire_hello, version_minor), &minor, sizeof(minor));
+    CHECK_OK(decode(OT_FRAME_HELLO, frame, length + 16, NULL));
+}
+
+static void hello_says_when_the_session_began(void **state)
+{
+    const struct ot_wire_hello_more more = {.start_ns = 1700000000000000000},
+                                    never = {.start_ns = UINT64_MAX};
+    const uint16_t before = 1;
+    struct ot_wire_hello_view hello;
     uint8_t frame[WIRE_SAMPLE_MAX + 8];
     size_t length = wire_sample_frame(OT_FRAME_HELLO, frame);
 
-    memset(frame + length, 0xff, 8);
-    set_length(frame, length + 8);
-    memcpy(frame + offsetof(struct ot_wire_hello, version_minor), &minor, sizeof(minor));
-    CHECK_OK(decode(OT_FRAME_HELLO, frame, length + 8, NULL));
+    CHECK_OK(ot_wire_decode_hello(frame, length, &hello, NULL));
+    CHECK_U64(hello.more.start_ns, 0);
+    assert_int_equal(ot_wire_append_hello(&more, frame, length, length + 7), -ENOSPC);
+    assert_int_equal(ot_wire_append_hello(&more, frame, length, sizeof(frame)), length + 8);
+    CHECK_OK(ot_wire_decode_hello(frame, length + 8, &hello, NULL));
+    CHECK_U64(hello.more.start_ns, more.start_ns);
+    memcpy(frame + offsetof(struct ot_wire_hello, version_minor), &before, sizeof(before));
+    assert_int_equal(ot_wire_decode_hello(frame, length + 8, &hello, NULL), -EPROTO);
+    length = wire_sample_frame(OT_FRAME_HELLO, frame);
+    ot_wire_append_hello(&never, frame, length, sizeof(frame));
+    assert_int_equal(ot_wire_decode_hello(frame, length + 8, &hello, NULL), -EPROTO);
 }
 
 static void other_types_are_refused(void **state)
@@ -617,6 +644,7 @@ int main(void)
         cmocka_unit_test(shorter_frames_are_refused),
         cmocka_unit_test(longer_frames_are_refused),
         cmocka_unit_test(newer_minor_hello_may_be_longer),
+        cmocka_unit_test(hello_says_when_the_session_began),
         cmocka_unit_test(other_types_are_refused),
         cmocka_unit_test(other_major_version_is_told_apart),
         cmocka_unit_test(reserved_bytes_are_ignored),

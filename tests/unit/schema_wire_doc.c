@@ -68,6 +68,7 @@ static const struct field fields[] = {
     FIELD(ot_wire_hello, library_bytes),
     FIELD(ot_wire_hello, host_bytes),
     FIELD(ot_wire_hello, reserved),
+    FIELD(ot_wire_hello_more, start_ns),
     FIELD(ot_wire_welcome, header),
     FIELD(ot_wire_welcome, version_major),
     FIELD(ot_wire_welcome, version_minor),
@@ -256,6 +257,7 @@ static const struct {
 #define OT_FRAME(id, name, type, from, meaning) {#type, sizeof(type)},
 #include "schema/records.def"
     {"struct ot_wire_header", sizeof(struct ot_wire_header)},
+    {"struct ot_wire_hello_more", sizeof(struct ot_wire_hello_more)},
     {"struct ot_wire_tensor", sizeof(struct ot_wire_tensor)},
     {"struct ot_wire_plan", sizeof(struct ot_wire_plan)},
     {"struct ot_wire_record", sizeof(struct ot_wire_record)},
