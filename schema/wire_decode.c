@@ -16,11 +16,6 @@
 
 /* The next number after the last one that is known. */
 enum {
-#define OT_LOSS(id, name, text, meaning) LOSS_##name = id,
-#include "schema/records.def"
-    LOSS_END
-};
-enum {
 #define OT_LANE(id, name, text, meaning) LANE_##name = id,
 #include "schema/records.def"
     LANE_END
@@ -414,7 +409,7 @@ int ot_wire_decode_gap(const void *frame, size_t length, struct ot_wire_gap *out
 {
     static const struct ot_rule rules[] = {
         OT_RULE(ot_wire_gap, lane_id, 1, OT_WIRE_LANES_MAX),
-        OT_RULE(ot_wire_gap, reason, OT_LOSS_RING_FULL, LOSS_END - 1),
+        OT_RULE(ot_wire_gap, reason, OT_LOSS_RING_FULL, OT_LOSS_PRODUCER),
         OT_RULE(ot_wire_gap, lost_count, 1, OT_WIRE_COUNT_MAX),
         RULE_TIME(ot_wire_gap, last_ticks),
     };
