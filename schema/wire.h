@@ -250,6 +250,14 @@ struct ot_wire_flushed {
     uint32_t reserved;
 };
 
+/* Since 1.2: only to clients of that version. */
+struct ot_wire_refused {
+    struct ot_wire_header header;
+    uint64_t refused_count; /* records of the session, since the last REFUSED */
+    uint32_t reason;        /* enum ot_wire_loss, of the first that the daemon refused */
+    uint32_t reserved;
+};
+
 enum ot_wire_level {
     OT_LEVEL_OFF = 0,    /* record nothing */
     OT_LEVEL_ON = 1,     /* record ops, runs, memory */
@@ -598,6 +606,8 @@ int ot_wire_decode_gap(const void *frame, size_t length, struct ot_wire_gap *out
 int ot_wire_decode_flush(const void *frame, size_t length, struct ot_wire_flush *out_flush,
                          struct diag *diag);
 int ot_wire_decode_flushed(const void *frame, size_t length, struct ot_wire_flushed *out_flushed,
+                           struct diag *diag);
+int ot_wire_decode_refused(const void *frame, size_t length, struct ot_wire_refused *out_refused,
                            struct diag *diag);
 int ot_wire_decode_control(const void *frame, size_t length, struct ot_wire_control *out_control,
                            struct diag *diag);

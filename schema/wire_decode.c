@@ -441,6 +441,17 @@ int ot_wire_decode_flushed(const void *frame, size_t length, struct ot_wire_flus
     return DECODE_WHOLE(OT_FRAME_FLUSHED, rules, out_flushed);
 }
 
+int ot_wire_decode_refused(const void *frame, size_t length, struct ot_wire_refused *out_refused,
+                           struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        OT_RULE(ot_wire_refused, refused_count, 1, OT_WIRE_COUNT_MAX),
+        OT_RULE(ot_wire_refused, reason, OT_LOSS_RING_FULL, UINT32_MAX), /* newer ones, too */
+    };
+
+    return DECODE_WHOLE(OT_FRAME_REFUSED, rules, out_refused);
+}
+
 int ot_wire_decode_control(const void *frame, size_t length, struct ot_wire_control *out_control,
                            struct diag *diag)
 {

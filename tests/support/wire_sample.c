@@ -250,6 +250,9 @@ static size_t sample_whole(uint32_t type, uint8_t *out)
         return WHOLE(OT_FRAME_FLUSH, ot_wire_flush, .token = 77);
     case OT_FRAME_FLUSHED:
         return WHOLE(OT_FRAME_FLUSHED, ot_wire_flushed, .token = 77, .status = -28);
+    case OT_FRAME_REFUSED:
+        return WHOLE(OT_FRAME_REFUSED, ot_wire_refused, .refused_count = 100000,
+                     .reason = OT_LOSS_FUTURE);
     case OT_FRAME_CONTROL:
         return WHOLE(OT_FRAME_CONTROL, ot_wire_control, .level = OT_LEVEL_DETAIL);
     case OT_FRAME_SCHEDULE:
@@ -555,6 +558,8 @@ int wire_sample_visit(uint32_t type, const void *frame, size_t length, uint64_t 
         VISIT_WHOLE(flush);
     case OT_FRAME_FLUSHED:
         VISIT_WHOLE(flushed);
+    case OT_FRAME_REFUSED:
+        VISIT_WHOLE(refused);
     case OT_FRAME_CONTROL:
         VISIT_WHOLE(control);
     case OT_FRAME_SCHEDULE:

@@ -195,6 +195,7 @@ static void reserved_bytes_are_ignored(void **state)
         {OT_FRAME_DOORBELL, offsetof(struct ot_wire_doorbell, reserved)},
         {OT_FRAME_EVENTS, offsetof(struct ot_wire_events, reserved)},
         {OT_FRAME_FLUSHED, offsetof(struct ot_wire_flushed, reserved)},
+        {OT_FRAME_REFUSED, offsetof(struct ot_wire_refused, reserved)},
         {OT_FRAME_CONTROL, offsetof(struct ot_wire_control, reserved)},
         {OT_FRAME_CLOCK, offsetof(struct ot_wire_header, flags)},
         {OT_FRAME_SCHEDULE, offsetof(struct ot_wire_schedule, plan.reserved)},
@@ -304,6 +305,10 @@ static const struct bound bounds[] = {
     ID_BOUND(OT_FRAME_GAP, ot_wire_gap, lane_id, OT_WIRE_LANES_MAX),
     BOUND(OT_FRAME_GAP, ot_wire_gap, reason, OT_LOSS_RING_FULL, 0),
     BOUND(OT_FRAME_GAP, ot_wire_gap, reason, OT_LOSS_PRODUCER, OT_LOSS_PRODUCER + 1),
+    BOUND(OT_FRAME_REFUSED, ot_wire_refused, refused_count, 1, 0),
+    BOUND(OT_FRAME_REFUSED, ot_wire_refused, refused_count, OT_WIRE_COUNT_MAX,
+          OT_WIRE_COUNT_MAX + 1),
+    BOUND(OT_FRAME_REFUSED, ot_wire_refused, reason, UINT32_MAX, 0),
     BOUND(OT_FRAME_GAP, ot_wire_gap, lost_count, 1, 0),
     BOUND(OT_FRAME_GAP, ot_wire_gap, lost_count, OT_WIRE_COUNT_MAX, OT_WIRE_COUNT_MAX + 1),
     BOUND(OT_FRAME_GAP, ot_wire_gap, first_ticks, 7, 8), /* last_ticks is 7 */
