@@ -154,7 +154,17 @@ struct ot_wire_answer {
     uint32_t reserved;
 };
 
+/* Since 1.2. */
+struct ot_wire_health {
+    struct ot_wire_header header;
+    uint64_t longest_pause_ns;    /* the daemon's loop did not come round for so long, at most */
+    uint64_t longest_pause_at_ns; /* CLOCK_REALTIME when that ended; 0: nothing measured yet */
+    uint64_t writer_ns;           /* the writer is at one try to commit since; 0: it waits */
+    uint64_t watchdog_ns;         /* the service manager restarts it after so long; 0: never */
+};
+
 static_assert(sizeof(struct ot_wire_plan) == 88, "plan");
+static_assert(sizeof(struct ot_wire_health) == 40, "health");
 
 /** The header of a SCHEDULE goes with it. */
 static inline struct ot_wire_schedule ot_wire_schedule(const struct ot_wire_plan *plan)
@@ -262,6 +272,9 @@ int ot_wire_decode_session(const void *frame, size_t length,
 int ot_wire_decode_refusal(const void *frame, size_t length,
                            struct ot_wire_refusal_view *out_refusal, struct diag *diag);
 int ot_wire_decode_answer(const void *frame, size_t length, struct ot_wire_answer_view *out_answer,
+                          struct diag *diag);
+
+int ot_wire_decode_health(const void *frame, size_t length, struct ot_wire_health *out_health,
                           struct diag *diag);
 
 /** Number `index` of those that follow an ANSWER: first the taken, then the unable ones. */

@@ -635,6 +635,19 @@ int ot_wire_decode_refusal(const void *frame, size_t length,
     return rc;
 }
 
+int ot_wire_decode_health(const void *frame, size_t length, struct ot_wire_health *out_health,
+                          struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        RULE_TIME(ot_wire_health, longest_pause_ns),
+        RULE_TIME(ot_wire_health, longest_pause_at_ns),
+        RULE_TIME(ot_wire_health, writer_ns),
+        RULE_TIME(ot_wire_health, watchdog_ns),
+    };
+
+    return DECODE_WHOLE(OT_FRAME_HEALTH, rules, out_health);
+}
+
 int ot_wire_decode_answer(const void *frame, size_t length, struct ot_wire_answer_view *out_answer,
                           struct diag *diag)
 {

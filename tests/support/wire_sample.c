@@ -263,6 +263,10 @@ static size_t sample_whole(uint32_t type, uint8_t *out)
                      .features = OT_FEATURE_VISIT);
     case OT_FRAME_ASK:
         return WHOLE(OT_FRAME_ASK, ot_wire_ask, .first_session = 17);
+    case OT_FRAME_HEALTH:
+        return WHOLE(OT_FRAME_HEALTH, ot_wire_health, .longest_pause_ns = 1234567,
+                     .longest_pause_at_ns = 1700000000000000000, .writer_ns = 89,
+                     .watchdog_ns = 30000000000);
     default:
         return 0;
     }
@@ -570,6 +574,8 @@ int wire_sample_visit(uint32_t type, const void *frame, size_t length, uint64_t 
         VISIT_TEXT(select);
     case OT_FRAME_ASK:
         VISIT_WHOLE(ask);
+    case OT_FRAME_HEALTH:
+        VISIT_WHOLE(health);
     case OT_FRAME_STATUS:
         return visit_status(frame, length, out_sum, diag);
     case OT_FRAME_SESSION:
