@@ -97,12 +97,12 @@ struct ot_wire_status {
     uint64_t refusal_count; /* since it started */
     uint32_t pid;
     uint32_t uid;
-    uint32_t level; /* of clients that connect now and that no command is about by name */
-    uint32_t session_count;
+    uint32_t level;         /* of clients that connect now and that no command is about by name */
+    uint32_t session_count; /* that the controller may see */
     uint16_t version_bytes; /* then the texts, in this order, then zeros */
     uint16_t host_bytes;
     uint16_t store_path_bytes;
-    uint16_t reserved;
+    uint16_t hidden_count; /* sessions of other users, which are not shown; 65535: or more */
 };
 
 enum ot_wire_session_flag {
@@ -142,6 +142,7 @@ enum ot_wire_answer_status {
     OT_ANSWER_OK = 0,
     OT_ANSWER_NOBODY = 1, /* no session matches; nothing has changed */
     OT_ANSWER_FULL = 2,   /* too many commands for clients to come; nothing has changed */
+    OT_ANSWER_DENIED = 3, /* sessions of other users are chosen; nothing has changed */
 };
 
 struct ot_wire_answer {

@@ -654,7 +654,7 @@ int ot_wire_decode_answer(const void *frame, size_t length, struct ot_wire_answe
     static const struct ot_rule rules[] = {
         RULE_TIME(ot_wire_answer, command_id),
         OT_RULE(ot_wire_answer, next_session, 0, INT64_MAX),
-        OT_RULE(ot_wire_answer, status, OT_ANSWER_OK, OT_ANSWER_FULL),
+        OT_RULE(ot_wire_answer, status, OT_ANSWER_OK, OT_ANSWER_DENIED),
         OT_RULE(ot_wire_answer, taken_count, 0, OT_WIRE_SESSIONS_MAX),
         OT_RULE(ot_wire_answer, unable_count, 0, OT_WIRE_SESSIONS_MAX),
     };

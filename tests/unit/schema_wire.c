@@ -199,7 +199,6 @@ static void reserved_bytes_are_ignored(void **state)
         {OT_FRAME_CONTROL, offsetof(struct ot_wire_control, reserved)},
         {OT_FRAME_CLOCK, offsetof(struct ot_wire_header, flags)},
         {OT_FRAME_SCHEDULE, offsetof(struct ot_wire_schedule, plan.reserved)},
-        {OT_FRAME_STATUS, offsetof(struct ot_wire_status, reserved)},
         {OT_FRAME_SESSION, offsetof(struct ot_wire_session, reserved)},
         {OT_FRAME_REFUSAL, offsetof(struct ot_wire_refusal, reserved)},
         {OT_FRAME_ANSWER, offsetof(struct ot_wire_answer, reserved)},
@@ -343,7 +342,7 @@ static const struct bound bounds[] = {
     TIME_BOUND(OT_FRAME_HEALTH, ot_wire_health, watchdog_ns),
     TIME_BOUND(OT_FRAME_ANSWER, ot_wire_answer, command_id),
     TIME_BOUND(OT_FRAME_ANSWER, ot_wire_answer, next_session),
-    BOUND(OT_FRAME_ANSWER, ot_wire_answer, status, OT_ANSWER_FULL, OT_ANSWER_FULL + 1),
+    BOUND(OT_FRAME_ANSWER, ot_wire_answer, status, OT_ANSWER_DENIED, OT_ANSWER_DENIED + 1),
     BOUND(OT_FRAME_ANSWER, ot_wire_answer, taken_count, 2, 3), /* beyond the frame */
     BOUND(OT_FRAME_ANSWER, ot_wire_answer, taken_count, 2, OT_WIRE_SESSIONS_MAX + 1),
     BOUND(OT_FRAME_ANSWER, ot_wire_answer, unable_count, 1, UINT32_MAX),

@@ -168,7 +168,7 @@ static void answers_and_byes_come_back(void **state)
         struct ot_wire_welcome welcome = {
             .version_major = OT_WIRE_VERSION_MAJOR,
             .version_minor = (uint16_t)random_up_to(UINT16_MAX),
-            .status = (uint32_t)random_up_to(OT_WELCOME_ENDED),
+            .status = (uint32_t)random_up_to(OT_WELCOME_DENIED),
             .features = random_u64(),
             .session_id = random_up_to(INT64_MAX),
             .inline_committed = random_up_to(OT_WIRE_COUNT_MAX),
