@@ -21,6 +21,7 @@ enum {
     OT_WIRE_REMARK_BYTES_MAX = 256,   /* a name or a reason in an answer */
     OT_WIRE_SUMMARY_BYTES_MAX = 1024, /* a path or a command line in an answer */
     OT_WIRE_VISIT_SECONDS = 60,       /* a controller that says nothing is cut off after this */
+    OT_WIRE_SAVE_SECONDS = 600,       /* and one that has a copy of sessions */
 };
 
 /** No part of a plan is longer: runs, or ns (2.2 years). Sums of them do not overflow. */
@@ -164,6 +165,26 @@ struct ot_wire_health {
     uint64_t watchdog_ns;         /* the service manager restarts it after so long; 0: never */
 };
 
+struct ot_wire_save {
+    struct ot_wire_header header;
+    uint64_t since_ns; /* CLOCK_REALTIME: not the sessions that ended before; 0: all */
+};
+
+enum ot_wire_save_state {
+    OT_SAVE_DONE = 0,     /* the copy's file descriptor comes with the frame */
+    OT_SAVE_UNDERWAY = 1, /* more frames come */
+    OT_SAVE_FAILED = 2,   /* the text says why */
+};
+
+struct ot_wire_saved {
+    struct ot_wire_header header;
+    uint64_t bytes;         /* of the copy, so far */
+    uint32_t session_count; /* in it, when it is done */
+    uint32_t state;         /* enum ot_wire_save_state */
+    int32_t error;          /* negative errno when it failed, else 0 */
+    uint32_t text_bytes;    /* why; then zeros */
+};
+
 static_assert(sizeof(struct ot_wire_plan) == 88, "plan");
 static_assert(sizeof(struct ot_wire_health) == 40, "health");
 
@@ -243,6 +264,11 @@ struct ot_wire_answer_view {
     const uint8_t *ids; /* for ot_wire_answer_id() */
 };
 
+struct ot_wire_saved_view {
+    struct ot_wire_saved fixed;
+    struct ot_text text;
+};
+
 int ot_wire_encode_select(const struct ot_wire_select *select, struct ot_text text, void *out,
                           size_t capacity);
 int ot_wire_encode_status(const struct ot_wire_status *status,
@@ -256,6 +282,12 @@ int ot_wire_encode_refusal(const struct ot_wire_refusal *refusal, struct ot_text
 int ot_wire_encode_answer(const struct ot_wire_answer *answer, const uint64_t *ids, void *out,
                           size_t capacity);
 
+int ot_wire_encode_saved(const struct ot_wire_saved *saved, struct ot_text text, void *out,
+                         size_t capacity);
+int ot_wire_decode_save(const void *frame, size_t length, struct ot_wire_save *out_save,
+                        struct diag *diag);
+int ot_wire_decode_saved(const void *frame, size_t length, struct ot_wire_saved_view *out_saved,
+                         struct diag *diag);
 int ot_wire_decode_schedule(const void *frame, size_t length, struct ot_wire_schedule *out_schedule,
                             struct diag *diag);
 

@@ -673,3 +673,30 @@ int ot_wire_decode_answer(const void *frame, size_t length, struct ot_wire_answe
         *out_answer = view;
     return rc;
 }
+
+int ot_wire_decode_save(const void *frame, size_t length, struct ot_wire_save *out_save,
+                        struct diag *diag)
+{
+    static const struct ot_rule rules[] = {OT_RULE(ot_wire_save, since_ns, 0, INT64_MAX)};
+
+    return DECODE_WHOLE(OT_FRAME_SAVE, rules, out_save);
+}
+
+int ot_wire_decode_saved(const void *frame, size_t length, struct ot_wire_saved_view *out_saved,
+                         struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        OT_RULE(ot_wire_saved, bytes, 0, INT64_MAX),
+        OT_RULE(ot_wire_saved, state, OT_SAVE_DONE, OT_SAVE_FAILED),
+        OT_RULE(ot_wire_saved, text_bytes, 0, OT_WIRE_SUMMARY_BYTES_MAX),
+    };
+    struct ot_wire_saved_view view;
+    struct ot_reader reader;
+    int rc = BEGIN(&reader, OT_FRAME_SAVED, rules, &view.fixed);
+
+    if (rc == 0)
+        rc = take_last_text(&reader, view.fixed.text_bytes, &view.text);
+    if (rc == 0)
+        *out_saved = view;
+    return rc;
+}

@@ -266,6 +266,22 @@ int ot_wire_encode_refusal(const struct ot_wire_refusal *refusal, struct ot_text
     return ot_wire_decode_refusal(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
 }
 
+int ot_wire_encode_saved(const struct ot_wire_saved *saved, struct ot_text text, void *out,
+                         size_t capacity)
+{
+    struct ot_wire_saved fixed = *saved;
+    struct ot_wire_saved_view view;
+    int length;
+
+    if (text.length > OT_WIRE_SUMMARY_BYTES_MAX)
+        return -EINVAL;
+    fixed.text_bytes = (uint32_t)text.length;
+    length = encode_text(OT_FRAME_SAVED, &fixed, sizeof(fixed), text, out, capacity);
+    if (length < 0)
+        return length;
+    return ot_wire_decode_saved(out, (size_t)length, &view, NULL) < 0 ? -EINVAL : length;
+}
+
 int ot_wire_encode_answer(const struct ot_wire_answer *answer, const uint64_t *ids, void *out,
                           size_t capacity)
 {

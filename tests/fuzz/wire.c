@@ -51,6 +51,7 @@ static int encode_control_again(uint32_t type, const uint8_t *frame, size_t leng
     struct ot_wire_session_view session;
     struct ot_wire_refusal_view refusal;
     struct ot_wire_answer_view answer;
+    struct ot_wire_saved_view saved;
 
     switch (type) {
     case OT_FRAME_SELECT:
@@ -65,6 +66,9 @@ static int encode_control_again(uint32_t type, const uint8_t *frame, size_t leng
     case OT_FRAME_REFUSAL:
         require(ot_wire_decode_refusal(frame, length, &refusal, NULL) == 0);
         return ot_wire_encode_refusal(&refusal.fixed, refusal.text, again, sizeof(again));
+    case OT_FRAME_SAVED:
+        require(ot_wire_decode_saved(frame, length, &saved, NULL) == 0);
+        return ot_wire_encode_saved(&saved.fixed, saved.text, again, sizeof(again));
     case OT_FRAME_ANSWER:
         require(ot_wire_decode_answer(frame, length, &answer, NULL) == 0);
         for (uint32_t i = 0; i < answer.fixed.taken_count + answer.fixed.unable_count; i++)

@@ -225,6 +225,14 @@ static size_t sample_answer(uint8_t *out)
     return sound(ot_wire_encode_answer(&answer, ids, out, FRAME_MAX));
 }
 
+static size_t sample_saved(uint8_t *out)
+{
+    const struct ot_wire_saved saved = {
+        .bytes = 65536, .session_count = 2, .state = OT_SAVE_FAILED, .error = -28};
+
+    return sound(ot_wire_encode_saved(&saved, text("there is no room"), out, FRAME_MAX));
+}
+
 /* Frames without variable parts. */
 static size_t sample_whole(uint32_t type, uint8_t *out)
 {
@@ -267,6 +275,8 @@ static size_t sample_whole(uint32_t type, uint8_t *out)
         return WHOLE(OT_FRAME_HEALTH, ot_wire_health, .longest_pause_ns = 1234567,
                      .longest_pause_at_ns = 1700000000000000000, .writer_ns = 89,
                      .watchdog_ns = 30000000000);
+    case OT_FRAME_SAVE:
+        return WHOLE(OT_FRAME_SAVE, ot_wire_save, .since_ns = 1700000001000000000);
     default:
         return 0;
     }
@@ -297,6 +307,8 @@ size_t wire_sample_frame(uint32_t type, uint8_t out[WIRE_SAMPLE_MAX])
         return sample_refused(out);
     case OT_FRAME_ANSWER:
         return sample_answer(out);
+    case OT_FRAME_SAVED:
+        return sample_saved(out);
     default:
         return sample_whole(type, out);
     }
@@ -584,6 +596,10 @@ int wire_sample_visit(uint32_t type, const void *frame, size_t length, uint64_t 
         VISIT_TEXT(refusal);
     case OT_FRAME_ANSWER:
         return visit_answer(frame, length, out_sum, diag);
+    case OT_FRAME_SAVE:
+        VISIT_WHOLE(save);
+    case OT_FRAME_SAVED:
+        VISIT_TEXT(saved);
     default:
         return -ENOENT;
     }

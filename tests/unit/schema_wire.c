@@ -335,6 +335,9 @@ static const struct bound bounds[] = {
     BOUND(OT_FRAME_SESSION, ot_wire_session, program_bytes, 7, OT_WIRE_REMARK_BYTES_MAX + 1),
     BOUND(OT_FRAME_SESSION, ot_wire_session, command_bytes, 19, OT_WIRE_SUMMARY_BYTES_MAX + 1),
     TIME_BOUND(OT_FRAME_REFUSAL, ot_wire_refusal, time_ns),
+    TIME_BOUND(OT_FRAME_SAVE, ot_wire_save, since_ns),
+    BOUND(OT_FRAME_SAVED, ot_wire_saved, state, OT_SAVE_FAILED, OT_SAVE_FAILED + 1),
+    BOUND(OT_FRAME_SAVED, ot_wire_saved, text_bytes, 16, OT_WIRE_SUMMARY_BYTES_MAX + 1),
     BOUND(OT_FRAME_REFUSAL, ot_wire_refusal, text_bytes, 29, OT_WIRE_REMARK_BYTES_MAX + 1),
     TIME_BOUND(OT_FRAME_HEALTH, ot_wire_health, longest_pause_ns),
     TIME_BOUND(OT_FRAME_HEALTH, ot_wire_health, longest_pause_at_ns),
@@ -510,6 +513,7 @@ static void failed_decoders_write_nothing(void **state)
     CHECK_UNTOUCHED(OT_FRAME_STATUS, status, ot_wire_status_view, 1, 1);
     CHECK_UNTOUCHED(OT_FRAME_SESSION, session, ot_wire_session_view, 1, 1);
     CHECK_UNTOUCHED(OT_FRAME_REFUSAL, refusal, ot_wire_refusal_view, 1, 1);
+    CHECK_UNTOUCHED(OT_FRAME_SAVED, saved, ot_wire_saved_view, 1, 0xff);
     CHECK_UNTOUCHED(OT_FRAME_ANSWER, answer, ot_wire_answer_view, 1, 0x80);
 }
 
