@@ -73,7 +73,7 @@ enum ot_record_kind {
 struct ot_wire_header {
     uint32_t length;
     uint16_t type;  /* enum ot_frame_type */
-    uint16_t flags; /* reserved */
+    uint16_t flags; /* reserved but in FLUSH and FLUSHED */
 };
 
 enum ot_wire_feature {
@@ -237,6 +237,12 @@ struct ot_wire_gap {
     uint64_t lost_count;
     uint64_t first_ticks;
     uint64_t last_ticks;
+};
+
+/* Bits of the flags in the header of FLUSH and FLUSHED. */
+enum ot_wire_flush_flag {
+    OT_FLUSH_DURABLE =
+        1u << 0, /* FLUSH: to the disk, too; FLUSHED: it was asked and is there. 1.2 */
 };
 
 struct ot_wire_flush {
