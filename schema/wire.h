@@ -200,7 +200,8 @@ struct ot_wire_lane {
     uint32_t kind;      /* enum ot_wire_lane_kind */
     uint32_t name;      /* string id */
     uint32_t device;    /* string id, or 0 for the host */
-    uint64_t native_id; /* thread id of the system, or the stream's or queue's number */
+    uint64_t native_id; /* thread id of the system, or the stream's or queue's number; of a thread's
+                           lane 0: of threads that follow one another */
 };
 
 struct ot_wire_ring {
@@ -316,7 +317,7 @@ struct ot_wire_record {
  * offset     0  ot_ring_header: written once by the client before it hands the ring over
  *           64  state: written by the client only
  *          128  tail: written by the daemon only
- *          192  closed: written once by the client, when the thread ends
+ *          192  closed: written once by the client, when the last thread that writes it ends
  *          256  gaps[8]: counters of what was dropped, written by the client only
  *          512  open[120]: the spans that are open now, outermost first, written by the client
  *         8192  records[record_count]
