@@ -26,7 +26,7 @@
 #include "schema/store_stat.h"
 
 #define STORE_VERSION_MAJOR 1
-#define STORE_VERSION_MINOR 2
+#define STORE_VERSION_MINOR 3
 
 /* What the integer fields below hold when a value is not known: it becomes NULL. */
 #define STORE_NULL INT64_MIN

@@ -6,7 +6,7 @@
 -- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
 -- column is a point in time; durations are ns too. What is not known is NULL, never 0.
 
--- One row per fact about the file: schema_version ("1.2"), created_ns, created_by.
+-- One row per fact about the file: schema_version ("1.3"), created_ns, created_by.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -136,8 +136,8 @@ CREATE TABLE counter (
 CREATE TABLE gap (
     session_id INTEGER NOT NULL REFERENCES session,
     lane_id    INTEGER REFERENCES lane, -- NULL: the lane is not known
-    reason     TEXT NOT NULL, -- ring full | too deep | unknown kind | bad record | store | no memory | producer
-    lost_count INTEGER NOT NULL, -- events
+    reason     TEXT NOT NULL, -- why, in words: "ring full", ...; store.md has all
+    lost_count INTEGER,          -- events; NULL: not known how many
     start_ns   INTEGER,          -- ns since 1970: the first loss was not before
     end_ns     INTEGER           -- ns since 1970: the last loss was not after
 );
@@ -146,13 +146,15 @@ CREATE TABLE gap (
 -- counter, the oldest first. Its roll-ups, runs and ops stay.
 CREATE TABLE dropped (
     session_id         INTEGER NOT NULL REFERENCES session,
-    reason             TEXT NOT NULL,    -- budget | age
+    reason             TEXT NOT NULL,    -- budget | disk | age
     event_count        INTEGER NOT NULL, -- rows of event
     memory_event_count INTEGER NOT NULL, -- rows of memory_event
     counter_count      INTEGER NOT NULL, -- rows of counter
     start_ns           INTEGER NOT NULL, -- ns since 1970: none of them began before
     end_ns             INTEGER NOT NULL, -- ns since 1970: none of them ended after
     dropped_ns         INTEGER NOT NULL, -- ns since 1970: when the last of them was dropped
+    run_count          INTEGER NOT NULL DEFAULT 0, -- rows of run
+    rollup_event_count INTEGER NOT NULL DEFAULT 0, -- events that op_stat does not count any more
     PRIMARY KEY (session_id, reason)
 ) WITHOUT ROWID;
 
@@ -212,10 +214,12 @@ CREATE TABLE variable (
 -- How far each ring and each inline stream has been committed: with this a daemon that starts again
 -- goes on where the last one stopped. Not meant for queries.
 CREATE TABLE ingest_cursor (
-    session_id INTEGER NOT NULL REFERENCES session,
-    ring_id    INTEGER NOT NULL, -- 0: the inline stream
-    committed  INTEGER NOT NULL, -- records
-    gaps       BLOB,             -- committed gap counters
-    clock      BLOB,             -- state of the conversion from ticks to ns
+    session_id  INTEGER NOT NULL REFERENCES session,
+    ring_id     INTEGER NOT NULL, -- 0: the inline stream, and what is of the whole session
+    committed   INTEGER NOT NULL, -- records
+    gaps        BLOB,             -- committed gap counters
+    clock       BLOB,             -- state of the conversion from ticks to ns
+    complete_ns INTEGER,          -- ns since 1970: all that the session recorded before is here
+    process     TEXT,             -- boot and start of the process: who gets its pid later has others
     PRIMARY KEY (session_id, ring_id)
 ) WITHOUT ROWID;

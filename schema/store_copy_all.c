@@ -67,9 +67,9 @@ static const struct {
      "SELECT session_id+?1,lane_id+?4,reason,lost_count,start_ns,end_ns FROM gap"
      " WHERE " IN_TAKEN},
     {"INSERT INTO dropped(session_id,reason,event_count,memory_event_count,counter_count,start_ns,"
-     "end_ns,dropped_ns) VALUES(?,?,?,?,?,?,?,?)",
+     "end_ns,dropped_ns,run_count,rollup_event_count) VALUES(?,?,?,?,?,?,?,?,?,?)",
      "SELECT session_id+?1,reason,event_count,memory_event_count,counter_count,start_ns,end_ns,"
-     "dropped_ns FROM dropped WHERE " IN_TAKEN},
+     "dropped_ns,run_count,rollup_event_count FROM dropped WHERE " IN_TAKEN},
     {"INSERT INTO event(rowid,lane_id,op_id,run,start_ns,dur_ns,kern_ns,correlation,bytes)"
      " VALUES(?,?,?,?,?,?,?,?,?)",
      "SELECT rowid+?7,lane_id+?4,op_id+?3,run,start_ns,dur_ns,kern_ns,correlation,bytes FROM event"

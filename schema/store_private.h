@@ -29,6 +29,7 @@ extern const char store_views_sql[];
 extern const char store_0_9_to_1_0_sql[];
 extern const char store_1_0_to_1_1_sql[];
 extern const char store_1_1_to_1_2_sql[];
+extern const char store_1_2_to_1_3_sql[];
 
 /* Prepared on first use, kept until store_close(). */
 enum store_statement {

@@ -194,13 +194,16 @@ SELECT
     (SELECT count(*) FROM run r WHERE r.session_id = s.session_id)    AS run_count,
     coalesce(c.event_count, 0)                                        AS event_count, -- finished
     (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id)
-                                                                      AS lost_count,  -- events
+                                                                      AS lost_count,  -- events, of known losses
     s.note       AS note,
     s.environment AS environment, -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
     (SELECT coalesce(sum(d.event_count), 0) FROM dropped d WHERE d.session_id = s.session_id)
                  AS dropped_event_count, -- that are not stored any more
     (SELECT max(d.end_ns) FROM dropped d WHERE d.session_id = s.session_id AND d.event_count > 0)
-                 AS dropped_end_ns       -- since 1970: none of them ended after
+                 AS dropped_end_ns,      -- since 1970: none of them ended after
+    (SELECT min(coalesce(g.start_ns, s.start_ns)) FROM gap g
+      WHERE g.session_id = s.session_id AND g.lost_count IS NULL)
+                 AS lost_unknown_since_ns -- since 1970: an unknown number was lost from then on; NULL: none
 FROM session s
 LEFT JOIN (
     SELECT o.session_id, sum(t.event_count) AS event_count
@@ -217,7 +220,7 @@ SELECT
     l.kind            AS lane_kind,
     l.name            AS lane_name,
     g.reason          AS reason,
-    sum(g.lost_count) AS lost_count, -- events
+    sum(g.lost_count) AS lost_count, -- events; NULL: not known how many
     min(g.start_ns)   AS start_ns,   -- since 1970: the first loss was not before
     max(g.end_ns)     AS end_ns      -- since 1970: the last loss was not after
 FROM gap g
@@ -226,18 +229,20 @@ LEFT JOIN lane l ON l.lane_id = g.lane_id
 GROUP BY g.session_id, g.lane_id, g.reason;
 
 -- What was dropped to keep the store within its bounds: one row per session and reason. Roll-ups, and
--- with them v_op and v_type, go on counting it.
+-- with them v_op and v_type, go on counting it but for rollup_event_count.
 CREATE VIEW v_dropped AS
 SELECT
     d.session_id         AS session_id,
     s.program            AS program,
     s.pid                AS pid,
-    d.reason             AS reason, -- budget | age
+    d.reason             AS reason, -- budget | disk | age
     d.event_count        AS event_count,
     d.memory_event_count AS memory_event_count,
     d.counter_count      AS counter_count,
     d.start_ns           AS start_ns,   -- since 1970: none of them began before
     d.end_ns             AS end_ns,     -- since 1970: none of them ended after
-    d.dropped_ns         AS dropped_ns  -- since 1970: when the last of them was dropped
+    d.dropped_ns         AS dropped_ns, -- since 1970: when the last of them was dropped
+    d.run_count          AS run_count,
+    d.rollup_event_count AS rollup_event_count -- that v_op does not count any more
 FROM dropped d
 LEFT JOIN session s ON s.session_id = d.session_id;

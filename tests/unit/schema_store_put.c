@@ -76,7 +76,7 @@ static void every_row_is_stored_and_replaced(void **state)
     check_text(store, "SELECT * FROM lane", "6|3|1|queue|NULL|cpu:0|NULL");
     check_text(store, "SELECT * FROM run", "3|1|4|6|10|20|1");
     check_text(store, "SELECT * FROM gap", "3|NULL|store|8|NULL|11\n3|NULL|store|8|NULL|11");
-    check_text(store, "SELECT * FROM ingest_cursor", "3|0|200|NULL|NULL");
+    check_text(store, "SELECT * FROM ingest_cursor", "3|0|200|NULL|NULL|NULL|NULL");
     check_text(store, "SELECT * FROM mem_chunk", "7|3|c|65|w");
     check_text(store, "SELECT * FROM variable", "8|3|v|name|f32|[1]|5|NULL|16");
     store_close(&store);
