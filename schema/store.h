@@ -148,6 +148,8 @@ struct store_cursor {
     int64_t session_id, ring_id, committed;
     const void *gaps, *clock; /* NULL: none */
     size_t gaps_bytes, clock_bytes;
+    int64_t complete_ns; /* 0: not known */
+    const char *process;
 };
 struct store_mem_chunk {
     int64_t mem_chunk_id, session_id;
@@ -169,6 +171,10 @@ int store_put_lane(struct store *store, const struct store_lane *row, struct dia
 int store_put_run(struct store *store, const struct store_run *row, struct diag *diag);
 int store_add_gap(struct store *store, const struct store_gap *row, struct diag *diag);
 int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag);
+
+/** Forget how far a ring came, which nobody will hand over again. */
+int store_drop_cursor(struct store *store, int64_t session_id, int64_t ring_id, struct diag *diag);
+
 int store_put_mem_chunk(struct store *store, const struct store_mem_chunk *row, struct diag *diag);
 int store_put_variable(struct store *store, const struct store_variable *row, struct diag *diag);
 /** Ends a session: sets end_ns, end_reason, and note where it is not NULL; removes its cursors. */

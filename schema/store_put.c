@@ -384,7 +384,7 @@ int store_put_cursor(struct store *store, const struct store_cursor *row, struct
 {
     struct binder b;
     int rc = begin_row(store, &b, STORE_PUT_CURSOR, "ingest_cursor", "session_id,ring_id",
-                       "session_id,ring_id,committed,gaps,clock", diag);
+                       "session_id,ring_id,committed,gaps,clock,complete_ns,process", diag);
 
     if (rc < 0)
         return rc;
@@ -393,6 +393,22 @@ int store_put_cursor(struct store *store, const struct store_cursor *row, struct
     bind_int(&b, row->committed);
     bind_blob(&b, row->gaps, row->gaps_bytes);
     bind_blob(&b, row->clock, row->clock_bytes);
+    bind_int(&b, row->complete_ns ? row->complete_ns : STORE_NULL);
+    bind_text(&b, row->process);
+    return finish_row(&b, diag);
+}
+
+int store_drop_cursor(struct store *store, int64_t session_id, int64_t ring_id, struct diag *diag)
+{
+    struct binder b = {.store = store};
+    int rc = store_statement(store, STORE_DROP_CURSOR,
+                             "DELETE FROM ingest_cursor WHERE session_id = ? AND ring_id = ?",
+                             &b.statement, diag);
+
+    if (rc < 0)
+        return rc;
+    bind_int(&b, session_id);
+    bind_int(&b, ring_id);
     return finish_row(&b, diag);
 }
 
