@@ -19,6 +19,7 @@
 #ifndef OPTRACE_SCHEMA_STORE_H
 #define OPTRACE_SCHEMA_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -169,6 +170,11 @@ int store_put_model(struct store *store, const struct store_model *row, struct d
 int store_put_op(struct store *store, const struct store_op *row, struct diag *diag);
 int store_put_lane(struct store *store, const struct store_lane *row, struct diag *diag);
 int store_put_run(struct store *store, const struct store_run *row, struct diag *diag);
+
+/** The same for a run that nobody has put before: one with a number that its session has used is
+ * left out. *out_is_new says which it was. */
+int store_add_run(struct store *store, const struct store_run *row, bool *out_is_new,
+                  struct diag *diag);
 int store_add_gap(struct store *store, const struct store_gap *row, struct diag *diag);
 int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag);
 

@@ -38,6 +38,7 @@ enum store_statement {
     STORE_PUT_OP,
     STORE_PUT_LANE,
     STORE_PUT_RUN,
+    STORE_ADD_RUN,
     STORE_PUT_CURSOR,
     STORE_DROP_CURSOR,
     STORE_PUT_MEM_CHUNK,

@@ -362,22 +362,42 @@ int store_put_lane(struct store *store, const struct store_lane *row, struct dia
     return finish_row(&b, diag);
 }
 
+static int finish_run(struct binder *binder, const struct store_run *row, struct diag *diag)
+{
+    bind_int(binder, row->session_id);
+    bind_int(binder, row->run);
+    bind_int(binder, row->model_id);
+    bind_int(binder, row->lane_id);
+    bind_int(binder, row->start_ns);
+    bind_int(binder, row->end_ns);
+    bind_int(binder, row->warmup != 0);
+    return finish_row(binder, diag);
+}
+
 int store_put_run(struct store *store, const struct store_run *row, struct diag *diag)
 {
     struct binder b;
     int rc = begin_row(store, &b, STORE_PUT_RUN, "run", "session_id,run",
                        "session_id,run,model_id,lane_id,start_ns,end_ns,warmup", diag);
 
-    if (rc < 0)
-        return rc;
-    bind_int(&b, row->session_id);
-    bind_int(&b, row->run);
-    bind_int(&b, row->model_id);
-    bind_int(&b, row->lane_id);
-    bind_int(&b, row->start_ns);
-    bind_int(&b, row->end_ns);
-    bind_int(&b, row->warmup != 0);
-    return finish_row(&b, diag);
+    return rc < 0 ? rc : finish_run(&b, row, diag);
+}
+
+int store_add_run(struct store *store, const struct store_run *row, bool *out_is_new,
+                  struct diag *diag)
+{
+    struct binder b = {.store = store};
+    int rc =
+        store_statement(store, STORE_ADD_RUN,
+                        "INSERT INTO run(session_id,run,model_id,lane_id,start_ns,end_ns,warmup)"
+                        " VALUES(?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+                        &b.statement, diag);
+
+    if (rc == 0)
+        rc = finish_run(&b, row, diag);
+    if (rc == 0)
+        *out_is_new = sqlite3_changes(store->db) > 0;
+    return rc;
 }
 
 int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag)
