@@ -71,6 +71,11 @@ struct sqlite3 *store_handle(struct store *store);
  * own. */
 int store_fail(struct store *store, int code, const char *doing, struct diag *diag);
 
+/** Whether some process has this store open for writing, as far as can be seen: true also when it
+ *  cannot. False for a store in memory. A session without end in a store that nobody writes to did
+ *  not end: what it recorded after its last commit is not known. */
+bool store_has_writer(const struct store *store);
+
 /** $OPTRACE_STORE, else $XDG_STATE_HOME/optrace/optrace.db, else ~/.local/state/optrace/optrace.db,
  *  for root without HOME /var/lib/optrace/optrace.db. Returns 0 or -ENAMETOOLONG. */
 int store_default_path(char *out_path, size_t path_bytes);

@@ -130,6 +130,25 @@ int store_lock_take(const char *path, struct diag *diag)
     return fd;
 }
 
+bool store_has_writer(const struct store *store)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    char real_path[PATH_MAX], lock_path[PATH_MAX + sizeof("-lock")];
+    int fd, rc;
+
+    if (store->mode == STORE_MEMORY)
+        return false;
+    if (store->lock_fd >= 0 || !realpath(store->path, real_path))
+        return true;
+    snprintf(lock_path, sizeof(lock_path), "%s-lock", real_path);
+    fd = open(lock_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno != ENOENT;
+    rc = fcntl(fd, F_OFD_GETLK, &lock);
+    close(fd);
+    return rc < 0 || lock.l_type != F_UNLCK;
+}
+
 void store_lock_release(int fd)
 {
     if (fd >= 0)
