@@ -254,6 +254,8 @@ void store_close(struct store **store_slot)
         /* A reader that keeps the log busy leaves the rest of this to the next writer. */
         sqlite3_busy_timeout(store->db, 0);
         store_rollback(store);
+        if (!store_is_in_place(store)) /* what is called so now may be another program's log */
+            sqlite3_file_control(store->db, "main", SQLITE_FCNTL_PERSIST_WAL, &(int){1});
         sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
     sqlite3_close_v2(store->db);

@@ -76,6 +76,10 @@ int store_fail(struct store *store, int code, const char *doing, struct diag *di
  *  not end: what it recorded after its last commit is not known. */
 bool store_has_writer(const struct store *store);
 
+/** Whether the files that are written still stand at the store's path: false when they were
+ * deleted, renamed or replaced. Takes two calls of stat(); a store in memory always does. */
+bool store_is_in_place(struct store *store);
+
 /** $OPTRACE_STORE, else $XDG_STATE_HOME/optrace/optrace.db, else ~/.local/state/optrace/optrace.db,
  *  for root without HOME /var/lib/optrace/optrace.db. Returns 0 or -ENAMETOOLONG. */
 int store_default_path(char *out_path, size_t path_bytes);

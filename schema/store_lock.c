@@ -130,6 +130,30 @@ int store_lock_take(const char *path, struct diag *diag)
     return fd;
 }
 
+bool store_is_in_place(struct store *store)
+{
+    char log_path[PATH_MAX + sizeof("-wal")];
+    struct stat file, log;
+
+    if (store->mode == STORE_MEMORY)
+        return true;
+    snprintf(log_path, sizeof(log_path), "%s-wal", store->path);
+    if (stat(store->path, &file) < 0)
+        return errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+    if (store->file_ino == 0) {
+        store->file_ino = file.st_ino;
+        store->file_dev = file.st_dev;
+    }
+    if (file.st_ino != store->file_ino || file.st_dev != store->file_dev)
+        return false;
+    /* SQLite keeps the log while the file is open. By a symbolic link it has another name. */
+    if (stat(log_path, &log) < 0)
+        return store->log_ino == 0;
+    if (store->log_ino == 0)
+        store->log_ino = log.st_ino;
+    return log.st_ino == store->log_ino;
+}
+
 bool store_has_writer(const struct store *store)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};

@@ -4,6 +4,7 @@
 #define OPTRACE_SCHEMA_STORE_PRIVATE_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 #include <stdbool.h>
 
 #include "schema/store.h"
@@ -92,8 +93,10 @@ enum store_bulk {
 struct store {
     sqlite3 *db;
     enum store_mode mode;
-    char *path;                   /* as given; "memory" for STORE_MEMORY */
-    int lock_fd;                  /* -1: none */
+    char *path;              /* as given; "memory" for STORE_MEMORY */
+    int lock_fd;             /* -1: none */
+    ino_t file_ino, log_ino; /* of the file and its log when they were first seen; 0: not yet */
+    dev_t file_dev;
     int log_pages, log_pages_max; /* of the WAL after the last commit; when to checkpoint */
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     struct rows rows[STORE_ROWS_COUNT];
