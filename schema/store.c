@@ -330,6 +330,26 @@ int store_commit(struct store *store, struct diag *diag)
     return rc;
 }
 
+/* SQLite itself does it at checkpoints, and when a log begins: with synchronous = NORMAL a commit
+ * survives the end of the program, not that of the machine. */
+int store_sync(struct store *store, struct diag *diag)
+{
+    sqlite3_file *log = NULL;
+    /* A log that a program before us has left is opened by the first reading. */
+    int rc = store_exec(store, "SELECT 1 FROM meta LIMIT 1", "read", diag);
+
+    if (rc < 0)
+        return rc;
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
+        !log || !log->pMethods)
+        return diag_set(diag, -EIO, "%s: cannot reach the disk: it has no log", store->path);
+    rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+    if (rc != SQLITE_OK)
+        return diag_set(diag, -EIO, "%s: cannot reach the disk: %s", store->path,
+                        sqlite3_errstr(rc));
+    return 0;
+}
+
 void store_rollback(struct store *store)
 {
     /* SQLite itself has rolled back after some errors. */

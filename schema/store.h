@@ -93,6 +93,10 @@ int store_begin(struct store *store, struct diag *diag);
  *  WAL into the file when that has grown, which may take as long as the disk needs for 16 MiB. */
 int store_commit(struct store *store, struct diag *diag);
 
+/** Bring what is committed to the disk: it survives a power failure, too. Not within a transaction.
+ *  Returns 0 or -EIO; then nobody knows what is on the disk, also after a later success. */
+int store_sync(struct store *store, struct diag *diag);
+
 /**
  * Hold back rows of ops, chunks and variables until there are many, from now on: for those who put
  * a great many and read none in between. What is wrong with one is then said later. store_flush()
