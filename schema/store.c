@@ -118,6 +118,8 @@ static int open_for_writing(struct store *store, struct diag *diag)
     int state;
 
     if (rc == 0)
+        rc = store_check_owners(store->path, diag);
+    if (rc == 0)
         rc = open_file(store, SQLITE_OPEN_READWRITE, diag);
     if (rc == 0)
         rc = store_check_schema(store, diag); /* leave no lock beside what is not a store */
@@ -131,6 +133,8 @@ static int open_for_writing(struct store *store, struct diag *diag)
         return rc;
     state = rc;
     rc = set_up_writing(store, diag);
+    if (rc == 0) /* again: by now what is beside it is there */
+        rc = store_check_owners(store->path, diag);
     if (rc == 0 && state == STORE_STATE_EMPTY)
         rc = store_create_schema(store, diag);
     if (rc == 0 && state == STORE_STATE_OLDER)

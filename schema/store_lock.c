@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "schema/store_private.h"
 
 static int copy_path(char *out_path, size_t path_bytes, const char *directory, const char *name)
@@ -50,6 +51,19 @@ int store_check_path(const char *path, struct diag *diag)
     if (!S_ISREG(status.st_mode))
         return diag_set(diag, -EINVAL, "%s is not a regular file", path);
     return 0;
+}
+
+int store_check_owners(const char *path, struct diag *diag)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    char name[PATH_MAX + 16];
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && rc == 0; i++) {
+        snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+        rc = file_check_owner(name, diag);
+    }
+    return rc;
 }
 
 static int make_parents(const char *path, struct diag *diag)
@@ -104,16 +118,16 @@ int store_lock_take(const char *path, struct diag *diag)
     char real_path[PATH_MAX], lock_path[PATH_MAX + sizeof("-lock")];
     char text[32];
     ssize_t written;
+    struct diag why = {0};
     int fd, length;
 
     /* One lock per store, by whatever link it is named. */
     if (!realpath(path, real_path))
         return diag_set(diag, -errno, "cannot lock %s for writing: %s", path, strerror(errno));
     snprintf(lock_path, sizeof(lock_path), "%s-lock", real_path);
-    fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = file_open_own(lock_path, O_RDWR | O_CREAT, 0600, &why);
     if (fd < 0)
-        return diag_set(diag, -errno, "cannot lock %s for writing: %s: %s", path, lock_path,
-                        strerror(errno));
+        return diag_set(diag, fd, "cannot lock %s for writing: %s", path, why.text);
     if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
         int rc =
             errno == EAGAIN || errno == EACCES

@@ -133,6 +133,9 @@ void store_lock_release(int fd);
 /** What cannot be a store: a directory, a socket, ... 0 when missing. */
 int store_check_path(const char *path, struct diag *diag);
 
+/** Whether somebody else has put there the store, or what SQLite keeps beside it: 0, or -EPERM. */
+int store_check_owners(const char *path, struct diag *diag);
+
 /** Make the directories above `path` (0700) and the empty file (0600), where missing. */
 int store_make_file(const char *path, struct diag *diag);
 
