@@ -64,9 +64,17 @@ static inline int account_lane(struct store *store, int64_t lane_id, struct lane
     if (lane->batch_rowid != store->batch.first_rowid) {
         store_batch_add_lane(&store->batch, lane_id, lane->session_id);
         lane->batch_rowid = store->batch.first_rowid;
+        lane->tally = store_tally_of(&store->tallies, lane->batch_rowid, lane->session_id);
     }
     *out_lane = lane;
     return 0;
+}
+
+static inline int64_t end_of(const struct store_event *event)
+{
+    int64_t end_ns, dur_ns = event->dur_ns == STORE_NULL ? 0 : event->dur_ns;
+
+    return __builtin_add_overflow(event->start_ns, dur_ns, &end_ns) ? INT64_MAX : end_ns;
 }
 
 /* What event_batch and op_stat are to know about events of one batch. */
@@ -82,6 +90,8 @@ static int account_batch(struct store *store, const struct store_event *rows, si
         rc = check_event(event, i, diag);
         if (rc == 0)
             rc = account_lane(store, event->lane_id, &lane, diag);
+        if (rc == 0)
+            store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
         if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
             rc = store_rollup_add(store, lane->kind, event, diag);
     }
@@ -156,6 +166,7 @@ void store_forget_accounts(struct store *store)
     store->merge = (struct merge){0};
     store->forget = (struct forget){0};
     store_batch_clear(&store->batch);
+    store_tally_clear(&store->tallies);
     store_rollup_clear(&store->rollup);
     store_lane_cache_clear(&store->lanes);
 }

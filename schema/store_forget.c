@@ -203,5 +203,6 @@ int store_forget_step(struct store *store, int64_t now_ns, size_t *out_rows, str
     };
 
     *out_rows = 0;
+    store_tally_clear(&store->tallies); /* batches will lack rows */
     return parts[store->forget.part](store, now_ns, out_rows, diag);
 }

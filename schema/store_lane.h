@@ -14,6 +14,7 @@ struct lane {
     int64_t lane_id; /* 0: free slot */
     int64_t session_id;
     int64_t batch_rowid; /* first_rowid of the last batch that it was counted in */
+    uint64_t tally;      /* of its session in that batch, see store_tally.h */
     uint8_t kind;        /* index into store_lane_kinds */
 };
 

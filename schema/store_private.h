@@ -15,6 +15,7 @@
 #include "schema/store_merge.h"
 #include "schema/store_rollup.h"
 #include "schema/store_rows.h"
+#include "schema/store_tally.h"
 
 /* "OTRC": what file(1) and we know a store by. */
 #define STORE_APPLICATION_ID 0x4f545243
@@ -110,6 +111,7 @@ struct store {
     int64_t kept_counter; /* up to this rowid of `counter` retention keeps all that is there */
     struct lane_cache lanes;
     struct batch batch;
+    struct tally_list tallies;
     struct rollup rollup;
     struct merge merge;
     struct forget forget;

@@ -10,13 +10,8 @@
 enum {
     SLICE_ROWS = BATCH_ROWS_MAX,
     MERGES_MAX = 16,  /* of roll-ups at a time: half a millisecond each */
-    TALLIES_MAX = 16, /* sessions of a slice that are counted together */
+    COUNTED_MAX = 16, /* sessions of a slice that are counted together */
     KNOWN_OPS = 64,
-};
-
-/* Of one session in one slice. */
-struct tally {
-    int64_t session_id, count, start_ns, end_ns;
 };
 
 /* Rows that can be dropped together. */
@@ -34,7 +29,7 @@ struct retain {
     const struct store_bounds *bounds;
     int64_t now_ns;
     struct store_retained done;
-    struct tally tallies[TALLIES_MAX];
+    struct tally tallies[COUNTED_MAX];
     size_t tally_count;
     /* Ops that counters named, by op_id % KNOWN_OPS: whether their values are a calibration. */
     struct known_op {
@@ -155,7 +150,7 @@ static int count_row(struct retain *retain, const struct slice *slice, int64_t s
     while (tally < end && tally->session_id != session_id)
         tally++;
     if (tally == end) {
-        int rc = retain->tally_count == TALLIES_MAX ? write_tallies(retain, slice, diag) : 0;
+        int rc = retain->tally_count == COUNTED_MAX ? write_tallies(retain, slice, diag) : 0;
 
         if (rc < 0)
             return rc;
@@ -390,8 +385,28 @@ static int forget_batch(struct store *store, int64_t first_rowid, struct diag *d
 
     if (rc == 0 && store->batch.first_rowid == first_rowid) {
         store_batch_clear(&store->batch);
+        store_lane_cache_clear(&store->lanes); /* they say that they are counted in it */
         store->next_event = 0;
     }
+    return rc;
+}
+
+/* The rows of a batch whose sessions are known were deleted. */
+static int write_known(struct retain *retain, const struct slice *slice, size_t count,
+                       struct diag *diag)
+{
+    struct store *store = retain->store;
+    struct tally_list *known = &store->tallies;
+    int rc = 0;
+
+    if (sqlite3_changes64(store->db) != slice->last - slice->first + 1) {
+        store_tally_clear(known); /* read it the next time */
+        return diag_set(diag, -EAGAIN, "%s lacks events that were written", store->path);
+    }
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = write_tally(retain, slice, &store_tally_at(known, known->first + i)->tally, diag);
+    if (rc == 0)
+        known->first += count;
     return rc;
 }
 
@@ -402,10 +417,19 @@ static int drop_slice(struct retain *retain, struct slice *slice, size_t *out_co
     struct store *store = retain->store;
     struct tally all = {slice->session_id, 0, slice->start_ns, slice->end_ns};
     bool is_of_one = slice->session_id != STORE_NULL;
-    int rc = is_of_one ? 0 : count_rows(retain, slice, out_count, diag);
+    size_t known = 0;
+    /* Asked also where it is not needed: what is older is forgotten then. */
+    bool is_known = slice->table == STORE_ROWS_EVENT &&
+                    store_tally_find(&store->tallies, slice->first, slice->last, &known) &&
+                    !is_of_one;
+    int rc = is_of_one || is_known ? 0 : count_rows(retain, slice, out_count, diag);
 
     if (rc == 0 && slice->first <= slice->last)
         rc = delete_rows(store, kind->drop, kind->drop_sql, slice->first, slice->last, diag);
+    if (rc == 0 && is_known) {
+        *out_count = (size_t)(slice->last - slice->first + 1);
+        rc = write_known(retain, slice, known, diag);
+    }
     if (rc == 0 && is_of_one) {
         all.count = sqlite3_changes64(store->db);
         *out_count = (size_t)all.count;

@@ -254,7 +254,9 @@ static void define_second(struct store *store)
     store_support_commit(store);
 }
 
-static void each_session_is_counted(void **state)
+/* Whose the rows of a batch are is known of what was written through the same handle; else they are
+ * read. */
+static void count_sessions(void **state, bool is_known)
 {
     struct store *store = make_store(state);
     struct store_event events[100];
@@ -266,14 +268,60 @@ static void each_session_is_counted(void **state)
     for (int i = 0; i < 100; i += 4)
         events[i].lane_id = 4;
     store_support_begin(store);
-    CHECK_OK(store_add_events(store, events, 100, &diag));
+    for (int i = 0; i < 100; i += 10) { /* the batch goes on over commits */
+        CHECK_OK(store_add_events(store, events + i, 10, &diag));
+        store_support_commit(store);
+        store_support_begin(store);
+    }
     store_support_commit(store);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM event_batch"), 1);
+    if (!is_known) {
+        store_close(&store);
+        store = open_store(state);
+    }
+    CHECK_U64(store->tallies.end - store->tallies.first, is_known ? 2 : 0);
     assert_int_equal(
         retain(store, (struct store_bounds){.keep_events_ns = 1}, INT64_MAX, ALL_ROWS, &over), 0);
     check_text(store,
                "SELECT session_id, event_count, start_ns - 1767225600000000000,"
                " (end_ns - 1767225600000000000) / 1000 FROM dropped ORDER BY 1",
                "1|75|1000|100\n2|25|0|97");
+    store_close(&store);
+}
+
+static void each_session_is_counted(void **state)
+{
+    count_sessions(state, true);
+}
+
+static void each_session_is_counted_by_reading(void **state)
+{
+    count_sessions(state, false);
+}
+
+/* Another program took rows out of a batch: it is read, and only what was there is counted. */
+static void rows_that_others_deleted_are_not_counted(void **state)
+{
+    struct store *store = make_store(state);
+    struct store_event events[100];
+    struct diag diag = {0};
+    sqlite3 *other;
+    int64_t over;
+
+    define_second(store);
+    store_support_make_events(events, 100, 0, OPS);
+    for (int i = 0; i < 100; i += 4)
+        events[i].lane_id = 4;
+    store_support_begin(store);
+    CHECK_OK(store_add_events(store, events, 100, &diag));
+    store_support_commit(store);
+    assert_int_equal(sqlite3_open(store->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "DELETE FROM event WHERE rowid=1", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(other);
+    assert_int_equal(
+        retain(store, (struct store_bounds){.keep_events_ns = 1}, INT64_MAX, ALL_ROWS, &over), 0);
+    check_text(store, "SELECT session_id, event_count FROM dropped ORDER BY 1", "1|75\n2|24");
     store_close(&store);
 }
 
@@ -381,6 +429,8 @@ int main(void)
         TEST(a_file_at_its_budget_does_not_grow),
         TEST(events_go_by_their_age),
         TEST(each_session_is_counted),
+        TEST(each_session_is_counted_by_reading),
+        TEST(rows_that_others_deleted_are_not_counted),
         TEST(memory_and_counters_go_with_events),
         TEST(a_failure_changes_nothing),
         TEST(an_open_reader_sees_what_it_saw),
