@@ -55,7 +55,9 @@ enum store_statement {
     STORE_TAKE_WRITE_LOCK,
     STORE_END_SESSION,
     STORE_DROP_CURSORS,
-    STORE_GET_USED,
+    STORE_GET_FREE_COUNT,
+    STORE_GET_PAGE_SIZE,
+    STORE_GET_PAGE_COUNT,
     STORE_GET_BATCHES,
     STORE_GET_EVENTS,
     STORE_GET_MEMORY_EVENTS,
@@ -98,6 +100,7 @@ struct store {
     int lock_fd;             /* -1: none */
     ino_t file_ino, log_ino; /* of the file and its log when they were first seen; 0: not yet */
     dev_t file_dev;
+    bool goes_backwards;          /* scans without an order do; for rows that are dropped */
     int log_pages, log_pages_max; /* of the WAL after the last commit; when to checkpoint */
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     struct rows rows[STORE_ROWS_COUNT];

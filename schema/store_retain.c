@@ -58,22 +58,36 @@ static const struct row_kind {
                             "DELETE FROM counter WHERE rowid BETWEEN ?1 AND ?2"},
 };
 
-int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag)
+static int read_number(struct store *store, enum store_statement which, const char *sql,
+                       int64_t *out_number, struct diag *diag)
 {
     sqlite3_stmt *statement;
     int code;
-    int rc = store_statement(store, STORE_GET_USED,
-                             "SELECT (a.page_count-b.freelist_count)*c.page_size FROM"
-                             " pragma_page_count a,pragma_freelist_count b,pragma_page_size c",
-                             &statement, diag);
+    int rc = store_statement(store, which, sql, &statement, diag);
 
     if (rc < 0)
         return rc;
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW)
-        *out_bytes = sqlite3_column_int64(statement, 0);
+        *out_number = sqlite3_column_int64(statement, 0);
     sqlite3_reset(statement);
     return code == SQLITE_ROW ? 0 : store_fail(store, code, "read", diag);
+}
+
+/* Three statements, because the tables pragma_... compile one each time that they are asked. */
+int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag)
+{
+    int64_t page_count = 0, free_count = 0, page_bytes = 0;
+    int rc = read_number(store, STORE_GET_PAGE_COUNT, "PRAGMA page_count", &page_count, diag);
+
+    if (rc == 0)
+        rc = read_number(store, STORE_GET_FREE_COUNT, "PRAGMA main.freelist_count", &free_count,
+                         diag);
+    if (rc == 0)
+        rc = read_number(store, STORE_GET_PAGE_SIZE, "PRAGMA main.page_size", &page_bytes, diag);
+    if (rc == 0)
+        *out_bytes = (page_count - free_count) * page_bytes;
+    return rc;
 }
 
 /* Step a statement that was reset before; at the end it is reset. Returns 1 for a row. */
@@ -85,6 +99,19 @@ static int step_row(struct store *store, sqlite3_stmt *statement, struct diag *d
         return 1;
     sqlite3_reset(statement);
     return code == SQLITE_DONE ? 0 : store_fail(store, code, "read", diag);
+}
+
+/* A DELETE then goes from the last row of a slice to the first: the list of a page's rows is cut at
+ * its end, in place of being moved for each row. Once, before the statements of this file are made,
+ * because the setting makes SQLite compile all of them again. */
+static int go_backwards(struct store *store, struct diag *diag)
+{
+    int rc = store->goes_backwards
+                 ? 0
+                 : store_exec(store, "PRAGMA reverse_unordered_selects = ON", "write", diag);
+
+    store->goes_backwards = rc == 0;
+    return rc;
 }
 
 static int delete_rows(struct store *store, enum store_statement which, const char *sql,
@@ -489,8 +516,10 @@ int store_retain(struct store *store, const struct store_bounds *bounds, int64_t
 {
     struct retain retain = {.store = store, .bounds = bounds, .now_ns = now_ns};
     struct slice slice = {0};
-    int more, rc = find_slice(&retain, &slice, diag);
+    int more, rc = go_backwards(store, diag);
 
+    if (rc == 0)
+        rc = find_slice(&retain, &slice, diag);
     if (rc == 0)
         rc = find_session(&retain, diag);
     if (rc == 1 || (rc == 0 && store_merge_is_due(store, now_ns))) {

@@ -55,7 +55,8 @@ static char *answers(struct store *store)
 {
     return store_support_text(
         store, "SELECT op_id, calls, host_ns, host_min_ns, host_max_ns, host_kern_ns, host_p50_ns,"
-               " host_p90_ns, host_p99_ns, device_calls, device_ns, device_p99_ns FROM v_op");
+               " host_p90_ns, host_p99_ns, device_calls, device_ns, device_p99_ns FROM v_op"
+               " ORDER BY op_id");
 }
 
 /* Merges all that is old at `now_ns`; nothing of what roll-ups say changes. */

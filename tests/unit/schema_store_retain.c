@@ -93,7 +93,8 @@ static int64_t used_bytes(struct store *store)
 static char *rollups(struct store *store)
 {
     return store_support_text(store, "SELECT op_id, calls, host_ns, host_min_ns, host_max_ns,"
-                                     " host_kern_ns, host_p90_ns, device_ns, exec_ns FROM v_op");
+                                     " host_kern_ns, host_p90_ns, device_ns, exec_ns FROM v_op"
+                                     " ORDER BY op_id");
 }
 
 static void check_text(struct store *store, const char *sql, const char *want)
