@@ -15,6 +15,7 @@
 #include "schema/store_merge.h"
 #include "schema/store_rollup.h"
 #include "schema/store_rows.h"
+#include "schema/store_shed.h"
 #include "schema/store_tally.h"
 
 /* "OTRC": what file(1) and we know a store by. */
@@ -118,6 +119,7 @@ struct store {
     struct rollup rollup;
     struct merge merge;
     struct forget forget;
+    struct shed shed;
 };
 
 /* store_error.c */

@@ -12,6 +12,8 @@ enum {
     MERGES_MAX = 16,  /* of roll-ups at a time: half a millisecond each */
     COUNTED_MAX = 16, /* sessions of a slice that are counted together */
     KNOWN_OPS = 64,
+    FOUND_REST = 2,   /* what is out of bounds is no slice: store_shed.h */
+    SHED_ROWS = 4096, /* what a step of that counts as */
 };
 
 /* Rows that can be dropped together. */
@@ -377,7 +379,22 @@ static int find_oldest(struct retain *retain, int64_t before_ns, struct slice *o
     return found;
 }
 
-/* Returns 1 when something is out of bounds and can be dropped. */
+/* For the pages in use: rows of a slice, or FOUND_REST. */
+static int find_for_bytes(struct retain *retain, int64_t used_bytes, int64_t bound_bytes,
+                          struct slice *out_slice, struct diag *diag)
+{
+    struct store *store = retain->store;
+    int rc = store_shed_is_due(store, used_bytes, bound_bytes, retain->now_ns, diag);
+
+    if (rc != 0)
+        return rc < 0 ? rc : FOUND_REST;
+    rc = find_oldest(retain, STORE_NULL, out_slice, diag);
+    if (rc != 0 || store->shed.is_done)
+        return rc;
+    return FOUND_REST;
+}
+
+/* Returns 1 when something is out of bounds and can be dropped, FOUND_REST when it is no slice. */
 static int find_slice(struct retain *retain, struct slice *out_slice, struct diag *diag)
 {
     const struct store_bounds *bounds = retain->bounds;
@@ -387,17 +404,22 @@ static int find_slice(struct retain *retain, struct slice *out_slice, struct dia
     retain->done.over_bytes = 0;
     if (bounds->keep_events_ns)
         rc = find_oldest(retain, retain->now_ns - bounds->keep_events_ns, out_slice, diag);
-    if (rc != 0 || !bounds->budget_bytes) {
+    if (rc != 0 || !(bounds->budget_bytes || bounds->disk_bytes)) {
         out_slice->reason = "age";
         return rc;
     }
     rc = store_used_bytes(retain->store, &used_bytes, diag);
-    if (rc < 0 || used_bytes <= bounds->budget_bytes)
+    if (rc < 0)
         return rc;
-    rc = find_oldest(retain, STORE_NULL, out_slice, diag);
-    out_slice->reason = "budget";
-    if (rc == 0)
-        retain->done.over_bytes = used_bytes - bounds->budget_bytes;
+    if (bounds->budget_bytes && used_bytes > bounds->budget_bytes) {
+        rc = find_for_bytes(retain, used_bytes, bounds->budget_bytes, out_slice, diag);
+        out_slice->reason = "budget";
+        if (rc == 0)
+            retain->done.over_bytes = used_bytes - bounds->budget_bytes;
+    } else if (bounds->disk_bytes && used_bytes > bounds->disk_bytes) {
+        rc = find_for_bytes(retain, used_bytes, bounds->disk_bytes, out_slice, diag);
+        out_slice->reason = "disk";
+    }
     return rc;
 }
 
@@ -476,14 +498,21 @@ static int drop_slices(struct retain *retain, size_t row_max, struct diag *diag)
     size_t dropped = 0, count = 0;
     int rc;
 
-    while ((rc = find_slice(retain, &slice, diag)) == 1 && dropped < row_max) {
-        rc = drop_slice(retain, &slice, &count, diag);
+    while ((rc = find_slice(retain, &slice, diag)) > 0 && dropped < row_max) {
+        count = 0;
+        if (rc == FOUND_REST) {
+            rc = store_shed_step(retain->store, retain->now_ns, diag);
+            dropped += SHED_ROWS;
+            retain->done.shed_count += rc == 1;
+        } else {
+            rc = drop_slice(retain, &slice, &count, diag);
+        }
         if (rc < 0)
             return rc;
         dropped += count + 1; /* a batch without rows is work, too */
         retain->done.row_count += count;
     }
-    return rc;
+    return rc > 0 ? 1 : rc;
 }
 
 /* Whether there is a session to drop. */
@@ -522,7 +551,7 @@ int store_retain(struct store *store, const struct store_bounds *bounds, int64_t
         rc = find_slice(&retain, &slice, diag);
     if (rc == 0)
         rc = find_session(&retain, diag);
-    if (rc == 1 || (rc == 0 && store_merge_is_due(store, now_ns))) {
+    if (rc > 0 || (rc == 0 && store_merge_is_due(store, now_ns))) {
         rc = store_begin(store, diag);
         if (rc < 0)
             return rc;

@@ -23,6 +23,7 @@ struct store;
 /* 0: no such bound. */
 struct store_bounds {
     int64_t budget_bytes;   /* of the pages in use */
+    int64_t disk_bytes;     /* the same, because the disk has no room for more */
     int64_t keep_events_ns; /* rows whose time is longer ago are dropped */
     int64_t
         keep_sessions_ns; /* sessions that ended longer ago are dropped whole (store_forget.h) */
@@ -31,6 +32,7 @@ struct store_bounds {
 /* What was done. */
 struct store_retained {
     size_t row_count;   /* rows dropped */
+    size_t shed_count;  /* steps in which other rows went: store_shed.h */
     int64_t over_bytes; /* how far the store is above its budget although nothing more can be
                            dropped; 0 otherwise, also while more can */
 };
