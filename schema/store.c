@@ -13,9 +13,6 @@
 
 #include "schema/store_private.h"
 
-/* How long a write waits for another program's short lock, such as that of a sqlite3 shell. */
-#define BUSY_MS 5000
-
 /* The log is brought into the file when it has this many pages: 16 MiB, which stay in the CPU's
  * cache. */
 #define LOG_PAGES_MAX 512
@@ -48,7 +45,7 @@ static int open_database(struct store *store, const char *name, int flags, struc
         return diag_set(diag, -ENOMEM, "no memory to open %s", store->path);
     if (code != SQLITE_OK)
         return store_fail(store, code, "open", diag);
-    sqlite3_busy_timeout(store->db, BUSY_MS);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
     return 0;
 }
 
@@ -221,6 +218,7 @@ int store_open(const char *path, enum store_mode mode, struct store **out_store,
         return diag_set(diag, -ENOMEM, "no memory to open a store");
     store->mode = mode;
     store->lock_fd = -1;
+    store->room.fd = -1;
     store->log_pages_max = LOG_PAGES_MAX;
     for (int i = 0; i < STORE_ROWS_COUNT; i++)
         store->rows[i].table = &store_rows_tables[i];
@@ -263,6 +261,8 @@ void store_close(struct store **store_slot)
         sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
     sqlite3_close_v2(store->db);
+    if (store->room.fd >= 0)
+        close(store->room.fd);
     store_lock_release(store->lock_fd); /* last: the next writer finds all of it done */
     for (int i = 0; i < STORE_ROWS_COUNT; i++)
         store_rows_deinit(&store->rows[i]);
@@ -309,8 +309,10 @@ static int take_write_lock(struct store *store, struct diag *diag)
 
 int store_begin(struct store *store, struct diag *diag)
 {
-    int rc = store_exec(store, "BEGIN", "write", diag);
+    int rc = store_room_begin(store, diag);
 
+    if (rc == 0)
+        rc = store_exec(store, "BEGIN", "write", diag);
     if (rc < 0)
         return rc;
     rc = take_write_lock(store, diag);
@@ -328,10 +330,12 @@ int store_commit(struct store *store, struct diag *diag)
     if (rc == 0)
         rc = store_write_accounts(store, diag);
     if (rc == 0)
+        rc = store_room_commit(store, diag);
+    if (rc == 0)
         rc = store_exec(store, "COMMIT", "write", diag);
     /* What fails here is tried again after the next commit. */
     if (rc == 0 && store->log_pages >= store->log_pages_max)
-        sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        store_room_checkpoint(store);
     return rc;
 }
 

@@ -14,6 +14,7 @@
 #include "schema/store_lane.h"
 #include "schema/store_merge.h"
 #include "schema/store_rollup.h"
+#include "schema/store_room.h"
 #include "schema/store_rows.h"
 #include "schema/store_shed.h"
 #include "schema/store_tally.h"
@@ -25,6 +26,11 @@
 #define STORE_STRING(x)    STORE_STRING_OF(x)
 #define STORE_VERSION_TEXT STORE_STRING(STORE_VERSION_MAJOR) "." STORE_STRING(STORE_VERSION_MINOR)
 enum { STORE_VERSION_TEXT_MAX = 64 };
+
+enum {
+    STORE_BUSY_MS = 5000, /* how long a write waits for another program's short lock, such as
+                             that of a sqlite3 shell */
+};
 
 /* Texts of the .sql files, made by the build. */
 extern const char store_tables_sql[];
@@ -94,6 +100,14 @@ enum store_bulk {
     STORE_BULK_COUNT,
 };
 
+/* What store_set_budget() has said and taken. */
+struct room {
+    int fd;                         /* the file; -1: without a budget */
+    int64_t page_bytes, file_bytes; /* of the file that have their blocks */
+    int64_t log_bytes, held_bytes, batch_bytes;
+    bool has_log; /* the log has its blocks */
+};
+
 struct store {
     sqlite3 *db;
     enum store_mode mode;
@@ -103,6 +117,7 @@ struct store {
     dev_t file_dev;
     bool goes_backwards;          /* scans without an order do; for rows that are dropped */
     int log_pages, log_pages_max; /* of the WAL after the last commit; when to checkpoint */
+    struct room room;
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     struct rows rows[STORE_ROWS_COUNT];
     bool gathers; /* rows of these tables wait here: */
@@ -145,6 +160,17 @@ int store_check_owners(const char *path, struct diag *diag);
 
 /** Make the directories above `path` (0700) and the empty file (0600), where missing. */
 int store_make_file(const char *path, struct diag *diag);
+
+/* store_room.c */
+
+/** Before a transaction: -EBUSY when the log is at its bound. */
+int store_room_begin(struct store *store, struct diag *diag);
+
+/** Before COMMIT: take room for what makes the file longer. -ENOSPC */
+int store_room_commit(struct store *store, struct diag *diag);
+
+/** Bring what the log has into the file, as far as readers allow. */
+void store_room_checkpoint(struct store *store);
 
 /* store_schema.c */
 
