@@ -156,7 +156,7 @@ struct store_run {
 struct store_gap {
     int64_t session_id, lane_id;
     const char *reason;
-    int64_t lost_count, start_ns, end_ns;
+    int64_t lost_count, start_ns, end_ns; /* lost_count: STORE_NULL: not known how many */
 };
 struct store_cursor {
     int64_t session_id, ring_id, committed;
@@ -218,6 +218,26 @@ int store_copy_run(struct store *to, struct store *from, int64_t session_id, int
  */
 int store_copy_all(struct store *to, struct store *from, size_t *out_taken, size_t *out_known,
                    struct diag *diag);
+
+/** A session, the sessions of a process, those of programs of a name; the others STORE_NULL or
+ *  NULL. */
+struct store_copy_select {
+    int64_t session_id, pid;
+    const char *program;
+};
+
+/** Which sessions to copy. */
+struct store_copy_choice {
+    int64_t uid;      /* of this user only; STORE_NULL: of all, and imported ones */
+    int64_t since_ns; /* not those that ended before; 0: all */
+    const struct store_copy_select *selects; /* any of them; all when there are none */
+    size_t select_count;
+};
+
+/** The same with some of the sessions. Nothing of the others is in the copy, but that ids have
+ *  gaps. */
+int store_copy_some(struct store *to, struct store *from, const struct store_copy_choice *choice,
+                    size_t *out_taken, size_t *out_known, struct diag *diag);
 
 /* Rows of the tables that are written a lot. */
 struct store_event {

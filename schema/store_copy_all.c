@@ -25,6 +25,11 @@ enum shift {
 #define IN_TAKEN      "session_id IN (SELECT session_id FROM temp.taken)"
 #define LANE_IN_TAKEN "lane_id IN (SELECT lane_id FROM lane WHERE " IN_TAKEN ")"
 
+/* Of a batch: its events of them, and which they are. */
+#define IN_BATCH                                                                                   \
+    "FROM event AS e WHERE e.rowid BETWEEN b.first_rowid AND b.last_rowid AND e." LANE_IN_TAKEN
+#define BETWEEN "FROM temp.taken WHERE session_id BETWEEN b.session_min AND b.session_max"
+
 /* In the order of their references. */
 static const struct {
     const char *insert, *select;
@@ -76,10 +81,19 @@ static const struct {
      " WHERE " LANE_IN_TAKEN " ORDER BY rowid"},
     {"INSERT INTO event_batch(first_rowid,last_rowid,start_ns,end_ns,dur_max_ns,session_min,"
      "session_max,lanes) VALUES(?,?,?,?,?,?,?,?)",
+     /* A batch that sessions share which stay behind tells nothing of them. */
      "SELECT first_rowid+?7,last_rowid+?7,start_ns,end_ns,dur_max_ns,session_min+?1,session_max+?1,"
-     "CASE WHEN lanes IS NOT NULL THEN (SELECT json_group_array(value+?4) FROM json_each(lanes))"
-     " END FROM event_batch WHERE EXISTS (SELECT 1 FROM temp.taken WHERE session_id BETWEEN"
-     " session_min AND session_max)"},
+     "lanes FROM (SELECT first_rowid,last_rowid,iif(whole,start_ns,(SELECT "
+     "min(e.start_ns) " IN_BATCH
+     ")) AS start_ns,iif(whole,end_ns,(SELECT max(e.start_ns+ifnull(e.dur_ns,0)) " IN_BATCH
+     ")) AS end_ns,iif(whole,dur_max_ns,(SELECT max(e.dur_ns) " IN_BATCH
+     ")) AS dur_max_ns,(SELECT min(session_id) " BETWEEN
+     ") AS session_min,(SELECT max(session_id) " BETWEEN
+     ") AS session_max,CASE WHEN lanes IS NOT NULL THEN (SELECT json_group_array(value+?4)"
+     " FROM json_each(lanes) WHERE value IN (SELECT lane_id FROM lane WHERE " IN_TAKEN
+     ")) END AS lanes FROM (SELECT *,NOT EXISTS (SELECT 1 FROM session WHERE session_id BETWEEN"
+     " session_min AND session_max AND NOT " IN_TAKEN ") AS whole FROM event_batch) AS b"
+     " WHERE EXISTS (SELECT 1 " BETWEEN ")) WHERE start_ns IS NOT NULL"},
     {"INSERT INTO memory_event(lane_id,op_id,run,time_ns,address,bytes) VALUES(?,?,?,?,?,?)",
      "SELECT lane_id+?4,op_id+?3,run,time_ns,address,bytes FROM memory_event WHERE " LANE_IN_TAKEN
      " ORDER BY rowid"},
@@ -92,18 +106,17 @@ static const struct {
      "histogram FROM op_stat WHERE op_id IN (SELECT op_id FROM op WHERE " IN_TAKEN ")"},
 };
 
-static int copy_rows(struct store *to, struct store *from, size_t which,
+static int copy_rows(struct store *to, struct store *from, const char *write, const char *select,
                      const int64_t shifts[SHIFT_COUNT], struct diag *diag)
 {
     sqlite3_stmt *rows = NULL, *insert = NULL;
-    int code = sqlite3_prepare_v2(from->db, copies[which].select, -1, &rows, NULL), rc = 0;
+    int code = sqlite3_prepare_v2(from->db, select, -1, &rows, NULL), rc = 0;
 
     for (int i = SHIFT_SESSION; i < SHIFT_COUNT && i <= sqlite3_bind_parameter_count(rows); i++)
         sqlite3_bind_int64(rows, i, shifts[i]);
     if (code != SQLITE_OK)
         rc = store_fail(from, code, "read", diag);
-    if (rc == 0 &&
-        (code = sqlite3_prepare_v2(to->db, copies[which].insert, -1, &insert, NULL)) != SQLITE_OK)
+    if (rc == 0 && (code = sqlite3_prepare_v2(to->db, write, -1, &insert, NULL)) != SQLITE_OK)
         rc = store_fail(to, code, "write", diag);
     while (rc == 0 && (code = sqlite3_step(rows)) == SQLITE_ROW) {
         const int columns = sqlite3_column_count(rows);
@@ -119,21 +132,68 @@ static int copy_rows(struct store *to, struct store *from, size_t which,
     return rc;
 }
 
-/* Which sessions are not there yet, into the table temp.taken of the source. */
-static int choose_sessions(struct store *to, struct store *from, size_t *out_taken,
+/* What was selected, into the table temp.wanted of the source. */
+static int fill_wanted(struct store *from, const struct store_copy_choice *choice,
+                       struct diag *diag)
+{
+    sqlite3_stmt *insert = NULL;
+    int code, rc = store_exec(from,
+                              "CREATE TEMP TABLE IF NOT EXISTS taken(session_id INTEGER"
+                              " PRIMARY KEY); DELETE FROM temp.taken;"
+                              "CREATE TEMP TABLE IF NOT EXISTS wanted(session_id INTEGER,"
+                              " pid INTEGER, program TEXT); DELETE FROM temp.wanted",
+                              "read", diag);
+
+    if (rc == 0 && (code = sqlite3_prepare_v2(from->db, "INSERT INTO temp.wanted VALUES(?,?,?)", -1,
+                                              &insert, NULL)) != SQLITE_OK)
+        rc = store_fail(from, code, "read", diag);
+    for (size_t i = 0; i < choice->select_count && rc == 0; i++) {
+        const struct store_copy_select *select = &choice->selects[i];
+
+        sqlite3_clear_bindings(insert);
+        if (select->session_id != STORE_NULL)
+            sqlite3_bind_int64(insert, 1, select->session_id);
+        if (select->pid != STORE_NULL)
+            sqlite3_bind_int64(insert, 2, select->pid);
+        sqlite3_bind_text(insert, 3, select->program, -1, SQLITE_STATIC);
+        rc = store_step(from, insert, "read", diag);
+    }
+    sqlite3_finalize(insert);
+    return rc;
+}
+
+/* The sessions that are chosen, with their uuid. */
+static int prepare_sessions(struct store *from, const struct store_copy_choice *choice,
+                            sqlite3_stmt **out_sessions)
+{
+    int code = sqlite3_prepare_v2(
+        from->db,
+        "SELECT session_id, uuid FROM session AS s WHERE (?1 IS NULL OR uid = ?1)"
+        " AND ifnull(end_ns, ?2) >= ?2 AND (NOT ?3 OR EXISTS (SELECT 1 FROM temp.wanted AS w WHERE"
+        " w.session_id = s.session_id OR w.pid = s.pid OR w.program = s.program))",
+        -1, out_sessions, NULL);
+
+    if (code == SQLITE_OK && choice->uid != STORE_NULL)
+        code = sqlite3_bind_int64(*out_sessions, 1, choice->uid);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int64(*out_sessions, 2, choice->since_ns);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int64(*out_sessions, 3, choice->select_count > 0);
+    return code;
+}
+
+/* Which of them are not there yet, into the table temp.taken of the source. */
+static int choose_sessions(struct store *to, struct store *from,
+                           const struct store_copy_choice *choice, size_t *out_taken,
                            size_t *out_known, struct diag *diag)
 {
     sqlite3_stmt *sessions = NULL, *known = NULL, *take = NULL;
-    int code, rc = store_exec(from,
-                              "CREATE TEMP TABLE IF NOT EXISTS taken(session_id INTEGER"
-                              " PRIMARY KEY); DELETE FROM temp.taken",
-                              "read", diag);
+    int code, rc = fill_wanted(from, choice, diag);
 
     *out_taken = *out_known = 0;
     if (rc < 0)
         return rc;
-    code =
-        sqlite3_prepare_v2(from->db, "SELECT session_id, uuid FROM session", -1, &sessions, NULL);
+    code = prepare_sessions(from, choice, &sessions);
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v2(from->db, "INSERT INTO temp.taken VALUES(?)", -1, &take, NULL);
     if (code != SQLITE_OK)
@@ -196,9 +256,20 @@ static int find_shifts(struct store *to, struct store *from, int64_t shifts[SHIF
     return rc;
 }
 
-int store_copy_all(struct store *to, struct store *from, size_t *out_taken, size_t *out_known,
-                   struct diag *diag)
+/* Sessions that did not end and that nobody records any more: what came after is not known. */
+static const char abandoned_insert[] =
+    "INSERT INTO gap(session_id,lane_id,reason,lost_count,start_ns,end_ns)"
+    " VALUES(?,NULL,'no daemon',NULL,?,NULL)";
+static const char abandoned_select[] =
+    "SELECT s.session_id+?1,coalesce(c.complete_ns,(SELECT max(end_ns) FROM event_batch"
+    " WHERE s.session_id BETWEEN session_min AND session_max),s.start_ns) FROM session s"
+    " LEFT JOIN ingest_cursor c ON c.session_id=s.session_id AND c.ring_id=0"
+    " WHERE s.end_ns IS NULL AND s.source='live' AND s." IN_TAKEN;
+
+int store_copy_some(struct store *to, struct store *from, const struct store_copy_choice *choice,
+                    size_t *out_taken, size_t *out_known, struct diag *diag)
 {
+    const bool has_writer = store_has_writer(from);
     int64_t shifts[SHIFT_COUNT] = {0};
     int rc = store_flush(to, diag);
 
@@ -207,12 +278,22 @@ int store_copy_all(struct store *to, struct store *from, size_t *out_taken, size
     if (rc == 0)
         rc = store_exec(from, "BEGIN", "read", diag); /* one moment of it */
     if (rc == 0)
-        rc = choose_sessions(to, from, out_taken, out_known, diag);
+        rc = choose_sessions(to, from, choice, out_taken, out_known, diag);
     if (rc == 0)
         rc = find_shifts(to, from, shifts, diag);
     for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]) && rc == 0 && *out_taken > 0; i++)
-        rc = copy_rows(to, from, i, shifts, diag);
+        rc = copy_rows(to, from, copies[i].insert, copies[i].select, shifts, diag);
+    if (rc == 0 && *out_taken > 0 && !has_writer)
+        rc = copy_rows(to, from, abandoned_insert, abandoned_select, shifts, diag);
     sqlite3_exec(from->db, "ROLLBACK", NULL, NULL, NULL);
     store_forget_accounts(to);
     return rc;
+}
+
+int store_copy_all(struct store *to, struct store *from, size_t *out_taken, size_t *out_known,
+                   struct diag *diag)
+{
+    const struct store_copy_choice all = {.uid = STORE_NULL};
+
+    return store_copy_some(to, from, &all, out_taken, out_known, diag);
 }
