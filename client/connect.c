@@ -49,7 +49,10 @@ static void failed(int error, const char *what)
 {
     char why[192];
 
-    snprintf(why, sizeof(why), "%s: %s", what, strerror(-error));
+    if (error == -EBADF)
+        snprintf(why, sizeof(why), "the program closed the connection's descriptor");
+    else
+        snprintf(why, sizeof(why), "%s: %s", what, strerror(-error));
     ot_connect_close(error, why);
 }
 

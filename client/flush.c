@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting until the store has everything. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include "client/connect.h"
 #include "client/optrace.h"
@@ -17,16 +15,12 @@ static void wait_unlocked(uint64_t left_ns)
 {
     const uint64_t left_ms = left_ns / NS_PER_MS + 1;
     /* A duplicate, since another thread may close the link meanwhile. */
-    struct pollfd entry = {
-        .fd = ot_session.phase == OT_PHASE_CLOSED ? -1
-                                                  : fcntl(ot_session.link.fd, F_DUPFD_CLOEXEC, 0),
-        .events = POLLIN,
-    };
+    struct ot_fd copy = ot_fd_copy(&ot_session.link.fd);
+    struct pollfd entry = {.fd = copy.number, .events = POLLIN};
 
     ot_leave();
     poll(&entry, 1, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS);
-    if (entry.fd >= 0)
-        close(entry.fd);
+    ot_fd_close(&copy);
     ot_enter();
 }
 

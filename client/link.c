@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 
@@ -14,20 +14,26 @@ int ot_link_open(struct ot_link *link, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const size_t length = strlen(path);
-    int fd;
+    struct ot_fd fd = OT_FD_NONE;
+    struct stat status;
+    int number, rc;
 
     if (length == 0 || length >= sizeof(address.sun_path))
         return length ? -ENAMETOOLONG : -ENOENT;
     memcpy(address.sun_path, path, length);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    while (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+    /* Looks for a daemon that is not there take no number of a descriptor. */
+    if (stat(path, &status) < 0 && errno == ENOENT)
+        return -ENOENT;
+    number = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    rc = number < 0 ? -errno : ot_fd_take(number, &fd);
+    if (rc < 0)
+        return rc;
+    while (connect(fd.number, (const struct sockaddr *)&address, sizeof(address)) < 0) {
         int error = errno;
 
         if (error == EINTR)
             continue;
-        close(fd);
+        ot_fd_close(&fd);
         return -error;
     }
     link->fd = fd;
@@ -38,9 +44,7 @@ int ot_link_open(struct ot_link *link, const char *path)
 
 void ot_link_close(struct ot_link *link)
 {
-    if (link->fd >= 0)
-        close(link->fd);
-    link->fd = -1;
+    ot_fd_close(&link->fd);
 }
 
 static ssize_t send_once(struct ot_link *link, const void *bytes, size_t length, int fd)
@@ -64,8 +68,10 @@ static ssize_t send_once(struct ot_link *link, const void *bytes, size_t length,
         head->cmsg_len = CMSG_LEN(sizeof(fd));
         memcpy(CMSG_DATA(head), &fd, sizeof(fd));
     }
+    if (!ot_fd_is_ours(&link->fd))
+        return -EBADF;
     do
-        sent = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent = sendmsg(link->fd.number, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
     if (sent >= 0)
         return sent;
@@ -95,8 +101,10 @@ static int fill(struct ot_link *link)
     memmove(link->input, link->input + link->input_taken, link->input_length - link->input_taken);
     link->input_length -= link->input_taken;
     link->input_taken = 0;
+    if (!ot_fd_is_ours(&link->fd))
+        return -EBADF;
     do
-        got = recv(link->fd, link->input + link->input_length,
+        got = recv(link->fd.number, link->input + link->input_length,
                    sizeof(link->input) - link->input_length, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
     if (got <= 0)
@@ -130,12 +138,15 @@ int ot_link_receive(struct ot_link *link, const uint8_t **out_frame)
 int ot_link_wait(const struct ot_link *link, short events, uint32_t timeout_ms)
 {
     const uint64_t deadline_ns = ot_clock_ns(CLOCK_MONOTONIC) + timeout_ms * UINT64_C(1000000);
-    struct pollfd entry = {.fd = link->fd, .events = events};
+    struct pollfd entry = {.fd = link->fd.number, .events = events};
 
     for (;;) {
-        int rc = poll(&entry, 1, timeout_ms > INT32_MAX ? INT32_MAX : (int)timeout_ms);
         uint64_t now_ns;
+        int rc;
 
+        if (!ot_fd_is_ours(&link->fd))
+            return -EBADF;
+        rc = poll(&entry, 1, timeout_ms > INT32_MAX ? INT32_MAX : (int)timeout_ms);
         if (rc >= 0)
             return rc;
         if (errno != EINTR)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One connection to the daemon: whole frames out, whole frames in, nothing that waits unless it is
- * asked to. Knows the header of a frame and no more.
+ * asked to. Knows the header of a frame and no more. Whatever is done with the socket: -EBADF when
+ * the program has closed it.
  *
  * Order: ot_link_open(); send, receive, wait; ot_link_close(). One thread at a time. Any negative
  * result but -EAGAIN means that the connection is of no more use: close it.
@@ -15,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include "client/fd.h"
 #include "schema/wire.h"
 
 enum {
@@ -22,9 +24,9 @@ enum {
     OT_LINK_INPUT_BYTES = OT_WIRE_TEXT_BYTES_MAX + 256, /* no frame of the daemon is longer */
 };
 
-/** All zero but fd = -1 is a closed link. */
+/** All zero but fd = OT_FD_NONE is a closed link. */
 struct ot_link {
-    int fd;
+    struct ot_fd fd;
     size_t input_length; /* bytes in `input` */
     size_t input_taken;  /* of them, given out */
     uint8_t input[OT_LINK_INPUT_BYTES];

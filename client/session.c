@@ -28,7 +28,7 @@ enum {
 };
 #define NS_PER_MS UINT64_C(1000000)
 
-struct ot_session ot_session = {.lock = PTHREAD_MUTEX_INITIALIZER, .link = {.fd = -1}};
+struct ot_session ot_session = {.lock = PTHREAD_MUTEX_INITIALIZER, .link = {.fd = {.number = -1}}};
 uint32_t optrace_level_now = OPTRACE_OFF;
 
 /* Ticks of the next ot_session_poll() that does something; 0: not started. */

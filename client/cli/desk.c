@@ -114,7 +114,7 @@ int desk_open(struct desk *desk, const char *socket, struct diag *diag)
     const char *wanted = socket ? socket : secure_getenv("OPTRACE_SOCKET");
     int rc;
 
-    desk->link.fd = -1;
+    desk->link.fd = OT_FD_NONE;
     if (wanted && strlen(wanted) >= sizeof(desk->path))
         return diag_set(diag, -ENAMETOOLONG, "the path of the socket is too long: %.60s...",
                         wanted);

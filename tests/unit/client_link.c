@@ -17,7 +17,7 @@ static int setup(void **state)
 
     CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
     memset(&link_to_peer, 0, sizeof(link_to_peer));
-    link_to_peer.fd = pair[0];
+    CHECK_OK(ot_fd_take(pair[0], &link_to_peer.fd));
     peer = pair[1];
     return 0;
 }
@@ -25,7 +25,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     ot_link_close(&link_to_peer);
-    assert_int_equal(link_to_peer.fd, -1);
+    assert_int_equal(link_to_peer.fd.number, -1);
     ot_link_close(&link_to_peer);
     close(peer);
     return 0;
@@ -148,7 +148,7 @@ static void a_descriptor_comes_with_its_frame(void **state)
 
 static void open_tells_why_it_failed(void **state)
 {
-    struct ot_link other = {.fd = -1};
+    struct ot_link other = {.fd = OT_FD_NONE};
     char *dir = temp_create();
     char *path = temp_path(dir, "nobody");
     char long_path[200];
@@ -158,7 +158,7 @@ static void open_tells_why_it_failed(void **state)
     assert_int_equal(ot_link_open(&other, path), -ENOENT);
     assert_int_equal(ot_link_open(&other, ""), -ENOENT);
     assert_int_equal(ot_link_open(&other, long_path), -ENAMETOOLONG);
-    assert_int_equal(other.fd, -1);
+    assert_int_equal(other.fd.number, -1);
     free(path);
     temp_destroy(&dir);
 }
