@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "client/fd.h"
 
 enum source { FROM_GROUP, FROM_USAGE, FROM_CLOCK };
 
@@ -115,7 +117,20 @@ static int open_event(uint32_t type, uint64_t config, int group_fd, bool user_on
     };
     long fd = syscall(SYS_perf_event_open, &event, 0, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
 
-    return fd < 0 ? -errno : (int)fd;
+    return fd < 0 ? -errno : ot_fd_move((int)fd);
+}
+
+/* All of their kind have one inode; but each has a number of its own. */
+static uint64_t read_id(int fd)
+{
+    uint64_t id = 0;
+
+    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+}
+
+static bool is_ours(const struct ot_counters *counters, uint32_t member)
+{
+    return counters->ids[member] != 0 && read_id(counters->fds[member]) == counters->ids[member];
 }
 
 static bool is_refusal(int rc)
@@ -143,6 +158,7 @@ static int open_member(struct ot_counters *counters, enum ot_counter counter)
     if (rc < 0)
         return rc;
     counters->members[counters->fd_count] = (uint8_t)counter;
+    counters->ids[counters->fd_count] = read_id(rc);
     counters->fds[counters->fd_count++] = rc;
     return 0;
 }
@@ -166,8 +182,10 @@ void ot_counters_open(struct ot_counters *counters, uint32_t asked)
 
 void ot_counters_close(struct ot_counters *counters)
 {
-    for (uint32_t i = 0; i < counters->fd_count; i++)
-        close(counters->fds[i]);
+    for (uint32_t i = 0; i < counters->fd_count; i++) {
+        if (is_ours(counters, i))
+            close(counters->fds[i]);
+    }
     counters->fd_count = 0;
     counters->open = 0;
 }
@@ -210,7 +228,8 @@ void ot_counters_read(struct ot_counters *counters)
     if (counters->fd_count) {
         const ssize_t bytes = (ssize_t)((3 + counters->fd_count) * sizeof(uint64_t));
 
-        if (read(counters->fds[0], &reading, sizeof(reading)) == bytes)
+        /* What is the program's may be a pipe, and reading it would take its bytes, or wait. */
+        if (is_ours(counters, 0) && read(counters->fds[0], &reading, sizeof(reading)) == bytes)
             ot_counters_take(counters, &reading);
     } else if (counters->open & UINT32_C(1) << OT_COUNTER_TASK_CLOCK) {
         counters->values[OT_COUNTER_TASK_CLOCK] = (double)ot_clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -58,7 +58,9 @@ struct ot_counters {
     int errors[OT_COUNTERS]; /* of those asked for and not open: negative errno */
     bool user_only;          /* what the kernel does is not in the group's counts */
 
-    int fds[OT_COUNTERS]; /* of the group, the leader first */
+    int fds[OT_COUNTERS];      /* of the group, the leader first */
+    uint64_t ids[OT_COUNTERS]; /* that the kernel gave to them: the program may close what it does
+                                  not know, and open a file under the same number */
     uint8_t members[OT_COUNTERS];
     uint32_t fd_count;
     uint64_t raw[OT_COUNTERS]; /* of the group at the latest reading, by place in it */

@@ -226,9 +226,31 @@ static void a_shared_processor_scales_counts(void **state)
     assert_true(counters.values[OT_COUNTER_INSTRUCTIONS] == 800);
 }
 
+/* The program closes what it does not know, and opens a pipe in its place: it is neither read nor
+ * closed. */
+static void what_became_the_programs_is_left_alone(void **state)
+{
+    static struct ot_counters counters;
+    char byte = 0;
+    int fds[2];
+
+    ot_counters_open(&counters, UINT32_C(1) << OT_COUNTER_CPU_MIGRATIONS);
+    if (counters.fd_count == 0)
+        CHECK_SKIP("no perf_event_open() here");
+    assert_true(counters.fds[0] >= 32);
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    assert_int_equal(dup2(fds[0], counters.fds[0]), counters.fds[0]);
+    ot_counters_read(&counters);
+    ot_counters_close(&counters);
+    assert_int_equal(read(fds[0], &byte, 1), 1);
+    assert_int_equal(byte, 'x');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_became_the_programs_is_left_alone),
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(a_wrong_name_gets_a_sentence),
         cmocka_unit_test(faults_switches_and_time_are_counted),
