@@ -415,13 +415,21 @@ static inline void optrace_scope_end(struct optrace_span *span)
 #define OPTRACE_TEXT(x)     OPTRACE_TEXT_(x)
 #define OPTRACE_JOIN_(a, b) a##b
 #define OPTRACE_JOIN(a, b)  OPTRACE_JOIN_(a, b)
-#define OPTRACE_SCOPED(variable)                                                                   \
-    struct optrace_span variable __attribute__((cleanup(optrace_scope_end), unused))
+
+/* A variable that ends with the block. Its name is counted, not taken from the line: two scopes may
+ * stand on one line, as those of a macro do. */
+#define OPTRACE_SCOPED                                                                             \
+    struct optrace_span __attribute__((cleanup(optrace_scope_end), unused))                        \
+    OPTRACE_JOIN(optrace_scope_, __COUNTER__)
+
+/* The site is a static of a block of its own, so that it needs no name that differs from others:
+ * an inline function of a C++ header then has one site in all files that it is compiled into. */
 #define OPTRACE_SITE_SCOPE(name, type, min_level)                                                  \
-    static struct optrace_site OPTRACE_JOIN(optrace_site_, __LINE__) = {                           \
-        name, __FILE__ ":" OPTRACE_TEXT(__LINE__), type, 0};                                       \
-    OPTRACE_SCOPED(OPTRACE_JOIN(optrace_scope_, __LINE__)) =                                       \
-        optrace_site_begin(&OPTRACE_JOIN(optrace_site_, __LINE__), min_level)
+    OPTRACE_SCOPED = __extension__({                                                               \
+        static struct optrace_site optrace_site_ = {name, __FILE__ ":" OPTRACE_TEXT(__LINE__),     \
+                                                    type, 0};                                      \
+        optrace_site_begin(&optrace_site_, min_level);                                             \
+    })
 
 /** A label for the rest of the block. `name` is a text that stays: a literal. */
 #define OPTRACE_SCOPE(name) OPTRACE_SITE_SCOPE(name, OPTRACE_LABEL, OPTRACE_ON)
@@ -430,8 +438,7 @@ static inline void optrace_scope_end(struct optrace_span *span)
 #define OPTRACE_PHASE_SCOPE(name) OPTRACE_SITE_SCOPE(name, OPTRACE_PHASE, OPTRACE_DETAIL)
 
 /** A span of `op` for the rest of the block. */
-#define OPTRACE_OP_SCOPE(op)                                                                       \
-    OPTRACE_SCOPED(OPTRACE_JOIN(optrace_scope_, __LINE__)) = optrace_begin(op)
+#define OPTRACE_OP_SCOPE(op) OPTRACE_SCOPED = optrace_begin(op)
 
 /* --- Runs: one execution of a model, an iteration, a step --- */
 

@@ -23,8 +23,8 @@ void in_a_scope(uint32_t op, Function function)
 
 } // namespace
 
-/* Records five spans on the calling thread, in the order of their ends: thrown, inner, outer
- * (around inner), run, conv. Returns the op id of conv. */
+/* Records six spans on the calling thread, in the order of their ends: thrown, inner,
+ * middle and outer (around it), run, conv. Returns the op id of conv. */
 extern "C" unsigned client_cxx_probe(void)
 {
     optrace_op_info info = OPTRACE_OP_INFO("conv", "Conv");
@@ -37,7 +37,11 @@ extern "C" unsigned client_cxx_probe(void)
         leave_by_exception();
     } catch (const std::runtime_error &) {
     }
-    in_a_scope(optrace_label("outer"), [] { OPTRACE_SCOPE("inner"); });
+    in_a_scope(optrace_label("outer"), [] {
+        /* clang-format off */
+        OPTRACE_SCOPE("middle"); OPTRACE_SCOPE("inner");
+        /* clang-format on */
+    });
     optrace_run_end(optrace_run_begin(0, 0));
     optrace_end(optrace_begin(conv));
     return conv;
