@@ -172,8 +172,8 @@ void optrace_span_end(struct optrace_span span)
     const uint64_t state = hot->state;
     const struct ot_wire_record *entry;
 
-    if (UNLIKELY(ot_ring_depth(state) != span.id || ot_ring_head(state) >= hot->stop ||
-                 ot_is_due(hot, now))) {
+    if (UNLIKELY(ot_ring_depth(state) != span.id || span.id == 0 ||
+                 ot_ring_head(state) >= hot->stop || ot_is_due(hot, now))) {
         end_slowly(span, now);
         return;
     }
