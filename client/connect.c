@@ -237,7 +237,7 @@ static int push_rings(void)
             continue;
         frame.record_count = thread->ring->header.record_count;
         frame.memory_bytes = ot_ring_bytes(frame.record_count);
-        rc = ot_link_send(&session->link, &frame, sizeof(frame), thread->ring_fd);
+        rc = ot_link_send(&session->link, &frame, sizeof(frame), thread->ring_fd.number);
         if (rc < 0)
             return rc;
         thread->handed_link = session->link_number;

@@ -5,21 +5,40 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "client/fd.h"
 #include "schema/wire.h"
 
 /**
- * Make a ring in a sealed memfd.
+ * Make a ring in a sealed memfd. There is memory for its header and its open spans only; that of
+ * records is had by ot_ring_populate().
  *
  * header    what it starts with; record_count is a power of two
  * out_ring  give it to ot_ring_destroy(), with *out_fd
  *
- * Returns 0 or a negative errno; then nothing is left behind.
+ * Returns 0 or a negative errno; then nothing is left behind. -EFBIG: the process may have no file
+ * of this size (RLIMIT_FSIZE).
  */
-int ot_ring_create(const struct ot_ring_header *header, struct ot_ring **out_ring, int *out_fd);
+int ot_ring_create(const struct ot_ring_header *header, struct ot_ring **out_ring,
+                   struct ot_fd *out_fd);
 
-/** Unmap and close. A NULL ring is allowed. */
-void ot_ring_destroy(struct ot_ring **ring, int *fd);
+/**
+ * Have memory for the records from `first` to `end` - 1, so that writing there cannot fail: where
+ * there is none left, writing would end the program by SIGBUS.
+ *
+ * fd  used on kernels before 5.14, if it is still ours
+ *
+ * Returns 0, also on a kernel that knows neither way; -ENOMEM; or -EBADF. A system call.
+ */
+int ot_ring_populate(struct ot_ring *ring, const struct ot_fd *fd, uint64_t first, uint64_t end);
+
+/** Why a ring of `record_count` records could not be made, for a person, after "a thread has no
+ * ring: ". Errors are those of ot_ring_create() and -ENOSPC: there are too many. */
+void ot_ring_explain(int error, uint64_t record_count, char *out_text, size_t bytes);
+
+/** Unmap, and close what is still ours. A NULL ring is allowed. */
+void ot_ring_destroy(struct ot_ring **ring, struct ot_fd *fd);
 
 /**
  * Count a dropped record in the ring's slot for its lane. Only the ring's writer.

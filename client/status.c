@@ -1,42 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a person can be told about the recording. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "client/greet.h"
 #include "client/optrace.h"
+#include "client/ring.h"
 #include "client/schedule.h"
 #include "client/session.h"
+
+/* A text that is written piece by piece, and measured beyond its end. */
+struct text {
+    char *out;
+    size_t bytes, length;
+};
+
+static void __attribute__((format(printf, 2, 3))) add(struct text *text, const char *format, ...)
+{
+    const bool fits = text->length < text->bytes;
+    va_list values;
+
+    va_start(values, format);
+    text->length += (size_t)vsnprintf(fits ? text->out + text->length : NULL,
+                                      fits ? text->bytes - text->length : 0, format, values);
+    va_end(values);
+}
+
+static void add_connected(struct text *text, const char *path)
+{
+    const struct ot_session *session = &ot_session;
+    const bool is_on = optrace_level() != OPTRACE_OFF;
+    char why[200] = "";
+
+    if (is_on && session->ring_error)
+        ot_ring_explain(session->ring_error, session->settings.ring_records, why, sizeof(why));
+    add(text, "%s to %s as session %" PRIu64,
+        why[0] && session->ring_count == 0 ? "not recording, connected"
+        : is_on                            ? "recording"
+        : ot_schedule_is_on()              ? "paused by the schedule, connected"
+                                           : "paused by the daemon, connected",
+        path, session->session_id);
+    if (why[0])
+        add(text, "; a thread has no ring: %s", why);
+}
 
 size_t optrace_status(char *out_text, size_t bytes)
 {
     const struct ot_session *session = &ot_session;
+    struct text text = {out_text, bytes, 0};
     char path[OT_LINK_PATH_BYTES] = "";
-    int length;
 
     if (!ot_enter())
         return (size_t)snprintf(out_text, bytes, "busy");
     ot_greet_path(session->settings.socket_path, path);
     if (session->phase == OT_PHASE_OPEN)
-        length = snprintf(out_text, bytes, "%s to %s as session %" PRIu64,
-                          optrace_level() != OPTRACE_OFF ? "recording"
-                          : ot_schedule_is_on()          ? "paused by the schedule, connected"
-                                                         : "paused by the daemon, connected",
-                          path, session->session_id);
+        add_connected(&text, path);
     else if (optrace_level() != OPTRACE_OFF)
-        length =
-            snprintf(out_text, bytes, "recording, waiting for the daemon: %s", session->problem);
+        add(&text, "recording, waiting for the daemon: %s", session->problem);
     else
-        length = snprintf(out_text, bytes, "not recording: %s",
-                          ot_session_is_disabled() ? "OPTRACE_DISABLE is set"
-                          : session->problem[0]    ? session->problem
-                                                   : "not started");
+        add(&text, "not recording: %s",
+            ot_session_is_disabled() ? "OPTRACE_DISABLE is set"
+            : session->problem[0]    ? session->problem
+                                     : "not started");
     if (session->starts > 0 && session->counters.text[0])
-        length += snprintf((size_t)length < bytes ? out_text + length : NULL,
-                           (size_t)length < bytes ? bytes - (size_t)length : 0,
-                           "; CPU counters: %s", session->counters.text);
+        add(&text, "; CPU counters: %s", session->counters.text);
     ot_leave();
-    return (size_t)length;
+    return text.length;
 }
 
 void optrace_lost(struct optrace_loss *out_loss)

@@ -22,6 +22,9 @@ enum {
     BELL_PAUSE_MS = 1,
 };
 
+/* Memory is taken by so many records at a time, 32 KiB: a few microseconds. */
+enum { READY_STEP = 512 };
+
 /* A little below what the daemon takes: it may give back a ring later than we do. */
 enum {
     RINGS_MAX = OT_WIRE_RINGS_MAX / 8 * 7,
@@ -135,7 +138,7 @@ int ot_thread_make(const char *name, struct ot_thread **out_thread)
         return rc;
     }
     thread->hot = &ot_hot;
-    thread->ring_fd = -1;
+    thread->ring_fd = OT_FD_NONE;
     thread->no_ring.lane_id = thread->lane_id;
     thread->pause_ticks = session->ticks_per_s;
     thread->next = session->threads;
@@ -147,7 +150,52 @@ int ot_thread_make(const char *name, struct ot_thread **out_thread)
     return 0;
 }
 
-static int give_ring(struct ot_thread *thread)
+static void use_ring(struct ot_thread *thread)
+{
+    ot_hot.ring = thread->ring;
+    ot_hot.state = ot_ring_load_state(thread->ring);
+    ot_hot.mask = thread->ring->header.record_count - 1;
+    ot_hot.stop = ot_ring_tail(thread->ring) + thread->ring->header.record_count / 2;
+    if (thread->ready <= ot_hot.mask && ot_hot.stop > thread->ready)
+        ot_hot.stop = thread->ready;
+}
+
+/* Have memory for records up to number `end`; a little more is had with them. */
+static int get_ready(struct ot_thread *thread, uint64_t end)
+{
+    const uint64_t record_count = thread->ring->header.record_count;
+    int rc;
+
+    end = (end + READY_STEP - 1) / READY_STEP * READY_STEP;
+    if (end > record_count)
+        end = record_count;
+    if (end <= thread->ready)
+        return 0;
+    rc = ot_ring_populate(thread->ring, &thread->ring_fd, thread->ready, end);
+    if (rc == 0)
+        thread->ready = end;
+    return rc;
+}
+
+/* The next head at which to look again: `wanted`, unless memory ends before. Returns false when
+ * there is none for the next record. */
+static bool set_stop(struct ot_thread *thread, uint64_t wanted, uint64_t now)
+{
+    const uint64_t head = ot_ring_head(ot_hot.state);
+
+    if (head == thread->ready && head <= ot_hot.mask) {
+        if (thread->is_short && now < thread->retry_ticks)
+            return false;
+        thread->is_short = get_ready(thread, head + 1) < 0;
+        thread->retry_ticks = now + thread->pause_ticks / 100;
+        if (thread->is_short)
+            return false;
+    }
+    ot_hot.stop = thread->ready <= ot_hot.mask && wanted > thread->ready ? thread->ready : wanted;
+    return true;
+}
+
+static int make_ring(struct ot_thread *thread)
 {
     struct ot_session *session = &ot_session;
     struct ot_ring_header header = {
@@ -171,17 +219,27 @@ static int give_ring(struct ot_thread *thread)
     rc = ot_ring_create(&header, &thread->ring, &thread->ring_fd);
     if (rc < 0)
         return rc;
+    thread->ready = 0;
+    rc = get_ready(thread, 1);
+    if (rc < 0) {
+        ot_ring_destroy(&thread->ring, &thread->ring_fd);
+        return rc;
+    }
     session->ring_next_id++;
     session->ring_count++;
     session->ring_records += header.record_count;
     thread->ring_id = header.ring_id;
     thread->epoch = session->epoch;
     thread->handed_link = 0;
-    ot_hot.ring = thread->ring;
-    ot_hot.state = 0;
-    ot_hot.mask = header.record_count - 1;
-    ot_hot.stop = header.record_count / 2;
+    use_ring(thread);
     return 0;
+}
+
+/* The same, and remember for optrace_status() how it went. */
+static int give_ring(struct ot_thread *thread)
+{
+    ot_session.ring_error = make_ring(thread);
+    return ot_session.ring_error;
 }
 
 static void lose_ring(struct ot_thread *thread, uint64_t now)
@@ -252,7 +310,8 @@ static void carry_over(const struct ot_ring *old, uint64_t old_state, bool salva
     uint64_t count = 0;
 
     memcpy(ring->open, old->open, depth * sizeof(ring->open[0]));
-    if (salvage && used <= old->header.record_count) {
+    if (salvage && used <= old->header.record_count &&
+        get_ready(ot_hot.thread, used < ot_hot.mask ? used + 1 : ot_hot.mask + 1) == 0) {
         for (; count < used && count <= ot_hot.mask; count++)
             ring->records[count] = old->records[(head - used + count) & old_mask];
     }
@@ -260,6 +319,8 @@ static void carry_over(const struct ot_ring *old, uint64_t old_state, bool salva
     __atomic_store_n(&ring->state, ot_hot.state, __ATOMIC_RELEASE);
     if (count > ot_hot.stop)
         ot_hot.stop = count;
+    for (; salvage && count < used; count++)
+        ot_thread_lose(0, OT_LOSS_NO_MEMORY, ot_ticks());
 }
 
 /* The session is a new one: a new ring, too. */
@@ -328,23 +389,23 @@ bool ot_thread_make_room(uint64_t now)
     if (hot->state == OT_STATE_NONE)
         return false;
     tail = ot_ring_tail(hot->ring);
-    if (ot_ring_used(head, tail) < count / 2) {
-        hot->stop = tail + count / 2;
-        return true;
-    }
+    if (ot_ring_used(head, tail) < count / 2)
+        return set_stop(hot->thread, tail + count / 2, now);
     ring_doorbell(hot->thread, now);
     tail = ot_ring_tail(hot->ring);
     if (ot_ring_used(head, tail) >= count)
         return false;
     /* Again after an eighth of the ring, or when it is full. */
-    hot->stop = head + count / 8 < tail + count ? head + count / 8 : tail + count;
-    return true;
+    return set_stop(hot->thread, head + count / 8 < tail + count ? head + count / 8 : tail + count,
+                    now);
 }
 
 void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now)
 {
     struct ot_thread *thread = ot_hot.thread;
 
+    if (thread && thread->is_short && reason == OT_LOSS_RING_FULL)
+        reason = OT_LOSS_NO_MEMORY;
     if (!thread) {
         __atomic_fetch_add(&ot_session.lost[OT_LOSS_NO_MEMORY], 1, __ATOMIC_RELAXED);
         return;

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "client/counters.h"
+#include "client/fd.h"
 #include "schema/wire.h"
 
 /** ot_hot.state of a thread without a ring: deeper than any span. */
@@ -47,11 +48,13 @@ struct ot_thread {
     struct ot_hot *hot; /* NULL once the thread has ended */
 
     struct ot_ring *ring; /* NULL: none */
-    int ring_fd;
+    struct ot_fd ring_fd;
     uint32_t ring_id;
     uint32_t lane_id;
     uint32_t epoch;               /* session that the ring belongs to */
     uint32_t handed_link;         /* number of the connection that has it; 0: none */
+    uint64_t ready;               /* records that there is memory for; all when it is their count */
+    bool is_short;                /* it was not to be had lately */
     struct ot_counters *counters; /* or NULL */
 
     uint64_t pause_ticks; /* losses further apart than this have a time range of their own */

@@ -14,28 +14,28 @@ static void memory_is_sealed(void **state)
 {
     struct ot_ring *ring;
     struct stat status;
-    int fd;
+    struct ot_fd fd;
 
     CHECK_OK(ot_ring_create(&header, &ring, &fd));
     assert_memory_equal(&ring->header, &header, sizeof(header));
     CHECK_U64(ring->state, 0);
     CHECK_U64(ring->tail, 0);
-    CHECK_OK(fstat(fd, &status));
+    CHECK_OK(fstat(fd.number, &status));
     CHECK_U64((uint64_t)status.st_size, ot_ring_bytes(64));
-    assert_int_equal(ftruncate(fd, 0), -1);
-    assert_int_equal(ftruncate(fd, 1 << 20), -1);
-    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
-    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(ftruncate(fd.number, 0), -1);
+    assert_int_equal(ftruncate(fd.number, 1 << 20), -1);
+    assert_int_equal(fcntl(fd.number, F_ADD_SEALS, F_SEAL_WRITE), -1);
+    assert_true(fcntl(fd.number, F_GETFD) & FD_CLOEXEC);
     ot_ring_destroy(&ring, &fd);
     assert_null(ring);
-    assert_int_equal(fd, -1);
+    assert_int_equal(fd.number, -1);
     ot_ring_destroy(&ring, &fd);
 }
 
 static void losses_close_together_share_a_range(void **state)
 {
     struct ot_ring *ring;
-    int fd;
+    struct ot_fd fd;
 
     CHECK_OK(ot_ring_create(&header, &ring, &fd));
     ot_ring_count_loss(ring, 3, OT_LOSS_RING_FULL, 1000, 100);
