@@ -24,13 +24,13 @@
  * daemon listens. Ids stay valid for the life of the process, over stop and start, and in children
  * made by fork().
  *
- * Cost: with nobody listening, a span is one relaxed load and a branch. Recorded, it is two
- * readings of the CPU's time stamp counter and one 64-byte store into memory that is shared with
- * the daemon; no lock, no system call, no allocation, except once per thread and about once a
- * second per thread for the housekeeping of the connection. Nothing waits for the daemon: when a
- * thread's ring is full, its newest records are dropped and counted. optrace_start() measures what
- * a span costs on this machine, in some tens of microseconds, and the session says it: reports have
- * it.
+ * Cost: with nobody listening, a span is one relaxed load, a count of its thread's and a branch;
+ * one in 64 looks at the clock, and one in a second for a daemon. Recorded, it is two readings of
+ * the CPU's time stamp counter and one 64-byte store into memory that is shared with the daemon; no
+ * lock, no system call, no allocation, except once per thread and about once a second per thread
+ * for the housekeeping of the connection. Nothing waits for the daemon: when a thread's ring is
+ * full, its newest records are dropped and counted. optrace_start() measures what a span costs on
+ * this machine, in some tens of microseconds, and the session says it: reports have it.
  *
  * Threads: every function may be called by any thread at any time, unless it says otherwise. Not
  * from signal handlers. No thread of the library runs in the program. "Blocks" below means: may
@@ -65,8 +65,8 @@
  *
  * From outside: `optrace start` and `optrace stop` begin and end the recording of programs that
  * run, with a schedule or without, whatever their own schedule says. A program notices where it
- * begins a run or defines something, at most 50 ms after the daemon says so, and turns recording
- * off within a second in any case.
+ * begins a run or a span or defines something, at most 50 ms after the daemon says so, and turns
+ * recording off within a second in any case.
  */
 #ifndef OPTRACE_H
 #define OPTRACE_H
@@ -108,7 +108,7 @@ struct optrace_config {
  * config  NULL for the defaults; it and its texts are copied
  *
  * Without `required` an absent daemon is no error: the program looks again, at most once a second,
- * whenever it defines something or begins a run, and recording starts by itself.
+ * whenever it defines something or begins a run or a span, and recording starts by itself.
  *
  * Calls are counted: a program and a library in it may both start and stop. The config of a call
  * while already started is ignored.
@@ -327,14 +327,29 @@ OPTRACE_API struct optrace_span optrace_span_begin(uint32_t op);
 OPTRACE_API void optrace_span_kern(struct optrace_span span);
 OPTRACE_API void optrace_span_end(struct optrace_span span);
 
+/** Calls until this thread's next optrace_look(). A part of the interface only for the inline
+ *  functions, as is optrace_look(): look for a daemon, or for what it says, when it is time. That
+ *  takes some microseconds, of one thread of all, once a second; it never blocks. */
+extern OPTRACE_API __thread uint32_t optrace_idle_now __attribute__((tls_model("initial-exec")));
+OPTRACE_API void optrace_look(void);
+
+static inline void optrace_count_idle(void)
+{
+    if (__builtin_expect(optrace_idle_now-- == 0, 0))
+        optrace_look();
+}
+
 /** Begin an execution of `op`. Returns no span when off, or when op is 0. */
 static inline struct optrace_span optrace_begin(uint32_t op)
 {
-    struct optrace_span none = {0, 0};
+    struct optrace_span span = {0, 0};
 
-    if (optrace_level() == OPTRACE_OFF || op == 0)
-        return none;
-    return optrace_span_begin(op);
+    if (optrace_level() != OPTRACE_OFF && op != 0) {
+        span = optrace_span_begin(op);
+    } else {
+        optrace_count_idle();
+    }
+    return span;
 }
 
 /** The preparation is over, the kernels of this span start now. Once per span; optional. */
@@ -398,8 +413,11 @@ static inline struct optrace_span optrace_site_begin(struct optrace_site *site, 
     struct optrace_span none = {0, 0};
     uint32_t op;
 
-    if (optrace_level() < min_level)
+    if (optrace_level() < min_level) {
+        if (optrace_level() == OPTRACE_OFF)
+            optrace_count_idle();
         return none;
+    }
     op = __atomic_load_n(&site->op, __ATOMIC_RELAXED);
     if (__builtin_expect(op == 0, 0))
         op = optrace_site_define(site);

@@ -25,6 +25,7 @@ enum {
     LATE_TIMEOUT_MS = 5,  /* what a late daemon may cost a run's begin */
     POLL_PAUSE_MS = 1000, /* between looks for a daemon */
     HEAR_PAUSE_MS = 50,   /* between looks at what a daemon says */
+    IDLE_CALLS_MAX = 63,  /* spans that are not recorded, between two looks at the clock */
 };
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -322,20 +323,63 @@ void optrace_stop(void)
     ot_leave();
 }
 
-void ot_session_poll(void)
+static bool is_poll_due(void)
 {
     const uint64_t due = __atomic_load_n(&poll_ticks, __ATOMIC_RELAXED);
 
-    if (due == 0 || ot_ticks() < due || !ot_try_enter())
+    return due != 0 && ot_ticks() >= due;
+}
+
+/* One thread of those that come at the same time. */
+static void poll_once(bool waits)
+{
+    if (!is_poll_due() || !ot_try_enter())
         return;
-    if (ot_session.starts > 0) {
-        if (ot_session.phase == OT_PHASE_OPEN)
-            ot_connect_tick();
-        else
+    if (ot_session.starts > 0 && is_poll_due()) {
+        if (waits && ot_session.phase != OT_PHASE_OPEN)
             ot_connect_wait(LATE_TIMEOUT_MS, false);
+        else
+            ot_connect_tick();
         poll_again();
     }
     ot_leave();
+}
+
+void ot_session_poll(void)
+{
+    poll_once(true);
+}
+
+/* --- Looks of programs that record nothing but spans. --- */
+
+__thread uint32_t optrace_idle_now;
+
+static uint32_t choose_idle_calls(uint32_t calls, uint64_t elapsed_ticks)
+{
+    const uint64_t often = ot_ns_to_ticks(POLL_PAUSE_MS * NS_PER_MS / 16);
+
+    if (elapsed_ticks > often)
+        return calls / 4;
+    return calls * 2 + 1 < IDLE_CALLS_MAX ? calls * 2 + 1 : IDLE_CALLS_MAX;
+}
+
+/* The clock is looked at by each call where they are seldom, so that one of them comes in time, and
+ * by each 64th where they are many, so that they stay cheap. */
+void optrace_look(void)
+{
+    static _Thread_local uint64_t looked_ticks;
+    static _Thread_local uint32_t calls;
+    uint64_t now;
+
+    if (__atomic_load_n(&poll_ticks, __ATOMIC_RELAXED) == 0) {
+        optrace_idle_now = IDLE_CALLS_MAX;
+        return;
+    }
+    now = ot_ticks();
+    calls = choose_idle_calls(calls, now - looked_ticks);
+    looked_ticks = now;
+    optrace_idle_now = calls;
+    poll_once(false);
 }
 
 /* The forking thread holds the lock, and has no ring until the fork is over: what other handlers
