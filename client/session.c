@@ -327,7 +327,7 @@ static bool is_poll_due(void)
 {
     const uint64_t due = __atomic_load_n(&poll_ticks, __ATOMIC_RELAXED);
 
-    return due != 0 && ot_ticks() >= due;
+    return due != 0 && ot_is_past(due, ot_ticks());
 }
 
 /* One thread of those that come at the same time. */

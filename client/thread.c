@@ -48,6 +48,11 @@ uint64_t ot_ns_to_ticks(uint64_t ns)
     return ticks < (double)(INT64_MAX / 2) ? (uint64_t)ticks : INT64_MAX / 2;
 }
 
+bool ot_is_past(uint64_t deadline, uint64_t now)
+{
+    return now >= deadline || deadline - now > 2 * ot_session.ticks_per_s;
+}
+
 static void set_deadline(struct ot_hot *hot, uint64_t ticks)
 {
     __atomic_store_n(&hot->due, ticks, __ATOMIC_RELAXED);
@@ -388,6 +393,10 @@ bool ot_thread_make_room(uint64_t now)
 
     if (hot->state == OT_STATE_NONE)
         return false;
+    /* The counter has gone back: without this, nobody would tell the daemon until it is here again.
+     */
+    if (hot->due > now && ot_is_past(hot->due, now))
+        set_deadline(hot, 0);
     tail = ot_ring_tail(hot->ring);
     if (ot_ring_used(head, tail) < count / 2)
         return set_stop(hot->thread, tail + count / 2, now);

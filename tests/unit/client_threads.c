@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "client/optrace.h"
+#include "client/session.h"
 #include "tests/support/check.h"
 #include "tests/support/client_place.h"
 #include "tests/support/wait.h"
@@ -161,6 +162,22 @@ static void stop_and_start_while_threads_record(void **state)
     CHECK_U64(fake_daemon_count(place->daemon, FAKE_HELLOS), 6);
 }
 
+/* As after a jump of an hour back, of a thread whose ring the daemon keeps empty. */
+static void the_housekeeping_goes_on_when_the_counter_goes_back(void **state)
+{
+    const uint32_t op = optrace_label("after a jump");
+    const uint64_t hour = 3600 * ot_session.ticks_per_s;
+
+    optrace_end(optrace_begin(op));
+    ot_hot.due += hour;
+    ot_hot.deadline += hour;
+    for (int i = 0; i < 2 * CLIENT_PLACE_RECORDS && ot_hot.due > ot_ticks() + hour / 2; i++) {
+        optrace_end(optrace_begin(op));
+        __atomic_store_n(&ot_hot.ring->tail, ot_ring_head(ot_hot.state), __ATOMIC_RELEASE);
+    }
+    assert_true(ot_hot.due < ot_ticks() + hour / 2);
+}
+
 static void *correlate(void *argument)
 {
     struct worker *worker = argument;
@@ -242,6 +259,7 @@ int main(void)
         CASE(correlations_are_unique),
         cmocka_unit_test_setup_teardown(threads_without_a_ring_are_told, client_place_make,
                                         client_place_clear),
+        CASE(the_housekeeping_goes_on_when_the_counter_goes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
