@@ -106,6 +106,13 @@ static int add_string(struct ot_log *log, uint64_t hash, struct ot_text text, ui
     return 0;
 }
 
+uint32_t ot_log_find_string(const struct ot_log *log, const char *text)
+{
+    const struct ot_text wanted = {text, strlen(text)};
+
+    return find_string(log, ot_table_hash(wanted.bytes, wanted.length), wanted);
+}
+
 int ot_log_string(struct ot_log *log, const char *text, uint32_t *out_id)
 {
     struct ot_text clean = {text, text ? strlen(text) : 0};

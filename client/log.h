@@ -34,6 +34,10 @@ struct ot_log {
 /** The id of a text. NULL: 0, which is "none". Returns 0 or an error; *out_id 0 for NULL. */
 int ot_log_string(struct ot_log *log, const char *text, uint32_t *out_id);
 
+/** The id of a text that is there; 0 for others, also for what ot_log_string() would have to clean.
+ */
+uint32_t ot_log_find_string(const struct ot_log *log, const char *text);
+
 /** Room for one frame of at most `length` bytes, to be filled and then added with
  *  ot_log_commit(). NULL: no memory. */
 void *ot_log_reserve(struct ot_log *log, size_t length);
