@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/greet.h"
+#include "client/loss_ring.h"
 #include "client/schedule.h"
 #include "client/session.h"
 
@@ -220,56 +221,39 @@ static int push_log(void)
     return 0;
 }
 
-static int push_rings(void)
+/* Hand over the ring of a thread, which may be freed when that cannot be done. */
+static int push_ring(struct ot_thread *thread)
 {
     struct ot_session *session = &ot_session;
+    struct ot_wire_ring frame = {
+        .header = ot_wire_header(OT_FRAME_RING, sizeof(frame)),
+        .ring_id = thread->ring_id,
+    };
+    int rc;
 
-    for (struct ot_thread *thread = session->threads; thread; thread = thread->next) {
-        struct ot_wire_ring frame = {
-            .header = ot_wire_header(OT_FRAME_RING, sizeof(frame)),
-            .ring_id = thread->ring_id,
-            .lane_id = thread->lane_id,
-        };
-        int rc;
-
-        if (!thread->ring || thread->epoch != session->epoch ||
-            thread->handed_link == session->link_number)
-            continue;
-        frame.record_count = thread->ring->header.record_count;
-        frame.memory_bytes = ot_ring_bytes(frame.record_count);
-        rc = ot_link_send(&session->link, &frame, sizeof(frame), thread->ring_fd.number);
-        if (rc < 0)
-            return rc;
-        thread->handed_link = session->link_number;
+    if (!thread->ring || thread->epoch != session->epoch ||
+        thread->handed_link == session->link_number) {
+        return 0;
     }
-    return 0;
+    frame.lane_id = thread->ring->header.lane_id; /* an inherited one keeps its first thread's */
+    frame.record_count = thread->ring->header.record_count;
+    frame.memory_bytes = ot_ring_bytes(frame.record_count);
+    rc = ot_link_send(&session->link, &frame, sizeof(frame), thread->ring_fd.number);
+    if (rc == 0)
+        thread->handed_link = session->link_number;
+    return rc;
 }
 
-/* Tell the daemon what threads lost that have no ring to count it in. */
-static int push_gaps(void)
+static int push_rings(void)
 {
-    struct ot_session *session = &ot_session;
+    struct ot_thread *next;
+    int rc = 0;
 
-    for (struct ot_thread *thread = session->threads; thread; thread = thread->next) {
-        const uint64_t lost = __atomic_load_n(&thread->no_ring.lost_count, __ATOMIC_ACQUIRE);
-        struct ot_wire_gap frame = {
-            .header = ot_wire_header(OT_FRAME_GAP, sizeof(frame)),
-            .lane_id = thread->lane_id,
-            .reason = OT_LOSS_NO_MEMORY,
-            .lost_count = lost - thread->no_ring_told,
-            .first_ticks = __atomic_load_n(&thread->no_ring.first_ticks, __ATOMIC_RELAXED),
-            .last_ticks = __atomic_load_n(&thread->no_ring.last_ticks, __ATOMIC_RELAXED),
-        };
-        int rc;
-
-        if (lost == thread->no_ring_told || thread->lane_id == 0)
-            continue;
-        rc = ot_link_send(&session->link, &frame, sizeof(frame), -1);
-        if (rc < 0)
-            return rc;
-        thread->no_ring_told = lost;
+    for (struct ot_thread *thread = ot_session.threads; rc == 0 && thread; thread = next) {
+        next = thread->next;
+        rc = push_ring(thread);
     }
-    return 0;
+    return rc;
 }
 
 /* How the schedule goes: at once when its state changes, now and then while runs are counted. */
@@ -308,7 +292,7 @@ int ot_connect_push(void)
     if (rc == 0)
         rc = push_rings();
     if (rc == 0)
-        rc = push_gaps();
+        rc = ot_loss_ring_push();
     if (rc == 0)
         rc = push_schedule();
     if (rc == 0)

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include "client/connect.h"
 #include "client/counted.h"
@@ -18,10 +16,6 @@
 #define OT_LANE(id, name, text, meaning)                                                           \
     static_assert(OPTRACE_LANE_##name == id, "kind of lane " text);
 #include "schema/records.def"
-
-/* Lanes of threads that have ended and are freed. */
-static uint16_t free_lanes[OT_WIRE_LANES_MAX];
-static uint32_t free_lane_count;
 
 /* While nothing is recorded, definitions are the moments to look for a daemon. */
 static bool enter(void)
@@ -320,46 +314,17 @@ int optrace_lane_define(const struct optrace_lane_info *info, uint32_t *out_lane
     return rc;
 }
 
-int ot_define_thread_lane(const char *name, uint32_t *out_lane)
-{
-    char system_name[17] = "";
-    const struct optrace_lane_info info = {
-        .name = name ? name : system_name,
-        .kind = OT_LANE_THREAD,
-        .native_id = (uint64_t)gettid(),
-    };
-    int rc;
-
-    prctl(PR_GET_NAME, system_name);
-    rc = define_lane(&info, out_lane);
-    if (rc == -ENOSPC && free_lane_count > 0) {
-        *out_lane = free_lanes[--free_lane_count];
-        rc = 0;
-    }
-    return rc;
-}
-
-void ot_define_forget_lanes(void)
-{
-    ot_log_drop_thread_lanes(&ot_session.log);
-    free_lane_count = 0;
-}
-
-void ot_define_free_lane(uint32_t lane)
-{
-    free_lanes[free_lane_count++] = (uint16_t)lane;
-}
-
 uint32_t optrace_thread_lane(void)
 {
     struct ot_thread *thread;
     uint32_t lane;
 
-    if (ot_hot.thread)
+    if (ot_hot.thread && ot_hot.thread->lane_id)
         return ot_hot.thread->lane_id;
     if (!ot_enter())
         return 0;
-    lane = ot_thread_make(NULL, &thread) == 0 ? thread->lane_id : 0;
+    lane = ot_thread_make(&thread) == 0 && ot_thread_take_lane(thread, NULL) == 0 ? thread->lane_id
+                                                                                  : 0;
     defined();
     ot_leave();
     return lane;
@@ -372,11 +337,13 @@ int optrace_thread_name(const char *name)
 
     if (!name)
         return -EINVAL;
-    if (ot_hot.thread)
+    if (ot_hot.thread && ot_hot.thread->lane_id)
         return -EALREADY;
     if (!ot_enter())
         return -EDEADLK;
-    rc = ot_thread_make(name, &thread);
+    rc = ot_thread_make(&thread);
+    if (rc == 0)
+        rc = ot_thread_take_lane(thread, name);
     defined();
     ot_leave();
     return rc;

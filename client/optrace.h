@@ -301,7 +301,9 @@ struct optrace_lane_info {
  * optrace_op_define(); at most 4096 lanes, those of threads included. */
 OPTRACE_API int optrace_lane_define(const struct optrace_lane_info *info, uint32_t *out_lane);
 
-/** The calling thread's lane; made on the first call. 0 when none can be made. */
+/** The calling thread's lane; made on the first call. 0 when none can be made. The first 2048
+ * threads of a session have a lane each. Later ones share: a lane goes to the next thread of its
+ * name when a thread ends, so what others record on it from then on is the next one's. */
 OPTRACE_API uint32_t optrace_thread_lane(void);
 
 /** Name the calling thread's lane, before its first record; else it bears the name that the system

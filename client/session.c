@@ -12,8 +12,9 @@
 
 #include "client/connect.h"
 #include "client/counted.h"
-#include "client/define.h"
 #include "client/greet.h"
+#include "client/lane_pool.h"
+#include "client/loss_ring.h"
 #include "client/optrace.h"
 #include "client/schedule.h"
 #include "client/stack.h"
@@ -81,6 +82,7 @@ int ot_session_renew(void)
     if (getrandom(session->uuid, sizeof(session->uuid), 0) != sizeof(session->uuid))
         return -errno;
     session->epoch++;
+    ot_loss_ring_retire();
     session->hello_count = 0;
     session->session_id = 0;
     session->welcomed = false;
@@ -416,7 +418,8 @@ static void after_fork_child(void)
     session->forked = optrace_level() != OPTRACE_OFF;
     memset(session->lost, 0, sizeof(session->lost));
     ot_thread_fork_child();
-    ot_define_forget_lanes();
+    ot_lane_pool_forget();
+    ot_loss_ring_forget();
     if (session->starts > 0 && ot_session_renew() < 0)
         session->refused = true;
     if (session->starts > 0)

@@ -82,7 +82,9 @@ struct ot_session {
 
     struct ot_log log;
     struct ot_thread *threads;
-    uint64_t ring_records; /* of all rings that exist */
+    struct ot_thread *spares; /* of these, ended ones whose rings are to be used again */
+    uint64_t due_ticks;       /* of the housekeeping, whichever thread does it */
+    uint64_t ring_records;    /* of all rings that exist */
     uint32_t ring_count;
     uint32_t ring_next_id;
     uint32_t thread_serial;

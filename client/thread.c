@@ -10,7 +10,8 @@
 
 #include "client/connect.h"
 #include "client/cost.h"
-#include "client/define.h"
+#include "client/lane_pool.h"
+#include "client/loss_ring.h"
 #include "client/optrace.h"
 #include "client/ring.h"
 #include "client/schedule.h"
@@ -20,6 +21,7 @@ enum {
     FORK_TIMEOUT_MS = 100, /* what the first record of a forked child may wait */
     RETRY_MS = 10,         /* housekeeping while something is under way */
     BELL_PAUSE_MS = 1,
+    SPARE_MS = 2000, /* a ring that no new thread wants for so long goes back to the system */
 };
 
 /* Memory is taken by so many records at a time, 32 KiB: a few microseconds. */
@@ -101,6 +103,48 @@ static void drop_counters(struct ot_thread *thread)
     thread->counters = NULL;
 }
 
+/* --- Coming and going: a thread's ring goes to the next one, so that a program with a thread per
+ * request makes as many rings as it has threads at once. --- */
+
+static void link_thread(struct ot_thread *thread)
+{
+    thread->next = ot_session.threads;
+    thread->at = &ot_session.threads;
+    if (thread->next)
+        thread->next->at = &thread->next;
+    ot_session.threads = thread;
+}
+
+static void free_thread(struct ot_thread *thread)
+{
+    *thread->at = thread->next;
+    if (thread->next)
+        thread->next->at = thread->at;
+    add_lost(thread, ot_session.lost);
+    drop_ring(thread);
+    drop_counters(thread);
+    free(thread);
+}
+
+static void close_ring(struct ot_thread *thread)
+{
+    __atomic_store_n(&thread->ring->closed, 1, __ATOMIC_RELEASE);
+}
+
+/* What becomes of an ended thread's ring. */
+static void leave_ring(struct ot_thread *thread)
+{
+    struct ot_session *session = &ot_session;
+
+    thread->ended_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    if (thread->epoch != session->epoch || session->starts == 0) {
+        close_ring(thread);
+        return;
+    }
+    thread->next_spare = session->spares;
+    session->spares = thread;
+}
+
 /* Runs as the thread's last act but those of other keys. */
 static void thread_ended(void *context)
 {
@@ -108,19 +152,23 @@ static void thread_ended(void *context)
 
     if (!ot_enter())
         return;
-    if (thread->ring)
-        __atomic_store_n(&thread->ring->closed, 1, __ATOMIC_RELEASE);
     thread->hot = NULL;
     drop_counters(thread);
+    if (thread->lane_id)
+        ot_lane_pool_give(thread->lane_id);
     ot_hot.counters = NULL;
     ot_hot.state = OT_STATE_NONE;
     ot_hot.stop = 0;
     ot_hot.ring = NULL;
     ot_hot.thread = NULL;
+    if (thread->ring)
+        leave_ring(thread);
+    else
+        free_thread(thread);
     ot_leave();
 }
 
-int ot_thread_make(const char *name, struct ot_thread **out_thread)
+int ot_thread_make(struct ot_thread **out_thread)
 {
     struct ot_session *session = &ot_session;
     struct ot_thread *thread = ot_hot.thread;
@@ -135,24 +183,28 @@ int ot_thread_make(const char *name, struct ot_thread **out_thread)
     thread = calloc(1, sizeof(*thread));
     if (!thread)
         return -ENOMEM;
-    rc = ot_define_thread_lane(name, &thread->lane_id);
-    if (rc == 0)
-        rc = -pthread_setspecific(end_key, thread);
+    rc = -pthread_setspecific(end_key, thread);
     if (rc < 0) {
         free(thread);
         return rc;
     }
     thread->hot = &ot_hot;
     thread->ring_fd = OT_FD_NONE;
-    thread->no_ring.lane_id = thread->lane_id;
     thread->pause_ticks = session->ticks_per_s;
-    thread->next = session->threads;
-    session->threads = thread;
+    link_thread(thread);
     ot_hot.thread = thread;
-    ot_hot.lane_run = thread->lane_id | (ot_hot.lane_run & ~(uint64_t)UINT32_MAX);
     ot_hot.correlation = (uint64_t)++session->thread_serial << 40;
     *out_thread = thread;
     return 0;
+}
+
+int ot_thread_take_lane(struct ot_thread *thread, const char *name)
+{
+    int rc = thread->lane_id ? 0 : ot_lane_pool_take(name, &thread->lane_id);
+
+    if (rc == 0)
+        ot_hot.lane_run = thread->lane_id | (ot_hot.lane_run & ~(uint64_t)UINT32_MAX);
+    return rc;
 }
 
 static void use_ring(struct ot_thread *thread)
@@ -163,6 +215,54 @@ static void use_ring(struct ot_thread *thread)
     ot_hot.stop = ot_ring_tail(thread->ring) + thread->ring->header.record_count / 2;
     if (thread->ready <= ot_hot.mask && ot_hot.stop > thread->ready)
         ot_hot.stop = thread->ready;
+}
+
+/* Where the list has a ring with room for more: the latest, whose memory is warm, that is not half
+ * full. Without `is_half_empty`, the emptiest. NULL: there is none. */
+static struct ot_thread **find_spare(bool is_half_empty)
+{
+    struct ot_thread **best = NULL;
+    uint64_t best_used = UINT64_MAX;
+
+    for (struct ot_thread **link = &ot_session.spares; *link; link = &(*link)->next_spare) {
+        const struct ot_ring *ring = (*link)->ring;
+        const uint64_t head = ot_ring_head(ot_ring_load_state(ring));
+        const uint64_t used = ot_ring_used(head, ot_ring_tail(ring));
+
+        if ((*link)->epoch != ot_session.epoch)
+            continue;
+        if (is_half_empty && used < ring->header.record_count / 2)
+            return link;
+        if (!is_half_empty && used < best_used) {
+            best = link;
+            best_used = used;
+        }
+    }
+    return best;
+}
+
+/* The ring of a thread that has ended. Its lane stays that of its first thread; records name
+ * theirs. */
+static void inherit_ring(struct ot_thread *thread, struct ot_thread **spare)
+{
+    struct ot_thread *old = *spare;
+
+    *spare = old->next_spare;
+    thread->ring = old->ring;
+    thread->ring_fd = old->ring_fd;
+    thread->ring_id = old->ring_id;
+    thread->epoch = old->epoch;
+    thread->handed_link = old->handed_link;
+    thread->ready = old->ready;
+    old->ring = NULL;
+    free_thread(old);
+    use_ring(thread);
+}
+
+static bool has_room(uint64_t record_count)
+{
+    return ot_session.ring_count < RINGS_MAX &&
+           ot_session.ring_records + record_count <= RECORDS_MAX;
 }
 
 /* Have memory for records up to number `end`; a little more is had with them. */
@@ -209,18 +309,12 @@ static int make_ring(struct ot_thread *thread)
         .record_bytes = sizeof(struct ot_wire_record),
         .depth_max = OT_RING_DEPTH_MAX,
         .record_count = session->settings.ring_records,
+        .ring_id = session->ring_next_id + 1,
         .lane_id = thread->lane_id,
     };
     int rc;
 
     memcpy(header.uuid, session->uuid, sizeof(header.uuid));
-    header.ring_id = session->ring_next_id + 1;
-    if (session->ring_count >= RINGS_MAX ||
-        session->ring_records + header.record_count > RECORDS_MAX)
-        ot_thread_reap(false);
-    if (session->ring_count >= RINGS_MAX ||
-        session->ring_records + header.record_count > RECORDS_MAX)
-        return -ENOSPC;
     rc = ot_ring_create(&header, &thread->ring, &thread->ring_fd);
     if (rc < 0)
         return rc;
@@ -240,10 +334,32 @@ static int make_ring(struct ot_thread *thread)
     return 0;
 }
 
-/* The same, and remember for optrace_status() how it went. */
-static int give_ring(struct ot_thread *thread)
+/* The lane comes last, so that threads without a ring use up none. */
+static int find_ring(struct ot_thread *thread, bool inherits)
 {
-    ot_session.ring_error = make_ring(thread);
+    const uint64_t record_count = ot_session.settings.ring_records;
+    struct ot_thread **spare = inherits ? find_spare(true) : NULL;
+    int rc;
+
+    if (!spare && !has_room(record_count))
+        ot_thread_reap(false);
+    if (!spare && !has_room(record_count))
+        spare = inherits ? find_spare(false) : NULL;
+    if (!spare && !has_room(record_count))
+        return -ENOSPC;
+    rc = ot_thread_take_lane(thread, NULL);
+    if (rc < 0)
+        return rc;
+    if (!spare)
+        return make_ring(thread);
+    inherit_ring(thread, spare);
+    return 0;
+}
+
+/* The same, and remember for optrace_status() how it went. */
+static int give_ring(struct ot_thread *thread, bool inherits)
+{
+    ot_session.ring_error = find_ring(thread, inherits);
     return ot_session.ring_error;
 }
 
@@ -281,6 +397,30 @@ static uint64_t next_deadline(uint64_t now)
     return due < deadline ? due : deadline;
 }
 
+/* Threads that live shorter than the housekeeping's pause do it as they come. */
+static void set_next_deadline(uint64_t now)
+{
+    const uint64_t due = next_deadline(now);
+
+    ot_session.due_ticks = due;
+    set_deadline(&ot_hot, due);
+}
+
+static bool attach(struct ot_thread *thread)
+{
+    if (ot_session.forked)
+        ot_connect_wait(FORK_TIMEOUT_MS, false);
+    if (give_ring(thread, true) < 0) {
+        ot_loss_ring_make();
+        ot_connect_push_waiting();
+        return false;
+    }
+    adapt_counters(thread);
+    ot_cost_tell();
+    ot_connect_push_waiting();
+    return true;
+}
+
 bool ot_thread_attach(uint64_t now)
 {
     struct ot_thread *thread = ot_hot.thread;
@@ -288,17 +428,13 @@ bool ot_thread_attach(uint64_t now)
 
     if ((thread && now < thread->retry_ticks) || !ot_enter())
         return false;
-    if (optrace_level() != OPTRACE_OFF && ot_thread_make(NULL, &thread) == 0 && !thread->ring) {
-        if (ot_session.forked)
-            ot_connect_wait(FORK_TIMEOUT_MS, false);
-        has_ring = give_ring(thread) == 0;
-        if (has_ring) {
-            adapt_counters(thread);
-            ot_cost_tell();
-            ot_connect_push_waiting();
-        } else
+    if (ot_is_past(ot_session.due_ticks, now))
+        ot_connect_tick();
+    if (optrace_level() != OPTRACE_OFF && ot_thread_make(&thread) == 0 && !thread->ring) {
+        has_ring = attach(thread);
+        if (!has_ring)
             lose_ring(thread, now);
-        set_deadline(&ot_hot, next_deadline(now));
+        set_next_deadline(now);
     }
     ot_leave();
     return has_ring;
@@ -328,6 +464,25 @@ static void carry_over(const struct ot_ring *old, uint64_t old_state, bool salva
         ot_thread_lose(0, OT_LOSS_NO_MEMORY, ot_ticks());
 }
 
+uint64_t ot_thread_unread(const struct ot_thread *thread)
+{
+    const uint64_t head = ot_ring_head(ot_ring_load_state(thread->ring));
+    const uint64_t used = ot_ring_used(head, ot_ring_tail(thread->ring));
+
+    return used <= thread->ring->header.record_count ? used : 0;
+}
+
+/* The session has ended without them, and nobody is left to take them to the next one. */
+static void lose_records(struct ot_thread *thread, uint64_t now)
+{
+    const uint64_t used = ot_thread_unread(thread);
+
+    if (used == 0)
+        return;
+    ot_loss_ring_add(used, now);
+    thread->lost[OT_LOSS_NO_MEMORY] += used;
+}
+
 /* The session is a new one: a new ring, too. */
 static void migrate(struct ot_thread *thread, uint64_t now)
 {
@@ -337,13 +492,17 @@ static void migrate(struct ot_thread *thread, uint64_t now)
 
     thread->ring = NULL;
     thread->pause_ticks = ot_session.ticks_per_s;
-    if (give_ring(thread) == 0) {
+    if (give_ring(thread, false) == 0) {
         carry_over(old.ring, old_state, salvage);
         adapt_counters(thread);
         ot_cost_tell();
         ot_connect_push_waiting();
     } else {
+        if (salvage)
+            lose_records(&old, now);
         lose_ring(thread, now);
+        ot_loss_ring_make();
+        ot_connect_push_waiting();
     }
     drop_ring(&old);
 }
@@ -365,7 +524,7 @@ void ot_thread_service(uint64_t now)
     }
     ot_connect_tick();
     ot_thread_follow(now); /* after the tick, which may find that the session has ended */
-    set_deadline(&ot_hot, next_deadline(now));
+    set_next_deadline(now);
     ot_leave();
 }
 
@@ -415,18 +574,17 @@ void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now)
 
     if (thread && thread->is_short && reason == OT_LOSS_RING_FULL)
         reason = OT_LOSS_NO_MEMORY;
-    if (!thread) {
-        __atomic_fetch_add(&ot_session.lost[OT_LOSS_NO_MEMORY], 1, __ATOMIC_RELAXED);
-        return;
-    }
-    if (ot_hot.state == OT_STATE_NONE) {
+    if (!thread || ot_hot.state == OT_STATE_NONE) {
         reason = OT_LOSS_NO_MEMORY;
-        ot_ring_count_gap(&thread->no_ring, reason, now, thread->pause_ticks);
+        ot_loss_ring_count(now, thread ? thread->pause_ticks : 0);
     } else {
         ot_ring_count_loss(ot_hot.ring, lane ? lane : thread->lane_id, reason, now,
                            thread->pause_ticks);
     }
-    __atomic_store_n(&thread->lost[reason], thread->lost[reason] + 1, __ATOMIC_RELAXED);
+    if (thread)
+        __atomic_store_n(&thread->lost[reason], thread->lost[reason] + 1, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_add(&ot_session.lost[reason], 1, __ATOMIC_RELAXED);
 }
 
 /* The daemon has all that this thread left. */
@@ -434,36 +592,39 @@ static bool is_drained(const struct ot_thread *thread)
 {
     const struct ot_session *session = &ot_session;
 
-    if (thread->no_ring.lost_count != thread->no_ring_told)
-        return false;
-    if (!thread->ring)
-        return true;
     return session->phase == OT_PHASE_OPEN && thread->handed_link == session->link_number &&
            ot_ring_tail(thread->ring) == ot_ring_head(ot_ring_load_state(thread->ring));
 }
 
-static void thread_free(struct ot_thread *thread)
+/* Rings that nobody has taken for a while are closed. */
+static void close_spares(bool all)
 {
-    add_lost(thread, ot_session.lost);
-    drop_ring(thread);
-    drop_counters(thread);
-    ot_define_free_lane(thread->lane_id);
-    free(thread);
-}
-
-void ot_thread_reap(bool all)
-{
-    struct ot_thread **link = &ot_session.threads;
+    const uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    struct ot_thread **link = &ot_session.spares;
 
     while (*link) {
         struct ot_thread *thread = *link;
 
-        if (thread->hot || (!all && !is_drained(thread))) {
-            link = &thread->next;
+        if (!all && thread->epoch == ot_session.epoch &&
+            now_ns - thread->ended_ns < SPARE_MS * UINT64_C(1000000)) {
+            link = &thread->next_spare;
             continue;
         }
-        *link = thread->next;
-        thread_free(thread);
+        *link = thread->next_spare;
+        close_ring(thread);
+    }
+}
+
+void ot_thread_reap(bool all)
+{
+    struct ot_thread *next;
+
+    close_spares(all);
+    for (struct ot_thread *thread = ot_session.threads; thread; thread = next) {
+        next = thread->next;
+        if (!thread->hot && (all || (__atomic_load_n(&thread->ring->closed, __ATOMIC_RELAXED) &&
+                                     is_drained(thread))))
+            free_thread(thread);
     }
 }
 
@@ -485,6 +646,7 @@ void ot_thread_fork_child(void)
         drop_counters(thread);
         free(thread);
     }
+    ot_session.spares = NULL;
     ot_hot = (struct ot_hot){
         .state = OT_STATE_NONE, .busy = ot_hot.busy, .cancel_state = ot_hot.cancel_state};
     if (has_end_key)

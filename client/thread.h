@@ -44,13 +44,15 @@ struct ot_hot {
 extern _Thread_local struct ot_hot ot_hot __attribute__((tls_model("initial-exec")));
 
 struct ot_thread {
-    struct ot_thread *next;
-    struct ot_hot *hot; /* NULL once the thread has ended */
+    struct ot_thread *next, **at; /* on the session's list */
+    struct ot_hot *hot;           /* NULL once the thread has ended */
+    struct ot_thread *next_spare; /* ended ones whose rings wait for the next threads */
+    uint64_t ended_ns;            /* CLOCK_MONOTONIC */
 
     struct ot_ring *ring; /* NULL: none */
     struct ot_fd ring_fd;
     uint32_t ring_id;
-    uint32_t lane_id;
+    uint32_t lane_id;             /* 0: it has none yet */
     uint32_t epoch;               /* session that the ring belongs to */
     uint32_t handed_link;         /* number of the connection that has it; 0: none */
     uint64_t ready;               /* records that there is memory for; all when it is their count */
@@ -63,9 +65,6 @@ struct ot_thread {
 
     /* Counters for optrace_lost(), by enum ot_wire_loss; written by the thread. */
     uint64_t lost[OT_LOSS_NO_MEMORY + 1];
-    /* What was lost without a ring, and how much of it the daemon was told. */
-    struct ot_ring_gap no_ring;
-    uint64_t no_ring_told;
 };
 
 /** Which clock the ticks are. Set once, before anything is recorded. */
@@ -93,9 +92,13 @@ uint64_t ot_ns_to_ticks(uint64_t ns);
  *  ot_thread_lost_here()). */
 bool ot_thread_attach(uint64_t now);
 
-/** Make the calling thread's struct and its lane, unless it has them. Needs the session's lock.
- * Errors as ot_define_thread_lane(). */
-int ot_thread_make(const char *name, struct ot_thread **out_thread);
+/** Make the calling thread's struct, unless it has one. Needs the session's lock. Returns 0 or
+ *  -ENOMEM. */
+int ot_thread_make(struct ot_thread **out_thread);
+
+/** Give the calling thread its lane, unless it has one. name NULL: as the system calls it. Needs
+ *  the session's lock. Errors as ot_lane_pool_take(). */
+int ot_thread_take_lane(struct ot_thread *thread, const char *name);
 
 /** The housekeeping of the calling thread, whose deadline has passed: looks after the connection,
  *  moves to the ring of a new session, sets the next deadline. */
@@ -112,8 +115,8 @@ bool ot_thread_make_room(uint64_t now);
 /** Count one record of the calling thread as lost. `lane` 0 is its own. */
 void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now);
 
-/** Free ended threads whose records the daemon has; with `all`, ended threads altogether. Needs the
- *  session's lock. */
+/** Close rings that no thread has asked for a while, and free ended threads whose records the
+ * daemon has; with `all`, ended threads altogether. Needs the session's lock. */
 void ot_thread_reap(bool all);
 
 /** Call every thread into ot_thread_service(). Needs the session's lock. */
@@ -124,6 +127,9 @@ void ot_thread_fork_child(void);
 
 /** Totals over all threads, ended ones included. Needs the session's lock. */
 void ot_thread_lost(uint64_t out_lost[OT_LOSS_NO_MEMORY + 1]);
+
+/** Records of its ring that are not committed; 0 for numbers that are no ring's. */
+uint64_t ot_thread_unread(const struct ot_thread *thread);
 
 /** True while a ring of the present session holds records that are not committed. Needs the
  *  session's lock. */
