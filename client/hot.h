@@ -39,6 +39,9 @@ static inline void ot_put_counter(struct ot_hot *hot, uint32_t op, uint64_t lane
     ot_publish(hot, hot->state + 1);
 }
 
+/** End all spans of the calling thread, which ends. */
+void ot_span_end_all(uint64_t now);
+
 static inline bool ot_is_due(const struct ot_hot *hot, uint64_t now)
 {
     return now >= __atomic_load_n(&hot->deadline, __ATOMIC_RELAXED);

@@ -314,9 +314,9 @@ OPTRACE_API int optrace_thread_name(const char *name);
 /* --- Spans on the calling thread ---
  *
  * They nest: end the inner before the outer. Ending an outer one ends those inside it at the same
- * moment, and marks them as ended implicitly. Ending a span twice, or on another thread than the
- * one that began it, does nothing. At most 120 are open at once on a thread; more are counted as
- * lost.
+ * moment, and marks them as ended implicitly; so does the end of the thread. Ending a span twice,
+ * or on another thread than the one that began it, does nothing. At most 120 are open at once on a
+ * thread; more are counted as lost.
  */
 
 /** A handle, by value. {0, 0} is "no span": all functions accept it and do nothing. */

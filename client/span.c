@@ -149,6 +149,18 @@ static void end_innermost(struct ot_hot *hot, uint64_t now, uint64_t flags)
     }
 }
 
+void ot_span_end_all(uint64_t now)
+{
+    struct ot_hot *hot = &ot_hot;
+
+    if (hot->state == OT_STATE_NONE)
+        return;
+    if (hot->counters)
+        ot_counters_read(hot->counters);
+    while (ot_ring_depth(hot->state) > 0)
+        end_innermost(hot, now, (uint64_t)OT_RECORD_IMPLICIT_END << 16);
+}
+
 static COLD void end_slowly(struct optrace_span span, uint64_t now)
 {
     const uint64_t implicit = (uint64_t)OT_RECORD_IMPLICIT_END << 16;

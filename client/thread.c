@@ -10,6 +10,7 @@
 
 #include "client/connect.h"
 #include "client/cost.h"
+#include "client/hot.h"
 #include "client/lane_pool.h"
 #include "client/loss_ring.h"
 #include "client/optrace.h"
@@ -152,6 +153,7 @@ static void thread_ended(void *context)
 
     if (!ot_enter())
         return;
+    ot_span_end_all(ot_ticks());
     thread->hot = NULL;
     drop_counters(thread);
     if (thread->lane_id)
