@@ -152,9 +152,19 @@ static void on_bye(const uint8_t *frame, size_t length)
         ot_connect_close(-ECONNRESET, why);
 }
 
+static void on_flushed(const struct ot_wire_flushed *flushed)
+{
+    for (struct ot_flush *flush = ot_session.flushes; flush; flush = flush->next) {
+        if (flush->token != flushed->token)
+            continue;
+        flush->is_answered = true;
+        flush->is_durable = flushed->header.flags & OT_FLUSH_DURABLE;
+        flush->status = flushed->status;
+    }
+}
+
 static void on_frame(const uint8_t *frame, size_t length)
 {
-    struct ot_session *session = &ot_session;
     struct ot_wire_header header;
     struct ot_wire_control control;
     struct ot_wire_flushed flushed;
@@ -174,10 +184,8 @@ static void on_frame(const uint8_t *frame, size_t length)
             ot_schedule_command(&schedule.plan);
         break;
     case OT_FRAME_FLUSHED:
-        if (ot_wire_decode_flushed(frame, length, &flushed, NULL) == 0) {
-            session->flushed_token = flushed.token;
-            session->flushed_status = flushed.status;
-        }
+        if (ot_wire_decode_flushed(frame, length, &flushed, NULL) == 0)
+            on_flushed(&flushed);
         break;
     case OT_FRAME_BYE:
         on_bye(frame, length);

@@ -24,23 +24,44 @@ static void wait_unlocked(uint64_t left_ns)
     ot_enter();
 }
 
+/* Records that are in no store, of threads that have not come to the present session yet. */
+static bool is_behind(const struct ot_session *session)
+{
+    for (const struct ot_thread *thread = session->threads; thread; thread = thread->next)
+        if (thread->hot && thread->ring && thread->epoch < session->epoch &&
+            thread->epoch > session->saved_epoch && ot_thread_unread(thread) > 0)
+            return true;
+    return false;
+}
+
+static int answer(const struct ot_flush *flush, uint32_t flags)
+{
+    if (flush->status < 0)
+        return flush->status;
+    if ((flags & OPTRACE_DURABLE) && !flush->is_durable)
+        return -EOPNOTSUPP;
+    return is_behind(&ot_session) ? -ESTALE : 0;
+}
+
 /* The lock is held; it is let go of while waiting. */
-static int flush(uint64_t deadline_ns)
+static int wait_for_answer(const struct ot_flush *flush, uint32_t flags, uint64_t deadline_ns)
 {
     struct ot_session *session = &ot_session;
-    const struct ot_wire_flush frame = {
+    struct ot_wire_flush frame = {
         .header = ot_wire_header(OT_FRAME_FLUSH, sizeof(frame)),
-        .token = ++session->flush_token,
+        .token = flush->token,
     };
     uint32_t asked_link = 0;
 
+    if (flags & OPTRACE_DURABLE)
+        frame.header.flags = OT_FLUSH_DURABLE;
     for (;;) {
         uint64_t now_ns;
 
         ot_connect_tick();
         ot_thread_follow(ot_ticks());
-        if (session->flushed_token >= frame.token)
-            return session->flushed_status;
+        if (flush->is_answered)
+            return answer(flush, flags);
         if (session->starts == 0 ||
             (session->phase == OT_PHASE_CLOSED && optrace_level() == OPTRACE_OFF))
             return -ENOTCONN;
@@ -54,14 +75,37 @@ static int flush(uint64_t deadline_ns)
     }
 }
 
-int optrace_flush(uint32_t timeout_ms)
+/* Several threads may flush at once, and one may hear the answers of others. */
+static int flush_all(uint32_t flags, uint64_t deadline_ns)
+{
+    struct ot_session *session = &ot_session;
+    struct ot_flush flush = {.next = session->flushes, .token = ++session->flush_token};
+    struct ot_flush **at = &session->flushes;
+    int rc;
+
+    session->flushes = &flush;
+    rc = wait_for_answer(&flush, flags, deadline_ns);
+    while (*at != &flush)
+        at = &(*at)->next;
+    *at = flush.next;
+    return rc;
+}
+
+int optrace_flush_with(uint32_t timeout_ms, uint32_t flags)
 {
     const uint64_t deadline_ns = ot_clock_ns(CLOCK_MONOTONIC) + timeout_ms * NS_PER_MS;
     int rc;
 
+    if (flags & ~(uint32_t)OPTRACE_DURABLE)
+        return -EINVAL;
     if (!ot_enter())
         return -EDEADLK;
-    rc = flush(deadline_ns);
+    rc = flush_all(flags, deadline_ns);
     ot_leave();
     return rc;
+}
+
+int optrace_flush(uint32_t timeout_ms)
+{
+    return optrace_flush_with(timeout_ms, 0);
 }

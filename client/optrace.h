@@ -145,13 +145,29 @@ static inline uint32_t optrace_level(void)
 }
 
 /**
- * Wait until all that any thread has recorded so far is committed to the store.
+ * Wait until all that was recorded so far is committed to the store: what this thread has recorded,
+ * and what other threads have recorded before something that this call comes after, such as their
+ * pthread_join(), or an unlock of a mutex that was locked since. Spans that are still open are not
+ * recorded yet. What is committed survives the end of the program and of the daemon, however
+ * sudden.
  *
  * Tries to reconnect when the daemon is gone. Returns 0; -ETIMEDOUT after timeout_ms without an
- * answer; -ENOTCONN when there is no daemon; or what made the commit fail (-ENOSPC, -EIO).
- * Blocks for timeout_ms at most.
+ * answer; -ENOTCONN when there is no daemon; what made the commit fail (-ENOSPC, -EIO); -ESTALE
+ * when the daemon has ended the session without having read all, and other threads, which keep the
+ * rest, have recorded nothing since then. Blocks for timeout_ms at most.
  */
 OPTRACE_API int optrace_flush(uint32_t timeout_ms);
+
+enum optrace_flush_flag {
+    OPTRACE_DURABLE = 1, /* wait until it is on the disk, too: it survives a power failure */
+};
+
+/**
+ * The same with flags. With OPTRACE_DURABLE also -EIO when it is committed and the disk failed, and
+ * -EOPNOTSUPP when it is committed by a daemon that is too old to wait for the disk. -EINVAL: an
+ * unknown flag. A disk takes milliseconds for it.
+ */
+OPTRACE_API int optrace_flush_with(uint32_t timeout_ms, uint32_t flags);
 
 /** Records of this process that were dropped since the first optrace_start(). */
 struct optrace_loss {

@@ -412,6 +412,7 @@ static void after_fork_child(void)
     pthread_mutex_init(&session->lock, NULL);
     ot_link_close(&session->link);
     session->fork_is_nested = false;
+    session->flushes = NULL; /* of threads that are not here */
     session->phase = OT_PHASE_CLOSED;
     session->retry_ns = 0;
     session->backoff_ms = 0;

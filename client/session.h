@@ -35,6 +35,14 @@ enum ot_phase {
     OT_PHASE_OPEN,
 };
 
+/* A call of optrace_flush(), on its thread's stack. */
+struct ot_flush {
+    struct ot_flush *next;
+    uint64_t token;
+    bool is_answered, is_durable; /* as FLUSHED says */
+    int status;
+};
+
 struct ot_session {
     pthread_mutex_t lock;
     struct ot_settings settings;
@@ -68,8 +76,7 @@ struct ot_session {
     bool has_told;            /* on this connection */
     uint64_t told_ns;         /* CLOCK_MONOTONIC */
     uint64_t flush_token;
-    uint64_t flushed_token;
-    int flushed_status;
+    struct ot_flush *flushes; /* that wait for their answers */
 
     uint64_t ticks_per_s;
     struct ot_clock_triple origin; /* read when the library was loaded */

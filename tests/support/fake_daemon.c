@@ -235,14 +235,25 @@ static void take_hello(struct fake_daemon *daemon, struct fake_connection *conne
 static void answer_flush(struct fake_daemon *daemon, const struct fake_connection *connection,
                          const struct ot_wire_flush *flush)
 {
-    const struct ot_wire_flushed frame = {
+    struct ot_wire_flushed frame = {
         .header = ot_wire_header(OT_FRAME_FLUSHED, sizeof(frame)),
         .token = flush->token,
     };
+    struct ot_wire_flushed first = frame;
 
     if (daemon->options.is_idle)
         return;
+    if (daemon->options.pairs_flushes && daemon->waiting_flush == 0) {
+        daemon->waiting_flush = flush->token;
+        return;
+    }
     drain(daemon);
+    if (daemon->waiting_flush != 0) {
+        first.token = daemon->waiting_flush;
+        first.status = -EIO;
+        send_all(connection, &first, sizeof(first));
+        daemon->waiting_flush = 0;
+    }
     send_all(connection, &frame, sizeof(frame));
 }
 

@@ -39,6 +39,7 @@ struct fake_daemon_options {
     bool is_deaf;         /* does not read its sockets */
     bool is_idle;         /* does not drain rings, nor answer FLUSH */
     bool is_garbled;      /* answers HELLO with what is no frame */
+    bool pairs_flushes;   /* answers FLUSH when a second one has come: the first with -EIO */
 };
 
 enum fake_count {
@@ -99,8 +100,9 @@ struct fake_daemon {
     struct ot_wire_plan schedule; /* the latest */
     struct fake_record *records;
     size_t record_count, record_capacity;
-    uint64_t own_count;   /* records of counters "recording....", which are in no other count */
-    double own_values[8]; /* of the first of them */
+    uint64_t waiting_flush; /* a token, with pairs_flushes; 0: none */
+    uint64_t own_count;     /* records of counters "recording....", which are in no other count */
+    double own_values[8];   /* of the first of them */
 };
 
 /** Listen on `path`. `options` may be NULL. Fails the test when that is not possible. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many threads at once: recording, defining, flushing, starting and stopping, ending. */
+#include <errno.h>
 #include <pthread.h>
 
 #include "client/optrace.h"
@@ -137,6 +138,41 @@ static void threads_come_and_go(void **state)
     assert_true(place->daemon->ring_count <= THREADS);
 }
 
+static void *flush(void *argument)
+{
+    return (void *)(intptr_t)optrace_flush(WAIT_MS);
+}
+
+/* Whichever thread takes the answers off the socket. */
+static void each_flush_has_its_own_answer(void **state)
+{
+    struct client_place *place = *state;
+    void *first, *second;
+    pthread_t threads[2];
+
+    fake_daemon_lock(place->daemon);
+    place->daemon->options.pairs_flushes = true;
+    fake_daemon_unlock(place->daemon);
+    for (int i = 0; i < 50; i++) {
+        for (int k = 0; k < 2; k++)
+            CHECK_OK(pthread_create(&threads[k], NULL, flush, NULL));
+        pthread_join(threads[0], &first);
+        pthread_join(threads[1], &second);
+        assert_int_equal((int)(intptr_t)first + (int)(intptr_t)second, -EIO);
+    }
+    fake_daemon_lock(place->daemon);
+    place->daemon->options.pairs_flushes = false;
+    fake_daemon_unlock(place->daemon);
+}
+
+/* A daemon of before answers after the commit, and its answer says no more. */
+static void a_flush_to_the_disk_needs_a_daemon_that_can(void **state)
+{
+    CHECK_OK(optrace_flush(WAIT_MS));
+    assert_int_equal(optrace_flush_with(WAIT_MS, OPTRACE_DURABLE), -EOPNOTSUPP);
+    assert_int_equal(optrace_flush_with(WAIT_MS, 1u << 31), -EINVAL);
+}
+
 static void *record_until_stopped(void *argument)
 {
     struct worker *worker = argument;
@@ -264,6 +300,8 @@ int main(void)
         CASE(each_thread_has_its_ring),
         CASE(definitions_come_from_everywhere),
         CASE(threads_come_and_go),
+        CASE(each_flush_has_its_own_answer),
+        CASE(a_flush_to_the_disk_needs_a_daemon_that_can),
         CASE(stop_and_start_while_threads_record),
         CASE(correlations_are_unique),
         cmocka_unit_test_setup_teardown(threads_without_a_ring_are_told, client_place_make,
