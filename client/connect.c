@@ -9,6 +9,7 @@
 
 #include "client/greet.h"
 #include "client/loss_ring.h"
+#include "client/orphan.h"
 #include "client/schedule.h"
 #include "client/session.h"
 
@@ -240,7 +241,10 @@ static int push_ring(struct ot_thread *thread)
     int rc;
 
     if (!thread->ring || thread->epoch != session->epoch ||
-        thread->handed_link == session->link_number) {
+        thread->handed_link == session->link_number)
+        return 0;
+    if (thread->is_cut_off || !ot_fd_is_ours(&thread->ring_fd)) {
+        ot_thread_cut_off(thread);
         return 0;
     }
     frame.lane_id = thread->ring->header.lane_id; /* an inherited one keeps its first thread's */
@@ -299,6 +303,8 @@ int ot_connect_push(void)
     rc = push_log();
     if (rc == 0)
         rc = push_rings();
+    if (rc == 0)
+        rc = ot_orphan_push();
     if (rc == 0)
         rc = ot_loss_ring_push();
     if (rc == 0)

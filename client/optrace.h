@@ -173,7 +173,8 @@ OPTRACE_API int optrace_flush_with(uint32_t timeout_ms, uint32_t flags);
 struct optrace_loss {
     uint64_t ring_full; /* the daemon did not keep up, or was away for long */
     uint64_t too_deep;  /* more than 120 spans open at once on a thread */
-    uint64_t no_memory; /* a thread's ring could not be made */
+    uint64_t no_memory; /* a thread's ring could not be made, or had no memory; or the program
+                           closed its descriptor, and the daemon that had it is gone */
 };
 
 /** Never blocks for long (takes a lock). */

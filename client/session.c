@@ -16,6 +16,7 @@
 #include "client/lane_pool.h"
 #include "client/loss_ring.h"
 #include "client/optrace.h"
+#include "client/orphan.h"
 #include "client/schedule.h"
 #include "client/stack.h"
 
@@ -86,6 +87,7 @@ int ot_session_renew(void)
     session->hello_count = 0;
     session->session_id = 0;
     session->welcomed = false;
+    ot_orphan_forget(); /* the daemon has read what it had of the session that ended */
     ot_thread_call_all();
     return 0;
 }
@@ -270,6 +272,36 @@ int optrace_start(const struct optrace_config *config)
     return rc;
 }
 
+/* Hear of the records whose rings cannot be handed over, or count them as lost. Returns 0 when that
+ * is done, or -EAGAIN. */
+static int settle_orphans(uint32_t left_ms)
+{
+    ot_thread_leave_cut_off();
+    if (ot_orphan_push() == 0 && ot_orphan_is_left() && left_ms > 0) {
+        ot_link_wait(&ot_session.link, POLLIN, left_ms);
+        return -EAGAIN;
+    }
+    ot_orphan_give_up();
+    return 0;
+}
+
+static void send_bye(void)
+{
+    char frame[64];
+    int length = ot_wire_encode_bye(OT_BYE_DONE, (struct ot_text){0}, frame, sizeof(frame));
+
+    if (ot_connect_send(frame, (size_t)length) == 0)
+        ot_session.saved_epoch = ot_session.epoch;
+}
+
+/* There is something to say: goodbye, also over a new connection where the program has closed the
+ * old one. */
+static bool has_to_say(void)
+{
+    return ot_session.phase == OT_PHASE_OPEN || ot_session.error == -EBADF ||
+           ot_thread_has_records();
+}
+
 /* Put everything into the daemon's hands, with patience only when there is something to lose. */
 static void say_goodbye(void)
 {
@@ -277,21 +309,20 @@ static void say_goodbye(void)
     const uint64_t deadline_ns =
         ot_clock_ns(CLOCK_MONOTONIC) + session->settings.exit_timeout_ms * NS_PER_MS;
 
-    while (session->phase == OT_PHASE_OPEN || ot_thread_has_records()) {
-        char frame[64];
+    while (has_to_say()) {
         uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
         uint32_t left_ms =
             now_ns < deadline_ns ? (uint32_t)((deadline_ns - now_ns) / NS_PER_MS) + 1 : 0;
 
         if (ot_connect_wait(left_ms, true) == 0 && ot_connect_push() == 0) {
-            int length = ot_wire_encode_bye(OT_BYE_DONE, (struct ot_text){0}, frame, sizeof(frame));
-
-            if (ot_connect_send(frame, (size_t)length) == 0)
-                session->saved_epoch = session->epoch;
+            if (settle_orphans(left_ms) < 0)
+                continue;
+            send_bye();
         }
         if (session->saved_epoch == session->epoch || left_ms == 0 || session->refused)
             break;
-        if (session->phase == OT_PHASE_OPEN && ot_link_wait(&session->link, POLLOUT, left_ms) < 0)
+        if (session->phase == OT_PHASE_OPEN && ot_link_wait(&session->link, POLLOUT, left_ms) < 0 &&
+            session->error != -EBADF)
             break;
     }
 }
@@ -310,6 +341,7 @@ static void stop(void)
     complain(0, session->saved_epoch == session->epoch || !ot_thread_has_records()
                     ? "stopped"
                     : "stopped without the daemon");
+    ot_orphan_forget();
     ot_thread_call_all();
     ot_thread_reap(true);
 }
@@ -418,6 +450,7 @@ static void after_fork_child(void)
     session->backoff_ms = 0;
     session->forked = optrace_level() != OPTRACE_OFF;
     memset(session->lost, 0, sizeof(session->lost));
+    ot_orphan_forget();
     ot_thread_fork_child();
     ot_lane_pool_forget();
     ot_loss_ring_forget();

@@ -14,6 +14,7 @@
 #include "client/lane_pool.h"
 #include "client/loss_ring.h"
 #include "client/optrace.h"
+#include "client/orphan.h"
 #include "client/ring.h"
 #include "client/schedule.h"
 #include "client/session.h"
@@ -127,6 +128,50 @@ static void free_thread(struct ot_thread *thread)
     free(thread);
 }
 
+/* --- Rings whose descriptors the program has closed. --- */
+
+/* The daemon may have it, and nobody can hand it over: whoever reads it reads what is in it. */
+static void orphan_ring(struct ot_thread *thread)
+{
+    ot_session.ring_records -= thread->ring->header.record_count;
+    ot_session.ring_count--;
+    ot_orphan_add(thread->ring, false);
+    ot_fd_close(&thread->ring_fd);
+    thread->ring = NULL;
+}
+
+static void take_off_spares(const struct ot_thread *thread)
+{
+    struct ot_thread **link = &ot_session.spares;
+
+    while (*link && *link != thread)
+        link = &(*link)->next_spare;
+    if (*link)
+        *link = thread->next_spare;
+}
+
+void ot_thread_cut_off(struct ot_thread *thread)
+{
+    if (!thread->hot && !thread->is_lent) {
+        take_off_spares(thread);
+        orphan_ring(thread);
+        free_thread(thread);
+    } else if (!thread->is_cut_off) {
+        thread->is_cut_off = true;
+        set_deadline(thread->hot, 0);
+    }
+}
+
+void ot_thread_leave_cut_off(void)
+{
+    for (struct ot_thread *thread = ot_session.threads; thread; thread = thread->next) {
+        if (thread->is_cut_off && !thread->is_lent && thread->ring) {
+            ot_orphan_add(thread->ring, true);
+            thread->is_lent = true;
+        }
+    }
+}
+
 static void close_ring(struct ot_thread *thread)
 {
     __atomic_store_n(&thread->ring->closed, 1, __ATOMIC_RELEASE);
@@ -163,6 +208,8 @@ static void thread_ended(void *context)
     ot_hot.stop = 0;
     ot_hot.ring = NULL;
     ot_hot.thread = NULL;
+    if (thread->ring && thread->is_cut_off && !thread->is_lent)
+        orphan_ring(thread);
     if (thread->ring)
         leave_ring(thread);
     else
@@ -332,6 +379,7 @@ static int make_ring(struct ot_thread *thread)
     thread->ring_id = header.ring_id;
     thread->epoch = session->epoch;
     thread->handed_link = 0;
+    thread->is_cut_off = thread->is_lent = false;
     use_ring(thread);
     return 0;
 }
@@ -509,12 +557,36 @@ static void migrate(struct ot_thread *thread, uint64_t now)
     drop_ring(&old);
 }
 
+/* The session goes on, in a ring that can be handed over. Until there is one, the old one will do:
+ * the daemon may have it. */
+static void replace_ring(struct ot_thread *thread)
+{
+    const uint64_t old_state = ot_hot.state;
+    struct ot_thread old = *thread;
+
+    thread->ring = NULL;
+    if (give_ring(thread, false) < 0) {
+        thread->ring = old.ring;
+        return;
+    }
+    carry_over(old.ring, old_state, old.handed_link == 0);
+    if (old.handed_link == 0)
+        drop_ring(&old);
+    else
+        orphan_ring(&old);
+    ot_connect_push_waiting();
+}
+
 void ot_thread_follow(uint64_t now)
 {
     struct ot_thread *thread = ot_hot.thread;
 
-    if (thread && thread->ring && thread->epoch != ot_session.epoch)
+    if (!thread || !thread->ring)
+        return;
+    if (thread->epoch != ot_session.epoch)
         migrate(thread, now);
+    else if (thread->is_cut_off)
+        replace_ring(thread);
 }
 
 void ot_thread_service(uint64_t now)

@@ -57,6 +57,8 @@ struct ot_thread {
     uint32_t handed_link;         /* number of the connection that has it; 0: none */
     uint64_t ready;               /* records that there is memory for; all when it is their count */
     bool is_short;                /* it was not to be had lately */
+    bool is_cut_off;              /* it cannot be handed over any more: a new one is needed */
+    bool is_lent;                 /* and it is looked after as an orphan meanwhile */
     struct ot_counters *counters; /* or NULL */
 
     uint64_t pause_ticks; /* losses further apart than this have a time range of their own */
@@ -104,9 +106,17 @@ int ot_thread_take_lane(struct ot_thread *thread, const char *name);
  *  moves to the ring of a new session, sets the next deadline. */
 void ot_thread_service(uint64_t now);
 
-/** Move the calling thread to the ring of the present session, if it is not there yet. Needs the
- *  session's lock. */
+/** Move the calling thread to a ring of the present session that can be handed over, if it has
+ * none. Needs the session's lock. */
 void ot_thread_follow(uint64_t now);
+
+/** The program has closed the descriptor of this thread's ring, which is to be handed over: the
+ * thread is called to move to a new one. Needs the session's lock. */
+void ot_thread_cut_off(struct ot_thread *thread);
+
+/** At the end: what threads hold that were called so, and have not come, is looked after as
+ * orphans. Needs the session's lock. */
+void ot_thread_leave_cut_off(void);
 
 /** Make room for a record, or find that there is none; rings the daemon's doorbell. Sets
  *  ot_hot.stop. Returns false when the ring is full or there is none. */
