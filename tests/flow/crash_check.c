@@ -22,6 +22,11 @@ unsigned crash_rounds(unsigned standard)
     return text && atoi(text) > 0 ? (unsigned)atoi(text) : standard;
 }
 
+void crash_choose_scenario(void)
+{
+    cmocka_set_test_filter(getenv("OPTRACE_TEST_FILTER")); /* NULL: all */
+}
+
 unsigned crash_random(unsigned limit)
 {
     static bool is_seeded;

@@ -45,6 +45,9 @@ void crash_check_integrity(const struct optraced *daemon);
 /** How many rounds: $OPTRACE_CRASH_ROUNDS, else `standard`. */
 unsigned crash_rounds(unsigned standard);
 
+/** Run only the scenario that $OPTRACE_TEST_FILTER names, where it does. Before cmocka's. */
+void crash_choose_scenario(void);
+
 /** A random number below `limit`; the sequence follows from $OPTRACE_CRASH_SEED, which is printed
  *  and otherwise taken from the clock. */
 unsigned crash_random(unsigned limit);

@@ -111,5 +111,6 @@ int main(void)
         cmocka_unit_test(daemons_killed_while_they_make_a_store_leave_a_sound_one),
     };
 
+    crash_choose_scenario();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

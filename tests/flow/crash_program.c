@@ -52,5 +52,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(killed_programs_lose_nothing)};
 
+    crash_choose_scenario();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
