@@ -43,6 +43,8 @@
  * most to connect. Spans and runs that were open in the parent do not exist in the child. exec()
  * ends the session. Not for children made by a bare clone().
  *
+ * System calls: docs/system-calls.md lists all that the library makes, for seccomp filters.
+ *
  * Errors: negative errno values. A failed call changes nothing. optrace_status() has the sentence.
  *
  * Environment, read by optrace_start() (not in setuid programs): OPTRACE_SOCKET, path of the
