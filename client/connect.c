@@ -170,6 +170,7 @@ static void on_frame(const uint8_t *frame, size_t length)
     struct ot_wire_control control;
     struct ot_wire_flushed flushed;
     struct ot_wire_schedule schedule;
+    struct ot_wire_refused refused;
 
     memcpy(&header, frame, sizeof(header));
     switch (header.type) {
@@ -187,6 +188,10 @@ static void on_frame(const uint8_t *frame, size_t length)
     case OT_FRAME_FLUSHED:
         if (ot_wire_decode_flushed(frame, length, &flushed, NULL) == 0)
             on_flushed(&flushed);
+        break;
+    case OT_FRAME_REFUSED:
+        if (ot_wire_decode_refused(frame, length, &refused, NULL) == 0)
+            ot_session.refused_count += refused.refused_count;
         break;
     case OT_FRAME_BYE:
         on_bye(frame, length);

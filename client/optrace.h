@@ -177,10 +177,15 @@ struct optrace_loss {
     uint64_t too_deep;  /* more than 120 spans open at once on a thread */
     uint64_t no_memory; /* a thread's ring could not be made, or had no memory; or the program
                            closed its descriptor, and the daemon that had it is gone */
+    uint64_t refused; /* the daemon could not use them: their times or ops make no sense. As far as
+                         it has said so: after optrace_flush() for all that came before */
 };
 
-/** Never blocks for long (takes a lock). */
-OPTRACE_API void optrace_lost(struct optrace_loss *out_loss);
+/** Never blocks for long (takes a lock). The struct grows at its end: the macro tells the library
+ *  how much of it this program knows, and programs that were built before there was one go on. */
+OPTRACE_API void optrace_lost_sized(struct optrace_loss *out_loss, size_t loss_bytes);
+OPTRACE_API void(optrace_lost)(struct optrace_loss *out_loss);
+#define optrace_lost(out_loss) optrace_lost_sized((out_loss), sizeof(struct optrace_loss))
 
 /**
  * One sentence for a person: what is recorded where, or why nothing is, after a failed

@@ -57,6 +57,7 @@ struct ot_session {
     uint32_t saved_epoch; /* the latest that ended in a BYE: the daemon saves what its rings hold */
     uint64_t session_id;  /* the daemon's number */
     uint64_t features;    /* what both sides can do */
+    uint64_t refused_count; /* records that daemons refused, of all sessions */
     int error;              /* why there is no connection: errno, negative */
     char problem[256];      /* the same for a person */
     int ring_error;         /* why the latest ring could not be made; 0: it could */

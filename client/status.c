@@ -2,7 +2,9 @@
 /* What a person can be told about the recording. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/greet.h"
 #include "client/optrace.h"
@@ -69,15 +71,26 @@ size_t optrace_status(char *out_text, size_t bytes)
     return text.length;
 }
 
-void optrace_lost(struct optrace_loss *out_loss)
+void optrace_lost_sized(struct optrace_loss *out_loss, size_t loss_bytes)
 {
     uint64_t lost[OT_LOSS_NO_MEMORY + 1] = {0};
+    struct optrace_loss loss = {0};
 
     if (ot_enter()) {
         ot_thread_lost(lost);
+        loss.refused = ot_session.refused_count;
         ot_leave();
     }
-    out_loss->ring_full = lost[OT_LOSS_RING_FULL];
-    out_loss->too_deep = lost[OT_LOSS_TOO_DEEP];
-    out_loss->no_memory = lost[OT_LOSS_NO_MEMORY];
+    loss.ring_full = lost[OT_LOSS_RING_FULL];
+    loss.too_deep = lost[OT_LOSS_TOO_DEEP];
+    loss.no_memory = lost[OT_LOSS_NO_MEMORY];
+    if (loss_bytes > sizeof(loss)) /* a program that is newer than the library */
+        memset((char *)out_loss + sizeof(loss), 0, loss_bytes - sizeof(loss));
+    memcpy(out_loss, &loss, loss_bytes < sizeof(loss) ? loss_bytes : sizeof(loss));
+}
+
+/* For programs that were built when the struct ended before `refused`. */
+void(optrace_lost)(struct optrace_loss *out_loss)
+{
+    optrace_lost_sized(out_loss, offsetof(struct optrace_loss, refused));
 }
