@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "client/session.h"
 
 #define SYSTEM_SOCKET "/run/optrace/collector.sock"
@@ -99,20 +100,36 @@ void ot_greet_measure_clock(struct ot_session *session)
                    (double)(now.monotonic_ns - session->origin.monotonic_ns));
 }
 
-/* The arguments joined by spaces, well-formed; cut when they are long. */
+/* Behind the last whole word: half a secret is not known for one. */
+static ssize_t cut_behind_word(const char *text, ssize_t length)
+{
+    while (length > 0 && (unsigned char)text[length - 1] > ' ')
+        length--;
+    return length;
+}
+
+/* The arguments joined by spaces, well-formed, what looks like a secret masked; cut when they are
+ * long. */
 static size_t read_command(char out_text[COMMAND_BYTES])
 {
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    int fd;
     ssize_t length;
+
+    if (ot_session.settings.hides_command)
+        return 0;
+    fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return 0;
     length = read(fd, out_text, COMMAND_BYTES);
     close(fd);
+    if (length == COMMAND_BYTES)
+        length = cut_behind_word(out_text, length);
     if (length <= 0)
         return 0;
     if (out_text[length - 1] == 0)
         length--;
+    length = (ssize_t)ot_secret_mask(out_text, (size_t)length, true);
     for (ssize_t i = 0; i < length; i++) {
         if (out_text[i] == 0)
             out_text[i] = ' ';

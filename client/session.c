@@ -167,6 +167,16 @@ static int choose_schedule(const char *wanted, struct ot_wire_plan *out_plan)
     return complain(-EINVAL, sentence);
 }
 
+static int choose_command(bool *out_hides)
+{
+    const char *text = secure_getenv("OPTRACE_COMMAND_LINE");
+
+    *out_hides = text && strcmp(text, "0") == 0;
+    if (!text || !text[0] || strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
+        return 0;
+    return complain(-EINVAL, "OPTRACE_COMMAND_LINE is neither 0 nor 1");
+}
+
 static int read_settings(const struct optrace_config *config, struct ot_settings *out_settings)
 {
     const char *path = config->socket_path ? config->socket_path : secure_getenv("OPTRACE_SOCKET");
@@ -182,6 +192,8 @@ static int read_settings(const struct optrace_config *config, struct ot_settings
         rc = choose_schedule(config->schedule, &settings.plan);
     if (rc == 0)
         rc = check_stacks();
+    if (rc == 0)
+        rc = choose_command(&settings.hides_command);
     if (rc < 0)
         return rc;
     if (path && strlen(path) >= sizeof(settings.socket_path))

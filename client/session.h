@@ -22,6 +22,7 @@
 struct ot_settings {
     char socket_path[OT_LINK_PATH_BYTES]; /* "": the default places, looked up at each try */
     char program[256];
+    bool hides_command; /* the daemon is not told the command line */
     uint32_t ring_records;
     uint32_t connect_timeout_ms;
     uint32_t exit_timeout_ms;

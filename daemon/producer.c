@@ -14,6 +14,8 @@
 #include "daemon/keep.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
+#include "daemon/privacy.h"
+
 
 struct producer {
     struct producer_group *group;
@@ -193,6 +195,7 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
                                 .now_ns = ot_clock_ns(CLOCK_BOOTTIME)};
     enum ot_wire_welcome_status status;
     struct ot_wire_hello_view hello;
+    char *command;
     int rc;
 
     if (producer->session)
@@ -202,8 +205,10 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
         (void)send_welcome(producer, OT_WELCOME_VERSION, OT_WIRE_VERSION_MINOR, 0, diag->text);
     if (rc < 0)
         return -EPROTO;
+    command = privacy_hide_command(&hello, producer->group->keeps_commands);
     rc = collector_hello(producer->group->collector, producer, &hello, &peer, is_alive,
                          &producer->session, &status, diag);
+    free(command);
     if (rc < 0)
         return rc;
     if (status != OT_WELCOME_OK) {
@@ -631,6 +636,7 @@ void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct c
     *group = (struct producer_group){.loop = loop,
                                      .collector = collector,
                                      .scratch = memory_zeroed(1, OT_WIRE_FRAME_BYTES_MAX),
+                                     .keeps_commands = !settings->no_commands,
                                      .started = ot_clock_read_triple()};
     commands_init(&group->commands, loop, collector, (uint32_t)settings->level);
     group->host = (struct visit_host){.collector = collector,

@@ -30,6 +30,7 @@ struct producer_group {
     struct producer *first;
     unsigned count;
     bool reads_no_more;
+    bool keeps_commands;            /* command lines of programs */
     uint8_t *scratch;               /* to encode frames in */
     struct refusals refusals;       /* the recent ones */
     struct commands commands;       /* who is to record when */

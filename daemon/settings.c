@@ -44,6 +44,9 @@ static const struct option_spec specs[] = {
      "none. "
      "Imported sessions stay, and calibrations.",
      TARGET(keep_sessions)},
+    {OPTION_FLAG, "no-command-lines", 0, NULL, NULL,
+     "Keep no command lines of programs. Otherwise what looks like a secret in them is masked.",
+     TARGET(no_commands)},
     {OPTION_GROUP, "Behaviour"},
     {OPTION_FLAG, "foreground", 'f', NULL, NULL,
      "Stay in the foreground. Without it the command returns once programs can connect, and the "

@@ -18,7 +18,8 @@ struct settings {
     const char *store_budget, *keep_events,
         *keep_sessions; /* as given; what they say is in `bounds` */
     struct store_bounds bounds;
-    int level; /* enum ot_wire_level */
+    int level;        /* enum ot_wire_level */
+    bool no_commands; /* of programs are kept */
     bool once, foreground, verbose;
     char paths[4][PATH_MAX]; /* where the paths point */
 };
