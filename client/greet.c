@@ -158,6 +158,7 @@ int ot_greet_hello(struct ot_session *session)
     char command[COMMAND_BYTES];
     char host[256] = "";
     char frame[HELLO_BYTES];
+    struct ot_wire_hello_more more;
     struct ot_wire_hello_texts texts = {.library = {LIBRARY_NAME, sizeof(LIBRARY_NAME) - 1}};
     int length;
 
@@ -168,7 +169,12 @@ int ot_greet_hello(struct ot_session *session)
     texts.command = (struct ot_text){command, read_command(command)};
     gethostname(host, sizeof(host) - 1);
     texts.host = (struct ot_text){host, ot_wire_clean_text(host, strlen(host), host, sizeof(host))};
+    if (session->hello_ns == 0)
+        session->hello_ns = triple.realtime_ns;
+    more.start_ns = session->hello_ns;
     length = ot_wire_encode_hello(&hello, &texts, frame, sizeof(frame));
+    if (length > 0)
+        length = ot_wire_append_hello(&more, frame, (size_t)length, sizeof(frame));
     if (length < 0)
         return length;
     return ot_link_send(&session->link, frame, (size_t)length, -1);

@@ -85,6 +85,7 @@ int ot_session_renew(void)
     session->epoch++;
     ot_loss_ring_retire();
     session->hello_count = 0;
+    session->hello_ns = 0;
     session->session_id = 0;
     session->welcomed = false;
     ot_orphan_forget(); /* the daemon has read what it had of the session that ended */

@@ -67,6 +67,7 @@ struct ot_session {
     enum ot_phase phase;
     uint32_t link_number; /* counts connections that were accepted, all epochs */
     uint32_t hello_count; /* of this session: HELLO.connection */
+    uint64_t hello_ns;    /* CLOCK_REALTIME of its first HELLO; 0: none was sent */
     size_t log_sent;      /* bytes of the log that this connection got */
     bool stuck;           /* the daemon does not read; do not wait for it again */
     uint64_t retry_ns;    /* CLOCK_MONOTONIC of the next try to connect */

@@ -97,6 +97,16 @@ static uint64_t first_rate(const struct ot_wire_hello_view *hello, const struct 
     return theirs == 0 || difference < ours / 100 ? ours : theirs;
 }
 
+/* An earlier HELLO may have been heard by a daemon that stored nothing of it. */
+static int64_t first_start_ns(const struct ot_wire_hello_view *hello)
+{
+    const uint64_t start_ns = hello->more.start_ns;
+    const bool is_told = start_ns > 0 && hello->fixed.connection > 0;
+
+    return (int64_t)(is_told && start_ns < hello->fixed.realtime_ns ? start_ns
+                                                                    : hello->fixed.realtime_ns);
+}
+
 int session_create(const struct ot_wire_hello_view *hello, const struct session_peer *peer,
                    struct store_ids *ids, struct batch *batch, struct session **out_session,
                    struct diag *diag)
@@ -113,7 +123,7 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
     session->session_id = ++ids->session_id;
     session->pid = peer->pid;
     session->uid = peer->uid;
-    session->start_ns = (int64_t)triple.realtime_ns;
+    session->start_ns = first_start_ns(hello);
     session->is_new_to_store = hello->fixed.connection > 0;
     session_set_names(session, hello->texts.program, hello->texts.command);
     put_row(session, hello, peer->environment, batch);

@@ -226,6 +226,7 @@ static void take_hello(struct fake_daemon *daemon, struct fake_connection *conne
         return;
     }
     daemon->hello = hello.fixed;
+    daemon->start_ns = hello.more.start_ns;
     memcpy(connection->uuid, hello.fixed.uuid, sizeof(connection->uuid));
     snprintf(daemon->program, sizeof(daemon->program), "%.*s", (int)hello.texts.program.length,
              hello.texts.program.bytes);

@@ -88,6 +88,7 @@ struct fake_daemon {
     /* What arrived. Ids are indices; index 0 is not used. */
     uint64_t counts[FAKE_COUNTS];
     struct ot_wire_hello hello; /* the latest */
+    uint64_t start_ns;          /* what it says of the first of its session */
     char program[256];
     char *texts[FAKE_TEXTS_MAX];
     struct ot_wire_model models[FAKE_DEFINITIONS_MAX];

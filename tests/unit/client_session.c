@@ -220,7 +220,7 @@ static void a_restarted_daemon_gets_everything(void **state)
     struct client_place *place = *state;
     struct record_wait wait = {place, optrace_label("over a restart"), 0};
     uint8_t uuid[16];
-    uint64_t before;
+    uint64_t before, start_ns;
 
     place->daemon = fake_daemon_create(place->socket, NULL);
     CHECK_OK(client_place_start(place));
@@ -231,6 +231,7 @@ static void a_restarted_daemon_gets_everything(void **state)
         record_one(wait.op);
     fake_daemon_lock(place->daemon);
     memcpy(uuid, place->daemon->hello.uuid, sizeof(uuid));
+    start_ns = place->daemon->hello.realtime_ns;
     fake_daemon_unlock(place->daemon);
     before = fake_daemon_count(place->daemon, FAKE_RECORDS);
     fake_daemon_destroy(&place->daemon);
@@ -245,6 +246,8 @@ static void a_restarted_daemon_gets_everything(void **state)
     CHECK_OK(strcmp(client_place_op_name(place, 0), "over a restart"));
     assert_memory_equal(place->daemon->hello.uuid, uuid, sizeof(uuid));
     assert_int_equal(place->daemon->hello.connection, 1);
+    assert_true(place->daemon->hello.realtime_ns > start_ns);
+    CHECK_U64(place->daemon->start_ns, start_ns);
     optrace_stop();
     fake_daemon_wait(place->daemon, FAKE_BYES, 1);
 }
