@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/greet.h"
 #include "client/loss_ring.h"
@@ -58,6 +59,21 @@ static void failed(int error, const char *what)
     ot_connect_close(error, why);
 }
 
+static void hear(void);
+
+/* Why a socket cannot be connected to. */
+static void unreachable(int error, const char *path)
+{
+    char why[OT_LINK_PATH_BYTES + 128];
+
+    snprintf(why, sizeof(why), "user %u may not record at %s: ask for membership of its group",
+             (unsigned)geteuid(), path);
+    if (error == -EACCES)
+        ot_connect_close(error, why);
+    else
+        failed(error, path);
+}
+
 static void connect_begin(void)
 {
     struct ot_session *session = &ot_session;
@@ -70,13 +86,13 @@ static void connect_begin(void)
         session->phase = OT_PHASE_GREETED;
         session->greeted_ns = ot_clock_ns(CLOCK_MONOTONIC);
         rc = ot_greet_hello(session);
-        if (rc < 0) {
-            failed(rc, path);
+        if (rc == 0)
             return;
-        }
-        return;
+        hear(); /* it may have said why */
+        if (session->phase == OT_PHASE_CLOSED)
+            return;
     }
-    failed(rc, path);
+    unreachable(rc, path);
 }
 
 static void welcome_ok(const struct ot_wire_welcome *welcome)
@@ -130,6 +146,9 @@ static void on_welcome(const uint8_t *frame, size_t length)
         ot_connect_close(-ESTALE, why[0] ? why : "the session has ended");
         if (ot_session_renew() == 0)
             ot_session.retry_ns = 0;
+        break;
+    case OT_WELCOME_DENIED:
+        refuse(-EACCES, why[0] ? why : "this user may not record there");
         break;
     default:
         refuse(-EPROTO, why[0] ? why : "the daemon speaks another version");

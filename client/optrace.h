@@ -118,7 +118,8 @@ struct optrace_config {
  *
  * Returns 0 (also with OPTRACE_DISABLE), or
  *   -ENOENT, -ECONNREFUSED  nobody listens (with `required` only)
- *   -EACCES                 the socket belongs to someone else
+ *   -EACCES                 this user may not record here, or not open the socket; optrace_status()
+ *                           says what to ask for
  *   -EPROTO                 the daemon speaks another version, or not this language at all
  *   -EUSERS                 the daemon has too many clients (with `required` only)
  *   -ETIMEDOUT              it did not answer in time (with `required` only)

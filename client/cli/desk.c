@@ -3,9 +3,12 @@
 #include "client/cli/desk.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "client/greet.h"
@@ -85,6 +88,23 @@ static int send_frame(struct desk *desk, const void *frame, size_t length, struc
     return diag_set(diag, rc, "%s: %s", desk->path, strerror(-rc));
 }
 
+/* What the daemon answers to VISIT. */
+static int take_welcome(struct desk *desk, struct diag *diag)
+{
+    struct ot_wire_welcome_view welcome;
+    const uint8_t *frame;
+    uint16_t type;
+    int rc = receive(desk, &frame, &type, diag);
+
+    if (rc >= 0)
+        rc = ot_wire_decode_welcome(frame, (size_t)rc, &welcome, diag);
+    if (rc == 0 && welcome.fixed.status != OT_WELCOME_OK)
+        rc = diag_set(diag, welcome.fixed.status == OT_WELCOME_DENIED ? -EACCES : -EUSERS,
+                      "the daemon on %s refuses: %.*s", desk->path, (int)welcome.text.length,
+                      welcome.text.bytes);
+    return rc;
+}
+
 static int say_visit(struct desk *desk, struct diag *diag)
 {
     const struct ot_wire_visit visit = {
@@ -94,19 +114,26 @@ static int say_visit(struct desk *desk, struct diag *diag)
         .version_minor = OT_WIRE_VERSION_MINOR,
         .features = OT_FEATURE_VISIT | OT_FEATURE_SCHEDULE,
     };
-    struct ot_wire_welcome_view welcome;
-    const uint8_t *frame;
-    uint16_t type;
-    int rc = send_frame(desk, &visit, sizeof(visit), diag);
+    int rc = ot_link_send(&desk->link, &visit, sizeof(visit), -1);
 
-    if (rc == 0)
-        rc = receive(desk, &frame, &type, diag);
-    if (rc >= 0)
-        rc = ot_wire_decode_welcome(frame, (size_t)rc, &welcome, diag);
-    if (rc == 0 && welcome.fixed.status != OT_WELCOME_OK)
-        rc = diag_set(diag, -EUSERS, "the daemon on %s refuses: %.*s", desk->path,
-                      (int)welcome.text.length, welcome.text.bytes);
-    return rc;
+    /* Whoever is not let in may be told so before. */
+    if (rc == 0 || rc == -EPIPE || rc == -ECONNRESET)
+        return take_welcome(desk, diag);
+    return diag_set(diag, rc, "%s: %s", desk->path, strerror(-rc));
+}
+
+/* The socket's mode keeps this user out. */
+static int explain_denied(const struct desk *desk, struct diag *diag)
+{
+    const struct group *group;
+    struct stat info;
+
+    if (stat(desk->path, &info) < 0 || !(info.st_mode & S_IWGRP))
+        return diag_set(diag, -EACCES, "the daemon on %s belongs to another user", desk->path);
+    group = getgrgid(info.st_gid);
+    return diag_set(diag, -EACCES,
+                    "user %u may not visit the daemon on %s: ask for membership of group %s",
+                    (unsigned)geteuid(), desk->path, group ? group->gr_name : "of the socket");
 }
 
 int desk_open(struct desk *desk, const char *socket, struct diag *diag)
@@ -125,7 +152,7 @@ int desk_open(struct desk *desk, const char *socket, struct diag *diag)
     if (rc == -ENOENT || rc == -ECONNREFUSED)
         return diag_set(diag, -ENOENT, "no daemon listens on %s; start optraced", desk->path);
     if (rc == -EACCES)
-        return diag_set(diag, rc, "the daemon on %s belongs to another user", desk->path);
+        return explain_denied(desk, diag);
     if (rc < 0)
         return diag_set(diag, rc, "cannot connect to %s: %s", desk->path, strerror(-rc));
     rc = say_visit(desk, diag);
