@@ -55,7 +55,7 @@ static void measure(struct ot_ring *ring, struct ot_counters *counters, struct c
     const struct ot_hot mine = ot_hot;
     const uint32_t spans = counters ? COUNTED_SPANS : SPANS;
 
-    ot_hot = (struct ot_hot){.deadline = counters ? 0 : UINT64_MAX,
+    ot_hot = (struct ot_hot){.deadline = counters || !ot_fast_ticks_fit() ? 0 : UINT64_MAX,
                              .due = UINT64_MAX,
                              .stop = UINT64_MAX,
                              .ring = ring,

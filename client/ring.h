@@ -75,6 +75,13 @@ static inline uint64_t ot_record_load(const struct ot_wire_record *record, unsig
     return __atomic_load_n((const uint64_t *)(const void *)record + word, __ATOMIC_RELAXED);
 }
 
+/** Make the words from OT_WORD_KERN on 0, in two stores where the processor has them: nobody looks
+ * at a record before `state` says that it is there, so halves of it need no order. */
+static inline void ot_record_clear_rest(struct ot_wire_record *record)
+{
+    memset((uint64_t *)(void *)record + 4, 0, 4 * sizeof(uint64_t));
+}
+
 /** The words of a record. */
 enum ot_record_word {
     OT_WORD_KIND = 0, /* kind | flags << 16 | op_id << 32 */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hot path: begin, kern, end. Each reads the clock once, stores into the thread's ring and
- * publishes with one store of `state`. What is unlikely leaves for a cold function at the first
- * sight of it: no ring yet, too deep, ended out of order, ring full, housekeeping due, CPU counters
- * to be read.
+ * publishes with one store of `state`; docs/decisions/0025 says what of it has been tried. What is
+ * unlikely leaves for a cold function at the first sight of it: no ring yet, too deep, ended out of
+ * order, ring full, housekeeping due, CPU counters to be read.
  */
 #include "client/optrace.h"
 
@@ -14,62 +14,84 @@
 
 #define DEPTH_ONE (UINT64_C(1) << 48)
 
+/* Both values are in registers here, not to be loaded later. */
+#define HAVE_LOADED(a, b) __asm__ volatile("" : "+r"(a), "+r"(b))
+
 static uint32_t run_count;
 
 /* A handle: `start` as in the open entry, `id` the depth at which it stands, from 1. */
 
-/* Open an entry; there is room for it. */
-static inline struct optrace_span open_span(struct ot_hot *hot, uint64_t kind_word, uint64_t now,
-                                            uint64_t bytes)
-{
-    const uint64_t depth = ot_ring_depth(hot->state);
-    struct ot_wire_record *entry = &hot->ring->open[depth];
+/*
+ * An open entry holds kind, lane and start, which begin stores. Its other words are 0 before and
+ * after: they are so in a new ring, and who stores one of them (kern, correlation, the bytes of a
+ * copy) has end put it back, after the word that ends the span. Entries beyond the depth may have
+ * old words in the first three only.
+ */
 
-    ot_record_store(entry, OT_WORD_KIND, kind_word);
-    ot_record_store(entry, OT_WORD_LANE, hot->lane_run);
+/* Open an entry of which kind and lane are stored. */
+static inline struct optrace_span open_entry(struct ot_hot *hot, struct ot_wire_record *entry,
+                                             uint64_t state, uint64_t now, uint64_t bytes)
+{
     ot_record_store(entry, OT_WORD_START, now);
-    ot_record_store(entry, OT_WORD_END, 0);
-    ot_record_store(entry, OT_WORD_KERN, 0);
-    ot_record_store(entry, OT_WORD_CORRELATION, 0);
-    ot_record_store(entry, OT_WORD_BYTES, bytes);
-    ot_record_store(entry, OT_WORD_ADDRESS, 0);
-    ot_publish(hot, hot->state + DEPTH_ONE);
-    return (struct optrace_span){.start = now, .id = depth + 1};
+    if (bytes)
+        ot_record_store(entry, OT_WORD_BYTES, bytes);
+    ot_publish(hot, state + DEPTH_ONE);
+    return (struct optrace_span){.start = now, .id = ot_ring_depth(state) + 1};
 }
 
 static COLD struct optrace_span begin_slowly(uint64_t kind_word, uint64_t bytes)
 {
     const struct optrace_span none = {0, 0};
     struct ot_hot *hot = &ot_hot;
+    struct ot_wire_record *entry;
+    uint64_t now;
 
     if (hot->busy)
         return none;
+    now = ot_ticks();
     if (hot->state == OT_STATE_NONE) {
-        if (!ot_thread_attach(ot_ticks())) {
+        if (!ot_thread_attach(now)) {
             if (optrace_level() != OPTRACE_OFF)
-                ot_thread_lose(0, OT_LOSS_NO_MEMORY, ot_ticks());
+                ot_thread_lose(0, OT_LOSS_NO_MEMORY, now);
             return none;
         }
-    } else if (ot_is_called(hot, ot_ticks())) {
-        ot_thread_service(ot_ticks());
+        now = ot_ticks(); /* that took its time, which is not the span's */
+    } else if (ot_is_called(hot, now)) {
+        ot_thread_service(now);
+        now = ot_ticks();
     }
     if (hot->state >= OT_STATE_DEEP) {
-        ot_thread_lose(0, OT_LOSS_TOO_DEEP, ot_ticks());
+        ot_thread_lose(0, OT_LOSS_TOO_DEEP, now);
         return none;
     }
-    if (hot->counters)
+    if (hot->counters) {
         ot_counted_begin(hot, kind_word);
-    return open_span(hot, kind_word, ot_ticks(), bytes);
+        now = ot_ticks();
+    }
+    entry = &hot->ring->open[ot_ring_depth(hot->state)];
+    ot_record_store(entry, OT_WORD_KIND, kind_word);
+    ot_record_store(entry, OT_WORD_LANE, hot->lane_run);
+    return open_entry(hot, entry, hot->state, now, bytes);
 }
 
 static inline struct optrace_span begin(uint64_t kind_word, uint64_t bytes)
 {
     struct ot_hot *hot = &ot_hot;
-    uint64_t now = ot_ticks();
+    const uint64_t state = hot->state;
+    uint64_t deadline = __atomic_load_n(&hot->deadline, __ATOMIC_RELAXED);
+    struct ot_wire_record *entry;
+    uint64_t now;
 
-    if (UNLIKELY(hot->state >= OT_STATE_DEEP || ot_is_due(hot, now)))
+    if (UNLIKELY(state >= OT_STATE_DEEP))
         return begin_slowly(kind_word, bytes);
-    return open_span(hot, kind_word, now, bytes);
+    entry = &hot->ring->open[ot_ring_depth(state)];
+    ot_record_store(entry, OT_WORD_KIND, kind_word);
+    ot_record_store(entry, OT_WORD_LANE, hot->lane_run);
+    HAVE_LOADED(deadline, entry); /* what needs no clock is done before it is read */
+    now = ot_fast_ticks();
+    if (UNLIKELY(now >= deadline))
+        return begin_slowly(kind_word, bytes);
+    return open_entry(hot, entry, state, now, bytes);
 }
 
 struct optrace_span optrace_span_begin(uint32_t op)
@@ -114,6 +136,13 @@ void optrace_span_correlate(struct optrace_span span, uint64_t correlation)
         ot_record_store(entry, OT_WORD_CORRELATION, correlation);
 }
 
+/* Whether an open entry holds what begin stores, and no more. */
+static inline bool is_plain(const struct ot_wire_record *entry)
+{
+    return (ot_record_load(entry, OT_WORD_KERN) | ot_record_load(entry, OT_WORD_CORRELATION) |
+            ot_record_load(entry, OT_WORD_BYTES)) == 0;
+}
+
 /* Write the record of an open entry at the head; there is room for it. */
 static inline void write_ended(const struct ot_hot *hot, const struct ot_wire_record *entry,
                                uint64_t now, uint64_t flags)
@@ -131,12 +160,13 @@ static inline void write_ended(const struct ot_hot *hot, const struct ot_wire_re
     ot_record_store(record, OT_WORD_CORRELATION, ot_record_load(entry, OT_WORD_CORRELATION));
     ot_record_store(record, OT_WORD_BYTES, ot_record_load(entry, OT_WORD_BYTES));
     ot_record_store(record, OT_WORD_ADDRESS, 0);
+    ot_fetch_ahead(record);
 }
 
 /* End the innermost open span, recorded or lost. */
 static void end_innermost(struct ot_hot *hot, uint64_t now, uint64_t flags)
 {
-    const struct ot_wire_record *entry = &hot->ring->open[ot_ring_depth(hot->state) - 1];
+    struct ot_wire_record *entry = &hot->ring->open[ot_ring_depth(hot->state) - 1];
 
     if (hot->counters)
         ot_counted_end(hot, now);
@@ -147,6 +177,17 @@ static void end_innermost(struct ot_hot *hot, uint64_t now, uint64_t flags)
         ot_thread_lose(0, OT_LOSS_RING_FULL, now);
         ot_publish(hot, hot->state - DEPTH_ONE);
     }
+    ot_record_clear_rest(entry);
+}
+
+/* End the innermost span, which has more to it than begin and end; there is room, nothing is due.
+ */
+static __attribute__((noinline)) void end_rich(struct ot_hot *hot, struct ot_wire_record *entry,
+                                               uint64_t now)
+{
+    write_ended(hot, entry, now, 0);
+    ot_publish(hot, hot->state + 1 - DEPTH_ONE);
+    ot_record_clear_rest(entry);
 }
 
 void ot_span_end_all(uint64_t now)
@@ -166,6 +207,8 @@ static COLD void end_slowly(struct optrace_span span, uint64_t now)
     const uint64_t implicit = (uint64_t)OT_RECORD_IMPLICIT_END << 16;
     struct ot_hot *hot = &ot_hot;
 
+    if (!ot_fast_ticks_fit())
+        now = ot_ticks();
     if (hot->counters && find_entry(hot, span))
         ot_counters_read(hot->counters);
     if (!hot->busy && ot_is_called(hot, now))
@@ -180,9 +223,9 @@ static COLD void end_slowly(struct optrace_span span, uint64_t now)
 void optrace_span_end(struct optrace_span span)
 {
     struct ot_hot *hot = &ot_hot;
-    const uint64_t now = ot_ticks();
+    const uint64_t now = ot_fast_ticks();
     const uint64_t state = hot->state;
-    const struct ot_wire_record *entry;
+    struct ot_wire_record *entry, *record;
 
     if (UNLIKELY(ot_ring_depth(state) != span.id || span.id == 0 ||
                  ot_ring_head(state) >= hot->stop || ot_is_due(hot, now))) {
@@ -192,8 +235,18 @@ void optrace_span_end(struct optrace_span span)
     entry = &hot->ring->open[span.id - 1];
     if (UNLIKELY(ot_record_load(entry, OT_WORD_START) != span.start))
         return;
-    write_ended(hot, entry, now, 0);
+    if (UNLIKELY(!is_plain(entry) || now < span.start)) {
+        end_rich(hot, entry, now);
+        return;
+    }
+    record = &hot->ring->records[state & hot->mask];
+    ot_record_store(record, OT_WORD_KIND, ot_record_load(entry, OT_WORD_KIND));
+    ot_record_store(record, OT_WORD_LANE, ot_record_load(entry, OT_WORD_LANE));
+    ot_record_store(record, OT_WORD_START, span.start);
+    ot_record_store(record, OT_WORD_END, now);
+    ot_record_clear_rest(record);
     ot_publish(hot, state + 1 - DEPTH_ONE);
+    ot_fetch_ahead(record);
 }
 
 uint32_t optrace_run_new(void)

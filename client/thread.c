@@ -61,7 +61,9 @@ static void set_deadline(struct ot_hot *hot, uint64_t ticks)
 {
     __atomic_store_n(&hot->due, ticks, __ATOMIC_RELAXED);
     /* Another thread's `counters` is not looked at: it is called with 0. */
-    __atomic_store_n(&hot->deadline, ticks != 0 && hot->counters ? 0 : ticks, __ATOMIC_RELAXED);
+    if (ticks != 0 && (!ot_fast_ticks_fit() || hot->counters))
+        ticks = 0;
+    __atomic_store_n(&hot->deadline, ticks, __ATOMIC_RELAXED);
 }
 
 static void add_lost(const struct ot_thread *thread, uint64_t out_lost[])

@@ -4,7 +4,8 @@
  * and a struct on the session's list that outlives the thread until the daemon has its records.
  *
  * A thread's ring and ot_hot are written by that thread only, except ot_hot.deadline and
- * ot_hot.due: others set them to 0 to call the thread into ot_thread_service().
+ * ot_hot.due: others set them to 0 to call the thread into ot_thread_service(). begin and end look
+ * at `deadline` only, on x86-64 with the TSC, whichever clock there is; other records at `due`.
  */
 #ifndef OPTRACE_CLIENT_THREAD_H
 #define OPTRACE_CLIENT_THREAD_H
@@ -27,8 +28,9 @@
 
 struct ot_hot {
     uint64_t state;    /* as in the ring */
-    uint64_t deadline; /* ticks from which on the slow way is taken; 0 on threads whose spans have
-                          counters: always */
+    uint64_t deadline; /* ticks from which on begin and end take the slow way; 0: always,
+                          on threads whose spans have counters, and where the TSC is not the clock
+                          (x86-64) */
     uint64_t stop;     /* head from which on the slow way is taken: full, or time for a doorbell */
     struct ot_ring *ring;
     uint64_t mask; /* record count - 1 */
