@@ -352,6 +352,13 @@ struct optrace_span {
 };
 
 OPTRACE_API struct optrace_span optrace_span_begin(uint32_t op);
+#if defined(__SIZEOF_INT128__) && (defined(__x86_64__) || defined(__AARCH64EL__))
+#define OPTRACE_TWO_WORDS 1
+/* The same function under another type. A struct of two words and an integer of two come back in
+ * the same registers, but compilers put the struct into memory to look at its second half. */
+__extension__ typedef unsigned __int128 optrace_two_words;
+OPTRACE_API optrace_two_words optrace_span_begin_words(uint32_t op) __asm__("optrace_span_begin");
+#endif
 OPTRACE_API void optrace_span_kern(struct optrace_span span);
 OPTRACE_API void optrace_span_end(struct optrace_span span);
 
@@ -373,7 +380,14 @@ static inline struct optrace_span optrace_begin(uint32_t op)
     struct optrace_span span = {0, 0};
 
     if (optrace_level() != OPTRACE_OFF && op != 0) {
+#ifdef OPTRACE_TWO_WORDS
+        const optrace_two_words words = optrace_span_begin_words(op);
+
+        span.start = (uint64_t)words;
+        span.id = (uint64_t)(words >> 64);
+#else
         span = optrace_span_begin(op);
+#endif
     } else {
         optrace_count_idle();
     }
