@@ -614,7 +614,6 @@ static void ring_doorbell(struct ot_thread *thread, uint64_t now)
     if (now < thread->bell_ticks || !ot_try_enter())
         return;
     thread->bell_ticks = now + ms_to_ticks(BELL_PAUSE_MS);
-    ot_connect_tick();
     ot_connect_send(&frame, sizeof(frame));
     ot_leave();
 }
@@ -639,8 +638,8 @@ bool ot_thread_make_room(uint64_t now)
     tail = ot_ring_tail(hot->ring);
     if (ot_ring_used(head, tail) >= count)
         return false;
-    /* Again after an eighth of the ring, or when it is full. */
-    return set_stop(hot->thread, head + count / 8 < tail + count ? head + count / 8 : tail + count,
+    /* Again after a quarter of the ring, or when it is full. */
+    return set_stop(hot->thread, head + count / 4 < tail + count ? head + count / 4 : tail + count,
                     now);
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "client/optrace.h"
+#include "client/thread.h"
 #include "tests/support/check.h"
 #include "tests/support/client_place.h"
 
@@ -183,6 +184,26 @@ static void a_full_ring_drops_the_newest(void **state)
     record_one(ops[0]); /* there is room again */
     client_place_drain(place, room + 1);
     assert_true(fake_daemon_count(place->daemon, FAKE_DOORBELLS) > 0);
+}
+
+/* Each wakes the daemon and costs as much as a thousand spans. */
+static void a_ring_that_fills_rings_twice(void **state)
+{
+    struct client_place *place = *state;
+    const uint32_t op = optrace_label("work");
+    uint64_t before;
+
+    record_one(op);
+    client_place_drain(place, 1);
+    before = fake_daemon_count(place->daemon, FAKE_DOORBELLS);
+    client_place_set_idle(place, true);
+    for (int i = 0; i < CLIENT_PLACE_RECORDS; i++) {
+        ot_hot.thread->bell_ticks = 0; /* as when it takes long */
+        record_one(op);
+    }
+    client_place_set_idle(place, false);
+    client_place_drain(place, 1 + CLIENT_PLACE_RECORDS);
+    CHECK_U64(fake_daemon_count(place->daemon, FAKE_DOORBELLS) - before, 2);
 }
 
 static void losses_are_counted_per_lane(void **state)
@@ -406,6 +427,7 @@ int main(void)
         CASE(no_span_is_accepted_everywhere),
         CASE(deeper_than_120_is_counted),
         CASE(a_full_ring_drops_the_newest),
+        CASE(a_ring_that_fills_rings_twice),
         CASE(losses_are_counted_per_lane),
         CASE(runs_number_what_is_inside),
         CASE(a_worker_takes_a_run),
