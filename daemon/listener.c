@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
 
@@ -70,9 +71,9 @@ static int take_lock(const char *path, int *out_fd, struct diag *diag)
     int fd, rc = 0;
 
     snprintf(lock_path, sizeof(lock_path), "%s.lock", path);
-    fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = file_open_own(lock_path, O_RDWR | O_CREAT, 0600, diag);
     if (fd < 0)
-        return diag_set(diag, -errno, "cannot make %s: %s", lock_path, strerror(errno));
+        return fd;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         rc = errno == EWOULDBLOCK
                  ? diag_set(diag, -EADDRINUSE, "another daemon listens on %s already", path)

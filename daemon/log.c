@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 enum { LINE_BYTES = 1024, RECENT_COUNT = 256 };
 
@@ -43,11 +44,11 @@ void log_set_verbose(bool verbose)
 
 int log_open(const char *path, struct diag *diag)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = file_open_own(path, O_WRONLY | O_CREAT | O_APPEND, 0600, diag);
     char *copy;
 
     if (fd < 0)
-        return diag_set(diag, -errno, "cannot open %s: %s", path, strerror(errno));
+        return fd;
     copy = strdup(path);
     if (!copy) {
         close(fd);

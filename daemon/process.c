@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/exit_status.h"
+#include "base/file.h"
 #include "daemon/log.h"
+
+static struct stat pid_file; /* the one that was made; all zero: none */
 
 /* Waits until the child is ready or has failed. */
 static int wait_for_child(pid_t child, int fd)
@@ -73,23 +77,48 @@ void process_raise_file_limit(void)
     }
 }
 
+/* Made anew, never written into: what is there may be a link to something precious. */
+static int make_pid_file(const char *path, struct diag *diag)
+{
+    struct stat info;
+    int fd, rc = file_check_owner(path, diag);
+
+    if (rc < 0)
+        return rc;
+    if (lstat(path, &info) == 0) {
+        if (!S_ISREG(info.st_mode))
+            return diag_set(diag, -EEXIST, "%s is there already, and is no file", path);
+        if (unlink(path) < 0) /* of a daemon that was killed */
+            return diag_set(diag, -errno, "cannot replace %s: %s", path, strerror(errno));
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return diag_set(diag, -errno, "cannot make %s: %s", path, strerror(errno));
+    return fd;
+}
+
 void process_write_pid(const char *path)
 {
-    FILE *file;
-    int rc;
+    struct diag diag = {0};
+    int fd;
 
     if (!path)
         return;
-    file = fopen(path, "we");
-    rc = file && fprintf(file, "%d\n", (int)getpid()) > 0 ? 0 : -1;
-    if (file && fclose(file) != 0)
-        rc = -1;
-    if (rc < 0)
-        log_say("cannot write %s, going on without: %s", path, strerror(errno));
+    fd = make_pid_file(path, &diag);
+    if (fd >= 0 && (dprintf(fd, "%d\n", (int)getpid()) < 0 || fstat(fd, &pid_file) < 0))
+        diag_set(&diag, -errno, "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    if (diag.text[0])
+        log_say("going on without a pid file: %s", diag.text);
 }
 
 void process_remove_pid(const char *path)
 {
-    if (path)
+    struct stat info;
+
+    /* Another daemon may have put its own there. */
+    if (path && pid_file.st_ino && lstat(path, &info) == 0 && info.st_ino == pid_file.st_ino &&
+        info.st_dev == pid_file.st_dev)
         unlink(path);
 }
