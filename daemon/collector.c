@@ -233,8 +233,8 @@ static void finish_session(struct collector *collector, struct session *session)
     session_put_end(session, collector->open);
     session_drop_rings(session); /* batches on their way have references of their own */
     collector->commits_soon = true;
-    log_detail("session %lld (pid %lld) ends: %s", (long long)session->session_id,
-               (long long)session->pid, session->end_reason);
+    log_detail("session %lld (pid %lld of user %lld) ends: %s", (long long)session->session_id,
+               (long long)session->pid, (long long)session->uid, session->end_reason);
 }
 
 /* Reads the rings of one session; false when there is no room. */
@@ -252,8 +252,8 @@ static bool read_session(struct collector *collector, struct session *session,
         if (session->producer)
             collector->events.on_nonsense(collector->events.context, session->producer, diag.text);
         else
-            log_peer(session->pid, "pid %lld left nonsense: %s", (long long)session->pid,
-                     diag.text);
+            log_peer(session->pid, "pid %lld of user %lld left nonsense: %s",
+                     (long long)session->pid, (long long)session->uid, diag.text);
     }
 }
 

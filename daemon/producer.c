@@ -84,7 +84,8 @@ static void watch(struct producer *producer)
 static void leave(struct producer *producer)
 {
     if (producer->connection.in_bytes > 0)
-        log_peer(producer->pid, "pid %lld left in the middle of a frame", (long long)producer->pid);
+        log_peer(producer->pid, "pid %lld of user %lld left in the middle of a frame",
+                 (long long)producer->pid, (long long)producer->uid);
     if (producer->session)
         collector_leave(producer->group->collector, producer->session);
     producer->session = NULL;
@@ -104,7 +105,7 @@ static void say_bye(struct producer *producer, enum ot_wire_bye_reason reason, c
 
 void producer_note_refusal(struct producer_group *group, pid_t pid, uid_t uid, const char *text)
 {
-    log_peer(pid, "refused pid %lld: %s", (long long)pid, text);
+    log_peer(pid, "refused pid %lld of user %lld: %s", (long long)pid, (long long)uid, text);
     refusals_add(&group->refusals, pid, uid, text);
 }
 
@@ -112,7 +113,8 @@ static void cut_off(struct producer *producer, const char *text)
 {
     char reason[OT_WIRE_REMARK_BYTES_MAX];
 
-    log_peer(producer->pid, "cut off pid %lld: %s", (long long)producer->pid, text);
+    log_peer(producer->pid, "cut off pid %lld of user %lld: %s", (long long)producer->pid,
+             (long long)producer->uid, text);
     snprintf(reason, sizeof(reason), "cut off: %s", text);
     refusals_add(&producer->group->refusals, producer->pid, producer->uid, reason);
     say_bye(producer, OT_BYE_PROTOCOL, text);
@@ -217,8 +219,9 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
         return -ECONNREFUSED;
     }
     take_up(producer, &hello.fixed);
-    log_detail("session %lld (pid %lld) %s", (long long)producer->session->session_id,
-               (long long)producer->pid, hello.fixed.connection ? "is back" : "begins");
+    log_detail("session %lld (pid %lld of user %lld) %s", (long long)producer->session->session_id,
+               (long long)producer->pid, (long long)producer->uid,
+               hello.fixed.connection ? "is back" : "begins");
     rc = send_welcome(producer, OT_WELCOME_OK, hello.fixed.version_minor,
                       producer->session->features, "");
     if (rc == 0)
@@ -265,8 +268,10 @@ static int on_visit(struct producer *producer, const void *frame, size_t length,
                                      .context = producer,
                                      .send = send_to_visit,
                                      .scratch = group->scratch,
-                                     .pid = producer->pid};
-    log_detail("pid %lld visits", (long long)producer->pid);
+                                     .pid = producer->pid,
+                                     .uid = producer->uid,
+                                     .minor = visit.version_minor};
+    log_detail("pid %lld of user %lld visits", (long long)producer->pid, (long long)producer->uid);
     return send_welcome(producer, OT_WELCOME_OK, visit.version_minor,
                         visit.features & (OT_FEATURE_SCHEDULE | OT_FEATURE_VISIT), "");
 }

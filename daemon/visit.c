@@ -165,9 +165,10 @@ static int on_select(struct visit *visit, const void *frame, size_t length, stru
 static void log_command(const struct visit *visit, const struct ot_wire_plan *plan,
                         const struct ot_wire_answer *answer)
 {
-    log_say("pid %lld commands %s%s: %u of %u chosen sessions obey", (long long)visit->pid,
-            ot_wire_level_name(plan->level), ot_plan_has_schedule(plan) ? " by a schedule" : "",
-            answer->taken_count, answer->taken_count + answer->unable_count);
+    log_say("pid %lld of user %lld commands %s%s: %u of %u chosen sessions obey",
+            (long long)visit->pid, (long long)visit->uid, ot_wire_level_name(plan->level),
+            ot_plan_has_schedule(plan) ? " by a schedule" : "", answer->taken_count,
+            answer->taken_count + answer->unable_count);
 }
 
 static int on_schedule(struct visit *visit, const void *frame, size_t length, struct diag *diag)

@@ -32,6 +32,8 @@ struct visit {
     visit_send_fn *send;
     uint8_t *scratch; /* OT_WIRE_FRAME_BYTES_MAX bytes to encode frames in, borrowed */
     pid_t pid;        /* of the controller */
+    uid_t uid;
+    uint16_t minor;                 /* version of the wire that it knows */
     struct command_selects selects; /* for the next SCHEDULE */
 };
 

@@ -68,10 +68,10 @@ static void silent_connections_are_closed(void **state)
     struct scene *scene = *state;
     struct child child;
     struct good second;
-    char line[64];
+    char line[96];
 
     child_start_function(&child, say_nothing, &scene->daemon);
-    snprintf(line, sizeof(line), "cut off pid %d: ", (int)child.pid);
+    snprintf(line, sizeof(line), "cut off pid %d of user %d: ", (int)child.pid, (int)getuid());
     optraced_wait_for(&scene->daemon, "SELECT count(*) FROM session", 1);
     good_start(&second, &scene->daemon, "second"); /* there is room beside them */
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
@@ -202,11 +202,11 @@ static void too_many_of_everything(void **state)
 
     for (size_t i = 0; i < sizeof(floods) / sizeof(floods[0]); i++) {
         struct child child;
-        char line[64];
+        char line[96];
 
         optraced_count_log(&scene->daemon, ""); /* makes room in the pipe */
         child_start_function(&child, floods[i].run, &scene->daemon);
-        snprintf(line, sizeof(line), " pid %d: ", (int)child.pid);
+        snprintf(line, sizeof(line), " pid %d of user %d: ", (int)child.pid, (int)getuid());
         if (child_wait(&child, WAIT_MS) != 0)
             fail_msg("flood %zu: %s", i, child.err);
         CHECK_CONTAINS(child.err, floods[i].answer);

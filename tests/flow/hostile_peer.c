@@ -468,10 +468,10 @@ static void run_evil(const struct evil *evil, struct optraced *daemon)
 {
     struct evil_context context = {evil, daemon};
     struct child child;
-    char line[64];
+    char line[96];
 
     child_start_function(&child, do_evil, &context);
-    snprintf(line, sizeof(line), "cut off pid %d: ", (int)child.pid);
+    snprintf(line, sizeof(line), "cut off pid %d of user %d: ", (int)child.pid, (int)getuid());
     if (child_wait(&child, WAIT_MS) != 0)
         fail_msg("%s: %s, and the daemon says %s", evil->name, child.err, daemon->child.err);
     if (!evil->is_deaf && !strstr(child.err, evil->reason))
@@ -522,10 +522,11 @@ static void truncated_frames_are_logged_once(void **state)
 {
     struct scene *scene = *state;
     struct child child;
-    char line[64];
+    char line[96];
 
     child_start_function(&child, send_half_a_frame, &scene->daemon);
-    snprintf(line, sizeof(line), "pid %d left in the middle of a frame", (int)child.pid);
+    snprintf(line, sizeof(line), "pid %d of user %d left in the middle of a frame", (int)child.pid,
+             (int)getuid());
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
     optraced_expect_log(&scene->daemon, line, 1);
     child_deinit(&child);
@@ -592,10 +593,10 @@ static void memory_that_changes_while_it_is_read(void **state)
 
     for (int round = 0; round < 20; round++) {
         struct child child;
-        char line[64];
+        char line[96];
 
         child_start_function(&child, scribble_in_rings, &scene->daemon);
-        snprintf(line, sizeof(line), "pid %d: ", (int)child.pid);
+        snprintf(line, sizeof(line), "pid %d of user %d: ", (int)child.pid, (int)getuid());
         assert_int_equal(child_wait(&child, WAIT_MS), 0);
         optraced_expect_log(&scene->daemon, line, 1);
         child_deinit(&child);
