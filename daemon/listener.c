@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,6 +16,7 @@
 #include "base/file.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
+#include "daemon/privacy.h"
 
 enum { BACKLOG = 1024, TIMER_MS = 1000 };
 
@@ -137,7 +137,7 @@ int listener_open(struct listener *listener, const char *path, const char *group
     struct sockaddr_un address;
     int rc;
 
-    *listener = (struct listener){.fd = -1, .lock_fd = -1};
+    *listener = (struct listener){.fd = -1, .lock_fd = -1, .group_name = group_name};
     rc = fill_address(path, &address, diag);
     if (rc == 0)
         rc = look_up_group(group_name, &listener->gid, diag);
@@ -165,42 +165,70 @@ int listener_open(struct listener *listener, const char *path, const char *group
 
 int listener_adopt(struct listener *listener, int fd, const char *group_name, struct diag *diag)
 {
-    *listener = (struct listener){.fd = fd, .lock_fd = -1};
+    *listener = (struct listener){.fd = fd, .lock_fd = -1, .group_name = group_name};
     return look_up_group(group_name, &listener->gid, diag);
 }
 
 /* --- Who may connect --- */
 
-static bool is_member(uid_t uid, gid_t peer_gid, gid_t wanted)
+/* The groups that the peer had when it connected. Nobody is looked up: that may take long, and the
+ * loop must not wait. Kernels before 4.13 tell the first group only. */
+static bool is_member(int fd, gid_t peer_gid, gid_t wanted)
 {
-    gid_t groups[256];
-    int count = sizeof(groups) / sizeof(groups[0]);
-    const struct passwd *user;
+    gid_t few[64], *groups = few;
+    socklen_t length = sizeof(few);
+    bool is_one = peer_gid == wanted;
+    int rc = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length);
 
-    if (peer_gid == wanted)
-        return true;
-    user = getpwuid(uid);
-    if (!user)
-        return false;
-    count = getgrouplist(user->pw_name, user->pw_gid, groups, &count);
-    for (int i = 0; i < count; i++)
-        if (groups[i] == wanted)
-            return true;
-    return false;
+    if (rc < 0 && errno == ERANGE) {
+        groups = memory_zeroed(length, 1);
+        rc = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length);
+    }
+    for (size_t i = 0; rc == 0 && i < length / sizeof(*groups); i++)
+        is_one |= groups[i] == wanted;
+    if (groups != few)
+        free(groups);
+    return is_one;
 }
 
-static bool is_allowed(const struct listener *listener, const struct ucred *peer)
+static bool is_allowed(const struct listener *listener, int fd, const struct ucred *peer)
 {
-    if (peer->uid == geteuid() || peer->uid == 0)
+    if (privacy_is_trusted(peer->uid))
         return true;
-    return listener->gid != (gid_t)-1 && is_member(peer->uid, peer->gid, listener->gid);
+    return listener->gid != (gid_t)-1 && is_member(fd, peer->gid, listener->gid);
+}
+
+/* Says why, without waiting: whether it arrives does not matter. */
+static void deny(struct listener *listener, int fd, const struct ucred *peer)
+{
+    const struct ot_wire_welcome welcome = {.version_major = OT_WIRE_VERSION_MAJOR,
+                                            .version_minor = OT_WIRE_VERSION_MINOR,
+                                            .status = OT_WELCOME_DENIED};
+    uint8_t frame[sizeof(welcome) + OT_WIRE_REMARK_BYTES_MAX + 8];
+    char text[OT_WIRE_REMARK_BYTES_MAX];
+    int length;
+
+    if (listener->gid != (gid_t)-1)
+        snprintf(text, sizeof(text),
+                 "user %lld may not record here: ask for membership of group %.100s",
+                 (long long)peer->uid, listener->group_name);
+    else
+        snprintf(text, sizeof(text),
+                 "user %lld may not record here: this daemon is for user %lld and root; start one "
+                 "of your own, or have it started with --group",
+                 (long long)peer->uid, (long long)geteuid());
+    length = ot_wire_encode_welcome(&welcome, (struct ot_text){text, strlen(text)}, frame,
+                                    sizeof(frame));
+    if (length > 0)
+        (void)!send(fd, frame, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    producer_note_refusal(listener->group, peer->pid, peer->uid, text);
+    close(fd);
 }
 
 static void take_connection(struct listener *listener, int fd)
 {
     struct producer_group *group = listener->group;
     socklen_t length = sizeof(struct ucred);
-    char reason[80];
     struct ucred peer;
     int rc;
 
@@ -208,10 +236,8 @@ static void take_connection(struct listener *listener, int fd)
         close(fd);
         return;
     }
-    if (!is_allowed(listener, &peer)) {
-        snprintf(reason, sizeof(reason), "its user %lld may not connect", (long long)peer.uid);
-        producer_note_refusal(group, peer.pid, peer.uid, reason);
-        close(fd);
+    if (!is_allowed(listener, fd, &peer)) {
+        deny(listener, fd, &peer);
         return;
     }
     rc = producer_accept(group, fd, peer.pid, peer.uid);

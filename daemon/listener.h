@@ -17,15 +17,17 @@ struct listener {
     struct producer_group *group;
     int fd;
     int lock_fd;
-    char *path; /* to be removed at the end; NULL: systemd's */
-    gid_t gid;  /* members may connect; (gid_t)-1: nobody but the owner */
+    char *path;             /* to be removed at the end; NULL: systemd's */
+    gid_t gid;              /* members may connect; (gid_t)-1: nobody but the owner */
+    const char *group_name; /* borrowed; NULL: none */
 };
 
 /**
  * Make the socket, and the directory that it lies in. A stale one is replaced; one that somebody
  * listens on is not.
  *
- * group_name  NULL: only the owner may connect
+ * group_name  borrowed until listener_close(); NULL: only the owner may connect. It is looked up
+ *             here; whether a peer belongs to it, the kernel says
  *
  * Returns 0, or with a sentence in diag -EADDRINUSE, -EACCES, -ENAMETOOLONG, -ENOENT (no such
  * group), ...

@@ -242,7 +242,7 @@ static void another_user_is_refused(void **state)
 {
     struct scene *scene = *state;
     struct child child;
-    char line[64];
+    char line[96];
 
     if (geteuid() != 0)
         CHECK_SKIP("only root can become another user");
@@ -252,8 +252,9 @@ static void another_user_is_refused(void **state)
     assert_int_equal(chmod(scene->daemon.dir, 0711), 0);
     assert_int_equal(chmod(scene->daemon.socket, 0666), 0);
     child_start_function(&child, connect_as_nobody, &scene->daemon);
-    snprintf(line, sizeof(line), "refused pid %d: its user 65534 may not connect", (int)child.pid);
-    assert_int_equal(child_wait(&child, WAIT_MS), 0);
+    snprintf(line, sizeof(line), "refused pid %d of user 65534: user 65534 may not record here",
+             (int)child.pid);
+    assert_int_equal(child_wait(&child, WAIT_MS), 1); /* and is told why */
     optraced_expect_log(&scene->daemon, line, 1);
     child_deinit(&child);
 }
