@@ -245,26 +245,28 @@ static void take_connection(struct listener *listener, int fd)
         producer_note_refusal(group, peer.pid, peer.uid, uv_strerror(rc));
 }
 
-static void accept_all(struct listener *listener)
+/* At most as many as can wait: those who connect as fast as they are refused must not keep the loop
+ * for themselves. */
+static void accept_some(struct listener *listener)
 {
-    for (;;) {
+    for (int i = 0; i <= BACKLOG; i++) {
         int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-        if (fd >= 0)
+        if (fd >= 0) {
             take_connection(listener, fd);
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
             log_peer(0, "cannot accept a connection: %s", strerror(errno));
             uv_poll_stop(&listener->poll); /* the timer tries again: no busy loop */
             return;
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            return; /* EAGAIN: no more */
         }
     }
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-    accept_all(poll->data);
+    accept_some(poll->data);
 }
 
 /* Once a second. */
@@ -295,7 +297,7 @@ int listener_start(struct listener *listener, uv_loop_t *loop, struct producer_g
 
 void listener_stop(struct listener *listener)
 {
-    accept_all(listener);
+    accept_some(listener);
     uv_close((uv_handle_t *)&listener->poll, NULL);
     uv_close((uv_handle_t *)&listener->timer, NULL);
 }
