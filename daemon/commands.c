@@ -7,9 +7,13 @@
 
 #include "base/clock.h"
 #include "daemon/memory.h"
+#include "daemon/privacy.h"
 #include "daemon/producer.h"
 
-enum { TIMER_MAX_MS = 1000 /* somebody may set the clock */ };
+enum {
+    TIMER_MAX_MS = 1000, /* somebody may set the clock */
+    STANDING_MAX = 1024, /* of all users together */
+};
 #define NS_PER_MS UINT64_C(1000000)
 
 /* Commands are numbered by the clock. Numbers from further ahead were never given. */
@@ -142,12 +146,12 @@ static bool is_for_program(const struct command *command, const char *program)
     return command->programs.count == 0;
 }
 
-uint32_t commands_default_level(const struct commands *commands)
+uint32_t commands_default_level(const struct commands *commands, uid_t uid)
 {
     for (size_t i = commands->standing.count; i-- > 0;) {
         const struct command *command = &commands->standing.items[i];
 
-        if (command->programs.count == 0)
+        if (command->programs.count == 0 && privacy_may_see(command->uid, uid))
             return level_at(&command->plan, ot_clock_ns(CLOCK_REALTIME), commands->level);
     }
     return commands->level;
@@ -169,7 +173,8 @@ void commands_join(struct commands *commands, struct session *session)
     for (size_t i = commands->standing.count; i-- > 0 && !newest;) {
         const struct command *command = &commands->standing.items[i];
 
-        if (is_for_program(command, session->program) && is_able(session, &command->plan))
+        if (privacy_may_see(command->uid, session->uid) &&
+            is_for_program(command, session->program) && is_able(session, &command->plan))
             newest = &command->plan;
     }
     if (newest && newest->command_id > session->plan.command_id)
@@ -210,19 +215,27 @@ void commands_take_report(struct commands *commands, struct session *session,
 
 /* --- Commands --- */
 
-static bool is_chosen(const struct command_selects *selects, const struct session *session)
+enum choice {
+    CHOICE_NONE,
+    CHOICE_GROUP, /* everybody, or by the program's name */
+    CHOICE_SINGLE,
+};
+
+static enum choice choice_of(const struct command_selects *selects, const struct session *session)
 {
+    bool is_named = false;
+
     for (size_t i = 0; i < selects->count; i++) {
         const struct command_select *select = &selects->items[i];
 
         if (select->kind == OT_SELECT_PID && (uint64_t)session->pid == select->number)
-            return true;
+            return CHOICE_SINGLE;
         if (select->kind == OT_SELECT_SESSION && (uint64_t)session->session_id == select->number)
-            return true;
+            return CHOICE_SINGLE;
         if (select->kind == OT_SELECT_PROGRAM && strcmp(session->program, select->program) == 0)
-            return true;
+            is_named = true;
     }
-    return selects->count == 0;
+    return is_named || selects->count == 0 ? CHOICE_GROUP : CHOICE_NONE;
 }
 
 static bool is_for_those_to_come(const struct command_selects *selects)
@@ -233,16 +246,17 @@ static bool is_for_those_to_come(const struct command_selects *selects)
     return selects->count == 0;
 }
 
-/* Forgets what a newer command overrides. */
+/* Forgets what a newer command overrides: no command of somebody who may command more. */
 static void supersede(struct commands *commands, const struct command *newer)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < commands->standing.count; i++) {
         struct command *old = &commands->standing.items[i];
-        bool is_over = newer->programs.count == 0;
+        const bool is_below = privacy_may_see(newer->uid, old->uid);
+        bool is_over = is_below && newer->programs.count == 0;
 
-        for (size_t k = old->programs.count; k-- > 0 && !is_over;) {
+        for (size_t k = old->programs.count; is_below && k-- > 0 && !is_over;) {
             if (!is_for_program(newer, old->programs.items[k]))
                 continue;
             free(old->programs.items[k]);
@@ -257,10 +271,10 @@ static void supersede(struct commands *commands, const struct command *newer)
     commands->standing.count = kept;
 }
 
-static void keep_standing(struct commands *commands, const struct command_selects *selects,
-                          const struct ot_wire_plan *plan)
+static void keep_standing(struct commands *commands, uid_t uid,
+                          const struct command_selects *selects, const struct ot_wire_plan *plan)
 {
-    struct command command = {.plan = *plan};
+    struct command command = {.uid = uid, .plan = *plan};
 
     for (size_t i = 0; i < selects->count; i++) {
         char *copy;
@@ -274,8 +288,41 @@ static void keep_standing(struct commands *commands, const struct command_select
     memory_must(array_push(&commands->standing, command));
 }
 
+/* Whether sessions are chosen that this user may not command: one by one, or none but them. */
+static bool is_denied(const struct commands *commands, uid_t uid,
+                      const struct command_selects *selects)
+{
+    bool has_own = false, has_others = false;
+
+    if (selects->count == 0)
+        return false;
+    for (struct session *s = collector_sessions(commands->collector); s; s = s->next) {
+        const enum choice choice = s->end_reason ? CHOICE_NONE : choice_of(selects, s);
+
+        if (choice == CHOICE_NONE)
+            continue;
+        if (privacy_may_see(uid, s->uid))
+            has_own = true;
+        else if (choice == CHOICE_SINGLE)
+            return true;
+        else
+            has_others = true;
+    }
+    return has_others && !has_own;
+}
+
+/* Whether there is no room for one more that also holds for clients to come. */
+static bool is_full(const struct commands *commands, uid_t uid)
+{
+    size_t own = 0;
+
+    for (size_t i = 0; i < commands->standing.count; i++)
+        own += commands->standing.items[i].uid == uid;
+    return own >= OT_WIRE_COMMANDS_MAX || commands->standing.count >= STANDING_MAX;
+}
+
 /* Fills the list of those who obey, then of those who cannot. */
-static void choose(struct commands *commands, const struct command_selects *selects,
+static void choose(struct commands *commands, uid_t uid, const struct command_selects *selects,
                    const struct ot_wire_plan *plan, struct command_result *result)
 {
     for (int pass = 0; pass < 2; pass++) {
@@ -283,7 +330,8 @@ static void choose(struct commands *commands, const struct command_selects *sele
         uint32_t *count = wants_able ? &result->answer.taken_count : &result->answer.unable_count;
 
         for (struct session *s = collector_sessions(commands->collector); s; s = s->next) {
-            if (s->end_reason || !is_chosen(selects, s) || is_able(s, plan) != wants_able)
+            if (s->end_reason || !privacy_may_see(uid, s->uid) ||
+                choice_of(selects, s) == CHOICE_NONE || is_able(s, plan) != wants_able)
                 continue;
             memory_must(array_push(&result->ids, (uint64_t)s->session_id));
             ++*count;
@@ -291,7 +339,7 @@ static void choose(struct commands *commands, const struct command_selects *sele
     }
 }
 
-void commands_give(struct commands *commands, const struct command_selects *selects,
+void commands_give(struct commands *commands, uid_t uid, const struct command_selects *selects,
                    const struct ot_wire_plan *wanted, struct command_result *out_result)
 {
     const bool is_standing = is_for_those_to_come(selects);
@@ -302,17 +350,22 @@ void commands_give(struct commands *commands, const struct command_selects *sele
     plan.position = plan.state = plan.reserved = 0;
     if (plan.start_ns == 0)
         plan.start_ns = now_ns;
-    choose(commands, selects, &plan, out_result);
+    if (is_denied(commands, uid, selects)) {
+        out_result->answer.status = OT_ANSWER_DENIED;
+        return;
+    }
+    choose(commands, uid, selects, &plan, out_result);
     if (selects->count > 0 && out_result->answer.taken_count == 0)
         out_result->answer.status = OT_ANSWER_NOBODY;
-    else if (is_standing && selects->count > 0 && commands->standing.count >= OT_WIRE_COMMANDS_MAX)
+    else if (is_standing && (selects->count > 0 || !privacy_is_trusted(uid)) &&
+             is_full(commands, uid))
         out_result->answer.status = OT_ANSWER_FULL;
     if (out_result->answer.status != OT_ANSWER_OK)
         return;
     commands->last_id = now_ns > commands->last_id ? now_ns : commands->last_id + 1;
     plan.command_id = out_result->answer.command_id = commands->last_id;
     if (is_standing)
-        keep_standing(commands, selects, &plan);
+        keep_standing(commands, uid, selects, &plan);
     for (uint32_t i = 0; i < out_result->answer.taken_count; i++) {
         const int64_t id = (int64_t)out_result->ids.items[i];
         struct session *session = collector_next_session(commands->collector, id);

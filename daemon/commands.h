@@ -32,8 +32,10 @@ struct command_selects {
     size_t capacity;
 };
 
-/* One that also holds for clients to come. */
+/* One that also holds for clients to come: those of its user, all of them for root and the daemon's
+ * own user. */
 struct command {
+    uid_t uid;
     struct ot_wire_plan plan;
     ARRAY_OF(char *) programs; /* none: everybody */
 };
@@ -58,8 +60,8 @@ void commands_init(struct commands *commands, uv_loop_t *loop, struct collector 
 /** The timer's handle is closed when the loop has come round. */
 void commands_close(struct commands *commands);
 
-/** The level of a client that connects now and that no command is about by name. */
-uint32_t commands_default_level(const struct commands *commands);
+/** The level of a client of this user that connects now and that no command is about by name. */
+uint32_t commands_default_level(const struct commands *commands, uid_t uid);
 
 /** A session has said HELLO: what it is to record, in session->plan and ->level. */
 void commands_join(struct commands *commands, struct session *session);
@@ -77,8 +79,9 @@ bool commands_is_obeyed(const struct session *session);
 /** What a session's plan does now, for people. */
 struct ot_wire_plan commands_view(const struct session *session);
 
-/** Give a plan to those who are chosen; out_result->ids is the caller's to free. */
-void commands_give(struct commands *commands, const struct command_selects *selects,
+/** Give a plan of user `uid` to those who are chosen, as far as it may command them;
+ * out_result->ids is the caller's to free. */
+void commands_give(struct commands *commands, uid_t uid, const struct command_selects *selects,
                    const struct ot_wire_plan *plan, struct command_result *out_result);
 
 void command_selects_deinit(struct command_selects *selects);

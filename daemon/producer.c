@@ -154,7 +154,7 @@ static int send_welcome(struct producer *producer, enum ot_wire_welcome_status s
         .features = features,
         .session_id = session ? (uint64_t)session->session_id : 0,
         .inline_committed = session ? session->inline_next : 0,
-        .level = session ? session->level : commands_default_level(&group->commands),
+        .level = session ? session->level : commands_default_level(&group->commands, producer->uid),
     };
     struct ot_text words = {.bytes = text, .length = strlen(text)};
     int length = ot_wire_encode_welcome(&welcome, words, group->scratch, OT_WIRE_FRAME_BYTES_MAX);

@@ -59,8 +59,8 @@ static const struct option_spec specs[] = {
      "phases inside ops too.",
      TARGET(level), "off|on|detail"},
     {OPTION_STRING, "group", 'g', "NAME", NULL,
-     "Members of this group may connect too. Otherwise only the user who runs the daemon may, and "
-     "root.",
+     "Members of this group may connect too; each sees and commands its own programs. Otherwise "
+     "only the user who runs the daemon may connect, and root.",
      TARGET(group)},
     {OPTION_FLAG, "verbose", 'v', NULL, NULL, "Say who comes and goes.", TARGET(verbose)},
 };

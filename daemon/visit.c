@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
+#include "daemon/privacy.h"
 
 static int send_frame(struct visit *visit, int length)
 {
@@ -36,19 +37,50 @@ static struct ot_text cut(const char *text, char *place, size_t capacity)
     return (struct ot_text){place, ot_wire_clean_text(text, strlen(text), place, capacity)};
 }
 
+/* Sessions that the controller may see; the others count as hidden. */
+static uint32_t count_sessions(const struct visit *visit, uint32_t *out_hidden)
+{
+    uint32_t seen = 0;
+
+    *out_hidden = 0;
+    for (struct session *s = collector_sessions(visit->host->collector); s; s = s->next) {
+        if (!s->end_reason && privacy_may_see(visit->uid, s->uid))
+            seen++;
+        else if (!s->end_reason)
+            ++*out_hidden;
+    }
+    return seen;
+}
+
+static uint64_t count_refusals(const struct visit *visit)
+{
+    const struct refusals *refusals = visit->host->refusals;
+    const struct refusal *item;
+    uint64_t count = 0;
+
+    if (privacy_is_trusted(visit->uid))
+        return refusals->count;
+    for (size_t age = 0; (item = refusals_get(refusals, age)); age++)
+        count += privacy_may_see(visit->uid, item->uid);
+    return count;
+}
+
 static int send_status(struct visit *visit)
 {
     const struct visit_host *host = visit->host;
     char name[OT_WIRE_REMARK_BYTES_MAX] = "", path[OT_WIRE_SUMMARY_BYTES_MAX];
+    uint32_t hidden;
+    const uint32_t seen = count_sessions(visit, &hidden);
     const struct ot_wire_status status = {
         .now_ns = ot_clock_ns(CLOCK_REALTIME),
         .started_ns = host->started_ns,
         .store_bytes = file_bytes(host->store_path, "") + file_bytes(host->store_path, "-wal"),
-        .refusal_count = host->refusals->count,
+        .refusal_count = count_refusals(visit),
         .pid = (uint32_t)getpid(),
         .uid = geteuid(),
-        .level = commands_default_level(host->commands),
-        .session_count = collector_count_sessions(host->collector),
+        .level = commands_default_level(host->commands, visit->uid),
+        .session_count = seen,
+        .hidden_count = (uint16_t)(hidden < UINT16_MAX ? hidden : UINT16_MAX),
     };
     struct ot_wire_status_texts texts = {
         .version = {OPTRACE_VERSION, sizeof(OPTRACE_VERSION) - 1},
@@ -70,6 +102,8 @@ static int send_refusals(struct visit *visit)
         const struct ot_wire_refusal refusal = {
             .time_ns = item->time_ns, .pid = (uint32_t)item->pid, .uid = item->uid};
 
+        if (!privacy_may_see(visit->uid, item->uid))
+            continue;
         rc = send_frame(visit, ot_wire_encode_refusal(
                                    &refusal, (struct ot_text){item->text, strlen(item->text)},
                                    visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
@@ -131,8 +165,11 @@ static int on_ask(struct visit *visit, const void *frame, size_t length, struct 
     if (rc < 0)
         return rc;
     session = collector_next_session(collector, (int64_t)ask.first_session);
-    for (int i = 0; rc == 0 && session && i < OT_WIRE_PAGE_SESSIONS; i++) {
-        rc = send_session(visit, session);
+    for (int seen = 0; rc == 0 && session && seen < OT_WIRE_PAGE_SESSIONS;) {
+        if (privacy_may_see(visit->uid, session->uid)) {
+            rc = send_session(visit, session);
+            seen++;
+        }
         session = collector_next_session(collector, session->session_id + 1);
     }
     if (rc < 0)
@@ -179,9 +216,11 @@ static int on_schedule(struct visit *visit, const void *frame, size_t length, st
 
     if (rc < 0)
         return rc;
-    commands_give(visit->host->commands, &visit->selects, &schedule.plan, &result);
+    commands_give(visit->host->commands, visit->uid, &visit->selects, &schedule.plan, &result);
     command_selects_deinit(&visit->selects);
     log_command(visit, &schedule.plan, &result.answer);
+    if (result.answer.status == OT_ANSWER_DENIED && visit->minor < 2)
+        result.answer.status = OT_ANSWER_NOBODY;
     rc = send_frame(visit, ot_wire_encode_answer(&result.answer, result.ids.items, visit->scratch,
                                                  OT_WIRE_FRAME_BYTES_MAX));
     array_deinit(&result.ids);
