@@ -46,7 +46,8 @@ struct control_options {
          "PID",                                                                                    \
          NULL,                                                                                     \
          "The program of this process id. May be repeated, as may the next two; without any of "   \
-         "them, all programs, also those that connect later.",                                     \
+         "them, all your programs (of all users for root and the daemon's own user), also those "  \
+         "that connect later.",                                                                    \
          TARGET(pids)},                                                                            \
         {OPTION_LIST, "session", 0, "N", NULL, "The session of this number.", TARGET(sessions)},   \
         {OPTION_LIST,     "program", 0,                                                            \
@@ -311,7 +312,8 @@ static int print_nobody(const struct option_command *command, const struct desk_
 {
     fprintf(stderr, "%s: no program matches", command->name);
     if (picture->sessions.count == 0)
-        fputs(": none is connected", stderr);
+        fputs(picture->status.hidden_count ? ": none of yours is connected" : ": none is connected",
+              stderr);
     else if (answer->unable.count == 0)
         fputs("; connected are:", stderr);
     else
@@ -338,14 +340,17 @@ static void print_late(const struct control_options *options, const struct ot_wi
 }
 
 static void print_later(const struct control_options *options, size_t select_count,
-                        const struct desk_answer *answer)
+                        const struct desk_picture *picture, const struct desk_answer *answer)
 {
-    if (select_count == 0)
-        puts(answer->taken.count
-                 ? "and all programs that connect later"
-                 : "no program is connected; it holds for those that connect later");
+    const bool is_trusted = geteuid() == 0 || geteuid() == picture->status.uid;
+    const char *whose = is_trusted ? "" : " of yours";
+
+    if (select_count == 0 && answer->taken.count)
+        printf("and all programs%s that connect later\n", whose);
+    else if (select_count == 0)
+        printf("no program%s is connected; it holds for those that connect later\n", whose);
     for (size_t i = 0; i < options->programs.count; i++)
-        printf("and programs named %s that connect later\n", options->programs.items[i]);
+        printf("and programs%s named %s that connect later\n", whose, options->programs.items[i]);
 }
 
 /* --- Other hosts --- */
@@ -409,6 +414,10 @@ static int carry_out(const struct option_command *command, const struct control_
                       "there are %d commands for programs by name already; one for all programs "
                       "takes their place",
                       OT_WIRE_COMMANDS_MAX);
+    if (rc == 0 && answer.status == OT_ANSWER_DENIED)
+        rc = diag_set(&diag, -EACCES,
+                      "that is a program of another user, whom only that user and root command; "
+                      "nothing has changed");
     if (rc == 0)
         rc = ask_until_obeyed(&desk, &answer, &picture, &diag);
     desk_close(&desk);
@@ -421,7 +430,7 @@ static int carry_out(const struct option_command *command, const struct control_
         for (size_t i = 0; i < answer.taken.count; i++)
             print_taken(desk_find(&picture, answer.taken.items[i]), answer.taken.items[i]);
         print_unable(stdout, &picture, &answer, plan);
-        print_later(options, select_count, &answer);
+        print_later(options, select_count, &picture, &answer);
     }
     desk_picture_deinit(&picture);
     desk_answer_deinit(&answer);

@@ -66,7 +66,16 @@ static void print_daemon(const struct desk_picture *picture)
     printf("optraced %s on %s: pid %" PRIu32 " of user %" PRIu32 ", since %s, default level %s\n",
            picture->version, picture->host, status->pid, status->uid,
            show_time(status->started_ns, text), ot_wire_level_name(status->level));
-    printf("store %s: %s\n\n", picture->store_path, show_bytes(status->store_bytes, text));
+}
+
+static void print_hidden(const struct desk_picture *picture)
+{
+    const unsigned hidden = picture->status.hidden_count;
+
+    if (hidden > 0)
+        printf("%s%u session%s of other users %s not shown.\n",
+               hidden == UINT16_MAX ? "At least " : "", hidden, hidden == 1 ? "" : "s",
+               hidden == 1 ? "is" : "are");
 }
 
 static void print_sessions(const struct desk_picture *picture)
@@ -78,7 +87,8 @@ static void print_sessions(const struct desk_picture *picture)
     char text[SHOW_CELL_BYTES];
 
     if (picture->sessions.count == 0) {
-        puts("No program is connected.");
+        puts(picture->status.hidden_count ? "No program of yours is connected."
+                                          : "No program is connected.");
         return;
     }
     for (size_t i = 0; i < picture->sessions.count; i++) {
@@ -201,6 +211,7 @@ static void put_daemon(struct json_writer *json, const struct desk_picture *pict
     put_text(json, "level", ot_wire_level_name(status->level));
     put_text(json, "store", picture->store_path);
     put_number(json, "store_bytes", status->store_bytes);
+    put_number(json, "hidden_sessions", status->hidden_count);
     put_number(json, "refusals", status->refusal_count);
     json_end_object(json);
 }
@@ -279,6 +290,7 @@ int status_main(int argc, char **argv)
     } else {
         print_daemon(&picture);
         print_sessions(&picture);
+        print_hidden(&picture);
         print_refusals(&picture);
         status = EXIT_OK;
     }
