@@ -26,6 +26,12 @@ static const uint64_t REALTIME_NS_MAX = UINT64_C(7258118400000000000); /* the ye
 static const double PAST_NS = 30 * 86400e9; /* a span may have begun a month before HELLO */
 static const double FUTURE_NS = 60e9;
 
+static const double JUMP_NS = 10e6;         /* a smaller one is taken for drift */
+static const double JUMP_TOLERANCE = 0.001; /* of the time between, once the rate is known */
+static const double JUMP_FUTURE_NS = 0.1e9; /* of FUTURE_NS, while both sides of a jump may come */
+static const double JUMP_PAST_NS = 60e9;    /* before a jump, for how long */
+static const uint64_t JUMP_AGE_NS = UINT64_C(60000000000); /* after it, for how long */
+
 static bool is_realtime(uint64_t ns)
 {
     return ns >= REALTIME_NS_MIN && ns <= REALTIME_NS_MAX;
@@ -59,6 +65,7 @@ int tick_clock_init(struct tick_clock *clock, uint32_t kind, uint64_t ticks_per_
 void tick_clock_deinit(struct tick_clock *clock)
 {
     array_deinit(&clock->knots);
+    array_deinit(&clock->past.knots);
 }
 
 void tick_clock_set_now(struct tick_clock *clock, uint64_t now_ns)
@@ -66,13 +73,34 @@ void tick_clock_set_now(struct tick_clock *clock, uint64_t now_ns)
     double past = PAST_NS / clock->rate;
     /* The loop's time may lie before the moment at which the clock was heard. */
     uint64_t since_ns = now_ns > clock->heard_ns ? now_ns - clock->heard_ns : 0;
-    double ahead = ((double)since_ns + FUTURE_NS) / clock->rate;
+    const bool is_mixed = clock->past.until_ns > 0 && now_ns < clock->past.until_ns;
+    double ahead = ((double)since_ns + (is_mixed ? JUMP_FUTURE_NS : FUTURE_NS)) / clock->rate;
     uint64_t first = clock->knots.items[0].ticks;
 
+    if (!is_mixed)
+        clock->past.until_ns = 0;
     clock->ticks_min = (double)first > past ? first - (uint64_t)past : 0;
+    if (clock->ticks_min < clock->first_ticks)
+        clock->ticks_min = clock->first_ticks;
     clock->ticks_max = clock->latest.ticks + (uint64_t)ahead;
     if (clock->ticks_max > OT_WIRE_TIME_MAX)
         clock->ticks_max = OT_WIRE_TIME_MAX;
+}
+
+/* The last of the lines that starts at or before `ticks`, else the first. */
+static size_t find_line(const struct tick_knot *knots, size_t count, uint64_t ticks)
+{
+    size_t low = 0, high = count - 1;
+
+    while (low < high) {
+        size_t middle = (low + high + 1) / 2;
+
+        if (knots[middle].ticks <= ticks)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
 }
 
 /* Value of line `index` at `ticks`, which may lie before its start or beyond its end. */
@@ -85,21 +113,24 @@ static int64_t line_ns(const struct tick_clock *clock, size_t index, uint64_t ti
 
 int64_t tick_clock_past_ns(const struct tick_clock *clock, uint64_t ticks)
 {
-    size_t low = 0, high = clock->knots.count - 1;
-    int64_t ns;
+    size_t low = find_line(clock->knots.items, clock->knots.count, ticks);
+    int64_t ns = line_ns(clock, low, ticks);
 
-    while (low < high) { /* the last line that starts at or before `ticks`, else the first */
-        size_t middle = (low + high + 1) / 2;
-
-        if (clock->knots.items[middle].ticks <= ticks)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    ns = line_ns(clock, low, ticks);
     if (low + 1 < clock->knots.count && ns > clock->knots.items[low + 1].ns)
         ns = clock->knots.items[low + 1].ns; /* rounding */
     return ns;
+}
+
+bool tick_clock_before_jump_ns(const struct tick_clock *clock, uint64_t ticks, int64_t *out_ns)
+{
+    const struct tick_past *past = &clock->past;
+    const struct tick_knot *knot;
+
+    if (past->until_ns == 0 || ticks < past->ticks_min || ticks > past->ticks_max)
+        return false;
+    knot = &past->knots.items[find_line(past->knots.items, past->knots.count, ticks)];
+    *out_ns = knot->ns + (int64_t)((double)(int64_t)(ticks - knot->ticks) * knot->slope);
+    return true;
 }
 
 /* The slope of a line that replaces lines `index` and `index + 1`, and is nowhere above them: times
@@ -147,49 +178,128 @@ static void add_knot(struct tick_clock *clock, struct tick_knot knot)
     memory_must(array_push(&clock->knots, knot));
 }
 
-/* While the machine is suspended, the counter may go on and CLOCK_MONOTONIC stands. */
-static bool has_slept(const struct tick_clock *clock, const struct ot_clock_triple *triple)
-{
-    double elapsed_ns = (double)(int64_t)(triple->realtime_ns - clock->latest.realtime_ns);
-    double rate = elapsed_ns / (double)(triple->ticks - clock->latest.ticks);
-
-    return fabs(rate / clock->rate - 1) <= RATE_TOLERANCE;
-}
-
-/* Rate of the true clock, from the base to `triple`. Returns false when it is implausible. */
-static bool measure_rate(struct tick_clock *clock, const struct ot_clock_triple *triple)
+/* Rate of the true clock, from the base to `triple`; the machine did not sleep in between. */
+static void measure_rate(struct tick_clock *clock, const struct ot_clock_triple *triple)
 {
     double elapsed_ns = (double)(triple->monotonic_ns - clock->base.monotonic_ns);
     double rate = elapsed_ns / (double)(triple->ticks - clock->base.ticks);
 
-    if (fabs(rate / clock->rate - 1) > RATE_TOLERANCE) {
-        if (!has_slept(clock, triple))
-            return false;
-        clock->base = clock->between = *triple;
-        return true;
-    }
-    if (clock->kind == OT_CLOCK_MONOTONIC || elapsed_ns < BASE_AGE_MIN_NS)
-        return true; /* two readings close together say little */
+    if (clock->kind == OT_CLOCK_MONOTONIC || elapsed_ns < BASE_AGE_MIN_NS ||
+        fabs(rate / clock->rate - 1) > RATE_TOLERANCE)
+        return; /* two readings close together say little */
     clock->rate = rate;
     if ((double)(triple->monotonic_ns - clock->between.monotonic_ns) > BASE_AGE_NS) {
         clock->base = clock->between;
         clock->between = *triple;
     }
-    return true;
 }
 
-bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *triple,
-                       uint64_t now_ns)
+/* --- Jumps of the counter --- */
+
+static double between_ns(uint64_t first, uint64_t second)
+{
+    return (double)(int64_t)(second - first);
+}
+
+static bool is_near(double counted_ns, double elapsed_ns, double tolerance)
+{
+    return fabs(counted_ns - elapsed_ns) <= JUMP_NS + fabs(elapsed_ns) * tolerance;
+}
+
+enum steadiness { UNSTEADY, STEADY, SLEPT };
+
+/* Whether the counter ran from one triple to the other at this rate, by one of the two clocks of
+ * the kernel: CLOCK_MONOTONIC stands while the machine is suspended, CLOCK_REALTIME can be set. */
+static enum steadiness look_at_pace(const struct ot_clock_triple *first,
+                                    const struct ot_clock_triple *second, double rate,
+                                    double tolerance)
+{
+    double counted_ns = between_ns(first->ticks, second->ticks) * rate;
+
+    if (second->ticks <= first->ticks || second->monotonic_ns <= first->monotonic_ns)
+        return UNSTEADY;
+    if (is_near(counted_ns, between_ns(first->monotonic_ns, second->monotonic_ns), tolerance))
+        return STEADY;
+    return is_near(counted_ns, between_ns(first->realtime_ns, second->realtime_ns), tolerance)
+               ? SLEPT
+               : UNSTEADY;
+}
+
+/* The first guess of a rate may be bad. */
+static double rate_tolerance(const struct tick_clock *clock)
+{
+    double known_ns = between_ns(clock->base.monotonic_ns, clock->latest.monotonic_ns);
+
+    return clock->kind != OT_CLOCK_MONOTONIC && known_ns < SECOND_NS / 2 ? RATE_TOLERANCE
+                                                                         : JUMP_TOLERANCE;
+}
+
+/* Begins anew at the suspect, at the true time: what was converted in doubt may lie behind it. */
+static void jump(struct tick_clock *clock)
+{
+    const struct ot_clock_triple *from = &clock->latest, *to = &clock->suspect;
+    double awake_ns = between_ns(from->monotonic_ns, to->monotonic_ns);
+    double elapsed_ns =
+        awake_ns > 0 ? awake_ns : fmax(between_ns(from->realtime_ns, to->realtime_ns), 0);
+    double counted_ns = between_ns(from->ticks, to->ticks) * clock->rate;
+    struct tick_knot first = {.ticks = to->ticks, .slope = clock->suspect_rate};
+    double back = elapsed_ns / clock->suspect_rate;
+
+    first.ns = (int64_t)to->realtime_ns;
+    clock->jump_ns = (int64_t)(counted_ns - elapsed_ns);
+    clock->jump_count++;
+    array_deinit(&clock->past.knots);
+    clock->past.knots.items = clock->knots.items;
+    clock->past.knots.count = clock->knots.count;
+    clock->past.knots.capacity = clock->knots.capacity;
+    memset(&clock->knots, 0, sizeof(clock->knots));
+    clock->past.ticks_max = from->ticks + (uint64_t)(elapsed_ns / clock->rate);
+    clock->past.ticks_min = (double)from->ticks > JUMP_PAST_NS / clock->rate
+                                ? from->ticks - (uint64_t)(JUMP_PAST_NS / clock->rate)
+                                : 0;
+    clock->past.until_ns = clock->heard_ns + JUMP_AGE_NS;
+    clock->first_ticks = (double)to->ticks > back ? to->ticks - (uint64_t)back : 1;
+    memory_must(array_push(&clock->knots, first));
+    clock->rate = clock->suspect_rate;
+    clock->converted = clock->first_ticks;
+    clock->latest = clock->base = clock->between = *to;
+    clock->has_suspect = false;
+}
+
+/* A triple that contradicts the latest one. */
+static enum tick_update doubt(struct tick_clock *clock, const struct ot_clock_triple *triple,
+                              uint64_t now_ns)
+{
+    const struct ot_clock_triple *suspect = &clock->suspect;
+    const double since_ns = between_ns(clock->suspect_ns, now_ns) + FUTURE_NS;
+    const bool is_due = between_ns(suspect->monotonic_ns, triple->monotonic_ns) <= since_ns;
+    double rate = clock->rate;
+
+    if (clock->has_suspect && is_due &&
+        look_at_pace(suspect, triple, clock->suspect_rate, JUMP_TOLERANCE) != UNSTEADY) {
+        clock->heard_ns = now_ns;
+        jump(clock);
+        return TICK_JUMPED;
+    }
+    /* The rate may be another one from now on: two triples tell it, a third bears it out. */
+    if (clock->has_suspect && clock->kind != OT_CLOCK_MONOTONIC && triple->ticks > suspect->ticks &&
+        triple->monotonic_ns > suspect->monotonic_ns)
+        rate = between_ns(suspect->monotonic_ns, triple->monotonic_ns) /
+               between_ns(suspect->ticks, triple->ticks);
+    clock->suspect_rate = rate >= RATE_MIN && rate <= RATE_MAX ? rate : clock->rate;
+    clock->suspect = *triple;
+    clock->suspect_ns = now_ns;
+    clock->has_suspect = true;
+    return TICK_SUSPECT;
+}
+
+/* Follow the clock to a triple that agrees with what was heard. */
+static void follow(struct tick_clock *clock, const struct ot_clock_triple *triple, uint64_t now_ns)
 {
     struct tick_knot *last = &clock->knots.items[clock->knots.count - 1];
     struct tick_knot knot = {.ticks = triple->ticks};
     double error_ns, slope_limit;
 
-    tick_clock_set_now(clock, now_ns);
-    if (triple->ticks <= clock->latest.ticks || triple->ticks > clock->ticks_max ||
-        triple->monotonic_ns < clock->latest.monotonic_ns + UPDATE_NS_MIN ||
-        !is_realtime(triple->realtime_ns) || !measure_rate(clock, triple))
-        return false;
     clock->latest = *triple;
     clock->heard_ns = now_ns;
     if (knot.ticks < clock->converted)
@@ -202,7 +312,7 @@ bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *t
     if (fabs(error_ns) < ERROR_TOLERANCE_NS &&
         fabs(error_ns + (clock->rate - last->slope) / clock->rate * SECOND_NS) <
             2 * ERROR_TOLERANCE_NS)
-        return true; /* the line that stands is good enough */
+        return; /* the line that stands is good enough */
     if (error_ns > SECOND_NS) {
         knot.ns += (int64_t)error_ns;
         error_ns = 0;
@@ -211,7 +321,40 @@ bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *t
     knot.slope =
         clock->rate + fmax(-slope_limit, fmin(slope_limit, error_ns / SECOND_NS * clock->rate));
     add_knot(clock, knot);
-    return true;
+}
+
+static bool is_too_soon(const struct tick_clock *clock, const struct ot_clock_triple *triple)
+{
+    const struct ot_clock_triple *latest = &clock->latest;
+
+    return triple->ticks >= latest->ticks && triple->monotonic_ns >= latest->monotonic_ns &&
+           triple->monotonic_ns < latest->monotonic_ns + UPDATE_NS_MIN;
+}
+
+enum tick_update tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *triple,
+                                   uint64_t now_ns)
+{
+    enum tick_update result = TICK_TAKEN;
+    enum steadiness pace;
+
+    tick_clock_set_now(clock, now_ns);
+    if (!is_realtime(triple->realtime_ns) || triple->ticks > OT_WIRE_TIME_MAX / 2 ||
+        is_too_soon(clock, triple))
+        return TICK_IGNORED;
+    pace = look_at_pace(&clock->latest, triple, clock->rate, rate_tolerance(clock));
+    if (pace == UNSTEADY || triple->ticks > clock->ticks_max) {
+        result = doubt(clock, triple, now_ns);
+        if (result != TICK_JUMPED)
+            return result;
+    }
+    clock->has_suspect = false;
+    if (pace == SLEPT)
+        clock->base = clock->between = *triple;
+    else
+        measure_rate(clock, triple);
+    follow(clock, triple, now_ns);
+    tick_clock_set_now(clock, now_ns);
+    return result;
 }
 
 /* --- Saved state: a header, three triples, the last lines. Only the same machine reads it. --- */

@@ -8,6 +8,13 @@
  * contains another span in ticks contains it in nanoseconds. Only an error of more than a second
  * forwards (somebody set the clock) makes it jump; a clock that was set back is followed at 1 %.
  *
+ * The counter itself may jump: a virtual machine moves to another host, or sleeps and begins anew,
+ * or goes on at another rate. Then a CLOCK frame contradicts what was heard before, and the next
+ * one bears it out. From there on the conversion begins anew, at the first of the two; what was
+ * recorded before the jump and comes within a minute is converted as before, and what cannot be
+ * told to lie on either side is refused. Jumps of less than 10 ms in a second are followed as
+ * drift.
+ *
  * One thread. Nothing here reads a clock or fails on what a peer sends: nonsense is refused or
  * ignored.
  */
@@ -34,6 +41,21 @@ struct tick_knot {
     double slope; /* ns per tick */
 };
 
+/* Before the counter jumped. */
+struct tick_past {
+    ARRAY_OF(struct tick_knot) knots;
+    uint64_t ticks_min, ticks_max;
+    uint64_t until_ns; /* the daemon's CLOCK_BOOTTIME: nothing of then comes any more; 0: none */
+};
+
+/* What tick_clock_update() made of a triple. */
+enum tick_update {
+    TICK_IGNORED = 0, /* too soon, from the future, or a rate that nothing has */
+    TICK_TAKEN,
+    TICK_SUSPECT, /* it contradicts what was heard so far; the next one decides */
+    TICK_JUMPED,  /* it bears out the suspect: the counter has jumped */
+};
+
 struct tick_clock {
     uint32_t kind;      /* enum ot_wire_clock_kind */
     double rate;        /* ns per tick of the true clock, best estimate */
@@ -45,6 +67,14 @@ struct tick_clock {
     struct ot_clock_triple base;    /* an older one, to measure the rate against */
     struct ot_clock_triple between; /* the next base */
     ARRAY_OF(struct tick_knot) knots;
+    bool has_suspect;
+    struct ot_clock_triple suspect; /* the latest triple that contradicts `latest` */
+    double suspect_rate;            /* as far as it is known */
+    uint64_t suspect_ns;            /* the daemon's CLOCK_BOOTTIME when it was heard */
+    uint64_t first_ticks;           /* the counter has jumped, to here or beyond; 0: never */
+    int64_t jump_ns;                /* how far, the latest time */
+    uint64_t jump_count;
+    struct tick_past past;
 };
 
 /**
@@ -64,10 +94,9 @@ int tick_clock_init(struct tick_clock *clock, uint32_t kind, uint64_t ticks_per_
 /** Frees the lines. A zeroed one is allowed. */
 void tick_clock_deinit(struct tick_clock *clock);
 
-/** Take a CLOCK frame. Returns false when it is ignored: too soon, backwards, from the future, or a
- *  rate that differs wildly from what was heard so far. */
-bool tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *triple,
-                       uint64_t now_ns);
+/** Take a CLOCK frame. */
+enum tick_update tick_clock_update(struct tick_clock *clock, const struct ot_clock_triple *triple,
+                                   uint64_t now_ns);
 
 /** Set the range of ticks that are plausible at `now_ns`: up to a minute ahead of the client's
  *  clock, to tolerate CLOCK frames that were on their way for long. Call it before a batch of
@@ -77,6 +106,15 @@ void tick_clock_set_now(struct tick_clock *clock, uint64_t now_ns);
 static inline bool tick_clock_is_plausible(const struct tick_clock *clock, uint64_t ticks)
 {
     return ticks >= clock->ticks_min && ticks <= clock->ticks_max;
+}
+
+/** For ticks that are not plausible: whether they are of before a jump, and when that was. */
+bool tick_clock_before_jump_ns(const struct tick_clock *clock, uint64_t ticks, int64_t *out_ns);
+
+/** Whether ticks that are not plausible may be so because the counter jumped. */
+static inline bool tick_clock_is_in_doubt(const struct tick_clock *clock)
+{
+    return clock->has_suspect || clock->first_ticks > 0;
 }
 
 /** Used by tick_clock_look_ns() for ticks before the last line. */

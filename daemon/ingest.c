@@ -35,9 +35,44 @@ static int64_t to_ns_or_null(struct ingest *ingest, uint16_t flags, uint64_t tim
     return tick_clock_is_plausible(clock, time) ? tick_clock_ns(clock, time) : STORE_NULL;
 }
 
-/* Converts the times of a record, which are in order. Returns false when they are implausible. */
-static inline bool convert_times(struct ingest *ingest, const struct ot_wire_record *record,
-                                 struct resolved *out)
+/* Ticks of now, or of before the counter jumped. */
+static bool convert_either(struct tick_clock *clock, uint64_t ticks, int64_t *out_ns)
+{
+    if (!tick_clock_is_plausible(clock, ticks))
+        return tick_clock_before_jump_ns(clock, ticks, out_ns);
+    *out_ns = tick_clock_ns(clock, ticks);
+    return true;
+}
+
+/* The counter jumped, or these times are nonsense. A first kernel that cannot be placed is not
+ * known. */
+static __attribute__((cold, noinline)) bool
+convert_over_jump(struct tick_clock *clock, const uint64_t ticks[3], struct resolved *out)
+{
+    if (!convert_either(clock, ticks[0], &out->start_ns) ||
+        !convert_either(clock, ticks[2], &out->end_ns) || out->end_ns < out->start_ns)
+        return false;
+    if (ticks[1] == 0 || !convert_either(clock, ticks[1], &out->kern_ns) ||
+        out->kern_ns < out->start_ns || out->kern_ns > out->end_ns)
+        out->kern_ns = STORE_NULL;
+    return true;
+}
+
+/* Times that are not plausible now. Returns 0 for those of before a jump, else why they are lost.
+ */
+static __attribute__((cold, noinline)) int
+place_odd_times(struct tick_clock *clock, const uint64_t ticks[3], struct resolved *out)
+{
+    if (convert_over_jump(clock, ticks, out))
+        return 0;
+    if (tick_clock_is_in_doubt(clock))
+        return OT_LOSS_CLOCK;
+    return ticks[2] > clock->ticks_max ? OT_LOSS_FUTURE : OT_LOSS_PAST;
+}
+
+/* Converts the times of a record, which are in order. Returns 0, or why the record is lost. */
+static inline int convert_times(struct ingest *ingest, const struct ot_wire_record *record,
+                                struct resolved *out)
 {
     struct tick_clock *clock = &ingest->session->clock;
     bool has_end = record->kind <= OT_RECORD_COPY; /* SPAN, RUN, COPY */
@@ -48,15 +83,17 @@ static inline bool convert_times(struct ingest *ingest, const struct ot_wire_rec
         out->start_ns = (int64_t)start;
         out->kern_ns = kern ? (int64_t)kern : STORE_NULL;
         out->end_ns = (int64_t)end;
-        return start > 0 && end <= (uint64_t)ingest->realtime_max_ns;
+        return end > (uint64_t)ingest->realtime_max_ns ? OT_LOSS_FUTURE
+               : start == 0                            ? OT_LOSS_PAST
+                                                       : 0;
     }
     if (__builtin_expect(start < clock->ticks_min || end > clock->ticks_max, 0))
-        return false;
+        return place_odd_times(clock, (const uint64_t[3]){start, kern, end}, out);
     out->start_ns = tick_clock_look_ns(clock, start);
     out->kern_ns = kern ? tick_clock_look_ns(clock, kern) : STORE_NULL;
     out->end_ns = tick_clock_look_ns(clock, end);
     tick_clock_note(clock, end);
-    return true;
+    return 0;
 }
 
 static void lose(struct ingest *ingest, const struct ot_wire_record *record, uint32_t reason)
@@ -171,8 +208,10 @@ static inline bool resolve(const struct session *session, const struct ot_wire_r
 static inline __attribute__((always_inline)) int
 put_record(struct ingest *ingest, const struct ot_wire_record *record, struct resolved *resolved)
 {
-    if (!convert_times(ingest, record, resolved))
-        return OT_LOSS_BAD_RECORD;
+    int reason = convert_times(ingest, record, resolved);
+
+    if (reason != 0)
+        return reason;
     switch (record->kind) {
     case OT_RECORD_SPAN:
     case OT_RECORD_COPY:

@@ -279,14 +279,21 @@ static int on_visit(struct producer *producer, const void *frame, size_t length,
 static int on_clock(struct producer *producer, const void *frame, size_t length, struct diag *diag)
 {
     struct ot_clock_triple triple;
+    enum tick_update update;
     struct ot_wire_clock clock;
     int rc = ot_wire_decode_clock(frame, length, &clock, diag);
 
     if (rc < 0)
         return rc;
     triple = (struct ot_clock_triple){clock.ticks, clock.monotonic_ns, clock.realtime_ns};
-    if (tick_clock_update(&producer->session->clock, &triple, ot_clock_ns(CLOCK_BOOTTIME)))
+    update = tick_clock_update(&producer->session->clock, &triple, ot_clock_ns(CLOCK_BOOTTIME));
+    if (update == TICK_TAKEN || update == TICK_JUMPED)
         producer->session->is_touched = true;
+    if (update == TICK_JUMPED)
+        log_peer(producer->pid,
+                 "pid %lld: its counter of ticks jumped by %.3f s against the clock, times go on "
+                 "from there; what cannot be placed is counted as lost",
+                 (long long)producer->pid, (double)producer->session->clock.jump_ns / 1e9);
     return 0;
 }
 

@@ -2,6 +2,8 @@
 /* Ticks to nanoseconds: exact where it can be, monotonic always, unmoved by nonsense. */
 #include "daemon/clock.h"
 
+#include <math.h>
+
 #include "schema/wire.h"
 #include "tests/support/check.h"
 
@@ -48,7 +50,7 @@ static bool tell(struct tick_clock *clock, struct machine *machine, double ns)
 
     machine->now_ns = ns;
     triple = triple_of(machine);
-    return tick_clock_update(clock, &triple, (uint64_t)ns);
+    return tick_clock_update(clock, &triple, (uint64_t)ns) == TICK_TAKEN;
 }
 
 static void a_good_first_guess_converts_exactly(void **state)
@@ -83,7 +85,7 @@ static void monotonic_ticks_are_nanoseconds(void **state)
     CHECK_OK(tick_clock_init(&clock, OT_CLOCK_MONOTONIC, 0, &triple, 0, &diag));
     CHECK_U64((uint64_t)tick_clock_ns(&clock, 1777), REAL_NS + 1000);
     triple = (struct ot_clock_triple){SECOND_NS, SECOND_NS, REAL_NS + SECOND_NS - 777};
-    assert_true(tick_clock_update(&clock, &triple, SECOND_NS));
+    assert_int_equal(tick_clock_update(&clock, &triple, SECOND_NS), TICK_TAKEN);
     CHECK_U64((uint64_t)tick_clock_ns(&clock, 2 * SECOND_NS), REAL_NS + 2 * SECOND_NS - 777);
     tick_clock_deinit(&clock);
 }
@@ -177,7 +179,7 @@ static void a_suspended_machine_wakes_up(void **state)
     machine.now_ns = 3600e9; /* the counter and CLOCK_REALTIME went on, CLOCK_MONOTONIC did not */
     triple = triple_of(&machine);
     triple.monotonic_ns = 51 * SECOND_NS + SECOND_NS / 2;
-    assert_true(tick_clock_update(&clock, &triple, (uint64_t)3600e9));
+    assert_int_equal(tick_clock_update(&clock, &triple, (uint64_t)3600e9), TICK_TAKEN);
     CHECK_NEAR((double)(tick_clock_ns(&clock, ticks_at(&machine, 3601e9)) - (int64_t)REAL_NS),
                3601e9, 1e6);
     tick_clock_deinit(&clock);
@@ -217,22 +219,22 @@ static void hostile_updates_are_ignored(void **state)
     good = triple_of(&machine);
     bad = good;
     bad.ticks = 5;
-    assert_false(tick_clock_update(&clock, &bad, 2 * SECOND_NS));
+    assert_int_not_equal(tick_clock_update(&clock, &bad, 2 * SECOND_NS), TICK_TAKEN);
     bad = good;
     bad.ticks += HZ * 1000; /* the far future */
-    assert_false(tick_clock_update(&clock, &bad, 2 * SECOND_NS));
+    assert_int_not_equal(tick_clock_update(&clock, &bad, 2 * SECOND_NS), TICK_TAKEN);
     bad = good;
     bad.monotonic_ns += 10 * SECOND_NS; /* another rate */
     bad.realtime_ns += 100 * SECOND_NS;
-    assert_false(tick_clock_update(&clock, &bad, 2 * SECOND_NS));
+    assert_int_not_equal(tick_clock_update(&clock, &bad, 2 * SECOND_NS), TICK_TAKEN);
     bad = good;
     bad.monotonic_ns = 0;
-    assert_false(tick_clock_update(&clock, &bad, 2 * SECOND_NS));
+    assert_int_not_equal(tick_clock_update(&clock, &bad, 2 * SECOND_NS), TICK_TAKEN);
     bad = good;
     bad.realtime_ns = UINT64_MAX / 2;
-    assert_false(tick_clock_update(&clock, &bad, 2 * SECOND_NS));
+    assert_int_not_equal(tick_clock_update(&clock, &bad, 2 * SECOND_NS), TICK_TAKEN);
     CHECK_U64((uint64_t)tick_clock_ns(&clock, ticks_at(&machine, 2e9)), (uint64_t)before);
-    assert_true(tick_clock_update(&clock, &good, 2 * SECOND_NS));
+    assert_int_equal(tick_clock_update(&clock, &good, 2 * SECOND_NS), TICK_TAKEN);
     tick_clock_deinit(&clock);
 }
 
@@ -386,6 +388,191 @@ static void time_before_the_last_word_opens_no_window(void **state)
     tick_clock_deinit(&clock);
 }
 
+/* --- Counters that jump: a machine that moves to another host, sleeps, or is paused --- */
+
+/* Where the counter stands: it may jump and change its rate. */
+struct counter {
+    double ticks, ticks_per_ns; /* since the latest change */
+    double changed_ns;
+};
+
+struct world {
+    struct counter counter;
+    struct tick_clock clock;
+    double now_ns,
+        asleep_ns;         /* CLOCK_REALTIME's, and how much of it CLOCK_MONOTONIC has not seen */
+    double doubt_ns;       /* how far times may be off that were recorded in doubt */
+    unsigned doubt_clocks; /* CLOCK frames until there is none; 0: there is none */
+    uint64_t jump_count;
+    unsigned converted, lost, certain;
+};
+
+static uint64_t world_ticks(const struct world *world)
+{
+    return (uint64_t)(world->counter.ticks +
+                      (world->now_ns - world->counter.changed_ns) * world->counter.ticks_per_ns);
+}
+
+static struct ot_clock_triple world_triple(const struct world *world)
+{
+    return (struct ot_clock_triple){
+        .ticks = world_ticks(world),
+        .monotonic_ns = 5 * SECOND_NS + (uint64_t)(world->now_ns - world->asleep_ns),
+        .realtime_ns = REAL_NS + (uint64_t)world->now_ns,
+    };
+}
+
+static void change_counter(struct world *world, double ticks, double ticks_per_ns)
+{
+    world->counter = (struct counter){ticks, ticks_per_ns, world->now_ns};
+}
+
+static double random_between(double low, double high)
+{
+    return low + (high - low) * rand() / RAND_MAX;
+}
+
+/* An event of now is converted, after its time or not at all. */
+static void record(struct world *world, uint64_t ticks, double at_ns)
+{
+    int64_t ns;
+
+    tick_clock_set_now(&world->clock, (uint64_t)world->now_ns);
+    if (tick_clock_is_plausible(&world->clock, ticks)) {
+        ns = tick_clock_ns(&world->clock, ticks);
+    } else if (!tick_clock_before_jump_ns(&world->clock, ticks, &ns)) {
+        if (world->doubt_clocks == 0)
+            fail_msg("lost at %.3f s, and nothing had jumped", world->now_ns / 1e9);
+        world->lost++;
+        return;
+    }
+    world->converted++;
+    world->certain += world->doubt_clocks == 0;
+    if (world->doubt_clocks == 0)
+        CHECK_NEAR((double)(ns - (int64_t)REAL_NS), at_ns, 20e6);
+}
+
+static void tell_world(struct world *world)
+{
+    const struct ot_clock_triple triple = world_triple(world);
+    enum tick_update result = tick_clock_update(&world->clock, &triple, (uint64_t)world->now_ns);
+
+    if (world->doubt_clocks == 0)
+        assert_int_equal(result, TICK_TAKEN);
+    else
+        world->doubt_clocks--;
+}
+
+static void disturb(struct world *world)
+{
+    const double ticks = (double)world_ticks(world), rate = world->counter.ticks_per_ns;
+    const double sizes_ns[] = {-3600e9, -90e9, -3e9,   -0.2e9,      0.2e9,
+                               3e9,     90e9,  3600e9, 86400e9 * 90};
+    const double size_ns = sizes_ns[(size_t)rand() % (sizeof(sizes_ns) / sizeof(sizes_ns[0]))];
+
+    world->doubt_clocks = 2;
+    world->jump_count++;
+    switch (rand() % 4) {
+    case 0: /* another host: another count */
+        change_counter(world, fmax(ticks + size_ns * rate, 1e6), rate);
+        break;
+    case 1: /* another host: another rate */
+        change_counter(world, ticks, rate * (rand() % 2 ? 1.2 : 0.8));
+        world->doubt_clocks = 4;
+        break;
+    case 2: /* suspended, and the counter was, too, as CLOCK_MONOTONIC: no jump */
+        world->jump_count--;
+        world->now_ns += 600e9;
+        world->asleep_ns += 600e9;
+        change_counter(world, ticks, rate);
+        break;
+    default: /* suspended, and the counter began anew */
+        world->now_ns += 600e9;
+        world->asleep_ns += 600e9;
+        change_counter(world, 1e6, rate);
+    }
+}
+
+/* A history: CLOCK frames up to a second apart, now and then missing for a while, events in
+ * between, and something that happens to the counter. No event is further off than 20 ms, but
+ * between a jump and the second CLOCK after it: then by the jump, or it is lost. And the jump is
+ * noticed. */
+static void live_through(unsigned seed)
+{
+    struct world world = {.counter = {.ticks = 5e12, .ticks_per_ns = 2.4}};
+    struct ot_clock_triple triple = world_triple(&world);
+    unsigned quiet = 0;
+
+    srand(seed);
+    CHECK_OK(tick_clock_init(&world.clock, OT_CLOCK_TSC, HZ, &triple, 0, NULL));
+    for (int i = 0; i < 400; i++) {
+        const double pause_ns = rand() % 50 ? random_between(0.3e9, 1e9) : 20e9;
+        const double until_ns = world.now_ns + pause_ns;
+        const double disturb_ns =
+            quiet++ > 70 && i < 390 && world.doubt_clocks == 0 && rand() % 10 == 0
+                ? until_ns - pause_ns / 2
+                : 0;
+
+        while (world.now_ns < until_ns) {
+            const double event_ns = world.now_ns;
+            const uint64_t ticks = world_ticks(&world);
+
+            if (disturb_ns > 0 && world.now_ns >= disturb_ns && quiet > 0) {
+                disturb(&world);
+                quiet = 0;
+                break;
+            }
+            world.now_ns += random_between(0, 0.1e9); /* until the ring is read */
+            record(&world, ticks, event_ns);
+        }
+        tell_world(&world);
+    }
+    CHECK_U64(world.clock.jump_count, world.jump_count);
+    assert_true(world.certain > 1000);
+    tick_clock_deinit(&world.clock);
+}
+
+static void random_histories_are_converted_within_bounds(void **state)
+{
+    for (unsigned seed = 1; seed <= 300; seed++)
+        live_through(seed);
+}
+
+/* What was recorded before a jump and is read after it still finds its time; what began before it
+ * and ended after it has both. */
+static void both_sides_of_a_jump_are_converted(void **state)
+{
+    struct world world = {.counter = {.ticks = 5e12, .ticks_per_ns = 2.4}};
+    struct ot_clock_triple triple = world_triple(&world);
+    uint64_t before, between, after;
+    int64_t ns;
+
+    CHECK_OK(tick_clock_init(&world.clock, OT_CLOCK_TSC, HZ, &triple, 0, NULL));
+    for (world.now_ns = 1e9; world.now_ns < 5e9; world.now_ns += 1e9)
+        tell_world(&world);
+    before = world_ticks(&world);
+    between = before + 1800 * HZ; /* the counter never stood there */
+    world.doubt_clocks = 2;
+    change_counter(&world, (double)before + 3600.0 * (double)HZ, 2.4);
+    world.now_ns += 0.1e9;
+    after = world_ticks(&world);
+    for (; world.doubt_clocks > 0; world.now_ns += 1e9)
+        tell_world(&world);
+    tick_clock_set_now(&world.clock, (uint64_t)world.now_ns);
+    CHECK_U64(world.clock.jump_count, 1);
+    CHECK_NEAR((double)world.clock.jump_ns, 3600e9, 20e6);
+    assert_false(tick_clock_is_plausible(&world.clock, before));
+    assert_true(tick_clock_before_jump_ns(&world.clock, before, &ns));
+    CHECK_NEAR((double)(ns - (int64_t)REAL_NS), 5e9, 20e6);
+    assert_true(tick_clock_is_plausible(&world.clock, after));
+    CHECK_NEAR((double)(tick_clock_ns(&world.clock, after) - (int64_t)REAL_NS), 5.1e9, 20e6);
+    assert_false(tick_clock_is_plausible(&world.clock, between));
+    assert_false(tick_clock_before_jump_ns(&world.clock, between, &ns));
+    tick_clock_set_now(&world.clock, (uint64_t)world.now_ns + 120 * SECOND_NS);
+    assert_false(tick_clock_before_jump_ns(&world.clock, before, &ns));
+    tick_clock_deinit(&world.clock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +592,8 @@ int main(void)
         cmocka_unit_test(a_saved_clock_goes_on_alike),
         cmocka_unit_test(damaged_states_are_refused),
         cmocka_unit_test(time_before_the_last_word_opens_no_window),
+        cmocka_unit_test(both_sides_of_a_jump_are_converted),
+        cmocka_unit_test(random_histories_are_converted_within_bounds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
