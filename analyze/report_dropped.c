@@ -10,7 +10,7 @@
 struct dropped_sums {
     int64_t events, memory_events, counters;
     int64_t end_ns;
-    bool for_budget, for_age;
+    bool for_budget, for_disk, for_age;
 };
 
 static struct dropped_sums sum_up(const struct basis *basis)
@@ -19,14 +19,18 @@ static struct dropped_sums sum_up(const struct basis *basis)
 
     for (size_t i = 0; i < basis->dropped.count; i++) {
         const struct dropped_row *row = &basis->dropped.items[i];
-        bool is_age = row->reason && strcmp(row->reason, "age") == 0;
+        const char *reason = row->reason ? row->reason : "";
 
         sums.events += row->event_count;
         sums.memory_events += row->memory_event_count;
         sums.counters += row->counter_count;
         sums.end_ns = row->end_ns > sums.end_ns ? row->end_ns : sums.end_ns;
-        sums.for_age |= is_age;
-        sums.for_budget |= !is_age;
+        if (strcmp(reason, "age") == 0)
+            sums.for_age = true;
+        else if (strcmp(reason, "disk") == 0)
+            sums.for_disk = true;
+        else
+            sums.for_budget = true;
     }
     return sums;
 }
@@ -125,9 +129,11 @@ void report_warn_dropped(const struct report *report, const char *whose, const s
     describe_counts(counts, sizeof(counts), &sums);
     describe_time(when, sizeof(when), sums.end_ns);
     describe_effect(effect, sizeof(effect), report, basis, sums.events);
-    out_note(report->out, OUT_NOTE_WARNING, "%s%s up to %s were dropped %s%s%s%s", whose, counts,
-             when, sums.for_budget ? "to keep the store's budget of disk" : "",
-             sums.for_budget && sums.for_age ? " and " : "",
+    out_note(report->out, OUT_NOTE_WARNING, "%s%s up to %s were dropped %s%s%s%s%s%s", whose,
+             counts, when, sums.for_budget ? "to keep the store's budget of disk" : "",
+             sums.for_budget && (sums.for_disk || sums.for_age) ? " and " : "",
+             sums.for_disk ? "because the disk was full" : "",
+             sums.for_disk && sums.for_age ? " and " : "",
              sums.for_age ? "because of their age" : "", effect);
 }
 

@@ -13,7 +13,19 @@ static const int64_t LOST_MAX = INT64_MAX / 2;
 
 struct batch *batch_create(void)
 {
-    return memory_zeroed(1, sizeof(struct batch));
+    struct batch *batch = memory_zeroed(1, sizeof(*batch));
+
+    batch->row_max = BATCH_ROWS_FULL;
+    batch->definition_max = BATCH_TEXT_BYTES_FULL;
+    return batch;
+}
+
+void batch_limit(struct batch *batch, int64_t bytes)
+{
+    if (bytes < (int64_t)batch->definition_max)
+        batch->definition_max = (size_t)bytes;
+    if (bytes / BATCH_ROW_BYTES < (int64_t)batch->row_max)
+        batch->row_max = (size_t)(bytes / BATCH_ROW_BYTES);
 }
 
 void batch_destroy(struct batch **batch_at)
@@ -73,7 +85,7 @@ bool batch_is_full(const struct batch *batch)
 {
     size_t definition_bytes = batch->ops.count * sizeof(struct store_op) + batch->texts.bytes;
 
-    return batch_row_count(batch) >= BATCH_ROWS_FULL || definition_bytes >= BATCH_TEXT_BYTES_FULL;
+    return batch_row_count(batch) >= batch->row_max || definition_bytes >= batch->definition_max;
 }
 
 /* The row that this loss belongs to, or NULL. */

@@ -22,6 +22,7 @@
 enum {
     BATCH_ROWS_FULL = 100000,        /* hand it over from here on */
     BATCH_TEXT_BYTES_FULL = 4 << 20, /* the same for texts and definitions */
+    BATCH_ROW_BYTES = 40,            /* in the store, about */
     BATCH_GAPS_MAX = 1 << 16,        /* beyond, losses are added to the last row */
 };
 
@@ -65,12 +66,16 @@ struct batch {
     ARRAY_OF(struct batch_waiter) waiters;
     uint64_t first_ns;  /* CLOCK_MONOTONIC when the collector first saw rows in it; 0: empty */
     struct arena texts; /* of its rows */
-    int status;         /* set by the writer: 0 or a negative errno */
+    size_t row_max, definition_max;        /* see batch_limit() */
+    int status;                            /* set by the writer: 0 or a negative errno */
     struct batch *next;
 };
 
 /** An empty batch. */
 struct batch *batch_create(void);
+
+/** Hand it over when it has as much as this, where that is less than usual. Stays with it. */
+void batch_limit(struct batch *batch, int64_t bytes);
 
 /** Frees it; the caller has dealt with marks and ends. NULL inside is allowed. */
 void batch_destroy(struct batch **batch);

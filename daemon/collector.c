@@ -18,6 +18,7 @@
 #include "daemon/machine.h"
 #include "daemon/memory.h"
 #include "daemon/resume.h"
+#include "daemon/retain.h"
 
 static const uint64_t COMMIT_AGE_NS = UINT64_C(250000000); /* rows are committed after this */
 static const uint64_t ALONE_NS = UINT64_C(5000000000);     /* a living client may come back */
@@ -56,8 +57,11 @@ static struct batch *take_spare(struct collector *collector)
 {
     struct batch *batch = collector->spare;
 
-    if (!batch)
-        return batch_create();
+    if (!batch) {
+        batch = batch_create();
+        batch_limit(batch, writer_batch_bytes(collector->writer));
+        return batch;
+    }
     collector->spare = batch->next;
     batch->next = NULL;
     return batch;
@@ -569,20 +573,6 @@ static void on_done(void *context, struct batch *batch)
     check_stopped(collector);
 }
 
-/* What to do about a full disk. */
-static const char *advice_on_room(const struct collector *collector, char *text, size_t text_bytes)
-{
-    char budget[32] = "none";
-
-    if (collector->budget_bytes)
-        amount_format_bytes(budget, sizeof(budget), collector->budget_bytes);
-    snprintf(text, text_bytes,
-             "; make room on its disk, and start optraced with a --store-budget that fits there "
-             "(now %s)",
-             budget);
-    return text;
-}
-
 static void on_trouble(void *context, int error, const char *text)
 {
     struct collector *collector = context;
@@ -593,7 +583,7 @@ static void on_trouble(void *context, int error, const char *text)
         return;
     }
     log_say("the store cannot be written, going on without: %s%s", text,
-            error == -ENOSPC ? advice_on_room(collector, advice, sizeof(advice)) : "");
+            error == -ENOSPC ? retain_advise(collector->budget_bytes, advice, sizeof(advice)) : "");
     for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)
         if (collector->in_flight[i])
             answer_waiters(collector, collector->in_flight[i], error);
@@ -624,7 +614,7 @@ int collector_create(uv_loop_t *loop, const struct collector_store *store,
     }
     collector->events = *events;
     collector->budget_bytes = store->bounds.budget_bytes;
-    collector->open = batch_create();
+    collector->open = take_spare(collector);
     collector->pace_ms = PACE_BUSY_MS;
     uv_timer_init(loop, &collector->timer);
     uv_timer_init(loop, &collector->strays_timer);

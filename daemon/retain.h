@@ -12,14 +12,24 @@
 
 #include "schema/store.h"
 #include "schema/store_retain.h"
+#include "schema/store_room.h"
 
-/* {.store = ..., .bounds = ...} is a valid start. */
+/* {.store = ...}, then retain_init(). */
 struct retain {
     struct store *store;
     struct store_bounds bounds;
+    struct store_shares shares;            /* of the budget */
+    int64_t budget_bytes;                  /* of file and log, as told; 0: none */
     bool has_more;                         /* another slice is due */
     bool said_full, said_over, said_error; /* which is not said again */
 };
+
+/** Keep to these bounds, of which the budget is that of file and log together. */
+int retain_init(struct retain *retain, const struct store_bounds *bounds, struct diag *diag);
+
+/** The disk is full: drop the oldest rows for the next ones to take their pages, and keep to what
+ *  the disk has until it has room again. Returns true when something was dropped. */
+bool retain_make_room(struct retain *retain);
 
 /** Drop what is out of bounds, so much that the store shrinks when this is done after each batch:
  *  twice the rows of the batch, or when there was none (0) as much as takes a few milliseconds. */
@@ -27,5 +37,9 @@ void retain_slice(struct retain *retain, size_t batch_rows);
 
 /** After how long to do it again when no batch comes. */
 uint64_t retain_pause_ns(const struct retain *retain);
+
+/** What to do about a full disk, as the end of a sentence, in `text`, which it returns.
+ * budget_bytes 0: none. Any thread. */
+const char *retain_advise(int64_t budget_bytes, char *text, size_t text_bytes);
 
 #endif

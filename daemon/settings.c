@@ -33,8 +33,10 @@ static const struct option_spec specs[] = {
      "Write the process id there once programs can connect; removed at the end.", TARGET(pid_path)},
     {OPTION_GROUP, "What the store keeps"},
     {OPTION_STRING, "store-budget", 0, "SIZE", "$OPTRACE_STORE_BUDGET, else 2GiB",
-     "How large the store may become: 512MiB, 20GB, none. At it the oldest events, memory events "
-     "and counters are dropped; sessions, runs, ops and roll-ups stay, and reports say so.",
+     "How large the store may become with its log: 512MiB, 20GB, none. At it, and where its disk "
+     "is full, the oldest events, memory events "
+     "and counters are dropped; sessions, runs, ops and roll-ups stay "
+     "within half of it, and reports say so.",
      TARGET(store_budget)},
     {OPTION_STRING, "keep-events", 0, "DURATION", "$OPTRACE_KEEP_EVENTS, else none",
      "Also drop events, memory events and counters that are older than this: 12h, 7d, 4w, none.",

@@ -127,6 +127,10 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
 
         pthread_mutex_unlock(&writer->mutex);
         batch->status = write_batch(writer->store, batch, &diag);
+        if (batch->status == -ENOSPC && retain_make_room(&writer->retain)) {
+            diag.text[0] = '\0';
+            batch->status = write_batch(writer->store, batch, &diag);
+        }
         pthread_mutex_lock(&writer->mutex);
         report_locked(writer, batch->status, &diag);
         if (batch->status == 0 || is_last_try)
@@ -259,10 +263,13 @@ int writer_start(uv_loop_t *loop, struct store *store, const struct store_bounds
     writer->events = *events;
     writer->store = store;
     writer->retain.store = store;
-    if (bounds)
-        writer->retain.bounds = *bounds;
     writer->todo_end = &writer->todo;
     writer->done_end = &writer->done;
+    rc = bounds ? retain_init(&writer->retain, bounds, diag) : 0;
+    if (rc < 0) {
+        free(writer);
+        return rc;
+    }
     rc = uv_async_init(loop, &writer->wake_loop, on_wake);
     if (rc < 0) {
         free(writer);
@@ -276,6 +283,16 @@ int writer_start(uv_loop_t *loop, struct store *store, const struct store_bounds
     }
     *out_writer = writer;
     return 0;
+}
+
+int64_t writer_batch_bytes(const struct writer *writer)
+{
+    return writer->retain.shares.batch_bytes ? writer->retain.shares.batch_bytes : INT64_MAX;
+}
+
+int64_t writer_pages_bytes(const struct writer *writer)
+{
+    return writer->retain.shares.pages_bytes;
 }
 
 bool writer_has_room(const struct writer *writer)

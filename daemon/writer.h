@@ -50,6 +50,12 @@ struct writer_events {
 int writer_start(uv_loop_t *loop, struct store *store, const struct store_bounds *bounds,
                  const struct writer_events *events, struct writer **out_writer, struct diag *diag);
 
+/** How much a batch may have for the store's budget. */
+int64_t writer_batch_bytes(const struct writer *writer);
+
+/** What the budget leaves for the store's pages; 0: it has none. */
+int64_t writer_pages_bytes(const struct writer *writer);
+
 /** True when one more batch may be handed over. */
 bool writer_has_room(const struct writer *writer);
 
