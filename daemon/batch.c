@@ -68,6 +68,7 @@ void batch_clear(struct batch *batch)
     batch->marks.count = 0;
     batch->waiters.count = 0;
     arena_deinit(&batch->texts);
+    batch->defined_bytes = 0;
     batch->first_ns = 0;
     batch->status = 0;
     batch->next = NULL;
@@ -83,7 +84,8 @@ bool batch_is_empty(const struct batch *batch)
 
 bool batch_is_full(const struct batch *batch)
 {
-    size_t definition_bytes = batch->ops.count * sizeof(struct store_op) + batch->texts.bytes;
+    size_t definition_bytes =
+        batch->ops.count * sizeof(struct store_op) + batch->texts.bytes + batch->defined_bytes;
 
     return batch_row_count(batch) >= batch->row_max || definition_bytes >= batch->definition_max;
 }

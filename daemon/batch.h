@@ -67,6 +67,7 @@ struct batch {
     uint64_t first_ns;  /* CLOCK_MONOTONIC when the collector first saw rows in it; 0: empty */
     struct arena texts; /* of its rows */
     size_t row_max, definition_max;        /* see batch_limit() */
+    size_t defined_bytes;                  /* of definitions, with texts that are their session's */
     int status;                            /* set by the writer: 0 or a negative errno */
     struct batch *next;
 };

@@ -614,6 +614,7 @@ int collector_create(uv_loop_t *loop, const struct collector_store *store,
     }
     collector->events = *events;
     collector->budget_bytes = store->bounds.budget_bytes;
+    collector->budget.stored_max = writer_pages_bytes(collector->writer) / 4;
     collector->open = take_spare(collector);
     collector->pace_ms = PACE_BUSY_MS;
     uv_timer_init(loop, &collector->timer);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "daemon/share.h"
 
 static const char *text_table_get(const struct text_table *table, uint32_t id)
 {
@@ -69,6 +70,7 @@ int define_model(struct session *session, const struct ot_wire_model *model, str
         {"format", model->format, &row.format}, {"producer", model->producer, &row.producer},
         {"digest", model->digest, &row.digest},
     };
+    int64_t bytes;
     int rc = look_up_texts(session, "MODEL", uses, COUNT(uses), diag);
 
     if (rc < 0 || id_table_get(&session->models, model->model_id) != 0)
@@ -76,6 +78,12 @@ int define_model(struct session *session, const struct ot_wire_model *model, str
     rc = session_reserve_id(session, &session->models, model->model_id, diag);
     if (rc < 0)
         return rc;
+    bytes = SHARE_ROW_BYTES + share_of_text(row.name) + share_of_text(row.path) +
+            share_of_text(row.format) + share_of_text(row.producer) + share_of_text(row.digest);
+    if (share_take(session, bytes))
+        batch->defined_bytes += (size_t)bytes;
+    else
+        row.name = row.path = row.format = row.producer = row.digest = NULL;
     row.model_id = ++ids->model_id;
     id_table_set(&session->models, model->model_id, row.model_id);
     batch_push(&batch->models, row);
@@ -96,6 +104,7 @@ int define_lane(struct session *session, const struct ot_wire_lane *lane, struct
         {"name", lane->name, &row.name},
         {"device", lane->device, &row.device},
     };
+    int64_t bytes;
     int rc = look_up_texts(session, "LANE", uses, COUNT(uses), diag);
 
     if (rc < 0 || id_table_get(&session->lanes, lane->lane_id) != 0)
@@ -103,6 +112,11 @@ int define_lane(struct session *session, const struct ot_wire_lane *lane, struct
     rc = session_reserve_id(session, &session->lanes, lane->lane_id, diag);
     if (rc < 0)
         return rc;
+    bytes = SHARE_ROW_BYTES + share_of_text(row.name) + share_of_text(row.device);
+    if (share_take(session, bytes))
+        batch->defined_bytes += (size_t)bytes;
+    else
+        row.name = row.device = NULL;
     row.lane_id = ++ids->lane_id;
     id_table_set(&session->lanes, lane->lane_id, row.lane_id);
     batch_push(&batch->lanes, row);
@@ -208,6 +222,15 @@ static int put_op_lists(const struct session *session, const struct ot_wire_op_v
     return rc < 0 ? rc : put_origins(session, op, batch, &row->origin, diag);
 }
 
+static int64_t bytes_of(const struct store_op *row)
+{
+    return SHARE_OP_BYTES + share_of_text(row->name) + share_of_text(row->type) +
+           share_of_text(row->node_id) + share_of_text(row->device) +
+           share_of_text(row->input_shapes) + share_of_text(row->input_dtypes) +
+           share_of_text(row->output_shapes) + share_of_text(row->output_dtypes) +
+           share_of_text(row->params) + share_of_text(row->source) + share_of_text(row->origin);
+}
+
 int define_op(struct session *session, const struct ot_wire_op_view *op, struct store_ids *ids,
               struct batch *batch, struct diag *diag)
 {
@@ -239,6 +262,11 @@ int define_op(struct session *session, const struct ot_wire_op_view *op, struct 
         rc = put_op_lists(session, op, batch, &row, diag);
     if (rc < 0)
         return rc;
+    if (!share_take(session, bytes_of(&row))) {
+        id_table_set(&session->ops, fixed->op_id, SHARE_OP_REFUSED);
+        return 0;
+    }
+    batch->defined_bytes += (size_t)bytes_of(&row);
     row.op_id = ++ids->op_id;
     id_table_set(&session->ops, fixed->op_id, row.op_id);
     batch_push(&batch->ops, row);

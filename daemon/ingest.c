@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "daemon/share.h"
+
+/* Beside those of the contract: its op was beyond the share of its session. */
+enum { LOST_DEFINITIONS = 0x100 };
 
 static const int64_t HOUR_NS = INT64_C(3600000000000);
 
@@ -102,7 +106,8 @@ static void lose(struct ingest *ingest, const struct ot_wire_record *record, uin
     int64_t time_ns = to_ns_or_null(ingest, record->flags, record->start_ticks);
 
     batch_add_gap(ingest->batch, ingest->session->session_id, lane_id ? lane_id : STORE_NULL,
-                  ot_wire_loss_name(reason), 1, time_ns, time_ns);
+                  reason == LOST_DEFINITIONS ? "definitions" : ot_wire_loss_name(reason), 1,
+                  time_ns, time_ns);
     ingest->session->lost_count++;
 }
 
@@ -212,6 +217,8 @@ put_record(struct ingest *ingest, const struct ot_wire_record *record, struct re
 
     if (reason != 0)
         return reason;
+    if (__builtin_expect(resolved->op_id == SHARE_OP_REFUSED, 0))
+        return LOST_DEFINITIONS;
     switch (record->kind) {
     case OT_RECORD_SPAN:
     case OT_RECORD_COPY:

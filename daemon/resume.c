@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "daemon/memory.h"
+#include "daemon/share.h"
 
 static int store_error(sqlite3 *db, struct diag *diag)
 {
@@ -41,7 +42,7 @@ static int for_each_row(sqlite3 *db, const char *sql, struct session *session, t
     return rc;
 }
 
-/* Columns: client's number, store's number. */
+/* Columns: client's number, store's number, bytes in the store. */
 static int take_id(struct session *session, struct id_table *table, sqlite3_stmt *row, uint32_t max)
 {
     int64_t client = sqlite3_column_int64(row, 0);
@@ -50,6 +51,7 @@ static int take_id(struct session *session, struct id_table *table, sqlite3_stmt
         session_reserve_id(session, table, (uint32_t)client, NULL) < 0)
         return -EUCLEAN;
     id_table_set(table, (uint32_t)client, sqlite3_column_int64(row, 1));
+    share_add(session, sqlite3_column_int64(row, 2));
     return 0;
 }
 
@@ -94,10 +96,21 @@ static int load_parts(sqlite3 *db, struct session *session, struct diag *diag)
         const char *sql;
         take_row_fn *take;
     } parts[] = {
-        {"SELECT client_model, model_id FROM model WHERE session_id = ?", take_model},
-        {"SELECT client_op, op_id FROM op WHERE session_id = ?", take_op},
-        {"SELECT client_lane, lane_id FROM lane WHERE session_id = ?", take_lane},
-        {"SELECT ring_id, committed, gaps, clock FROM ingest_cursor WHERE session_id = ?",
+        {"SELECT client_model, model_id, 100 + ifnull(length(name), 0) + ifnull(length(path), 0) +"
+         " ifnull(length(format), 0) + ifnull(length(producer), 0) + ifnull(length(digest), 0)"
+         " FROM model WHERE session_id = ?",
+         take_model},
+        {"SELECT client_op, op_id, 500 + length(name) + length(type) + ifnull(length(node_id), 0) +"
+         " ifnull(length(device), 0) + ifnull(length(input_shapes), 0) +"
+         " ifnull(length(input_dtypes), 0) + ifnull(length(output_shapes), 0) +"
+         " ifnull(length(output_dtypes), 0) + ifnull(length(params), 0) +"
+         " ifnull(length(source), 0) + ifnull(length(origin), 0) FROM op WHERE session_id = ?",
+         take_op},
+        {"SELECT client_lane, lane_id, 100 + ifnull(length(name), 0) + ifnull(length(device), 0)"
+         " FROM lane WHERE session_id = ?",
+         take_lane},
+        {"SELECT ring_id, committed, gaps, clock, complete_ns, process FROM ingest_cursor"
+         " WHERE session_id = ?",
          take_cursor},
     };
     int rc = 0;

@@ -9,21 +9,34 @@
 
 #include "daemon/keep.h"
 #include "daemon/memory.h"
+#include "daemon/share.h"
 
 static const char *row_text(struct batch *batch, struct ot_text text)
 {
     return text.length > 0 ? arena_text(&batch->texts, text.bytes, text.length) : NULL;
 }
 
+/* Cut between two characters. */
+static struct ot_text cut_text(struct ot_text text, int64_t most)
+{
+    if ((int64_t)text.length <= most)
+        return text;
+    text.length = (uint32_t)most;
+    while (text.length > 0 && ((uint8_t)text.bytes[text.length] & 0xc0) == 0x80)
+        text.length--;
+    return text;
+}
+
 static void put_row(const struct session *session, const struct ot_wire_hello_view *hello,
                     const char *environment, struct batch *batch)
 {
+    struct ot_text command = cut_text(hello->texts.command, share_command_max(session->budget));
     struct store_session row = {
         .session_id = session->session_id,
         .start_ns = session->start_ns,
         .end_ns = STORE_NULL,
         .program = row_text(batch, hello->texts.program),
-        .command = row_text(batch, hello->texts.command),
+        .command = row_text(batch, command),
         .library = row_text(batch, hello->texts.library),
         .host = row_text(batch, hello->texts.host),
         .pid = session->pid,

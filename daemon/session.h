@@ -42,6 +42,7 @@ struct session_budget {
     size_t session_count;
     size_t definition_bytes; /* texts and tables of ids */
     size_t ring_count;
+    int64_t stored_bytes, stored_max; /* see share.h; 0: without bound */
 };
 
 /* How far a ring had come when the last daemon ended; from the store. */
@@ -54,6 +55,8 @@ struct session_cursor {
 struct session {
     struct session_budget *budget;
     size_t definition_bytes; /* its part of the budget */
+    int64_t stored_bytes;    /* the same of what is in the store */
+    bool said_share;         /* that it has had its share */
     int64_t session_id;
     uint8_t uuid[16];
     int64_t pid; /* as the kernel says */
