@@ -52,21 +52,29 @@ void batch_destroy(struct batch **batch_at)
     free(batch);
 }
 
+/* Empties a list; one that was far larger than what it held gives its memory back. */
+#define LIST_CLEAR(list)                                                                           \
+    do {                                                                                           \
+        if ((list)->capacity > BATCH_KEPT_MIN && (list)->count < (list)->capacity / 8)             \
+            array_deinit(list);                                                                    \
+        (list)->count = 0;                                                                         \
+    } while (0)
+
 void batch_clear(struct batch *batch)
 {
-    batch->sessions.count = 0;
-    batch->models.count = 0;
-    batch->ops.count = 0;
-    batch->lanes.count = 0;
-    batch->runs.count = 0;
-    batch->events.count = 0;
-    batch->memory_events.count = 0;
-    batch->counters.count = 0;
-    batch->gaps.count = 0;
-    batch->cursors.count = 0;
-    batch->ends.count = 0;
-    batch->marks.count = 0;
-    batch->waiters.count = 0;
+    LIST_CLEAR(&batch->sessions);
+    LIST_CLEAR(&batch->models);
+    LIST_CLEAR(&batch->ops);
+    LIST_CLEAR(&batch->lanes);
+    LIST_CLEAR(&batch->runs);
+    LIST_CLEAR(&batch->events);
+    LIST_CLEAR(&batch->memory_events);
+    LIST_CLEAR(&batch->counters);
+    LIST_CLEAR(&batch->gaps);
+    LIST_CLEAR(&batch->cursors);
+    LIST_CLEAR(&batch->ends);
+    LIST_CLEAR(&batch->marks);
+    LIST_CLEAR(&batch->waiters);
     arena_deinit(&batch->texts);
     batch->defined_bytes = 0;
     batch->first_ns = 0;

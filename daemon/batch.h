@@ -24,6 +24,7 @@ enum {
     BATCH_TEXT_BYTES_FULL = 4 << 20, /* the same for texts and definitions */
     BATCH_ROW_BYTES = 40,            /* in the store, about */
     BATCH_GAPS_MAX = 1 << 16,        /* beyond, losses are added to the last row */
+    BATCH_KEPT_MIN = 4096,           /* lists of up to so many rows keep their memory */
 };
 
 struct ring;
@@ -81,7 +82,8 @@ void batch_limit(struct batch *batch, int64_t bytes);
 /** Frees it; the caller has dealt with marks and ends. NULL inside is allowed. */
 void batch_destroy(struct batch **batch);
 
-/** Forget all rows; most of the memory stays for the next use. */
+/** Forget all rows. The memory stays for the next use, but for lists that held less than an eighth
+ *  of what they have room for: what a backlog took goes back. */
 void batch_clear(struct batch *batch);
 
 /** Rows in the tables that are written a lot. */

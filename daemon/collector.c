@@ -36,7 +36,7 @@ struct collector {
     struct session_budget budget;
     struct batch *open;
     struct batch *in_flight[WRITER_QUEUE_MAX]; /* NULL: unused */
-    struct batch *spare;                       /* a list */
+    struct batch *spare;                       /* or NULL: one more than is filled and written */
     struct session *sessions;
     uv_timer_t timer;
     uv_timer_t strays_timer;
@@ -57,14 +57,23 @@ static struct batch *take_spare(struct collector *collector)
 {
     struct batch *batch = collector->spare;
 
+    collector->spare = NULL;
     if (!batch) {
         batch = batch_create();
         batch_limit(batch, writer_batch_bytes(collector->writer));
-        return batch;
     }
-    collector->spare = batch->next;
-    batch->next = NULL;
     return batch;
+}
+
+/* A backlog needs more batches than that, and all would keep the memory that it took. */
+static void put_spare(struct collector *collector, struct batch *batch)
+{
+    if (collector->spare) {
+        batch_destroy(&batch);
+        return;
+    }
+    batch_clear(batch);
+    collector->spare = batch;
 }
 
 static void hand_over(struct collector *collector)
@@ -561,9 +570,7 @@ static void on_done(void *context, struct batch *batch)
     take_back_ends(collector, batch);
     for (struct session *s = collector->sessions; s; s = s->next)
         session_drop_closed_rings(s);
-    batch_clear(batch);
-    batch->next = collector->spare;
-    collector->spare = batch;
+    put_spare(collector, batch);
     if (collector->lacks_room) {
         collector->lacks_room = false;
         collector->events.on_room(collector->events.context);
@@ -648,11 +655,7 @@ void collector_destroy(struct collector **collector_at)
         unlink_session(collector, session);
         session_destroy(&session);
     }
-    while (collector->spare) {
-        struct batch *batch = take_spare(collector);
-
-        batch_destroy(&batch);
-    }
+    batch_destroy(&collector->spare);
     batch_destroy(&collector->open);
     store_close(&collector->reader);
     uv_close((uv_handle_t *)&collector->timer, free_collector);

@@ -6,6 +6,7 @@
 
 #include "base/exit_status.h"
 #include "daemon/log.h"
+#include "daemon/memory.h"
 #include "daemon/process.h"
 #include "daemon/service.h"
 #include "daemon/settings.h"
@@ -38,6 +39,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "optraced: cannot go into the background: %s\n", strerror(-ready_fd));
         return EXIT_SYSTEM;
     }
+    memory_return_large();
     process_raise_file_limit();
     log_set_verbose(settings.verbose);
     rc = service_run(&settings, ready_fd, &diag);

@@ -3,6 +3,7 @@
 #include "daemon/memory.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/exit_status.h"
@@ -30,4 +31,14 @@ void *memory_zeroed(size_t count, size_t item_bytes)
 void *memory_resized(void *memory, size_t count, size_t item_bytes)
 {
     return checked(reallocarray(memory, count, item_bytes));
+}
+
+/* By itself glibc raises the size from which blocks are mappings of their own to that of the
+ * largest that was freed, so that what a backlog took would lie in the heap for good. */
+void memory_return_large(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+#endif
 }

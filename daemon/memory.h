@@ -16,4 +16,7 @@ void *memory_resized(void *memory, size_t count, size_t item_bytes)
 /** For calls that return 0 or -ENOMEM. */
 void memory_must(int rc);
 
+/** Have large blocks go back to the system whenever they are freed. Once, before other threads. */
+void memory_return_large(void);
+
 #endif

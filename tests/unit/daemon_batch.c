@@ -41,6 +41,24 @@ static void clearing_forgets_all_rows(void **state)
     batch_destroy(&batch);
 }
 
+/* What a backlog took is not kept by every batch that was there then. */
+static void a_large_list_is_given_back_when_it_is_not_used(void **state)
+{
+    struct batch *batch = batch_create();
+
+    for (int i = 0; i < BATCH_ROWS_FULL; i++)
+        batch_push(&batch->events, (struct store_event){.op_id = i});
+    batch_clear(batch);
+    assert_true(batch->events.capacity >= BATCH_ROWS_FULL); /* it was used */
+    batch_push(&batch->events, (struct store_event){.op_id = 1});
+    batch_clear(batch);
+    CHECK_U64(batch->events.capacity, 0);
+    CHECK_U64(batch->events.count, 0);
+    batch_push(&batch->events, (struct store_event){.op_id = 2});
+    CHECK_U64(batch->events.items[0].op_id, 2);
+    batch_destroy(&batch);
+}
+
 static void many_rows_make_it_full(void **state)
 {
     struct batch *batch = batch_create();
@@ -142,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_new_batch_is_empty),
         cmocka_unit_test(a_waiter_alone_makes_it_worth_handing_over),
         cmocka_unit_test(clearing_forgets_all_rows),
+        cmocka_unit_test(a_large_list_is_given_back_when_it_is_not_used),
         cmocka_unit_test(many_rows_make_it_full),
         cmocka_unit_test(long_texts_make_it_full),
         cmocka_unit_test(losses_of_one_kind_add_up),
