@@ -79,6 +79,8 @@ void batch_clear(struct batch *batch)
     batch->defined_bytes = 0;
     batch->first_ns = 0;
     batch->status = 0;
+    batch->syncs = false;
+    batch->sync_status = 0;
     batch->next = NULL;
 }
 

@@ -41,6 +41,7 @@ struct batch_mark {
 struct batch_waiter {
     struct producer *producer; /* NULL when it has left meanwhile */
     uint64_t token;
+    bool is_durable; /* once synced, too */
 };
 
 /* The end of a session, the last of its rows. */
@@ -69,7 +70,10 @@ struct batch {
     struct arena texts; /* of its rows */
     size_t row_max, definition_max;        /* see batch_limit() */
     size_t defined_bytes;                  /* of definitions, with texts that are their session's */
+    ARRAY_OF(struct batch_repeat) repeats; /* set by the writer */
     int status;                            /* set by the writer: 0 or a negative errno */
+    bool syncs;                            /* a waiter is durable: sync after the commit */
+    int sync_status; /* set by the writer, when the commit is done: as status */
     struct batch *next;
 };
 

@@ -389,16 +389,20 @@ static void end_strays(uv_timer_t *timer)
 
 /* --- Flushes --- */
 
-void collector_flush(struct collector *collector, struct producer *producer, uint64_t token)
+void collector_flush(struct collector *collector, struct producer *producer, uint64_t token,
+                     bool is_durable)
 {
     int trouble = collector_trouble(collector);
 
     if (trouble < 0) {
-        collector->events.on_flushed(collector->events.context, producer, token, trouble);
+        collector->events.on_flushed(collector->events.context, producer, token, is_durable,
+                                     trouble);
         return;
     }
-    batch_push(&collector->open->waiters,
-               (struct batch_waiter){.producer = producer, .token = token});
+    batch_push(
+        &collector->open->waiters,
+        (struct batch_waiter){.producer = producer, .token = token, .is_durable = is_durable});
+    collector->open->syncs |= is_durable;
     collector->commits_soon = true;
     schedule(collector);
 }
@@ -407,10 +411,11 @@ static void answer_waiters(struct collector *collector, struct batch *batch, int
 {
     for (size_t i = 0; i < batch->waiters.count; i++) {
         const struct batch_waiter *waiter = &batch->waiters.items[i];
+        const bool is_done = status < 0 || !waiter->is_durable;
 
         if (waiter->producer)
             collector->events.on_flushed(collector->events.context, waiter->producer, waiter->token,
-                                         status);
+                                         waiter->is_durable, is_done ? status : batch->sync_status);
     }
     batch->waiters.count = 0;
 }

@@ -33,7 +33,8 @@ struct producer;
 struct collector_events {
     void *context;
     /* The records before a FLUSH are committed (0), or cannot be for now (a negative errno). */
-    void (*on_flushed)(void *context, struct producer *producer, uint64_t token, int status);
+    void (*on_flushed)(void *context, struct producer *producer, uint64_t token, bool is_durable,
+                       int status);
     /* A ring of this connection holds nonsense; it is to be cut off. */
     void (*on_nonsense)(void *context, struct producer *producer, const char *text);
     /* There is room again after collector_room() returned NULL. */
@@ -98,8 +99,10 @@ void collector_adopt_ring(struct collector *collector, const struct notify_fd *k
 /** Read the rings of a session now. Returns true when all that was there at the call was read. */
 bool collector_read_rings(struct collector *collector, struct session *session);
 
-/** Answer with on_flushed once all that was read so far is committed; commits at once. */
-void collector_flush(struct collector *collector, struct producer *producer, uint64_t token);
+/** Answer with on_flushed once all that was read so far is committed, and with `is_durable` on the
+ *  disk; commits at once. */
+void collector_flush(struct collector *collector, struct producer *producer, uint64_t token,
+                     bool is_durable);
 
 /** The connection is gone without BYE. The session goes on while its process lives, for a few
  *  seconds: the client may come back. */

@@ -27,11 +27,11 @@ struct producer {
     bool is_visit;
     pid_t pid;
     uid_t uid;
-    uint64_t heard_ns;          /* CLOCK_MONOTONIC of the accept; of a controller's latest frame */
-    ARRAY_OF(uint64_t) flushes; /* tokens: to be answered once the rings are read */
-    size_t flush_count;         /* not answered yet, these included */
-    bool wants_rings_read;      /* DOORBELL or RING came */
-    bool is_paused;             /* not read until there is room */
+    uint64_t heard_ns;      /* CLOCK_MONOTONIC of the accept; of a controller's latest frame */
+    ARRAY_OF(struct ot_wire_flush) flushes; /* to be answered once the rings are read */
+    size_t flush_count;                     /* not answered yet, these included */
+    bool wants_rings_read;                  /* DOORBELL or RING came */
+    bool is_paused;                         /* not read until there is room */
     bool is_closing;
 };
 
@@ -439,7 +439,7 @@ static int on_flush(struct producer *producer, const void *frame, size_t length,
     if (producer->flush_count >= OT_WIRE_FLUSHES_MAX)
         return diag_set(diag, -EPROTO, "FLUSH: %d wait for their answers already",
                         OT_WIRE_FLUSHES_MAX);
-    memory_must(array_push(&producer->flushes, flush.token));
+    memory_must(array_push(&producer->flushes, flush));
     producer->flush_count++;
     return 0;
 }
@@ -529,7 +529,8 @@ static int read_rings(struct producer *producer)
     if (!is_done && collector_trouble(collector) == 0)
         return -EAGAIN;
     for (size_t i = 0; i < producer->flushes.count && !producer->is_closing; i++)
-        collector_flush(collector, producer, producer->flushes.items[i]);
+        collector_flush(collector, producer, producer->flushes.items[i].token,
+                        producer->flushes.items[i].header.flags & OT_FLUSH_DURABLE);
     producer->flushes.count = 0;
     return 0;
 }
@@ -664,12 +665,16 @@ void producer_group_deinit(struct producer_group *group)
     group->scratch = NULL;
 }
 
-void producer_on_flushed(void *context, struct producer *producer, uint64_t token, int status)
+
+void producer_on_flushed(void *context, struct producer *producer, uint64_t token, bool is_durable,
+                         int status)
 {
     struct ot_wire_flushed flushed = {.header = ot_wire_header(OT_FRAME_FLUSHED, sizeof(flushed)),
                                       .token = token,
                                       .status = status};
 
+    if (is_durable)
+        flushed.header.flags = OT_FLUSH_DURABLE;
     producer->flush_count--;
     if (send_bytes(producer, &flushed, sizeof(flushed)) < 0)
         cut_off(producer, "it does not read its answers");

@@ -56,7 +56,8 @@ void producer_group_deinit(struct producer_group *group);
 int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid);
 
 /** For struct collector_events; the context is not used. */
-void producer_on_flushed(void *context, struct producer *producer, uint64_t token, int status);
+void producer_on_flushed(void *context, struct producer *producer, uint64_t token, bool is_durable,
+                         int status);
 void producer_on_nonsense(void *context, struct producer *producer, const char *text);
 
 /** Go on with those who had to wait for room. */

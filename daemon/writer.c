@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "daemon/log.h"
 #include "daemon/memory.h"
 #include "daemon/retain.h"
+#include "schema/wire.h"
 
 static const uint64_t RETRY_FIRST_NS = UINT64_C(100000000);
 static const uint64_t RETRY_LAST_NS = UINT64_C(2000000000);
@@ -71,7 +73,18 @@ static bool has_rows(const struct batch *batch)
            batch->cursors.count > 0 || batch->ends.count > 0;
 }
 
-static int write_batch(struct store *store, const struct batch *batch, struct diag *diag)
+/* Rows are in the store, whatever becomes of this: only those who asked for the disk are told. */
+static int sync_store(struct store *store)
+{
+    struct diag diag = {0};
+    int rc = store_sync(store, &diag);
+
+    if (rc < 0)
+        log_say("a flush to the disk failed: %s", diag.text);
+    return rc;
+}
+
+static int write_batch(struct store *store, struct batch *batch, struct diag *diag)
 {
     int rc;
 
@@ -131,6 +144,8 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
             diag.text[0] = '\0';
             batch->status = write_batch(writer->store, batch, &diag);
         }
+        if (batch->status == 0 && batch->syncs)
+            batch->sync_status = sync_store(writer->store);
         pthread_mutex_lock(&writer->mutex);
         report_locked(writer, batch->status, &diag);
         if (batch->status == 0 || is_last_try)
