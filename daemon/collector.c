@@ -78,8 +78,10 @@ static void put_spare(struct collector *collector, struct batch *batch)
 
 static void hand_over(struct collector *collector)
 {
-    for (struct session *s = collector->sessions; s; s = s->next)
+    for (struct session *s = collector->sessions; s; s = s->next) {
         session_put_cursors(s, collector->open);
+        session_say_refusal(s);
+    }
     for (size_t i = 0; i < WRITER_QUEUE_MAX; i++) {
         if (!collector->in_flight[i]) {
             collector->in_flight[i] = collector->open;

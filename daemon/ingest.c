@@ -111,6 +111,31 @@ static void lose(struct ingest *ingest, const struct ot_wire_record *record, uin
     ingest->session->lost_count++;
 }
 
+/* How far from now the record says it is, in s: negative for the past. */
+static double distance_s(const struct ingest *ingest, const struct ot_wire_record *record)
+{
+    const struct tick_clock *clock = &ingest->session->clock;
+    const double ticks = (double)record->start_ticks;
+
+    if (record->flags & OT_RECORD_REALTIME)
+        return (ticks - (double)(ingest->realtime_max_ns - HOUR_NS)) / 1e9;
+    return (ticks - (double)clock->latest.ticks) * clock->rate / 1e9;
+}
+
+/* A record that is not taken: the program is told, and the log says the first reason. */
+static void refuse(struct ingest *ingest, const struct ot_wire_record *record, uint32_t reason)
+{
+    struct session *session = ingest->session;
+
+    if (reason == OT_LOSS_BAD_RECORD && record->start_ticks > OT_WIRE_TIME_MAX)
+        reason = OT_LOSS_FUTURE; /* a difference below 0, usually */
+    if (reason != LOST_DEFINITIONS && reason != OT_LOSS_CLOCK && session->refused_count++ == 0) {
+        session->refused_reason = reason;
+        session->refused_distance_s = distance_s(ingest, record);
+    }
+    lose(ingest, record, reason);
+}
+
 void ingest_drop(struct ingest *ingest, const struct ot_wire_record *record)
 {
     lose(ingest, record, OT_LOSS_STORE);
@@ -122,9 +147,11 @@ void ingest_gap(struct ingest *ingest, const struct ot_ring_gap *gap, uint64_t l
     int64_t lane_id = id_table_get(&session->lanes, gap->lane_id);
     int64_t first_ns = to_ns_or_null(ingest, 0, gap->first_ticks);
     int64_t last_ns = to_ns_or_null(ingest, 0, gap->last_ticks);
+    /* A ring may say anything; the reasons above are the daemon's own. */
+    uint32_t reason = gap->reason <= OT_LOSS_PRODUCER ? gap->reason : 0;
 
     batch_add_gap(ingest->batch, session->session_id, lane_id ? lane_id : STORE_NULL,
-                  ot_wire_loss_name(gap->reason), lost, first_ns, last_ns);
+                  ot_wire_loss_name(reason), lost, first_ns, last_ns);
     session->lost_count += lost;
 }
 
@@ -250,12 +277,12 @@ size_t ingest_records(struct ingest *ingest, const struct ot_wire_record *record
             ingest->undefined_count++;
             if (ingest->waits)
                 break;
-            reason = OT_LOSS_BAD_RECORD;
+            reason = OT_LOSS_UNDEFINED;
         }
         if (reason == 0)
             reason = put_record(ingest, &records[i], &resolved);
         if (__builtin_expect(reason != 0, 0))
-            lose(ingest, &records[i], (uint32_t)reason);
+            refuse(ingest, &records[i], (uint32_t)reason);
     }
     ingest->session->event_count += i - (ingest->session->lost_count - lost_before);
     return i;
@@ -272,11 +299,11 @@ void ingest_open(struct ingest *ingest, const struct ot_wire_record *open, size_
             record.kern_ticks = 0;
         record.end_ticks = record.kern_ticks ? record.kern_ticks : record.start_ticks; /* so far */
         if (reason == 0 && !resolve(ingest->session, &record, &resolved))
-            reason = OT_LOSS_BAD_RECORD;
+            reason = OT_LOSS_UNDEFINED;
         if (reason == 0)
             reason = put_record(ingest, &record, &resolved);
         if (reason != 0)
-            lose(ingest, &record, (uint32_t)reason);
+            refuse(ingest, &record, (uint32_t)reason);
         else if (record.kind == OT_RECORD_RUN)
             ingest->batch->runs.items[ingest->batch->runs.count - 1].end_ns = STORE_NULL;
         else

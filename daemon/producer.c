@@ -16,6 +16,7 @@
 #include "daemon/memory.h"
 #include "daemon/privacy.h"
 
+enum { REFUSED_MINOR = 2 }; /* the minor version that brought REFUSED */
 
 struct producer {
     struct producer_group *group;
@@ -27,6 +28,7 @@ struct producer {
     bool is_visit;
     pid_t pid;
     uid_t uid;
+    uint16_t version_minor; /* the client's: it gets no newer frames */
     uint64_t heard_ns;      /* CLOCK_MONOTONIC of the accept; of a controller's latest frame */
     ARRAY_OF(struct ot_wire_flush) flushes; /* to be answered once the rings are read */
     size_t flush_count;                     /* not answered yet, these included */
@@ -219,6 +221,7 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
         return -ECONNREFUSED;
     }
     take_up(producer, &hello.fixed);
+    producer->version_minor = hello.fixed.version_minor;
     log_detail("session %lld (pid %lld of user %lld) %s", (long long)producer->session->session_id,
                (long long)producer->pid, (long long)producer->uid,
                hello.fixed.connection ? "is back" : "begins");
@@ -665,6 +668,20 @@ void producer_group_deinit(struct producer_group *group)
     group->scratch = NULL;
 }
 
+/* Returns 0 or a negative errno, as connection_write(). */
+static int tell_refused(struct producer *producer)
+{
+    struct session *session = producer->session;
+    struct ot_wire_refused refused = {.header = ot_wire_header(OT_FRAME_REFUSED, sizeof(refused))};
+
+    if (!session || session->refused_count == session->refused_told ||
+        producer->version_minor < REFUSED_MINOR)
+        return 0;
+    refused.refused_count = session->refused_count - session->refused_told;
+    session->refused_told = session->refused_count;
+    refused.reason = session->refused_reason;
+    return send_bytes(producer, &refused, sizeof(refused));
+}
 
 void producer_on_flushed(void *context, struct producer *producer, uint64_t token, bool is_durable,
                          int status)
@@ -676,7 +693,7 @@ void producer_on_flushed(void *context, struct producer *producer, uint64_t toke
     if (is_durable)
         flushed.header.flags = OT_FLUSH_DURABLE;
     producer->flush_count--;
-    if (send_bytes(producer, &flushed, sizeof(flushed)) < 0)
+    if (tell_refused(producer) < 0 || send_bytes(producer, &flushed, sizeof(flushed)) < 0)
         cut_off(producer, "it does not read its answers");
 }
 
@@ -699,6 +716,8 @@ void producer_check_hello(struct producer_group *group)
     for (struct producer *p = group->first; p; p = p->next) {
         const uint64_t limit_s = p->is_visit ? OT_WIRE_VISIT_SECONDS : OT_WIRE_HELLO_SECONDS;
 
+        if (!p->is_closing && tell_refused(p) < 0)
+            cut_off(p, "it does not read what it is sent");
         if (p->is_closing || p->session || p->is_paused ||
             now_ns - p->heard_ns <= limit_s * UINT64_C(1000000000))
             continue;

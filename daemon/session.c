@@ -3,11 +3,13 @@
 #include "daemon/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/keep.h"
+#include "daemon/log.h"
 #include "daemon/memory.h"
 #include "daemon/share.h"
 
@@ -49,6 +51,41 @@ static void put_row(const struct session *session, const struct ot_wire_hello_vi
 
     memcpy(row.uuid, session->uuid, sizeof(row.uuid));
     batch_push(&batch->sessions, row);
+}
+
+/* "2 hours in the future" */
+static void describe_distance(double seconds, char *out, size_t bytes)
+{
+    static const struct {
+        double seconds;
+        const char *name;
+    } units[] = {{365.25 * 86400, "years"}, {86400, "days"}, {3600, "hours"}, {1, "seconds"}};
+    const double length = seconds < 0 ? -seconds : seconds;
+    size_t i = 0;
+
+    while (i < 3 && length < 2 * units[i].seconds)
+        i++;
+    snprintf(out, bytes, "%.0f %s in the %s", length / units[i].seconds, units[i].name,
+             seconds < 0 ? "past" : "future");
+}
+
+void session_say_refusal(struct session *session)
+{
+    char text[80] = "their fields make no sense", distance[40];
+
+    if (session->refused_count == 0 || session->has_said_refusal)
+        return;
+    session->has_said_refusal = true;
+    describe_distance(session->refused_distance_s, distance, sizeof(distance));
+    if (session->refused_reason == OT_LOSS_FUTURE || session->refused_reason == OT_LOSS_PAST)
+        snprintf(text, sizeof(text), "their times lie %s", distance);
+    else if (session->refused_reason == OT_LOSS_UNDEFINED)
+        snprintf(text, sizeof(text), "their ops, lanes or models were never defined");
+    else if (session->refused_reason == OT_LOSS_UNKNOWN_KIND)
+        snprintf(text, sizeof(text), "their kind is not known to this version");
+    log_peer(session->pid,
+             "records of session %lld (pid %lld, %s) are refused: %s; the store counts them",
+             (long long)session->session_id, (long long)session->pid, session->program, text);
 }
 
 struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello)

@@ -68,6 +68,11 @@ struct session {
     uint64_t features;    /* what both sides can do, of the latest connection */
     uint64_t event_count; /* records taken since the daemon started */
     uint64_t lost_count;
+    uint64_t refused_count;     /* of these, records that made no sense */
+    uint64_t refused_told;      /* of these, the client knows */
+    uint32_t refused_reason;    /* enum ot_wire_loss, of the first of them */
+    double refused_distance_s;  /* how far from now it said it was; negative: in the past */
+    bool has_said_refusal;      /* in the log */
     uint32_t level;             /* what it records now, as far as is known */
     struct ot_wire_plan plan;   /* as commanded; command_id 0: nothing was */
     struct ot_wire_plan report; /* what its client last told */
@@ -120,6 +125,8 @@ struct session *session_alloc(const uint8_t uuid[16], struct session_budget *bud
 /** Gives up rings and memory; NULL inside is allowed. */
 void session_destroy(struct session **session);
 
+/** Say in the log, once, that records of it are refused, and why. */
+void session_say_refusal(struct session *session);
 /** The triple of a HELLO. */
 struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello);
 

@@ -255,8 +255,8 @@ static void losses_are_stored(void **state)
     assert_int_equal(raw_flush(&client), 0);
     __atomic_store_n(&ring.memory->gaps[0].lost_count, 12, __ATOMIC_RELEASE);
     assert_int_equal(raw_flush(&client), 0);
-    CHECK_U64(
-        optraced_query(&daemon, "SELECT sum(lost_count) FROM gap WHERE reason = 'bad record'"), 2);
+    CHECK_U64(optraced_query(&daemon, "SELECT sum(lost_count) FROM gap WHERE reason = 'undefined'"),
+              2);
     CHECK_U64(
         optraced_query(&daemon, "SELECT sum(lost_count) FROM gap WHERE reason = 'unknown kind'"),
         2);
