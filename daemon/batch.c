@@ -48,6 +48,7 @@ void batch_destroy(struct batch **batch_at)
     array_deinit(&batch->ends);
     array_deinit(&batch->marks);
     array_deinit(&batch->waiters);
+    array_deinit(&batch->repeats);
     arena_deinit(&batch->texts);
     free(batch);
 }
@@ -75,6 +76,7 @@ void batch_clear(struct batch *batch)
     LIST_CLEAR(&batch->ends);
     LIST_CLEAR(&batch->marks);
     LIST_CLEAR(&batch->waiters);
+    LIST_CLEAR(&batch->repeats);
     arena_deinit(&batch->texts);
     batch->defined_bytes = 0;
     batch->first_ns = 0;

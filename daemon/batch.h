@@ -52,6 +52,11 @@ struct batch_end {
     const char *note;   /* in the batch's arena, or NULL */
 };
 
+/* A run whose number its session had used before: it is counted as lost. */
+struct batch_repeat {
+    int64_t session_id, run;
+};
+
 struct batch {
     ARRAY_OF(struct store_session) sessions;
     ARRAY_OF(struct store_model) models;

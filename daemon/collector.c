@@ -562,12 +562,36 @@ static void take_back_ends(struct collector *collector, struct batch *batch)
     batch->ends.count = 0;
 }
 
+/* Runs that the store has refused were counted as taken when they were read. */
+static void take_back_repeats(struct collector *collector, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->repeats.count; i++) {
+        const struct batch_repeat *repeat = &batch->repeats.items[i];
+
+        for (struct session *s = collector->sessions; s; s = s->next) {
+            if (s->session_id != repeat->session_id)
+                continue;
+            s->event_count--;
+            s->lost_count++;
+            if (!s->has_repeated_run)
+                log_peer(
+                    s->pid,
+                    "pid %lld gives run number %lld twice: the second is counted as lost, and so "
+                    "are those after it",
+                    (long long)s->pid, (long long)repeat->run);
+            s->has_repeated_run = true;
+        }
+    }
+}
+
 static void on_done(void *context, struct batch *batch)
 {
     struct collector *collector = context;
 
     if (batch->status < 0)
         collector->given_up += batch_row_count(batch);
+    else
+        take_back_repeats(collector, batch);
     take_back_marks(batch);
     answer_waiters(collector, batch,
                    batch->status); /* may cut clients off, who are then forgotten */

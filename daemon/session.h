@@ -87,6 +87,7 @@ struct session {
     uint64_t inline_next;          /* sequence number of the next inline record */
     bool is_new_to_store;          /* its client has sent records before, to another store */
 
+    bool has_repeated_run;     /* has given a number twice; said once */
     bool is_touched;           /* has rows in the open batch */
     bool is_ended;             /* the row that ends it is on its way */
     const char *end_reason;    /* it is over, its rings are being drained; a static text */

@@ -40,7 +40,33 @@ struct writer {
     for (size_t i = 0; rc == 0 && i < (list).count; i++)                                           \
     rc = put(store, &(list).items[i], diag)
 
-static int put_rows(struct store *store, const struct batch *batch, struct diag *diag)
+/* Only the store knows all numbers that a session has used, also before this daemon. */
+static int put_runs(struct store *store, struct batch *batch, struct diag *diag)
+{
+    int rc = 0;
+
+    batch->repeats.count = 0; /* of a try before */
+    for (size_t i = 0; rc == 0 && i < batch->runs.count; i++) {
+        const struct store_run *run = &batch->runs.items[i];
+        const struct store_gap gap = {.session_id = run->session_id,
+                                      .lane_id = run->lane_id,
+                                      .reason = ot_wire_loss_name(OT_LOSS_BAD_RECORD),
+                                      .lost_count = 1,
+                                      .start_ns = run->start_ns,
+                                      .end_ns =
+                                          run->end_ns == STORE_NULL ? run->start_ns : run->end_ns};
+        bool is_new = true;
+
+        rc = store_add_run(store, run, &is_new, diag);
+        if (rc < 0 || is_new)
+            continue;
+        rc = store_add_gap(store, &gap, diag);
+        batch_push(&batch->repeats, (struct batch_repeat){run->session_id, run->run});
+    }
+    return rc;
+}
+
+static int put_rows(struct store *store, struct batch *batch, struct diag *diag)
 {
     int rc = 0;
 
@@ -48,7 +74,8 @@ static int put_rows(struct store *store, const struct batch *batch, struct diag 
     PUT_ALL(batch->models, store_put_model);
     PUT_ALL(batch->lanes, store_put_lane);
     PUT_ALL(batch->ops, store_put_op);
-    PUT_ALL(batch->runs, store_put_run);
+    if (rc == 0)
+        rc = put_runs(store, batch, diag);
     if (rc == 0 && batch->events.count > 0)
         rc = store_add_events(store, batch->events.items, batch->events.count, diag);
     if (rc == 0 && batch->memory_events.count > 0)
