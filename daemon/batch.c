@@ -45,6 +45,7 @@ void batch_destroy(struct batch **batch_at)
     array_deinit(&batch->counters);
     array_deinit(&batch->gaps);
     array_deinit(&batch->cursors);
+    array_deinit(&batch->gone_rings);
     array_deinit(&batch->ends);
     array_deinit(&batch->marks);
     array_deinit(&batch->waiters);
@@ -73,6 +74,7 @@ void batch_clear(struct batch *batch)
     LIST_CLEAR(&batch->counters);
     LIST_CLEAR(&batch->gaps);
     LIST_CLEAR(&batch->cursors);
+    LIST_CLEAR(&batch->gone_rings);
     LIST_CLEAR(&batch->ends);
     LIST_CLEAR(&batch->marks);
     LIST_CLEAR(&batch->waiters);

@@ -52,6 +52,11 @@ struct batch_end {
     const char *note;   /* in the batch's arena, or NULL */
 };
 
+/* A ring that is over: its cursor goes. */
+struct batch_ring {
+    int64_t session_id, ring_id;
+};
+
 /* A run whose number its session had used before: it is counted as lost. */
 struct batch_repeat {
     int64_t session_id, run;
@@ -68,6 +73,7 @@ struct batch {
     ARRAY_OF(struct store_counter) counters;
     ARRAY_OF(struct store_gap) gaps;
     ARRAY_OF(struct store_cursor) cursors;
+    ARRAY_OF(struct batch_ring) gone_rings;
     ARRAY_OF(struct batch_end) ends;
     ARRAY_OF(struct batch_mark) marks;
     ARRAY_OF(struct batch_waiter) waiters;

@@ -208,6 +208,7 @@ void session_destroy(struct session **session_at)
     session->budget->definition_bytes -= session->definition_bytes;
     array_deinit(&session->rings);
     array_deinit(&session->cursors);
+    array_deinit(&session->gone_rings);
     array_deinit(&session->kept_rings);
     tick_clock_deinit(&session->clock);
     arena_deinit(&session->texts.arena);
@@ -362,13 +363,25 @@ int session_add_ring(struct session *session, int fd, const struct ot_wire_ring 
     return 0;
 }
 
+/* A client that has not noticed yet may hand it over once more: then it goes on at its tail, which
+ * is its end. Only the losses that were counted in it must not be counted again. */
+static bool needs_cursor(const struct ring *ring)
+{
+    for (size_t slot = 0; slot < OT_RING_GAPS; slot++)
+        if (ring->gap_seen[slot] > 0)
+            return true;
+    return false;
+}
+
 void session_drop_closed_rings(struct session *session)
 {
     for (size_t i = session->rings.count; i-- > 0;) {
         struct ring *ring = session->rings.items[i];
 
-        if (ring->is_drained && ring->committed == ring->read) {
+        if (ring->is_drained && ring->committed == ring->read && !ring->gaps_changed) {
             keep_forget_ring(session, ring->ring_id);
+            if (!needs_cursor(ring))
+                memory_must(array_push(&session->gone_rings, ring->ring_id));
             drop_ring(session, i);
         }
     }
@@ -404,6 +417,10 @@ void session_put_cursors(struct session *session, struct batch *batch)
     session->is_touched = false;
     if (session->is_ended)
         return; /* the end removes its cursors */
+    for (size_t i = 0; i < session->gone_rings.count; i++)
+        batch_push(&batch->gone_rings,
+                   (struct batch_ring){session->session_id, session->gone_rings.items[i]});
+    session->gone_rings.count = 0;
     for (size_t i = 0; i < session->rings.count; i++) {
         struct ring *ring = session->rings.items[i];
 

@@ -83,6 +83,7 @@ struct session {
     ARRAY_OF(struct ring *) rings;
     uint64_t ring_records; /* of all rings together */
     ARRAY_OF(struct session_cursor) cursors;
+    ARRAY_OF(uint32_t) gone_rings; /* whose cursors are to be dropped with the next rows */
     ARRAY_OF(uint32_t) kept_rings; /* ids of those that the service manager keeps, see keep.h */
     uint64_t inline_next;          /* sequence number of the next inline record */
     bool is_new_to_store;          /* its client has sent records before, to another store */

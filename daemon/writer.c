@@ -85,6 +85,9 @@ static int put_rows(struct store *store, struct batch *batch, struct diag *diag)
         rc = store_add_counters(store, batch->counters.items, batch->counters.count, diag);
     PUT_ALL(batch->gaps, store_add_gap);
     PUT_ALL(batch->cursors, store_put_cursor);
+    for (size_t i = 0; rc == 0 && i < batch->gone_rings.count; i++)
+        rc = store_drop_cursor(store, batch->gone_rings.items[i].session_id,
+                               batch->gone_rings.items[i].ring_id, diag);
     for (size_t i = 0; rc == 0 && i < batch->ends.count; i++) {
         const struct batch_end *end = &batch->ends.items[i];
 

@@ -159,6 +159,60 @@ static void a_broken_connection_is_taken_up_again(void **state)
     optraced_deinit(&daemon);
 }
 
+static void close_ring(struct raw_ring *ring)
+{
+    __atomic_store_n(&ring->memory->closed, 1, __ATOMIC_RELEASE);
+}
+
+/* A program with a thread per request makes rings for weeks: none leaves a row behind, and one that
+ * is handed over again all the same is at its end. */
+static void rings_that_are_over_leave_nothing(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+    struct raw_ring rings[2];
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    raw_define(&client);
+    for (uint32_t i = 0; i < 2; i++) {
+        raw_ring_create(&rings[i], &client, i + 1, 1, 256);
+        raw_ring_send(&client, &rings[i]);
+    }
+    put_spans(&rings[0], 1, 20);
+    put_spans(&rings[1], 21, 40);
+    rings[1].memory->gaps[0] = (struct ot_ring_gap){1, OT_LOSS_RING_FULL, 3, 1, 1};
+    assert_int_equal(raw_flush(&client), 0);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM ingest_cursor WHERE ring_id > 0"), 2);
+    close_ring(&rings[0]);
+    close_ring(&rings[1]);
+    for (uint64_t i = 41; optraced_query(&daemon, "SELECT count(*) FROM ingest_cursor WHERE"
+                                                  " ring_id = 1") > 0;
+         i++) {
+        assert_true(i < 1000);
+        send_spans(&client, i, i);
+        assert_int_equal(raw_flush(&client), 0);
+    }
+    /* Whose losses were counted must be remembered. */
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM ingest_cursor WHERE ring_id = 2"), 1);
+    optraced_kill(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_join(&client, daemon.socket);
+    raw_define(&client);
+    raw_ring_send(&client, &rings[0]);
+    raw_ring_send(&client, &rings[1]);
+    assert_int_equal(raw_flush(&client), 0);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event WHERE correlation <= 40"), 40);
+    CHECK_U64(optraced_query(&daemon, "SELECT sum(lost_count) FROM gap"), 3);
+    raw_ring_destroy(&rings[0]);
+    raw_ring_destroy(&rings[1]);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 /* HELLO on a new connection; returns the status of WELCOME. */
 static uint32_t say_hello(const struct raw_client *like, const struct optraced *daemon)
 {
@@ -246,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_ring_that_was_never_committed_is_read_from_its_start),
         cmocka_unit_test(inline_records_go_on_where_the_store_stands),
         cmocka_unit_test(a_broken_connection_is_taken_up_again),
+        cmocka_unit_test(rings_that_are_over_leave_nothing),
         cmocka_unit_test(a_session_has_one_connection_and_one_end),
         cmocka_unit_test(another_store_begins_where_the_ring_stands),
     };
