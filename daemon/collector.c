@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/alarm.h"
 #include "daemon/amount.h"
 #include "daemon/drain.h"
 #include "daemon/keep.h"
