@@ -164,23 +164,6 @@ static int send_welcome(struct producer *producer, enum ot_wire_welcome_status s
     return length < 0 ? length : send_bytes(producer, group->scratch, (size_t)length);
 }
 
-static const char *refusal(enum ot_wire_welcome_status status)
-{
-    if (status == OT_WELCOME_FULL)
-        return "there are too many sessions";
-    return status == OT_WELCOME_BUSY ? "this session is connected already"
-                                     : "this session has ended";
-}
-
-static uint64_t measure_ticks_per_s(const struct producer_group *group)
-{
-    const struct ot_clock_triple *started = &group->started;
-    struct ot_clock_triple now = ot_clock_read_triple();
-    double seconds = (double)(now.monotonic_ns - started->monotonic_ns) / 1e9;
-
-    return seconds > 0 ? (uint64_t)((double)(now.ticks - started->ticks) / seconds) : 0;
-}
-
 /* What its client can do, and what it records from now on. */
 static void take_up(struct producer *producer, const struct ot_wire_hello *hello)
 {
@@ -195,7 +178,7 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
 {
     struct session_peer peer = {.pid = producer->pid,
                                 .uid = producer->uid,
-                                .ticks_per_s = measure_ticks_per_s(producer->group),
+                                .ticks_per_s = session_measure_rate(&producer->group->started),
                                 .now_ns = ot_clock_ns(CLOCK_BOOTTIME)};
     enum ot_wire_welcome_status status;
     struct ot_wire_hello_view hello;
@@ -216,8 +199,10 @@ static int on_hello(struct producer *producer, const void *frame, size_t length,
     if (rc < 0)
         return rc;
     if (status != OT_WELCOME_OK) {
-        (void)send_welcome(producer, status, hello.fixed.version_minor, 0, refusal(status));
-        refusals_add(&producer->group->refusals, producer->pid, producer->uid, refusal(status));
+        (void)send_welcome(producer, status, hello.fixed.version_minor, 0,
+                           refusals_welcome(status));
+        refusals_add(&producer->group->refusals, producer->pid, producer->uid,
+                     refusals_welcome(status));
         return -ECONNREFUSED;
     }
     take_up(producer, &hello.fixed);

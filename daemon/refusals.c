@@ -21,3 +21,11 @@ const struct refusal *refusals_get(const struct refusals *refusals, size_t age)
         return NULL;
     return &refusals->items[(refusals->count - 1 - age) % OT_WIRE_REFUSALS_MAX];
 }
+
+const char *refusals_welcome(enum ot_wire_welcome_status status)
+{
+    if (status == OT_WELCOME_FULL)
+        return "there are too many sessions, and no process has more of them than this one";
+    return status == OT_WELCOME_BUSY ? "this session is connected already"
+                                     : "this session has ended";
+}

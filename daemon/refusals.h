@@ -30,4 +30,7 @@ void refusals_add(struct refusals *refusals, pid_t pid, uid_t uid, const char *t
 /** Number `age` of those remembered, 0 is the newest; NULL behind the last. */
 const struct refusal *refusals_get(const struct refusals *refusals, size_t age);
 
+/** What a refused client is told, for FULL, BUSY and ENDED. */
+const char *refusals_welcome(enum ot_wire_welcome_status status);
+
 #endif

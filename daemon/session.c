@@ -3,9 +3,11 @@
 #include "daemon/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/keep.h"
@@ -86,6 +88,14 @@ void session_say_refusal(struct session *session)
     log_peer(session->pid,
              "records of session %lld (pid %lld, %s) are refused: %s; the store counts them",
              (long long)session->session_id, (long long)session->pid, session->program, text);
+}
+
+uint64_t session_measure_rate(const struct ot_clock_triple *since)
+{
+    struct ot_clock_triple now = ot_clock_read_triple();
+    double seconds = (double)(now.monotonic_ns - since->monotonic_ns) / 1e9;
+
+    return seconds > 0 ? (uint64_t)((double)(now.ticks - since->ticks) / seconds) : 0;
 }
 
 struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello)
@@ -222,6 +232,22 @@ void session_destroy(struct session **session_at)
     if (session->process_fd >= 0)
         close(session->process_fd);
     free(session);
+}
+
+/* --- Its process --- */
+
+void session_watch_process(struct session *session)
+{
+    if (session->process_fd >= 0)
+        close(session->process_fd);
+    session->process_fd = (int)syscall(SYS_pidfd_open, (pid_t)session->pid, 0);
+}
+
+bool session_process_lives(const struct session *session)
+{
+    struct pollfd process = {.fd = session->process_fd, .events = POLLIN};
+
+    return session->process_fd >= 0 && poll(&process, 1, 0) == 0;
 }
 
 /* --- Tables --- */

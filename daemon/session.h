@@ -124,11 +124,20 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
 /** An empty session, for session_create() and session_resume(). */
 struct session *session_alloc(const uint8_t uuid[16], struct session_budget *budget);
 
+/** Follow its process from now on, as the kernel knows it by its pid. */
+void session_watch_process(struct session *session);
+
+/** Whether that process is there still. */
+bool session_process_lives(const struct session *session);
+
 /** Gives up rings and memory; NULL inside is allowed. */
 void session_destroy(struct session **session);
 
 /** Say in the log, once, that records of it are refused, and why. */
 void session_say_refusal(struct session *session);
+/** Ticks per second of the TSC, measured since then. */
+uint64_t session_measure_rate(const struct ot_clock_triple *since);
+
 /** The triple of a HELLO. */
 struct ot_clock_triple session_hello_triple(const struct ot_wire_hello *hello);
 
