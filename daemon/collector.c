@@ -3,7 +3,6 @@
 #include "daemon/collector.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "daemon/memory.h"
 #include "daemon/resume.h"
 #include "daemon/retain.h"
+#include "daemon/room.h"
 
 static const uint64_t COMMIT_AGE_NS = UINT64_C(250000000); /* rows are committed after this */
 static const uint64_t ALONE_NS = UINT64_C(5000000000);     /* a living client may come back */
@@ -207,7 +207,8 @@ void collector_end(struct collector *collector, struct session *session, const c
 {
     session->producer = NULL;
     session->end_reason = reason;
-    session->end_ns = (int64_t)ot_clock_ns(CLOCK_REALTIME);
+    session_leave_budget(session);
+    session->end_ns = (int64_t)alarm_now_ns(CLOCK_REALTIME);
     if (session->end_ns < session->start_ns)
         session->end_ns = session->start_ns; /* somebody set the clock back */
     if (note && !session->end_note) {
@@ -218,18 +219,19 @@ void collector_end(struct collector *collector, struct session *session, const c
     schedule(collector);
 }
 
+void collector_cut_off(struct collector *collector, struct session *session, const char *text)
+{
+    if (session->producer)
+        collector->events.on_nonsense(collector->events.context, session->producer, text);
+    else
+        collector_end(collector, session, "cut off", text);
+}
+
 void collector_leave(struct collector *collector, struct session *session)
 {
     session->producer = NULL;
-    session->alone_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    session->alone_since_ns = alarm_now_ns(CLOCK_MONOTONIC);
     schedule(collector);
-}
-
-static bool process_lives(const struct session *session)
-{
-    struct pollfd process = {.fd = session->process_fd, .events = POLLIN};
-
-    return session->process_fd >= 0 && poll(&process, 1, 0) == 0;
 }
 
 /* A session without connection ends with its process, or when it does not come back. */
@@ -237,7 +239,8 @@ static void check_alone(struct collector *collector, struct session *session)
 {
     if (session->alone_since_ns == 0 || session->end_reason || collector->is_stopping)
         return;
-    if (process_lives(session) && ot_clock_ns(CLOCK_MONOTONIC) - session->alone_since_ns < ALONE_NS)
+    if (session_process_lives(session) &&
+        alarm_now_ns(CLOCK_MONOTONIC) - session->alone_since_ns < ALONE_NS)
         return;
     collector_end(collector, session, "died", NULL);
 }
@@ -319,7 +322,7 @@ int collector_hello(struct collector *collector, struct producer *producer,
 
     peer->budget = &collector->budget;
     rc = find_or_resume(collector, hello->fixed.uuid, &session, diag);
-    if (rc == -ENOENT && collector->budget.session_count >= OT_WIRE_SESSIONS_MAX) {
+    if (rc == -ENOENT && !room_for_session(collector, peer)) {
         *out_status = OT_WELCOME_FULL;
         return 0;
     }
@@ -652,6 +655,8 @@ int collector_create(uv_loop_t *loop, const struct collector_store *store,
         return rc;
     }
     collector->events = *events;
+    collector->budget.context = collector;
+    collector->budget.make_room = room_make;
     collector->budget_bytes = store->bounds.budget_bytes;
     collector->budget.stored_max = writer_pages_bytes(collector->writer) / 4;
     collector->open = take_spare(collector);

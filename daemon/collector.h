@@ -115,6 +115,9 @@ void collector_leave(struct collector *collector, struct session *session);
 void collector_end(struct collector *collector, struct session *session, const char *reason,
                    const char *note);
 
+/** The same for a session that is in the way, connected or not; its client is told. */
+void collector_cut_off(struct collector *collector, struct session *session, const char *text);
+
 /** No answer will be wanted any more by this connection. */
 void collector_forget(struct collector *collector, struct producer *producer);
 

@@ -14,6 +14,7 @@
 #include "daemon/keep.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
+#include "daemon/fairness.h"
 #include "daemon/privacy.h"
 
 enum { REFUSED_MINOR = 2 }; /* the minor version that brought REFUSED */
@@ -597,6 +598,36 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         read_some(producer);
 }
 
+static const char gave_way[] = "it gave way: all connections were in use, its process had most";
+static const char too_many[] = "there are too many connections, and no process has more of them";
+
+/* Closes the oldest connection of the greediest process (fairness.h), one without session first. */
+static bool make_way(struct producer *newcomer)
+{
+    const struct holder wanted = {.uid = newcomer->uid, .pid = newcomer->pid, .held = 1};
+    struct producer_group *group = newcomer->group;
+    struct holder *holders = memory_zeroed(group->count, sizeof(*holders)), loser;
+    struct producer *chosen = NULL;
+    size_t count = 0;
+
+    for (struct producer *p = group->first; p; p = p->next)
+        if (p != newcomer)
+            holders[count++] = (struct holder){p->uid, p->pid, 1};
+    if (fairness_choose(holders, count, &wanted, &loser))
+        for (struct producer *p = group->first; p; p = p->next)
+            if (p != newcomer && p->uid == loser.uid && p->pid == loser.pid &&
+                (!p->session || !chosen || chosen->session))
+                chosen = p;
+    free(holders);
+    if (chosen && chosen->session) {
+        producer_note_refusal(group, chosen->pid, chosen->uid, gave_way);
+        leave(chosen);
+    } else if (chosen) {
+        cut_off(chosen, gave_way);
+    }
+    return chosen != NULL;
+}
+
 int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid)
 {
     struct producer *producer = memory_zeroed(1, sizeof(*producer));
@@ -618,10 +649,9 @@ int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid)
         group->first->previous = producer;
     group->first = producer;
     group->count++;
-    if (group->count > OT_WIRE_CONNECTIONS_MAX) {
-        producer_note_refusal(group, pid, uid, "there are too many connections already");
-        (void)send_welcome(producer, OT_WELCOME_FULL, OT_WIRE_VERSION_MINOR, 0,
-                           "there are too many connections");
+    if (group->count > OT_WIRE_CONNECTIONS_MAX && !make_way(producer)) {
+        producer_note_refusal(group, pid, uid, too_many);
+        (void)send_welcome(producer, OT_WELCOME_FULL, OT_WIRE_VERSION_MINOR, 0, too_many);
         close_producer(producer);
         return 0;
     }

@@ -194,7 +194,7 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
 
 static void drop_ring(struct session *session, size_t index)
 {
-    session->budget->ring_count--;
+    session->budget->ring_count -= !session->is_over;
     session->ring_records -= session->rings.items[index]->record_count;
     ring_unref(&session->rings.items[index]);
     session->rings.items[index] = session->rings.items[--session->rings.count];
@@ -206,6 +206,20 @@ void session_drop_rings(struct session *session)
         drop_ring(session, 0);
 }
 
+void session_leave_budget(struct session *session)
+{
+    struct session_budget *budget = session->budget;
+
+    if (session->is_over)
+        return;
+    session->is_over = true;
+    budget->session_count--;
+    budget->over_count++;
+    budget->definition_bytes -= session->definition_bytes;
+    budget->over_bytes += session->definition_bytes;
+    budget->ring_count -= session->rings.count;
+}
+
 void session_destroy(struct session **session_at)
 {
     struct session *session = *session_at;
@@ -214,8 +228,10 @@ void session_destroy(struct session **session_at)
     if (!session)
         return;
     session_drop_rings(session);
-    session->budget->session_count--;
-    session->budget->definition_bytes -= session->definition_bytes;
+    session_leave_budget(session);
+    session->budget->over_count--;
+    session->budget->over_bytes -= session->definition_bytes;
+    session->budget->stored_bytes -= session->stored_bytes;
     array_deinit(&session->rings);
     array_deinit(&session->cursors);
     array_deinit(&session->gone_rings);
@@ -252,14 +268,25 @@ bool session_process_lives(const struct session *session)
 
 /* --- Tables --- */
 
+static bool make_room(const struct session *session, enum room_kind kind, uint64_t wanted)
+{
+    const struct session_budget *budget = session->budget;
+
+    return budget->make_room && budget->make_room(budget->context, kind, session, wanted);
+}
+
 /* Counts bytes that the session is going to take. */
 static int take_budget(struct session *session, size_t bytes, struct diag *diag)
 {
     struct session_budget *budget = session->budget;
 
-    if (budget->definition_bytes + bytes > OT_WIRE_ALL_DEFINITIONS_MAX)
-        return diag_set(diag, -EPROTO, "all sessions together define more than %d bytes",
-                        OT_WIRE_ALL_DEFINITIONS_MAX);
+    while (budget->definition_bytes + bytes > OT_WIRE_ALL_DEFINITIONS_MAX)
+        if (budget->over_bytes > OT_WIRE_ALL_DEFINITIONS_MAX ||
+            !make_room(session, ROOM_DEFINITIONS, bytes))
+            return diag_set(diag, -EPROTO,
+                            "all sessions together define more than %d bytes, and no process more "
+                            "than this one",
+                            OT_WIRE_ALL_DEFINITIONS_MAX);
     budget->definition_bytes += bytes;
     session->definition_bytes += bytes;
     return 0;
@@ -342,13 +369,18 @@ static bool take_cursor(struct session *session, uint32_t ring_id,
 static int check_ring_limits(const struct session *session, const struct ot_wire_ring *announced,
                              struct diag *diag)
 {
+    const struct session_budget *budget = session->budget;
+
     if (id_table_get(&session->lanes, announced->lane_id) == 0)
         return diag_set(diag, -EPROTO, "RING: lane %u is not defined", announced->lane_id);
     if (session->rings.count >= OT_WIRE_RINGS_MAX)
         return diag_set(diag, -EPROTO, "RING: more than %d rings", OT_WIRE_RINGS_MAX);
-    if (session->budget->ring_count >= OT_WIRE_ALL_RINGS_MAX)
-        return diag_set(diag, -EPROTO, "RING: more than %d rings of all programs",
-                        OT_WIRE_ALL_RINGS_MAX);
+    while (budget->ring_count >= OT_WIRE_ALL_RINGS_MAX)
+        if (!make_room(session, ROOM_RINGS, 1))
+            return diag_set(diag, -EPROTO,
+                            "RING: more than %d rings of all programs, and no process has more "
+                            "than this one",
+                            OT_WIRE_ALL_RINGS_MAX);
     if (session->ring_records + announced->record_count > OT_WIRE_SESSION_RING_RECORDS_MAX)
         return diag_set(diag, -EPROTO, "RING: more than %d records in all rings",
                         OT_WIRE_SESSION_RING_RECORDS_MAX);

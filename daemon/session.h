@@ -37,12 +37,23 @@ struct text_table {
     struct arena arena;
 };
 
-/* What all sessions together hold; each has a pointer to the collector's. */
+/* What sessions share. */
+enum room_kind { ROOM_SESSIONS, ROOM_DEFINITIONS, ROOM_RINGS };
+
+struct session;
+
+/* What all sessions together hold; each has a pointer to the collector's. Sessions that are over
+ * hold it a little longer, until their end is committed; that is counted apart. */
 struct session_budget {
-    size_t session_count;
-    size_t definition_bytes; /* texts and tables of ids */
+    size_t session_count, over_count;
+    size_t definition_bytes, over_bytes; /* texts and tables of ids */
     size_t ring_count;
     int64_t stored_bytes, stored_max; /* see share.h; 0: without bound */
+    void *context;
+    /* Ends a session of a process that holds more than this one, which wants so much more. Returns
+     * false when there is none. NULL: nobody gives way. */
+    bool (*make_room)(void *context, enum room_kind kind, const struct session *session,
+                      uint64_t wanted);
 };
 
 /* How far a ring had come when the last daemon ended; from the store. */
@@ -90,6 +101,7 @@ struct session {
 
     bool has_repeated_run;     /* has given a number twice; said once */
     bool is_touched;           /* has rows in the open batch */
+    bool is_over;              /* counted as such in the budget */
     bool is_ended;             /* the row that ends it is on its way */
     const char *end_reason;    /* it is over, its rings are being drained; a static text */
     char *end_note;            /* owned, or NULL */
@@ -123,6 +135,9 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
 
 /** An empty session, for session_create() and session_resume(). */
 struct session *session_alloc(const uint8_t uuid[16], struct session_budget *budget);
+
+/** It is over: what it holds is no longer in the way of others. */
+void session_leave_budget(struct session *session);
 
 /** Follow its process from now on, as the kernel knows it by its pid. */
 void session_watch_process(struct session *session);
