@@ -98,7 +98,10 @@ int define_lane(struct session *session, const struct ot_wire_lane *lane, struct
         .session_id = session->session_id,
         .client_lane = lane->lane_id,
         .kind = ot_wire_lane_kind_name(lane->kind),
-        .native_id = (int64_t)lane->native_id,
+        /* Threads that follow one another have no number in common. */
+        .native_id = lane->kind == OT_LANE_THREAD && lane->native_id == 0
+                         ? STORE_NULL
+                         : (int64_t)lane->native_id,
     };
     const struct text_use uses[] = {
         {"name", lane->name, &row.name},
@@ -272,4 +275,56 @@ int define_op(struct session *session, const struct ot_wire_op_view *op, struct 
     batch_push(&batch->ops, row);
     session->is_touched = true;
     return 0;
+}
+
+/* --- Frames --- */
+
+static int take_string(struct session *session, const void *frame, size_t length, struct diag *diag)
+{
+    struct ot_wire_string_view string;
+    int rc = ot_wire_decode_string(frame, length, &string, diag);
+
+    return rc < 0 ? rc : define_string(session, &string, diag);
+}
+
+static int take_model(struct session *session, const void *frame, size_t length,
+                      struct store_ids *ids, struct batch *batch, struct diag *diag)
+{
+    struct ot_wire_model model;
+    int rc = ot_wire_decode_model(frame, length, &model, diag);
+
+    return rc < 0 ? rc : define_model(session, &model, ids, batch, diag);
+}
+
+static int take_op(struct session *session, const void *frame, size_t length, struct store_ids *ids,
+                   struct batch *batch, struct diag *diag)
+{
+    struct ot_wire_op_view op;
+    int rc = ot_wire_decode_op(frame, length, &op, diag);
+
+    return rc < 0 ? rc : define_op(session, &op, ids, batch, diag);
+}
+
+static int take_lane(struct session *session, const void *frame, size_t length,
+                     struct store_ids *ids, struct batch *batch, struct diag *diag)
+{
+    struct ot_wire_lane lane;
+    int rc = ot_wire_decode_lane(frame, length, &lane, diag);
+
+    return rc < 0 ? rc : define_lane(session, &lane, ids, batch, diag);
+}
+
+int define_take_frame(struct session *session, const void *frame, size_t length,
+                      struct store_ids *ids, struct batch *batch, struct diag *diag)
+{
+    struct ot_wire_header header;
+
+    memcpy(&header, frame, sizeof(header));
+    if (header.type == OT_FRAME_STRING)
+        return take_string(session, frame, length, diag);
+    if (header.type == OT_FRAME_MODEL)
+        return take_model(session, frame, length, ids, batch, diag);
+    if (header.type == OT_FRAME_OP)
+        return take_op(session, frame, length, ids, batch, diag);
+    return take_lane(session, frame, length, ids, batch, diag);
 }

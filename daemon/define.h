@@ -20,4 +20,9 @@ int define_op(struct session *session, const struct ot_wire_op_view *op, struct 
 int define_lane(struct session *session, const struct ot_wire_lane *lane, struct store_ids *ids,
                 struct batch *batch, struct diag *diag);
 
+/** Decode a frame of one of these kinds (its header says which) and act on it. Returns also what
+ *  decoding returns. */
+int define_take_frame(struct session *session, const void *frame, size_t length,
+                      struct store_ids *ids, struct batch *batch, struct diag *diag);
+
 #endif

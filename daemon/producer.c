@@ -286,45 +286,14 @@ static int on_clock(struct producer *producer, const void *frame, size_t length,
     return 0;
 }
 
-static int on_string(struct producer *producer, const void *frame, size_t length, struct diag *diag)
-{
-    struct ot_wire_string_view string;
-    int rc = ot_wire_decode_string(frame, length, &string, diag);
-
-    return rc < 0 ? rc : define_string(producer->session, &string, diag);
-}
-
-static int on_model(struct producer *producer, const void *frame, size_t length, struct diag *diag)
+/* STRING, MODEL, OP, LANE */
+static int on_definition(struct producer *producer, const void *frame, size_t length,
+                         struct diag *diag)
 {
     struct collector *collector = producer->group->collector;
-    struct ot_wire_model model;
-    int rc = ot_wire_decode_model(frame, length, &model, diag);
 
-    return rc < 0 ? rc
-                  : define_model(producer->session, &model, collector_ids(collector),
-                                 collector_open_batch(collector), diag);
-}
-
-static int on_op(struct producer *producer, const void *frame, size_t length, struct diag *diag)
-{
-    struct collector *collector = producer->group->collector;
-    struct ot_wire_op_view op;
-    int rc = ot_wire_decode_op(frame, length, &op, diag);
-
-    return rc < 0 ? rc
-                  : define_op(producer->session, &op, collector_ids(collector),
-                              collector_open_batch(collector), diag);
-}
-
-static int on_lane(struct producer *producer, const void *frame, size_t length, struct diag *diag)
-{
-    struct collector *collector = producer->group->collector;
-    struct ot_wire_lane lane;
-    int rc = ot_wire_decode_lane(frame, length, &lane, diag);
-
-    return rc < 0 ? rc
-                  : define_lane(producer->session, &lane, collector_ids(collector),
-                                collector_open_batch(collector), diag);
+    return define_take_frame(producer->session, frame, length, collector_ids(collector),
+                             collector_open_batch(collector), diag);
 }
 
 static int on_ring(struct producer *producer, const void *frame, size_t length, struct diag *diag)
@@ -449,18 +418,12 @@ typedef int frame_fn(struct producer *producer, const void *frame, size_t length
                      struct diag *diag);
 
 static frame_fn *const frame_fns[] = {
-    [OT_FRAME_HELLO] = on_hello,
-    [OT_FRAME_CLOCK] = on_clock,
-    [OT_FRAME_STRING] = on_string,
-    [OT_FRAME_MODEL] = on_model,
-    [OT_FRAME_OP] = on_op,
-    [OT_FRAME_LANE] = on_lane,
-    [OT_FRAME_RING] = on_ring,
-    [OT_FRAME_DOORBELL] = on_doorbell,
-    [OT_FRAME_EVENTS] = on_events,
-    [OT_FRAME_GAP] = on_gap,
-    [OT_FRAME_FLUSH] = on_flush,
-    [OT_FRAME_BYE] = on_bye,
+    [OT_FRAME_HELLO] = on_hello,       [OT_FRAME_CLOCK] = on_clock,
+    [OT_FRAME_STRING] = on_definition, [OT_FRAME_MODEL] = on_definition,
+    [OT_FRAME_OP] = on_definition,     [OT_FRAME_LANE] = on_definition,
+    [OT_FRAME_RING] = on_ring,         [OT_FRAME_DOORBELL] = on_doorbell,
+    [OT_FRAME_EVENTS] = on_events,     [OT_FRAME_GAP] = on_gap,
+    [OT_FRAME_FLUSH] = on_flush,       [OT_FRAME_BYE] = on_bye,
     [OT_FRAME_SCHEDULE] = on_schedule,
 };
 
