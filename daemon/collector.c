@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "daemon/alarm.h"
 #include "daemon/amount.h"
 #include "daemon/drain.h"
@@ -25,10 +23,12 @@ static const uint64_t COMMIT_AGE_NS = UINT64_C(250000000); /* rows are committed
 static const uint64_t ALONE_NS = UINT64_C(5000000000);     /* a living client may come back */
 
 enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came back */
+/* Records that a session may bring before it is another's turn, and how many such turns are taken
+ * before the loop looks at its sockets again. */
+enum { TURN_RECORDS = 4096, TURNS_AT_ONCE = 16 };
 enum { PACE_BUSY_MS = 10, PACE_IDLE_MS = 200, PACE_MAX_MS = 100 };
 
 struct collector {
-    uv_loop_t *loop;
     struct collector_events events;
     struct writer *writer;
     struct store *reader;
@@ -39,12 +39,16 @@ struct collector {
     struct batch *in_flight[WRITER_QUEUE_MAX]; /* NULL: unused */
     struct batch *spare;                       /* or NULL: one more than is filled and written */
     struct session *sessions;
-    uv_timer_t timer;
-    uv_timer_t strays_timer;
-    unsigned open_handles; /* of these two */
+    struct session *turn; /* whose it is; NULL: the first one's */
+    struct alarm alarm;
+    struct alarm strays_alarm;
+    unsigned open_alarms;
     unsigned pace_ms;
     bool commits_soon; /* a flush waits, or a ring is half full */
+    bool has_read;     /* rings were read, since a batch was last handed over */
     bool lacks_room;   /* collector_room() has returned NULL */
+    bool is_behind;    /* sessions are in line, and there is room */
+    bool is_ringing;   /* on_alarm() runs, and sets the next alarm itself */
     bool is_stopping;
     bool is_drained; /* while stopping: all rings were read once more */
     size_t given_up; /* rows that could not be stored at the end */
@@ -91,7 +95,7 @@ static void hand_over(struct collector *collector)
     }
     writer_submit(collector->writer, collector->open);
     collector->open = take_spare(collector);
-    collector->commits_soon = false;
+    collector->commits_soon = collector->has_read = false;
 }
 
 /* While the store cannot be written, queueing more would only cost memory; at the end, the writer
@@ -115,6 +119,13 @@ struct batch *collector_room(struct collector *collector)
     return collector->open;
 }
 
+struct batch *collector_turn(struct collector *collector)
+{
+    if (collector->is_behind && !collector->is_ringing)
+        return NULL;
+    return collector_room(collector);
+}
+
 struct batch *collector_open_batch(struct collector *collector)
 {
     return collector->open;
@@ -125,19 +136,33 @@ int collector_trouble(const struct collector *collector)
     return writer_trouble(collector->writer);
 }
 
+bool collector_is_stopping(const struct collector *collector)
+{
+    return collector->is_stopping;
+}
+
 struct store_ids *collector_ids(struct collector *collector)
 {
     return &collector->ids;
+}
+
+/* True when there is something to commit; that rings were read, if only to find nothing in them
+ * that makes a row, counts: they are to get their room back. */
+static bool has_work(const struct collector *collector)
+{
+    return collector->has_read || !batch_is_empty(collector->open);
 }
 
 /* Hands the open batch over when it is due. */
 static void commit_when_due(struct collector *collector)
 {
     struct batch *open = collector->open;
-    uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    uint64_t now_ns = alarm_now_ns(CLOCK_MONOTONIC);
 
-    if (batch_is_empty(open))
+    if (!has_work(collector)) {
+        collector->commits_soon = false; /* what was to be committed is on its way already */
         return;
+    }
     if (open->first_ns == 0)
         open->first_ns = now_ns;
     if (!may_hand_over(collector))
@@ -156,6 +181,8 @@ static void unlink_session(struct collector *collector, struct session *session)
     while (*at != session)
         at = &(*at)->next;
     *at = session->next;
+    if (collector->turn == session)
+        collector->turn = session->next;
     session->next = NULL;
 }
 
@@ -256,18 +283,17 @@ static void finish_session(struct collector *collector, struct session *session)
                (long long)session->pid, (long long)session->uid, session->end_reason);
 }
 
-/* Reads the rings of one session; false when there is no room. */
-static bool read_session(struct collector *collector, struct session *session,
-                         struct drain_pace *pace)
+/* Reads the rings of one session for one turn. */
+static enum drain_result read_session(struct collector *collector, struct session *session,
+                                      struct drain_pace *pace)
 {
+    pace->quota = TURN_RECORDS;
     for (;;) {
         struct diag diag = {0};
         int rc = drain_session(collector, session, pace, &diag);
 
-        if (rc == DRAIN_FULL)
-            return false;
         if (rc >= 0)
-            return true;
+            return (enum drain_result)rc;
         if (session->producer)
             collector->events.on_nonsense(collector->events.context, session->producer, diag.text);
         else
@@ -276,21 +302,20 @@ static bool read_session(struct collector *collector, struct session *session,
     }
 }
 
-bool collector_read_rings(struct collector *collector, struct session *session)
+static void note_pace(struct collector *collector, const struct drain_pace *pace)
 {
-    struct drain_pace pace = {0};
-    bool is_done = read_session(collector, session, &pace);
-
-    collector->commits_soon |= pace.is_pressing;
-    schedule(collector);
-    return is_done;
+    collector->has_read |= pace->has_read;
+    collector->commits_soon |= pace->is_pressing;
 }
 
-static void watch_process(struct session *session)
+void collector_read_rings(struct collector *collector, struct session *session)
 {
-    if (session->process_fd >= 0)
-        close(session->process_fd);
-    session->process_fd = (int)syscall(SYS_pidfd_open, (pid_t)session->pid, 0);
+    struct drain_pace pace = {0};
+
+    if (!collector->is_behind && !collector->lacks_room)
+        collector->is_behind = read_session(collector, session, &pace) == DRAIN_TURN;
+    note_pace(collector, &pace);
+    schedule(collector);
 }
 
 /* The session of this uuid: here, or from the store. Returns as session_resume(). */
@@ -305,7 +330,7 @@ static int find_or_resume(struct collector *collector, const uint8_t uuid[16],
         if (rc < 0)
             return rc;
         link_session(collector, session);
-        watch_process(session);
+        session_watch_process(session);
         collector_leave(collector, session); /* until its client is back */
     }
     *out_session = session;
@@ -349,8 +374,9 @@ int collector_hello(struct collector *collector, struct producer *producer,
     rc = session_come_back(session, hello, peer, diag);
     if (rc < 0)
         return rc;
-    watch_process(session);
+    session_watch_process(session);
     session->producer = producer;
+    session->frames_wait = false;
     schedule(collector);
     *out_session = session;
     *out_status = OT_WELCOME_OK;
@@ -380,16 +406,16 @@ void collector_adopt_ring(struct collector *collector, const struct notify_fd *k
     notify_forget(kept->name);
 }
 
-static void end_strays(uv_timer_t *timer)
+static void end_strays(void *context)
 {
-    struct collector *collector = timer->data;
+    struct collector *collector = context;
     struct diag diag = {0};
     int living = resume_end_strays(collector->reader, collector->sessions, collector->open, &diag);
 
     if (living < 0)
         log_say("%s", diag.text);
     if (living > 0)
-        uv_timer_start(timer, end_strays, STRAYS_MS, 0);
+        alarm_set(&collector->strays_alarm, STRAYS_MS);
     schedule(collector);
 }
 
@@ -438,11 +464,11 @@ void collector_forget(struct collector *collector, struct producer *producer)
                 batches[i]->waiters.items[k].producer = NULL;
 }
 
-/* --- The timer --- */
+/* --- The alarm --- */
 
-static bool needs_timer(const struct collector *collector)
+static bool needs_alarm(const struct collector *collector)
 {
-    if (!batch_is_empty(collector->open) || (collector->is_stopping && !collector->is_drained))
+    if (has_work(collector) || (collector->is_stopping && !collector->is_drained))
         return true;
     for (const struct session *s = collector->sessions; s; s = s->next)
         if (s->rings.count > 0 || s->alone_since_ns || (s->end_reason && !s->is_ended))
@@ -464,76 +490,99 @@ static void set_pace(struct collector *collector, const struct drain_pace *pace)
         collector->pace_ms = slowest;
 }
 
-/* The rings of programs that have ended wait for room; while the store fails, that may be for long.
- */
-static bool is_too_much_left(const struct collector *collector)
+/* Reads what a session has brought, for one turn. */
+static enum drain_result take_turn(struct collector *collector, struct session *session,
+                                   struct drain_pace *pace)
 {
-    uint64_t records = 0;
+    enum drain_result result;
+    bool was_over;
 
-    if (collector_trouble(collector) == 0)
-        return false;
-    for (const struct session *s = collector->sessions; s; s = s->next)
-        if (s->end_reason && !s->is_ended)
-            records += s->ring_records;
-    return records > OT_WIRE_LEFT_RECORDS_MAX;
+    check_alone(collector, session);
+    if (session->is_ended)
+        return DRAIN_DONE;
+    was_over = session->end_reason != NULL;
+    result = read_session(collector, session, pace);
+    if (result != DRAIN_FULL && session->producer &&
+        collector->events.on_turn(collector->events.context, session->producer))
+        result = collector->lacks_room ? DRAIN_FULL : DRAIN_TURN;
+    if (result < DRAIN_TURN && !collector_room(collector))
+        result = DRAIN_FULL;
+    if (result == DRAIN_FULL && session->end_reason && drain_is_too_much_left(collector)) {
+        drain_nothing(collector, session);
+        result = DRAIN_DONE;
+    }
+    if (result < DRAIN_TURN && session->end_reason && !was_over)
+        result = DRAIN_TURN; /* its last frames may have brought rings */
+    if (result >= DRAIN_TURN)
+        return result;
+    session_drop_closed_rings(session);
+    if (session->end_reason)
+        finish_session(collector, session);
+    return DRAIN_DONE;
 }
 
-/* Reads all rings. Returns false when there was no room for all. */
+/* All sessions take turns, from the one on where the last round ended. Returns true when all was
+ * read; else there is no room, or it is time to look at the sockets. */
 static bool read_all(struct collector *collector)
 {
+    struct session *s = collector->turn ? collector->turn : collector->sessions;
     struct drain_pace pace = {0};
-    bool is_done = true;
+    struct session *waiting = NULL; /* the first that found no room: the next to come */
+    size_t done = 0, turns = 0;
 
-    for (struct session *s = collector->sessions; s; s = s->next) {
-        check_alone(collector, s);
-        if (s->is_ended)
-            continue;
-        if (read_session(collector, s, &pace) && collector_room(collector)) {
-            if (s->end_reason)
-                finish_session(collector, s);
-        } else if (s->end_reason && is_too_much_left(collector)) {
-            drain_nothing(collector, s);
-            finish_session(collector, s);
-        } else {
-            is_done = false;
-        }
+    while (s && done < collector->budget.session_count + collector->budget.over_count &&
+           turns < TURNS_AT_ONCE) {
+        enum drain_result result = take_turn(collector, s, &pace);
+
+        if (result == DRAIN_FULL && !waiting)
+            waiting = s;
+        done = result == DRAIN_TURN ? 0 : done + 1;
+        turns += result == DRAIN_TURN;
+        s = s->next ? s->next : collector->sessions;
     }
-    collector->commits_soon |= pace.is_pressing;
+    collector->turn = waiting ? waiting : s;
+    collector->is_behind = !waiting && turns == TURNS_AT_ONCE;
+    note_pace(collector, &pace);
     set_pace(collector, &pace);
-    return is_done;
+    return !waiting && !collector->is_behind;
 }
 
 static void check_stopped(struct collector *collector)
 {
-    if (collector->is_stopping && collector->is_drained && batch_is_empty(collector->open) &&
-        !writer_is_busy(collector->writer)) {
-        uv_timer_stop(&collector->timer);
-        if (collector->given_up > 0)
-            log_say("%zu events were not stored", collector->given_up);
+    if (collector->is_stopping && collector->is_drained && !has_work(collector) &&
+        !collector->is_behind && !writer_is_busy(collector->writer)) {
+        alarm_stop(&collector->alarm);
         collector->events.on_empty(collector->events.context);
     }
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_alarm(void *context)
 {
-    struct collector *collector = timer->data;
+    struct collector *collector = context;
 
-    if (!collector->is_drained)
-        collector->is_drained = read_all(collector) && collector->is_stopping;
+    collector->is_ringing = true;
+    if (collector->is_behind)
+        collector->events.on_room(collector->events.context);
+    if (!collector->is_drained || collector->is_behind)
+        collector->is_drained |= read_all(collector) && collector->is_stopping;
     commit_when_due(collector);
-    if (needs_timer(collector))
-        uv_timer_start(timer, on_timer, collector->pace_ms, 0);
+    collector->is_ringing = false;
+    if (collector->is_behind)
+        alarm_set(&collector->alarm, 0);
+    else if (needs_alarm(collector))
+        alarm_set(&collector->alarm, collector->pace_ms);
     check_stopped(collector);
 }
 
-/* Something is to be done: at once when somebody waits for it, else at the usual pace. */
+/* Something is to be done: at once when that is of use, else at the usual pace. What waits for the
+ * writer is not hurried: on_done() comes. */
 static void schedule(struct collector *collector)
 {
-    uint64_t wanted_ms = collector->commits_soon ? 0 : collector->pace_ms;
+    const bool is_due = collector->commits_soon && has_work(collector) && may_hand_over(collector);
 
-    if (!uv_is_active((uv_handle_t *)&collector->timer) ||
-        uv_timer_get_due_in(&collector->timer) > wanted_ms)
-        uv_timer_start(&collector->timer, on_timer, wanted_ms, 0);
+    if (!collector->is_ringing)
+        alarm_set_within(&collector->alarm,
+                         is_due || collector->is_behind ? 0 : collector->pace_ms);
 }
 
 /* --- After the commit --- */
@@ -608,8 +657,7 @@ static void on_done(void *context, struct batch *batch)
     put_spare(collector, batch);
     if (collector->lacks_room) {
         collector->lacks_room = false;
-        collector->events.on_room(collector->events.context);
-        collector->commits_soon = true;
+        collector->is_behind = true; /* those who wait come in turn */
     }
     schedule(collector);
     check_stopped(collector);
@@ -661,20 +709,19 @@ int collector_create(uv_loop_t *loop, const struct collector_store *store,
     collector->budget.stored_max = writer_pages_bytes(collector->writer) / 4;
     collector->open = take_spare(collector);
     collector->pace_ms = PACE_BUSY_MS;
-    uv_timer_init(loop, &collector->timer);
-    uv_timer_init(loop, &collector->strays_timer);
-    collector->timer.data = collector->strays_timer.data = collector;
-    collector->open_handles = 2;
-    uv_timer_start(&collector->strays_timer, end_strays, 0, 0); /* after rings were adopted */
+    alarm_init(&collector->alarm, loop, on_alarm, collector);
+    alarm_init(&collector->strays_alarm, loop, end_strays, collector);
+    collector->open_alarms = 2;
+    alarm_set(&collector->strays_alarm, 0); /* after rings were adopted */
     *out_collector = collector;
     return 0;
 }
 
-static void free_collector(uv_handle_t *timer)
+static void free_collector(void *context)
 {
-    struct collector *collector = timer->data;
+    struct collector *collector = context;
 
-    if (--collector->open_handles == 0)
+    if (--collector->open_alarms == 0)
         free(collector);
 }
 
@@ -695,8 +742,8 @@ void collector_destroy(struct collector **collector_at)
     batch_destroy(&collector->spare);
     batch_destroy(&collector->open);
     store_close(&collector->reader);
-    uv_close((uv_handle_t *)&collector->timer, free_collector);
-    uv_close((uv_handle_t *)&collector->strays_timer, free_collector);
+    alarm_close(&collector->alarm, free_collector);
+    alarm_close(&collector->strays_alarm, free_collector);
 }
 
 void collector_stop(struct collector *collector)

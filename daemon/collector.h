@@ -4,6 +4,9 @@
  * from rings, hands it over when it is due, and acts on what was committed: room goes back to the
  * clients, flushes are answered, sessions that are over are given up.
  *
+ * Sessions take turns: each may bring so many records, from its rings and from its frames, then it
+ * is the next one's turn. So a program that records as fast as it can gets what others leave.
+ *
  * When the writer does not keep up, collector_room() returns NULL: then nothing is read any more,
  * rings fill up and their clients drop and count, until a batch comes back.
  *
@@ -37,8 +40,12 @@ struct collector_events {
                        int status);
     /* A ring of this connection holds nonsense; it is to be cut off. */
     void (*on_nonsense)(void *context, struct producer *producer, const char *text);
-    /* There is room again after collector_room() returned NULL. */
+    /* There is room again after collector_turn() returned NULL: for connections without a session.
+     */
     void (*on_room)(void *context);
+    /* It is the turn of this session's connection, which may wait because collector_turn() returned
+     * NULL or its rings are not read. True when it still waits. */
+    bool (*on_turn)(void *context, struct producer *producer);
     /* The last session is gone; or, after collector_stop(), everything is committed or given up. */
     void (*on_empty)(void *context);
 };
@@ -66,6 +73,10 @@ void collector_destroy(struct collector **collector);
 /** The batch to put rows into, or NULL when there is no room at the moment. Ask again for each
  *  frame and for each few hundred records. */
 struct batch *collector_room(struct collector *collector);
+
+/** The same for what comes in frames: NULL also while others are in line. Then on_room() or
+ * on_turn() comes. */
+struct batch *collector_turn(struct collector *collector);
 
 /** The open batch even when it is full: for counting losses. */
 struct batch *collector_open_batch(struct collector *collector);
@@ -96,8 +107,8 @@ int collector_hello(struct collector *collector, struct producer *producer,
  * forgotten, with a logged line. Before the loop runs. The caller closes the fd. */
 void collector_adopt_ring(struct collector *collector, const struct notify_fd *kept);
 
-/** Read the rings of a session now. Returns true when all that was there at the call was read. */
-bool collector_read_rings(struct collector *collector, struct session *session);
+/** Read the rings of a session soon: now, if nobody is in line, as much as one turn allows. */
+void collector_read_rings(struct collector *collector, struct session *session);
 
 /** Answer with on_flushed once all that was read so far is committed, and with `is_durable` on the
  *  disk; commits at once. */
@@ -123,6 +134,9 @@ void collector_forget(struct collector *collector, struct producer *producer);
 
 /** Drain all rings and commit, then call on_empty. Sessions stay open for the next daemon. */
 void collector_stop(struct collector *collector);
+
+/** After collector_stop(). */
+bool collector_is_stopping(const struct collector *collector);
 
 /** The session of the smallest number that is not below `first` and not over; NULL: none. */
 struct session *collector_next_session(struct collector *collector, int64_t first);

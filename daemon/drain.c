@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
+#include "daemon/alarm.h"
 #include "daemon/ingest.h"
 
 enum { PORTION = 512 }; /* records copied at once: 32 KiB */
@@ -19,7 +19,7 @@ static void note_pace(const struct ring *ring, uint64_t head, struct drain_pace 
 
     if (fill > pace->fill_max)
         pace->fill_max = fill;
-    if (head - ring->committed >= ring->record_count / 2)
+    if (head - ring->committed >= ring->record_count / 2 && head != ring->saved)
         pace->is_pressing = true;
 }
 
@@ -29,7 +29,7 @@ static bool is_patient(const struct session *session, const struct ring *ring)
     if (!session->producer)
         return false; /* nobody is there to send one */
     return ring->waiting_since_ns == 0 ||
-           ot_clock_ns(CLOCK_MONOTONIC) - ring->waiting_since_ns < DEFINITION_WAIT_NS;
+           alarm_now_ns(CLOCK_MONOTONIC) - ring->waiting_since_ns < DEFINITION_WAIT_NS;
 }
 
 /* How many records there are before the first that nobody wrote. Memory that was never written
@@ -45,7 +45,7 @@ static size_t count_written(const struct ot_wire_record *records, size_t count)
 }
 
 static int drain_records(struct collector *collector, struct session *session, struct ring *ring,
-                         uint64_t head, struct diag *diag)
+                         uint64_t head, struct drain_pace *pace, struct diag *diag)
 {
     struct ot_wire_record portion[PORTION];
     struct ingest ingest;
@@ -53,18 +53,23 @@ static int drain_records(struct collector *collector, struct session *session, s
 
     ingest_init(&ingest, session, NULL, is_patient(session, ring));
     while (ring->read < head) {
+        if (pace->quota == 0)
+            return DRAIN_TURN;
         ingest.batch = collector_room(collector);
         if (!ingest.batch)
             return DRAIN_FULL;
         session->is_touched = true; /* the room may be in a new batch */
-        count = head - ring->read < PORTION ? (size_t)(head - ring->read) : PORTION;
+        count = pace->quota < PORTION ? (size_t)pace->quota : PORTION;
+        count = head - ring->read < count ? (size_t)(head - ring->read) : count;
         ring_copy(ring, ring->read, count, portion);
         written = count_written(portion, count);
         taken = ingest_records(&ingest, portion, written);
         ring->read += taken;
+        pace->quota -= taken;
+        pace->has_read |= taken > 0;
         if (taken < written) {
             if (ring->waiting_since_ns == 0)
-                ring->waiting_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
+                ring->waiting_since_ns = alarm_now_ns(CLOCK_MONOTONIC);
             return DRAIN_WAITS;
         }
         if (written < count)
@@ -76,7 +81,8 @@ static int drain_records(struct collector *collector, struct session *session, s
     return DRAIN_DONE;
 }
 
-static int drain_gaps(struct collector *collector, struct session *session, struct ring *ring)
+static int drain_gaps(struct collector *collector, struct session *session, struct ring *ring,
+                      struct drain_pace *pace)
 {
     struct ot_ring_gap gap;
     struct ingest ingest;
@@ -88,7 +94,7 @@ static int drain_gaps(struct collector *collector, struct session *session, stru
             continue;
         ingest_init(&ingest, session, collector_open_batch(collector), false);
         ingest_gap(&ingest, &gap, lost);
-        ring->gaps_changed = true;
+        ring->gaps_changed = pace->has_read = true;
     }
     return DRAIN_DONE;
 }
@@ -104,14 +110,14 @@ static int drain_ring(struct collector *collector, struct session *session, stru
     if (rc == 0) {
         note_pace(ring, head, pace);
         if (head != ring->read)
-            rc = drain_records(collector, session, ring, head, diag);
+            rc = drain_records(collector, session, ring, head, pace, diag);
     }
     if (rc < 0) {
         ring->is_broken = true;
         return rc;
     }
     if (rc == DRAIN_DONE)
-        rc = drain_gaps(collector, session, ring);
+        rc = drain_gaps(collector, session, ring, pace);
     if (rc == DRAIN_DONE && is_closed)
         ring->is_drained = true;
     return rc;
@@ -123,15 +129,34 @@ int drain_session(struct collector *collector, struct session *session, struct d
     int worst = DRAIN_DONE;
 
     for (size_t i = 0; i < session->rings.count; i++) {
-        struct ring *ring = session->rings.items[i];
+        size_t at = (session->next_ring + i) % session->rings.count;
+        struct ring *ring = session->rings.items[at];
         int rc = ring->is_broken ? DRAIN_DONE : drain_ring(collector, session, ring, pace, diag);
 
         if (rc < 0)
             return rc;
+        if (rc >= DRAIN_TURN) {
+            session->next_ring = rc == DRAIN_TURN ? at + 1 : at;
+            return rc;
+        }
         if (rc > worst)
             worst = rc;
     }
     return worst;
+}
+
+/* The rings of programs that have ended wait for room; while the store fails, that may be for long.
+ */
+bool drain_is_too_much_left(const struct collector *collector)
+{
+    uint64_t records = 0;
+
+    if (collector_trouble(collector) == 0)
+        return false;
+    for (const struct session *s = collector_sessions(collector); s; s = s->next)
+        if (s->end_reason && !s->is_ended)
+            records += s->ring_records;
+    return records > OT_WIRE_LEFT_RECORDS_MAX;
 }
 
 static void lose_ring(struct collector *collector, struct session *session, struct ring *ring,

@@ -33,10 +33,15 @@ struct producer {
     uint64_t heard_ns;      /* CLOCK_MONOTONIC of the accept; of a controller's latest frame */
     ARRAY_OF(struct ot_wire_flush) flushes; /* to be answered once the rings are read */
     size_t flush_count;                     /* not answered yet, these included */
+    bool has_mark;                          /* on the rings, for these flushes */
     bool wants_rings_read;                  /* DOORBELL or RING came */
     bool is_paused;                         /* not read until there is room */
+    size_t last_bytes; /* once nothing more is read: what is left of what was sent before */
     bool is_closing;
 };
+
+/* Of CONNECTION_READ_BYTES: about as many records as a session's rings may bring. */
+enum { READS_PER_TURN = 4 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
@@ -459,27 +464,30 @@ static int handle_frame(struct producer *producer, uint16_t type, const void *fr
     if (!is_known)
         return 0; /* of a newer version */
     /* While the store fails, inline records are dropped and counted: the program must not wait. */
-    if (!collector_room(collector) &&
+    if (!collector_turn(collector) &&
         !(type == OT_FRAME_EVENTS && collector_trouble(collector) < 0))
         return -EAGAIN;
     return frame_fns[type](producer, frame, length, diag);
 }
 
 /* Once for all frames that came together: a flood of DOORBELLs costs no more than one. Returns 0,
- * or -EAGAIN to be called again when there is room. */
+ * or -EAGAIN to be called again when it is this session's turn. */
 static int read_rings(struct producer *producer)
 {
     struct collector *collector = producer->group->collector;
-    bool is_done;
 
-    if (!producer->wants_rings_read && producer->flushes.count == 0)
-        return 0;
+    if (producer->flushes.count > 0 && !producer->has_mark) {
+        session_mark_rings(producer->session);
+        producer->has_mark = true;
+    }
+    if (producer->wants_rings_read || producer->flushes.count > 0)
+        collector_read_rings(collector, producer->session);
     producer->wants_rings_read = false;
-    is_done = collector_read_rings(collector, producer->session);
     if (producer->is_closing || producer->flushes.count == 0)
         return 0; /* the rings may have held nonsense */
-    if (!is_done && collector_trouble(collector) == 0)
+    if (!session_is_read_to_mark(producer->session) && collector_trouble(collector) == 0)
         return -EAGAIN;
+    producer->has_mark = false;
     for (size_t i = 0; i < producer->flushes.count && !producer->is_closing; i++)
         collector_flush(collector, producer, producer->flushes.items[i].token,
                         producer->flushes.items[i].header.flags & OT_FLUSH_DURABLE);
@@ -680,11 +688,24 @@ void producer_on_nonsense(void *context, struct producer *producer, const char *
     cut_off(producer, text);
 }
 
+bool producer_on_turn(void *context, struct producer *producer)
+{
+    if (!producer->is_paused || producer->is_closing)
+        return false;
+    handle_frames(producer);
+    if (!producer->is_closing && !producer->is_paused)
+        for (int i = 1; i < READS_PER_TURN && read_some(producer); i++)
+            ;
+    return !producer->is_closing && producer->is_paused;
+}
+
 void producer_on_room(struct producer_group *group)
 {
-    for (struct producer *p = group->first; p; p = p->next)
-        if (p->is_paused && !p->is_closing)
-            handle_frames(p);
+    for (struct producer *p = group->first; p; p = p->next) {
+        if (!p->is_paused || p->is_closing || p->session)
+            continue;
+        handle_frames(p);
+    }
 }
 
 void producer_check_hello(struct producer_group *group)

@@ -60,7 +60,9 @@ void producer_on_flushed(void *context, struct producer *producer, uint64_t toke
                          int status);
 void producer_on_nonsense(void *context, struct producer *producer, const char *text);
 
-/** Go on with those who had to wait for room. */
+bool producer_on_turn(void *context, struct producer *producer);
+
+/** Go on with those who had to wait for room and have no session yet. */
 void producer_on_room(struct producer_group *group);
 
 /** Close connections that have not said HELLO in time, and controllers that say nothing more. */

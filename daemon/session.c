@@ -421,6 +421,30 @@ int session_add_ring(struct session *session, int fd, const struct ot_wire_ring 
     return 0;
 }
 
+void session_mark_rings(struct session *session)
+{
+    struct diag ignored = {0};
+    uint32_t depth;
+
+    for (size_t i = 0; i < session->rings.count; i++) {
+        struct ring *ring = session->rings.items[i];
+
+        if (ring_load(ring, &ring->mark, &depth, &ignored) < 0)
+            ring->mark = ring->read; /* will be found out when it is read */
+    }
+}
+
+bool session_is_read_to_mark(const struct session *session)
+{
+    for (size_t i = 0; i < session->rings.count; i++) {
+        const struct ring *ring = session->rings.items[i];
+
+        if (!ring->is_broken && ring->waiting_since_ns == 0 && ring->read < ring->mark)
+            return false;
+    }
+    return true;
+}
+
 /* A client that has not noticed yet may hand it over once more: then it goes on at its tail, which
  * is its end. Only the losses that were counted in it must not be counted again. */
 static bool needs_cursor(const struct ring *ring)

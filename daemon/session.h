@@ -93,6 +93,7 @@ struct session {
 
     ARRAY_OF(struct ring *) rings;
     uint64_t ring_records; /* of all rings together */
+    size_t next_ring;      /* whose turn it is; counts on, modulo their number */
     ARRAY_OF(struct session_cursor) cursors;
     ARRAY_OF(uint32_t) gone_rings; /* whose cursors are to be dropped with the next rows */
     ARRAY_OF(uint32_t) kept_rings; /* ids of those that the service manager keeps, see keep.h */
@@ -100,6 +101,8 @@ struct session {
     bool is_new_to_store;          /* its client has sent records before, to another store */
 
     bool has_repeated_run;     /* has given a number twice; said once */
+    bool frames_wait;          /* its connection is not read until there is room */
+    uint64_t caught_up_ns;     /* CLOCK_MONOTONIC when that last ended; 0: it never waited */
     bool is_touched;           /* has rows in the open batch */
     bool is_over;              /* counted as such in the budget */
     bool is_ended;             /* the row that ends it is on its way */
@@ -195,6 +198,12 @@ int session_add_ring(struct session *session, int fd, const struct ot_wire_ring 
 
 /** The ring of that number, or NULL. */
 struct ring *session_find_ring(const struct session *session, uint32_t ring_id);
+
+/** Note how far its rings have come: up to there they must be read before a FLUSH is answered. */
+void session_mark_rings(struct session *session);
+
+/** True when they are read up to the mark, or wait for definitions. */
+bool session_is_read_to_mark(const struct session *session);
 
 /** Let go of the rings whose threads have ended and whose records are all committed. */
 void session_drop_closed_rings(struct session *session);
