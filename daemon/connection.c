@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -90,6 +91,13 @@ int connection_read(struct connection *connection, struct diag *diag)
         return rc;
     connection->in_bytes += (size_t)count;
     return (int)count;
+}
+
+size_t connection_waiting_bytes(const struct connection *connection)
+{
+    int count;
+
+    return ioctl(connection->fd, FIONREAD, &count) == 0 && count > 0 ? (size_t)count : 0;
 }
 
 void connection_consume(struct connection *connection, size_t bytes)

@@ -43,6 +43,9 @@ void connection_deinit(struct connection *connection);
  */
 int connection_read(struct connection *connection, struct diag *diag);
 
+/** How much has arrived that connection_read() has not read. */
+size_t connection_waiting_bytes(const struct connection *connection);
+
 /** The first `bytes` of `in` were used. */
 void connection_consume(struct connection *connection, size_t bytes);
 

@@ -99,6 +99,19 @@ static int drain_gaps(struct collector *collector, struct session *session, stru
     return DRAIN_DONE;
 }
 
+/* How far to read: as far as it goes, but while the daemon stops only what was there when it first
+ * looked. A program that fills its ring as fast as it is read must not keep the daemon from ending;
+ * what it adds stays in the ring for the next daemon. */
+static uint64_t limit_head(const struct collector *collector, struct ring *ring, uint64_t head)
+{
+    if (!collector_is_stopping(collector))
+        return head;
+    if (!ring->has_last_head)
+        ring->last_head = head;
+    ring->has_last_head = true;
+    return ring->last_head;
+}
+
 static int drain_ring(struct collector *collector, struct session *session, struct ring *ring,
                       struct drain_pace *pace, struct diag *diag)
 {
@@ -108,6 +121,7 @@ static int drain_ring(struct collector *collector, struct session *session, stru
     int rc = ring_load(ring, &head, &depth, diag);
 
     if (rc == 0) {
+        head = limit_head(collector, ring, head);
         note_pace(ring, head, pace);
         if (head != ring->read)
             rc = drain_records(collector, session, ring, head, pace, diag);

@@ -543,6 +543,9 @@ static bool read_some(struct producer *producer)
 
     if (rc == -EAGAIN)
         return false;
+    if (rc > 0)
+        producer->last_bytes -=
+            (size_t)rc < producer->last_bytes ? (size_t)rc : producer->last_bytes;
     if (rc == -EPROTO)
         cut_off(producer, diag.text);
     else if (rc <= 0)
@@ -559,6 +562,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (status < 0) { /* the client is gone; what it sent before may still be here */
         while (read_some(producer))
             ;
+        if (!producer->is_closing && !producer->is_paused)
+            leave(producer); /* libuv watches it no more */
         return;
     }
     if (events & UV_WRITABLE) {
@@ -688,12 +693,23 @@ void producer_on_nonsense(void *context, struct producer *producer, const char *
     cut_off(producer, text);
 }
 
+/* While the daemon stops: what had been sent by then, and no more. A client that sends as fast as
+ * it is read must not keep the daemon from ending. */
+static void read_last(struct producer *producer)
+{
+    while (!producer->is_closing && !producer->is_paused && producer->last_bytes > 0 &&
+           read_some(producer))
+        ;
+}
+
 bool producer_on_turn(void *context, struct producer *producer)
 {
     if (!producer->is_paused || producer->is_closing)
         return false;
     handle_frames(producer);
-    if (!producer->is_closing && !producer->is_paused)
+    if (producer->group->reads_no_more)
+        read_last(producer);
+    else if (!producer->is_closing && !producer->is_paused)
         for (int i = 1; i < READS_PER_TURN && read_some(producer); i++)
             ;
     return !producer->is_closing && producer->is_paused;
@@ -705,6 +721,8 @@ void producer_on_room(struct producer_group *group)
         if (!p->is_paused || p->is_closing || p->session)
             continue;
         handle_frames(p);
+        if (group->reads_no_more)
+            read_last(p);
     }
 }
 
@@ -726,10 +744,11 @@ void producer_check_hello(struct producer_group *group)
 
 void producer_stop_reading(struct producer_group *group)
 {
-    for (struct producer *p = group->first; p; p = p->next)
-        while (!p->is_closing && !p->is_paused && read_some(p))
-            ;
     group->reads_no_more = true;
+    for (struct producer *p = group->first; p; p = p->next)
+        p->last_bytes = connection_waiting_bytes(&p->connection);
+    for (struct producer *p = group->first; p; p = p->next)
+        read_last(p);
     for (struct producer *p = group->first; p; p = p->next)
         if (!p->is_closing)
             watch(p);

@@ -31,6 +31,8 @@ struct ring {
     uint64_t committed;
     uint64_t gap_seen[OT_RING_GAPS]; /* lost_count that was turned into gap rows */
     uint64_t waiting_since_ns; /* since when a record waits for its op's definition; 0: none */
+    uint64_t last_head;        /* while the daemon stops: it is read up to here */
+    bool has_last_head;
     uint64_t mark;     /* a FLUSH waits until it is read up to here */
     bool gaps_changed; /* gap_seen has, since a cursor was last put into a batch */
     bool is_drained;   /* its thread has ended, and all was read */
