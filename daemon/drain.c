@@ -11,7 +11,7 @@ enum { PORTION = 512 }; /* records copied at once: 32 KiB */
 
 /* A record can be seen before the definition that was sent ahead of it, because rings and socket
  * are read at different moments. After this long, it is not coming. */
-static const uint64_t DEFINITION_WAIT_NS = UINT64_C(1000000000);
+static const uint64_t DEFINITION_WAIT_NS = UINT64_C(3000000000);
 
 static void note_pace(const struct ring *ring, uint64_t head, struct drain_pace *pace)
 {
@@ -26,10 +26,14 @@ static void note_pace(const struct ring *ring, uint64_t head, struct drain_pace 
 /* Whether to wait for definitions of this ring's records. */
 static bool is_patient(const struct session *session, const struct ring *ring)
 {
+    uint64_t since_ns = ring->waiting_since_ns;
+
     if (!session->producer)
         return false; /* nobody is there to send one */
-    return ring->waiting_since_ns == 0 ||
-           alarm_now_ns(CLOCK_MONOTONIC) - ring->waiting_since_ns < DEFINITION_WAIT_NS;
+    if (since_ns < session->caught_up_ns)
+        since_ns = session->caught_up_ns; /* before, it may have stood in frames we did not read */
+    return session->frames_wait || ring->waiting_since_ns == 0 ||
+           alarm_now_ns(CLOCK_MONOTONIC) - since_ns < DEFINITION_WAIT_NS;
 }
 
 /* How many records there are before the first that nobody wrote. Memory that was never written

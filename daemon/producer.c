@@ -495,6 +495,17 @@ static int read_rings(struct producer *producer)
     return 0;
 }
 
+static void set_paused(struct producer *producer, bool is_paused)
+{
+    struct session *session = producer->session;
+
+    if (session && producer->is_paused && !is_paused)
+        session->caught_up_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    if (session)
+        session->frames_wait = is_paused;
+    producer->is_paused = is_paused;
+}
+
 static void handle_frames(struct producer *producer)
 {
     struct connection *connection = &producer->connection;
@@ -527,7 +538,7 @@ static void handle_frames(struct producer *producer)
         cut_off(producer, diag.text[0] ? diag.text : strerror(-rc));
     } else {
         connection_consume(connection, used);
-        producer->is_paused = rc == -EAGAIN;
+        set_paused(producer, rc == -EAGAIN);
         if (!producer->is_paused && connection->in_bytes == 0 && connection->fd_count > 0)
             cut_off(producer, "a file descriptor without RING");
         else
