@@ -26,6 +26,7 @@ enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came b
 /* Records that a session may bring before it is another's turn, and how many such turns are taken
  * before the loop looks at its sockets again. */
 enum { TURN_RECORDS = 4096, TURNS_AT_ONCE = 16 };
+enum { NEW_SESSION_MS = 20 }; /* a batch that has a new session is committed after this */
 enum { PACE_BUSY_MS = 10, PACE_IDLE_MS = 200, PACE_MAX_MS = 100 };
 
 struct collector {
@@ -45,6 +46,7 @@ struct collector {
     unsigned open_alarms;
     unsigned pace_ms;
     bool commits_soon; /* a flush waits, or a ring is half full */
+    bool has_new;      /* the open batch has a session that the store does not know */
     bool has_read;     /* rings were read, since a batch was last handed over */
     bool lacks_room;   /* collector_room() has returned NULL */
     bool is_behind;    /* sessions are in line, and there is room */
@@ -95,7 +97,7 @@ static void hand_over(struct collector *collector)
     }
     writer_submit(collector->writer, collector->open);
     collector->open = take_spare(collector);
-    collector->commits_soon = collector->has_read = false;
+    collector->commits_soon = collector->has_read = collector->has_new = false;
 }
 
 /* While the store cannot be written, queueing more would only cost memory; at the end, the writer
@@ -158,6 +160,7 @@ static void commit_when_due(struct collector *collector)
 {
     struct batch *open = collector->open;
     uint64_t now_ns = alarm_now_ns(CLOCK_MONOTONIC);
+    const uint64_t age_ns = collector->has_new ? NEW_SESSION_MS * UINT64_C(1000000) : COMMIT_AGE_NS;
 
     if (!has_work(collector)) {
         collector->commits_soon = false; /* what was to be committed is on its way already */
@@ -168,7 +171,7 @@ static void commit_when_due(struct collector *collector)
     if (!may_hand_over(collector))
         return;
     if (collector->commits_soon || collector->is_stopping || batch_is_full(open) ||
-        (now_ns - open->first_ns >= COMMIT_AGE_NS && !writer_is_busy(collector->writer)))
+        (now_ns - open->first_ns >= age_ns && !writer_is_busy(collector->writer)))
         hand_over(collector);
 }
 
@@ -337,6 +340,16 @@ static int find_or_resume(struct collector *collector, const uint8_t uuid[16],
     return 0;
 }
 
+/* Until it is in the store, nobody could say that something of it is lost. A crowd that comes at
+ * once shares a commit. */
+static void note_new_session(struct collector *collector)
+{
+    collector->has_new = true;
+    if (collector->open->first_ns == 0)
+        collector->open->first_ns = alarm_now_ns(CLOCK_MONOTONIC);
+    alarm_set_within(&collector->alarm, NEW_SESSION_MS);
+}
+
 int collector_hello(struct collector *collector, struct producer *producer,
                     const struct ot_wire_hello_view *hello, struct session_peer *peer,
                     bool (*is_alive)(const struct producer *producer), struct session **out_session,
@@ -360,6 +373,7 @@ int collector_hello(struct collector *collector, struct producer *producer,
         free(environment);
         if (rc == 0)
             link_session(collector, session);
+        note_new_session(collector);
     }
     if (rc == -ESTALE || (rc == 0 && (session->end_reason || session->uid != peer->uid))) {
         *out_status = OT_WELCOME_ENDED;
