@@ -88,6 +88,16 @@ void batch_clear(struct batch *batch)
     batch->next = NULL;
 }
 
+uint64_t batch_event_count(const struct batch *batch)
+{
+    uint64_t count = batch_row_count(batch);
+
+    for (size_t i = 0; i < batch->gaps.count; i++)
+        if (batch->gaps.items[i].lost_count > 0)
+            count += (uint64_t)batch->gaps.items[i].lost_count;
+    return count;
+}
+
 bool batch_is_empty(const struct batch *batch)
 {
     return batch_row_count(batch) == 0 && batch->sessions.count == 0 && batch->models.count == 0 &&

@@ -108,6 +108,9 @@ static inline size_t batch_row_count(const struct batch *batch)
            batch->runs.count;
 }
 
+/** What a batch that is given up takes with it: events, and losses that it was to tell of. */
+uint64_t batch_event_count(const struct batch *batch);
+
 /** True when nothing is to be written or answered. */
 bool batch_is_empty(const struct batch *batch);
 

@@ -52,8 +52,9 @@ struct collector {
     bool is_behind;    /* sessions are in line, and there is room */
     bool is_ringing;   /* on_alarm() runs, and sets the next alarm itself */
     bool is_stopping;
-    bool is_drained; /* while stopping: all rings were read once more */
-    size_t given_up; /* rows that could not be stored at the end */
+    bool is_drained;   /* while stopping: all rings were read once more */
+    uint64_t given_up; /* events that could not be stored at the end */
+    char trouble[sizeof(((struct diag *)0)->text)]; /* why not */
 };
 
 static void schedule(struct collector *collector);
@@ -561,6 +562,22 @@ static bool read_all(struct collector *collector)
     return !waiting && !collector->is_behind;
 }
 
+int collector_check_stored(const struct collector *collector, struct diag *diag)
+{
+    uint64_t left = session_count_left(collector->sessions), lost = collector->given_up;
+    char waiting[120] = "";
+
+    if (lost == 0)
+        return 0;
+    left = left < lost ? left : lost;
+    if (left > 0)
+        snprintf(waiting, sizeof(waiting),
+                 "; %llu more wait in the rings of programs that run, for the next daemon",
+                 (unsigned long long)left);
+    return diag_set(diag, -EIO, "%llu events were not stored%s: %s",
+                    (unsigned long long)(lost - left), waiting, collector->trouble);
+}
+
 static void check_stopped(struct collector *collector)
 {
     if (collector->is_stopping && collector->is_drained && !has_work(collector) &&
@@ -656,7 +673,7 @@ static void on_done(void *context, struct batch *batch)
     struct collector *collector = context;
 
     if (batch->status < 0)
-        collector->given_up += batch_row_count(batch);
+        collector->given_up += batch_event_count(batch);
     else
         take_back_repeats(collector, batch);
     take_back_marks(batch);
@@ -686,6 +703,7 @@ static void on_trouble(void *context, int error, const char *text)
         log_say("the store can be written again");
         return;
     }
+    snprintf(collector->trouble, sizeof(collector->trouble), "%s", text);
     log_say("the store cannot be written, going on without: %s%s", text,
             error == -ENOSPC ? retain_advise(collector->budget_bytes, advice, sizeof(advice)) : "");
     for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)

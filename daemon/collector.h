@@ -138,6 +138,10 @@ void collector_stop(struct collector *collector);
 /** After collector_stop(). */
 bool collector_is_stopping(const struct collector *collector);
 
+/** Once on_empty was called after collector_stop(): 0, or -EIO when not all was stored, with the
+ *  count of what is lost and of what still lies in the rings of programs that run, in diag. */
+int collector_check_stored(const struct collector *collector, struct diag *diag);
+
 /** The session of the smallest number that is not below `first` and not over; NULL: none. */
 struct session *collector_next_session(struct collector *collector, int64_t first);
 

@@ -2,6 +2,7 @@
 /* Wiring, signals, the orderly end. */
 #include "daemon/service.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@ struct service {
     struct collector *collector;
     struct producer_group producers;
     struct listener listener;
+    struct diag diag; /* why not all was stored */
+    int rc;
     bool has_served; /* a session has come and gone */
     bool is_stopping;
 };
@@ -57,6 +60,9 @@ static void on_empty(void *context)
         end_when_served(service);
         return;
     }
+    service->rc = collector_check_stored(service->collector, &service->diag);
+    if (service->rc < 0 && service->settings->log_path)
+        log_say("%s", service->diag.text); /* main() says it on stderr */
     producer_close_all(&service->producers);
     collector_destroy(&service->collector);
     for (size_t i = 0; i < SIGNAL_COUNT; i++)
@@ -168,7 +174,11 @@ int service_run(const struct settings *settings, int ready_fd, struct diag *diag
         uv_run(&service.loop, UV_RUN_DEFAULT);
     }
     close_all(&service);
-    if (rc == 0)
-        process_remove_pid(settings->pid_path);
+    if (rc < 0)
+        return rc;
+    process_remove_pid(settings->pid_path);
+    if (service.rc < 0)
+        diag_set(diag, service.rc, "%s", service.diag.text);
+    rc = service.rc;
     return rc;
 }

@@ -250,6 +250,16 @@ void session_destroy(struct session **session_at)
     free(session);
 }
 
+uint64_t session_count_left(const struct session *first)
+{
+    uint64_t left = 0;
+
+    for (const struct session *s = first; s; s = s->next)
+        for (size_t i = 0; !s->end_reason && i < s->rings.count; i++)
+            left += ot_ring_used(s->rings.items[i]->read, s->rings.items[i]->committed);
+    return left;
+}
+
 /* --- Its process --- */
 
 void session_watch_process(struct session *session)

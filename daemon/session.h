@@ -148,6 +148,10 @@ void session_watch_process(struct session *session);
 /** Whether that process is there still. */
 bool session_process_lives(const struct session *session);
 
+/** What the programs of these sessions, from this one on, still have in their rings, read or not:
+ *  nothing of it was given back. Those that are over do not count. */
+uint64_t session_count_left(const struct session *first);
+
 /** Gives up rings and memory; NULL inside is allowed. */
 void session_destroy(struct session **session);
 

@@ -82,7 +82,8 @@ static const struct option_command command = {
     .exit_text = "0  ended by SIGTERM, SIGINT or --once, with all stored\n"
                  "2  wrong use of the command line, or a path that is too long\n"
                  "3  the store is damaged, of a newer version, or not a store\n"
-                 "4  the socket or the store is in use, no permission, no memory\n",
+                 "4  the socket or the store is in use, no permission, no memory; at the end: not "
+                 "all could be stored, the log says how much\n",
     .see_also = "profile_analyze(1), load_and_run(1), optrace(1)",
     .max_arguments = 0,
 };

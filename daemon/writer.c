@@ -33,6 +33,7 @@ struct writer {
     int error; /* of the latest try */
     char error_text[sizeof(((struct diag *)0)->text)];
     bool gives_up, stops;
+    bool has_given_up; /* a batch: cursors in later ones would say that it was stored */
 };
 
 /* Puts all rows of one kind, in order. */
@@ -227,7 +228,11 @@ static void *writer_main(void *argument)
         if (!writer->todo)
             writer->todo_end = &writer->todo;
         batch->next = NULL;
-        write_until_done_locked(writer, batch);
+        if (writer->has_given_up)
+            batch->status = -ECANCELED;
+        else
+            write_until_done_locked(writer, batch);
+        writer->has_given_up = batch->status < 0;
         *writer->done_end = batch;
         writer->done_end = &batch->next;
         uv_async_send(&writer->wake_loop);

@@ -69,7 +69,8 @@ int writer_trouble(const struct writer *writer);
  *  back, except for marks, waiters and ends. */
 void writer_submit(struct writer *writer, struct batch *batch);
 
-/** From now on a batch that cannot be written is given up after one try. */
+/** From now on a batch that cannot be written is given up after one try, and all that come after
+ *  it: what they say of how far rings are stored would not be true. */
 void writer_give_up(struct writer *writer);
 
 /** End the thread; writer_is_busy() must not hold. Nulls the pointer and gives the store back to

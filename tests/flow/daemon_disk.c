@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/exit_status.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
@@ -253,8 +254,9 @@ static void sigterm_on_a_full_disk_ends_it(void **state)
     assert_int_equal(raw_flush(&recorder.client), 0);
     change_limit(&daemon, true);
     record_until_logged(&recorder, &daemon, "cannot be written", 1);
-    assert_int_equal(optraced_stop(&daemon), 0);
+    assert_int_equal(optraced_stop(&daemon), EXIT_SYSTEM);
     CHECK_CONTAINS(daemon.child.err, "events were not stored");
+    CHECK_CONTAINS(daemon.child.err, "more wait in the rings of programs that run");
     raw_close(&recorder.client);
     optraced_start(&daemon, NULL); /* without the limit: what the ring holds is still there */
     raw_join(&recorder.client, daemon.socket);
@@ -269,6 +271,47 @@ static void sigterm_on_a_full_disk_ends_it(void **state)
     raw_close(&recorder.client);
     raw_ring_destroy(&recorder.ring);
     assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
+/* The number that stands before these words in the log. */
+static uint64_t number_before(const struct optraced *daemon, const char *words)
+{
+    const char *at = strstr(daemon->child.err, words);
+
+    assert_non_null(at);
+    at--; /* the space */
+    while (at > daemon->child.err && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return strtoull(at, NULL, 10);
+}
+
+/* The count that is said at the end is that of all events that stand nowhere: those in batches, in
+ * the rings of a program that is gone, sent inline, and those that the program had to drop. */
+static void what_is_not_stored_at_the_end_is_counted(void **state)
+{
+    struct recorder recorder;
+    struct optraced daemon;
+    int64_t known;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    recorder_start(&recorder, &daemon);
+    for (int i = 0; i < 100; i++)
+        record_one(&recorder);
+    assert_int_equal(raw_flush(&recorder.client), 0);
+    change_limit(&daemon, true);
+    record_until_logged(&recorder, &daemon, "cannot be written", 1);
+    for (int i = 0; i < 4 * RING_RECORDS; i++)
+        record_one(&recorder);
+    raw_bye(&recorder.client);
+    raw_close(&recorder.client);
+    assert_int_equal(optraced_stop(&daemon), EXIT_SYSTEM);
+    known = optraced_query(&daemon, "SELECT (SELECT count(*) FROM event) +"
+                                    " (SELECT ifnull(sum(lost_count), 0) FROM gap)");
+    CHECK_U64(number_before(&daemon, "events were not stored"),
+              recorder.put + recorder.dropped + recorder.sent - (uint64_t)known);
+    raw_ring_destroy(&recorder.ring);
     optraced_deinit(&daemon);
 }
 
@@ -356,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_survived),
         cmocka_unit_test(a_file_size_limit_is_survived),
         cmocka_unit_test(sigterm_on_a_full_disk_ends_it),
+        cmocka_unit_test(what_is_not_stored_at_the_end_is_counted),
         cmocka_unit_test(what_dead_programs_leave_is_bounded),
     };
 
