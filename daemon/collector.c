@@ -139,6 +139,11 @@ int collector_trouble(const struct collector *collector)
     return writer_trouble(collector->writer);
 }
 
+uint64_t collector_writer_ns(const struct collector *collector)
+{
+    return writer_busy_ns(collector->writer);
+}
+
 bool collector_is_stopping(const struct collector *collector)
 {
     return collector->is_stopping;

@@ -84,6 +84,9 @@ struct batch *collector_open_batch(struct collector *collector);
 /** 0, or why the store cannot be written at the moment. */
 int collector_trouble(const struct collector *collector);
 
+/** As writer_busy_ns(). */
+uint64_t collector_writer_ns(const struct collector *collector);
+
 /** Where new rows get their numbers. */
 struct store_ids *collector_ids(struct collector *collector);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/health.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
@@ -23,6 +24,7 @@ struct service {
     struct listener listener;
     struct diag diag; /* why not all was stored */
     int rc;
+    struct health health;
     bool has_served; /* a session has come and gone */
     bool is_stopping;
 };
@@ -65,6 +67,7 @@ static void on_empty(void *context)
         log_say("%s", service->diag.text); /* main() says it on stderr */
     producer_close_all(&service->producers);
     collector_destroy(&service->collector);
+    health_stop(&service->health);
     for (size_t i = 0; i < SIGNAL_COUNT; i++)
         uv_close((uv_handle_t *)&service->signals[i], NULL);
 }
@@ -115,6 +118,13 @@ static int open_store(struct service *service, struct diag *diag)
                   : collector_create(&service->loop, &store, &events, &service->collector, diag);
 }
 
+static uint64_t writer_ns(void *context)
+{
+    const struct service *service = context;
+
+    return collector_writer_ns(service->collector);
+}
+
 static int start(struct service *service, struct diag *diag)
 {
     static const int numbers[SIGNAL_COUNT] = {SIGTERM, SIGINT, SIGHUP};
@@ -141,6 +151,8 @@ static int start(struct service *service, struct diag *diag)
         service->signals[i].data = service;
         uv_signal_start(&service->signals[i], on_signal, numbers[i]);
     }
+    health_start(&service->health, &service->loop, writer_ns, service);
+    service->producers.host.health = &service->health;
     return rc;
 }
 

@@ -93,6 +93,21 @@ static int send_status(struct visit *visit)
         visit, ot_wire_encode_status(&status, &texts, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
 }
 
+/* Older controllers know nothing of it. */
+static int send_health(struct visit *visit)
+{
+    const struct health *health = visit->host->health;
+    const struct ot_wire_health frame = {
+        .header = ot_wire_header(OT_FRAME_HEALTH, sizeof(frame)),
+        .longest_pause_ns = health->longest_pause_ns,
+        .longest_pause_at_ns = health->longest_pause_at_ns,
+        .writer_ns = collector_writer_ns(visit->host->collector),
+        .watchdog_ns = health->watchdog_ns,
+    };
+
+    return visit->minor < 2 ? 0 : visit->send(visit->context, &frame, sizeof(frame));
+}
+
 static int send_refusals(struct visit *visit)
 {
     const struct refusal *item;
@@ -160,6 +175,8 @@ static int on_ask(struct visit *visit, const void *frame, size_t length, struct 
 
     if (rc == 0 && ask.first_session == 0)
         rc = send_status(visit);
+    if (rc == 0 && ask.first_session == 0)
+        rc = send_health(visit);
     if (rc == 0 && ask.first_session == 0)
         rc = send_refusals(visit);
     if (rc < 0)

@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "daemon/collector.h"
 #include "daemon/commands.h"
+#include "daemon/health.h"
 #include "daemon/refusals.h"
 
 /** What controllers may know and command. All borrowed. */
@@ -19,6 +20,7 @@ struct visit_host {
     struct collector *collector;
     struct commands *commands;
     const struct refusals *refusals;
+    const struct health *health;
     const char *store_path;
     uint64_t started_ns; /* CLOCK_REALTIME */
 };

@@ -32,6 +32,7 @@ struct writer {
     struct batch *done, **done_end;
     int error; /* of the latest try */
     char error_text[sizeof(((struct diag *)0)->text)];
+    uint64_t busy_since_ns; /* at one try, or one slice of what is too old; 0: it waits */
     bool gives_up, stops;
     bool has_given_up; /* a batch: cursors in later ones would say that it was stored */
 };
@@ -160,6 +161,19 @@ static void report_locked(struct writer *writer, int error, const struct diag *d
     uv_async_send(&writer->wake_loop);
 }
 
+/* What the thread does without the mutex. */
+static void begin_work_locked(struct writer *writer)
+{
+    writer->busy_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+static void end_work_lock(struct writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->busy_since_ns = 0;
+}
+
 /* Tries until it is written or given up; the mutex is held between the tries. */
 static void write_until_done_locked(struct writer *writer, struct batch *batch)
 {
@@ -169,7 +183,7 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
         struct diag diag = {0};
         bool is_last_try = writer->gives_up;
 
-        pthread_mutex_unlock(&writer->mutex);
+        begin_work_locked(writer);
         batch->status = write_batch(writer->store, batch, &diag);
         if (batch->status == -ENOSPC && retain_make_room(&writer->retain)) {
             diag.text[0] = '\0';
@@ -177,7 +191,7 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
         }
         if (batch->status == 0 && batch->syncs)
             batch->sync_status = sync_store(writer->store);
-        pthread_mutex_lock(&writer->mutex);
+        end_work_lock(writer);
         report_locked(writer, batch->status, &diag);
         if (batch->status == 0 || is_last_try)
             return;
@@ -188,9 +202,9 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
 
 static void retain_locked(struct writer *writer, size_t batch_rows)
 {
-    pthread_mutex_unlock(&writer->mutex);
+    begin_work_locked(writer);
     retain_slice(&writer->retain, batch_rows);
-    pthread_mutex_lock(&writer->mutex);
+    end_work_lock(writer);
 }
 
 /* Until there is a batch, or the writer stops. */
@@ -358,6 +372,16 @@ bool writer_is_busy(const struct writer *writer)
 int writer_trouble(const struct writer *writer)
 {
     return writer->trouble;
+}
+
+uint64_t writer_busy_ns(struct writer *writer)
+{
+    uint64_t since_ns;
+
+    pthread_mutex_lock(&writer->mutex);
+    since_ns = writer->busy_since_ns;
+    pthread_mutex_unlock(&writer->mutex);
+    return since_ns > 0 ? ot_clock_ns(CLOCK_MONOTONIC) - since_ns : 0;
 }
 
 void writer_submit(struct writer *writer, struct batch *batch)

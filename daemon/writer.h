@@ -65,6 +65,10 @@ bool writer_is_busy(const struct writer *writer);
 /** 0, or why the store cannot be written at the moment. */
 int writer_trouble(const struct writer *writer);
 
+/** For how long the thread is at one try to commit, or at one slice of what is to be dropped, in
+ * ns; 0: it waits. */
+uint64_t writer_busy_ns(struct writer *writer);
+
 /** Hand a batch over; writer_has_room() must hold. It may be read but not changed until it comes
  *  back, except for marks, waiters and ends. */
 void writer_submit(struct writer *writer, struct batch *batch);

@@ -37,10 +37,28 @@ static void a_socket_is_handed_over(void **state)
     service_manager_deinit(&manager);
 }
 
-static void define(struct raw_client *client)
+static bool has_heard_pings(void *context)
 {
-    raw_lane(client, 1, "main");
-    raw_op(client, 1, "conv1", "Conv");
+    struct service_manager *manager = context;
+    const char *first;
+
+    while (service_manager_hear(manager))
+        ;
+    first = strstr(manager->said, "WATCHDOG=1;");
+    return first && strstr(first + 1, "WATCHDOG=1;");
+}
+
+static void the_watchdog_is_told_that_all_is_well(void **state)
+{
+    struct service_manager manager;
+
+    service_manager_init(&manager);
+    setenv("WATCHDOG_USEC", "200000", 1);
+    service_manager_start(&manager);
+    unsetenv("WATCHDOG_USEC");
+    assert_true(wait_until(has_heard_pings, &manager, WAIT_MS));
+    assert_int_equal(optraced_stop(&manager.daemon), 0);
+    service_manager_deinit(&manager);
 }
 
 static void put_spans(struct raw_ring *ring, uint64_t first, uint64_t last)
@@ -72,7 +90,7 @@ static int record_until_killed(void *context)
 
     raw_init(&client);
     raw_join(&client, daemon->socket);
-    define(&client);
+    raw_define(&client);
     raw_ring_create(&first, &client, 1, 1, 1024);
     raw_ring_create(&second, &client, 2, 1, 1024);
     raw_ring_send(&client, &first);
@@ -150,7 +168,7 @@ static void a_living_client_takes_its_kept_rings_up(void **state)
     service_manager_start(&manager);
     raw_init(&client);
     raw_join(&client, manager.daemon.socket);
-    define(&client);
+    raw_define(&client);
     raw_ring_create(&ring, &client, 1, 1, 1024);
     raw_ring_send(&client, &ring);
     put_spans(&ring, 1, 10);
@@ -161,7 +179,7 @@ static void a_living_client_takes_its_kept_rings_up(void **state)
     service_manager_start(&manager);
     optraced_wait_for(&manager.daemon, "SELECT count(*) FROM event", 20); /* already */
     raw_join(&client, manager.daemon.socket);
-    define(&client);
+    raw_define(&client);
     raw_ring_send(&client, &ring);
     put_spans(&ring, 21, 30);
     assert_int_equal(raw_flush(&client), 0);
@@ -244,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_socket_is_handed_over),
+        cmocka_unit_test(the_watchdog_is_told_that_all_is_well),
         cmocka_unit_test(rings_survive_the_death_of_both),
         cmocka_unit_test(a_living_client_takes_its_kept_rings_up),
         cmocka_unit_test(strange_fds_are_given_back),
