@@ -252,6 +252,8 @@ static int take_page(struct desk *desk, struct desk_picture *picture, uint64_t *
             return length;
         if (type == OT_FRAME_STATUS)
             rc = take_status(picture, frame, (size_t)length, diag);
+        else if (type == OT_FRAME_HEALTH)
+            rc = ot_wire_decode_health(frame, (size_t)length, &picture->health, diag);
         else if (type == OT_FRAME_SESSION)
             rc = take_session(picture, frame, (size_t)length, diag);
         else if (type == OT_FRAME_REFUSAL)

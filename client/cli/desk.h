@@ -44,6 +44,7 @@ struct desk_refusal {
 /** What the daemon tells of itself and of its clients. */
 struct desk_picture {
     struct ot_wire_status status;
+    struct ot_wire_health health; /* header.length 0: an older daemon */
     char *version;
     char *host;
     char *store_path;

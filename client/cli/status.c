@@ -58,6 +58,22 @@ static void add_number(struct show_table *table, uint64_t number)
     show_add(table, text);
 }
 
+/* Whether the daemon keeps up with itself. */
+static void print_health(const struct ot_wire_health *health)
+{
+    char text[SHOW_CELL_BYTES];
+
+    if (health->longest_pause_at_ns == 0)
+        return; /* of an older daemon, or of one that has just started */
+    printf("longest pause of its loop: %s", show_duration(health->longest_pause_ns, text));
+    printf(", until %s", show_time(health->longest_pause_at_ns, text));
+    if (health->writer_ns > 0)
+        printf("; writing since %s", show_duration(health->writer_ns, text));
+    if (health->watchdog_ns > 0)
+        printf("; watchdog after %s", show_duration(health->watchdog_ns, text));
+    putchar('\n');
+}
+
 static void print_daemon(const struct desk_picture *picture)
 {
     const struct ot_wire_status *status = &picture->status;
@@ -66,6 +82,9 @@ static void print_daemon(const struct desk_picture *picture)
     printf("optraced %s on %s: pid %" PRIu32 " of user %" PRIu32 ", since %s, default level %s\n",
            picture->version, picture->host, status->pid, status->uid,
            show_time(status->started_ns, text), ot_wire_level_name(status->level));
+    printf("store %s: %s\n", picture->store_path, show_bytes(status->store_bytes, text));
+    print_health(&picture->health);
+    putchar('\n');
 }
 
 static void print_hidden(const struct desk_picture *picture)
@@ -213,6 +232,12 @@ static void put_daemon(struct json_writer *json, const struct desk_picture *pict
     put_number(json, "store_bytes", status->store_bytes);
     put_number(json, "hidden_sessions", status->hidden_count);
     put_number(json, "refusals", status->refusal_count);
+    if (picture->health.header.length > 0) {
+        put_number(json, "longest_pause_ns", picture->health.longest_pause_ns);
+        put_number(json, "longest_pause_at_ns", picture->health.longest_pause_at_ns);
+        put_number(json, "writer_ns", picture->health.writer_ns);
+        put_number(json, "watchdog_ns", picture->health.watchdog_ns);
+    }
     json_end_object(json);
 }
 

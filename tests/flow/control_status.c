@@ -120,6 +120,70 @@ static void rows_are_there_and_right(void **state)
     optraced_deinit(&daemon);
 }
 
+/* Whether the answer to ASK has a HEALTH for a controller of this minor version. */
+static bool has_health(const struct optraced *daemon, uint16_t minor)
+{
+    const struct ot_wire_visit visit = {.header = ot_wire_header(OT_FRAME_VISIT, sizeof(visit)),
+                                        .magic = OT_WIRE_MAGIC,
+                                        .version_major = OT_WIRE_VERSION_MAJOR,
+                                        .version_minor = minor,
+                                        .features = OT_FEATURE_VISIT};
+    const struct ot_wire_ask ask_all = {.header = ot_wire_header(OT_FRAME_ASK, sizeof(ask_all))};
+    struct ot_wire_health health;
+    struct raw_client controller;
+    struct diag diag = {0};
+    uint8_t frame[8192];
+    bool found = false;
+
+    raw_init(&controller);
+    assert_true(raw_connect(&controller, daemon->socket));
+    raw_send(&controller, &visit, sizeof(visit));
+    raw_send(&controller, &ask_all, sizeof(ask_all));
+    for (;;) {
+        size_t length = raw_receive(&controller, frame, sizeof(frame));
+        struct ot_wire_header header;
+
+        assert_true(length > 0);
+        memcpy(&header, frame, sizeof(header));
+        if (header.type == OT_FRAME_ANSWER)
+            break;
+        if (header.type != OT_FRAME_HEALTH)
+            continue;
+        CHECK_OK(ot_wire_decode_health(frame, length, &health, &diag));
+        found = true;
+    }
+    raw_close(&controller);
+    return found;
+}
+
+/* The daemon is stopped for a while: it says so, to those who know the frame. */
+static void pauses_are_told(void **state)
+{
+    struct child_result result;
+    struct optraced daemon;
+    uint64_t start_ns, stopped_ns;
+    cJSON *json;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    kill(daemon.child.pid, SIGSTOP);
+    start_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    usleep(1200000); /* more than the period in which it looks, by as much as is asked for below */
+    stopped_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns;
+    kill(daemon.child.pid, SIGCONT);
+    json = ask(&daemon);
+    assert_true(number(cJSON_GetObjectItem(json, "daemon"), "longest_pause_ns") >=
+                stopped_ns - 1000000000);
+    cJSON_Delete(json);
+    result = run_status(&daemon, NULL);
+    CHECK_CONTAINS(result.out, "longest pause of its loop: ");
+    child_result_deinit(&result);
+    assert_true(has_health(&daemon, 2));
+    assert_false(has_health(&daemon, 1));
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 static void refusals_say_why(void **state)
 {
     struct raw_client good, again, evil;
@@ -302,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_there_and_right),
+        cmocka_unit_test(pauses_are_told),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(many_clients_are_all_listed),
         cmocka_unit_test(without_daemon_it_says_so),
