@@ -709,6 +709,11 @@ static void on_trouble(void *context, int error, const char *text)
         return;
     }
     snprintf(collector->trouble, sizeof(collector->trouble), "%s", text);
+    if (error == -ESTALE) {
+        if (!collector->is_stopping)
+            collector->events.on_lost_store(collector->events.context, text);
+        return;
+    }
     log_say("the store cannot be written, going on without: %s%s", text,
             error == -ENOSPC ? retain_advise(collector->budget_bytes, advice, sizeof(advice)) : "");
     for (size_t i = 0; i < WRITER_QUEUE_MAX; i++)

@@ -48,6 +48,9 @@ struct collector_events {
     bool (*on_turn)(void *context, struct producer *producer);
     /* The last session is gone; or, after collector_stop(), everything is committed or given up. */
     void (*on_empty)(void *context);
+    /* The store's file is not where it was: nothing can be stored any more. Called once, and not
+     * while stopping; collector_stop() is to follow. */
+    void (*on_lost_store)(void *context, const char *text);
 };
 
 /* Where rows go. */

@@ -12,7 +12,7 @@
 #include "daemon/log.h"
 #include "daemon/process.h"
 
-enum { SIGNAL_COUNT = 3 };
+enum { SIGNAL_COUNT = 3, SERVICE_AGAIN = 1 };
 
 struct service {
     const struct settings *settings;
@@ -26,6 +26,7 @@ struct service {
     int rc;
     struct health health;
     bool has_served; /* a session has come and gone */
+    bool has_lost_store;
     bool is_stopping;
 };
 
@@ -63,13 +64,24 @@ static void on_empty(void *context)
         return;
     }
     service->rc = collector_check_stored(service->collector, &service->diag);
-    if (service->rc < 0 && service->settings->log_path)
+    if (service->rc < 0 && (service->settings->log_path || service->has_lost_store))
         log_say("%s", service->diag.text); /* main() says it on stderr */
     producer_close_all(&service->producers);
     collector_destroy(&service->collector);
     health_stop(&service->health);
     for (size_t i = 0; i < SIGNAL_COUNT; i++)
         uv_close((uv_handle_t *)&service->signals[i], NULL);
+}
+
+static void on_lost_store(void *context, const char *text)
+{
+    struct service *service = context;
+    const bool begins_anew = service->settings->on_lost_store == LOST_STORE_NEW;
+
+    log_say("%s: %s; %s", service->settings->store_path, text,
+            begins_anew ? "going on in a new one" : "ending, as --on-lost-store says");
+    service->has_lost_store = true;
+    stop(service);
 }
 
 static void on_room(void *context)
@@ -107,8 +119,9 @@ static void adopt_rings(struct service *service, struct notify_fds *fds)
 
 static int open_store(struct service *service, struct diag *diag)
 {
-    const struct collector_events events = {service, producer_on_flushed, producer_on_nonsense,
-                                            on_room, producer_on_turn,    on_empty};
+    const struct collector_events events = {service,      producer_on_flushed, producer_on_nonsense,
+                                            on_room,      producer_on_turn,    on_empty,
+                                            on_lost_store};
     struct collector_store store = {.path = service->settings->store_path,
                                     .bounds = service->settings->bounds};
     int rc = store_open(store.path, STORE_WRITE, &service->store, diag);
@@ -167,7 +180,8 @@ static void close_all(struct service *service)
     listener_close(&service->listener);
 }
 
-int service_run(const struct settings *settings, int ready_fd, struct diag *diag)
+/* Until it is told to end (0), or SERVICE_AGAIN. */
+static int run_once(const struct settings *settings, int ready_fd, struct diag *diag)
 {
     struct service service = {.settings = settings, .listener = {.fd = -1, .lock_fd = -1}};
     int rc = uv_loop_init(&service.loop);
@@ -189,8 +203,20 @@ int service_run(const struct settings *settings, int ready_fd, struct diag *diag
     if (rc < 0)
         return rc;
     process_remove_pid(settings->pid_path);
+    if (service.has_lost_store && settings->on_lost_store == LOST_STORE_NEW)
+        return SERVICE_AGAIN;
     if (service.rc < 0)
         diag_set(diag, service.rc, "%s", service.diag.text);
-    rc = service.rc;
+    else if (service.has_lost_store)
+        return diag_set(diag, -ESTALE, "%s was deleted, renamed or replaced", settings->store_path);
+    return service.rc;
+}
+
+int service_run(const struct settings *settings, int ready_fd, struct diag *diag)
+{
+    int rc = run_once(settings, ready_fd, diag);
+
+    while (rc == SERVICE_AGAIN)
+        rc = run_once(settings, -1, diag);
     return rc;
 }

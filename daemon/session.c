@@ -47,6 +47,8 @@ static void put_row(const struct session *session, const struct ot_wire_hello_vi
         .uid = session->uid,
         .clock = hello->fixed.clock_kind == OT_CLOCK_TSC ? "tsc" : "monotonic",
         .source = "live",
+        .note =
+            session->is_new_to_store ? "it goes on here; its beginning is in another store" : NULL,
         .environment =
             environment ? arena_text(&batch->texts, environment, strlen(environment)) : NULL,
     };

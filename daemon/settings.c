@@ -50,6 +50,10 @@ static const struct option_spec specs[] = {
      "Keep no command lines of programs. Otherwise what looks like a secret in them is masked.",
      TARGET(no_commands)},
     {OPTION_GROUP, "Behaviour"},
+    {OPTION_STRING, "on-lost-store", 0, "WORD", "$OPTRACE_ON_LOST_STORE, else new",
+     "When the store is deleted, renamed or replaced while the daemon runs: new goes on in what is "
+     "at its path then, a new file where there is none; stop ends with a sentence and status 4.",
+     TARGET(lost_store_word)},
     {OPTION_FLAG, "foreground", 'f', NULL, NULL,
      "Stay in the foreground. Without it the command returns once programs can connect, and the "
      "daemon goes on in the background.",
@@ -175,6 +179,17 @@ static int fill_bounds(struct settings *settings, struct diag *diag)
     return rc;
 }
 
+static int fill_lost_store(struct settings *settings, struct diag *diag)
+{
+    const char *name = "--on-lost-store";
+    const char *word = find_bound(settings->lost_store_word, "OPTRACE_ON_LOST_STORE", "new", &name);
+
+    if (strcmp(word, "new") != 0 && strcmp(word, "stop") != 0)
+        return diag_set(diag, -EINVAL, "%s takes new or stop, not '%.40s'", name, word);
+    settings->on_lost_store = word[0] == 'n' ? LOST_STORE_NEW : LOST_STORE_STOP;
+    return 0;
+}
+
 int settings_read(int argc, char **argv, struct settings *settings, int *out_status)
 {
     const char *words[1];
@@ -192,6 +207,8 @@ int settings_read(int argc, char **argv, struct settings *settings, int *out_sta
         rc = fill_paths(settings, &diag);
     if (rc == 0)
         rc = fill_bounds(settings, &diag);
+    if (rc == 0)
+        rc = fill_lost_store(settings, &diag);
     if (rc < 0) {
         *out_status = options_complain(&command, &diag);
         return rc;

@@ -9,6 +9,9 @@
 #include "base/diag.h"
 #include "schema/store_retain.h"
 
+/* What to do when the store's file is not there any more. */
+enum lost_store { LOST_STORE_NEW, LOST_STORE_STOP };
+
 struct settings {
     const char *socket_path; /* absolute, once settings_read() is done, as are the others */
     const char *store_path;
@@ -18,6 +21,8 @@ struct settings {
     const char *store_budget, *keep_events,
         *keep_sessions; /* as given; what they say is in `bounds` */
     struct store_bounds bounds;
+    const char *lost_store_word; /* as given */
+    enum lost_store on_lost_store;
     int level;        /* enum ot_wire_level */
     bool no_commands; /* of programs are kept */
     bool once, foreground, verbose;

@@ -15,6 +15,7 @@
 #include "schema/wire.h"
 
 static const uint64_t RETRY_FIRST_NS = UINT64_C(100000000);
+static const uint64_t PLACE_NS = UINT64_C(500000000); /* look so often whether the file is there */
 static const uint64_t RETRY_LAST_NS = UINT64_C(2000000000);
 
 struct writer {
@@ -116,21 +117,31 @@ static int sync_store(struct store *store)
     return rc;
 }
 
+static int check_place(struct store *store, struct diag *diag)
+{
+    return store_is_in_place(store)
+               ? 0
+               : diag_set(diag, -ESTALE, "its file was deleted, renamed or replaced");
+}
+
+/* After a commit into a file that is not there any more, the rings keep what was in it. */
 static int write_batch(struct store *store, struct batch *batch, struct diag *diag)
 {
-    int rc;
+    int rc = check_place(store, diag);
 
-    if (!has_rows(batch))
-        return 0; /* it only carries waiters */
+    if (rc < 0 || !has_rows(batch))
+        return rc; /* without rows it only carries waiters */
     rc = store_begin(store, diag);
     if (rc < 0)
         return rc;
     rc = put_rows(store, batch, diag);
     if (rc == 0)
+        rc = check_place(store, diag);
+    if (rc == 0)
         rc = store_commit(store, diag);
     if (rc < 0)
         store_rollback(store);
-    return rc;
+    return rc < 0 ? rc : check_place(store, diag);
 }
 
 /* --- The thread. Functions named ..._locked are called with the mutex held. --- */
@@ -193,7 +204,7 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
             batch->sync_status = sync_store(writer->store);
         end_work_lock(writer);
         report_locked(writer, batch->status, &diag);
-        if (batch->status == 0 || is_last_try)
+        if (batch->status == 0 || batch->status == -ESTALE || is_last_try)
             return;
         wait_locked(writer, pause_ns);
         pause_ns = pause_ns * 2 < RETRY_LAST_NS ? pause_ns * 2 : RETRY_LAST_NS;
@@ -207,19 +218,36 @@ static void retain_locked(struct writer *writer, size_t batch_rows)
     end_work_lock(writer);
 }
 
+/* Whether the store still stands where it should; else the loop is told. */
+static bool look_for_place_locked(struct writer *writer)
+{
+    struct diag diag = {0};
+    int rc = check_place(writer->store, &diag);
+
+    if (rc < 0)
+        report_locked(writer, rc, &diag);
+    return rc == 0;
+}
+
 /* Until there is a batch, or the writer stops. */
 static void wait_for_work_locked(struct writer *writer)
 {
+    uint64_t retain_ns = ot_clock_ns(CLOCK_MONOTONIC) + retain_pause_ns(&writer->retain);
+
     while (!writer->todo && !writer->stops) {
-        uint64_t pause_ns = retain_pause_ns(&writer->retain);
-        struct timespec until;
+        uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+        uint64_t pause_ns = retain_ns > now_ns ? retain_ns - now_ns : 0;
+        struct timespec until = time_after(pause_ns < PLACE_NS ? pause_ns : PLACE_NS);
         int rc = 0;
 
-        until = time_after(pause_ns);
         while (!writer->todo && !writer->stops && rc == 0)
             rc = pthread_cond_timedwait(&writer->wake_writer, &writer->mutex, &until);
-        if (rc != 0)
+        if (rc == 0 || !look_for_place_locked(writer))
+            continue;
+        if (ot_clock_ns(CLOCK_MONOTONIC) >= retain_ns) {
             retain_locked(writer, 0);
+            retain_ns = ot_clock_ns(CLOCK_MONOTONIC) + retain_pause_ns(&writer->retain);
+        }
     }
 }
 

@@ -8,6 +8,10 @@
  * often; meanwhile the queue fills up and the loop stops reading: what programs record stays in
  * their rings. `on_trouble` tells when that begins and ends.
  *
+ * A store whose file is deleted, renamed or replaced is trouble of its own, -ESTALE, that does not
+ * end: batches are given up, also one that was just committed, so that rings keep what is in them.
+ * It is looked for around each commit, and twice a second.
+ *
  * After each batch, and while none comes, the thread drops what is out of the store's bounds
  * (retain.h), a slice at a time.
  *
