@@ -127,7 +127,9 @@ static struct store_gap *find_gap(struct batch *batch, int64_t session_id, int64
             strcmp(gap->reason, reason) == 0)
             return gap;
     }
-    return count >= BATCH_GAPS_MAX ? &batch->gaps.items[count - 1] : NULL;
+    if (count < BATCH_GAPS_MAX || batch->gaps.items[count - 1].lost_count == STORE_NULL)
+        return NULL;
+    return &batch->gaps.items[count - 1];
 }
 
 void batch_add_gap(struct batch *batch, int64_t session_id, int64_t lane_id, const char *reason,
@@ -149,4 +151,15 @@ void batch_add_gap(struct batch *batch, int64_t session_id, int64_t lane_id, con
         gap->start_ns = first_ns;
     if (last_ns != STORE_NULL && (gap->end_ns == STORE_NULL || last_ns > gap->end_ns))
         gap->end_ns = last_ns;
+}
+
+void batch_add_unknown_gap(struct batch *batch, int64_t session_id, const char *reason,
+                           int64_t since_ns)
+{
+    batch_push(&batch->gaps, (struct store_gap){.session_id = session_id,
+                                                .lane_id = STORE_NULL,
+                                                .reason = reason,
+                                                .lost_count = STORE_NULL,
+                                                .start_ns = since_ns,
+                                                .end_ns = STORE_NULL});
 }

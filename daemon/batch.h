@@ -125,4 +125,9 @@ bool batch_is_full(const struct batch *batch);
 void batch_add_gap(struct batch *batch, int64_t session_id, int64_t lane_id, const char *reason,
                    uint64_t lost_count, int64_t first_ns, int64_t last_ns);
 
+/** Say that nobody knows how much was lost from `since_ns` on; `reason` is a static text that no
+ *  loss with a count has. */
+void batch_add_unknown_gap(struct batch *batch, int64_t session_id, const char *reason,
+                           int64_t since_ns);
+
 #endif

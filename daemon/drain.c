@@ -144,6 +144,7 @@ static int drain_ring(struct collector *collector, struct session *session, stru
 int drain_session(struct collector *collector, struct session *session, struct drain_pace *pace,
                   struct diag *diag)
 {
+    int64_t begin_ns = (int64_t)alarm_now_ns(CLOCK_REALTIME);
     int worst = DRAIN_DONE;
 
     for (size_t i = 0; i < session->rings.count; i++) {
@@ -160,6 +161,9 @@ int drain_session(struct collector *collector, struct session *session, struct d
         if (rc > worst)
             worst = rc;
     }
+    /* At the end only a part of each ring may have been read, see limit_head(). */
+    if (worst == DRAIN_DONE && session->rings.count > 0 && !collector_is_stopping(collector))
+        session->complete_ns = begin_ns;
     return worst;
 }
 

@@ -3,7 +3,7 @@
 #include "daemon/resume.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static int take_lane(struct session *session, sqlite3_stmt *row)
     return take_id(session, &session->lanes, row, OT_WIRE_LANES_MAX);
 }
 
-/* Columns: ring_id, committed, gaps, clock. */
+/* Columns: ring_id, committed, gaps, clock, complete_ns, process. */
 static int take_cursor(struct session *session, sqlite3_stmt *row)
 {
     struct session_cursor cursor = {.ring_id = (uint32_t)sqlite3_column_int64(row, 0),
@@ -80,6 +80,10 @@ static int take_cursor(struct session *session, sqlite3_stmt *row)
     if (cursor.committed > OT_RING_HEAD_MASK)
         return -EUCLEAN;
     if (cursor.ring_id == 0) {
+        const char *process = (const char *)sqlite3_column_text(row, 5);
+
+        snprintf(session->process, sizeof(session->process), "%s", process ? process : "");
+        session->complete_ns = sqlite3_column_int64(row, 4);
         session->inline_next = cursor.committed;
         return tick_clock_restore(&session->clock, clock, (size_t)sqlite3_column_bytes(row, 3),
                                   ot_clock_ns(CLOCK_BOOTTIME));
@@ -179,11 +183,13 @@ int resume_end_strays(struct store *reader, const struct session *known, struct 
                       struct diag *diag)
 {
     /* The end of the last batch that holds events of it, or held, is the closest that is known. */
-    const char *sql = "SELECT session_id, pid, max(start_ns, ifnull((SELECT max(end_ns)"
-                      " FROM event_batch WHERE session_id BETWEEN session_min AND session_max), 0),"
-                      " ifnull((SELECT max(end_ns) FROM dropped d WHERE d.session_id ="
-                      " session.session_id), 0))"
-                      " FROM session WHERE end_ns IS NULL AND source = 'live'";
+    const char *sql = "SELECT s.session_id, s.pid, max(s.start_ns, ifnull((SELECT max(end_ns)"
+                      " FROM event_batch WHERE s.session_id BETWEEN session_min AND session_max),"
+                      " 0), ifnull((SELECT max(end_ns) FROM dropped d WHERE d.session_id ="
+                      " s.session_id), 0), ifnull(c.complete_ns, 0)), c.process, c.complete_ns"
+                      " FROM session s LEFT JOIN ingest_cursor c"
+                      " ON c.session_id = s.session_id AND c.ring_id = 0"
+                      " WHERE s.end_ns IS NULL AND s.source = 'live'";
     sqlite3 *db = store_handle(reader);
     sqlite3_stmt *row = NULL;
     int living = 0, step;
@@ -195,14 +201,18 @@ int resume_end_strays(struct store *reader, const struct session *known, struct 
                                 .end_ns = sqlite3_column_int64(row, 2),
                                 .reason = "died",
                                 .note = "while no daemon was there"};
-        pid_t pid = (pid_t)sqlite3_column_int64(row, 1);
+        int64_t complete_ns = sqlite3_column_int64(row, 4);
 
         if (is_known(known, end.session_id))
             continue;
-        if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM))
+        if (identity_lives(sqlite3_column_int64(row, 1),
+                           (const char *)sqlite3_column_text(row, 3))) {
             living++;
-        else
-            batch_push(&batch->ends, end);
+            continue;
+        }
+        batch_add_unknown_gap(batch, end.session_id, ot_wire_loss_name(OT_LOSS_NO_DAEMON),
+                              complete_ns ? complete_ns : end.end_ns);
+        batch_push(&batch->ends, end);
     }
     if (step != SQLITE_DONE)
         living = store_error(db, diag);
@@ -219,6 +229,7 @@ int session_come_back(struct session *session, const struct ot_wire_hello_view *
         return diag_set(diag, -EPROTO, "HELLO: the session had another clock before");
     tick_clock_update(&session->clock, &triple, peer->now_ns);
     session->pid = peer->pid;
+    identity_read(session->pid, session->process);
     session_set_names(session, hello->texts.program, hello->texts.command);
     session->alone_since_ns = 0;
     session->is_touched = true;

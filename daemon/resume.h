@@ -20,10 +20,11 @@ int session_resume(struct store *reader, const uint8_t uuid[16], struct session_
 
 /**
  * End the sessions whose programs died while no daemon was there: they stand open in the store, are
- * not in the list `known`, and their process is gone.
+ * not in the list `known`, and their process is gone, though another may have its pid. What they
+ * recorded since the last commit is not known.
  *
- * Adds the rows that end them to the batch. Returns how many of them still live, or a negative
- * errno with the reason in diag.
+ * Adds the rows that say so and that end them to the batch. Returns how many of them still live, or
+ * a negative errno with the reason in diag.
  */
 int resume_end_strays(struct store *reader, const struct session *known, struct batch *batch,
                       struct diag *diag);

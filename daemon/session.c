@@ -186,6 +186,7 @@ int session_create(const struct ot_wire_hello_view *hello, const struct session_
     session->pid = peer->pid;
     session->uid = peer->uid;
     session->start_ns = first_start_ns(hello);
+    identity_read(session->pid, session->process);
     session->is_new_to_store = hello->fixed.connection > 0;
     session_set_names(session, hello->texts.program, hello->texts.command);
     put_row(session, hello, peer->environment, batch);
@@ -524,6 +525,8 @@ void session_put_cursors(struct session *session, struct batch *batch)
     clock = arena_memory(&batch->texts, TICK_CLOCK_SAVED_BYTES);
     row.clock = clock;
     row.clock_bytes = tick_clock_save(&session->clock, clock);
+    row.complete_ns = session->complete_ns;
+    row.process = session->process[0] ? session->process : NULL;
     batch_push(&batch->cursors, row);
 }
 

@@ -21,6 +21,7 @@
 #include "daemon/arena.h"
 #include "daemon/batch.h"
 #include "daemon/clock.h"
+#include "daemon/identity.h"
 #include "daemon/ring.h"
 #include "schema/wire.h"
 
@@ -99,6 +100,8 @@ struct session {
     ARRAY_OF(uint32_t) kept_rings; /* ids of those that the service manager keeps, see keep.h */
     uint64_t inline_next;          /* sequence number of the next inline record */
     bool is_new_to_store;          /* its client has sent records before, to another store */
+    int64_t complete_ns; /* CLOCK_REALTIME: all that it recorded before is taken; 0: not known */
+    char process[IDENTITY_BYTES]; /* which process it is of, see identity.h */
 
     bool has_repeated_run;     /* has given a number twice; said once */
     bool frames_wait;          /* its connection is not read until there is room */
