@@ -156,6 +156,41 @@ int connection_write(struct connection *connection, const void *bytes, size_t le
     return 0;
 }
 
+int connection_write_fd(struct connection *connection, const void *bytes, size_t length, int fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec part = {(void *)bytes, length};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    ssize_t sent;
+
+    if (connection->is_deaf)
+        return 0;
+    if (connection->out_bytes > 0)
+        return -EAGAIN;
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+    do
+        sent = sendmsg(connection->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0 &&
+        (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS))
+        return -EAGAIN;
+    connection->is_deaf = sent < 0;
+    /* Whatever did not fit of it follows: the descriptor went with the first byte. */
+    return sent >= 0 && (size_t)sent < length
+               ? connection_write(connection, (const uint8_t *)bytes + sent, length - (size_t)sent)
+               : 0;
+}
+
 void connection_flush(struct connection *connection)
 {
     size_t sent = try_send(connection, connection->out, connection->out_bytes);

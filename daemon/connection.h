@@ -56,6 +56,10 @@ int connection_take_fd(struct connection *connection);
  * client that reads no more it sends nothing: what that client sent before is still to be read. */
 int connection_write(struct connection *connection, const void *bytes, size_t length);
 
+/** Send whole, with a file descriptor, which stays the caller's. Returns 0 (also to a client that
+ *  reads no more), or -EAGAIN when there is no room, and nothing was sent. */
+int connection_write_fd(struct connection *connection, const void *bytes, size_t length, int fd);
+
 /** Send what was kept; look at out_bytes. */
 void connection_flush(struct connection *connection);
 

@@ -62,6 +62,7 @@ static void close_producer(struct producer *producer)
     struct producer_group *group = producer->group;
 
     producer->is_closing = true;
+    saves_forget(&group->saves, producer);
     collector_forget(group->collector, producer);
     if (producer->previous)
         producer->previous->next = producer->next;
@@ -245,6 +246,16 @@ static int send_to_visit(void *context, const void *bytes, size_t length)
     return send_bytes(context, bytes, length);
 }
 
+static int send_fd_to_visit(void *context, const void *bytes, size_t length, int fd)
+{
+    struct producer *producer = context;
+    int rc = connection_write_fd(&producer->connection, bytes, length, fd);
+
+    producer->heard_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    watch(producer);
+    return rc;
+}
+
 static int on_visit(struct producer *producer, const void *frame, size_t length, struct diag *diag)
 {
     struct producer_group *group = producer->group;
@@ -261,6 +272,7 @@ static int on_visit(struct producer *producer, const void *frame, size_t length,
     producer->visit = (struct visit){.host = &group->host,
                                      .context = producer,
                                      .send = send_to_visit,
+                                     .send_fd = send_fd_to_visit,
                                      .scratch = group->scratch,
                                      .pid = producer->pid,
                                      .uid = producer->uid,
@@ -657,8 +669,10 @@ void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct c
                                      .keeps_commands = !settings->no_commands,
                                      .started = ot_clock_read_triple()};
     commands_init(&group->commands, loop, collector, (uint32_t)settings->level);
+    saves_init(&group->saves, loop, settings->store_path, settings->bounds.budget_bytes);
     group->host = (struct visit_host){.collector = collector,
                                       .commands = &group->commands,
+                                      .saves = &group->saves,
                                       .refusals = &group->refusals,
                                       .store_path = settings->store_path,
                                       .started_ns = group->started.realtime_ns};
@@ -742,11 +756,14 @@ void producer_check_hello(struct producer_group *group)
     uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
 
     for (struct producer *p = group->first; p; p = p->next) {
-        const uint64_t limit_s = p->is_visit ? OT_WIRE_VISIT_SECONDS : OT_WIRE_HELLO_SECONDS;
+        const bool has_copy = saves_is_handed_over(&group->saves, p);
+        const uint64_t limit_s = has_copy      ? OT_WIRE_SAVE_SECONDS
+                                 : p->is_visit ? OT_WIRE_VISIT_SECONDS
+                                               : OT_WIRE_HELLO_SECONDS;
 
         if (!p->is_closing && tell_refused(p) < 0)
             cut_off(p, "it does not read what it is sent");
-        if (p->is_closing || p->session || p->is_paused ||
+        if (p->is_closing || p->session || p->is_paused || saves_is_under_way(&group->saves, p) ||
             now_ns - p->heard_ns <= limit_s * UINT64_C(1000000000))
             continue;
         cut_off(p, p->is_visit ? "a controller that says nothing" : "it did not say HELLO");
@@ -774,4 +791,5 @@ void producer_close_all(struct producer_group *group)
         leave(p);
     }
     commands_close(&group->commands);
+    saves_close(&group->saves);
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "daemon/collector.h"
 #include "daemon/refusals.h"
+#include "daemon/save.h"
 #include "daemon/settings.h"
 #include "daemon/visit.h"
 
@@ -34,6 +35,7 @@ struct producer_group {
     uint8_t *scratch;               /* to encode frames in */
     struct refusals refusals;       /* the recent ones */
     struct commands commands;       /* who is to record when */
+    struct saves saves;             /* copies for controllers */
     struct visit_host host;         /* what controllers may know and do */
     struct ot_clock_triple started; /* to measure the TSC's rate against */
     void *context;

@@ -244,6 +244,37 @@ static int on_schedule(struct visit *visit, const void *frame, size_t length, st
     return rc;
 }
 
+/* --- Copies --- */
+
+static int refuse_save(struct visit *visit, int error, const struct diag *why)
+{
+    const struct ot_wire_saved saved = {.state = OT_SAVE_FAILED, .error = error};
+    char text[OT_WIRE_REMARK_BYTES_MAX];
+
+    return send_frame(visit, ot_wire_encode_saved(&saved, cut(why->text, text, sizeof(text)),
+                                                  visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+}
+
+static int on_save(struct visit *visit, const void *frame, size_t length, struct diag *diag)
+{
+    const struct save_client client = {.context = visit->context,
+                                       .uid = visit->uid,
+                                       .scratch = visit->scratch,
+                                       .send = visit->send,
+                                       .send_fd = visit->send_fd};
+    struct diag why = {0};
+    struct ot_wire_save save;
+    int rc = ot_wire_decode_save(frame, length, &save, diag);
+
+    if (rc < 0)
+        return rc;
+    rc = saves_begin(visit->host->saves, &client, &visit->selects, save.since_ns, &why);
+    command_selects_deinit(&visit->selects);
+    log_say("pid %lld of user %lld saves sessions%s%s", (long long)visit->pid,
+            (long long)visit->uid, rc < 0 ? ": " : "", why.text);
+    return rc < 0 ? refuse_save(visit, rc, &why) : 0;
+}
+
 void visit_deinit(struct visit *visit)
 {
     command_selects_deinit(&visit->selects);
@@ -258,6 +289,8 @@ int visit_take_frame(struct visit *visit, uint16_t type, const void *frame, size
         return on_select(visit, frame, length, diag);
     if (type == OT_FRAME_SCHEDULE)
         return on_schedule(visit, frame, length, diag);
+    if (type == OT_FRAME_SAVE)
+        return on_save(visit, frame, length, diag);
     if (!ot_wire_client_sends(type) && !ot_wire_daemon_sends(type))
         return 0; /* of a newer version */
     return diag_set(diag, -EPROTO, "%s, which a controller does not send",

@@ -14,11 +14,13 @@
 #include "daemon/commands.h"
 #include "daemon/health.h"
 #include "daemon/refusals.h"
+#include "daemon/save.h"
 
 /** What controllers may know and command. All borrowed. */
 struct visit_host {
     struct collector *collector;
     struct commands *commands;
+    struct saves *saves;
     const struct refusals *refusals;
     const struct health *health;
     const char *store_path;
@@ -32,6 +34,8 @@ struct visit {
     struct visit_host *host;
     void *context;
     visit_send_fn *send;
+    /* The same with a file descriptor, which stays the caller's; -EAGAIN: a moment later. */
+    int (*send_fd)(void *context, const void *frame, size_t length, int fd);
     uint8_t *scratch; /* OT_WIRE_FRAME_BYTES_MAX bytes to encode frames in, borrowed */
     pid_t pid;        /* of the controller */
     uid_t uid;
