@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit_status.h"
@@ -16,10 +17,10 @@
 #include "client/cli/hosts.h"
 #include "client/cli/show.h"
 #include "client/cli/when.h"
+#include "client/cli/who.h"
 #include "client/schedule.h"
 
 enum {
-    SELECTS_MAX = OT_WIRE_SELECTS_MAX,
     OBEY_PAUSE_MS = 20, /* between looks whether the programs have taken it up */
     OBEY_LOOKS = 15,    /* after which those that have not begin with their next run */
     PAST_MAX_S = 60,    /* a time further in the past is a mistake */
@@ -126,50 +127,6 @@ const struct option_command stop_command = {
 };
 
 /* --- From options to a plan --- */
-
-static int parse_number(const char *option, const char *text, uint64_t *out_number,
-                        struct diag *diag)
-{
-    char *end;
-
-    errno = 0;
-    *out_number = strtoull(text, &end, 10);
-    if (errno || *end || text[0] < '0' || text[0] > '9' || *out_number > INT64_MAX)
-        return diag_set(diag, -EINVAL, "--%s takes a whole number, not '%s'", option, text);
-    return 0;
-}
-
-static int fill_selects(const struct control_options *options,
-                        struct desk_select selects[SELECTS_MAX], size_t *out_count,
-                        struct diag *diag)
-{
-    const struct {
-        const char *name;
-        const struct option_list *list;
-        uint32_t kind;
-    } lists[] = {{"pid", &options->pids, OT_SELECT_PID},
-                 {"session", &options->sessions, OT_SELECT_SESSION},
-                 {"program", &options->programs, OT_SELECT_PROGRAM}};
-    size_t count = 0;
-
-    for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++) {
-        for (size_t i = 0; i < lists[l].list->count; i++) {
-            struct desk_select select = {.kind = lists[l].kind};
-            const char *text = lists[l].list->items[i];
-
-            if (count == SELECTS_MAX)
-                return diag_set(diag, -EINVAL, "more than %d programs are chosen one by one",
-                                SELECTS_MAX);
-            if (select.kind == OT_SELECT_PROGRAM)
-                select.program = text;
-            else if (parse_number(lists[l].name, text, &select.number, diag) < 0)
-                return -EINVAL;
-            selects[count++] = select;
-        }
-    }
-    *out_count = count;
-    return 0;
-}
 
 static int fill_start(const char *at, struct ot_wire_plan *plan, struct diag *diag)
 {
@@ -439,7 +396,7 @@ static int carry_out(const struct option_command *command, const struct control_
 
 static int control_main(const struct option_command *command, bool is_start, int argc, char **argv)
 {
-    struct desk_select selects[SELECTS_MAX];
+    struct desk_select selects[OT_WIRE_SELECTS_MAX];
     struct control_options options = {0};
     struct ot_wire_plan plan;
     struct diag diag = {0};
@@ -454,7 +411,8 @@ static int control_main(const struct option_command *command, bool is_start, int
             return EXIT_SYSTEM;
         options.at = at[0] ? at : NULL;
     }
-    if (fill_selects(&options, selects, &select_count, &diag) < 0 ||
+    if (who_fill(&options.pids, &options.sessions, &options.programs, selects, &select_count,
+                 &diag) < 0 ||
         fill_plan(&options, is_start ? OT_LEVEL_ON + (uint32_t)options.level : OT_LEVEL_OFF, &plan,
                   &diag) < 0)
         return options_complain(command, &diag);
