@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,9 @@ enum { MS_PER_S = 1000 };
 
 void desk_close(struct desk *desk)
 {
+    if (desk->fd >= 0)
+        close(desk->fd);
+    desk->fd = -1;
     ot_link_close(&desk->link);
 }
 
@@ -39,6 +43,63 @@ static int explain_bye(const struct desk *desk, const uint8_t *frame, size_t len
                     (int)bye.text.length, bye.text.bytes);
 }
 
+/* Read what is there, and a file descriptor that comes with it. */
+static int fill(struct desk *desk)
+{
+    struct ot_link *link = &desk->link;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part;
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    const struct cmsghdr *head;
+    ssize_t got;
+
+    memmove(link->input, link->input + link->input_taken, link->input_length - link->input_taken);
+    link->input_length -= link->input_taken;
+    link->input_taken = 0;
+    part.iov_base = link->input + link->input_length;
+    part.iov_len = sizeof(link->input) - link->input_length;
+    do
+        got = recvmsg(link->fd.number, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0)
+        return got < 0 ? -errno : -ECONNRESET;
+    link->input_length += (size_t)got;
+    head = CMSG_FIRSTHDR(&message);
+    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
+        if (desk->fd >= 0)
+            close(desk->fd);
+        memcpy(&desk->fd, CMSG_DATA(head), sizeof(desk->fd));
+    }
+    return 0;
+}
+
+/* As ot_link_receive(), which takes no file descriptors. */
+static int receive_frame(struct desk *desk, const uint8_t **out_frame)
+{
+    const struct ot_link *link = &desk->link;
+
+    for (;;) {
+        const size_t have = link->input_length - link->input_taken;
+        struct ot_wire_header header;
+        const int length = ot_wire_peek(link->input + link->input_taken, have, &header, NULL);
+        int rc;
+
+        if (length < 0 || length > OT_LINK_INPUT_BYTES)
+            return -EPROTO;
+        if (have >= (size_t)length)
+            return ot_link_receive(&desk->link, out_frame);
+        rc = fill(desk);
+        if (rc < 0)
+            return rc;
+    }
+}
+
 /* The next frame of one of the types that are wanted; others of a newer version are skipped.
  * Returns its length. */
 static int receive(struct desk *desk, const uint8_t **out_frame, uint16_t *out_type,
@@ -49,7 +110,7 @@ static int receive(struct desk *desk, const uint8_t **out_frame, uint16_t *out_t
     for (;;) {
         uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
         struct ot_wire_header header;
-        int length = ot_link_receive(&desk->link, out_frame);
+        int length = receive_frame(desk, out_frame);
 
         if (length >= 0) {
             memcpy(&header, *out_frame, sizeof(header));
@@ -102,6 +163,8 @@ static int take_welcome(struct desk *desk, struct diag *diag)
         rc = diag_set(diag, welcome.fixed.status == OT_WELCOME_DENIED ? -EACCES : -EUSERS,
                       "the daemon on %s refuses: %.*s", desk->path, (int)welcome.text.length,
                       welcome.text.bytes);
+    if (rc == 0)
+        desk->minor = welcome.fixed.version_minor;
     return rc;
 }
 
@@ -142,6 +205,7 @@ int desk_open(struct desk *desk, const char *socket, struct diag *diag)
     int rc;
 
     desk->link.fd = OT_FD_NONE;
+    desk->fd = -1;
     if (wanted && strlen(wanted) >= sizeof(desk->path))
         return diag_set(diag, -ENAMETOOLONG, "the path of the socket is too long: %.60s...",
                         wanted);
@@ -370,4 +434,63 @@ void desk_answer_deinit(struct desk_answer *answer)
 {
     array_deinit(&answer->taken);
     array_deinit(&answer->unable);
+}
+
+/* --- SAVE --- */
+
+/* A frame of the answer. Returns 1 when more come. */
+static int take_saved(struct desk *desk, const uint8_t *frame, size_t length,
+                      struct desk_copy *copy, struct diag *diag)
+{
+    struct ot_wire_saved_view view;
+    int rc = ot_wire_decode_saved(frame, length, &view, diag);
+
+    if (rc < 0)
+        return rc;
+    copy->bytes = view.fixed.bytes;
+    if (view.fixed.state == OT_SAVE_UNDERWAY)
+        return 1;
+    if (view.fixed.state == OT_SAVE_FAILED)
+        return diag_set(diag, view.fixed.error < 0 ? view.fixed.error : -EIO, "%.*s",
+                        (int)view.text.length, view.text.bytes);
+    if (desk->fd < 0)
+        return diag_set(diag, -EPROTO, "the daemon on %s sends no file", desk->path);
+    copy->session_count = view.fixed.session_count;
+    copy->fd = desk->fd;
+    desk->fd = -1;
+    return 0;
+}
+
+int desk_save(struct desk *desk, const struct desk_select *selects, size_t select_count,
+              uint64_t since_ns, void (*say)(void *context, uint64_t bytes), void *context,
+              struct desk_copy *out_copy, struct diag *diag)
+{
+    const struct ot_wire_save save = {.header = ot_wire_header(OT_FRAME_SAVE, sizeof(save)),
+                                      .since_ns = since_ns};
+    struct desk_copy copy = {.fd = -1};
+    int rc = 0;
+
+    if (desk->minor < 2)
+        return diag_set(diag, -EPROTO,
+                        "the daemon on %s is of a version that saves nothing; restart it",
+                        desk->path);
+    for (size_t i = 0; rc == 0 && i < select_count; i++)
+        rc = send_select(desk, &selects[i], diag);
+    if (rc == 0)
+        rc = send_frame(desk, &save, sizeof(save), diag);
+    if (rc < 0)
+        return rc;
+    do {
+        const uint8_t *frame;
+        uint16_t type;
+
+        rc = receive(desk, &frame, &type, diag);
+        if (rc >= 0)
+            rc = type == OT_FRAME_SAVED ? take_saved(desk, frame, (size_t)rc, &copy, diag) : 1;
+        if (rc == 1)
+            say(context, copy.bytes);
+    } while (rc == 1);
+    if (rc == 0)
+        *out_copy = copy;
+    return rc;
 }

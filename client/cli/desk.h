@@ -23,6 +23,8 @@ enum { DESK_SECONDS = 10 /* how long a daemon may take to answer */ };
 struct desk {
     struct ot_link link;
     char path[OT_LINK_PATH_BYTES];
+    uint16_t minor; /* version of the wire that both sides know */
+    int fd;         /* that came with a frame and nobody took; -1 */
 };
 
 /** socket  path of the daemon's socket; NULL: the default. */
@@ -82,5 +84,24 @@ int desk_command(struct desk *desk, const struct desk_select *selects, size_t se
                  const struct ot_wire_plan *plan, struct desk_answer *out_answer,
                  struct diag *diag);
 void desk_answer_deinit(struct desk_answer *answer);
+
+/** A copy of sessions: a store. */
+struct desk_copy {
+    int fd; /* open for reading, until desk_close(); the caller closes it */
+    uint64_t bytes;
+    uint32_t session_count;
+};
+
+/**
+ * Have sessions copied out of the store. Blocks as long as the daemon says that it goes on.
+ *
+ * since_ns  CLOCK_REALTIME: not those that ended before; 0: all
+ * say       called now and then with the bytes so far
+ *
+ * Returns 0, or a negative errno with a sentence; -ENOENT when no session matches.
+ */
+int desk_save(struct desk *desk, const struct desk_select *selects, size_t select_count,
+              uint64_t since_ns, void (*say)(void *context, uint64_t bytes), void *context,
+              struct desk_copy *out_copy, struct diag *diag);
 
 #endif
