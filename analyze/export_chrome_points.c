@@ -169,7 +169,10 @@ static void write_loss(struct chrome_writer *writer, const struct loss_row *loss
 
     if (loss->start_ns == STORE_NULL)
         return; /* no place on a line of time */
-    out_buffer_print(&name, "%" PRId64 " events lost: %s", loss->lost_count, loss->reason);
+    if (loss->lost_count == STORE_NULL)
+        out_buffer_print(&name, "unknown number of events lost: %s", loss->reason);
+    else
+        out_buffer_print(&name, "%" PRId64 " events lost: %s", loss->lost_count, loss->reason);
     chrome_begin(writer, "i");
     chrome_add(writer, ",\"name\":");
     chrome_add_text(&writer->line, out_buffer_text(&name));
@@ -182,7 +185,10 @@ static void write_loss(struct chrome_writer *writer, const struct loss_row *loss
     chrome_add_time(writer, "ts", loss->start_ns);
     chrome_add(writer, ",\"args\":{\"reason\":");
     chrome_add_text(&writer->line, loss->reason);
-    chrome_add_int(writer, "lost_count", loss->lost_count);
+    if (loss->lost_count == STORE_NULL)
+        chrome_add(writer, ",\"lost_count\":null");
+    else
+        chrome_add_int(writer, "lost_count", loss->lost_count);
     if (loss->end_ns != STORE_NULL)
         chrome_add_duration(writer, "until_us",
                             (int64_t)((uint64_t)loss->end_ns - (uint64_t)loss->start_ns));

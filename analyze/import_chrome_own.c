@@ -200,7 +200,8 @@ static int add_loss(struct chrome *chrome, const struct chrome_event *event, int
 {
     struct importer_loss loss = {
         .lane = IMPORT_NONE,
-        .lost_count = count_of(event->arg[ARG_LOST]),
+        .lost_count =
+            event->arg[ARG_LOST].kind == JSON_NULL ? STORE_NULL : count_of(event->arg[ARG_LOST]),
         .start_ns = start_ns,
         .end_ns = STORE_NULL,
     };
@@ -208,7 +209,8 @@ static int add_loss(struct chrome *chrome, const struct chrome_event *event, int
     int64_t until_ns;
     int rc = 0;
 
-    if (loss.lost_count < 0 || event->arg[ARG_REASON].kind != JSON_STRING) {
+    if ((loss.lost_count < 0 && loss.lost_count != STORE_NULL) ||
+        event->arg[ARG_REASON].kind != JSON_STRING) {
         chrome->bad_count++;
         return 0;
     }

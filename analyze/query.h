@@ -34,12 +34,16 @@ const char *query_keep(struct query_texts *texts, const char *text);
 
 struct session_row {
     int64_t session_id, start_ns, end_ns; /* end_ns: of the last event while it runs */
-    bool is_running;
+    bool is_running;                      /* it has no end */
+    bool is_abandoned;                    /* nor does anybody write to the store: it did not end */
+    int64_t complete_ns; /* of one without end: all that it recorded before is here */
     const char *program, *command, *host, *source, *end_reason, *note, *models;
     int64_t pid;
-    int64_t op_count, run_count, warmup_count, lost_count;
-    int64_t dropped_count; /* events that are not stored any more */
-    bool is_calibration;   /* it holds a calibration and nothing else */
+    int64_t op_count, run_count, warmup_count;
+    int64_t lost_count;            /* of what is known */
+    int64_t lost_unknown_since_ns; /* STORE_NULL: that is all; else an unknown number since then */
+    int64_t dropped_count;         /* events that are not stored any more */
+    bool is_calibration;           /* it holds a calibration and nothing else */
 };
 
 struct session_rows {
@@ -91,7 +95,15 @@ struct loss_row {
     int64_t lane_id;  /* or STORE_NULL */
     const char *lane; /* NULL: not known */
     const char *reason;
-    int64_t lost_count, start_ns, end_ns;
+    int64_t lost_count; /* STORE_NULL: not known how many, since start_ns */
+    int64_t start_ns, end_ns;
+};
+
+/* What all losses come to. */
+struct loss_sum {
+    uint64_t count;           /* of those that are known */
+    uint64_t unknown;         /* sessions that lost an unknown number besides */
+    int64_t unknown_since_ns; /* the earliest time of it */
 };
 
 /* What retention has dropped of a session. */
@@ -134,6 +146,9 @@ struct basis {
     uint64_t unfinished_count;
 };
 void basis_deinit(struct basis *basis);
+
+/** Add up the losses of an answer. */
+struct loss_sum query_sum_losses(const struct basis *basis);
 
 /** Whether events were dropped in the time that was asked for. */
 bool query_has_dropped_events(const struct basis *basis);

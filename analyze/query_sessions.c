@@ -83,10 +83,16 @@ static const char sessions_sql[] =
     "       (SELECT min(o.type = 'counter' AND o.name LIKE 'calibration.%') FROM op o"
     "         WHERE o.session_id = s.session_id AND o.name NOT LIKE 'recording.%'),"
     "       (SELECT coalesce(sum(d.event_count), 0) FROM dropped d"
-    "         WHERE d.session_id = s.session_id)"
+    "         WHERE d.session_id = s.session_id),"
+    "       (SELECT min(coalesce(g.start_ns, s.start_ns)) FROM gap g"
+    "         WHERE g.session_id = s.session_id AND g.lost_count IS NULL),"
+    "       s.end_ns IS NULL AND s.source = 'live',"
+    "       (SELECT c.complete_ns FROM ingest_cursor c"
+    "         WHERE c.session_id = s.session_id AND c.ring_id = 0)"
     "  FROM session s ORDER BY s.start_ns, s.session_id";
 
-static void read_session(struct query_texts *texts, sqlite3_stmt *row, struct session_row *out)
+static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_writer,
+                         struct session_row *out)
 {
     *out = (struct session_row){
         .session_id = query_int(row, 0),
@@ -107,11 +113,20 @@ static void read_session(struct query_texts *texts, sqlite3_stmt *row, struct se
         .lost_count = query_int(row, 15),
         .is_calibration = sqlite3_column_int(row, 16) != 0,
         .dropped_count = query_int(row, 17),
+        .lost_unknown_since_ns = query_int(row, 18),
     };
+    out->complete_ns =
+        sqlite3_column_type(row, 20) == SQLITE_NULL ? out->end_ns : query_int(row, 20);
+    if (!has_writer && sqlite3_column_int(row, 19) != 0) {
+        out->is_abandoned = true;
+        if (out->lost_unknown_since_ns == STORE_NULL)
+            out->lost_unknown_since_ns = out->complete_ns;
+    }
 }
 
 int query_sessions(struct store *store, struct session_rows *out, struct diag *diag)
 {
+    const bool has_writer = store_has_writer(store);
     sqlite3_stmt *statement = NULL;
     int rc;
 
@@ -120,7 +135,7 @@ int query_sessions(struct store *store, struct session_rows *out, struct diag *d
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct session_row row;
 
-        read_session(&out->texts, statement, &row);
+        read_session(&out->texts, statement, has_writer, &row);
         rc = out->texts.failed ? -ENOMEM : array_push(&out->rows, row);
     }
     sqlite3_finalize(statement);
