@@ -187,6 +187,8 @@ static bool memory_grows(const struct advice_facts *facts, struct advice_finding
 
 static bool events_are_lost(const struct advice_facts *facts, struct advice_finding *finding)
 {
+    if (facts->unknown_losses && !facts->lost_count)
+        return say(finding, NAN, "An unknown number of events was lost: all times are too low.");
     return facts->lost_count &&
            say(finding, NAN, "%" PRIu64 " event%s lost: all times are too low.", facts->lost_count,
                facts->lost_count == 1 ? " was" : "s were");

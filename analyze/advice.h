@@ -81,7 +81,7 @@ struct advice_facts {
     struct slope growth;
 
     /* what is missing */
-    uint64_t lost_count, unfinished_count;
+    uint64_t lost_count, unknown_losses, unfinished_count;
     double recorded_ns; /* NaN: some events were not asked for */
 };
 

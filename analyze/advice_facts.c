@@ -355,8 +355,10 @@ static void find_missing(const struct spans_answer *spans, const struct overhead
 {
     bool is_whole = true;
 
-    for (size_t i = 0; i < spans->basis.losses.count; i++)
-        facts->lost_count += (uint64_t)spans->basis.losses.items[i].lost_count;
+    const struct loss_sum losses = query_sum_losses(&spans->basis);
+
+    facts->lost_count = losses.count;
+    facts->unknown_losses = losses.unknown;
     facts->unfinished_count = spans->basis.unfinished_count;
     for (size_t i = 0; i < spans->spans.count && is_whole; i++)
         is_whole = spans->spans.items[i].is_shown;

@@ -467,18 +467,23 @@ static void note_losses(const struct report *report, const struct compare_side *
                         const char *name)
 {
     const struct basis *basis = &side->samples.spans.basis;
-    int64_t lost = 0;
+    const struct loss_sum sum = query_sum_losses(basis);
+    char since[48];
 
-    for (size_t i = 0; i < basis->losses.count; i++)
-        lost += basis->losses.items[i].lost_count;
-    report->verdict->lost += (uint64_t)lost;
+    report_judge_losses(report->verdict, basis);
     report->verdict->unfinished += basis->unfinished_count;
     report->verdict->damaged += basis->bad_count;
     report->verdict->clipped += side->samples.spans.clipped_count;
-    if (lost)
+    if (sum.count)
         out_note(report->out, OUT_NOTE_WARNING,
-                 "%" PRId64 " event%s of %s %s lost, which no number above contains.", lost,
-                 plural((size_t)lost), name, lost == 1 ? "was" : "were");
+                 "%" PRIu64 " event%s of %s %s lost, which no number above contains.", sum.count,
+                 plural((size_t)sum.count), name, sum.count == 1 ? "was" : "were");
+    if (sum.unknown) {
+        report_describe_time(since, sizeof(since), sum.unknown_since_ns);
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "An unknown number of events of %s was lost since %s: no daemon was there.", name,
+                 since);
+    }
     if (basis->unfinished_count)
         out_note(report->out, OUT_NOTE_WARNING,
                  "%" PRIu64 " span%s of %s never ended and count%s nowhere.",

@@ -22,6 +22,7 @@
 /* What is missing in what was shown. */
 struct report_verdict {
     uint64_t lost;        /* events */
+    uint64_t unknown;     /* sessions that lost an unknown number of events besides */
     uint64_t unfinished;  /* spans that never ended */
     uint64_t damaged;     /* events whose op or times make no sense; files read only in part */
     uint64_t clipped;     /* spans whose insides took longer than they did */
@@ -167,6 +168,12 @@ void report_footer(const struct report *report, const struct basis *basis);
 
 /** The latter alone, for what ends without notes. */
 void report_judge(const struct report *report, const struct basis *basis);
+
+/** Add what was lost. */
+void report_judge_losses(struct report_verdict *verdict, const struct basis *basis);
+
+/** Local time with its zone: "2026-11-22 14:03:11 +0100". */
+void report_describe_time(char *text, size_t bytes, int64_t time_ns);
 
 /** What recording these spans cost the program, where it was measured: facts "recording", and a
  *  sentence. Returns 0 or a negative errno. */

@@ -85,7 +85,7 @@ static void describe_counts(char *text, size_t bytes, const struct dropped_sums 
     }
 }
 
-static void describe_time(char *text, size_t bytes, int64_t time_ns)
+void report_describe_time(char *text, size_t bytes, int64_t time_ns)
 {
     time_t seconds = (time_t)(time_ns / 1000000000);
     struct tm local;
@@ -127,7 +127,7 @@ void report_warn_dropped(const struct report *report, const char *whose, const s
     if (!basis->dropped.count)
         return;
     describe_counts(counts, sizeof(counts), &sums);
-    describe_time(when, sizeof(when), sums.end_ns);
+    report_describe_time(when, sizeof(when), sums.end_ns);
     describe_effect(effect, sizeof(effect), report, basis, sums.events);
     out_note(report->out, OUT_NOTE_WARNING, "%s%s up to %s were dropped %s%s%s%s%s%s", whose,
              counts, when, sums.for_budget ? "to keep the store's budget of disk" : "",

@@ -98,7 +98,10 @@ static void note_selection(const struct report *report, const struct basis *basi
         out_note(report->out, OUT_NOTE_PLAIN, "Session %" PRId64 " of %s%s%s%s, %s; %s.",
                  session->session_id, or_unknown(session->program), session->models ? " " : "",
                  session->models ? session->models : "",
-                 session->is_running ? ", which is still running" : "", runs, meaning);
+                 session->is_abandoned ? ", which did not end"
+                 : session->is_running ? ", which is still running"
+                                       : "",
+                 runs, meaning);
     } else {
         out_note(report->out, OUT_NOTE_PLAIN, "%zu sessions, %s; %s.", report->session_count, runs,
                  meaning);
@@ -180,6 +183,25 @@ static void note_coverage(const struct report *report, const struct basis *basis
                  basis->covered_is_exact ? "" : "at least ", parts, whole, stored);
 }
 
+static void say_sum(const struct report *report, const struct basis *basis)
+{
+    struct loss_sum sum = query_sum_losses(basis);
+    char since[48];
+
+    if (sum.unknown) {
+        report_describe_time(since, sizeof(since), sum.unknown_since_ns);
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "An unknown number of events was lost since %s: no daemon was there for %s.",
+                 since, sum.unknown == 1 ? "the rest of the session" : "the rest of some sessions");
+    }
+    if (sum.count)
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "%" PRIu64 " event%s lost, which no number above contains:", sum.count,
+                 sum.count == 1 ? " was" : "s were");
+    if (!sum.unknown && !sum.count)
+        out_note(report->out, OUT_NOTE_PLAIN, "No event was lost.");
+}
+
 static void note_losses(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "losses", .data_only = true};
@@ -187,20 +209,19 @@ static void note_losses(const struct report *report, const struct basis *basis)
         {.name = "session_id"}, {.name = "lane"},     {.name = "reason"},
         {.name = "lost_count"}, {.name = "start_ns"}, {.name = "end_ns"},
     };
-    int64_t lost = 0;
 
     out_table_begin(report->out, &section, columns, 6);
     for (size_t i = 0; i < basis->losses.count; i++) {
         const struct loss_row *loss = &basis->losses.items[i];
         bool has_start = loss->start_ns != STORE_NULL, has_end = loss->end_ns != STORE_NULL;
 
-        lost += loss->lost_count;
         out_row(report->out,
                 (struct out_value[]){
                     out_integer(OUT_INT, loss->session_id),
                     out_text(loss->lane),
                     out_text(loss->reason),
-                    out_integer(OUT_INT, loss->lost_count),
+                    loss->lost_count == STORE_NULL ? out_unknown(OUT_INT)
+                                                   : out_integer(OUT_INT, loss->lost_count),
                     has_start ? out_integer(OUT_WHEN, loss->start_ns) : out_unknown(OUT_WHEN),
                     has_end ? out_integer(OUT_WHEN, loss->end_ns) : out_unknown(OUT_WHEN),
                 });
@@ -208,12 +229,7 @@ static void note_losses(const struct report *report, const struct basis *basis)
     out_table_end(report->out);
     if (report->source->kind == SOURCE_MEGENGINE)
         return; /* the format does not say */
-    if (!lost)
-        out_note(report->out, OUT_NOTE_PLAIN, "No event was lost.");
-    else
-        out_note(report->out, OUT_NOTE_WARNING,
-                 "%" PRId64 " event%s lost, which no number above contains:", lost,
-                 lost == 1 ? " was" : "s were");
+    say_sum(report, basis);
 }
 
 /* When a loss happened, from the start of its session on. */
@@ -239,7 +255,7 @@ static void note_each_loss(const struct report *report, const struct basis *basi
     for (size_t i = 0; i < basis->losses.count && i < SHOWN_MAX; i++) {
         const struct loss_row *loss = &basis->losses.items[i];
 
-        if (!loss->lost_count)
+        if (!loss->lost_count || loss->lost_count == STORE_NULL)
             continue;
         describe_period(period, sizeof(period), report, loss);
         out_note(report->out, OUT_NOTE_WARNING, "  %" PRId64 " on %s (%s)%s", loss->lost_count,
@@ -319,6 +335,14 @@ static void note_left_out(const struct report *report, const struct basis *basis
 
 /* --- --strict. --- */
 
+void report_judge_losses(struct report_verdict *verdict, const struct basis *basis)
+{
+    struct loss_sum sum = query_sum_losses(basis);
+
+    verdict->lost += sum.count;
+    verdict->unknown += sum.unknown;
+}
+
 void report_judge(const struct report *report, const struct basis *basis)
 {
     struct report_verdict verdict = {
@@ -328,8 +352,7 @@ void report_judge(const struct report *report, const struct basis *basis)
         .is_of_rollups = basis->is_of_rollups,
     };
 
-    for (size_t i = 0; i < basis->losses.count; i++)
-        verdict.lost += (uint64_t)basis->losses.items[i].lost_count;
+    report_judge_losses(&verdict, basis);
     for (size_t i = 0; i < report->session_count; i++) {
         const struct session_row *session = report_session(report, report->session_ids[i]);
 
@@ -347,6 +370,8 @@ bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag)
         const char *one, *many;
     } parts[] = {
         {verdict->lost, "event was lost", "events were lost"},
+        {verdict->unknown, "session lost an unknown number of events",
+         "sessions lost an unknown number of events"},
         {verdict->unfinished, "span never ended", "spans never ended"},
         {verdict->damaged, "piece is damaged", "pieces are damaged"},
         {verdict->clipped, "span is shorter than what lies inside it",

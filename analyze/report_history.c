@@ -136,8 +136,7 @@ static int read_session(const struct past *past, const struct past_session *sess
 static void count_losses(struct past *past, const struct basis *basis)
 {
     past->dropped_sessions += query_has_dropped_events(basis);
-    for (size_t i = 0; i < basis->losses.count; i++)
-        past->report->verdict->lost += (uint64_t)basis->losses.items[i].lost_count;
+    report_judge_losses(past->report->verdict, basis);
     past->report->verdict->unfinished += basis->unfinished_count;
     past->report->verdict->damaged += basis->bad_count;
 }

@@ -13,6 +13,13 @@ static bool is_chosen(const struct report *report, int64_t session_id)
     return false;
 }
 
+static const char *state_of(const struct session_row *row)
+{
+    if (row->is_abandoned)
+        return "did not end";
+    return row->is_running ? "running" : row->end_reason;
+}
+
 static int run(const struct report *report, struct diag *diag)
 {
     static const struct out_section section = {.name = "sessions"};
@@ -33,6 +40,7 @@ static int run(const struct report *report, struct diag *diag)
         {.name = "host", .data_only = true},
         {.name = "pid", .data_only = true},
         {.name = "note", .data_only = true},
+        {.name = "lost_unknown_since_ns", .data_only = true},
     };
 
     out_table_begin(report->out, &section, columns, sizeof(columns) / sizeof(columns[0]));
@@ -53,12 +61,15 @@ static int run(const struct report *report, struct diag *diag)
                                  out_integer(OUT_INT, row->warmup_count),
                                  out_integer(OUT_INT, row->lost_count),
                                  out_integer(OUT_INT, row->dropped_count),
-                                 out_text(row->is_running ? "running" : row->end_reason),
+                                 out_text(state_of(row)),
                                  out_text(row->source),
                                  out_text(row->command),
                                  out_text(row->host),
                                  row->pid == STORE_NULL ? out_unknown(OUT_INT) : pid,
                                  out_text(row->note),
+                                 row->lost_unknown_since_ns == STORE_NULL
+                                     ? out_unknown(OUT_WHEN)
+                                     : out_integer(OUT_WHEN, row->lost_unknown_since_ns),
                              });
     }
     out_table_end(report->out);
