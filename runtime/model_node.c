@@ -106,6 +106,7 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     size_t own;
     int rc;
 
+    place.cut = NULL; /* a body's message has all of its initialisers */
     if (!control_is(node))
         return diag_set(diag, -ENOTSUP,
                         "attribute '%.60s' of node '%.120s' (%.60s) is a subgraph, which is "

@@ -76,6 +76,27 @@ static void work_on(struct graph *graph)
     write_text(graph);
 }
 
+/* The same values, in bodies too. */
+static void compare_graphs(const struct graph *graph, const struct graph *other)
+{
+    require(graph->value_count == other->value_count && graph->node_count == other->node_count);
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *a = graph->values[i], *b = other->values[i];
+
+        require(strcmp(a->name, b->name) == 0 && !a->data == !b->data);
+        require(!a->data ||
+                memcmp(a->data, b->data, (size_t)shape_bytes(&a->shape, a->dtype)) == 0);
+    }
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct node *a = graph->nodes[i], *b = other->nodes[i];
+
+        require(a->attribute_count == b->attribute_count);
+        for (uint32_t k = 0; k < a->attribute_count; k++)
+            if (a->attributes[k].type == ATTRIBUTE_GRAPH)
+                compare_graphs(a->attributes[k].graph, b->attributes[k].graph);
+    }
+}
+
 /* Whether parameters are copied or left where they are, the graph is the same. */
 static void parse_both_ways(const uint8_t *data, size_t size)
 {
@@ -86,14 +107,7 @@ static void parse_both_ways(const uint8_t *data, size_t size)
 
     require(rc == shared_rc || rc == -E2BIG); /* without parameters a message takes less */
     if (rc == 0) {
-        require(graph->value_count == shared->value_count);
-        for (uint32_t i = 0; i < graph->value_count; i++) {
-            const struct value *a = graph->values[i], *b = shared->values[i];
-
-            require(strcmp(a->name, b->name) == 0 && !a->data == !b->data);
-            require(!a->data ||
-                    memcmp(a->data, b->data, (size_t)shape_bytes(&a->shape, a->dtype)) == 0);
-        }
+        compare_graphs(graph, shared);
         work_on(graph);
     } else {
         require(diag.text[0] != '\0' && graph == NULL);

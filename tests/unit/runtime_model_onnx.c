@@ -307,6 +307,40 @@ static void bodies_are_read(void **state)
     expect_failure(&s, -EINVAL, "attribute 'then_branch' of node 'act': this is not an ONNX body");
 }
 
+static void set_raw(struct onnx_sample *s, const float values[6])
+{
+    s->weight.n_float_data = 0;
+    s->weight.has_raw_data = 1;
+    s->weight.raw_data.data = (uint8_t *)(uintptr_t)values;
+    s->weight.raw_data.len = 6 * sizeof(float);
+}
+
+/* Also where the model's own initialisers are left in the file that the message was cut from. */
+static void bodies_have_initialisers_of_their_own(void **state)
+{
+    static const float outside[] = {1, 2, 3, 4, 5, 6}, inside[] = {60, 50, 40, 30, 20, 10};
+    struct onnx_sample s, inner;
+    struct graph *graph;
+    uint8_t body[1000], *bytes;
+    size_t size;
+
+    onnx_sample_init(&s);
+    onnx_sample_init(&inner);
+    inner.graph.n_input = 0;
+    inner.weight.name = inner.names[0][1] = "v";
+    set_raw(&s, outside);
+    set_raw(&inner, inside);
+    use_body(&s, &inner.graph, body);
+    bytes = onnx_sample_pack(&s, &size);
+    assert_non_null(bytes);
+    CHECK_OK(model_onnx_parse_shared(bytes, size, -1, &graph, &(struct diag){0}));
+    assert_memory_equal(graph_find_value(graph, "w")->data, outside, sizeof(outside));
+    assert_memory_equal(graph_find_value(node_graph(graph->nodes[1], "then_branch"), "v")->data,
+                        inside, sizeof(inside));
+    graph_destroy(&graph);
+    free(bytes);
+}
+
 /* Bodies inside of bodies, as deep as is allowed and one deeper. */
 static void deep_bodies_are_refused(void **state)
 {
@@ -584,6 +618,7 @@ int main(void)
         cmocka_unit_test(inputs_must_be_tensors),
         cmocka_unit_test(attributes_are_read_or_refused),
         cmocka_unit_test(bodies_are_read),
+        cmocka_unit_test(bodies_have_initialisers_of_their_own),
         cmocka_unit_test(deep_bodies_are_refused),
         cmocka_unit_test(truncated_models_are_refused),
         cmocka_unit_test(other_files_are_called_foreign),
