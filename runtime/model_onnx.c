@@ -54,8 +54,13 @@ static int read_opsets(struct graph *graph, const Onnx__ModelProto *model, struc
             return diag_set(diag, -EINVAL,
                             "the model imports version %" PRId64 " of operator set '%s'", version,
                             domain);
+        if (graph_opset(graph, domain) == version)
+            continue; /* some exporters list one for each of their parts */
         if (graph_opset(graph, domain) != 0)
-            return diag_set(diag, -EINVAL, "the model imports operator set '%s' twice", domain);
+            return diag_set(diag, -EINVAL,
+                            "the model imports operator set '%s' twice, as %" PRId64
+                            " and %" PRId64,
+                            domain, graph_opset(graph, domain), version);
         if (graph_add_opset(graph, domain, version) < 0)
             return -ENOMEM;
     }
