@@ -21,6 +21,13 @@ static int run_quantize(const struct call *call)
     return 0;
 }
 
+/* A zero point for each scale; where there is one, quantisers write one of them as a scalar. */
+static bool is_zero_of(const struct shape *zero, const struct shape *scale)
+{
+    return shape_equal(zero, scale) || (zero->rank <= 1 && scale->rank <= 1 &&
+                                        shape_elements(zero) == 1 && shape_elements(scale) == 1);
+}
+
 /* One scale, one for each place of the axis, or one for each block of places. */
 static int scale_strides(const struct call_request *request, struct kernel_quantize *s)
 {
@@ -80,7 +87,7 @@ int call_bind_quantize(const struct call_request *request, struct call *call)
         !kernel_dtype_is_real(p->shape.precision))
         return call_refuse(request, -ENOTSUP, "no kernel divides with the precision of type %lld",
                            (long long)precision);
-    if (zero && (zero->dtype != integer->dtype || !shape_equal(&zero->shape, &scale->shape)))
+    if (zero && (zero->dtype != integer->dtype || !is_zero_of(&zero->shape, &scale->shape)))
         return call_refuse(request, -EINVAL, "scale and zero point do not fit together");
     rc = scale_strides(request, &p->shape);
     if (rc < 0)

@@ -382,6 +382,8 @@ static const struct example quantize[] = {
      {1, 2, 3, 4},
      0},
     {"DequantizeLinear", 13, "x:i32=7,-7;s:f32 =0.5", "", "f32 2", {3.5, -3.5}, 0},
+    {"DequantizeLinear", 13, "x:i32=7,-7;s:f32 1=0.5;z:i32 =0", "", "f32 2", {3.5, -3.5}, 0},
+    {"QuantizeLinear", 13, "x:f32=-1,1;s:f32 =0.5;z:u8 1=9", "", "u8 2", {7, 11}, 0},
     {"DequantizeLinear", 21, "x:u8=3,130;s:f16 =2;z:u8 =128", "", "f16 2", {-250, 4}, 0},
     {"DynamicQuantizeLinear",
      11,
