@@ -191,10 +191,11 @@ int call_bind_rotary(const struct call_request *request, struct call *call)
     s->is_interleaved = node_int(request->node, "interleaved", 0) != 0;
     p->has_places = places != NULL;
     s->positions = places ? cosines->shape.dims[0] : 0;
+    s->is_shared = !places && cosines->shape.rank == 3 && cosines->shape.dims[0] == 1;
     if (s->heads < 1 || s->rotated % 2 != 0 || s->rotated < 0 || s->rotated > s->channels ||
         !shape_equal(&cosines->shape, &sines->shape) ||
         shape_elements(&cosines->shape) !=
-            (places ? s->positions : s->batch * s->steps) * (s->rotated / 2) ||
+            (places ? s->positions : (s->is_shared ? 1 : s->batch) * s->steps) * (s->rotated / 2) ||
         (places &&
          (places->dtype != DTYPE_I64 || shape_elements(&places->shape) != s->batch * s->steps)))
         return call_refuse(request, -EINVAL, "its caches do not fit its input");

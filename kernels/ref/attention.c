@@ -177,7 +177,7 @@ int rotary_ref(void *y, const void *x, const void *cosines, const void *sines,
     for (int64_t i = 0; i < shape->batch * shape->heads * shape->steps; i++) {
         int64_t step = i % shape->steps, line = i / shape->steps;
         int64_t b = line / shape->heads;
-        int64_t angle = b * shape->steps + step;
+        int64_t angle = (shape->is_shared ? 0 : b * shape->steps) + step;
 
         if (shape->positions) {
             angle = places[angle];

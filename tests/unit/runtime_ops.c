@@ -307,6 +307,13 @@ static const struct example attention[] = {
      "f32 1,1,1,4",
      {-3, 2, 1, 4},
      0},
+    {"RotaryEmbedding", /* caches of batch 1 are for all of the batch */
+     23,
+     "x:f32 2,1,1,2=1,2,3,4;c:f32 1,1,1=0;s:f32 1,1,1=1",
+     "",
+     "f32 2,1,1,2",
+     {-2, 1, -4, 3},
+     0},
     {"RotaryEmbedding",
      23,
      "x:f32 1,1,4=1,2,3,4;c:f32 2,1=9,0;s:f32 2,1=9,1;p:i64 1,1=1",
