@@ -19,13 +19,16 @@
 
 /* What is left out; {0} optimises all that there is. */
 struct pass_options {
-    bool no_inference;    /* constants, identities and batch norms stay */
+    bool no_inference;    /* what is computed from constants, identities and batch norms stay */
     bool no_nonlinearity; /* biases and activations are not fused */
     bool no_z;            /* residuals are not fused */
     bool no_preprocess;   /* operators behind inputs are not fused */
     enum dtype half;      /* what tensors are stored in; 0: as the model says */
     bool no_jit;          /* chains of element-wise operators are not fused */
 };
+
+/** Replace each Constant by its value, as no kernel computes it. Returns how many there were. */
+int pass_take_constants(struct graph *graph, struct diag *diag);
 
 /** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
 int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);

@@ -2,8 +2,14 @@
 /* Replace what depends on constants alone by its value. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/pass.h"
+
+static bool is_constant(const struct node *node)
+{
+    return node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0;
+}
 
 static bool inputs_are_constant(const struct node *node)
 {
@@ -71,13 +77,13 @@ static int fold(const struct graph *graph, struct node *node, eval_fn *eval)
         return 0;
     output = view_of(value);
     bytes = shape_bytes(&output.shape, output.dtype);
-    if (bytes < 0 || bytes > FOLD_OUTPUT_BYTES_MAX)
+    if (bytes < 0 || (bytes > FOLD_OUTPUT_BYTES_MAX && !is_constant(node)))
         return 0;
     output.data = graph_alloc_data((size_t)bytes);
     if (output.data == NULL)
         return -ENOMEM;
     rc = shape_evaluate(node, &output);
-    if (rc == -ENOTSUP)
+    if (rc == -ENOTSUP && eval != NULL)
         rc = evaluate(graph, node, eval, &output);
     if (rc < 0) {
         free(output.data);
@@ -87,13 +93,15 @@ static int fold(const struct graph *graph, struct node *node, eval_fn *eval)
     return 1;
 }
 
-int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag)
+static int fold_nodes(struct graph *graph, bool only_constants, eval_fn *eval, struct diag *diag)
 {
     int folded = 0;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        int rc = fold(graph, graph->nodes[i], eval);
+        int rc = 0;
 
+        if (!only_constants || is_constant(graph->nodes[i]))
+            rc = fold(graph, graph->nodes[i], eval);
         if (rc < 0)
             return diag_set(diag, rc, "no memory to compute node \"%s\" while loading",
                             graph->nodes[i]->name);
@@ -102,4 +110,14 @@ int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag)
     if (folded > 0)
         graph_remove_dead(graph);
     return folded;
+}
+
+int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag)
+{
+    return fold_nodes(graph, false, eval, diag);
+}
+
+int pass_take_constants(struct graph *graph, struct diag *diag)
+{
+    return fold_nodes(graph, true, NULL, diag);
 }

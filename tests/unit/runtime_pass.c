@@ -270,6 +270,24 @@ static void what_is_switched_off_is_left_alone(void **state)
     graph_destroy(&graph);
 }
 
+/* No kernel computes a Constant: it becomes one whatever is switched off. */
+static void constants_are_always_taken_in(void **state)
+{
+    const struct pass_options no_inference = {.no_inference = true};
+    struct graph *graph = build_graph(13);
+    struct diag diag = {0};
+
+    build_node(graph, "Constant", "", "value_float=0.5", "c");
+    build_node(graph, "Neg", "c", "", "n");
+    build_node(graph, "Add", "x:f32 2; n", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    CHECK_OK(graph_optimise(graph, &no_inference, eval_node, &diag));
+    CHECK_U64(graph->node_count, 2); /* what is computed from it stays */
+    assert_non_null(graph_find_value(graph, "c")->data);
+    graph_destroy(&graph);
+}
+
 static void squares_become_products(void **state)
 {
     static const struct {
@@ -469,6 +487,7 @@ int main(void)
         cmocka_unit_test(shared_weights_are_copied),
         cmocka_unit_test(activations_are_fused),
         cmocka_unit_test(what_is_switched_off_is_left_alone),
+        cmocka_unit_test(constants_are_always_taken_in),
         cmocka_unit_test(squares_become_products),
         cmocka_unit_test(gemm_takes_an_activation),
         cmocka_unit_test(a_constant_per_channel_becomes_the_bias),
