@@ -174,11 +174,20 @@ static int run_conv_plan(const struct call *call)
 
 bool call_plan_is_channels_last(const struct call_request *request)
 {
-    struct layout layout = layout_channels_last(request->inputs[0].shape.rank);
+    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    struct layout layout = layout_channels_last(x->rank);
 
-    /* As it was chosen: with one pixel both are the same memory, and kernels still differ. */
-    return !request->input_layouts ||
-           memcmp(request->input_layouts[0].order, layout.order, (size_t)layout.rank) == 0;
+    if (!request->input_layouts)
+        return true;
+    /* With one channel, or one pixel, both are the same memory: then the other side tells. */
+    if (!layout_is_row_major(&request->input_layouts[0], x) ||
+        (request->output_layouts && !layout_is_row_major(&request->output_layouts[0], y)))
+        return true;
+    if (!layout_is_channels_last(&request->input_layouts[0], x) ||
+        (request->output_layouts && !layout_is_channels_last(&request->output_layouts[0], y)))
+        return false;
+    /* As it was chosen where neither does: kernels still differ. */
+    return memcmp(request->input_layouts[0].order, layout.order, (size_t)layout.rank) == 0;
 }
 
 int call_bind_conv_plan(const struct call_request *request, struct call *out_call)
