@@ -289,14 +289,15 @@ static int measure_workspace(struct tune_job *job, struct tune_op *op, struct ca
     return rc;
 }
 
-/* Returns 1 when the candidate is within the options, 0 when it is not. */
-static int is_allowed(struct tune_job *job, struct tune_op *op, int i)
+/* Returns 1 when the candidate is within the options, 0 when it is not. `any`: references are, too,
+ * as nothing else was. */
+static int is_allowed(struct tune_job *job, struct tune_op *op, int i, bool any)
 {
     const struct tune_options *options = &job->tuning->options;
     struct candidate *candidate = &op->candidates[i];
     int rc;
 
-    if (candidate->is_refused || (i > 0 && !is_wanted(job, candidate)) ||
+    if (candidate->is_refused || (i > 0 && !any && !is_wanted(job, candidate)) ||
         ((options->reproducible || options->batch_equal) && !candidate->version.is_reproducible))
         return 0;
     if (options->workspace_limit != UINT64_MAX) {
@@ -345,31 +346,43 @@ static int refuse_op(struct tune_job *job, const struct tune_op *op)
                         "--workspace-limit: node \"%s\" (%s) needs %" PRIu64
                         " bytes of scratch at least",
                         info->name, info->type, least);
-    return diag_set(job->diag, -ENOTSUP, "node \"%s\" (%s) has no kernel within%s%s%s%s",
-                    info->name, info->type, options->reproducible ? " --reproducible" : "",
+    return diag_set(job->diag, -ENOTSUP, "node \"%s\" (%s) has no kernel within%s%s%s", info->name,
+                    info->type, options->reproducible ? " --reproducible" : "",
                     options->batch_equal ? " --binary-equal-between-batch" : "",
-                    options->workspace_limit != UINT64_MAX ? " --workspace-limit" : "",
-                    options->run == TUNE_FULL ? "" : "; --full-run also admits reference kernels");
+                    options->workspace_limit != UINT64_MAX ? " --workspace-limit" : "");
 }
 
-static int choose(struct tune_job *job, struct tune_op *op)
+/* Sets op->chosen. Returns 1 when there is one, 0 when none is within the options. */
+static int choose_among(struct tune_job *job, struct tune_op *op, bool any)
 {
     bool is_out[CALL_VERSIONS_MAX] = {false};
-    int rc = 0;
 
     for (;;) {
         int best = best_left(op, is_out);
+        int rc;
 
         if (best < 0)
-            return op->count > 0 ? refuse_op(job, op) : 0;
-        rc = is_allowed(job, op, best);
+            return 0;
+        rc = is_allowed(job, op, best, any);
         if (rc < 0)
             return rc;
         op->chosen = best;
         if (rc > 0)
-            return 0;
+            return 1;
         is_out[best] = true;
     }
+}
+
+/* Plain loops are slow, and still better than to refuse a model for what its options ask. */
+static int choose(struct tune_job *job, struct tune_op *op)
+{
+    int rc = op->count > 0 ? choose_among(job, op, false) : 1;
+
+    if (rc == 0)
+        rc = choose_among(job, op, true);
+    if (rc == 0)
+        return refuse_op(job, op);
+    return rc < 0 ? rc : 0;
 }
 
 /* Limits bind steps without a choice, too. */
