@@ -226,6 +226,7 @@ int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
     if (exec->observer_count == EXEC_OBSERVERS_MAX)
         return -ENOSPC;
     exec->observers[exec->observer_count++] = *observer;
+    exec->observers_take_time |= observer->takes_time;
     exec->inner_watch = (struct call_watch){
         exec, exec->inner_watch.wants_phases || observer->wants_phases, tell_inner};
     for (uint32_t i = 0; observer->inner && i < exec->bound->step_count; i++)
@@ -243,16 +244,28 @@ void exec_remove_observer(struct exec *exec, const struct exec_observer *observe
             exec->observers[kept++] = exec->observers[i];
     }
     exec->observer_count = kept;
+    exec->observers_take_time = false;
+    for (uint32_t i = 0; i < kept; i++)
+        exec->observers_take_time |= exec->observers[i].takes_time;
 }
 
 /* Running */
 
-static void tell(const struct exec *exec, enum exec_moment moment, uint32_t step)
+static void tell(const struct exec *exec, enum exec_moment moment, uint32_t step, uint64_t ticks)
 {
-    uint64_t ticks = ot_clock_ticks();
-
     for (uint32_t i = 0; i < exec->observer_count; i++)
         exec->observers[i].moment(exec->observers[i].user, moment, step, ticks);
+}
+
+/* Two moments between which nothing is done but by observers. A reading of the clock costs as much
+ * as all that a recorder does with it. */
+static void tell_both(const struct exec *exec, enum exec_moment first, enum exec_moment second,
+                      uint32_t step)
+{
+    const uint64_t ticks = ot_clock_ticks();
+
+    tell(exec, first, step, ticks);
+    tell(exec, second, step, exec->observers_take_time ? ot_clock_ticks() : ticks);
 }
 
 static void begin_run(void *argument)
@@ -284,18 +297,16 @@ static void run_step_observed(void *argument)
 {
     const struct task *task = argument;
 
-    tell(task->exec, EXEC_DEVICE_START, task->step);
-    tell(task->exec, EXEC_DEVICE_KERN, task->step);
+    tell_both(task->exec, EXEC_DEVICE_START, EXEC_DEVICE_KERN, task->step);
     run_step(argument);
-    tell(task->exec, EXEC_DEVICE_END, task->step);
+    tell(task->exec, EXEC_DEVICE_END, task->step, ot_clock_ticks());
 }
 
 static void dispatch_observed(struct exec *exec, uint32_t step)
 {
-    tell(exec, EXEC_HOST_START, step);
-    tell(exec, EXEC_HOST_KERN, step);
+    tell_both(exec, EXEC_HOST_START, EXEC_HOST_KERN, step);
     exec->backend->queue_push(exec->queue, run_step_observed, &exec->tasks[step]);
-    tell(exec, EXEC_HOST_END, step);
+    tell(exec, EXEC_HOST_END, step, ot_clock_ticks());
 }
 
 /* All steps as one item of the queue. */

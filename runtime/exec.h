@@ -61,6 +61,7 @@ struct exec_step {
     bool is_inner;          /* see exec_inner() */
 };
 
+/** START and KERN of a step are one moment where no observer takes time. */
 enum exec_moment {
     /* On the dispatching thread, each step in order. */
     EXEC_HOST_START, /* the step's turn to be issued */
@@ -79,6 +80,8 @@ struct exec_observer {
     /** NULL: not wanted. An inner step goes on, on the worker, between EXEC_DEVICE_KERN and
      * EXEC_DEVICE_END of the step that holds it. Must not block. */
     void (*inner)(void *user, enum call_moment moment, uint32_t inner, uint64_t ticks);
+    bool takes_time;   /* `moment` does more than note it: moments that would be one are told apart,
+                          so that its time is in none of the others' */
     bool wants_phases; /* of inner steps; else `inner` hears of CALL_START and CALL_END */
 };
 

@@ -37,6 +37,7 @@ struct exec {
     bool is_recorded;
     struct exec_observer observers[EXEC_OBSERVERS_MAX];
     uint32_t observer_count;
+    bool observers_take_time; /* one of them, at least */
 
     /* The worker's. The dispatching thread reads them when the queue is idle. */
     bool run_failed; /* the steps up to the next run are left out */

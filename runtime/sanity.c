@@ -256,7 +256,7 @@ static void destroy(struct sanity *sanity)
 int sanity_create(struct session *session, struct sanity **out_sanity, struct diag *diag)
 {
     struct sanity *sanity = calloc(1, sizeof(*sanity));
-    struct exec_observer observer = {.user = sanity, .moment = observe};
+    struct exec_observer observer = {.user = sanity, .moment = observe, .takes_time = true};
     int rc = -ENOMEM;
 
     if (sanity != NULL) {

@@ -46,6 +46,13 @@ struct inner_event {
     struct optrace_counter_values begun;
 };
 
+/* When the step that a thread is at began; 0: that was not seen. */
+struct step_moments {
+    uint64_t start, kern;
+};
+
+/* A step costs little time, and what it works on pushes all else out of the caches: what is touched
+ * for each is as few lines of memory as can be. */
 struct trace {
     struct session *session;
     enum trace_detail detail; /* TRACE_DEFAULT: no phases */
@@ -55,11 +62,14 @@ struct trace {
     bool is_open;        /* its memory was told */
     bool clock_is_ticks; /* ot_clock_ticks() and optrace_ticks() are the same clock */
 
-    /* By step: the host's moments, and those of the device, each written by its own thread. */
-    struct optrace_event *host;
-    struct optrace_event *device;
+    /* By step: the number of the run that it was handed over in, and 1; 0: that was not seen. The
+     * dispatching thread writes before it hands the step to the queue, which orders the two. */
+    uint64_t *handed;
     struct inner_event *inner;            /* by inner step: the worker's */
     struct optrace_counter_values *begun; /* by step, of the worker; NULL: nothing is counted */
+
+    _Alignas(64) struct step_moments host;   /* the dispatching thread's */
+    _Alignas(64) struct step_moments device; /* the worker's */
 };
 
 /* What of a list can be read here. */
@@ -332,17 +342,6 @@ static uint64_t moment_ticks(const struct trace *trace, uint64_t ticks)
     return trace->clock_is_ticks ? ticks : optrace_ticks();
 }
 
-/* Records a step's event if all of it was seen, and forgets it. */
-static void finish(struct optrace_event *event, uint64_t ticks)
-{
-    event->end = ticks;
-    if (event->start != 0 && event->correlation != 0)
-        (void)optrace_record(event);
-    event->start = 0;
-    event->kern = 0;
-    event->correlation = 0;
-}
-
 /* A part of what `whole` is about; before that is recorded, as an inner span is. */
 static void record_phase(const struct optrace_event *whole, uint32_t op, uint64_t start,
                          uint64_t end)
@@ -355,14 +354,10 @@ static void record_phase(const struct optrace_event *whole, uint32_t op, uint64_
 }
 
 /* The kernel of a step is one phase as a whole, seen at the moments that its event has anyway. */
-static void record_kernel(const struct trace *trace, uint32_t step, uint64_t end)
+static void record_kernel(const struct step_ops *ops, const struct optrace_event *event)
 {
-    const struct optrace_event *event = &trace->device[step];
-
-    if (event->start == 0 || event->correlation == 0)
-        return;
     for (enum phase phase = 0; phase < PHASES; phase++)
-        record_phase(event, trace->set->ops[step].phases[phase], event->kern, end);
+        record_phase(event, ops->phases[phase], event->kern, event->end);
 }
 
 /* CPU counters are read on the thread that runs the step, at the moments that its event has. */
@@ -376,44 +371,91 @@ static void end_counters(struct optrace_event *event, const struct optrace_count
         (void)optrace_counters_record(event, begun, &ended);
 }
 
-/* The two events of a step are written by one thread each: what the dispatching thread puts into
- * the device's, it does before it hands the step to the queue, which orders the two. */
+/* Of a step that is under way; 0: not known. */
+static uint32_t run_of(const struct trace *trace, uint32_t step)
+{
+    return trace->handed[step] == 0 ? 0 : (uint32_t)(trace->handed[step] - 1);
+}
+
+static void end_host(struct trace *trace, uint32_t step, uint64_t ticks)
+{
+    const struct optrace_event event = {
+        .op = trace->set->ops[step].op,
+        .start = trace->host.start,
+        .kern = trace->host.kern,
+        .end = ticks,
+        .correlation = step + 1, /* unique in its run is enough, and short in the store */
+    };
+
+    if (event.start != 0 && event.kern != 0)
+        (void)optrace_record(&event);
+}
+
+static void end_device(struct trace *trace, uint32_t step, uint64_t ticks)
+{
+    const struct step_ops *ops = &trace->set->ops[step];
+    struct optrace_event event = {
+        .op = ops->op,
+        .lane = trace->lane,
+        .run = run_of(trace, step),
+        .start = trace->device.start,
+        .kern = trace->device.kern,
+        .end = ticks,
+        .correlation = step + 1,
+    };
+
+    if (trace->handed[step] == 0 || event.start == 0 || event.kern == 0)
+        return;
+    if (trace->begun != NULL)
+        end_counters(&event, &trace->begun[step], ticks);
+    if (trace->detail != TRACE_DEFAULT)
+        record_kernel(ops, &event);
+    (void)optrace_record(&event);
+}
+
+/* While nothing is recorded: a step of which only the end will be seen is none. */
+static void forget(struct trace *trace, enum exec_moment moment, uint32_t step)
+{
+    if (moment == EXEC_HOST_START)
+        trace->host = (struct step_moments){0, 0};
+    else if (moment == EXEC_HOST_KERN)
+        trace->handed[step] = trace->host.kern = 0;
+    else if (moment == EXEC_DEVICE_START)
+        trace->device = (struct step_moments){0, 0};
+    else if (moment == EXEC_DEVICE_KERN)
+        trace->device.kern = 0;
+}
+
 static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t ticks)
 {
     struct trace *trace = user;
-    struct optrace_event *host = &trace->host[step];
-    struct optrace_event *device = &trace->device[step];
 
-    if (optrace_level() == OPTRACE_OFF)
+    if (optrace_level() == OPTRACE_OFF) {
+        forget(trace, moment, step);
         return;
+    }
     ticks = moment_ticks(trace, ticks);
     switch (moment) {
     case EXEC_HOST_START:
-        host->start = ticks;
+        trace->host = (struct step_moments){.start = ticks};
         break;
     case EXEC_HOST_KERN:
-        host->kern = ticks;
-        host->correlation = step + 1; /* unique in its run is enough, and short in the store */
-        device->correlation = host->correlation;
-        device->run = trace->run.number;
+        trace->host.kern = ticks;
+        trace->handed[step] = (uint64_t)trace->run.number + 1;
         break;
     case EXEC_HOST_END:
-        finish(host, ticks);
+        end_host(trace, step, ticks);
         break;
     case EXEC_DEVICE_START:
-        device->start = ticks;
+        trace->device = (struct step_moments){.start = ticks};
         if (trace->begun != NULL)
             (void)optrace_counters_read(&trace->begun[step]);
         break;
     case EXEC_DEVICE_KERN:
-        device->kern = ticks;
+        trace->device.kern = ticks;
         break;
     case EXEC_DEVICE_END:
-        if (trace->begun != NULL && device->correlation != 0)
-            end_counters(device, &trace->begun[step], ticks);
-        if (trace->detail != TRACE_DEFAULT)
-            record_kernel(trace, step, ticks);
-        finish(device, ticks);
+        end_device(trace, step, ticks);
         break;
     }
 }
@@ -451,7 +493,7 @@ static void observe_inner(void *user, enum call_moment moment, uint32_t inner, u
     switch (moment) {
     case CALL_START:
         at->event.start = at->event.kern = ticks;
-        at->event.run = trace->device[exec_inner_holder(trace->session->exec, inner)].run;
+        at->event.run = run_of(trace, exec_inner_holder(trace->session->exec, inner));
         at->phase = PHASE_NONE;
         if (trace->begun != NULL)
             (void)optrace_counters_read(&at->begun);
@@ -547,32 +589,27 @@ static void record_load(const struct session *session)
 int trace_open(struct session *session, uint32_t number, enum trace_detail detail,
                struct trace **out_trace, struct diag *diag)
 {
-    struct trace *trace = calloc(1, sizeof(*trace));
+    struct trace *trace = aligned_alloc(_Alignof(struct trace), sizeof(*trace));
     struct exec_observer observer = {.user = trace, .moment = observe, .inner = observe_inner};
     uint32_t count = exec_step_count(session->exec), inner = exec_inner_count(session->exec);
 
     if (trace == NULL)
         return diag_set(diag, -ENOMEM, "no memory for recording");
-    trace->session = session;
+    *trace = (struct trace){.session = session};
     trace->detail = choose_detail(detail);
     observer.wants_phases = trace->detail != TRACE_DEFAULT;
     trace->clock_is_ticks = ot_clock_ticks_are_invariant();
-    trace->host = calloc(count + 1, sizeof(*trace->host));
-    trace->device = calloc(count + 1, sizeof(*trace->device));
+    trace->handed = calloc((size_t)count + 1, sizeof(*trace->handed));
     trace->inner = calloc((size_t)inner + 1, sizeof(*trace->inner));
     if (optrace_counters_status(NULL, NULL, 0) > 0)
         trace->begun = calloc(count + 1, sizeof(*trace->begun));
     trace->set = find_or_define(session, trace->detail);
-    if (trace->host == NULL || trace->device == NULL || trace->inner == NULL ||
-        trace->set == NULL || exec_add_observer(session->exec, &observer) < 0) {
+    if (trace->handed == NULL || trace->inner == NULL || trace->set == NULL ||
+        exec_add_observer(session->exec, &observer) < 0) {
         trace_close(&trace);
         return diag_set(diag, -ENOMEM, "no memory for recording");
     }
     trace->lane = define_lane(number);
-    for (uint32_t i = 0; i < count; i++) {
-        trace->host[i].op = trace->device[i].op = trace->set->ops[i].op;
-        trace->device[i].lane = trace->lane;
-    }
     for (uint32_t i = 0; i < inner; i++) {
         trace->inner[i].event.op = trace->set->ops[count + i].op;
         trace->inner[i].event.lane = trace->lane;
@@ -594,8 +631,7 @@ void trace_close(struct trace **trace_ptr)
         return;
     if (trace->is_open)
         tell_memory(trace->session, optrace_free);
-    free(trace->host);
-    free(trace->device);
+    free(trace->handed);
     free(trace->inner);
     free(trace->begun);
     free(trace);
