@@ -39,6 +39,17 @@ struct crash_position {
 uint64_t crash_check(const struct optraced *daemon, const struct crash_program *program,
                      struct crash_position *position, bool was_killed);
 
+/**
+ * The same for a program that was killed together with the daemon: what was not committed yet is
+ * gone, so that of each thread the events 1 to n must be there, for any n.
+ *
+ * out_missing  how many the program noted that are not there
+ *
+ * Returns how many events there were.
+ */
+uint64_t crash_check_start(const struct optraced *daemon, const struct crash_program *program,
+                           struct crash_position *position, uint64_t *out_missing);
+
 /** PRAGMA integrity_check must say ok. */
 void crash_check_integrity(const struct optraced *daemon);
 
