@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What recording costs the traced program: CPU time of its thread per span (begin + end), of the
- * whole process per span that was shipped, and of a span while nobody listens. The floor is what no
- * recorder that takes two times can go below: two readings of the time stamp counter and one store
- * of a 64-byte record. Records that bring their times have no clock to read. Spans with CPU
- * counters cost what reading these costs, twice.
+ * whole process per span that was shipped, and of a span while nobody listens. The floor is what a
+ * recorder that takes two times and keeps them pays: two readings of the time stamp counter and one
+ * store of a 64-byte record into a ring as large as a thread's. The process has a floor of its own:
+ * what it pays for the pauses and for caches that others use meanwhile is no recorder's fault.
+ * Records that bring their times have no clock to read. Spans with CPU counters cost what reading
+ * these costs, twice.
  *
  * Spans come in bursts, as between two steps of a program; then there is a pause in which optraced,
  * on another CPU, catches up. Bursts of floor and spans alternate.
@@ -36,9 +38,16 @@ enum {
     LEFT_OUT_RUNS = 1000000,
     RING_RECORDS = 65536,
     COUNTED_BURST = 2000,
+    COLD_SPANS = 400,             /* of a sample, which is their median */
+    COLD_BYTES = 6 * 1024 * 1024, /* read before each: more than the caches of one core hold */
+    SMALL_RING = 4096,            /* records: a ring that stays in the cache */
+    SMALL_BURST = SMALL_RING / 4,
 };
 
 #define BARRIER() __asm__ volatile("" ::: "memory")
+/* The memory behind `pointer` may be read here: without this, stores into an array that nobody else
+ * can see are left out. */
+#define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 static struct ot_wire_record floor_ring[RING_RECORDS];
 static uint32_t op;
@@ -69,7 +78,7 @@ __attribute__((noinline)) static void floor_burst(size_t count)
         end = ot_clock_ticks();
         floor_ring[head++ % RING_RECORDS] = (struct ot_wire_record){
             .kind = 1, .op_id = op, .lane_id = 1, .start_ticks = start, .end_ticks = end};
-        BARRIER();
+        KEEP(floor_ring);
     }
 }
 
@@ -105,7 +114,7 @@ static void pause_a_little(void)
 /* Not a part of what is measured: a busy machine must not drop anything. */
 static void let_daemon_catch_up(int burst)
 {
-    if (burst % FLUSH_EVERY == FLUSH_EVERY - 1)
+    if (burst % FLUSH_EVERY == FLUSH_EVERY - 1 || burst == BURSTS - 1)
         CHECK_OK(optrace_flush(WAIT_MS));
 }
 
@@ -213,6 +222,86 @@ static void bench_left_out(struct optrace_config config)
     optrace_stop();
 }
 
+/* One span, after so much else that nothing of it is cached: what a program pays that does little
+ * recording. Less the two clock readings that take the time. */
+static double time_cold(const unsigned char *memory)
+{
+    struct optrace_span span;
+    unsigned char sum = 0;
+    uint64_t before;
+
+    for (size_t i = 0; i < COLD_BYTES; i += 64)
+        sum ^= memory[i];
+    KEEP(&sum);
+    before = ot_clock_ticks();
+    BARRIER();
+    span = optrace_begin(op);
+    BARRIER();
+    optrace_end(span);
+    BARRIER();
+    return (double)(ot_clock_ticks() - before);
+}
+
+static void sample_cold(const unsigned char *memory, struct bench_figure *figure)
+{
+    const struct ot_clock_triple first = ot_clock_read_triple();
+    struct bench_figure span = {0}, clock = {0};
+    struct ot_clock_triple last;
+
+    for (int i = 0; i < COLD_SPANS; i++) {
+        uint64_t before = ot_clock_ticks();
+
+        BARRIER();
+        bench_add(&clock, (double)(ot_clock_ticks() - before));
+        bench_add(&span, time_cold(memory));
+    }
+    last = ot_clock_read_triple();
+    bench_add(figure, (bench_median(&span) - bench_median(&clock)) *
+                          (double)(last.monotonic_ns - first.monotonic_ns) /
+                          (double)(last.ticks - first.ticks));
+}
+
+static void bench_cold(void)
+{
+    static struct bench_figure cold = {.name = "span_cold_ns", .unit = "ns"};
+    unsigned char *memory = malloc(COLD_BYTES);
+
+    if (!memory)
+        fail_msg("no memory");
+    memset(memory, 1, COLD_BYTES);
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        sample_cold(memory, &cold);
+        CHECK_OK(optrace_flush(WAIT_MS));
+    }
+    bench_print(&cold);
+    free(memory);
+}
+
+/* Given times into a ring that is as small as the cache. */
+static void bench_given_cached(struct optrace_config config)
+{
+    static struct bench_figure given = {.name = "record_given_cached_ns", .unit = "ns"};
+
+    config.ring_records = SMALL_RING;
+    if (optrace_start(&config) < 0)
+        fail_msg("no daemon");
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        static struct bench_figure bursts;
+
+        bursts.count = 0;
+        for (int k = 0; k < BURSTS; k++) {
+            double start = thread_ns();
+
+            given_burst(SMALL_BURST);
+            bench_add(&bursts, (thread_ns() - start) / SMALL_BURST);
+            CHECK_OK(optrace_flush(WAIT_MS));
+        }
+        bench_add(&given, bench_median(&bursts));
+    }
+    bench_print(&given);
+    optrace_stop();
+}
+
 static void bench_on(void)
 {
     static struct bench_figure floor_ns = {.name = "span_floor_ns", .unit = "ns"};
@@ -220,6 +309,9 @@ static void bench_on(void)
     static struct bench_figure given_ns = {.name = "record_given_ns", .unit = "ns"};
     static struct bench_figure floor_all_ns = {.name = "span_floor_process_ns", .unit = "ns"};
     static struct bench_figure span_all_ns = {.name = "span_shipped_process_ns", .unit = "ns"};
+    /* Per maker: how much of a store is hidden behind the readings of the clock differs. */
+    const double thread_goal = bench_cpu_is_amd() ? 1.07 : 1.10;
+    const double process_goal = bench_cpu_is_amd() ? 1.08 : 1.12;
     struct optrace_loss loss;
 
     /* Memory is touched for the first time, and the daemon wakes up. */
@@ -235,11 +327,12 @@ static void bench_on(void)
     }
     bench_print(&floor_ns);
     bench_print(&span_ns);
-    bench_print_ratio("span_recorded_to_floor", &span_ns, &floor_ns, 1.10);
+    bench_print_ratio("span_recorded_to_floor", &span_ns, &floor_ns, thread_goal);
     bench_print(&given_ns);
     bench_print(&floor_all_ns);
     bench_print(&span_all_ns);
-    bench_print_ratio("span_shipped_to_floor", &span_all_ns, &floor_ns, 1.25);
+    bench_print_ratio("span_shipped_to_floor", &span_all_ns, &floor_all_ns, process_goal);
+    bench_cold();
     CHECK_OK(optrace_flush(WAIT_MS));
     optrace_lost(&loss);
     if (loss.ring_full + loss.too_deep + loss.no_memory > 0)
@@ -321,6 +414,7 @@ int main(void)
         fail_msg("no daemon");
     bench_on();
     optrace_stop();
+    bench_given_cached(config);
     bench_all_counted(&config);
     bench_left_out(config);
     kill(daemon, SIGTERM);

@@ -37,18 +37,18 @@ double bench_median(const struct bench_figure *figure)
     return figure->count % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/* The text behind "NAME :" in /proc/cpuinfo. */
-static void read_cpu_name(char *name, size_t size)
+/* The text behind "KEY :" in /proc/cpuinfo. */
+static void read_cpu(const char *key, char *text, size_t size)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");
     char line[512];
 
-    snprintf(name, size, "unknown");
+    snprintf(text, size, "unknown");
     while (file && fgets(line, sizeof(line), file)) {
         char *colon = strchr(line, ':');
 
-        if (colon && strncmp(line, "model name", 10) == 0) {
-            snprintf(name, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        if (colon && strncmp(line, key, strlen(key)) == 0) {
+            snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
             break;
         }
     }
@@ -56,13 +56,22 @@ static void read_cpu_name(char *name, size_t size)
         fclose(file);
 }
 
+bool bench_cpu_is_amd(void)
+{
+    char maker[64];
+
+    read_cpu("vendor_id", maker, sizeof(maker));
+    return strcmp(maker, "AuthenticAMD") == 0;
+}
+
 void bench_print_machine(void)
 {
     struct json_writer json;
     struct utsname system;
-    char cpu[256];
+    char cpu[256], maker[64];
 
-    read_cpu_name(cpu, sizeof(cpu));
+    read_cpu("model name", cpu, sizeof(cpu));
+    read_cpu("vendor_id", maker, sizeof(maker));
     uname(&system);
     json_init_file(&json, stdout);
     json_begin_object(&json);
@@ -70,6 +79,8 @@ void bench_print_machine(void)
     json_begin_object(&json);
     json_key(&json, "cpu");
     json_string(&json, cpu);
+    json_key(&json, "maker");
+    json_string(&json, maker);
     json_key(&json, "cpus");
     json_int(&json, sysconf(_SC_NPROCESSORS_ONLN));
     json_key(&json, "kernel");

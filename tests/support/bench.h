@@ -17,6 +17,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_BENCH_H
 #define OPTRACE_TESTS_SUPPORT_BENCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { BENCH_REPEATS = 9, BENCH_SAMPLES_MAX = 1000 };
@@ -34,8 +35,11 @@ void bench_add(struct bench_figure *figure, double sample);
 /** The middle sample, of an even number the mean of the two middle ones; NaN without samples. */
 double bench_median(const struct bench_figure *figure);
 
-/** {"machine": {"cpu": ..., "cpus": ..., "kernel": ...}} */
+/** {"machine": {"cpu": ..., "maker": ..., "cpus": ..., "kernel": ...}} */
 void bench_print_machine(void);
+
+/** Goals that depend on how a processor reads its clock and stores differ from maker to maker. */
+bool bench_cpu_is_amd(void);
 
 /** {"figure": NAME, "value": MEDIAN, "unit": UNIT, "min": ..., "max": ..., "repeats": N} */
 void bench_print(const struct bench_figure *figure);
