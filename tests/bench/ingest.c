@@ -20,6 +20,8 @@
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
 
+static const uint64_t HOUR_NS = UINT64_C(3600000000000);
+
 enum {
     OPS = 75,         /* of a ResNet-50, about */
     EVENTS = 1 << 21, /* half of them on each of two rings */
@@ -61,7 +63,9 @@ static void program_start(struct program *program, const struct optraced *daemon
         raw_ring_create(&program->rings[i], &program->client, i + 1, i + 1, record_count);
     assert_int_equal(raw_flush(&program->client), 0);
     program->pair = 0;
-    program->now_ns = ot_clock_ns(CLOCK_MONOTONIC) - UINT64_C(3600000000000);
+    program->now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    /* An hour of records, as far as the machine has been up. */
+    program->now_ns -= program->now_ns > HOUR_NS ? HOUR_NS : program->now_ns - 1;
 }
 
 static void program_hand_over(struct program *program)
