@@ -125,12 +125,43 @@ static bool is_reproducible(const char *name)
 /* oneDNN lists what it can do, the best first. */
 static bool is_usable(const char *name, bool with_slow)
 {
-    /* The second one crashes where it adds a residual and the channels are no multiple of 8
-     * (2.6.3). */
-    return (with_slow || !is_reference(name)) && strcmp(name, "jit_dw:sse41") != 0;
+    return with_slow || !is_reference(name);
 }
 
-/* Walks the list until `take` says that it has what it wants. */
+/* An output on whose axis the window lies in the pads alone. */
+static bool has_empty_window(const struct kernel_window *w, int axis)
+{
+    for (int64_t o = 0; o < w->out[axis]; o++) {
+        int64_t begin = o * w->stride[axis] - w->pad_begin[axis], k = 0;
+
+        while (k < w->kernel[axis] &&
+               (begin + k * w->dilation[axis] < 0 || begin + k * w->dilation[axis] >= w->in[axis]))
+            k++;
+        if (k == w->kernel[axis])
+            return true;
+    }
+    return false;
+}
+
+/* Whether a kernel computes this shape as it should. */
+static bool is_sound(const struct kernel_conv *shape, bool has_residual, const char *name)
+{
+    /* It crashes where it adds a residual and the channels are no multiple of 8 (2.6.3). */
+    if (strcmp(name, "jit_dw:sse41") == 0)
+        return false;
+    /* Outputs that read no input are left to a kernel of post-ops alone. Where it adds a residual
+     * without a buffer of sums it leaves out the bias, and runs the activation without the table
+     * and the registers that that needs: wrong results, or SIGSEGV (2.6.3 to 3.0; mended in 3.1 by
+     * "x64: fix postops handling in brgconv postops kernel"). Whether there is a buffer is not to
+     * be seen from here. */
+    if (has_residual && strncmp(name, "brgconv:", strlen("brgconv:")) == 0)
+        for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+            if (has_empty_window(&shape->window, axis))
+                return false;
+    return true;
+}
+
+/* Walks the list of what computes this shape until `take` says that it has what it wants. */
 typedef bool take_fn(void *user, dnnl_primitive_desc_t desc, const char *name);
 
 static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias, bool has_residual,
@@ -154,7 +185,8 @@ static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias
         const char *name = "";
 
         status = dnnl_primitive_desc_query(found, dnnl_query_impl_info_str, 0, &name);
-        if (status == dnnl_success && take(user, found, name))
+        if (status == dnnl_success && is_sound(shape, has_residual, name) &&
+            take(user, found, name))
             break;
         dnnl_primitive_desc_destroy(found);
         if (status == dnnl_success)
