@@ -623,13 +623,14 @@ bool ot_thread_make_room(uint64_t now)
     struct ot_hot *hot = &ot_hot;
     const uint64_t count = hot->mask + 1;
     const uint64_t head = ot_ring_head(hot->state);
-    uint64_t tail;
+    uint64_t due, tail;
 
     if (hot->state == OT_STATE_NONE)
         return false;
+    due = __atomic_load_n(&hot->due, __ATOMIC_RELAXED);
     /* The counter has gone back: without this, nobody would tell the daemon until it is here again.
      */
-    if (hot->due > now && ot_is_past(hot->due, now))
+    if (due > now && ot_is_past(due, now))
         set_deadline(hot, 0);
     tail = ot_ring_tail(hot->ring);
     if (ot_ring_used(head, tail) < count / 2)
