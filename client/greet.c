@@ -87,17 +87,18 @@ void ot_greet_measure_clock(struct ot_session *session)
 {
     struct ot_clock_triple now;
     uint64_t elapsed_ns = ot_clock_ns(CLOCK_MONOTONIC) - session->origin.monotonic_ns;
+    double per_s;
 
     if (ot_tick_clock == OT_TICKS_MONOTONIC) {
-        session->ticks_per_s = NS_PER_S;
+        __atomic_store_n(&session->ticks_per_s, NS_PER_S, __ATOMIC_RELAXED);
         return;
     }
     if (elapsed_ns < MEASURE_NS)
         nanosleep(&(struct timespec){.tv_nsec = (long)(MEASURE_NS - elapsed_ns)}, NULL);
     now = ot_clock_read_triple();
-    session->ticks_per_s =
-        (uint64_t)((double)(now.ticks - session->origin.ticks) * (double)NS_PER_S /
-                   (double)(now.monotonic_ns - session->origin.monotonic_ns));
+    per_s = (double)(now.ticks - session->origin.ticks) * (double)NS_PER_S /
+            (double)(now.monotonic_ns - session->origin.monotonic_ns);
+    __atomic_store_n(&session->ticks_per_s, (uint64_t)per_s, __ATOMIC_RELAXED);
 }
 
 /* Behind the last whole word: half a secret is not known for one. */

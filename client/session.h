@@ -81,7 +81,7 @@ struct ot_session {
     uint64_t flush_token;
     struct ot_flush *flushes; /* that wait for their answers */
 
-    uint64_t ticks_per_s;
+    uint64_t ticks_per_s;          /* threads that record read it without the lock */
     struct ot_clock_triple origin; /* read when the library was loaded */
 
     struct ot_counters_session {

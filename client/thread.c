@@ -40,21 +40,26 @@ _Thread_local struct ot_hot ot_hot = {.state = OT_STATE_NONE};
 static pthread_key_t end_key;
 static bool has_end_key;
 
+static uint64_t ticks_per_s(void)
+{
+    return __atomic_load_n(&ot_session.ticks_per_s, __ATOMIC_RELAXED);
+}
+
 static uint64_t ms_to_ticks(uint64_t ms)
 {
-    return ot_session.ticks_per_s / 1000 * ms;
+    return ticks_per_s() / 1000 * ms;
 }
 
 uint64_t ot_ns_to_ticks(uint64_t ns)
 {
-    const double ticks = (double)ns * 1e-9 * (double)ot_session.ticks_per_s;
+    const double ticks = (double)ns * 1e-9 * (double)ticks_per_s();
 
     return ticks < (double)(INT64_MAX / 2) ? (uint64_t)ticks : INT64_MAX / 2;
 }
 
 bool ot_is_past(uint64_t deadline, uint64_t now)
 {
-    return now >= deadline || deadline - now > 2 * ot_session.ticks_per_s;
+    return now >= deadline || deadline - now > 2 * ticks_per_s();
 }
 
 static void set_deadline(struct ot_hot *hot, uint64_t ticks)
@@ -241,7 +246,7 @@ int ot_thread_make(struct ot_thread **out_thread)
     }
     thread->hot = &ot_hot;
     thread->ring_fd = OT_FD_NONE;
-    thread->pause_ticks = session->ticks_per_s;
+    thread->pause_ticks = ticks_per_s();
     link_thread(thread);
     ot_hot.thread = thread;
     ot_hot.correlation = (uint64_t)++session->thread_serial << 40;
@@ -543,7 +548,7 @@ static void migrate(struct ot_thread *thread, uint64_t now)
     struct ot_thread old = *thread;
 
     thread->ring = NULL;
-    thread->pause_ticks = ot_session.ticks_per_s;
+    thread->pause_ticks = ticks_per_s();
     if (give_ring(thread, false) == 0) {
         carry_over(old.ring, old_state, salvage);
         adapt_counters(thread);

@@ -85,10 +85,10 @@ static inline uint64_t ot_ticks(void)
 }
 
 /** Whether a deadline, which is never set further ahead than a second, has come. The counter may
- *  have jumped back since: then it has, too. Needs the session's lock, or its number. */
+ *  have jumped back since: then it has, too. Needs no lock. */
 bool ot_is_past(uint64_t deadline, uint64_t now);
 
-/** Ticks in so many ns, which may be UINT64_MAX. Needs the session's lock, or its number. */
+/** Ticks in so many ns, which may be UINT64_MAX. Needs no lock. */
 uint64_t ot_ns_to_ticks(uint64_t ns);
 
 /** Give the calling thread a ring, connecting first in a forked child. Returns false when it has
