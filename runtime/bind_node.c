@@ -363,6 +363,11 @@ static int bind_conv(struct binding *binding, const struct node *node)
         choice.must_be_in_place = true;
     }
     rc = make_call(binding, node, &choice, call_bind_conv_plan, &call);
+    if (call.half && residual >= 0) { /* it converts the residual to where it adds to it */
+        choice.must_be_in_place = false;
+        if (node->inputs[residual]->dtype != node->outputs[0]->dtype)
+            choice.in_place_input = NO_INPUT;
+    }
     if (rc == 0)
         rc = add_node_step(binding, node, &choice, &call);
     free(choice.input_layouts);

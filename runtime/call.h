@@ -79,7 +79,8 @@ void call_deinit(struct call *call);
 
 /**
  * Bind with call_bind() or one of the others below. Where tensors of the node are float16 or
- * bfloat16 and call_widens(), it is bound as if they were float32: each run converts them.
+ * bfloat16 and call_widens(), it is bound as if they were float32: each run converts them. Then a
+ * call of call_bind_conv_plan() puts the residual where it adds to it by itself, from its input.
  */
 typedef int call_bind_any_fn(const struct call_request *request, struct call *out_call);
 int call_bind_any(const struct call_request *request, call_bind_any_fn *bind,

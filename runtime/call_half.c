@@ -21,7 +21,7 @@ struct operand {
 
 struct call_half {
     cast_fn *cast;
-    bool adds_to_output; /* output 0 holds the residual when a run begins */
+    int residual_input; /* goes to output 0 before the kernel runs, which adds to it; -1: none */
     uint32_t input_count, output_count;
     size_t inner_offset; /* of the workspace that the kernel itself wants */
     const void **inputs;
@@ -103,9 +103,9 @@ static int widen_view(struct call_half *half, struct operand *operand, struct te
 {
     operand->is_half = is_half(view->dtype);
     operand->is_read = true;
+    operand->count = (size_t)shape_elements(&view->shape);
     if (!operand->is_half)
         return 0;
-    operand->count = (size_t)shape_elements(&view->shape);
     call_dtype(view->dtype, &operand->dtype);
     view->dtype = DTYPE_F32;
     if (!view->data)
@@ -129,7 +129,7 @@ static void place(struct call_half *half, struct call *call, const struct node *
     size_t at = 0, bytes;
     bool is_prepared = call_weights(call, &bytes) != NULL;
 
-    half->adds_to_output = is_prepared && node->fused.residual_input >= 0;
+    half->residual_input = is_prepared ? node->fused.residual_input : -1;
     for (uint32_t i = 0; i < half->input_count + half->output_count; i++) {
         struct operand *operand = &half->operands[i];
 
@@ -195,6 +195,20 @@ int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, st
 
 /* --- Running. --- */
 
+/* The residual to where the kernel makes output 0, which may be where it is. */
+static void take_residual(const struct call_half *half, const struct call *call)
+{
+    const struct operand *y = &half->operands[half->input_count];
+    uint32_t at = (uint32_t)half->residual_input;
+    const struct operand *residual = &half->operands[at];
+
+    if (residual->is_half)
+        half->cast(half->outputs[0], KERNEL_F32, call->inputs[at], residual->dtype,
+                   residual->count);
+    else if (half->outputs[0] != call->inputs[at])
+        memcpy(half->outputs[0], call->inputs[at], y->count * sizeof(float));
+}
+
 int call_run_half(const struct call *call)
 {
     struct call_half *half = call->half;
@@ -217,10 +231,9 @@ int call_run_half(const struct call *call)
 
         half->outputs[i] =
             operand->is_half && call->outputs[i] ? workspace + operand->offset : call->outputs[i];
-        if (i == 0 && half->adds_to_output && operand->is_half)
-            half->cast(half->outputs[0], KERNEL_F32, call->outputs[0], operand->dtype,
-                       operand->count);
     }
+    if (half->residual_input >= 0)
+        take_residual(half, call);
     inner.half = NULL;
     inner.inputs = half->inputs;
     inner.outputs = half->outputs;

@@ -63,6 +63,50 @@ static struct graph *build_network(void)
     return graph;
 }
 
+/* Optimised as load_and_run does it, stored in dtype; DTYPE_NONE: in float32. */
+static struct graph *optimised(struct graph *build(void), enum dtype dtype)
+{
+    struct graph *graph = build();
+    struct diag diag = {0};
+
+    CHECK_OK(graph_optimise(graph, &(struct pass_options){.half = dtype}, eval_node, &diag));
+    CHECK_OK(graph_check(graph, &diag));
+    return graph;
+}
+
+/* Inputs in [-scale / 2, scale / 2): `slack` roundings away from float32 at most, also without
+ * sharing memory between tensors, also by two threads. */
+static void check_like_plain(struct graph *build(void), float scale, double slack)
+{
+    struct graph *plain = optimised(build, DTYPE_NONE);
+    struct exec *exec = exec_check_create(plain, 1);
+    float *want = exec_check_run(exec, plain, scale);
+
+    exec_destroy(&exec);
+    for (size_t h = 0; h < 2; h++) {
+        struct graph *graph = optimised(build, halves[h]);
+
+        for (uint32_t way = 0; way < 4; way++) {
+            struct exec_options options = {.threads = 1 + way / 2, .is_lavish = way % 2};
+            struct diag diag = {0};
+            float *got;
+
+            if (exec_create(graph, &options, &exec, &diag) != 0)
+                fail_msg("%s: %s", dtype_name(halves[h]), diag.text);
+            got = exec_check_run(exec, graph, scale);
+            for (int64_t i = 0; i < shape_elements(&graph->outputs[0]->shape); i++)
+                if (!(fabsf(got[i] - want[i]) <= slack * units[h] * (1 + fabsf(want[i]))))
+                    fail_msg("%s, way %u, element %d: %g, not %g", dtype_name(halves[h]), way,
+                             (int)i, (double)got[i], (double)want[i]);
+            free(got);
+            exec_destroy(&exec);
+        }
+        graph_destroy(&graph);
+    }
+    free(want);
+    graph_destroy(&plain);
+}
+
 static void a_network_is_stored_in_half(void **state)
 {
     static const char *const between[] = {"r1", "h2", "p", "g", "f", "d", "w", "v", "m"};
@@ -121,6 +165,77 @@ static void each_tensor_is_rounded_once(void **state)
     }
 }
 
+/* A Conv adds something to its result that is stored in another type than the result is. */
+
+static struct graph *build_residual_of_input(void)
+{
+    struct graph *graph = build_graph(14);
+
+    build_value(graph, weights("w:f32 4,4,3,3", 4 * 36));
+    build_value(graph, weights("v:f32 4,4,1,1", 16));
+    build_node(graph, "Conv", "x:f32 1,4,6,6; w", "pads=[1,1,1,1]", "c");
+    build_node(graph, "Add", "c; x", "", "sum");
+    build_node(graph, "Relu", "sum", "", "r");
+    build_node(graph, "Conv", "r; v", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+static struct graph *build_residual_to_output(void)
+{
+    struct graph *graph = build_graph(14);
+
+    build_value(graph, weights("w:f32 4,4,3,3", 4 * 36));
+    build_value(graph, weights("v:f32 4,4,1,1", 16));
+    build_node(graph, "Conv", "x:f32 1,4,6,6; v", "", "c");
+    build_node(graph, "Conv", "c; w", "pads=[1,1,1,1]", "d");
+    build_node(graph, "Add", "d; c", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+/* Both in half, and somebody reads it afterwards. */
+static struct graph *build_residual_read_later(void)
+{
+    struct graph *graph = build_graph(14);
+
+    build_value(graph, weights("w:f32 4,4,3,3", 4 * 36));
+    build_value(graph, weights("v:f32 4,4,1,1", 16));
+    build_node(graph, "Conv", "x:f32 1,4,6,6; v", "", "c");
+    build_node(graph, "Conv", "c; w", "pads=[1,1,1,1]", "d");
+    build_node(graph, "Add", "d; c", "", "sum");
+    build_node(graph, "Conv", "sum; v", "", "e");
+    build_node(graph, "Mul", "e; c", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+/* All in float32 but what the Conv reads. */
+static struct graph *build_residual_of_plain(void)
+{
+    struct graph *graph = build_graph(14);
+
+    build_value(graph, weights("w:f32 4,4,3,3", 4 * 36));
+    build_value(graph, weights("v:f32 4,4,1,1", 16));
+    build_node(graph, "Conv", "x:f32 1,4,6,6; v", "", "c");
+    build_node(graph, "Conv", "c; w", "pads=[1,1,1,1]", "d");
+    build_node(graph, "Add", "x; d", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+static void a_residual_of_another_type_is_added(void **state)
+{
+    check_like_plain(build_residual_of_input, 1.0f, 30);
+    check_like_plain(build_residual_to_output, 1.0f, 30);
+    check_like_plain(build_residual_read_later, 1.0f, 30);
+    check_like_plain(build_residual_of_plain, 1.0f, 30);
+}
+
 static void what_cannot_be_half_stays(void **state)
 {
     static const struct {
@@ -166,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_network_is_stored_in_half),
         cmocka_unit_test(each_tensor_is_rounded_once),
+        cmocka_unit_test(a_residual_of_another_type_is_added),
         cmocka_unit_test(what_cannot_be_half_stays),
         cmocka_unit_test(numbers_that_do_not_fit_stay),
     };
