@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/alarm.h"
-#include "daemon/amount.h"
+#include "base/amount.h"
 #include "daemon/drain.h"
 #include "daemon/keep.h"
 #include "daemon/log.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "daemon/amount.h"
+#include "base/amount.h"
 #include "daemon/log.h"
 
 enum { IDLE_ROWS = 16384 };

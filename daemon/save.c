@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "daemon/amount.h"
+#include "base/amount.h"
 #include "daemon/memory.h"
 #include "daemon/privacy.h"
 #include "schema/store.h"

@@ -10,7 +10,7 @@
 
 #include "base/exit_status.h"
 #include "base/options.h"
-#include "daemon/amount.h"
+#include "base/amount.h"
 #include "schema/store.h"
 #include "schema/wire.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "daemon/amount.h"
+#include "base/amount.h"
 #include "daemon/log.h"
 
 enum { COMMAND_LEAST = 1024, COMMANDS = 4096 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes and durations with their units. */
-#include "daemon/amount.h"
+#include "base/amount.h"
 
 #include "tests/support/check.h"
 
@@ -38,8 +38,8 @@ static void durations_are_read(void **state)
         const char *text;
         int64_t seconds;
     } cases[] = {
-        {"none", 0},    {"1s", 1},      {"90m", 5400},     {"12h", 43200},
-        {"1.5h", 5400}, {"7d", 604800}, {"52w", 31449600},
+        {"none", 0},    {"1s", 1},      {"3000ms", 3},  {"90m", 5400},
+        {"12h", 43200}, {"1.5h", 5400}, {"7d", 604800}, {"52w", 31449600},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

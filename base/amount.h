@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes and durations as people write them: "512MiB", "7d", "none". */
-#ifndef OPTRACE_DAEMON_AMOUNT_H
-#define OPTRACE_DAEMON_AMOUNT_H
+#ifndef OPTRACE_BASE_AMOUNT_H
+#define OPTRACE_BASE_AMOUNT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
  *  begins with `name`. */
 int amount_parse_bytes(const char *name, const char *text, int64_t *out_bytes, struct diag *diag);
 
-/** "7d", "12h", "90m", "30s", "2w", also with a fraction; "none" is 0. Returns as above. */
+/** "7d", "12h", "90m", "30s", "250ms", "2w", also with a fraction; "none" is 0. Returns as above. */
 int amount_parse_duration(const char *name, const char *text, int64_t *out_ns, struct diag *diag);
 
 /** "2 GiB", "1.5 MiB". Returns text. */

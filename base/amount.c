@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers with a unit. */
-#include "daemon/amount.h"
+#include "base/amount.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -21,7 +21,8 @@ static const struct unit byte_units[] = {
 };
 
 static const struct unit time_units[] = {
-    {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {NULL, 0},
+    {"ms", 1e6},    {"s", 1e9},         {"m", 60e9}, {"h", 3600e9},
+    {"d", 86400e9}, {"w", 7 * 86400e9}, {NULL, 0},
 };
 
 /* "1.5", no sign, no exponent, and what follows it. */
@@ -76,10 +77,11 @@ int amount_parse_duration(const char *name, const char *text, int64_t *out_ns, s
 {
     if (parse(text, time_units, out_ns))
         return 0;
-    return diag_set(diag, -EINVAL,
-                    "%s takes a time with its unit (s, m, h, d, w), such as 12h or 7d, or none, "
-                    "not '%.40s'",
-                    name, text);
+    return diag_set(
+        diag, -EINVAL,
+        "%s takes a time with its unit (ms, s, m, h, d, w), such as 12h or 7d, or none, "
+        "not '%.40s'",
+        name, text);
 }
 
 const char *amount_format_bytes(char *text, size_t text_bytes, int64_t bytes)
