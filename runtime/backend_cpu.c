@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "runtime/limits.h"
 
 enum {
     QUEUE_ITEMS = 4096,  /* a power of two */
@@ -185,7 +186,8 @@ static int cpu_queue_create(const struct backend_queue_config *config,
 static void *cpu_alloc(size_t bytes)
 {
     size_t rounded = (bytes + 63) / 64 * 64 + 64; /* never 0 */
-    void *memory = rounded < bytes ? NULL : aligned_alloc(64, rounded);
+    bool is_allowed = rounded >= bytes && limits_allow(rounded);
+    void *memory = is_allowed ? aligned_alloc(64, rounded) : NULL;
 
     if (memory)
         memset(memory, 0, rounded);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "runtime/call.h"
+#include "runtime/limits.h"
 #include "runtime/shape/shape.h"
 
 /* Facts */
@@ -175,7 +176,9 @@ static int run_nodes(const struct graph *body, const struct eval_options *option
 
         tell(options, number, CALL_START);
         inner.first_inner = number + 1;
-        rc = shape_infer_node(body, node, eval_node, diag);
+        rc = limits_check_time(diag);
+        if (rc == 0)
+            rc = shape_infer_node(body, node, eval_node, diag);
         tell(options, number, CALL_PREPARE);
         if (rc == 0)
             rc = compute_node(body, node, &inner, diag);
@@ -316,6 +319,8 @@ static int run_turns(struct loop *loop, const struct tensor_view *count)
     int rc = 0;
 
     while (rc == 0 && loop->turn < limit && loop->condition) {
+        if (limits_is_over()) /* a body may have no nodes */
+            return limits_check_time(loop->diag);
         if (loop->turn == CONTROL_TURNS_MAX)
             return refuse(loop->node, -E2BIG, loop->diag, "it does not end within 1048576 turns");
         loop->inputs[0].data = &loop->turn;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "runtime/control.h"
 #include "runtime/exec_private.h"
+#include "runtime/limits.h"
 
 /* Memory */
 
@@ -283,7 +284,7 @@ static void run_step(void *argument)
 
     if (exec->run_failed)
         return;
-    rc = bound_step_run(&exec->bound->steps[task->step]);
+    rc = limits_is_over() ? -ETIME : bound_step_run(&exec->bound->steps[task->step]);
     if (rc == 0)
         return;
     exec->run_failed = true;
@@ -370,6 +371,8 @@ static int tell_failure(const struct exec *exec, int error, struct diag *diag)
     const char *reason = error == -EINVAL ? "an index in its input is out of range"
                                           : "the library under its kernel failed";
 
+    if (error == -ETIME)
+        return limits_check_time(diag);
     if (step->call.problem)
         reason = step->call.problem->text;
     return diag_set(diag, error, "node \"%s\" (%s): %s", step->info.name, step->info.type, reason);

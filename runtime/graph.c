@@ -8,6 +8,7 @@
 
 #include "runtime/graph.h"
 #include "runtime/graph_private.h"
+#include "runtime/limits.h"
 
 enum { HUGE_PAGE_BYTES = 2 << 20, LARGE_BYTES = 2 * HUGE_PAGE_BYTES };
 
@@ -302,7 +303,7 @@ void *graph_alloc_data(size_t bytes)
     size_t alignment = is_large ? HUGE_PAGE_BYTES : 64;
     /* aligned_alloc wants a multiple of the alignment. */
     size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1);
-    void *data = aligned_alloc(alignment, rounded);
+    void *data = limits_allow(rounded) ? aligned_alloc(alignment, rounded) : NULL;
 
     if (data != NULL && is_large)
         madvise(data, rounded, MADV_HUGEPAGE); /* a wish: nothing depends on it */

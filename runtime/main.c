@@ -13,6 +13,7 @@
 #include "runtime/fitting.h"
 #include "runtime/format.h"
 #include "runtime/layout_choose.h"
+#include "runtime/limits.h"
 #include "runtime/onnx_dump.h"
 #include "runtime/options.h"
 #include "runtime/perf.h"
@@ -44,8 +45,13 @@ static int exit_status(int error)
     }
 }
 
-static int complain(int status, const struct diag *diag)
+/* A limit that was met is told in place of what came of it. */
+static int complain(int status, const struct diag *given)
 {
+    struct diag copy = *given, *diag = &copy;
+
+    if ((status == EXIT_INPUT || status == EXIT_SYSTEM) && limits_explain(diag))
+        status = EXIT_INPUT;
     fprintf(stderr, "%s: %s\n", load_and_run_command.name,
             diag->text[0] != '\0' ? diag->text : "something failed without saying what");
     return status;
@@ -465,7 +471,9 @@ static int run_command(int argc, char **argv)
     layouts.is_verbose = options.verbose;
     if (options.wait_gdb)
         wait_for_debugger();
-    rc = open_library(&options, &diag);
+    rc = limits_start(&options.limits, &diag);
+    if (rc == 0)
+        rc = open_library(&options, &diag);
     if (rc == 0 && options.fitting)
         rc = fit(&options, model, &diag);
     options.layouts = options.layout_transform >= 0 ? &layouts : NULL;
@@ -510,6 +518,7 @@ int main(int argc, char **argv)
         return EXIT_SYSTEM;
     }
     status = run_command(word_count, words);
+    limits_stop();
     input_free_words(&words);
     return status;
 }

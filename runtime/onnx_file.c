@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/onnx_file.h"
+#include "runtime/limits.h"
 #include "runtime/onnx_wire.h"
 
 int mapped_file_open(struct mapped_file *file, const char *path, struct diag *diag)
@@ -93,7 +94,7 @@ static void *budget_alloc(void *data, size_t size)
         return NULL;
     }
     budget->left -= size;
-    return malloc(size);
+    return limits_allow(size) ? malloc(size) : NULL;
 }
 
 static void budget_free(void *data, void *pointer)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "runtime/checkers.h"
 #include "runtime/trace.h"
 #include "runtime/trace_eval.h"
@@ -31,7 +32,8 @@ const struct option_command load_and_run_command = {
         "lies "
         "outside\n"
         "2  wrong use of the command line\n"
-        "3  a model or an input is missing, damaged, or not supported\n"
+        "3  a model or an input is missing, damaged, or not supported, or needs more than "
+        "--max-memory, --max-time or --workspace-limit allow\n"
         "4  the system failed: no memory, no permission, disk full, no daemon for --trace\n"
         "5  an option of another tool that is not offered here\n",
     .see_also = "optraced(1), profile_analyze(1)",
@@ -416,6 +418,22 @@ static int check_choice(const struct run_options *options, struct diag *diag)
     return check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
 }
 
+static int parse_limits(struct run_options *options, struct diag *diag)
+{
+    int64_t bytes = 0, ns = 0;
+    int rc = 0;
+
+    options->limits.is_share = options->max_memory == NULL;
+    if (options->max_memory != NULL)
+        rc = amount_parse_bytes("--max-memory", options->max_memory, &bytes, diag);
+    if (rc == 0 && options->max_time != NULL)
+        rc = amount_parse_duration("--max-time", options->max_time, &ns, diag);
+    options->limits.memory_bytes =
+        options->limits.is_share ? limits_share_of_machine() : (uint64_t)bytes;
+    options->limits.time_ns = (uint64_t)ns;
+    return rc;
+}
+
 int run_options_check(struct run_options *options, struct diag *diag)
 {
     const char *level = getenv("OPTRACE_TRACE_EVAL");
@@ -426,6 +444,8 @@ int run_options_check(struct run_options *options, struct diag *diag)
         rc = check_together(options, diag);
     if (rc == 0)
         rc = check_choice(options, diag);
+    if (rc == 0)
+        rc = parse_limits(options, diag);
     if (rc == 0 && options->core_ids != NULL)
         rc = parse_cores(options, diag);
     if (rc == 0 && options->counters != NULL)

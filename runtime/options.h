@@ -4,6 +4,7 @@
 #define OPTRACE_RUNTIME_OPTIONS_H
 
 #include "base/options.h"
+#include "runtime/limits.h"
 
 /** -1 (and NULL): not given, where another option forbids or replaces it. */
 enum { CORES_MAX = 1024 };
@@ -13,6 +14,8 @@ struct run_options {
     int64_t warmup_iter;
     int64_t thread;
     int64_t multithread, multithread_default;
+    const char *max_memory, *max_time;
+    struct limits limits; /* what these say */
     bool cpu_default;
     const char *core_ids;
     uint32_t cores[CORES_MAX]; /* what core_ids says */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/limits.h"
 #include "runtime/pass.h"
 
 static bool is_constant(const struct node *node)
@@ -65,7 +66,7 @@ static void replace(struct node *node, void *data)
     value_set_data(value, data);
 }
 
-/* Returns 1 when folded, 0 when it stays, or -ENOMEM. */
+/* Returns 1 when folded, 0 when it stays, -ENOMEM or -ETIME. */
 static int fold(const struct graph *graph, struct node *node, eval_fn *eval)
 {
     const struct value *value = node_output(node, 0);
@@ -87,7 +88,7 @@ static int fold(const struct graph *graph, struct node *node, eval_fn *eval)
         rc = evaluate(graph, node, eval, &output);
     if (rc < 0) {
         free(output.data);
-        return rc == -ENOMEM ? rc : 0;
+        return rc == -ENOMEM || rc == -ETIME ? rc : 0;
     }
     replace(node, output.data);
     return 1;
@@ -102,6 +103,8 @@ static int fold_nodes(struct graph *graph, bool only_constants, eval_fn *eval, s
 
         if (!only_constants || is_constant(graph->nodes[i]))
             rc = fold(graph, graph->nodes[i], eval);
+        if (limits_is_over())
+            return limits_check_time(diag);
         if (rc < 0)
             return diag_set(diag, rc, "no memory to compute node \"%s\" while loading",
                             graph->nodes[i]->name);

@@ -11,6 +11,7 @@
 #include "runtime/copr_library.h"
 #include "runtime/format.h"
 #include "runtime/graph_text.h"
+#include "runtime/limits.h"
 #include "runtime/mem_info.h"
 #include "runtime/model_info.h"
 #include "runtime/pass.h"
@@ -348,8 +349,10 @@ static int run_once(struct worker *worker, bool is_warmup, struct session_times 
 {
     struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
     bool is_fake = worker->config->fake_first && worker->report->warmups.count == 0;
-    int rc = 0;
+    int rc = limits_check_time(&worker->diag); /* of a model without steps, too */
 
+    if (rc < 0)
+        return rc;
     trace_run_begin(worker->trace, is_warmup);
     if (is_fake)
         session_run_fake(worker->session, times);

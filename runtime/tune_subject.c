@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/limits.h"
 #include "runtime/tune_private.h"
 
 static struct tensor_view view_of(const struct value *value)
@@ -142,7 +143,7 @@ static int grow_slot(struct tune_slot *slot, size_t bytes, enum dtype dtype)
 
     if (bytes <= slot->bytes)
         return 0;
-    data = aligned_alloc(64, rounded);
+    data = limits_allow(rounded) ? aligned_alloc(64, rounded) : NULL;
     if (data == NULL)
         return -ENOMEM;
     fill(data, rounded, dtype);
@@ -158,7 +159,7 @@ static int grow_plain(void **memory, size_t *have, size_t bytes)
 
     if (bytes <= *have)
         return 0;
-    grown = aligned_alloc(64, rounded);
+    grown = limits_allow(rounded) ? aligned_alloc(64, rounded) : NULL;
     if (grown == NULL)
         return -ENOMEM;
     memset(grown, 0, rounded);

@@ -122,7 +122,7 @@ static int compute_marked(struct infer *infer, const struct value *value, const 
         if (is_needed)
             rc = infer_compute(infer, node, &reason);
     }
-    if (rc < 0 && rc != -ENOMEM)
+    if (rc < 0 && rc != -ENOMEM && rc != -ETIME)
         return infer_unsupported(infer, "its shape depends on the data of '%s'%s%s", value->name,
                                  reason.text[0] != '\0' ? ", which cannot be computed: " : "",
                                  reason.text);
