@@ -4,20 +4,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/compare.h"
-#include "runtime/element.h"
 #include "runtime/eval.h"
 #include "runtime/program.h"
 #include "runtime/session.h"
 #include "runtime/steps.h"
-
-#define DEFAULT_RTOL       1e-3
-#define BRAIN_RTOL         0x1p-7
-#define DEFAULT_ATOL_SHARE 1e-5
 
 struct check {
     const struct check_config *config;
@@ -72,27 +66,6 @@ static int take_copies(const struct exec *exec, uint32_t index, struct copies *c
 
 /* --- Comparing. --- */
 
-static struct tolerance tolerance_for(const struct check_config *config,
-                                      const struct tensor_view *expected)
-{
-    /* A bfloat16 that was rounded the other way is further off. */
-    double rtol = expected->dtype == DTYPE_BF16 ? BRAIN_RTOL : DEFAULT_RTOL;
-    struct tolerance tolerance = {config->rtol >= 0 ? config->rtol : rtol, config->atol};
-    int64_t count = shape_elements(&expected->shape);
-    long double largest = 0;
-
-    if (config->atol >= 0)
-        return tolerance;
-    for (int64_t i = 0; i < count; i++) {
-        long double magnitude = fabsl(element_get(expected->data, expected->dtype, i));
-
-        if (isfinite(magnitude) && magnitude > largest)
-            largest = magnitude;
-    }
-    tolerance.atol = DEFAULT_ATOL_SHARE * (double)largest;
-    return tolerance;
-}
-
 static void print_difference(const struct check *check, uint32_t instruction, uint32_t output,
                              const struct tensor_view *expected, const struct comparison *result)
 {
@@ -114,7 +87,8 @@ static int compare_output(struct check *check, uint32_t instruction, uint32_t ou
 {
     const struct exec *exec = check->program->exec;
     uint32_t step = check->program->instructions.items[instruction].step;
-    struct tolerance tolerance = tolerance_for(check->config, expected);
+    struct tolerance tolerance =
+        compare_tolerance(expected, check->config->rtol, check->config->atol);
     struct exec_operand operand;
     struct comparison result;
     struct tensor_view got;

@@ -1,9 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is a computed tensor what was expected? */
+#include <float.h>
 #include <math.h>
 
 #include "runtime/compare.h"
 #include "runtime/element.h"
+
+#define DEFAULT_RTOL       1e-3
+#define BRAIN_RTOL         0x1p-7
+#define DEFAULT_ATOL_SHARE 1e-5
+
+/* Most tensors are float32, and a loop over these is many times as fast. */
+static double largest_f32(const float *data, int64_t count)
+{
+    float largest = 0.0f;
+
+    for (int64_t i = 0; i < count; i++) {
+        float magnitude = fabsf(data[i]);
+
+        largest = magnitude > largest && magnitude <= FLT_MAX ? magnitude : largest;
+    }
+    return (double)largest;
+}
+
+static double largest_finite(const struct tensor_view *tensor)
+{
+    int64_t count = shape_elements(&tensor->shape);
+    long double largest = 0;
+
+    if (tensor->dtype == DTYPE_F32)
+        return largest_f32(tensor->data, count);
+    for (int64_t i = 0; i < count; i++) {
+        long double magnitude = fabsl(element_get(tensor->data, tensor->dtype, i));
+
+        if (isfinite(magnitude) && magnitude > largest)
+            largest = magnitude;
+    }
+    return (double)largest;
+}
+
+struct tolerance compare_tolerance(const struct tensor_view *expected, double rtol, double atol)
+{
+    double usual = expected->dtype == DTYPE_BF16 ? BRAIN_RTOL : DEFAULT_RTOL;
+
+    return (struct tolerance){
+        .rtol = rtol >= 0 ? rtol : usual,
+        .atol = atol >= 0 ? atol : DEFAULT_ATOL_SHARE * largest_finite(expected),
+    };
+}
 
 /* How far off one element is, in units of what is allowed: at most 1 passes. */
 static double judge(long double got, long double expected, bool exact,
@@ -57,6 +101,33 @@ struct comparison compare_tensors(const struct tensor_view *got, const struct te
 bool comparison_passed(const struct comparison *comparison)
 {
     return comparison->same_form && comparison->mismatches == 0;
+}
+
+/* Where nothing is infinite or NaN. */
+static bool agree_f32(const float *got, const float *expected, int64_t count,
+                      const struct tolerance *tolerance)
+{
+    int64_t off = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        double e = (double)expected[i];
+
+        off += !(fabs((double)got[i] - e) <= tolerance->atol + tolerance->rtol * fabs(e));
+    }
+    return off == 0;
+}
+
+bool compare_agree(const struct tensor_view *got, const struct tensor_view *expected,
+                   const struct tolerance *tolerance)
+{
+    struct comparison comparison;
+
+    if (got->dtype == DTYPE_F32 && expected->dtype == DTYPE_F32 &&
+        shape_equal(&got->shape, &expected->shape) &&
+        agree_f32(got->data, expected->data, shape_elements(&expected->shape), tolerance))
+        return true;
+    comparison = compare_tensors(got, expected, tolerance);
+    return comparison_passed(&comparison);
 }
 
 const char *compare_index_text(const struct shape *shape, int64_t index, char out[SHAPE_TEXT_BYTES])

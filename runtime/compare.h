@@ -11,6 +11,13 @@ struct tolerance {
     double rtol, atol;
 };
 
+/**
+ * What kernels of an operator may differ by: rtol, or where it is negative 1e-3 (2^-7 for bfloat16,
+ * of which one that was rounded the other way is further off); atol, or where it is negative 1e-5
+ * of the largest expected magnitude.
+ */
+struct tolerance compare_tolerance(const struct tensor_view *expected, double rtol, double atol);
+
 struct comparison {
     bool same_form;     /* dtype and shape agree; the rest is 0 where they do not */
     int64_t count;      /* elements */
@@ -27,6 +34,10 @@ struct comparison compare_tensors(const struct tensor_view *got, const struct te
                                   const struct tolerance *tolerance);
 
 bool comparison_passed(const struct comparison *comparison);
+
+/** Whether compare_tensors() would pass, sooner known. */
+bool compare_agree(const struct tensor_view *got, const struct tensor_view *expected,
+                   const struct tolerance *tolerance);
 
 /** Position of an element as "{1,0,5}". */
 const char *compare_index_text(const struct shape *shape, int64_t index,
