@@ -13,21 +13,20 @@
 #define MAGIC "optrace-policy "
 #define AGAIN "delete it and have it made again with --fast-run"
 
-/* FNV-1a, 64 bits, of some more bytes. */
-static uint64_t hash_more(uint64_t hash, const char *bytes, size_t size)
+uint64_t policy_hash(uint64_t hash, const void *bytes, size_t size)
 {
+    const unsigned char *at = bytes;
+
     for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
-
-static const uint64_t hash_start = UINT64_C(0xcbf29ce484222325);
 
 /* Entries */
 
 static uint64_t hash_of(const char *machine, const char *key)
 {
-    return hash_more(hash_more(hash_start, machine, strlen(machine)), key, strlen(key));
+    return policy_hash(policy_hash(POLICY_HASH_START, machine, strlen(machine)), key, strlen(key));
 }
 
 static struct policy_entry *find(const struct policy *policy, const char *machine, const char *key)
@@ -90,7 +89,20 @@ void policy_deinit(struct policy *policy)
 
 static uint64_t checksum(const char *bytes, size_t size)
 {
-    return hash_more(hash_start, bytes, size);
+    return policy_hash(POLICY_HASH_START, bytes, size);
+}
+
+static const char *const verdict_words[] = {
+    [POLICY_AGREES] = "agrees ",
+    [POLICY_DIFFERS] = "differs ",
+};
+
+static void write_time(const struct policy_time *time, FILE *out)
+{
+    fprintf(out, "time %" PRIu64 " %" PRIu64 " %s\n", time->time_ns, time->workspace_bytes,
+            time->name);
+    if (time->verdict != POLICY_NOT_COMPARED)
+        fprintf(out, "%s%016" PRIx64 "\n", verdict_words[time->verdict], time->mark);
 }
 
 /* Machines come in groups: those of one are written together. */
@@ -112,8 +124,7 @@ static void write_entries(const struct policy *policy, FILE *out)
                 continue;
             fprintf(out, "op %s\n", entry->key);
             for (int k = 0; k < entry->count; k++)
-                fprintf(out, "time %" PRIu64 " %" PRIu64 " %s\n", entry->times[k].time_ns,
-                        entry->times[k].workspace_bytes, entry->times[k].name);
+                write_time(&entry->times[k], out);
         }
     }
 }
@@ -186,7 +197,30 @@ static int read_time(struct reader *reader, const char *text)
         end == 0 || end > 40 || text[end] == '\0' || strlen(text + end) >= POLICY_NAME_BYTES)
         return damaged(reader, "no time");
     snprintf(time->name, sizeof(time->name), "%s", text + end);
+    time->verdict = POLICY_NOT_COMPARED;
+    time->mark = 0;
     reader->count++;
+    return 0;
+}
+
+/* 16 digits and nothing else. */
+static bool read_hex(const char *text, uint64_t *out)
+{
+    if (strspn(text, "0123456789abcdef") != 16)
+        return false;
+    *out = strtoull(text, NULL, 16);
+    return true;
+}
+
+static int read_verdict(struct reader *reader, enum policy_verdict verdict, const char *text)
+{
+    struct policy_time *time = reader->count > 0 ? &reader->times[reader->count - 1] : NULL;
+
+    if (time == NULL || time->verdict != POLICY_NOT_COMPARED)
+        return damaged(reader, "a verdict without a time");
+    if (strlen(text) != 16 || !read_hex(text, &time->mark))
+        return damaged(reader, "no mark");
+    time->verdict = verdict;
     return 0;
 }
 
@@ -196,6 +230,9 @@ static int read_line(struct reader *reader, const char *line)
 
     if (strncmp(line, "time ", 5) == 0)
         return read_time(reader, line + 5);
+    for (int i = POLICY_AGREES; i <= POLICY_DIFFERS; i++)
+        if (strncmp(line, verdict_words[i], strlen(verdict_words[i])) == 0)
+            return read_verdict(reader, (enum policy_verdict)i, line + strlen(verdict_words[i]));
     rc = finish_op(reader);
     if (rc < 0)
         return rc;
@@ -241,15 +278,10 @@ static const char *find_checksum(const char *bytes, size_t size, uint64_t *out_v
     static const char word[] = "checksum ";
     enum { LINE = sizeof(word) - 1 + 16 + 1 };
     const char *at = bytes + size - LINE;
-    char digits[17] = "";
 
     if (size <= LINE || at[-1] != '\n' || memcmp(at, word, sizeof(word) - 1) != 0 ||
-        at[LINE - 1] != '\n')
+        at[LINE - 1] != '\n' || !read_hex(at + sizeof(word) - 1, out_value))
         return NULL;
-    memcpy(digits, at + sizeof(word) - 1, 16);
-    if (strspn(digits, "0123456789abcdef") != 16)
-        return NULL;
-    *out_value = strtoull(digits, NULL, 16);
     return at;
 }
 
@@ -270,9 +302,9 @@ int policy_decode(struct policy *policy, const char *bytes, size_t size, const c
     first_end = memchr(bytes, '\n', size);
     for (const char *at = bytes + magic; first_end != NULL && at < first_end && version >= 0; at++)
         version = *at >= '0' && *at <= '9' && version < 100000 ? version * 10 + *at - '0' : -1;
-    if (first_end != NULL && version != POLICY_VERSION)
+    if (first_end != NULL && (version < 1 || version > POLICY_VERSION))
         return diag_set(diag, -EINVAL,
-                        "%s is a policy file of another version than %d, which this program "
+                        "%s is a policy file of another version than 1 to %d, which this program "
                         "knows; " AGAIN,
                         name, POLICY_VERSION);
     end = find_checksum(bytes, size, &want);

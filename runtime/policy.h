@@ -5,16 +5,20 @@
  * An entry is a machine, an operation (operator, shapes, parameters; tune_key() makes it) and the
  * kernels that were timed on it. The file is text, for people to read and to compare:
  *
- *     optrace-policy 1
+ *     optrace-policy 2
  *     machine AMD EPYC 9B45, avx512_core, 2 threads, oneDNN 2.6.3, optrace 0.1.0
  *     op Conv pads={1,1,1,1} | float32 {1,64,56,56} ...
  *     time 399812 294912 winograd4:avx512
+ *     agrees 81d29b7c0e4f6a35
  *     time 887730 0 dnnl:brgconv:avx512_core
+ *     agrees 0c66f3d1827be94a
  *     checksum 3a5e8a1e6c1f0b52
  *
  * Operations belong to the machine above them, times (nanoseconds, bytes of scratch, kernel) to the
- * operation above. The checksum is FNV-1a, 64 bits, of all bytes before its line, which is the
- * last.
+ * operation above. A time may be followed by what comparing the kernel's output with the
+ * reference's has found, "agrees" or "differs", and the mark of who found it: tune_mark(). Files of
+ * version 1 are the same without. The checksum is FNV-1a, 64 bits, of all bytes before its line,
+ * which is the last.
  */
 #ifndef OPTRACE_RUNTIME_POLICY_H
 #define OPTRACE_RUNTIME_POLICY_H
@@ -27,7 +31,7 @@
 #include "base/diag.h"
 
 enum {
-    POLICY_VERSION = 1,
+    POLICY_VERSION = 2,
     POLICY_NAME_BYTES = 48, /* of a kernel */
     POLICY_TIMES_MAX = 16,  /* of one operation */
     POLICY_LINE_BYTES = 4096,
@@ -35,9 +39,13 @@ enum {
     POLICY_ENTRIES_MAX = 20000,
 };
 
+enum policy_verdict { POLICY_NOT_COMPARED, POLICY_AGREES, POLICY_DIFFERS };
+
 struct policy_time {
     char name[POLICY_NAME_BYTES];
     uint64_t time_ns, workspace_bytes;
+    enum policy_verdict verdict;
+    uint64_t mark; /* 0 where not compared */
 };
 
 struct policy_entry {
@@ -75,6 +83,10 @@ const struct policy_entry *policy_find(const struct policy *policy, const char *
  *  control characters. -ENOMEM; -ENOSPC when there are POLICY_ENTRIES_MAX. */
 int policy_put(struct policy *policy, const char *machine, const char *key,
                const struct policy_time *times, int count);
+
+/** FNV-1a, 64 bits, of some more bytes; begin with POLICY_HASH_START. */
+#define POLICY_HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t policy_hash(uint64_t hash, const void *bytes, size_t size);
 
 void policy_deinit(struct policy *policy);
 

@@ -67,7 +67,7 @@ static void a_policy_is_made_once_and_then_read(void **state)
     expect(RUN("--fast-run-algo-policy", "policy"), EXIT_INPUT, "policy does not exist");
     expect(RUN("--fast-run", "--fast-run-algo-policy", "policy"), EXIT_OK, " shapes timed in ");
     first = read_policy();
-    CHECK_CONTAINS(first, "optrace-policy 1\nmachine ");
+    CHECK_CONTAINS(first, "optrace-policy 2\nmachine ");
     CHECK_CONTAINS(first, ", 1 threads, optrace ");
     expect(RUN("--fast-run-algo-policy", "policy"), EXIT_OK, "; 0 shapes timed, ");
     expect(RUN("--fast-run", "--fast-run-algo-policy", "policy"), EXIT_OK, "; 0 shapes timed, ");

@@ -46,7 +46,7 @@ static void text_comes_back(void **state)
     put("b", "Conv x", "two", 20);
     put("a", "Conv y", "three", 30);
     CHECK_OK(policy_encode(&policy, &bytes, &size));
-    CHECK_CONTAINS(bytes, "optrace-policy 1\nmachine a\nop Conv x\ntime 10 64 dnnl:jit 2\nop Conv "
+    CHECK_CONTAINS(bytes, "optrace-policy 2\nmachine a\nop Conv x\ntime 10 64 dnnl:jit 2\nop Conv "
                           "y\ntime 30 64 three\nmachine b\nop Conv x\ntime 20 64 two\nchecksum ");
     CHECK_OK(policy_decode(&again, bytes, size, "f", &diag));
     assert_int_equal(again.entries.count, 3);
@@ -54,6 +54,33 @@ static void text_comes_back(void **state)
     assert_string_equal(bytes, second);
     free(bytes);
     free(second);
+    policy_deinit(&again);
+}
+
+static void verdicts_come_back(void **state)
+{
+    struct policy_time times[] = {
+        {.name = "one", .time_ns = 10, .verdict = POLICY_AGREES, .mark = 0xabc},
+        {.name = "two", .time_ns = 20, .verdict = POLICY_DIFFERS, .mark = 5},
+        {.name = "three", .time_ns = 30},
+    };
+    struct policy again = {0};
+    const struct policy_entry *entry;
+    struct diag diag = {0};
+    char *bytes;
+    size_t size;
+
+    CHECK_OK(policy_put(&policy, "a", "Conv x", times, 3));
+    CHECK_OK(policy_encode(&policy, &bytes, &size));
+    CHECK_CONTAINS(bytes, "time 10 0 one\nagrees 0000000000000abc\ntime 20 0 two\n"
+                          "differs 0000000000000005\ntime 30 0 three\nchecksum");
+    CHECK_OK(policy_decode(&again, bytes, size, "f", &diag));
+    entry = policy_find(&again, "a", "Conv x");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(entry->times[i].verdict, times[i].verdict);
+        assert_int_equal(entry->times[i].mark, times[i].mark);
+    }
+    free(bytes);
     policy_deinit(&again);
 }
 
@@ -89,8 +116,9 @@ static void what_is_damaged_is_refused(void **state)
 
     refuse("", 0, "no policy file");
     refuse("op Conv\n", 8, "no policy file");
-    refuse("optrace-policy 2\n", 17, "another version than 1");
-    refuse("optrace-policy -1\n", 18, "another version than 1");
+    refuse("optrace-policy 3\n", 17, "another version than 1 to 2");
+    refuse("optrace-policy 0\n", 17, "another version than 1 to 2");
+    refuse("optrace-policy -1\n", 18, "another version than 1 to 2");
     refuse("optrace-policy 1", 16, "truncated");
     refuse("optrace-policy 1\n", 17, "truncated");
     put("a", "Conv x", "one", 10);
@@ -109,6 +137,11 @@ static void what_is_damaged_is_refused(void **state)
     refuse_lines("machine a\nop b\ntime 1 2 "
                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
                  "line 4: no time");
+    refuse_lines("machine a\nop b\nagrees 0123456789abcdef\n", "line 4: a verdict without a time");
+    refuse_lines("machine a\nop b\ntime 1 2 x\nagrees 0123456789abcdef\ndiffers 0123456789abcdef\n",
+                 "line 6: a verdict without a time");
+    refuse_lines("machine a\nop b\ntime 1 2 x\nagrees 0123\n", "line 5: no mark");
+    refuse_lines("machine a\nop b\ntime 1 2 x\nagrees 0123456789abcdefa\n", "line 5: no mark");
     refuse_lines("machine a\x1b[2J\n", "line 2: a control character");
     memset(line, 'x', sizeof(line) - 2);
     memcpy(line, "op ", 3);
@@ -152,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(entries_are_found_by_machine_and_key, reset),
         cmocka_unit_test_teardown(text_comes_back, reset),
+        cmocka_unit_test_teardown(verdicts_come_back, reset),
         cmocka_unit_test_teardown(what_is_damaged_is_refused, reset),
         cmocka_unit_test_teardown(files_are_put_in_place_as_a_whole, reset),
     };
