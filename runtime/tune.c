@@ -101,6 +101,9 @@ static void take_candidates(const struct tune_job *job, struct tune_op *op,
     for (int i = 0; i < versions->count; i++)
         if (!is_same_as_another(job, op, &versions->items[i]))
             op->candidates[op->count++] = (struct candidate){.version = versions->items[i]};
+    for (int i = 0; i < op->count; i++)
+        if (strcmp(op->candidates[i].version.name, job->steps[op->first_step].call.version) == 0)
+            op->by_default = i;
 }
 
 /* What there is, best first. Where batches must not matter, they must not for that order either. */
@@ -128,7 +131,7 @@ static int add_step(struct tune_job *job, uint32_t index)
     const struct tune_options *options = &job->tuning->options;
     const struct bound_step *step = &job->steps[index];
     int64_t batch = options->shared_batch > 0 ? options->shared_batch : job->batch;
-    struct tune_op op = {.first_step = index, .step_count = 1};
+    struct tune_op op = {.first_step = index, .step_count = 1, .by_default = -1};
     int rc = subject_init(&op.subject, job, step, batch, &job->quiet);
 
     op.key = rc == 0 ? tune_key(&op.subject, options->shared_batch > 0) : NULL;
@@ -176,6 +179,15 @@ static bool is_wanted(const struct tune_job *job, const struct candidate *candid
     return !candidate->version.is_reference || job->tuning->options.run == TUNE_FULL;
 }
 
+/* Verdicts of others count for nothing. */
+static enum policy_verdict verdict_of(const struct tune_job *job, const struct policy_entry *entry,
+                                      const struct policy_time *time)
+{
+    uint64_t mark = tune_mark(entry->machine, entry->key, job->batch, time->name, time->verdict);
+
+    return mark == time->mark ? time->verdict : POLICY_NOT_COMPARED;
+}
+
 /* Takes an entry over; false where it lacks a kernel that is to be timed. */
 static bool take_entry(const struct tune_job *job, struct tune_op *op,
                        const struct policy_entry *entry)
@@ -191,6 +203,7 @@ static bool take_entry(const struct tune_job *job, struct tune_op *op,
             candidate->time_ns = entry->times[k].time_ns;
             candidate->workspace_bytes = entry->times[k].workspace_bytes;
             candidate->has_workspace = true;
+            candidate->verdict = verdict_of(job, entry, &entry->times[k]);
         }
         is_whole = is_whole && (candidate->time_ns > 0 || (i > 0 && !is_wanted(job, candidate)));
     }
@@ -242,14 +255,18 @@ static int keep(struct tune_job *job, const char *machine)
         struct policy_time times[POLICY_TIMES_MAX] = {0};
         int count = 0;
 
-        for (int k = 0; op->is_timed && k < op->count; k++) {
+        for (int k = 0; (op->is_timed || op->is_compared) && k < op->count; k++) {
             const struct candidate *candidate = &op->candidates[k];
             struct policy_time *time = &times[count];
 
             if (candidate->time_ns == 0 || count == POLICY_TIMES_MAX)
                 continue;
             *time = (struct policy_time){.time_ns = candidate->time_ns,
-                                         .workspace_bytes = candidate->workspace_bytes};
+                                         .workspace_bytes = candidate->workspace_bytes,
+                                         .verdict = candidate->verdict};
+            if (time->verdict != POLICY_NOT_COMPARED)
+                time->mark =
+                    tune_mark(machine, op->key, job->batch, candidate->version.name, time->verdict);
             memcpy(time->name, candidate->version.name, sizeof(time->name));
             count++;
         }
@@ -265,7 +282,56 @@ static int keep(struct tune_job *job, const char *machine)
                : 0;
 }
 
+/* What was timed is compared, so that the file says of all of it whether it may be taken. */
+static int compare_timed(struct tune_job *job)
+{
+    uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < job->ops.count; i++) {
+        struct tune_op *op = &job->ops.items[i];
+        bool is_asked[CALL_VERSIONS_MAX] = {false};
+
+        for (int k = 0; k < op->count; k++)
+            is_asked[k] = op->candidates[k].time_ns > 0 && !op->candidates[k].is_slow;
+        if (op->is_timed)
+            rc = tune_compare(job, op, is_asked);
+    }
+    job->timing_ns += ot_clock_ns(CLOCK_MONOTONIC) - start_ns;
+    return rc < 0 ? no_memory(job) : 0;
+}
+
 /* What the options allow */
+
+/* How far choosing has come down. */
+enum resort {
+    RESORT_NONE,
+    RESORT_REFERENCE, /* plain loops are slow, and still better than to refuse a model for what its
+                         options ask */
+    RESORT_DEFAULT,   /* what computes the step anyway, where no kernel agrees with its reference */
+};
+
+/* Whether a kernel that is about to be taken computes what it should. What a step calls without any
+ * option does not win anything unless something is timed. */
+static int is_right(struct tune_job *job, struct tune_op *op, int i, enum resort resort)
+{
+    struct candidate *candidate = &op->candidates[i];
+    bool is_asked[CALL_VERSIONS_MAX] = {false};
+    bool is_default = i == op->by_default;
+
+    if (op->count < 2 ||
+        (is_default && (resort == RESORT_DEFAULT || (candidate->verdict == POLICY_NOT_COMPARED &&
+                                                     job->tuning->options.run == TUNE_NOTHING))))
+        return 1;
+    if (candidate->verdict == POLICY_NOT_COMPARED) {
+        is_asked[i] = true;
+        if (tune_compare(job, op, is_asked) < 0)
+            return no_memory(job);
+        if (candidate->verdict == POLICY_DIFFERS && op->is_known)
+            tune_print_wrong(job, op, i);
+    }
+    return candidate->verdict == POLICY_AGREES;
+}
 
 /* Finds out how much scratch a candidate needs, at the graph's own batch. */
 static int measure_workspace(struct tune_job *job, struct tune_op *op, struct candidate *candidate)
@@ -289,15 +355,14 @@ static int measure_workspace(struct tune_job *job, struct tune_op *op, struct ca
     return rc;
 }
 
-/* Returns 1 when the candidate is within the options, 0 when it is not. `any`: references are, too,
- * as nothing else was. */
-static int is_allowed(struct tune_job *job, struct tune_op *op, int i, bool any)
+/* Returns 1 when the candidate is within the options, 0 when it is not. */
+static int is_allowed(struct tune_job *job, struct tune_op *op, int i, enum resort resort)
 {
     const struct tune_options *options = &job->tuning->options;
     struct candidate *candidate = &op->candidates[i];
     int rc;
 
-    if (candidate->is_refused || (i > 0 && !any && !is_wanted(job, candidate)) ||
+    if (candidate->is_refused || (i > 0 && resort == RESORT_NONE && !is_wanted(job, candidate)) ||
         ((options->reproducible || options->batch_equal) && !candidate->version.is_reproducible))
         return 0;
     if (options->workspace_limit != UINT64_MAX) {
@@ -307,10 +372,12 @@ static int is_allowed(struct tune_job *job, struct tune_op *op, int i, bool any)
         if (candidate->workspace_bytes > options->workspace_limit)
             return 0;
     }
-    if (!options->batch_equal)
-        return 1;
-    rc = tune_prove(job, op, &candidate->version);
-    return rc < 0 ? no_memory(job) : rc;
+    if (options->batch_equal) {
+        rc = tune_prove(job, op, &candidate->version);
+        if (rc <= 0)
+            return rc < 0 ? no_memory(job) : 0;
+    }
+    return is_right(job, op, i, resort);
 }
 
 /* The best that is left: the fastest, the default unless one is worth it, else the list's first. */
@@ -325,7 +392,8 @@ static int best_left(const struct tune_op *op, const bool *is_out)
         if (is_out[i])
             continue;
         if (best < 0 || (time > 0 && best_time == 0) ||
-            (time > 0 && (double)time < (best == 0 ? 1.0 - worth : 1.0) * (double)best_time))
+            (time > 0 &&
+             (double)time < (best == op->by_default ? 1.0 - worth : 1.0) * (double)best_time))
             best = i;
     }
     return best;
@@ -353,7 +421,7 @@ static int refuse_op(struct tune_job *job, const struct tune_op *op)
 }
 
 /* Sets op->chosen. Returns 1 when there is one, 0 when none is within the options. */
-static int choose_among(struct tune_job *job, struct tune_op *op, bool any)
+static int choose_among(struct tune_job *job, struct tune_op *op, enum resort resort)
 {
     bool is_out[CALL_VERSIONS_MAX] = {false};
 
@@ -363,7 +431,7 @@ static int choose_among(struct tune_job *job, struct tune_op *op, bool any)
 
         if (best < 0)
             return 0;
-        rc = is_allowed(job, op, best, any);
+        rc = is_allowed(job, op, best, resort);
         if (rc < 0)
             return rc;
         op->chosen = best;
@@ -373,13 +441,14 @@ static int choose_among(struct tune_job *job, struct tune_op *op, bool any)
     }
 }
 
-/* Plain loops are slow, and still better than to refuse a model for what its options ask. */
 static int choose(struct tune_job *job, struct tune_op *op)
 {
-    int rc = op->count > 0 ? choose_among(job, op, false) : 1;
+    int rc = op->count > 0 ? choose_among(job, op, RESORT_NONE) : 1;
 
     if (rc == 0)
-        rc = choose_among(job, op, true);
+        rc = choose_among(job, op, RESORT_REFERENCE);
+    if (rc == 0)
+        rc = choose_among(job, op, RESORT_DEFAULT);
     if (rc == 0)
         return refuse_op(job, op);
     return rc < 0 ? rc : 0;
@@ -408,7 +477,7 @@ static int check_others(struct tune_job *job)
 }
 
 /* A step gets the call that was chosen. What the batch of this graph cannot have keeps its own. */
-static int rebind(struct tune_job *job, struct bound_step *step, const struct tune_op *op)
+static int rebind(struct tune_job *job, struct bound_step *step, struct tune_op *op)
 {
     const struct call_version *version = &op->candidates[op->chosen].version;
     struct subject subject = {0};
@@ -425,6 +494,7 @@ static int rebind(struct tune_job *job, struct bound_step *step, const struct tu
     if (rc == 0) {
         call_deinit(&step->call);
         step->call = call;
+        op->changed_count += strcmp(step->info.implementation, call.version) != 0;
         step->info.implementation = call.version;
         step->info.workspace_bytes = call.workspace_bytes;
     }
@@ -452,6 +522,16 @@ static int64_t batch_of(const struct graph *graph)
     return 1;
 }
 
+/* Who may write the file adds what was found about choices of others. */
+static bool has_news(const struct tune_job *job)
+{
+    bool has_any = false;
+
+    for (size_t i = 0; i < job->ops.count; i++)
+        has_any = has_any || (job->ops.items[i].is_known && job->ops.items[i].is_compared);
+    return has_any && job->tuning->options.run != TUNE_NOTHING;
+}
+
 static int run_job(struct tune_job *job)
 {
     char machine[POLICY_LINE_BYTES];
@@ -463,10 +543,14 @@ static int run_job(struct tune_job *job)
     if (look_up(job, machine)) {
         rc = tune_time(job);
         if (rc == 0)
+            rc = compare_timed(job);
+        if (rc == 0)
             rc = keep(job, machine);
     }
     if (rc == 0)
         rc = apply(job);
+    if (rc == 0 && has_news(job))
+        rc = keep(job, machine);
     if (rc == 0 && job->tuning->options.out != NULL)
         tune_print(job);
     return rc;

@@ -101,6 +101,20 @@ char *tune_key(const struct subject *subject, bool has_shared_batch)
     return key;
 }
 
+uint64_t tune_mark(const char *machine, const char *key, int64_t batch, const char *kernel,
+                   enum policy_verdict verdict)
+{
+    uint64_t hash = POLICY_HASH_START;
+    char text[100];
+
+    /* Counted up when comparing gets another meaning. */
+    snprintf(text, sizeof(text), "|1|%" PRId64 "|%d|", batch, (int)verdict);
+    hash = policy_hash(hash, machine, strlen(machine) + 1);
+    hash = policy_hash(hash, key, strlen(key) + 1);
+    hash = policy_hash(hash, kernel, strlen(kernel) + 1);
+    return policy_hash(hash, text, strlen(text));
+}
+
 void tune_machine(char *out)
 {
     char identity[KERNEL_IDENTITY_BYTES];

@@ -48,6 +48,8 @@ static void print_candidate(const struct candidate *candidate, bool is_default, 
                 candidate->is_slow ? ", given up" : "");
     else if (candidate->is_refused)
         fputs(", cannot be used", out);
+    if (candidate->verdict == POLICY_DIFFERS)
+        fputs(", differs from the reference", out);
     if (candidate->has_workspace)
         fprintf(out, ", %zu bytes of scratch", candidate->workspace_bytes);
     fprintf(out, "%s%s\n", is_default ? ", default" : "", is_chosen ? ", taken" : "");
@@ -78,42 +80,73 @@ static void print_op(const struct tune_job *job, const struct tune_op *op)
         fprintf(out, " and %" PRIu32 " more of its shape", op->step_count - 1);
     fprintf(out, "%s:\n", op->is_timed ? "" : op->is_known ? ", known" : ", not timed");
     for (int i = 0; i < op->count; i++)
-        print_candidate(&op->candidates[i], i == 0, i == op->chosen, out);
+        print_candidate(&op->candidates[i], i == op->by_default, i == op->chosen, out);
     print_cost(op, out);
+}
+
+void tune_print_wrong(const struct tune_job *job, const struct tune_op *op, int candidate)
+{
+    const struct tune_options *options = &job->tuning->options;
+    const struct exec_step *info = &job->steps[op->first_step].info;
+
+    if (options->out != NULL)
+        fprintf(options->out,
+                "load_and_run: %s: %s is not taken for \"%s\" (%s): its output differs from the "
+                "reference's\n",
+                options->policy_path, op->candidates[candidate].version.name, info->name,
+                info->type);
+}
+
+/* What the summary counts. */
+struct sums {
+    uint32_t changed, all; /* steps */
+    uint32_t timed, known; /* shapes */
+    uint32_t wrong;        /* kernels of shapes */
+    double before, after;  /* ns */
+};
+
+static void add_op(const struct tune_op *op, struct sums *sums)
+{
+    const struct candidate *chosen = &op->candidates[op->chosen];
+    const struct candidate *usual = op->by_default >= 0 ? &op->candidates[op->by_default] : NULL;
+
+    sums->all += op->step_count;
+    sums->changed += op->changed_count;
+    sums->timed += op->is_timed;
+    sums->known += op->is_known;
+    for (int i = 0; i < op->count; i++)
+        sums->wrong += op->candidates[i].verdict == POLICY_DIFFERS;
+    if (usual == NULL || usual->time_ns == 0 || chosen->time_ns == 0)
+        return;
+    sums->before += (double)usual->time_ns * op->step_count;
+    sums->after += (double)usual->time_ns * (op->step_count - op->changed_count) +
+                   (double)chosen->time_ns * op->changed_count;
 }
 
 void tune_print(const struct tune_job *job)
 {
     const struct tune_options *options = &job->tuning->options;
-    uint32_t other = 0, all = 0, timed = 0, known = 0;
-    double before = 0, after = 0;
+    struct sums sums = {0};
 
-    for (size_t i = 0; i < job->ops.count; i++) {
-        const struct tune_op *op = &job->ops.items[i];
-        const struct candidate *chosen = &op->candidates[op->chosen];
-
-        if (op->count < 2)
-            continue;
-        all += op->step_count;
-        other += op->chosen != 0 ? op->step_count : 0;
-        timed += op->is_timed;
-        known += op->is_known;
-        if (op->candidates[0].time_ns > 0 && chosen->time_ns > 0) {
-            before += (double)op->candidates[0].time_ns * op->step_count;
-            after += (double)chosen->time_ns * op->step_count;
-        }
-    }
+    for (size_t i = 0; i < job->ops.count; i++)
+        if (job->ops.items[i].count > 1 || job->ops.items[i].changed_count > 0)
+            add_op(&job->ops.items[i], &sums);
     fprintf(options->out,
             "load_and_run: %s: %" PRIu32 " of %" PRIu32 " operators with a choice take another "
             "kernel than by default",
-            options_name(options), other, all);
-    if (before > 0)
-        fprintf(options->out, ": %.3f ms expected in place of %.3f ms", after * 1e-6,
-                before * 1e-6);
-    fprintf(options->out, "; %" PRIu32 " shapes timed", timed);
-    if (timed > 0)
+            options_name(options), sums.changed, sums.all);
+    if (sums.before > 0)
+        fprintf(options->out, ": %.3f ms expected in place of %.3f ms", sums.after * 1e-6,
+                sums.before * 1e-6);
+    fprintf(options->out, "; %" PRIu32 " shapes timed", sums.timed);
+    if (sums.timed > 0)
         fprintf(options->out, " in %.1f s", (double)job->timing_ns * 1e-9);
-    fprintf(options->out, ", %" PRIu32 " known\n", known);
+    fprintf(options->out, ", %" PRIu32 " known", sums.known);
+    if (sums.wrong > 0)
+        fprintf(options->out,
+                ", %" PRIu32 " kernel%s turned down whose output differs from the reference's",
+                sums.wrong, sums.wrong == 1 ? "" : "s");
+    fputc('\n', options->out);
     for (size_t i = 0; options->is_verbose && i < job->ops.count; i++)
         if (job->ops.items[i].count > 1)
             print_op(job, &job->ops.items[i]);

@@ -118,22 +118,39 @@ bool tune_memory_is_random(enum dtype dtype, int *out_list)
     return false;
 }
 
-/* Never denormal, and never all the same: some kernels are faster on zeros. In the short types
- * random bits stand behind the exponent of 0.5. */
-static void fill(void *data, size_t bytes, enum dtype dtype)
+static void fill_shorts(uint16_t *shorts, size_t count, enum dtype dtype, uint32_t state)
 {
     uint16_t base = dtype == DTYPE_F16 ? 0x3800 : 0x3f00;
     uint16_t mask = dtype == DTYPE_F16 ? 0x83ff : 0x807f;
-    uint32_t state = 1;
-    float *floats = data;
-    uint16_t *shorts = data;
 
-    for (size_t i = 0; dtype == DTYPE_F32 && i < bytes / sizeof(*floats); i++)
-        floats[i] = next_float(&state);
-    for (size_t i = 0; dtype != DTYPE_F32 && i < bytes / sizeof(*shorts); i++) {
+    for (size_t i = 0; i < count; i++) {
         state = state * 1664525u + 1013904223u;
         shorts[i] = (uint16_t)(base | (state >> 16 & mask));
     }
+}
+
+/* Never denormal, and never all the same: some kernels are faster on zeros. In the short types
+ * random bits stand behind the exponent of 0.5. */
+void tune_fill(void *data, size_t bytes, enum dtype dtype, uint32_t state)
+{
+    float *floats = data;
+    double *doubles = data;
+    uint8_t *octets = data;
+
+    if (dtype == DTYPE_F16 || dtype == DTYPE_BF16)
+        fill_shorts(data, bytes / sizeof(uint16_t), dtype, state);
+    else if (dtype == DTYPE_F32)
+        for (size_t i = 0; i < bytes / sizeof(*floats); i++)
+            floats[i] = next_float(&state);
+    else if (dtype == DTYPE_F64)
+        for (size_t i = 0; i < bytes / sizeof(*doubles); i++)
+            doubles[i] = (double)next_float(&state);
+    else if (dtype == DTYPE_I8 || dtype == DTYPE_U8 || dtype == DTYPE_BOOL)
+        for (size_t i = 0; i < bytes; i++)
+            octets[i] = (uint8_t)((state = state * 1664525u + 1013904223u) >> 24 &
+                                  (dtype == DTYPE_BOOL ? 1 : 0xff));
+    else
+        memset(data, 0, bytes);
 }
 
 static int grow_slot(struct tune_slot *slot, size_t bytes, enum dtype dtype)
@@ -146,7 +163,7 @@ static int grow_slot(struct tune_slot *slot, size_t bytes, enum dtype dtype)
     data = limits_allow(rounded) ? aligned_alloc(64, rounded) : NULL;
     if (data == NULL)
         return -ENOMEM;
-    fill(data, rounded, dtype);
+    tune_fill(data, rounded, dtype, 1);
     free(slot->data);
     *slot = (struct tune_slot){data, rounded};
     return 0;

@@ -271,6 +271,72 @@ static void what_is_known_is_not_timed_again(void **state)
     free(after);
 }
 
+/* The summary's number of operators that take another kernel, and the plan's. */
+static void count(struct tune_options options, int64_t batch, const char *what)
+{
+    struct graph *graph = make_graph(batch);
+    struct exec *usual = create(graph, NULL), *exec;
+    struct tuning *tuning = NULL;
+    unsigned said = 0, all = 0, changed = 0;
+    struct diag diag = {0};
+    char *text = NULL, *at;
+    size_t size;
+
+    options.out = open_memstream(&text, &size);
+    CHECK_OK(tuning_create(&options, &tuning, &diag));
+    exec = create(graph, tuning);
+    fclose(options.out);
+    assert_int_equal(exec_step_count(exec), exec_step_count(usual));
+    for (uint32_t i = 0; i < exec_step_count(exec); i++)
+        changed +=
+            strcmp(exec_step(exec, i)->implementation, exec_step(usual, i)->implementation) != 0;
+    at = strstr(text, ": ");
+    at = at ? strstr(at + 2, ": ") : NULL;
+    if (!at || sscanf(at, ": %u of %u operators with a choice", &said, &all) != 2 ||
+        said != changed || said > all)
+        fail_msg("%s, batch %d: %u steps call another kernel, not as in: %s", what, (int)batch,
+                 changed, text);
+    free(text);
+    exec_destroy(&exec);
+    exec_destroy(&usual);
+    tuning_destroy(&tuning);
+    graph_destroy(&graph);
+}
+
+static void what_is_counted_is_what_runs(void **state)
+{
+    struct tune_options shared = options_of(TUNE_FAST);
+    struct tune_options choices[] = {
+        options_of(TUNE_FAST),    options_of(TUNE_FULL),    options_of(TUNE_NOTHING),
+        options_of(TUNE_NOTHING), options_of(TUNE_NOTHING), options_of(TUNE_FULL),
+    };
+    static const char *const names[] = {
+        "--fast-run",        "--full-run",
+        "--reproducible",    "--binary-equal-between-batch",
+        "--workspace-limit", "--full-run --binary-equal-between-batch",
+    };
+
+    choices[2].reproducible = true;
+    choices[3].batch_equal = choices[5].batch_equal = true;
+    choices[4].workspace_limit = 100;
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+        for (int64_t batch = 1; batch < 40; batch += 13)
+            count(choices[i], batch, names[i]);
+    shared.shared_batch = 2;
+    shared.policy_path = path;
+    count(shared, 1, "--fast-run-shared-batch-size");
+    for (int i = 0; i < 4; i++) {
+        struct policy policy = {0};
+        struct diag diag = {0};
+
+        CHECK_OK(policy_load(&policy, path, &diag));
+        make_fastest(&policy, i);
+        policy_deinit(&policy);
+        count(shared, 1, "a policy of batch 2");
+        count(shared, 7, "a policy of batch 2");
+    }
+}
+
 static void a_shared_batch_serves_every_batch(void **state)
 {
     struct tune_options options = options_of(TUNE_FAST);
@@ -390,13 +456,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(every_kernel_computes_the_same),
-        TEST(what_is_known_is_not_timed_again),
-        TEST(a_shared_batch_serves_every_batch),
-        TEST(samples_do_not_depend_on_their_batch),
-        TEST(runs_are_the_same),
-        TEST(scratch_stays_below_its_limit),
-        TEST(who_cannot_be_served_is_named),
+        TEST(every_kernel_computes_the_same),       TEST(what_is_known_is_not_timed_again),
+        TEST(what_is_counted_is_what_runs),         TEST(a_shared_batch_serves_every_batch),
+        TEST(samples_do_not_depend_on_their_batch), TEST(runs_are_the_same),
+        TEST(scratch_stays_below_its_limit),        TEST(who_cannot_be_served_is_named),
         TEST(a_policy_must_be_there_or_be_made),
     };
 
