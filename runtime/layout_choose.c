@@ -113,6 +113,22 @@ static int make_model(const struct layout_job *job, struct model *model)
     return 0;
 }
 
+/* What computes something else is not chosen. Returns whether the rules would have. */
+static bool drop_wrong(const struct layout_job *job, const struct model *model,
+                       const uint8_t *rules)
+{
+    bool has_any = false;
+
+    for (uint32_t i = 0; i < job->graph->node_count; i++) {
+        uint32_t trial = job->node_trials[i];
+
+        for (int k = 0; trial != SEARCH_NONE && k < SEARCH_LAYOUTS; k++)
+            model->nodes[i].can[k] = job->trials.items[trial].can[k];
+        has_any = has_any || !model->nodes[i].can[rules[i]];
+    }
+    return has_any;
+}
+
 /* What bind_node.c does by itself: convolutions want channels-last, what comes after them takes
  * what it gets. */
 static void follow_rules(const struct layout_job *job, const struct model *model, uint8_t *layouts)
@@ -156,9 +172,14 @@ static void print(const struct layout_choice *choice, const struct layout_job *j
     fprintf(choice->out,
             "load_and_run: --layout-transform: %" PRIu32 " of %" PRIu32
             " operators that know two layouts compute in another than by rule: %.3f ms expected in "
-            "place of %.3f ms; %" PRIu32 " shapes timed in %.1f s%s\n",
+            "place of %.3f ms; %" PRIu32 " shapes timed in %.1f s%s",
             other, both, after * 1e-6, before * 1e-6, shapes, (double)job->timing_ns * 1e-9,
             is_exact ? "" : "; there may be a better choice, the search was cut");
+    if (job->wrong_count > 0)
+        fprintf(choice->out,
+                ", %" PRIu32 " kernel%s turned down whose output differs from the reference's",
+                job->wrong_count, job->wrong_count == 1 ? "" : "s");
+    fputc('\n', choice->out);
     for (uint32_t i = 0; choice->is_verbose && i < graph->node_count; i++) {
         const struct layout_trial *trial;
 
@@ -181,17 +202,19 @@ static int search_best(const struct layout_choice *choice, struct layout_job *jo
     uint8_t *rules = calloc((size_t)count + 1, 1), *best = calloc((size_t)count + 1, 1);
     struct model model = {0};
     double before = 0.0, after = 0.0;
-    bool is_exact = true;
+    bool is_exact = true, is_forced = false;
     int rc = rules != NULL && best != NULL ? make_model(job, &model) : -ENOMEM;
 
     if (rc == 0) {
         follow_rules(job, &model, rules);
         rc = search_cost(&model.search, rules, &before);
     }
-    if (rc == 0)
-        rc = search_layouts(&model.search, best, &after, &is_exact);
     if (rc == 0) {
-        bool is_worth = after < (1.0 - worth) * before;
+        is_forced = drop_wrong(job, &model, rules);
+        rc = search_layouts(&model.search, best, &after, &is_exact);
+    }
+    if (rc == 0) {
+        bool is_worth = is_forced || after < (1.0 - worth) * before;
         bool has_any = false;
 
         for (uint32_t i = 0; i < count; i++) {
@@ -218,6 +241,8 @@ static int choose(struct layout_choice *choice, const struct graph *graph, uint8
     if (choice->text != NULL)
         return format_parse(choice->text, graph, out_formats, diag);
     rc = layout_time(&job);
+    if (rc == 0)
+        rc = layout_check(&job);
     if (rc == 0)
         rc = search_best(choice, &job, out_formats);
     layout_time_deinit(&job);

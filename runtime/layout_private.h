@@ -19,7 +19,7 @@ struct layout_trial {
     char *key; /* owned */
     struct subject subjects[SEARCH_LAYOUTS];
     struct call calls[SEARCH_LAYOUTS];
-    bool can[SEARCH_LAYOUTS]; /* of a move: from this one */
+    bool can[SEARCH_LAYOUTS]; /* and computes right; of a move: from this one */
     uint64_t times_ns[SEARCH_LAYOUTS];
 };
 
@@ -31,6 +31,7 @@ struct layout_job {
     uint32_t *node_trials;  /* by node: its trial, or SEARCH_NONE */
     uint32_t *value_trials; /* by value: of moving it, or SEARCH_NONE */
     uint64_t timing_ns;
+    uint32_t wrong_count; /* kernels of trials that compute something else */
     struct diag *diag;
     struct diag quiet;
 };
@@ -41,6 +42,10 @@ bool layout_passes_through(const struct node *node);
 
 /** Fill in trials, node_trials and value_trials, and time them all. -ENOMEM. */
 int layout_time(struct layout_job *job);
+/** Compare what the nodes' kernels compute with the reference; who is wrong in one layout only
+ *  cannot be had there. -ENOMEM. */
+int layout_check(struct layout_job *job);
+
 void layout_time_deinit(struct layout_job *job);
 
 #endif
