@@ -168,23 +168,34 @@ bool store_is_in_place(struct store *store)
     return log.st_ino == store->log_ino;
 }
 
-bool store_has_writer(const struct store *store)
+int store_check_writer(const char *path, struct diag *diag)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     char real_path[PATH_MAX], lock_path[PATH_MAX + sizeof("-lock")];
-    int fd, rc;
+    int fd, rc = 0;
+
+    if (!realpath(path, real_path))
+        return diag_set(diag, -EBUSY, "cannot see who writes to %s: %s", path, strerror(errno));
+    snprintf(lock_path, sizeof(lock_path), "%s-lock", real_path);
+    fd = open(lock_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) < 0)
+        rc = diag_set(diag, -EBUSY, "cannot see who writes to %s: %s", path, strerror(errno));
+    else if (lock.l_type != F_UNLCK)
+        rc = refuse_second_writer(fd, path, diag);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+bool store_has_writer(const struct store *store)
+{
+    struct diag diag = {0};
 
     if (store->mode == STORE_MEMORY)
         return false;
-    if (store->lock_fd >= 0 || !realpath(store->path, real_path))
-        return true;
-    snprintf(lock_path, sizeof(lock_path), "%s-lock", real_path);
-    fd = open(lock_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return errno != ENOENT;
-    rc = fcntl(fd, F_OFD_GETLK, &lock);
-    close(fd);
-    return rc < 0 || lock.l_type != F_UNLCK;
+    return store->lock_fd >= 0 || store_check_writer(store->path, &diag) < 0;
 }
 
 void store_lock_release(int fd)
