@@ -21,6 +21,7 @@
 
 /* SQLite and the writer's lock make files beside the database. */
 static const char *const companions[] = {"", "-journal", "-wal", "-shm", "-lock"};
+enum { LINKS_MAX = 40 }; /* as many as Linux follows */
 enum { COMPANIONS = sizeof(companions) / sizeof(companions[0]) };
 
 static char pending[COMPANIONS][PATH_MAX];
@@ -109,6 +110,31 @@ static bool ends_in_gz(const char *path)
 
 /* --- Names. --- */
 
+/* Where a path leads to that may be a link to what is not there yet: what is put in its place would
+ * be no link. NULL with errno; the caller frees it. */
+static char *follow(const char *path)
+{
+    char target[PATH_MAX], *next, *at = strdup(path);
+
+    for (int links = 0; at; links++) {
+        const ssize_t length = readlink(at, target, sizeof(target) - 1);
+        const char *slash = strrchr(at, '/');
+
+        if (length < 0)
+            return at;
+        target[length] = '\0';
+        next = NULL;
+        errno = ELOOP;
+        if (links < LINKS_MAX &&
+            asprintf(&next, "%.*s%s", *target == '/' || !slash ? 0 : (int)(slash - at + 1), at,
+                     target) < 0)
+            next = NULL;
+        free(at);
+        at = next;
+    }
+    return NULL;
+}
+
 /* What the names are: of a link, what it leads to. Returns 1 when the file is to be written to
  * directly, as it is no regular one. */
 static int choose_names(struct export_file *file, const char *path, struct stat *status,
@@ -123,7 +149,9 @@ static int choose_names(struct export_file *file, const char *path, struct stat 
         return fail(file, EISDIR, diag);
     if (exists && !S_ISREG(status->st_mode))
         return 1;
-    file->path = exists ? realpath(path, NULL) : strdup(path);
+    file->path = exists ? realpath(path, NULL) : follow(path);
+    if (!file->path && errno != ENOMEM)
+        return fail(file, errno, diag);
     if (!file->path || asprintf(&file->temporary, "%s.XXXXXX", file->path) < 0) {
         free(file->path);
         return diag_set(diag, -ENOMEM, "no memory for the names of files");

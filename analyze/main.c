@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_analyze: options, source, sessions, the report, its exit status. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,9 @@
 
 #include "analyze/choose_sessions.h"
 #include "analyze/compare_place.h"
+#include "analyze/export_file.h"
 #include "analyze/import_files.h"
+#include "analyze/output_check.h"
 #include "analyze/progress.h"
 #include "analyze/query_private.h"
 #include "analyze/report.h"
@@ -113,39 +116,28 @@ out:
  * out to be no answer; only the rows of a query, which may be many, go straight on. */
 struct sink {
     const char *path; /* NULL: standard output */
-    FILE *real, *gathered;
+    struct export_file file;
+    FILE *gathered; /* NULL: the file is open from the start */
     char *text;
     size_t size;
 };
 
-static int sink_fail(const struct sink *sink, int error, struct diag *diag)
-{
-    return diag_set(diag, error == EACCES ? -EACCES : -EIO, "cannot write %s: %s",
-                    sink->path ? sink->path : "standard output", strerror(error));
-}
-
-static int sink_open_real(struct sink *sink, struct diag *diag)
-{
-    sink->real = sink->path ? fopen(sink->path, "w") : stdout;
-    return sink->real ? 0 : sink_fail(sink, errno, diag);
-}
-
 static int sink_open(struct sink *sink, bool gathers, struct diag *diag)
 {
     if (!gathers)
-        return sink_open_real(sink, diag);
+        return export_file_open(&sink->file, sink->path, true, diag);
     sink->gathered = open_memstream(&sink->text, &sink->size);
     return sink->gathered ? 0 : diag_set(diag, -ENOMEM, "no memory for the report");
 }
 
 static int sink_write_gathered(struct sink *sink, struct diag *diag)
 {
-    int rc = sink_open_real(sink, diag);
+    int rc = export_file_open(&sink->file, sink->path, true, diag);
 
-    errno = 0;
-    if (rc == 0 && fwrite(sink->text, 1, sink->size, sink->real) != sink->size)
-        rc = sink_fail(sink, errno ? errno : EIO, diag);
-    return rc;
+    if (rc < 0)
+        return rc;
+    fwrite(sink->text, 1, sink->size, sink->file.stream); /* the end says what went wrong */
+    return export_file_close(&sink->file, true, diag);
 }
 
 /* Writes what was gathered when `keep` is set; without it the file is not even made. */
@@ -153,13 +145,12 @@ static int sink_close(struct sink *sink, bool keep, struct diag *diag)
 {
     int rc = 0;
 
-    if (sink->gathered && fclose(sink->gathered) == EOF)
+    if (!sink->gathered)
+        rc = sink->file.stream ? export_file_close(&sink->file, keep, diag) : 0;
+    else if (fclose(sink->gathered) == EOF)
         rc = diag_set(diag, -ENOMEM, "no memory for the report");
-    else if (sink->gathered && keep)
+    else if (keep)
         rc = sink_write_gathered(sink, diag);
-    errno = 0;
-    if (sink->real && (sink->path ? fclose(sink->real) : fflush(sink->real)) == EOF && rc == 0)
-        rc = sink_fail(sink, errno ? errno : EIO, diag);
     free(sink->text);
     return rc;
 }
@@ -199,7 +190,7 @@ static int print_report(struct report *report, struct diag *diag)
     int rc = sink_open(&sink, !report->kind->is_streamed, diag), close_rc;
 
     if (rc == 0) {
-        out_options.stream = sink.gathered ? sink.gathered : sink.real;
+        out_options.stream = sink.gathered ? sink.gathered : sink.file.stream;
         out_options.color = wants_color(options);
         out_options.width = choose_width(options);
         rc = out_open(&out_options, &report->out);
@@ -252,6 +243,40 @@ static int place_of(const struct analyze_options *options, const char *file,
     return 0;
 }
 
+/* What is read stays as it is, whatever the output is called. */
+static int check_output(const struct analyze_options *options, const char *const *inputs,
+                        size_t count, struct diag *diag)
+{
+    const char *output = options->import   ? options->into
+                         : options->append ? options->append
+                                           : options->output;
+    int rc = output ? output_check_inputs(output, inputs, count, diag) : 0;
+
+    if (rc == 0 && options->output)
+        rc = output_check_store(options->output, options->force, diag);
+    return rc;
+}
+
+/* The same with what a report reads: its source, and the one that it is compared with. */
+static int check_report_output(const struct analyze_options *options, const char *path,
+                               struct diag *diag)
+{
+    char standard[PATH_MAX];
+    struct compare_place base = {0};
+    const char *inputs[] = {path, NULL};
+    int rc = 0;
+
+    if (options->compare)
+        rc = compare_place_read(options->compare, &base);
+    if (!path && store_default_path(standard, sizeof(standard)) == 0)
+        inputs[0] = standard;
+    inputs[1] = base.path;
+    if (rc == 0)
+        rc = check_output(options, inputs, 2, diag);
+    compare_place_deinit(&base);
+    return rc;
+}
+
 static int run(const struct analyze_options *options, const char *const *files, int file_count,
                struct diag *diag)
 {
@@ -267,6 +292,9 @@ static int run(const struct analyze_options *options, const char *const *files, 
     int rc;
 
     if (options->import) {
+        rc = check_output(options, files, (size_t)file_count, diag);
+        if (rc < 0)
+            return rc;
         rc = import_files(files, (size_t)file_count, options->into, &import, stdout, diag);
         progress_end(&progress);
         return rc == -EINVAL ? -EUCLEAN : rc;
@@ -274,13 +302,16 @@ static int run(const struct analyze_options *options, const char *const *files, 
     rc = place_of(options, file_count ? files[0] : NULL, &chosen, &place, diag);
     if (rc < 0)
         return rc;
-    rc = source_open(place.path, &import, &source, diag);
-    progress_end(&progress);
-    if (rc == 0)
-        rc = write_report(&chosen, &source, diag);
-    else if (rc == -EINVAL)
-        rc = -EUCLEAN; /* the source's fault, not the command line's */
-    source_close(&source);
+    rc = check_report_output(options, place.path, diag);
+    if (rc == 0) {
+        rc = source_open(place.path, &import, &source, diag);
+        progress_end(&progress);
+        if (rc == 0)
+            rc = write_report(&chosen, &source, diag);
+        else if (rc == -EINVAL)
+            rc = -EUCLEAN; /* the source's fault, not the command line's */
+        source_close(&source);
+    }
     compare_place_deinit(&place);
     return rc;
 }

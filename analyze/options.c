@@ -244,7 +244,12 @@ static const struct option_spec option_table[] = {
     {OPTION_CHOICE, "color", .value_name = "WHEN", .default_text = "auto",
      .help = "Colour: auto uses it on a terminal unless NO_COLOR is set.", TARGET(color),
      .choices = "auto|always|never"},
-    {OPTION_STRING, "output", 'o', "FILE", NULL, "Write the report to FILE.", TARGET(output)},
+    {OPTION_STRING, "output", 'o', "FILE", NULL,
+     "Write the report to FILE, packed where its name ends in .gz. What is read is never "
+     "written to, and a store that is there only with --force.",
+     TARGET(output)},
+    {OPTION_FLAG, "force", .help = "Let --output replace a store, by anything but --export sqlite.",
+     TARGET(force)},
 };
 
 static const struct option_topic topics[] = {
@@ -501,6 +506,8 @@ int analyze_options_check(const struct analyze_options *options, const char *con
 
     if (rc < 0)
         return rc;
+    if (options->force && !options->output)
+        return diag_set(diag, -EINVAL, "--force goes with --output FILE");
     if (options->into && !options->import)
         return diag_set(diag, -EINVAL, "--into has no effect without --import");
     if (file_count > 1 && !options->import)

@@ -67,6 +67,7 @@ struct analyze_options {
     int64_t width; /* -1: that of the terminal */
     int color;     /* enum color_choice */
     const char *output;
+    bool force; /* output may replace a store */
 };
 
 extern const struct option_command analyze_command;

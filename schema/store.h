@@ -76,8 +76,8 @@ int store_fail(struct store *store, int code, const char *doing, struct diag *di
  *  not end: what it recorded after its last commit is not known. */
 bool store_has_writer(const struct store *store);
 
-/** Whether a process writes to the store at `path`, which need not be one. Returns 0, or -EBUSY with
- *  a sentence that names the process; also where that cannot be seen. */
+/** Whether a process writes to the store at `path`, which need not be one. Returns 0, or -EBUSY
+ * with a sentence that names the process; also where that cannot be seen. */
 int store_check_writer(const char *path, struct diag *diag);
 
 /** Whether the files that are written still stand at the store's path: false when they were

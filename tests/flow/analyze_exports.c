@@ -122,7 +122,7 @@ struct refusal {
 static const struct refusal refusals[] = {
     {2, "did you mean chrome?", {"store.db", "--export", "chorme"}},
     {2, "--export sqlite needs -o FILE", {"store.db", "--export", "sqlite"}},
-    {2, "store.db exists already", {"store.db", "--export", "sqlite", "-o", "store.db"}},
+    {2, "store.db is what is read", {"store.db", "--export", "sqlite", "-o", "store.db"}},
     {2, "--format has no effect", {"store.db", "--export", "csv", "--format", "json"}},
     {2, "--ascii has no effect", {"store.db", "--export", "csv", "--ascii"}},
     {2, "--wiki has no effect", {"store.db", "--export", "csv", "--wiki"}},

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What profile_analyze writes to: never what it reads, by whatever name, and no store that is there
+ * unless it is told to; a link stays one, and a name that ends in .gz is packed. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/small_store.h"
+#include "tests/support/temp.h"
+
+enum { ARGUMENTS_MAX = 10 };
+
+struct fixture {
+    char *dir, *program;
+};
+
+static const char trace[] =
+    "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\",\"pid\":1,\"tid\":1}]";
+
+static struct child_result run(const struct fixture *fixture, const char *const *arguments)
+{
+    char home[256], store[256];
+    const char *const environment[] = {home, store, NULL};
+    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+
+    snprintf(home, sizeof(home), "XDG_STATE_HOME=%s", fixture->dir);
+    snprintf(store, sizeof(store), "OPTRACE_STORE=%s/default.db", fixture->dir);
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
+        argv[i + 1] = arguments[i];
+    return child_run(argv, &options);
+}
+
+static void make_store(const struct fixture *fixture, const char *name)
+{
+    char *path = temp_path(fixture->dir, name);
+
+    small_store_make(path);
+    free(path);
+}
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    fixture->dir = temp_create();
+    fixture->program = place_program("analyze/profile_analyze");
+    make_store(fixture, "store.db");
+    make_store(fixture, "base.db");
+    make_store(fixture, "default.db");
+    make_store(fixture, "other.db");
+    free(temp_write(fixture->dir, "trace.json", trace, sizeof(trace) - 1));
+    free(temp_write(fixture->dir, "store.db-wal", "", 0));
+    assert_int_equal(chdir(fixture->dir), 0);
+    CHECK_OK(symlink("store.db", "soft"));
+    CHECK_OK(symlink("soft", "softer"));
+    CHECK_OK(link("store.db", "hard"));
+    CHECK_OK(symlink("trace.json", "soft.json"));
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+struct refusal {
+    const char *file; /* stays as it is */
+    const char *sentence;
+    const char *arguments[ARGUMENTS_MAX];
+};
+
+static const struct refusal refusals[] = {
+    {"store.db", "store.db is what is read", {"store.db", "--format", "csv", "-o", "store.db"}},
+    {"store.db", "./store.db is what is read", {"store.db", "-o", "./store.db", "--force"}},
+    {"store.db", "soft is what is read", {"store.db", "-o", "soft"}},
+    {"store.db", "store.db is what is read", {"softer", "-o", "store.db"}},
+    {"store.db", "hard is what is read", {"store.db:1", "--list", "-o", "hard"}},
+    {"store.db", "is what is read", {"store.db", "--sql", "SELECT 1", "-o", "store.db"}},
+    {"store.db", "is what is read", {"soft", "--export", "sqlite", "-o", "store.db"}},
+    {"store.db", "is what is read", {"store.db", "--export", "folded", "-o", "softer"}},
+    {"store.db-wal", "store.db-wal belongs to", {"store.db", "-o", "store.db-wal", "--force"}},
+    {"base.db", "base.db is what is read", {"store.db", "--compare", "base.db", "-o", "base.db"}},
+    {"base.db", "is what is read", {"store.db", "--compare", "base.db:1", "-o", "base.db"}},
+    {"default.db", "default.db is what is read", {"-o", "default.db"}},
+    {"trace.json", "soft.json is what is read", {"trace.json", "-o", "soft.json"}},
+    {"trace.json", "is what is read", {"soft.json", "--export", "chrome", "-o", "trace.json"}},
+    {"trace.json",
+     "is what is read",
+     {"trace.json", "--export", "chrome", "--append", "soft.json"}},
+    {"store.db", "soft is what is read", {"--import", "base.db", "store.db", "--into", "soft"}},
+    {"other.db", "other.db is a store: name another file", {"trace.json", "-o", "other.db"}},
+    {"other.db", "is a store", {"trace.json", "--export", "chrome", "-o", "other.db"}},
+    {"trace.json", "--force goes with", {"trace.json", "--force"}},
+};
+
+static void what_is_read_stays(void **state)
+{
+    const struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        const struct refusal *wanted = &refusals[i];
+        char *path = temp_path(fixture->dir, wanted->file);
+        size_t size, size_after;
+        char *before = temp_read(path, &size), *after;
+        struct child_result result = run(fixture, wanted->arguments);
+
+        if (result.status != 2)
+            fail_msg("%zu, \"%s\": status %d: %s", i, wanted->sentence, result.status, result.err);
+        CHECK_CONTAINS(result.err, wanted->sentence);
+        assert_string_equal(result.out, "");
+        after = temp_read(path, &size_after);
+        assert_int_equal(size, size_after);
+        assert_memory_equal(before, after, size);
+        child_result_deinit(&result);
+        free(before);
+        free(after);
+        free(path);
+    }
+}
+
+static void check_written(const struct fixture *fixture, const char *const *arguments)
+{
+    struct child_result result = run(fixture, arguments);
+
+    if (result.status != 0)
+        fail_msg("status %d: %s", result.status, result.err);
+    child_result_deinit(&result);
+}
+
+static void a_store_is_replaced_by_force_only(void **state)
+{
+    const struct fixture *fixture = *state;
+    const char *const arguments[] = {"trace.json", "--list", "-o", "other.db", "--force", NULL};
+    char *path = temp_path(fixture->dir, "other.db"), *text;
+    struct store *writer = NULL;
+    struct child_result result;
+    struct diag diag = {0};
+    size_t size;
+
+    CHECK_OK(store_open(path, STORE_WRITE, &writer, &diag));
+    result = run(fixture, arguments);
+    assert_int_equal(result.status, 2);
+    CHECK_CONTAINS(result.err, "is writing to other.db already, so it is not replaced");
+    child_result_deinit(&result);
+    store_close(&writer);
+    check_written(fixture, arguments);
+    text = temp_read(path, &size);
+    assert_null(memmem(text, size, "SQLite", 6));
+    free(text);
+    free(path);
+}
+
+static void a_link_that_leads_nowhere_stays_one(void **state)
+{
+    static const char *const arguments[][ARGUMENTS_MAX] = {
+        {"trace.json", "--export", "chrome", "-o", "links/dangling"},
+        {"trace.json", "--list", "-o", "links/dangling"},
+    };
+    const struct fixture *fixture = *state;
+    struct stat status;
+
+    CHECK_OK(mkdir("links", 0755));
+    CHECK_OK(mkdir("elsewhere", 0755));
+    CHECK_OK(symlink("next", "links/dangling"));
+    CHECK_OK(symlink("../elsewhere/new", "links/next"));
+    for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
+        check_written(fixture, arguments[i]);
+        CHECK_OK(lstat("links/dangling", &status));
+        assert_true(S_ISLNK(status.st_mode));
+        CHECK_OK(lstat("links/next", &status));
+        assert_true(S_ISLNK(status.st_mode));
+        CHECK_OK(lstat("elsewhere/new", &status));
+        assert_true(S_ISREG(status.st_mode) && status.st_size > 0);
+        CHECK_OK(unlink("elsewhere/new"));
+    }
+    CHECK_OK(symlink("loop", "loop"));
+    {
+        const char *const loop[] = {"trace.json", "--list", "-o", "loop", NULL};
+        struct child_result result = run(fixture, loop);
+
+        assert_int_equal(result.status, 4);
+        CHECK_CONTAINS(result.err, "cannot write loop: Too many levels of symbolic links");
+        child_result_deinit(&result);
+    }
+}
+
+static void reports_are_packed(void **state)
+{
+    const struct fixture *fixture = *state;
+    const char *const packed[] = {"store.db", "--format", "csv", "-o", "report.csv.gz", NULL};
+    const char *const plain[] = {"store.db", "--format", "csv", NULL};
+    struct child_result result;
+    char text[65536];
+    gzFile file;
+    int length;
+
+    check_written(fixture, packed);
+    result = run(fixture, plain);
+    file = gzopen("report.csv.gz", "rb");
+    assert_non_null(file);
+    assert_false(gzdirect(file));
+    length = gzread(file, text, sizeof(text) - 1);
+    gzclose(file);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_string_equal(text, result.out);
+    child_result_deinit(&result);
+}
+
+/* What was there stays until the report is whole. */
+static void a_report_that_fails_leaves_what_was_there(void **state)
+{
+    const struct fixture *fixture = *state;
+    const char *const arguments[] = {"store.db", "--type", "none", "-o", "old.txt", NULL};
+    struct child_result result;
+    size_t size;
+    char *text;
+
+    free(temp_write(fixture->dir, "old.txt", "before", 6));
+    result = run(fixture, arguments);
+    assert_int_equal(result.status, 1);
+    text = temp_read("old.txt", &size);
+    assert_string_equal(text, "before");
+    free(text);
+    child_result_deinit(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_read_stays),
+        cmocka_unit_test(a_store_is_replaced_by_force_only),
+        cmocka_unit_test(a_link_that_leads_nowhere_stays_one),
+        cmocka_unit_test(reports_are_packed),
+        cmocka_unit_test(a_report_that_fails_leaves_what_was_there),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
