@@ -93,10 +93,10 @@ static double memory_mib(pid_t pid, const char *line_name)
     return kib / 1024;
 }
 
-/* Committed so far, also what was dropped since. */
+/* Committed so far, also what was dropped since: rows of events are numbered on. */
 static int64_t stored(const struct optraced *daemon)
 {
-    return optraced_query(daemon, "SELECT coalesce((SELECT sum(event_count) FROM op_stat), 0)"
+    return optraced_query(daemon, "SELECT coalesce((SELECT max(last_rowid) FROM event_batch), 0)"
                                   " + (SELECT count(*) FROM run)");
 }
 
