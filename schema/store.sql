@@ -6,7 +6,8 @@
 -- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
 -- column is a point in time; durations are ns too. What is not known is NULL, never 0.
 
--- One row per fact about the file: schema_version ("1.3"), created_ns, created_by.
+-- One row per fact about the file: schema_version ("1.3"), created_ns, created_by; rolled_up: see
+-- op_stat.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -170,9 +171,10 @@ CREATE TABLE event_batch (
     lanes       TEXT              -- JSON: ids of its lanes; NULL when there are more than 64
 );
 
--- Roll-ups per op and time bucket, kept up to date as batches are committed. Every finished event
--- counts in exactly one row: a longer bucket takes the place of shorter ones. The rows stand in the
--- order of time, because those of the last bucket are written at every commit.
+-- Roll-ups per op and time bucket, up to the event whose rowid is meta.rolled_up, or to the last:
+-- v_op_stat has the others, too. Every finished event counts in exactly one row: a longer bucket takes
+-- the place of shorter ones. The rows stand in the order of time, because those of the last bucket are
+-- written again and again.
 CREATE TABLE op_stat (
     bucket_ns   INTEGER NOT NULL, -- length of the bucket: 10 s, 10 min, 1 day
     start_ns    INTEGER NOT NULL, -- ns since 1970, a multiple of bucket_ns; events count where they start

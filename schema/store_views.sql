@@ -32,8 +32,65 @@ LEFT JOIN lane l ON l.lane_id = e.lane_id
 LEFT JOIN op o ON o.op_id = e.op_id
 LEFT JOIN run r ON r.session_id = l.session_id AND r.run = e.run;
 
--- One row per op, lane kind, bucket and bin of durations that occurred: op_stat, unfolded.
-CREATE VIEW v_op_histogram AS
+-- Finished events that op_stat does not count yet, see store.md, section 5.
+CREATE VIEW v_op_waiting AS
+SELECT
+    e.rowid                  AS event_id,
+    e.op_id                  AS op_id,
+    l.kind                   AS lane_kind, -- thread | stream | queue
+    10000000000              AS bucket_ns,
+    e.start_ns - (e.start_ns % 10000000000 + 10000000000) % 10000000000
+                             AS start_ns,  -- of the bucket, since 1970
+    e.dur_ns                 AS dur_ns,
+    coalesce(e.kern_ns, 0)   AS kern_ns,   -- 0 also where it is not known
+    -- 16 bins per power of two.
+    CASE
+        WHEN e.dur_ns < 32 THEN e.dur_ns
+        WHEN e.dur_ns >> 5 < 2 THEN 16 + (e.dur_ns >> 1) WHEN e.dur_ns >> 6 < 2 THEN 32 + (e.dur_ns >> 2)
+        WHEN e.dur_ns >> 7 < 2 THEN 48 + (e.dur_ns >> 3) WHEN e.dur_ns >> 8 < 2 THEN 64 + (e.dur_ns >> 4)
+        WHEN e.dur_ns >> 9 < 2 THEN 80 + (e.dur_ns >> 5) WHEN e.dur_ns >> 10 < 2 THEN 96 + (e.dur_ns >> 6)
+        WHEN e.dur_ns >> 11 < 2 THEN 112 + (e.dur_ns >> 7) WHEN e.dur_ns >> 12 < 2 THEN 128 + (e.dur_ns >> 8)
+        WHEN e.dur_ns >> 13 < 2 THEN 144 + (e.dur_ns >> 9) WHEN e.dur_ns >> 14 < 2 THEN 160 + (e.dur_ns >> 10)
+        WHEN e.dur_ns >> 15 < 2 THEN 176 + (e.dur_ns >> 11) WHEN e.dur_ns >> 16 < 2 THEN 192 + (e.dur_ns >> 12)
+        WHEN e.dur_ns >> 17 < 2 THEN 208 + (e.dur_ns >> 13) WHEN e.dur_ns >> 18 < 2 THEN 224 + (e.dur_ns >> 14)
+        WHEN e.dur_ns >> 19 < 2 THEN 240 + (e.dur_ns >> 15) WHEN e.dur_ns >> 20 < 2 THEN 256 + (e.dur_ns >> 16)
+        WHEN e.dur_ns >> 21 < 2 THEN 272 + (e.dur_ns >> 17) WHEN e.dur_ns >> 22 < 2 THEN 288 + (e.dur_ns >> 18)
+        WHEN e.dur_ns >> 23 < 2 THEN 304 + (e.dur_ns >> 19) WHEN e.dur_ns >> 24 < 2 THEN 320 + (e.dur_ns >> 20)
+        WHEN e.dur_ns >> 25 < 2 THEN 336 + (e.dur_ns >> 21) WHEN e.dur_ns >> 26 < 2 THEN 352 + (e.dur_ns >> 22)
+        WHEN e.dur_ns >> 27 < 2 THEN 368 + (e.dur_ns >> 23) WHEN e.dur_ns >> 28 < 2 THEN 384 + (e.dur_ns >> 24)
+        WHEN e.dur_ns >> 29 < 2 THEN 400 + (e.dur_ns >> 25) WHEN e.dur_ns >> 30 < 2 THEN 416 + (e.dur_ns >> 26)
+        WHEN e.dur_ns >> 31 < 2 THEN 432 + (e.dur_ns >> 27) WHEN e.dur_ns >> 32 < 2 THEN 448 + (e.dur_ns >> 28)
+        WHEN e.dur_ns >> 33 < 2 THEN 464 + (e.dur_ns >> 29) WHEN e.dur_ns >> 34 < 2 THEN 480 + (e.dur_ns >> 30)
+        WHEN e.dur_ns >> 35 < 2 THEN 496 + (e.dur_ns >> 31) WHEN e.dur_ns >> 36 < 2 THEN 512 + (e.dur_ns >> 32)
+        WHEN e.dur_ns >> 37 < 2 THEN 528 + (e.dur_ns >> 33) WHEN e.dur_ns >> 38 < 2 THEN 544 + (e.dur_ns >> 34)
+        WHEN e.dur_ns >> 39 < 2 THEN 560 + (e.dur_ns >> 35) WHEN e.dur_ns >> 40 < 2 THEN 576 + (e.dur_ns >> 36)
+        WHEN e.dur_ns >> 41 < 2 THEN 592 + (e.dur_ns >> 37) WHEN e.dur_ns >> 42 < 2 THEN 608 + (e.dur_ns >> 38)
+        WHEN e.dur_ns >> 43 < 2 THEN 624 + (e.dur_ns >> 39) WHEN e.dur_ns >> 44 < 2 THEN 640 + (e.dur_ns >> 40)
+        WHEN e.dur_ns >> 45 < 2 THEN 656 + (e.dur_ns >> 41) WHEN e.dur_ns >> 46 < 2 THEN 672 + (e.dur_ns >> 42)
+        WHEN e.dur_ns >> 47 < 2 THEN 688 + (e.dur_ns >> 43) WHEN e.dur_ns >> 48 < 2 THEN 704 + (e.dur_ns >> 44)
+        WHEN e.dur_ns >> 49 < 2 THEN 720 + (e.dur_ns >> 45) WHEN e.dur_ns >> 50 < 2 THEN 736 + (e.dur_ns >> 46)
+        WHEN e.dur_ns >> 51 < 2 THEN 752 + (e.dur_ns >> 47) WHEN e.dur_ns >> 52 < 2 THEN 768 + (e.dur_ns >> 48)
+        WHEN e.dur_ns >> 53 < 2 THEN 784 + (e.dur_ns >> 49) WHEN e.dur_ns >> 54 < 2 THEN 800 + (e.dur_ns >> 50)
+        WHEN e.dur_ns >> 55 < 2 THEN 816 + (e.dur_ns >> 51) WHEN e.dur_ns >> 56 < 2 THEN 832 + (e.dur_ns >> 52)
+        WHEN e.dur_ns >> 57 < 2 THEN 848 + (e.dur_ns >> 53) WHEN e.dur_ns >> 58 < 2 THEN 864 + (e.dur_ns >> 54)
+        WHEN e.dur_ns >> 59 < 2 THEN 880 + (e.dur_ns >> 55) WHEN e.dur_ns >> 60 < 2 THEN 896 + (e.dur_ns >> 56)
+        WHEN e.dur_ns >> 61 < 2 THEN 912 + (e.dur_ns >> 57) WHEN e.dur_ns >> 62 < 2 THEN 928 + (e.dur_ns >> 58)
+    END                      AS bin
+FROM event e CROSS JOIN lane l ON l.lane_id = e.lane_id
+WHERE e.rowid > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'rolled_up')
+  AND e.dur_ns IS NOT NULL AND e.op_id IS NOT NULL;
+
+-- op_stat, and a row for each event that it does not count yet: sums over these rows are exact at
+-- any moment.
+CREATE VIEW v_op_stat AS
+SELECT bucket_ns, start_ns, op_id, lane_kind, event_count, sum_ns, min_ns, max_ns, kern_sum_ns, histogram
+FROM op_stat
+UNION ALL
+SELECT bucket_ns, start_ns, op_id, lane_kind, 1, dur_ns, dur_ns, dur_ns, kern_ns, '{"' || bin || '":1}'
+FROM v_op_waiting;
+
+-- What op_stat counts, unfolded: one row per op, lane kind, bucket and bin of durations that occurred.
+CREATE VIEW v_op_histogram_stored AS
 SELECT
     s.op_id                AS op_id,
     s.lane_kind            AS lane_kind, -- thread | stream | queue
@@ -50,10 +107,33 @@ SELECT
     j.value                AS event_count
 FROM op_stat s, json_each(s.histogram) j;
 
+-- The same, and a row for each event that op_stat does not count yet.
+CREATE VIEW v_op_histogram AS
+SELECT op_id, lane_kind, bucket_ns, start_ns, min_ns, max_ns, bin, middle_ns, event_count
+FROM v_op_histogram_stored
+UNION ALL
+SELECT
+    op_id, lane_kind, bucket_ns, start_ns, dur_ns, dur_ns, bin,
+    CASE
+        WHEN bin < 32 THEN bin
+        ELSE ((16 + bin % 16) << (bin / 16 - 1)) + ((1 << (bin / 16 - 1)) - 1) / 2
+    END,
+    1
+FROM v_op_waiting;
+
 -- One row per op. All that counts events comes from op_stat, so it also covers events that are not
 -- stored any more, and warm-up runs. A percentile is computed only where it is asked for; it is the
--- middle of its bin, at most 1/32 away from the true one (nearest rank).
+-- middle of its bin, at most 1/32 away from the true one (nearest rank). Events that op_stat does not
+-- count yet are read once for each of these columns, not for each op.
 CREATE VIEW v_op AS
+WITH waiting AS MATERIALIZED (
+    SELECT op_id, lane_kind, dur_ns, kern_ns, bin,
+           CASE
+               WHEN bin < 32 THEN bin
+               ELSE ((16 + bin % 16) << (bin / 16 - 1)) + ((1 << (bin / 16 - 1)) - 1) / 2
+           END AS middle_ns
+    FROM v_op_waiting
+)
 SELECT
     o.op_id            AS op_id,
     o.session_id       AS session_id,
@@ -73,19 +153,34 @@ SELECT
         SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
                sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
                max(max(h.max_ns)) OVER () AS longest_ns
-        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind = 'thread' GROUP BY h.bin)
+        FROM (
+            SELECT bin, middle_ns, event_count, min_ns, max_ns FROM v_op_histogram_stored
+             WHERE op_id = o.op_id AND lane_kind = 'thread'
+            UNION ALL
+            SELECT bin, middle_ns, 1, dur_ns, dur_ns FROM waiting
+             WHERE op_id = o.op_id AND lane_kind = 'thread') h GROUP BY h.bin)
      WHERE upto * 100 >= total * 50 ORDER BY upto LIMIT 1) AS host_p50_ns,
     (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
         SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
                sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
                max(max(h.max_ns)) OVER () AS longest_ns
-        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind = 'thread' GROUP BY h.bin)
+        FROM (
+            SELECT bin, middle_ns, event_count, min_ns, max_ns FROM v_op_histogram_stored
+             WHERE op_id = o.op_id AND lane_kind = 'thread'
+            UNION ALL
+            SELECT bin, middle_ns, 1, dur_ns, dur_ns FROM waiting
+             WHERE op_id = o.op_id AND lane_kind = 'thread') h GROUP BY h.bin)
      WHERE upto * 100 >= total * 90 ORDER BY upto LIMIT 1) AS host_p90_ns,
     (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
         SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
                sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
                max(max(h.max_ns)) OVER () AS longest_ns
-        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind = 'thread' GROUP BY h.bin)
+        FROM (
+            SELECT bin, middle_ns, event_count, min_ns, max_ns FROM v_op_histogram_stored
+             WHERE op_id = o.op_id AND lane_kind = 'thread'
+            UNION ALL
+            SELECT bin, middle_ns, 1, dur_ns, dur_ns FROM waiting
+             WHERE op_id = o.op_id AND lane_kind = 'thread') h GROUP BY h.bin)
      WHERE upto * 100 >= total * 99 ORDER BY upto LIMIT 1) AS host_p99_ns,
     coalesce(s.device_calls, 0)                          AS device_calls,
     s.device_ns                                          AS device_ns,
@@ -97,19 +192,34 @@ SELECT
         SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
                sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
                max(max(h.max_ns)) OVER () AS longest_ns
-        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind <> 'thread' GROUP BY h.bin)
+        FROM (
+            SELECT bin, middle_ns, event_count, min_ns, max_ns FROM v_op_histogram_stored
+             WHERE op_id = o.op_id AND lane_kind <> 'thread'
+            UNION ALL
+            SELECT bin, middle_ns, 1, dur_ns, dur_ns FROM waiting
+             WHERE op_id = o.op_id AND lane_kind <> 'thread') h GROUP BY h.bin)
      WHERE upto * 100 >= total * 50 ORDER BY upto LIMIT 1) AS device_p50_ns,
     (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
         SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
                sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
                max(max(h.max_ns)) OVER () AS longest_ns
-        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind <> 'thread' GROUP BY h.bin)
+        FROM (
+            SELECT bin, middle_ns, event_count, min_ns, max_ns FROM v_op_histogram_stored
+             WHERE op_id = o.op_id AND lane_kind <> 'thread'
+            UNION ALL
+            SELECT bin, middle_ns, 1, dur_ns, dur_ns FROM waiting
+             WHERE op_id = o.op_id AND lane_kind <> 'thread') h GROUP BY h.bin)
      WHERE upto * 100 >= total * 90 ORDER BY upto LIMIT 1) AS device_p90_ns,
     (SELECT max(min(middle_ns, longest_ns), shortest_ns) FROM (
         SELECT h.middle_ns, sum(sum(h.event_count)) OVER (ORDER BY h.bin) AS upto,
                sum(sum(h.event_count)) OVER () AS total, min(min(h.min_ns)) OVER () AS shortest_ns,
                max(max(h.max_ns)) OVER () AS longest_ns
-        FROM v_op_histogram h WHERE h.op_id = o.op_id AND h.lane_kind <> 'thread' GROUP BY h.bin)
+        FROM (
+            SELECT bin, middle_ns, event_count, min_ns, max_ns FROM v_op_histogram_stored
+             WHERE op_id = o.op_id AND lane_kind <> 'thread'
+            UNION ALL
+            SELECT bin, middle_ns, 1, dur_ns, dur_ns FROM waiting
+             WHERE op_id = o.op_id AND lane_kind <> 'thread') h GROUP BY h.bin)
      WHERE upto * 100 >= total * 99 ORDER BY upto LIMIT 1) AS device_p99_ns,
     -- Execution: from the first kernel to the end, on the device where it ran there.
     CASE WHEN s.device_calls > 0 THEN s.device_ns - s.device_kern_ns
@@ -145,7 +255,11 @@ LEFT JOIN (
         min(min_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_min_ns,
         max(max_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_max_ns,
         sum(kern_sum_ns) FILTER (WHERE lane_kind <> 'thread') AS device_kern_ns
-    FROM op_stat NOT INDEXED GROUP BY op_id -- one pass in the order of the rows is faster
+    FROM (SELECT op_id, lane_kind, event_count, sum_ns, min_ns, max_ns, kern_sum_ns
+          FROM op_stat NOT INDEXED -- one pass in the order of the rows is faster
+          UNION ALL
+          SELECT op_id, lane_kind, 1, dur_ns, dur_ns, dur_ns, kern_ns FROM waiting)
+    GROUP BY op_id
 ) s ON s.op_id = o.op_id;
 
 -- One row per session and op type.
@@ -207,7 +321,10 @@ SELECT
 FROM session s
 LEFT JOIN (
     SELECT o.session_id, sum(t.event_count) AS event_count
-    FROM op_stat t NOT INDEXED JOIN op o ON o.op_id = t.op_id GROUP BY o.session_id
+    FROM (SELECT op_id, event_count FROM op_stat NOT INDEXED
+          UNION ALL
+          SELECT op_id, 1 FROM v_op_waiting) t
+    JOIN op o ON o.op_id = t.op_id GROUP BY o.session_id
 ) c ON c.session_id = s.session_id;
 
 -- What was lost: one row per session, lane and reason.
