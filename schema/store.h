@@ -111,6 +111,20 @@ int store_sync(struct store *store, struct diag *diag);
 int store_gather(struct store *store, struct diag *diag);
 int store_flush(struct store *store, struct diag *diag);
 
+/**
+ * Let roll-ups wait for more events than one commit brings: all are written once in `row_ns` for
+ * each row that there is to be written, and once in ten seconds, unless one row alone may wait for
+ * longer. 0, as at first: by each commit. The views of the store do not show the difference.
+ */
+void store_delay_rollups(struct store *store, int64_t row_ns);
+
+/** Whether roll-ups have waited for as long as they may. */
+bool store_rollups_are_due(const struct store *store);
+
+/** Write the roll-ups that wait, also those that a writer left which was killed, in a transaction
+ *  of its own. */
+int store_write_rollups(struct store *store, struct diag *diag);
+
 /** Roll back. Allowed at any time, also without a transaction. The store can be used on. */
 void store_rollback(struct store *store);
 

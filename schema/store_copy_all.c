@@ -256,6 +256,29 @@ static int find_shifts(struct store *to, struct store *from, int64_t shifts[SHIF
     return rc;
 }
 
+/* Events that the source's roll-ups do not count yet. */
+static int copy_waiting(struct store *to, struct store *from, const int64_t shifts[SHIFT_COUNT],
+                        struct diag *diag)
+{
+    sqlite3_stmt *rows = NULL;
+    int code = sqlite3_prepare_v2(
+        from->db,
+        "SELECT e.rowid+?7,e.lane_id+?4,e.op_id+?3,e.start_ns,e.dur_ns,e.kern_ns FROM v_op_waiting"
+        " w CROSS JOIN event e ON e.rowid=w.event_id WHERE e." LANE_IN_TAKEN,
+        -1, &rows, NULL);
+    int rc =
+        code == SQLITE_OK ? store_rollup_prepare(to, diag) : store_fail(from, code, "read", diag);
+
+    if (rc == 0) {
+        sqlite3_bind_int64(rows, SHIFT_OP, shifts[SHIFT_OP]);
+        sqlite3_bind_int64(rows, SHIFT_LANE, shifts[SHIFT_LANE]);
+        sqlite3_bind_int64(rows, SHIFT_EVENT, shifts[SHIFT_EVENT]);
+        rc = store_rollup_count(to, from, rows, diag);
+    }
+    sqlite3_finalize(rows);
+    return rc;
+}
+
 /* Sessions that did not end and that nobody records any more: what came after is not known. */
 static const char abandoned_insert[] =
     "INSERT INTO gap(session_id,lane_id,reason,lost_count,start_ns,end_ns)"
@@ -273,8 +296,10 @@ int store_copy_some(struct store *to, struct store *from, const struct store_cop
     int64_t shifts[SHIFT_COUNT] = {0};
     int rc = store_flush(to, diag);
 
+    if (rc == 0) /* of what came before */
+        rc = store_batch_write(to, diag);
     if (rc == 0)
-        rc = store_write_accounts(to, diag); /* of what came before */
+        rc = store_rollup_write(to, diag);
     if (rc == 0)
         rc = store_exec(from, "BEGIN", "read", diag); /* one moment of it */
     if (rc == 0)
@@ -285,8 +310,10 @@ int store_copy_some(struct store *to, struct store *from, const struct store_cop
         rc = copy_rows(to, from, copies[i].insert, copies[i].select, shifts, diag);
     if (rc == 0 && *out_taken > 0 && !has_writer)
         rc = copy_rows(to, from, abandoned_insert, abandoned_select, shifts, diag);
-    sqlite3_exec(from->db, "ROLLBACK", NULL, NULL, NULL);
     store_forget_accounts(to);
+    if (rc == 0 && *out_taken > 0)
+        rc = copy_waiting(to, from, shifts, diag);
+    sqlite3_exec(from->db, "ROLLBACK", NULL, NULL, NULL);
     return rc;
 }
 

@@ -92,6 +92,7 @@ static int account_batch(struct store *store, const struct store_event *rows, si
             rc = account_lane(store, event->lane_id, &lane, diag);
         if (rc == 0)
             store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
+        store->rollup.rowid++;
         if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
             rc = store_rollup_add(store, lane->kind, event, diag);
     }
@@ -110,6 +111,7 @@ static int account(struct store *store, int64_t rowid, const struct store_event 
         if (rc < 0)
             return rc;
         part = part < count ? part : count;
+        store->rollup.rowid = rowid - 1;
         rc = account_batch(store, rows, part, diag);
         if (rc < 0)
             return rc;
@@ -130,7 +132,9 @@ int store_add_events(struct store *store, const struct store_event *rows, size_t
         return 0;
     if (sqlite3_get_autocommit(store->db))
         return diag_set(diag, -EINVAL, "events are added to %s outside a transaction", store->path);
-    rc = next_rowid(store, &rowid, diag);
+    rc = store_rollup_prepare(store, diag);
+    if (rc == 0)
+        rc = next_rowid(store, &rowid, diag);
     if (rc == 0)
         rc = account(store, rowid, rows, count, diag);
     if (rc == 0)
@@ -156,7 +160,7 @@ int store_write_accounts(struct store *store, struct diag *diag)
 {
     int rc = store_batch_write(store, diag);
 
-    return rc < 0 ? rc : store_rollup_write(store, diag);
+    return rc < 0 ? rc : store_rollup_commit(store, diag);
 }
 
 void store_forget_accounts(struct store *store)

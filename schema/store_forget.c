@@ -113,7 +113,9 @@ static int drop_events(struct store *store, int64_t now_ns, size_t *out_rows, st
         next_part(forget);
     if (rc <= 0)
         return rc;
-    rc = drop_rows(store, "event", "+coalesce(dur_ns,0)", range, now_ns, out_rows, diag);
+    rc = store_rollup_settle_events(store, range[1], diag);
+    if (rc == 0)
+        rc = drop_rows(store, "event", "+coalesce(dur_ns,0)", range, now_ns, out_rows, diag);
     snprintf(sql, sizeof(sql),
              "DELETE FROM event_batch WHERE first_rowid=%lld AND NOT EXISTS (SELECT 1 FROM event"
              " WHERE rowid BETWEEN %lld AND %lld)",
@@ -183,13 +185,13 @@ static int drop_rest(struct store *store, int64_t now_ns, size_t *out_rows, stru
     snprintf(sql, sizeof(sql),
              "DELETE FROM op_stat WHERE op_id IN (SELECT op_id FROM op WHERE session_id=%lld)",
              session_id);
-    rc = store_exec(store, sql, "write", diag);
+    rc = store_rollup_settle(store, INT64_MAX, diag); /* what is in memory may name rows that go */
+    if (rc == 0)
+        rc = store_exec(store, sql, "write", diag);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && rc == 0; i++) {
         snprintf(sql, sizeof(sql), "DELETE FROM %s WHERE session_id=%lld", tables[i], session_id);
         rc = store_exec(store, sql, "write", diag);
     }
-    /* What is in memory may name rows that are gone. */
-    store_rollup_forget(&store->rollup, INT64_MAX);
     store_lane_cache_clear(&store->lanes);
     store->forget = (struct forget){0};
     return rc;

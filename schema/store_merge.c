@@ -218,12 +218,12 @@ static int merge_group(struct store *store, const struct group *group, struct di
 int store_merge_rollups(struct store *store, int64_t now_ns, size_t count, struct diag *diag)
 {
     struct group group;
-    int rc = 0;
+    int rc;
 
     if (!store_merge_is_due(store, now_ns))
         return 0;
     /* What is in memory of them names rows that go. */
-    store_rollup_forget(&store->rollup, store->merge.hour_ns);
+    rc = store_rollup_settle(store, store->merge.hour_ns, diag);
     for (size_t i = 0; i < count && rc == 0; i++) {
         rc = find_group(store, &group, diag);
         if (rc == 0)

@@ -56,6 +56,10 @@ enum store_statement {
     STORE_PUT_BATCH,
     STORE_ADD_STAT,
     STORE_UPDATE_STAT,
+    STORE_GET_ROLLED_UP,
+    STORE_PUT_ROLLED_UP,
+    STORE_DROP_ROLLED_UP,
+    STORE_GET_WAITING,
     STORE_GET_STAT,
     STORE_GET_LANE,
     STORE_GET_DATA_VERSION,
@@ -214,7 +218,8 @@ int store_bind_int(sqlite3_stmt *statement, int column, int64_t value);
 
 /* store_events.c */
 
-/** Write the rows of event_batch and op_stat that the transaction changed. */
+/** Write the rows of event_batch and op_stat that the transaction changed, but for roll-ups that
+ * may wait. */
 int store_write_accounts(struct store *store, struct diag *diag);
 
 /** Forget what is known about the tables. */

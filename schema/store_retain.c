@@ -473,6 +473,8 @@ static int drop_slice(struct retain *retain, struct slice *slice, size_t *out_co
                     !is_of_one;
     int rc = is_of_one || is_known ? 0 : count_rows(retain, slice, out_count, diag);
 
+    if (rc == 0 && slice->table == STORE_ROWS_EVENT)
+        rc = store_rollup_settle_events(store, slice->last, diag);
     if (rc == 0 && slice->first <= slice->last)
         rc = delete_rows(store, kind->drop, kind->drop_sql, slice->first, slice->last, diag);
     if (rc == 0 && is_known) {

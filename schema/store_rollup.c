@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Roll-ups: a hash of the buckets being filled, written to op_stat before each commit. */
+/* Roll-ups: a hash of the buckets being filled, and how it is written to op_stat. */
 #include "schema/store_rollup.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "schema/store_private.h"
 
-/* Commits that an entry stays after its last change: 16 s when they come every 250 ms. */
+/* Times of writing that an entry stays after its last change: 16 s when that is every 250 ms. */
 enum { ROLLUP_IDLE_MAX = 64 };
 
 static uint32_t hash_of(int64_t op_id, int64_t start_ns, uint8_t lane_kind)
@@ -101,13 +101,33 @@ static int read_row(struct store *store, struct rollup_entry *entry, struct diag
 static int read_known_ops(struct store *store, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
-    int rc = rollup->knows_ops
-                 ? 0
-                 : store_query_int(store, "SELECT coalesce(max(op_id), 0) FROM op_stat",
-                                   &rollup->known_op_max, diag);
+    int rc;
 
+    if (rollup->knows_ops)
+        return 0;
+    rc = store_query_int(store, "SELECT coalesce(max(op_id), 0) FROM op_stat",
+                         &rollup->first_op_max, diag);
+    rollup->known_op_max = rollup->first_op_max;
+    rollup->written_ns = INT64_MIN;
     rollup->knows_ops = rc == 0;
     return rc;
+}
+
+/* Whether the file can have a row for a new entry. */
+static bool may_have_row(const struct rollup *rollup, int64_t op_id, int64_t start_ns)
+{
+    return op_id <= rollup->first_op_max ||
+           (op_id <= rollup->known_op_max && start_ns <= rollup->written_ns);
+}
+
+/* All of it is written. */
+static void drop_entries(struct rollup *rollup)
+{
+    for (uint32_t i = 0; i < rollup->entry_count; i++)
+        store_histogram_deinit(&rollup->entries[i].histogram);
+    rollup->entry_count = 0;
+    if (rollup->slots)
+        rebuild_slots(rollup);
 }
 
 static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int64_t start_ns,
@@ -120,11 +140,12 @@ static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int6
 
     if (rollup->entry_count == ROLLUP_ENTRIES_MAX) {
         rc = store_rollup_write(store, diag);
-        store_rollup_clear(rollup);
+        if (rc == 0)
+            drop_entries(rollup);
     }
     if (rc == 0)
         rc = read_known_ops(store, diag);
-    if (rc == 0 && op_id <= rollup->known_op_max)
+    if (rc == 0 && may_have_row(rollup, op_id, start_ns))
         rc = read_row(store, &entry, diag);
     if (rc == 0 && rollup->entry_count == rollup->entry_capacity && grow(rollup) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
@@ -200,6 +221,8 @@ int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_
         entry->min_ns = event->dur_ns;
     if (event->dur_ns > entry->max_ns)
         entry->max_ns = event->dur_ns;
+    if (!entry->is_dirty && rollup->dirty_count++ == 0)
+        rollup->mark = rollup->rowid - 1;
     entry->is_dirty = true;
     return 0;
 }
@@ -238,6 +261,9 @@ static void note_written(struct rollup *rollup, struct rollup_entry *entry)
 {
     if (entry->op_id > rollup->known_op_max)
         rollup->known_op_max = entry->op_id;
+    if (entry->start_ns > rollup->written_ns)
+        rollup->written_ns = entry->start_ns;
+    rollup->dirty_count -= entry->is_dirty;
     entry->is_dirty = false;
     entry->idle_count = 0;
 }
@@ -352,7 +378,8 @@ static void forget_idle(struct rollup *rollup)
 {
     for (uint32_t i = 0; i < rollup->entry_count; i++)
         rollup->entries[i].idle_count++;
-    forget(rollup, ROLLUP_IDLE_MAX, INT64_MIN);
+    forget(rollup, ROLLUP_IDLE_MAX,
+           rollup->entry_count > ROLLUP_ENTRIES_KEPT ? rollup->bucket_ns : INT64_MIN);
 }
 
 void store_rollup_forget(struct rollup *rollup, int64_t before_ns)
@@ -360,12 +387,12 @@ void store_rollup_forget(struct rollup *rollup, int64_t before_ns)
     forget(rollup, UINT32_MAX, before_ns);
 }
 
-int store_rollup_write(struct store *store, struct diag *diag)
+int store_rollup_write_rows(struct store *store, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
     int rc = 0;
 
-    if (rollup->entry_count == 0)
+    if (rollup->dirty_count == 0)
         return 0;
     if (!rollup->text)
         rollup->text = malloc(STORE_HISTOGRAM_TEXT_MAX);
@@ -384,12 +411,10 @@ int store_rollup_write(struct store *store, struct diag *diag)
 
 void store_rollup_clear(struct rollup *rollup)
 {
+    drop_entries(rollup);
     rollup->knows_ops = false;
-    for (uint32_t i = 0; i < rollup->entry_count; i++)
-        store_histogram_deinit(&rollup->entries[i].histogram);
-    rollup->entry_count = 0;
-    if (rollup->slots)
-        rebuild_slots(rollup);
+    rollup->knows_mark = false;
+    rollup->dirty_count = 0;
 }
 
 void store_rollup_deinit(struct rollup *rollup)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The roll-ups of one writer in memory: per op, lane kind and 10 s, what op_stat holds. Events are
- * added as they come; the rows that changed are written before the commit. A row that is in the
- * file already is read when it is first touched.
+ * added as they come. A row that is in the file already is read when it is first touched.
+ *
+ * The rows that changed are written before the commit, or, where store_delay_rollups() allows it,
+ * before a later one. Until then `rolled_up` in meta is the rowid of the last event that op_stat
+ * counts: the views add those behind it, and who loses what is in memory here counts them again.
+ * Nothing may delete such an event before store_rollup_settle().
  */
 #ifndef OPTRACE_SCHEMA_STORE_ROLLUP_H
 #define OPTRACE_SCHEMA_STORE_ROLLUP_H
@@ -12,11 +16,17 @@
 #include "schema/store.h"
 #include "schema/store_stat.h"
 
+struct sqlite3_stmt;
+
 #define ROLLUP_BUCKET_NS INT64_C(10000000000)
+
+/* No roll-up waits for longer, whatever a row may cost. */
+#define ROLLUP_WAIT_NS INT64_C(10000000000)
 
 enum {
     ROLLUP_ENTRIES_MIN = 1 << 9,
-    ROLLUP_ENTRIES_MAX = 1 << 16, /* in memory; beyond, all are written and forgotten */
+    ROLLUP_ENTRIES_KEPT = 1 << 13, /* with more, only those of the bucket being filled are kept */
+    ROLLUP_ENTRIES_MAX = 1 << 17,  /* in memory; beyond, all are written and forgotten */
 };
 
 struct rollup_entry {
@@ -31,9 +41,18 @@ struct rollup_entry {
 };
 
 struct rollup {
-    /* No op above this has a row in the file: what is new need not be looked for. */
-    int64_t known_op_max;
-    bool knows_ops; /* known_op_max was read */
+    /* What is new need not be looked for in the file: no op above known_op_max has a row, and none
+     * above first_op_max has one that begins after written_ns. */
+    int64_t known_op_max, first_op_max, written_ns;
+    bool knows_ops; /* these were read */
+    /* Rows that wait. */
+    int64_t row_ns;       /* as store_delay_rollups() was told */
+    uint64_t last_ns;     /* CLOCK_MONOTONIC when all were written */
+    uint32_t dirty_count; /* entries that are to be written */
+    bool knows_mark;      /* what the file says that waits is in memory; has_mark is right */
+    bool has_mark;        /* the file has `rolled_up` */
+    int64_t mark;         /* what it is to be when there are rows to be written */
+    int64_t rowid;        /* of the event that is being counted */
     struct rollup_entry *entries;
     uint32_t *slots; /* open addressing: 1 + index into entries, 0 is free */
     uint32_t entry_count, entry_capacity, slot_mask;
@@ -41,15 +60,38 @@ struct rollup {
     char *text;        /* scratch for a histogram */
 };
 
-/** Count one finished event. */
+/** Before events are counted in a transaction: count those that the file says wait. */
+int store_rollup_prepare(struct store *store, struct diag *diag);
+
+/** Count one finished event, whose number is in rollup.rowid. */
 int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
                      struct diag *diag);
 
-/** Write the rows that changed; forget those that have not changed for a while. */
+/** Count the events that a statement gives: rowid, lane_id, op_id, start_ns, dur_ns, kern_ns, as
+ * they are in `store`. `source` is whose statement it is. Where the file may say that events wait,
+ *  store_rollup_prepare() was called. */
+int store_rollup_count(struct store *store, struct store *source, struct sqlite3_stmt *rows,
+                       struct diag *diag);
+
+/** Before a commit: write the rows that changed, or say in the file that they wait. */
+int store_rollup_commit(struct store *store, struct diag *diag);
+
+/** Write the rows that changed, and count those that the file says wait; forget those that have not
+ *  changed for a while. */
 int store_rollup_write(struct store *store, struct diag *diag);
+
+/** The rows alone. */
+int store_rollup_write_rows(struct store *store, struct diag *diag);
 
 /** Forget what is known of buckets that begin before this time; all of it is written. */
 void store_rollup_forget(struct rollup *rollup, int64_t before_ns);
+
+/** Before rows of op_stat are changed or deleted by others than this: write those that wait in
+ *  buckets that begin before this time, and forget what is known of such buckets. */
+int store_rollup_settle(struct store *store, int64_t before_ns, struct diag *diag);
+
+/** Before events up to this rowid are deleted: write what waits, if it counts one of them. */
+int store_rollup_settle_events(struct store *store, int64_t last_rowid, struct diag *diag);
 
 /** Forget all that is not written: after a rollback, or when another program changed the file. */
 void store_rollup_clear(struct rollup *rollup);

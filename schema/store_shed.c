@@ -160,6 +160,7 @@ static int drop_rows(struct store *store, int64_t session_id, int64_t now_ns, co
 static int drop_stats(struct store *store, int64_t session_id, int64_t now_ns, struct diag *diag)
 {
     char rows[SQL_MAX], sums[200], drop[SQL_MAX + 100];
+    int rc;
 
     snprintf(rows, sizeof(rows),
              "SELECT s.rowid AS id,s.start_ns,s.start_ns+s.bucket_ns AS end_ns,s.event_count FROM"
@@ -169,9 +170,10 @@ static int drop_stats(struct store *store, int64_t session_id, int64_t now_ns, s
     snprintf(sums, sizeof(sums), "min(start_ns),min(max(end_ns),%lld),%lld,sum(event_count)",
              (long long)now_ns, (long long)now_ns);
     snprintf(drop, sizeof(drop), "DELETE FROM op_stat WHERE rowid IN (SELECT id FROM (%s))", rows);
-    /* What is in memory of them names rows that go. */
-    store_rollup_forget(&store->rollup, INT64_MAX);
-    return drop_rows(store, session_id, now_ns, "rollup_event_count", sums, rows, drop, diag);
+    rc = store_rollup_settle(store, INT64_MAX, diag); /* what is in memory names rows that go */
+    return rc < 0
+               ? rc
+               : drop_rows(store, session_id, now_ns, "rollup_event_count", sums, rows, drop, diag);
 }
 
 static int drop_runs(struct store *store, int64_t session_id, int64_t now_ns, struct diag *diag)
