@@ -24,6 +24,7 @@ bool rollups_are_needed(const struct reading *reading, const struct scan *scan)
     return true;
 }
 
+/* A roll-up, or an event that no roll-up counts yet. */
 static int add_row(sqlite3_stmt *statement, struct rollup_cost *cost, struct diag *diag)
 {
     const char *text = (const char *)sqlite3_column_text(statement, 7);
@@ -46,18 +47,14 @@ static int add_row(sqlite3_stmt *statement, struct rollup_cost *cost, struct dia
     return rc;
 }
 
-static int read_session(struct reading *reading, const struct scan *scan, int64_t session_id,
-                        struct rollups *rollups, struct diag *diag)
+static int read_rows(struct reading *reading, const struct scan *scan, const char *sql,
+                     int64_t session_id, struct rollups *rollups, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store,
-                           "SELECT s.op_id, s.lane_kind = 'thread', s.event_count, s.sum_ns,"
-                           "       s.min_ns, s.max_ns, s.kern_sum_ns, s.histogram"
-                           "  FROM op o CROSS JOIN op_stat s ON s.op_id = o.op_id"
-                           " WHERE o.session_id = ?1",
-                           &statement, diag);
+    int rc = query_prepare(reading->store, sql, &statement, diag);
 
-    sqlite3_bind_int64(statement, 1, session_id);
+    if (session_id != STORE_NULL)
+        sqlite3_bind_int64(statement, 1, session_id);
     while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
         uint32_t op = id_map_find(&scan->op_map, query_int(statement, 0));
         enum op_side side = sqlite3_column_int(statement, 1) ? OP_HOST : OP_DEVICE;
@@ -66,6 +63,27 @@ static int read_session(struct reading *reading, const struct scan *scan, int64_
     }
     sqlite3_finalize(statement);
     return rc;
+}
+
+static int read_session(struct reading *reading, const struct scan *scan, int64_t session_id,
+                        struct rollups *rollups, struct diag *diag)
+{
+    return read_rows(reading, scan,
+                     "SELECT s.op_id, s.lane_kind = 'thread', s.event_count, s.sum_ns,"
+                     "       s.min_ns, s.max_ns, s.kern_sum_ns, s.histogram"
+                     "  FROM op o CROSS JOIN op_stat s ON s.op_id = o.op_id"
+                     " WHERE o.session_id = ?1",
+                     session_id, rollups, diag);
+}
+
+/* Of all sessions: what is not asked for is in no map. */
+static int read_waiting(struct reading *reading, const struct scan *scan, struct rollups *rollups,
+                        struct diag *diag)
+{
+    return read_rows(reading, scan,
+                     "SELECT op_id, lane_kind = 'thread', 1, dur_ns, dur_ns, dur_ns, kern_ns,"
+                     "       '{\"' || bin || '\":1}' FROM v_op_waiting",
+                     STORE_NULL, rollups, diag);
 }
 
 /* All runs that ended count: roll-ups do not tell them apart. */
@@ -132,6 +150,8 @@ int rollups_read(struct reading *reading, const struct scan *scan, struct rollup
     rc = count_runs(reading);
     for (size_t i = 0; i < reading->sessions.count && rc == 0; i++)
         rc = read_session(reading, scan, reading->sessions.items[i].session_id, out, diag);
+    if (rc == 0)
+        rc = read_waiting(reading, scan, out, diag);
     if (rc == 0)
         sum_up(reading, scan, out);
     reading->basis->is_of_rollups = true;

@@ -447,13 +447,13 @@ static int run(const struct report *report, struct diag *diag)
     "max(call_min_ns, min(call_max_ns, (ns_" p " >> e_" p " << e_" p ") + ((1 << e_" p             \
     ") - 1) / 2))"
 
-/* The same from op_stat, where events were dropped. */
+/* The same from roll-ups, where events were dropped. */
 #define ROLLED_TABLES                                                                              \
     "WITH rolled AS (\n"                                                                           \
     "    SELECT * FROM (\n"                                                                        \
     "        SELECT s.*, CASE s.lane_kind WHEN 'thread' THEN 'host' ELSE 'device' END AS side,\n"  \
     "               o.name, o.type, o.node_id, o.device AS op_device, o.input_shapes,\n"           \
-    "               o.input_dtypes FROM op_stat s JOIN op o USING (op_id)\n"                       \
+    "               o.input_dtypes FROM v_op_stat s JOIN op o USING (op_id)\n"                     \
     "         WHERE o.session_id IN ({sessions})\n"                                                \
     "           AND o.type NOT IN ('phase', 'mark', 'counter'{no_labels})){chosen}),\n"            \
     "one_side AS (\n"                                                                              \
