@@ -17,6 +17,7 @@
 static const uint64_t RETRY_FIRST_NS = UINT64_C(100000000);
 static const uint64_t PLACE_NS = UINT64_C(500000000); /* look so often whether the file is there */
 static const uint64_t RETRY_LAST_NS = UINT64_C(2000000000);
+static const int64_t ROLLUP_ROW_NS = 150000; /* a row takes 3 us: 2 % of a core */
 
 struct writer {
     struct writer_events events;
@@ -229,6 +230,18 @@ static bool look_for_place_locked(struct writer *writer)
     return rc == 0;
 }
 
+/* They are in the events as well: who could not write them does it later, or the next daemon does.
+ */
+static void write_rollups_locked(struct writer *writer)
+{
+    struct diag diag = {0};
+
+    begin_work_locked(writer);
+    if (store_is_in_place(writer->store) && store_write_rollups(writer->store, &diag) < 0)
+        log_detail("roll-ups wait: %s", diag.text);
+    end_work_lock(writer);
+}
+
 /* Until there is a batch, or the writer stops. */
 static void wait_for_work_locked(struct writer *writer)
 {
@@ -244,6 +257,8 @@ static void wait_for_work_locked(struct writer *writer)
             rc = pthread_cond_timedwait(&writer->wake_writer, &writer->mutex, &until);
         if (rc == 0 || !look_for_place_locked(writer))
             continue;
+        if (store_rollups_are_due(writer->store))
+            write_rollups_locked(writer);
         if (ot_clock_ns(CLOCK_MONOTONIC) >= retain_ns) {
             retain_locked(writer, 0);
             retain_ns = ot_clock_ns(CLOCK_MONOTONIC) + retain_pause_ns(&writer->retain);
@@ -256,7 +271,8 @@ static void *writer_main(void *argument)
     struct writer *writer = argument;
 
     pthread_mutex_lock(&writer->mutex);
-    retain_locked(writer, 0); /* the bounds may be new */
+    write_rollups_locked(writer); /* of a daemon that was killed */
+    retain_locked(writer, 0);     /* the bounds may be new */
     for (;;) {
         struct batch *batch;
         size_t row_count;
@@ -281,6 +297,7 @@ static void *writer_main(void *argument)
         if (batch->status == 0)
             retain_locked(writer, row_count);
     }
+    write_rollups_locked(writer);
     pthread_mutex_unlock(&writer->mutex);
     return NULL;
 }
@@ -354,6 +371,7 @@ int writer_start(uv_loop_t *loop, struct store *store, const struct store_bounds
 
     writer->events = *events;
     writer->store = store;
+    store_delay_rollups(store, ROLLUP_ROW_NS);
     writer->retain.store = store;
     writer->todo_end = &writer->todo;
     writer->done_end = &writer->done;
