@@ -4,10 +4,13 @@
  * around the outputs, one and two threads.
  *
  *     kernels [--op NAME] [--seed N] [--cases N] [--bench]
+ *     kernels --search SECONDS [--op NAME] [--seed N] [--isa A,B] [--findings N] [--kernels]
+ *     kernels --replay FILE | --again LINE
  *
  * A failure prints operation, version, case, seed and the worst element; --op NAME --seed N
  * --cases 1 runs that case alone. --bench times the same cases and prints, as JSON lines, how much
- * faster than the reference a version is.
+ * faster than the reference a version is. --search tries sizes that networks do not have as well,
+ * in processes of their own (scripts/search-kernels); --replay runs what it found before.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -21,8 +24,8 @@
 enum {
     GUARD_BYTES = 128,
     GUARD = 0xa5,
-    GARBAGE = 0xcd,
-    SHOWN_MAX = 5, /* failures of one version that are printed */
+    GARBAGE = 0xff, /* as a real number NaN */
+    SHOWN_MAX = 5,  /* failures of one version that are printed */
 };
 
 /* Random numbers: splitmix64 */
@@ -36,14 +39,31 @@ uint64_t test_random(struct test *test)
     return z ^ (z >> 31);
 }
 
+/* What is given goes before what was drawn; random numbers are used up either way, so that the
+ * contents of a case do not depend on it. */
+static int64_t draw(struct test *test, int64_t drawn, int64_t low, int64_t high)
+{
+    struct test_draws *draws = &test->draws;
+    int64_t given;
+
+    if (draws->count == TEST_DRAWS_MAX)
+        return drawn;
+    given = draws->values[draws->count];
+    if (draws->count < draws->given)
+        drawn = given < low ? low : given > high ? high : given;
+    draws->lows[draws->count] = low;
+    draws->values[draws->count++] = drawn;
+    return drawn;
+}
+
 int64_t test_range(struct test *test, int64_t low, int64_t high)
 {
-    return low + (int64_t)(test_random(test) % (uint64_t)(high - low + 1));
+    return draw(test, low + (int64_t)(test_random(test) % (uint64_t)(high - low + 1)), low, high);
 }
 
 bool test_chance(struct test *test, int n)
 {
-    return test_random(test) % (uint64_t)n == 0;
+    return draw(test, test_random(test) % (uint64_t)n == 0, 0, 1) == 1;
 }
 
 float test_float(struct test *test)
@@ -62,6 +82,11 @@ void test_describe(struct test *test, const char *format, ...)
     va_start(args, format);
     vsnprintf(test->text, sizeof(test->text), format, args);
     va_end(args);
+}
+
+void test_kernel(struct test *test, const char *name)
+{
+    snprintf(test->kernel, sizeof(test->kernel), "%s", name);
 }
 
 /* Buffers */
@@ -133,13 +158,13 @@ void test_fail(struct test *test, const char *format, ...)
     if (test->failed)
         return;
     test->failed = true;
-    if (test->failures++ >= SHOWN_MAX)
-        return;
-    printf("FAIL %s %s: ", test->op, test->version);
     va_start(args, format);
-    vprintf(format, args);
+    vsnprintf(test->message, sizeof(test->message), format, args);
     va_end(args);
-    printf("\n  case: %s\n  again: --op %s --seed %llu --cases 1\n", test->text, test->op,
+    if (test->failures++ >= SHOWN_MAX || test->is_quiet)
+        return;
+    printf("FAIL %s %s: %s\n  case: %s\n  again: --op %s --seed %llu --cases 1\n", test->op,
+           test->kernel[0] ? test->kernel : test->version, test->message, test->text, test->op,
            (unsigned long long)test->seed);
 }
 
@@ -215,19 +240,65 @@ static struct any_entry entry_of(const struct kernel_table *table, size_t offset
     return entry;
 }
 
+const struct test_op *test_op_at(int index)
+{
+    const struct {
+        const struct test_op *ops;
+        size_t count;
+    } groups[] = {
+        {test_ops_image, test_ops_image_count},
+        {test_ops_math, test_ops_math_count},
+        {test_ops_move, test_ops_move_count},
+        {test_ops_elementwise, test_ops_elementwise_count},
+        {test_ops_chain, test_ops_chain_count},
+        {test_ops_attention, test_ops_attention_count},
+        {test_ops_index, test_ops_index_count},
+        {test_ops_resample, test_ops_resample_count},
+        {test_ops_quantize, test_ops_quantize_count},
+        {test_ops_reduce, test_ops_reduce_count},
+        {test_ops_product, test_ops_product_count},
+        {test_ops_convolve, test_ops_convolve_count},
+        {test_ops_vision, test_ops_vision_count},
+        {test_ops_broken, test_ops_broken_count},
+    };
+    size_t left = (size_t)index;
+
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (left < groups[i].count)
+            return &groups[i].ops[left];
+        left -= groups[i].count;
+    }
+    return NULL;
+}
+
+bool test_is_asked(const struct test_op *op, const char *name)
+{
+    if (name)
+        return strcmp(op->name, name) == 0;
+    return op < test_ops_broken || op >= test_ops_broken + test_ops_broken_count;
+}
+
+void test_case(struct test *test, const struct test_op *op, const struct kernel_table *table)
+{
+    test->op = op->name;
+    test->version = entry_of(table, op->entry).version;
+    test->state = test->seed;
+    test->draws.count = 0;
+    test->failed = false;
+    test->kernel[0] = test->text[0] = test->message[0] = '\0';
+    /* Sizes, contents and the number of threads all come from the seed; times are of one. */
+    kernel_set_threads((uint32_t)test_range(test, 1, test->bench ? 1 : test->is_wide ? 4 : 2));
+    op->check(test, table);
+    check_guards(test);
+}
+
 static void run_version(struct run *run, const struct test_op *op, const struct kernel_table *table)
 {
-    struct test test = {
-        .op = op->name, .version = entry_of(table, op->entry).version, .bench = run->bench};
+    struct test test = {.bench = run->bench, .version = ""};
 
     for (int i = 0; i < run->cases; i++) {
         test.seed = run->seed + (uint64_t)i;
-        test.state = test.seed;
-        test.failed = false;
-        /* Sizes, contents and the number of threads all come from the seed; times are of one. */
-        kernel_set_threads((uint32_t)test_range(&test, 1, run->bench ? 1 : 2));
-        op->check(&test, table);
-        check_guards(&test);
+        test_case(&test, op, table);
     }
     if (run->bench)
         printf("{\"bench\":\"kernels\",\"figure\":\"%s\",\"version\":\"%s\",\"cases\":%d,"
@@ -239,65 +310,84 @@ static void run_version(struct run *run, const struct test_op *op, const struct 
     run->failures += test.failures;
 }
 
+bool test_has_level(const struct test_op *op, int level, struct kernel_table *out_table)
+{
+    struct kernel_table below;
+
+    if (level < KERNEL_LEVEL_PORTABLE || level > (int)kernel_best_level())
+        return false;
+    kernel_table_init(out_table, (enum kernel_level)level);
+    if (level == KERNEL_LEVEL_PORTABLE)
+        return true;
+    kernel_table_init(&below, (enum kernel_level)(level - 1));
+    return op->entry != TEST_ALWAYS &&
+           entry_of(out_table, op->entry).fn != entry_of(&below, op->entry).fn;
+}
+
 /* Each version that the levels of this machine bring, once. */
 static void run_op(struct run *run, const struct test_op *op)
 {
     struct kernel_table table;
-    struct any_entry before = {0};
 
-    if (run->op && strcmp(run->op, op->name) != 0)
-        return;
-    for (int level = KERNEL_LEVEL_PORTABLE; level <= (int)kernel_best_level(); level++) {
-        kernel_table_init(&table, (enum kernel_level)level);
-        if (level > KERNEL_LEVEL_PORTABLE &&
-            (op->entry == TEST_ALWAYS || entry_of(&table, op->entry).fn == before.fn))
-            continue;
-        before = entry_of(&table, op->entry);
-        run_version(run, op, &table);
-    }
+    for (int level = KERNEL_LEVEL_PORTABLE; level < KERNEL_LEVELS; level++)
+        if (test_has_level(op, level, &table))
+            run_version(run, op, &table);
 }
 
-static void run_group(struct run *run, const struct test_op *ops, size_t count)
+static int run_all(struct run *run)
 {
-    for (size_t i = 0; i < count; i++)
-        run_op(run, &ops[i]);
+    const struct test_op *op;
+
+    for (int i = 0; (op = test_op_at(i)); i++)
+        if (test_is_asked(op, run->op))
+            run_op(run, op);
+    return run->failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: kernels [--op NAME] [--seed N] [--cases N] [--bench]\n");
+    fprintf(stderr,
+            "usage: kernels [--op NAME] [--seed N] [--cases N] [--bench]\n"
+            "       kernels --search SECONDS [--op NAME] [--seed N] [--isa A,B] [--kernels]\n"
+            "       kernels --replay FILE | --again LINE\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
     struct run run = {.seed = 1, .cases = 60};
+    struct test_search search = {0};
 
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was said before a crash is seen */
     for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
         if (strcmp(argv[i], "--bench") == 0)
             run.bench = true;
-        else if (strcmp(argv[i], "--op") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--kernels") == 0)
+            search.with_kernels = true;
+        else if (!value)
+            return usage();
+        else if (strcmp(argv[i], "--op") == 0)
             run.op = argv[++i];
-        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--seed") == 0)
             run.seed = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--cases") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--cases") == 0)
             run.cases = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--search") == 0)
+            search.seconds = atof(argv[++i]);
+        else if (strcmp(argv[i], "--findings") == 0)
+            search.findings = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--isa") == 0)
+            search.isas = argv[++i];
+        else if (strcmp(argv[i], "--replay") == 0)
+            return test_replay(value);
+        else if (strcmp(argv[i], "--again") == 0)
+            return test_replay_line(value);
         else
             return usage();
     }
-    run_group(&run, test_ops_image, test_ops_image_count);
-    run_group(&run, test_ops_math, test_ops_math_count);
-    run_group(&run, test_ops_move, test_ops_move_count);
-    run_group(&run, test_ops_elementwise, test_ops_elementwise_count);
-    run_group(&run, test_ops_chain, test_ops_chain_count);
-    run_group(&run, test_ops_attention, test_ops_attention_count);
-    run_group(&run, test_ops_index, test_ops_index_count);
-    run_group(&run, test_ops_resample, test_ops_resample_count);
-    run_group(&run, test_ops_quantize, test_ops_quantize_count);
-    run_group(&run, test_ops_reduce, test_ops_reduce_count);
-    run_group(&run, test_ops_product, test_ops_product_count);
-    run_group(&run, test_ops_convolve, test_ops_convolve_count);
-    run_group(&run, test_ops_vision, test_ops_vision_count);
-    return run.failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    search.op = run.op;
+    search.seed = run.seed;
+    return search.seconds > 0.0 ? test_search(&search) : run_all(&run);
 }

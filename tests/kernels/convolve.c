@@ -3,6 +3,7 @@
  * to what makes it one, quantised ones to sums that are worked out in another order. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/kernels/harness.h"
@@ -15,8 +16,12 @@ static int64_t volume(const int64_t *dims)
 static void random_window(struct test *test, struct kernel_window *w)
 {
     int rank = (int)test_range(test, 1, 3);
+    bool is_wide = test->is_wide && test_chance(test, 2);
+    char text[TEST_WINDOW_BYTES];
 
-    for (int i = 0; i < KERNEL_SPATIAL; i++) {
+    if (is_wide)
+        test_wide_window(test, rank, w);
+    for (int i = 0; i < KERNEL_SPATIAL && !is_wide; i++) {
         bool is_used = i >= KERNEL_SPATIAL - rank;
         int64_t reach;
 
@@ -29,9 +34,8 @@ static void random_window(struct test *test, struct kernel_window *w)
         w->in[i] = is_used ? test_range(test, reach, reach + 5) : 1;
         w->out[i] = (w->in[i] + w->pad_begin[i] + w->pad_end[i] - reach) / w->stride[i] + 1;
     }
-    test_describe(test, "%lldx%lldx%lld k %lldx%lldx%lld", (long long)w->in[0], (long long)w->in[1],
-                  (long long)w->in[2], (long long)w->kernel[0], (long long)w->kernel[1],
-                  (long long)w->kernel[2]);
+    test_window_text(w, text);
+    test_describe(test, "%s", text);
 }
 
 static void random_convolve(struct test *test, struct kernel_convolve *s)
@@ -197,62 +201,115 @@ static void swap_channels(float *to, const float *from, size_t batch, size_t cha
 /* x and y of the convolution are y and x of its transpose. */
 static struct kernel_conv transposed(const struct kernel_convolve *s)
 {
+    const struct kernel_window *w = &s->window;
     struct kernel_conv conv = plain(s);
 
-    conv.rank = s->window.kernel[0] * s->window.in[0] > 1 ? 3 : 2;
+    if (w->in[0] * w->out[0] * w->kernel[0] * w->stride[0] == 1 && w->pad_begin[0] == 0)
+        conv.rank = 2;
     conv.channels_last = conv.is_transposed = true;
     conv.channels = s->filters;
     conv.filters = s->channels;
     return conv;
 }
 
-/* Any version of a plan against the reference, which wants images row-major. */
-static void check_transpose_plan(struct test *test, const struct kernel_table *table)
+static float *absolute(struct test *test, const float *x, size_t count)
 {
-    struct test_tolerance tolerance = {.absolute = 1e-5, .relative = 1e-5};
-    struct kernel_convolve s;
-    struct kernel_conv conv;
-    struct kernel_conv_transpose t = {.dtype = KERNEL_F32};
-    struct kernel_conv_plan *plan = NULL;
-    float *x, *w, *bias, *x_last, *got, *want, *want_last;
-    int rc;
+    float *y = x ? test_input(test, count) : NULL;
 
-    random_convolve(test, &s);
-    s.channels *= test_range(test, 1, 8);
-    s.filters *= test_range(test, 1, 8);
-    conv = transposed(&s);
-    t.batch = s.batch;
-    t.channels = conv.channels;
-    t.filters = conv.filters;
-    t.groups = s.groups;
-    t.window = s.window;
-    x = test_input(test, y_count(&s));
-    w = test_input(test, w_count(&s));
-    bias = test_chance(test, 2) ? test_input(test, (size_t)conv.filters) : NULL;
-    rc = kernel_conv_plan_create(&conv, w, bias, false, NULL, &plan);
-    if (rc == -ENOTSUP) /* conv_transpose does it then */
-        return;
+    for (size_t i = 0; x && i < count; i++)
+        y[i] = fabsf(x[i]);
+    return y;
+}
+
+/* A transpose with what goes into it: images row-major, as the reference wants them, and
+ * channels-last. */
+struct transpose_scene {
+    struct kernel_convolve s; /* what it transposes */
+    struct kernel_conv conv;
+    float *x_last, *w, *bias, *want_last, *allowed_last;
+};
+
+static void make_transpose_scene(struct test *test, struct transpose_scene *scene)
+{
+    struct kernel_convolve *s = &scene->s;
+    struct kernel_conv_transpose t = {.dtype = KERNEL_F32};
+    size_t used, batch, channels, plane;
+    float *x, *want, *allowed;
+    bool has_bias;
+
+    random_convolve(test, s);
+    s->channels *= test_range(test, 1, 8);
+    s->filters *= test_range(test, 1, 8);
+    has_bias = test_chance(test, 2);
+    scene->conv = transposed(s);
+    t.batch = s->batch;
+    t.channels = scene->conv.channels;
+    t.filters = scene->conv.filters;
+    t.groups = s->groups;
+    t.window = s->window;
+    used = strlen(test->text);
+    snprintf(test->text + used, sizeof(test->text) - used, ", %lldx%lld->%lld groups %lld%s",
+             (long long)t.batch, (long long)t.channels, (long long)t.filters, (long long)t.groups,
+             has_bias ? ", bias" : "");
+    batch = (size_t)s->batch;
+    channels = (size_t)s->channels;
+    plane = (size_t)volume(s->window.in);
+    x = test_input(test, y_count(s));
+    scene->w = test_input(test, w_count(s));
+    scene->bias = has_bias ? test_input(test, channels) : NULL;
+    scene->x_last = test_output(test, y_count(s) * sizeof(float)); /* aligned */
+    want = test_output(test, x_count(s) * sizeof(float));
+    allowed = test_output(test, x_count(s) * sizeof(float));
+    scene->want_last = test_output(test, x_count(s) * sizeof(float));
+    scene->allowed_last = test_output(test, x_count(s) * sizeof(float));
+    swap_channels(scene->x_last, x, batch, (size_t)s->filters, (size_t)volume(s->window.out));
+    TEST_RUN(test, TEST_REF, conv_transpose_ref(want, x, scene->w, scene->bias, &t));
+    conv_transpose_ref(allowed, absolute(test, x, y_count(s)), absolute(test, scene->w, w_count(s)),
+                       absolute(test, scene->bias, channels), &t);
+    swap_channels(scene->want_last, want, batch, channels, plane);
+    swap_channels(scene->allowed_last, allowed, batch, channels, plane);
+}
+
+static void check_transpose_version(struct test *test, const struct transpose_scene *scene,
+                                    const char *version)
+{
+    size_t count = x_count(&scene->s);
+    double products = (double)scene->conv.channels / (double)scene->conv.groups *
+                      (double)volume(scene->s.window.kernel);
+    struct test_tolerance tolerance = {
+        .absolute = 4e-6, .allowed = scene->allowed_last, .scale = 1e-6 + 2e-7 * sqrt(products)};
+    struct kernel_conv_plan *plan = NULL;
+    float *got = test_output(test, count * sizeof(*got));
+    void *workspace;
+    int rc = kernel_conv_plan_create(&scene->conv, scene->w, scene->bias, false, version, &plan);
+
+    test_kernel(test, version);
     if (rc < 0) {
-        test_fail(test, "kernel_conv_plan_create: %d", rc);
+        test_fail(test, "kernel_conv_plan_create %s: %d", version, rc);
         return;
     }
     test->version = "dnnl";
-    x_last = test_output(test, y_count(&s) * sizeof(*x_last)); /* aligned */
-    want = test_output(test, x_count(&s) * sizeof(*want));
-    want_last = test_output(test, x_count(&s) * sizeof(*want_last));
-    got = test_output(test, x_count(&s) * sizeof(*got));
-    swap_channels(x_last, x, (size_t)s.batch, (size_t)s.filters, (size_t)volume(s.window.out));
-    TEST_RUN(test, TEST_REF, conv_transpose_ref(want, x, w, bias, &t));
-    swap_channels(want_last, want, (size_t)s.batch, (size_t)s.channels,
-                  (size_t)volume(s.window.in));
-    TEST_RUN(
-        test, TEST_NEW,
-        rc = kernel_conv_plan_run(plan, got, x_last,
-                                  test_output(test, kernel_conv_plan_info(plan).workspace_bytes)));
+    workspace = test_output(test, kernel_conv_plan_info(plan).workspace_bytes);
+    TEST_RUN(test, TEST_NEW, rc = kernel_conv_plan_run(plan, got, scene->x_last, workspace));
     if (rc < 0)
-        test_fail(test, "kernel_conv_plan_run: %d", rc);
-    test_compare(test, got, want_last, x_count(&s), &tolerance);
+        test_fail(test, "kernel_conv_plan_run %s: %d", version, rc);
+    test_compare(test, got, scene->want_last, count, &tolerance);
     kernel_conv_plan_destroy(&plan);
+}
+
+static void check_transpose_plan(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_conv_versions versions;
+    struct transpose_scene scene;
+    int chosen;
+
+    make_transpose_scene(test, &scene);
+    if (kernel_conv_plan_list(&scene.conv, scene.bias != NULL, false, true, &versions) < 0)
+        return; /* conv_transpose does it then */
+    chosen = (int)test_range(test, 0, versions.count - 1);
+    for (int i = 0; i < versions.count && !test->failed; i++)
+        if (i == chosen || test->takes_all)
+            check_transpose_version(test, &scene, versions.items[i].name);
 }
 
 /* Maximum and average against the references for f32; the place of a maximum leads to it. */

@@ -49,7 +49,7 @@ static void compare_reals(struct test *test, const float *got, const float *want
 
 static void check_map(struct test *test, const struct kernel_table *table)
 {
-    size_t count = (size_t)test_range(test, 0, 300), bytes, y_bytes;
+    size_t count = (size_t)test_range(test, 0, test->is_wide ? 3000 : 300), bytes, y_bytes;
     struct kernel_map_args args = {.a = 0.75, .b = 0.25};
     bool in_place;
     char *x, *want, *got;

@@ -6,6 +6,9 @@
  * A check function makes one random case: it draws sizes with test_range(), describes them with
  * test_describe(), makes inputs and two outputs, runs the reference and the version through
  * TEST_RUN() and compares with test_compare(). With --bench, TEST_RUN() repeats each call.
+ *
+ * The first draws of a case are kept: with its seed they are the case, and a search (search.c)
+ * makes a case that failed smaller by lowering them.
  */
 #ifndef OPTRACE_TESTS_KERNELS_HARNESS_H
 #define OPTRACE_TESTS_KERNELS_HARNESS_H
@@ -16,7 +19,7 @@
 
 #include "kernels/kernels.h"
 
-enum { TEST_BUFFERS_MAX = 28, TEST_SIDES = 2 };
+enum { TEST_BUFFERS_MAX = 64, TEST_SIDES = 2, TEST_DRAWS_MAX = 64, TEST_KERNEL_BYTES = 48 };
 
 enum test_side { TEST_REF, TEST_NEW };
 
@@ -26,14 +29,27 @@ struct test_buffer {
     bool is_guarded;
 };
 
+/** What test_range() and test_chance() gave, in their order; what a case draws beyond is random. */
+struct test_draws {
+    int given; /* the first ones are these already, as far as the range allows */
+    int count;
+    int64_t values[TEST_DRAWS_MAX], lows[TEST_DRAWS_MAX];
+};
+
 struct test {
     const char *op, *version;
     uint64_t seed;  /* of this case: reproduces it alone */
     uint64_t state; /* of the random numbers */
+    struct test_draws draws;
     bool bench;
-    bool failed;    /* this case */
-    int failures;   /* cases so far */
-    char text[256]; /* the case */
+    bool is_wide;                   /* sizes that networks do not have, too */
+    bool takes_all;                 /* kernels of which another case takes one */
+    bool is_quiet;                  /* failures are not printed */
+    bool failed;                    /* this case */
+    int failures;                   /* cases so far */
+    char text[256];                 /* the case */
+    char message[256];              /* how it failed */
+    char kernel[TEST_KERNEL_BYTES]; /* what computed it, where one version has several */
     double seconds[TEST_SIDES];
     struct test_buffer buffers[TEST_BUFFERS_MAX];
     int buffer_count;
@@ -49,9 +65,19 @@ bool test_chance(struct test *test, int n);
 /** In [-1, 1), now and then exactly 0. */
 float test_float(struct test *test);
 
+/** A window of as many of the last axes as `rank`: pads, strides and dilations on both sides of the
+ *  kernel's size, and at least one output. */
+void test_wide_window(struct test *test, int rank, struct kernel_window *window);
+
+enum { TEST_WINDOW_BYTES = 160 };
+void test_window_text(const struct kernel_window *window, char out[TEST_WINDOW_BYTES]);
+
 /** Say what the case is; printed when it fails. */
 void test_describe(struct test *test, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/** Say which kernel computes it, where test->version does not. */
+void test_kernel(struct test *test, const char *name);
 
 /* Buffers, freed after the case */
 
@@ -112,13 +138,45 @@ struct test_op {
 /** Not in the table: tested once, as the version that it reports through test->version. */
 #define TEST_ALWAYS SIZE_MAX
 
-extern const struct test_op test_ops_attention[], test_ops_chain[], test_ops_convolve[],
-    test_ops_elementwise[], test_ops_image[], test_ops_index[], test_ops_math[], test_ops_move[],
-    test_ops_product[], test_ops_quantize[], test_ops_reduce[], test_ops_resample[],
-    test_ops_vision[];
-extern const size_t test_ops_attention_count, test_ops_chain_count, test_ops_convolve_count,
-    test_ops_elementwise_count, test_ops_image_count, test_ops_index_count, test_ops_math_count,
-    test_ops_move_count, test_ops_product_count, test_ops_quantize_count, test_ops_reduce_count,
-    test_ops_resample_count, test_ops_vision_count;
+/** One case, from test->seed and the draws that are given. Guard bytes are checked and buffers
+ *  freed. */
+void test_case(struct test *test, const struct test_op *op, const struct kernel_table *table);
+
+/** Whether the operation has a version of its own at this level, which this machine has, and then
+ *  the table that holds it. */
+bool test_has_level(const struct test_op *op, int level, struct kernel_table *out_table);
+
+/** Every operation, by number. NULL: there is none. */
+const struct test_op *test_op_at(int index);
+/** name NULL: all that are sound (broken.c is not). */
+bool test_is_asked(const struct test_op *op, const char *name);
+
+/* Searching: see search.c */
+
+struct test_search {
+    double seconds;
+    uint64_t seed;
+    const char *isas;  /* NULL: all; names with commas between them */
+    const char *op;    /* NULL: all */
+    int findings;      /* end after so many; 0: go on */
+    bool with_kernels; /* print what computed how many cases */
+};
+
+/** Returns an exit status: 0, 1 (something was found), 2 (no such name), 3 (none of the instruction
+ *  sets is here). */
+int test_search(const struct test_search *search);
+/** Run the case of each line of a file, each in its own process. Exit status as above. */
+int test_replay(const char *path);
+/** Run the case of one line in this process, as a debugger wants it. */
+int test_replay_line(const char *line);
+
+extern const struct test_op test_ops_attention[], test_ops_broken[], test_ops_chain[],
+    test_ops_convolve[], test_ops_elementwise[], test_ops_image[], test_ops_index[],
+    test_ops_math[], test_ops_move[], test_ops_product[], test_ops_quantize[], test_ops_reduce[],
+    test_ops_resample[], test_ops_vision[];
+extern const size_t test_ops_attention_count, test_ops_broken_count, test_ops_chain_count,
+    test_ops_convolve_count, test_ops_elementwise_count, test_ops_image_count, test_ops_index_count,
+    test_ops_math_count, test_ops_move_count, test_ops_product_count, test_ops_quantize_count,
+    test_ops_reduce_count, test_ops_resample_count, test_ops_vision_count;
 
 #endif

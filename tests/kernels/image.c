@@ -31,18 +31,6 @@ static void random_window(struct test *test, int rank, int64_t in_max, bool dila
     }
 }
 
-static void describe_window(const struct kernel_window *w, char *out, size_t bytes)
-{
-    int used = 0;
-
-    for (int i = 0; i < KERNEL_SPATIAL; i++)
-        used +=
-            snprintf(out + used, bytes - (size_t)used, "%s%lld->%lld k%lld s%lld d%lld p%lld,%lld",
-                     i ? " | " : "", (long long)w->in[i], (long long)w->out[i],
-                     (long long)w->kernel[i], (long long)w->stride[i], (long long)w->dilation[i],
-                     (long long)w->pad_begin[i], (long long)w->pad_end[i]);
-}
-
 /* Convolution */
 
 static struct kernel_activation random_activation(struct test *test)
@@ -74,18 +62,42 @@ static void common_window(struct test *test, struct kernel_window *window)
     }
 }
 
+static int64_t conv_products(const struct kernel_conv *s)
+{
+    const int64_t *k = s->window.kernel;
+
+    return (int64_t)image_elements(s->batch, s->filters, s->window.out) *
+           (s->channels / s->groups) * k[0] * k[1] * k[2];
+}
+
+/* Not so much of it that the reference takes long. */
+static void bound_conv(struct kernel_conv *s)
+{
+    enum { PRODUCTS_MAX = 3000000 };
+
+    while (conv_products(s) > PRODUCTS_MAX && s->channels > s->groups) {
+        int64_t width = s->channels / s->groups / 2;
+
+        if (s->filters == s->channels)
+            s->filters = s->groups * width;
+        s->channels = s->groups * width;
+    }
+    while (conv_products(s) > PRODUCTS_MAX && s->filters > s->groups)
+        s->filters = s->filters / s->groups / 2 * s->groups;
+}
+
 static void random_conv(struct test *test, struct kernel_conv *s)
 {
-    static const int64_t widths[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 20, 24, 32, 33, 48, 64};
-    int64_t count = sizeof(widths) / sizeof(widths[0]);
-    char window[160];
+    static const int64_t widths[] = {1,  2,  3,  4,  5,  7,  8,  15, 16, 17,
+                                     20, 24, 31, 32, 33, 48, 63, 64, 65, 130};
+    int64_t count = sizeof(widths) / sizeof(widths[0]) - (test->is_wide ? 0 : 2);
+    bool is_wide = test->is_wide && test_chance(test, 2);
+    char window[TEST_WINDOW_BYTES];
 
-    *s = (struct kernel_conv){
-        .batch = test_range(test, 1, 2),
-        .rank = test_chance(test, 5) ? (test_chance(test, 2) ? 1 : 3) : 2,
-        .channels_last = !test_chance(test, 4),
-        .activation = random_activation(test),
-    };
+    *s = (struct kernel_conv){.batch = test_range(test, 1, is_wide ? 3 : 2)};
+    s->rank = test_chance(test, 5) ? (test_chance(test, 2) ? 1 : 3) : 2;
+    s->channels_last = !test_chance(test, 4);
+    s->activation = random_activation(test);
     switch (test_range(test, 0, 3)) {
     case 0: /* depthwise */
         s->groups = s->channels = s->filters = widths[test_range(test, 0, count - 1)];
@@ -101,13 +113,19 @@ static void random_conv(struct test *test, struct kernel_conv *s)
         s->filters = widths[test_range(test, 0, count - 1)];
         break;
     }
-    random_window(test, s->rank, s->rank == 3 ? 3 : 11, true, &s->window);
-    if (s->rank == 2 && test_chance(test, 2)) /* what networks use most: 1 x 1 and 3 x 3 */
-        common_window(test, &s->window);
-    describe_window(&s->window, window, sizeof(window));
-    test_describe(test, "%lldx%lld->%lld groups %lld activation %d: %s", (long long)s->batch,
+    if (is_wide) {
+        test_wide_window(test, s->rank, &s->window);
+        bound_conv(s);
+    } else {
+        random_window(test, s->rank, s->rank == 3 ? 3 : 11, true, &s->window);
+        if (s->rank == 2 && test_chance(test, 2)) /* what networks use most: 1 x 1 and 3 x 3 */
+            common_window(test, &s->window);
+    }
+    test_window_text(&s->window, window);
+    test_describe(test, "%lldx%lld->%lld groups %lld %s activation %d: %s", (long long)s->batch,
                   (long long)s->channels, (long long)s->filters, (long long)s->groups,
-                  (int)s->activation.kind, window);
+                  s->channels_last ? "channels-last" : "row-major", (int)s->activation.kind,
+                  window);
 }
 
 static float *absolute(struct test *test, const float *x, size_t count)
@@ -133,60 +151,108 @@ static float *conv_allowance(struct test *test, const struct kernel_conv *s, con
     return allowed;
 }
 
-static void check_conv_plan(struct test *test, const struct kernel_table *table)
-{
-    struct kernel_conv s;
-    struct kernel_conv_plan *plan = NULL;
-    struct test_tolerance tolerance = {.absolute = 4e-6};
-    struct kernel_conv_versions versions;
+/* A convolution with what goes into it. */
+struct conv_scene {
+    struct kernel_conv shape;
+    float *x, *w, *bias, *residual, *want, *allowed;
     size_t counts[4]; /* of x, w, bias, y */
-    float *x, *w, *bias, *residual, *got, *want, *allowed, largest = 0.0f;
-    void *workspace;
-    const char *version;
-    bool is_winograd;
-    int rc;
+};
 
-    random_conv(test, &s);
-    counts[0] = image_elements(s.batch, s.channels, s.window.in);
-    counts[1] = (size_t)(s.filters * (s.channels / s.groups)) *
-                (size_t)(s.window.kernel[0] * s.window.kernel[1] * s.window.kernel[2]);
-    counts[2] = (size_t)s.filters;
-    counts[3] = image_elements(s.batch, s.filters, s.window.out);
-    x = test_output(test, counts[0] * sizeof(*x)); /* aligned */
+static void make_conv_scene(struct test *test, struct conv_scene *scene)
+{
+    struct kernel_conv *s = &scene->shape;
+    size_t *counts = scene->counts;
+    size_t used;
+    bool has_bias, has_residual;
+
+    random_conv(test, s);
+    has_bias = test_chance(test, 2);
+    has_residual = test_chance(test, 3);
+    used = strlen(test->text);
+    snprintf(test->text + used, sizeof(test->text) - used, "%s%s", has_bias ? ", bias" : "",
+             has_residual ? ", residual" : "");
+    counts[0] = image_elements(s->batch, s->channels, s->window.in);
+    counts[1] = (size_t)(s->filters * (s->channels / s->groups)) *
+                (size_t)(s->window.kernel[0] * s->window.kernel[1] * s->window.kernel[2]);
+    counts[2] = (size_t)s->filters;
+    counts[3] = image_elements(s->batch, s->filters, s->window.out);
+    scene->x = test_output(test, counts[0] * sizeof(float)); /* aligned */
     for (size_t i = 0; i < counts[0]; i++)
-        x[i] = test_float(test);
-    w = test_input(test, counts[1]);
-    bias = test_chance(test, 2) ? test_input(test, counts[2]) : NULL;
-    residual = test_chance(test, 3) ? test_input(test, counts[3]) : NULL;
-    want = test_output(test, counts[3] * sizeof(*want));
-    got = test_output(test, counts[3] * sizeof(*got));
-    if (kernel_conv_plan_list(&s, bias != NULL, residual != NULL, true, &versions) < 0)
-        return; /* conv_f32 does it then */
-    version = versions.items[test_range(test, 0, versions.count - 1)].name;
-    rc = kernel_conv_plan_create(&s, w, bias, residual != NULL, version, &plan);
+        scene->x[i] = test_float(test);
+    scene->w = test_input(test, counts[1]);
+    scene->bias = has_bias ? test_input(test, counts[2]) : NULL;
+    scene->residual = has_residual ? test_input(test, counts[3]) : NULL;
+    scene->want = test_output(test, counts[3] * sizeof(float));
+    TEST_RUN(test, TEST_REF,
+             conv_f32_ref(scene->want, scene->x, scene->w, scene->bias, scene->residual, s));
+    scene->allowed =
+        conv_allowance(test, s, scene->x, scene->w, scene->bias, scene->residual, counts);
+}
+
+static void check_conv_result(struct test *test, const struct conv_scene *scene, const float *got,
+                              bool is_winograd)
+{
+    size_t count = scene->counts[3];
+    struct test_tolerance tolerance = {.absolute = 4e-6, .allowed = scene->allowed};
+    float *allowed, largest = 0.0f;
+
+    tolerance.scale = 1e-6 + 2e-7 * sqrt((double)scene->counts[1] / (double)scene->shape.filters);
+    if (is_winograd) {
+        allowed = test_input(test, count);
+        for (size_t i = 0; i < count; i++)
+            largest = fmaxf(largest, scene->allowed[i]);
+        for (size_t i = 0; i < count; i++)
+            allowed[i] = 2.0f * largest;
+        tolerance.allowed = allowed;
+    }
+    test_compare(test, got, scene->want, count, &tolerance);
+}
+
+static void check_conv_version(struct test *test, struct conv_scene *scene, const char *version)
+{
+    size_t bytes = scene->counts[3] * sizeof(float);
+    struct kernel_conv_plan *plan = NULL;
+    bool is_winograd = strncmp(version, "winograd", 8) == 0;
+    float *got = test_output(test, bytes);
+    void *workspace;
+    int rc = kernel_conv_plan_create(&scene->shape, scene->w, scene->bias, scene->residual != NULL,
+                                     version, &plan);
+
+    test_kernel(test, version);
     if (rc < 0) {
         test_fail(test, "kernel_conv_plan_create %s: %d", version, rc);
         return;
     }
-    is_winograd = strncmp(version, "winograd", 8) == 0;
     test->version = is_winograd ? "winograd" : "dnnl";
     workspace = test_output(test, kernel_conv_plan_info(plan).workspace_bytes);
-    TEST_RUN(test, TEST_REF, conv_f32_ref(want, x, w, bias, residual, &s));
-    if (residual) /* once: the second run would add the first one's result */
-        memcpy(got, residual, counts[3] * sizeof(*got));
-    test->bench = test->bench && !residual;
-    TEST_RUN(test, TEST_NEW, rc = kernel_conv_plan_run(plan, got, x, workspace));
+    if (scene->residual) /* once: the second run would add the first one's result */
+        memcpy(got, scene->residual, bytes);
+    test->bench = test->bench && !scene->residual;
+    TEST_RUN(test, TEST_NEW, rc = kernel_conv_plan_run(plan, got, scene->x, workspace));
     if (rc < 0)
         test_fail(test, "kernel_conv_plan_run %s: %d", version, rc);
-    allowed = conv_allowance(test, &s, x, w, bias, residual, counts);
-    for (size_t i = 0; is_winograd && i < counts[3]; i++)
-        largest = allowed[i] > largest ? allowed[i] : largest;
-    for (size_t i = 0; is_winograd && i < counts[3]; i++)
-        allowed[i] = 2.0f * largest;
-    tolerance.allowed = allowed;
-    tolerance.scale = 1e-6 + 2e-7 * sqrt((double)counts[1] / (double)s.filters);
-    test_compare(test, got, want, counts[3], &tolerance);
+    check_conv_result(test, scene, got, is_winograd);
     kernel_conv_plan_destroy(&plan);
+}
+
+static void check_conv_plan(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_conv_versions versions;
+    struct conv_scene scene;
+    bool with_slow;
+    int chosen;
+
+    make_conv_scene(test, &scene);
+    /* The references are on each list: a search looks at the others rather. */
+    with_slow = !test->is_wide || test->takes_all || test_chance(test, 4);
+    if (kernel_conv_plan_list(&scene.shape, scene.bias != NULL, scene.residual != NULL, with_slow,
+                              &versions) < 0)
+        return; /* conv_f32 does it then */
+    /* Mostly what a network gets. */
+    chosen = test_chance(test, 2) ? 0 : (int)test_range(test, 0, versions.count - 1);
+    for (int i = 0; i < versions.count && !test->failed; i++)
+        if (i == chosen || test->takes_all)
+            check_conv_version(test, &scene, versions.items[i].name);
 }
 
 /* Pools */
@@ -194,7 +260,7 @@ static void check_conv_plan(struct test *test, const struct kernel_table *table)
 static void check_pool(struct test *test, const struct kernel_table *table, bool is_max)
 {
     struct kernel_pool s = {
-        .batch = test_range(test, 1, 2),
+        .batch = test_range(test, test->is_wide ? 0 : 1, 2),
         .channels = test_range(test, 1, test_chance(test, 4) ? 300 : 40),
         .rank = (int)test_range(test, 1, 3),
         .channels_last = !test_chance(test, 4),
@@ -203,13 +269,16 @@ static void check_pool(struct test *test, const struct kernel_table *table, bool
     struct test_tolerance tolerance = {.relative = is_max ? 0.0 : 2e-6};
     size_t x_count, y_count;
     float *x, *got, *want, *allowed;
-    char window[160];
+    char window[TEST_WINDOW_BYTES];
 
-    random_window(test, s.rank, s.rank == 3 ? 4 : 12, true, &s.window);
+    if (test->is_wide && !test_chance(test, 4))
+        test_wide_window(test, s.rank, &s.window);
+    else
+        random_window(test, s.rank, s.rank == 3 ? 4 : 12, true, &s.window);
     if (test_chance(test, 3)) /* rounded up: the last window may lie in the pads alone */
         for (int i = KERNEL_SPATIAL - s.rank; i < KERNEL_SPATIAL; i++)
             s.window.out[i]++;
-    describe_window(&s.window, window, sizeof(window));
+    test_window_text(&s.window, window);
     test_describe(test, "%lldx%lld %s count_pads %d: %s", (long long)s.batch, (long long)s.channels,
                   s.channels_last ? "channels-last" : "row-major", s.count_pads, window);
     x_count = image_elements(s.batch, s.channels, s.window.in);
@@ -245,7 +314,7 @@ static void check_average_pool(struct test *test, const struct kernel_table *tab
 static void check_lrn(struct test *test, const struct kernel_table *table)
 {
     struct kernel_lrn s = {
-        .batch = test_range(test, 1, 2),
+        .batch = test_range(test, test->is_wide ? 0 : 1, 2),
         .channels = test_range(test, 1, test_chance(test, 3) ? 600 : 40),
         .plane = test_range(test, 1, 40),
         .size = test_range(test, 1, test_chance(test, 8) ? 40 : 7),
@@ -269,7 +338,7 @@ static void check_lrn(struct test *test, const struct kernel_table *table)
 
 static void check_batch_norm(struct test *test, const struct kernel_table *table)
 {
-    size_t batch = (size_t)test_range(test, 1, 20);
+    size_t batch = (size_t)test_range(test, test->is_wide ? 0 : 1, 20);
     size_t channels = (size_t)test_range(test, 1, test_chance(test, 3) ? 600 : 40);
     size_t plane = test_chance(test, 2) ? 1 : (size_t)test_range(test, 1, 70);
     size_t count = batch * channels * plane;

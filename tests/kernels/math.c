@@ -115,7 +115,7 @@ static void check_softmax(struct test *test, const struct kernel_table *table)
 {
     size_t outer = (size_t)test_range(test, 0, 5);
     size_t axis = (size_t)test_range(test, 1, test_chance(test, 3) ? 1100 : 40);
-    size_t inner = test_chance(test, 2) ? 1 : (size_t)test_range(test, 1, 300);
+    size_t inner = test_chance(test, 2) ? 1 : (size_t)test_range(test, test->is_wide ? 0 : 1, 300);
     size_t count = outer * axis * inner;
     bool in_place = test_chance(test, 3) && !test->bench;
     float *x = test_input(test, count), *want = test_output(test, count * sizeof(*want));
@@ -137,8 +137,8 @@ static void check_softmax(struct test *test, const struct kernel_table *table)
 static void random_gemm(struct test *test, struct kernel_gemm *s)
 {
     *s = (struct kernel_gemm){
-        .m = test_chance(test, 2) ? 1 : test_range(test, 1, 40),
-        .n = test_range(test, 1, test_chance(test, 3) ? 300 : 40),
+        .m = test_chance(test, 2) ? 1 : test_range(test, test->is_wide ? 0 : 1, 40),
+        .n = test_range(test, test->is_wide ? 0 : 1, test_chance(test, 3) ? 300 : 40),
         .k = test_chance(test, 30) ? 0 : test_range(test, 1, test_chance(test, 3) ? 400 : 40),
         .trans_a = test_chance(test, 3),
         .trans_b = test_chance(test, 2),
