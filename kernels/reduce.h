@@ -71,7 +71,8 @@ struct kernel_normalize_data {
     const void *bias;  /* NULL: 0 */
 };
 
-/** y = (x - mean) / sqrt(variance + epsilon) * scale + bias. y may be x. */
+/** y = (x - mean) / sqrt(variance + epsilon) * scale + bias. y may be x. The mean of no element is
+ *  NaN. */
 typedef void normalize_fn(const struct kernel_normalize_data *data,
                           const struct kernel_normalize *shape);
 normalize_fn normalize_ref;

@@ -76,8 +76,6 @@ void normalize_ref(const struct kernel_normalize_data *data, const struct kernel
         group.count *= group.dims[i];
         outer[i] = shape->is_reduced[i] ? 1 : shape->dims[i];
     }
-    if (group.count == 0)
-        return;
     for (int64_t i = 0; i < ref_product(outer, shape->rank); i++) {
         normalize_group(data, shape, &group, i);
         ref_step(group.at, outer, shape->rank);
