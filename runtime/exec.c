@@ -514,7 +514,10 @@ bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct
 {
     const struct bound_step *bound = &exec->bound->steps[step];
 
-    return i < bound->info.output_count &&
+    if (i >= bound->info.output_count)
+        return false;
+    /* Kernels may leave alone what nobody reads. */
+    return (bound->value || call_is_read(bound->info.node, i)) &&
            get_operand(exec, bound->info.outputs[i], bound->output_buffers[i], out);
 }
 

@@ -161,6 +161,8 @@ static int add_step(struct program *program, uint32_t index)
     struct exec_operand operand;
     int rc;
 
+    if (step->output_count > 0 && step->outputs[0] != NULL)
+        instruction.layout = layout_row_major(step->outputs[0]->shape.rank);
     if (exec_step_output(program->exec, index, 0, &operand)) {
         instruction.layout = operand.layout;
         instruction.is_in_arena = !operand.is_constant && !operand.is_input;
