@@ -30,16 +30,26 @@ static const char *type_text(enum dtype dtype)
                                                                                     : "Unknown";
 }
 
-static void write_layout(const struct exec_operand *operand, FILE *out)
+/* A tensor that is dumped. */
+struct shown {
+    const struct value *value;
+    struct layout layout; /* on the device */
+    struct tensor_view view;
+    const char *owner, *type; /* what made it */
+    const struct node *node;  /* NULL: no operator */
+    const char *inputs;       /* lines */
+};
+
+static void write_layout(const struct shown *shown, FILE *out)
 {
-    const struct shape *shape = &operand->value->shape;
+    const struct shape *shape = &shown->value->shape;
     int64_t strides[SHAPE_MAX_RANK];
 
-    layout_strides(&operand->layout, shape, strides);
+    layout_strides(&shown->layout, shape, strides);
     fputc('{', out);
     for (int i = 0; i < shape->rank; i++)
         fprintf(out, "%s%" PRId64 "(%" PRId64 ")", i > 0 ? "," : "", shape->dims[i], strides[i]);
-    fprintf(out, " %s}", type_text(operand->value->dtype));
+    fprintf(out, " %s}", type_text(shown->value->dtype));
 }
 
 static void write_values(const struct tensor_view *tensor, FILE *out)
@@ -118,17 +128,16 @@ static int gather_inputs(struct io_dump *dump, const struct program *program, ui
     return fclose(out) == 0 ? rc : -ENOMEM;
 }
 
-static void write_block(const struct io_dump *dump, const struct exec_step *step,
-                        const struct exec_operand *operand, const struct tensor_view *view)
+static void write_block(const struct shown *shown, FILE *out)
 {
-    FILE *out = dump->text;
-
-    fprintf(out, "var%u produced: name=%s layout=", operand->value->id, operand->value->name);
-    write_layout(operand, out);
-    fprintf(out, " owner_opr=%s{%s} opr%u\n deps:\n%s val: ", step->name, step->type,
-            step->node->id, dump->inputs);
-    write_values(view, out);
-    write_statistics(view, out);
+    fprintf(out, "var%u produced: name=%s layout=", shown->value->id, shown->value->name);
+    write_layout(shown, out);
+    fprintf(out, " owner_opr=%s{%s}", shown->owner, shown->type);
+    if (shown->node != NULL)
+        fprintf(out, " opr%u", shown->node->id);
+    fprintf(out, "\n deps:\n%s val: ", shown->inputs);
+    write_values(&shown->view, out);
+    write_statistics(&shown->view, out);
     fputs(" s\n", out);
 }
 
@@ -146,22 +155,23 @@ static uint32_t type_code(enum dtype dtype)
     return codes[dtype];
 }
 
-static int write_file(const char *path, const struct exec_step *step,
-                      const struct exec_operand *operand, const struct tensor_view *view,
-                      struct diag *diag)
+static int write_file(const char *path, const struct shown *shown, struct diag *diag)
 {
+    const struct tensor_view *view = &shown->view;
     uint32_t head[3 + FILE_DIMS] = {[1] = type_code(view->dtype), [2] = FILE_DIMS};
+    const struct value *value = shown->value;
     const struct shape *shape = &view->shape;
+    size_t bytes = (size_t)shape_bytes(shape, view->dtype);
     char name[512];
     FILE *out;
     bool is_written;
 
     if (shape->rank > FILE_DIMS)
         return diag_set(diag, -ENOTSUP, "\"%s\" has %d dimensions; a dump holds at most %d",
-                        operand->value->name, shape->rank, FILE_DIMS);
-    head[0] = (uint32_t)snprintf(
-        name, sizeof(name), "var={id:%u, name:%.160s, ndim:%d, owner:%.160s{%.60s}}",
-        operand->value->id, operand->value->name, shape->rank, step->name, step->type);
+                        value->name, shape->rank, FILE_DIMS);
+    head[0] = (uint32_t)snprintf(name, sizeof(name),
+                                 "var={id:%u, name:%.160s, ndim:%d, owner:%.160s{%.60s}}",
+                                 value->id, value->name, shape->rank, shown->owner, shown->type);
     for (int i = 0; i < shape->rank; i++)
         head[3 + i] = (uint32_t)shape->dims[i];
     out = fopen(path, "wb");
@@ -169,27 +179,25 @@ static int write_file(const char *path, const struct exec_step *step,
         return diag_set(diag, -errno, "cannot write %s: %s", path, strerror(errno));
     is_written = fwrite(head, sizeof(head), 1, out) == 1 &&
                  fwrite(name, 1, head[0], out) == head[0] &&
-                 fwrite(view->data, 1, operand->bytes, out) == operand->bytes;
+                 fwrite(view->data, 1, bytes, out) == bytes;
     if (fclose(out) != 0 || !is_written)
         return diag_set(diag, -EIO, "cannot write %s: %s", path, strerror(errno));
     return 0;
 }
 
-static int write_files(const struct io_dump *dump, const struct exec_step *step,
-                       const struct exec_operand *operand, const struct tensor_view *view,
-                       struct diag *diag)
+static int write_files(const struct io_dump *dump, const struct shown *shown, struct diag *diag)
 {
     char path[4096];
     int rc = 0;
 
     if (dump->folder != NULL) {
-        snprintf(path, sizeof(path), "%s/%06x", dump->folder, operand->value->id);
-        rc = write_file(path, step, operand, view, diag);
+        snprintf(path, sizeof(path), "%s/%06x", dump->folder, shown->value->id);
+        rc = write_file(path, shown, diag);
     }
-    if (rc == 0 && dump->out_folder != NULL && operand->value->is_output) {
+    if (rc == 0 && dump->out_folder != NULL && shown->value->is_output) {
         snprintf(path, sizeof(path), "%s/run%" PRIu64 "-var%u", dump->out_folder, dump->run,
-                 operand->value->id);
-        rc = write_file(path, step, operand, view, diag);
+                 shown->value->id);
+        rc = write_file(path, shown, diag);
     }
     return rc;
 }
@@ -221,27 +229,87 @@ static int after(void *user, const struct program *program, uint32_t instruction
     if (at->node == NULL && !(at->value->is_output && dump->out_folder != NULL))
         return 0;
     for (uint32_t i = 0; rc == 0 && i < step->output_count; i++) {
+        struct shown shown = {
+            .owner = step->name, .type = step->type, .node = step->node, .inputs = dump->inputs};
         struct exec_operand operand;
-        struct tensor_view view;
 
         if (!exec_step_output(program->exec, at->step, i, &operand))
             continue;
-        if (steps_copy(program->exec, &operand, &view) < 0)
+        if (steps_copy(program->exec, &operand, &shown.view) < 0)
             return diag_set(diag, -ENOMEM, "no memory for the dump");
+        shown.value = operand.value;
+        shown.layout = operand.layout;
         if (dump->text != NULL && at->node != NULL)
-            write_block(dump, step, &operand, &view);
-        rc = write_files(dump, step, &operand, &view, diag);
-        free(view.data);
+            write_block(&shown, dump->text);
+        rc = write_files(dump, &shown, diag);
+        free(shown.view.data);
     }
+    return rc;
+}
+
+/* Whether a step makes it, and it has been dumped. */
+static bool is_made(const struct program *program, const struct value *value)
+{
+    struct exec_operand operand;
+
+    for (uint32_t i = 0; i < exec_step_count(program->exec); i++)
+        for (uint32_t k = 0; k < exec_step(program->exec, i)->output_count; k++)
+            if (exec_step_output(program->exec, i, k, &operand) && operand.value == value)
+                return true;
+    return false;
+}
+
+/* An output that is a constant, an input, or another view of something. */
+static int dump_unmade(struct io_dump *dump, const struct program *program, uint32_t output,
+                       struct diag *diag)
+{
+    const struct value *value = program->graph->outputs[output];
+    const struct node *node = value->producer;
+    struct shown shown = {
+        .value = value,
+        .layout = layout_row_major(value->shape.rank),
+        .owner = node != NULL ? node->name : value->name,
+        .type = node != NULL      ? node->op_type
+                : value->is_input ? "Input"
+                                  : "Constant",
+        .node = node,
+        .inputs = "",
+    };
+    char *inputs = NULL;
+    size_t bytes;
+    FILE *out;
+    int rc = exec_output(program->exec, output, &shown.view);
+
+    if (rc < 0)
+        return diag_set(diag, rc, "the content of \"%s\" is not there any more", value->name);
+    out = dump->text != NULL && node != NULL ? open_memstream(&inputs, &bytes) : NULL;
+    if (out != NULL) {
+        fprintf(out, "  [i0]var%u: ", node->inputs[0]->id);
+        write_values(&shown.view, out);
+        fputs(" s\n", out);
+        rc = fclose(out) == 0 ? 0 : -ENOMEM;
+        shown.inputs = inputs;
+    }
+    if (rc < 0 || (dump->text != NULL && node != NULL && out == NULL))
+        rc = diag_set(diag, -ENOMEM, "no memory for the dump");
+    if (rc == 0 && dump->text != NULL)
+        write_block(&shown, dump->text);
+    if (rc == 0)
+        rc = write_files(dump, &shown, diag);
+    free(inputs);
     return rc;
 }
 
 static int end(void *user, const struct program *program, struct diag *diag)
 {
     struct io_dump *dump = user;
+    int rc = 0;
 
+    for (uint32_t i = 0; rc == 0 && i < program->graph->output_count; i++)
+        if (!is_made(program, program->graph->outputs[i]))
+            rc = dump_unmade(dump, program, i, diag);
     dump->run++;
-    return 0;
+    return rc;
 }
 
 struct step_tool io_dump_tool(struct io_dump *dump)

@@ -11,6 +11,9 @@
  *       [i0]var2: [1, 2, 3] s
  *      val: [0.5, 1, ...]min=.. max=.. mean=.. l2=.. sd=.. s
  *
+ * Outputs that no step makes stand behind those of the steps: another view of what is there, with
+ * its operator, or a constant ("owner_opr=y{Constant}") or an input ("x{Input}").
+ *
  * values in %.4g, at most five; l2 is sqrt(mean(x^2)), sd the sample's deviation; inputs are read
  * before the operator runs. Not-a-number is in no statistic and counted as nan=N behind them.
  *

@@ -107,6 +107,98 @@ static void what_nobody_wrote_is_not_dumped(void **state)
     expect(RUN("--trace-eval", "3", "--iter", "1"), EXIT_OK, "GRU", "");
 }
 
+/* Outputs that no step makes */
+
+static void expect_file(const char *name, const float *wanted, size_t count)
+{
+    char *path = temp_path(folder, name), *bytes;
+    size_t size;
+
+    if (access(path, F_OK) != 0)
+        fail_msg("no %s", name);
+    bytes = temp_read(path, &size);
+    assert_true(size > count * sizeof(*wanted));
+    assert_memory_equal(bytes + size - count * sizeof(*wanted), wanted, count * sizeof(*wanted));
+    free(bytes);
+    unlink(path);
+    free(path);
+}
+
+/* Folded, an initialiser, an input, views of an input and of what a step makes, and that. */
+static const char ends[] = "opset 13\n"
+                           "input x f32 2,2\n"
+                           "const c f32 2 = 3 4\n"
+                           "const k i64 1 = 4\n"
+                           "node Neg c -> folded\n"
+                           "node Reshape x,k -> flat\n"
+                           "node Neg x -> made\n"
+                           "node Reshape made,k -> shown\n"
+                           "output folded\noutput c\noutput x\noutput flat\n"
+                           "output shown\noutput made\n";
+
+static void find_ids(char *text, unsigned ids[6])
+{
+    static const char *const names[] = {"folded", "c", "x", "flat", "shown", "made"};
+
+    for (int i = 0; i < 6; i++) {
+        char wanted[40];
+        char *at, *var;
+
+        snprintf(wanted, sizeof(wanted), " produced: name=%s ", names[i]);
+        at = strstr(text, wanted);
+        if (at == NULL)
+            fail_msg("no %s in\n%s", names[i], text);
+        for (var = at; var > text && var[-1] != '\n'; var--)
+            ;
+        ids[i] = (unsigned)strtoul(var + 3, NULL, 10);
+        assert_null(strstr(at + 1, wanted));
+    }
+}
+
+static void outputs_that_no_step_makes_are_dumped(void **state)
+{
+    static const float wanted[6][4] = {{-3, -4},     {3, 4},           {1, 2, 3, 4},
+                                       {1, 2, 3, 4}, {-1, -2, -3, -4}, {-1, -2, -3, -4}};
+    static const size_t counts[] = {2, 2, 4, 4, 4, 4};
+    char *path = temp_path(folder, "dump"), *vars = temp_path(folder, "vars"), *text;
+    unsigned ids[6];
+
+    write_model(ends);
+    CHECK_OK(mkdir(vars, 0700));
+    expect(RUN("--input", "x:[1,2],[3,4]", "--io-dump", "dump", "--bin-out-dump", ".",
+               "--bin-io-dump", "vars", "--iter", "1", "--warmup-iter", "0"),
+           EXIT_OK, "", "");
+    text = temp_read(path, NULL);
+    find_ids(text, ids);
+    CHECK_CONTAINS(text, "name=folded layout={2(1) Float32} owner_opr=folded{Constant}\n deps:\n "
+                         "val: [-3, -4]min=-4 ");
+    CHECK_CONTAINS(text, "name=x layout={2(2),2(1) Float32} owner_opr=x{Input}\n");
+    CHECK_CONTAINS(text, "name=flat layout={4(1) Float32} owner_opr=Reshape_1{Reshape} opr1\n "
+                         "deps:\n  [i0]var");
+    for (int i = 0; i < 6; i++) {
+        char name[60];
+
+        snprintf(name, sizeof(name), "run0-var%u", ids[i]);
+        expect_file(name, wanted[i], counts[i]);
+        snprintf(name, sizeof(name), "vars/%06x", ids[i]);
+        expect_file(name, wanted[i], counts[i]);
+    }
+    free(text);
+    free(vars);
+    free(path);
+}
+
+/* A model whose only output is folded has no step at all. */
+static void a_model_without_steps_is_dumped(void **state)
+{
+    static const float wanted[] = {-3, -4};
+
+    write_model("opset 13\nconst c f32 2 = 3 4\nnode Neg c -> y\noutput y\n");
+    expect(RUN("--bin-out-dump", ".", "--iter", "2", "--warmup-iter", "0"), EXIT_OK, "", "");
+    expect_file("run0-var1", wanted, 2);
+    expect_file("run1-var1", wanted, 2);
+}
+
 static int begin(void **state)
 {
     program = place_program("runtime/load_and_run");
@@ -126,6 +218,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_that_nobody_reads_are_not_checked),
         cmocka_unit_test(what_nobody_wrote_is_not_dumped),
+        cmocka_unit_test(outputs_that_no_step_makes_are_dumped),
+        cmocka_unit_test(a_model_without_steps_is_dumped),
     };
 
     return cmocka_run_group_tests(tests, begin, end);
