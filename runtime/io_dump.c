@@ -185,21 +185,15 @@ static int write_file(const char *path, const struct shown *shown, struct diag *
     return 0;
 }
 
-static int write_files(const struct io_dump *dump, const struct shown *shown, struct diag *diag)
+/* The variable's own file. */
+static int write_own_file(const struct io_dump *dump, const struct shown *shown, struct diag *diag)
 {
     char path[4096];
-    int rc = 0;
 
-    if (dump->folder != NULL) {
-        snprintf(path, sizeof(path), "%s/%06x", dump->folder, shown->value->id);
-        rc = write_file(path, shown, diag);
-    }
-    if (rc == 0 && dump->out_folder != NULL && shown->value->is_output) {
-        snprintf(path, sizeof(path), "%s/run%" PRIu64 "-var%u", dump->out_folder, dump->run,
-                 shown->value->id);
-        rc = write_file(path, shown, diag);
-    }
-    return rc;
+    if (dump->folder == NULL)
+        return 0;
+    snprintf(path, sizeof(path), "%s/%06x", dump->folder, shown->value->id);
+    return write_file(path, shown, diag);
 }
 
 /* --- The tool. --- */
@@ -225,8 +219,8 @@ static int after(void *user, const struct program *program, uint32_t instruction
     const struct exec_step *step = exec_step(program->exec, at->step);
     int rc = 0;
 
-    /* A copy in another layout is the same variable; only the last form of an output counts. */
-    if (at->node == NULL && !(at->value->is_output && dump->out_folder != NULL))
+    /* A copy in another layout is the same variable. */
+    if (at->node == NULL)
         return 0;
     for (uint32_t i = 0; rc == 0 && i < step->output_count; i++) {
         struct shown shown = {
@@ -239,9 +233,9 @@ static int after(void *user, const struct program *program, uint32_t instruction
             return diag_set(diag, -ENOMEM, "no memory for the dump");
         shown.value = operand.value;
         shown.layout = operand.layout;
-        if (dump->text != NULL && at->node != NULL)
+        if (dump->text != NULL)
             write_block(&shown, dump->text);
-        rc = write_files(dump, &shown, diag);
+        rc = write_own_file(dump, &shown, diag);
         free(shown.view.data);
     }
     return rc;
@@ -259,13 +253,14 @@ static bool is_made(const struct program *program, const struct value *value)
     return false;
 }
 
-/* An output that is a constant, an input, or another view of something. */
-static int dump_unmade(struct io_dump *dump, const struct program *program, uint32_t output,
-                       struct diag *diag)
+/* An output after a run. */
+static int show_output(const struct graph *graph, const struct exec *exec, uint32_t output,
+                       struct shown *out, struct diag *diag)
 {
-    const struct value *value = program->graph->outputs[output];
+    const struct value *value = graph->outputs[output];
     const struct node *node = value->producer;
-    struct shown shown = {
+
+    *out = (struct shown){
         .value = value,
         .layout = layout_row_major(value->shape.rank),
         .owner = node != NULL ? node->name : value->name,
@@ -275,27 +270,35 @@ static int dump_unmade(struct io_dump *dump, const struct program *program, uint
         .node = node,
         .inputs = "",
     };
+    if (exec_output(exec, output, &out->view) < 0 || out->view.data == NULL)
+        return diag_set(diag, -EINVAL, "the content of \"%s\" is not there any more", value->name);
+    return 0;
+}
+
+/* An output that is a constant, an input, or another view of something: that has its elements. */
+static int dump_unmade(struct io_dump *dump, const struct shown *output, struct diag *diag)
+{
+    struct shown shown = *output;
     char *inputs = NULL;
     size_t bytes;
-    FILE *out;
-    int rc = exec_output(program->exec, output, &shown.view);
+    FILE *out = NULL;
+    int rc = 0;
 
-    if (rc < 0)
-        return diag_set(diag, rc, "the content of \"%s\" is not there any more", value->name);
-    out = dump->text != NULL && node != NULL ? open_memstream(&inputs, &bytes) : NULL;
-    if (out != NULL) {
-        fprintf(out, "  [i0]var%u: ", node->inputs[0]->id);
+    if (dump->text != NULL && shown.node != NULL) {
+        out = open_memstream(&inputs, &bytes);
+        if (out == NULL)
+            return diag_set(diag, -ENOMEM, "no memory for the dump");
+        fprintf(out, "  [i0]var%u: ", shown.node->inputs[0]->id);
         write_values(&shown.view, out);
         fputs(" s\n", out);
-        rc = fclose(out) == 0 ? 0 : -ENOMEM;
+        if (fclose(out) != 0)
+            rc = diag_set(diag, -ENOMEM, "no memory for the dump");
         shown.inputs = inputs;
     }
-    if (rc < 0 || (dump->text != NULL && node != NULL && out == NULL))
-        rc = diag_set(diag, -ENOMEM, "no memory for the dump");
     if (rc == 0 && dump->text != NULL)
         write_block(&shown, dump->text);
     if (rc == 0)
-        rc = write_files(dump, &shown, diag);
+        rc = write_own_file(dump, &shown, diag);
     free(inputs);
     return rc;
 }
@@ -303,11 +306,34 @@ static int dump_unmade(struct io_dump *dump, const struct program *program, uint
 static int end(void *user, const struct program *program, struct diag *diag)
 {
     struct io_dump *dump = user;
+    struct shown shown;
     int rc = 0;
 
-    for (uint32_t i = 0; rc == 0 && i < program->graph->output_count; i++)
-        if (!is_made(program, program->graph->outputs[i]))
-            rc = dump_unmade(dump, program, i, diag);
+    for (uint32_t i = 0; rc == 0 && i < program->graph->output_count; i++) {
+        if (is_made(program, program->graph->outputs[i]))
+            continue;
+        rc = show_output(program->graph, program->exec, i, &shown, diag);
+        if (rc == 0)
+            rc = dump_unmade(dump, &shown, diag);
+    }
+    return rc;
+}
+
+int io_dump_outputs(struct io_dump *dump, const struct graph *graph, const struct exec *exec,
+                    struct diag *diag)
+{
+    char path[4096];
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && dump->out_folder != NULL && i < graph->output_count; i++) {
+        struct shown shown;
+
+        rc = show_output(graph, exec, i, &shown, diag);
+        snprintf(path, sizeof(path), "%s/run%" PRIu64 "-var%u", dump->out_folder, dump->run,
+                 graph->outputs[i]->id);
+        if (rc == 0)
+            rc = write_file(path, &shown, diag);
+    }
     dump->run++;
     return rc;
 }
@@ -317,10 +343,14 @@ struct step_tool io_dump_tool(struct io_dump *dump)
     return (struct step_tool){.user = dump, .before = before, .after = after, .end = end};
 }
 
+bool io_dump_looks_inside(const struct io_dump_config *config)
+{
+    return config->path != NULL || config->stream != NULL || config->folder != NULL;
+}
+
 bool io_dump_is_wanted(const struct io_dump_config *config)
 {
-    return config->path != NULL || config->stream != NULL || config->folder != NULL ||
-           config->out_folder != NULL;
+    return io_dump_looks_inside(config) || config->out_folder != NULL;
 }
 
 static int check_folder(const char *path, struct diag *diag)

@@ -46,11 +46,18 @@ struct io_dump_config {
 /** True when anything is to be dumped. */
 bool io_dump_is_wanted(const struct io_dump_config *config);
 
+/** True when it takes to look at each step, and not at the outputs alone. */
+bool io_dump_looks_inside(const struct io_dump_config *config);
+
 /** Opens the file of the text. -EACCES, -ENOENT ... with a sentence; folders must exist. */
 int io_dump_open(struct io_dump *dump, const struct io_dump_config *config, struct diag *diag);
 
-/** The tool of an open dump, which must stay where it is. */
+/** The tool of an open dump, which must stay where it is: for all but the outputs' files. */
 struct step_tool io_dump_tool(struct io_dump *dump);
+
+/** After each run: the files of its outputs. -EIO and others with a sentence. */
+int io_dump_outputs(struct io_dump *dump, const struct graph *graph, const struct exec *exec,
+                    struct diag *diag);
 
 /** Returns 0, or -EIO when something could not be written. {0} is allowed. */
 int io_dump_close(struct io_dump *dump, struct diag *diag);

@@ -2,7 +2,6 @@
 /* Timing runs of a model: one thread, or several that each load it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "runtime/pass.h"
 #include "runtime/profile.h"
 #include "runtime/run.h"
+#include "runtime/run_tell.h"
 
 /* One thread's work. */
 struct worker {
@@ -139,27 +139,6 @@ static uint32_t count_of_library(const struct graph *graph)
     return count;
 }
 
-static void tell_sharing(const struct graph *graph)
-{
-    uint32_t count = 0, all = 0;
-    uint64_t bytes = 0, all_bytes = 0;
-
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        const struct value *value = graph->values[i];
-        uint64_t size =
-            value->data != NULL ? (uint64_t)shape_bytes(&value->shape, value->dtype) : 0;
-
-        all += value->data != NULL;
-        all_bytes += size;
-        count += value->is_shared;
-        bytes += value->is_shared ? size : 0;
-    }
-    fprintf(stderr,
-            "load_and_run: --share-param-mem: %u of %u parameters, %.3f of %.3f MiB, stay in the "
-            "model's files\n",
-            count, all, (double)bytes / 1048576, (double)all_bytes / 1048576);
-}
-
 static uint32_t count_of_batch(const struct graph *graph, int64_t batch)
 {
     uint32_t count = 0;
@@ -268,11 +247,10 @@ static void tell_effects(const struct worker *worker)
                 count_told_layouts(graph));
     tell_effect(config->effects.library, "c-opr-lib", count_of_library(graph),
                 "are computed by the library");
-    tell_effect(config->exec.is_recorded,
-                config->frees_graph ? "record-comp-seq2" : "record-comp-seq", exec_step_count(exec),
-                "are handed over as one");
+    if (config->exec.is_recorded)
+        run_tell_recorded(exec, config->frees_graph, run_tools_go_stepwise(&config->tools));
     if (config->effects.sharing)
-        tell_sharing(graph);
+        run_tell_sharing(graph);
     if (config->batch_size > 0)
         fprintf(stderr,
                 "load_and_run: --batch-size: the first dimension of %u inputs is %" PRId64 "\n",
@@ -315,6 +293,8 @@ static int compute(struct worker *worker, bool is_warmup, struct session_times *
     if (rc == 0)
         rc = worker->tools.is_active ? run_tools_run(&worker->tools, times, &worker->diag)
                                      : session_run(worker->session, times, &worker->diag);
+    if (rc == 0)
+        rc = run_tools_finish(&worker->tools, worker->session, &worker->diag);
     if (rc == 0 && worker->profile != NULL)
         rc = profile_run_end(worker->profile, times);
     return rc;
@@ -337,11 +317,7 @@ static int compute_checked(struct worker *worker, bool is_warmup, struct session
         return rc;
     check = sanity_finish(&sanity, &result, &worker->diag);
     if (rc == 0 && check == 0 && worker->number == 0)
-        fprintf(stderr,
-                "load_and_run: %s: none of %" PRIu64 " tensors was changed before it was read, "
-                "%.1f MiB looked at in %.3f ms\n",
-                config->sanity == SANITY_ON ? "--sanity-check" : "sanity check", result.tensors,
-                (double)result.bytes / 1048576, (double)result.time_ns * 1e-6);
+        run_tell_sanity(config->sanity, &result);
     return rc < 0 ? rc : check;
 }
 
@@ -401,18 +377,6 @@ static int describe_graph(const struct graph *graph, struct exec *exec, FILE *ou
     return 0;
 }
 
-/* What the runs do not need goes back to the system. */
-static void free_graph(struct worker *worker)
-{
-    struct session *session = worker->session;
-    size_t bytes = exec_release_graph(session->exec, session->graph);
-
-    malloc_trim(0);
-    if (worker->number == 0)
-        fprintf(stderr, "load_and_run: --record-comp-seq2: %.3f MiB of the graph are freed\n",
-                (double)bytes / 1048576);
-}
-
 /* Whether something beside the runs looks at constants. */
 static bool looks_at_constants(const struct run_config *config)
 {
@@ -465,7 +429,7 @@ static int work(struct worker *worker)
         rc = run_tools_init(&worker->tools, &config->tools, worker->session,
                             worker->out != NULL ? worker->out : stderr, &worker->diag);
     if (rc == 0 && config->frees_graph)
-        free_graph(worker);
+        run_free_graph(worker->session, worker->number == 0);
     if (rc == 0)
         rc = run_all(worker);
     if (rc == 0 && worker->profile != NULL)

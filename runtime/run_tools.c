@@ -51,8 +51,9 @@ int run_tools_init(struct run_tools *tools, const struct run_tools_config *confi
         step_tools_add(&tools->tools, &tool);
     }
     rc = add_checkers(tools, out, diag);
-    if (rc == 0 && io_dump_is_wanted(&config->dump)) {
+    if (rc == 0 && io_dump_is_wanted(&config->dump))
         rc = io_dump_open(&tools->dump, &config->dump, diag);
+    if (rc == 0 && io_dump_looks_inside(&config->dump)) {
         tool = io_dump_tool(&tools->dump);
         step_tools_add(&tools->tools, &tool);
     }
@@ -62,6 +63,19 @@ int run_tools_init(struct run_tools *tools, const struct run_tools_config *confi
     if (rc == 0 && config->check_dispatch)
         tell_dispatch(&tools->program);
     return rc;
+}
+
+bool run_tools_go_stepwise(const struct run_tools_config *config)
+{
+    return config->trace_eval != TRACE_EVAL_OFF || config->range > 0 ||
+           config->check_var_value != NULL || io_dump_looks_inside(&config->dump);
+}
+
+int run_tools_finish(struct run_tools *tools, const struct session *session, struct diag *diag)
+{
+    return io_dump_is_wanted(&tools->config->dump)
+               ? io_dump_outputs(&tools->dump, session->graph, session->exec, diag)
+               : 0;
 }
 
 int run_tools_run(struct run_tools *tools, struct session_times *out_times, struct diag *diag)

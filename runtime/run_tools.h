@@ -33,8 +33,14 @@ struct run_tools {
 int run_tools_init(struct run_tools *tools, const struct run_tools_config *config,
                    const struct session *session, FILE *out, struct diag *diag);
 
+/** Whether they look at each step; dumps of outputs alone do not. */
+bool run_tools_go_stepwise(const struct run_tools_config *config);
+
 /** One run, as session_run(). */
 int run_tools_run(struct run_tools *tools, struct session_times *out_times, struct diag *diag);
+
+/** After each run that computes, however it went: dumps of outputs. */
+int run_tools_finish(struct run_tools *tools, const struct session *session, struct diag *diag);
 
 /** Ends dumps: -EIO when one could not be written. {0} is allowed. */
 int run_tools_deinit(struct run_tools *tools, struct diag *diag);
