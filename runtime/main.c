@@ -93,6 +93,11 @@ static enum trace_detail trace_detail_of(const struct run_options *options)
     return options->trace_detail < 0 ? TRACE_DEFAULT : (enum trace_detail)options->trace_detail;
 }
 
+static enum sanity_choice sanity_of(const struct run_options *options)
+{
+    return options->sanity_check ? SANITY_ON : options->no_sanity_check ? SANITY_OFF : SANITY_AUTO;
+}
+
 static int run_verify(const struct run_options *options, const char *model)
 {
     struct verify_config config = {
@@ -105,6 +110,10 @@ static int run_verify(const struct run_options *options, const char *model)
         .trace = !options->no_trace,
         .trace_detail = trace_detail_of(options),
         .json = options->json,
+        .thread_count = options->thread > 0 ? (uint32_t)options->thread : 1,
+        .shares = options->share_param_mem,
+        .frees_graph = options->record_comp_seq2,
+        .sanity = sanity_of(options),
     };
     struct diag diag = {0};
     int rc = verify(&config, stdout, &diag);
@@ -194,9 +203,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .batch_size = options->batch_size > 0 ? options->batch_size : 0,
         .fake_first = options->fake_first,
         .frees_graph = options->record_comp_seq2,
-        .sanity = options->sanity_check      ? SANITY_ON
-                  : options->no_sanity_check ? SANITY_OFF
-                                             : SANITY_AUTO,
+        .sanity = sanity_of(options),
         .mem_info_folder = options->static_mem_info,
         .copy_to_host = options->copy_to_host,
         .tools =

@@ -130,8 +130,23 @@ static const char *const timing_takes[] = {
     NULL,
 };
 static const char *const verify_takes[] = {
-    "enable-ioc16",         "fp16",     "bf16", "rtol", "atol", "json", "trace", "trace-detail",
-    "disable-assert-throw", "counters", NULL,
+    "enable-ioc16",
+    "fp16",
+    "bf16",
+    "rtol",
+    "atol",
+    "json",
+    "trace",
+    "trace-detail",
+    "disable-assert-throw",
+    "counters",
+    "thread",
+    "share-param-mem",
+    "record-comp-seq",
+    "record-comp-seq2",
+    "sanity-check",
+    "no-sanity-check",
+    NULL,
 };
 static const char *const check_takes[] = {
     "enable-ioc16", "fp16",  "bf16",       "rtol", "atol",    "input",
@@ -275,18 +290,35 @@ static int check_rules(const struct rule *rules, size_t count, struct diag *diag
     return 0;
 }
 
+/* Dumps of each operator. */
+static bool dumps_inside(const struct run_options *options)
+{
+    return options->io_dump != NULL || options->io_dump_stdout || options->io_dump_stderr ||
+           options->bin_io_dump != NULL;
+}
+
+/* Other than by dumps. */
+static bool checks_inside(const struct run_options *options)
+{
+    return options->range > 0 || options->check_var_value != NULL || options->trace_eval > 0;
+}
+
 /* Dumps and checks: they follow one thread. */
 static bool looks_inside(const struct run_options *options)
 {
-    return options->io_dump != NULL || options->io_dump_stdout || options->io_dump_stderr ||
-           options->bin_io_dump != NULL || options->bin_out_dump != NULL || options->range > 0 ||
-           options->check_var_value != NULL || options->trace_eval > 0;
+    return dumps_inside(options) || options->bin_out_dump != NULL || checks_inside(options);
+}
+
+/* Observers of the execution, or all but. */
+static bool observes(const struct run_options *options)
+{
+    return options->profile != NULL || options->profile_host != NULL || options->trace ||
+           options->trace_detail >= 0 || options->counters != NULL;
 }
 
 bool run_options_need_steps(const struct run_options *options)
 {
-    return options->profile != NULL || options->profile_host != NULL || looks_inside(options) ||
-           options->trace || options->trace_detail >= 0 || options->counters != NULL;
+    return looks_inside(options) || observes(options);
 }
 
 /* How the steps of a run are handed over, and what is special about the first one. */
@@ -294,9 +326,12 @@ static int check_sequence(const struct run_options *options, struct diag *diag)
 {
     bool is_recorded = options->record_comp_seq || options->record_comp_seq2;
     const struct rule rules[] = {
-        {is_recorded && run_options_need_steps(options),
+        {is_recorded && (observes(options) || checks_inside(options)),
          "--record-comp-seq runs all operators as one: it does not go with --trace, "
-         "--trace-detail, --counters, profiles, dumps and checks, which look at each"},
+         "--trace-detail, --counters, --trace-eval, profiles and checks, which look at each"},
+        {options->record_comp_seq2 && dumps_inside(options),
+         "--record-comp-seq2 frees parameters that --io-dump and --bin-io-dump would write: leave "
+         "one out, or dump the outputs alone with --bin-out-dump"},
         {options->record_comp_seq && options->record_comp_seq2,
          "--record-comp-seq and --record-comp-seq2 exclude each other: the second does all that "
          "the first does"},

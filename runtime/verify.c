@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <libgen.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "base/file.h"
 #include "runtime/compare.h"
 #include "runtime/onnx_tensor.h"
+#include "runtime/run_tell.h"
 #include "runtime/session.h"
 #include "runtime/verify.h"
 #include "runtime/verify_print.h"
@@ -24,6 +27,8 @@ struct data_set {
     struct session *session;
     struct input_list inputs;
     struct verify_printer *printer;
+    uint32_t thread; /* number of the one that it runs on */
+    bool is_first;   /* of all: effects of options are told */
     struct diag *diag;
 };
 
@@ -106,39 +111,147 @@ static int compare_outputs(struct data_set *set)
     return rc < 0 ? rc : passed;
 }
 
+static int run_checked(struct data_set *set)
+{
+    struct sanity *sanity = NULL;
+    struct sanity_result result = {0};
+    int rc = 0, check;
+
+    if (sanity_is_due(set->config->sanity, set->session->graph))
+        rc = sanity_create(set->session, &sanity, set->diag);
+    if (rc == 0)
+        rc = session_run(set->session, NULL, set->diag);
+    if (sanity == NULL)
+        return rc;
+    check = sanity_finish(&sanity, &result, set->diag);
+    if (rc == 0 && check == 0 && set->is_first && set->thread == 0)
+        run_tell_sanity(set->config->sanity, &result);
+    return rc < 0 ? rc : check;
+}
+
 static int run_once(struct data_set *set)
 {
     struct trace *trace = NULL;
     int rc = 0;
 
     if (set->config->trace)
-        rc = trace_open(set->session, 0, set->config->trace_detail, &trace, set->diag);
+        rc = trace_open(set->session, set->thread, set->config->trace_detail, &trace, set->diag);
     if (rc == 0) {
         trace_run_begin(trace, false);
-        rc = session_run(set->session, NULL, set->diag);
+        rc = run_checked(set);
         trace_run_end(trace);
     }
-    if (rc == 0)
-        rc = compare_outputs(set);
     trace_close(&trace);
     return rc;
 }
 
-static int verify_set(struct data_set *set)
+/* On whichever thread; the outputs are in the session afterwards. */
+static int run_session(struct data_set *set)
 {
-    struct session_config config = {
-        .inputs = &set->inputs, .exec = set->config->exec, .passes = set->config->passes};
-    int rc = session_load(set->config->model_path, &set->session, set->diag);
+    const struct verify_config *config = set->config;
+    struct session_config session_config = {
+        .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
+    bool tells = set->is_first && set->thread == 0;
+    int rc = (config->shares ? session_load_shared : session_load)(config->model_path,
+                                                                   &set->session, set->diag);
 
     if (rc == 0)
         rc = load_inputs(set);
     if (rc == 0)
-        rc = session_prepare(set->session, &config, set->diag);
-    if (rc == 0)
-        rc = run_once(set);
-    session_destroy(&set->session);
-    input_list_deinit(&set->inputs);
-    return rc == -ENOMEM ? diag_set(set->diag, rc, "out of memory") : rc;
+        rc = session_prepare(set->session, &session_config, set->diag);
+    if (rc < 0)
+        return rc;
+    if (tells && config->exec.is_recorded)
+        run_tell_recorded(set->session->exec, config->frees_graph, false);
+    if (tells && config->shares)
+        run_tell_sharing(set->session->graph);
+    if (config->frees_graph)
+        run_free_graph(set->session, tells);
+    return run_once(set);
+}
+
+/* One thread of several. */
+struct runner {
+    struct data_set set;
+    struct diag diag;
+    pthread_t thread;
+    int result;
+};
+
+static void *run_runner(void *argument)
+{
+    struct runner *runner = argument;
+    char name[16];
+
+    snprintf(name, sizeof(name), "run %u", runner->set.thread);
+    pthread_setname_np(pthread_self(), name);
+    runner->result = run_session(&runner->set);
+    return NULL;
+}
+
+/* As an entry of its own where there are several. */
+static int compare_runner(struct runner *runner, const char *name)
+{
+    struct data_set *set = &runner->set;
+    char *label = NULL;
+    int rc;
+
+    if (set->config->thread_count > 1 && asprintf(&label, "%s, thread %u", name, set->thread) < 0)
+        return -ENOMEM;
+    verify_print_set(set->printer, label != NULL ? label : name);
+    rc = compare_outputs(set);
+    verify_print_set_end(set->printer);
+    free(label);
+    return rc;
+}
+
+static int run_threads(struct runner *runners, uint32_t count)
+{
+    uint32_t started = 0;
+    int rc = 0;
+
+    while (rc == 0 && started < count) {
+        rc = -pthread_create(&runners[started].thread, NULL, run_runner, &runners[started]);
+        started += rc == 0;
+    }
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(runners[i].thread, NULL);
+    return rc;
+}
+
+/* Returns 1 when all threads' outputs agree, 0 when some do not. */
+static int verify_set(struct data_set *set, const char *name)
+{
+    uint32_t count = set->config->thread_count > 1 ? set->config->thread_count : 1;
+    struct runner *runners = calloc(count, sizeof(*runners));
+    int passed = 1, rc = runners != NULL ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        runners[i].set = *set;
+        runners[i].set.thread = i;
+        runners[i].set.diag = &runners[i].diag;
+    }
+    if (rc == 0 && count == 1)
+        runners[0].result = run_session(&runners[0].set);
+    else if (rc == 0)
+        rc = run_threads(runners, count);
+    for (uint32_t i = 0; rc >= 0 && i < count; i++) {
+        rc = runners[i].result;
+        if (rc == 0)
+            rc = compare_runner(&runners[i], name);
+        passed &= rc == 1;
+        if (rc < 0 && runners[i].diag.text[0] != '\0')
+            diag_set(set->diag, rc, "%s", runners[i].diag.text);
+    }
+    for (uint32_t i = 0; runners != NULL && i < count; i++) {
+        session_destroy(&runners[i].set.session);
+        input_list_deinit(&runners[i].set.inputs);
+    }
+    free(runners);
+    set->is_first = false;
+    if (rc == -EAGAIN)
+        return diag_set(set->diag, rc, "cannot start %u threads", count);
+    return rc == -ENOMEM ? diag_set(set->diag, rc, "out of memory") : rc < 0 ? rc : passed;
 }
 
 static double read_number(const cJSON *root, const char *key, double fallback)
@@ -193,9 +306,7 @@ static int run_set(struct data_set *set, const char *folder, const char *name, b
     int rc;
 
     set->folder = folder;
-    verify_print_set(set->printer, name);
-    rc = verify_set(set);
-    verify_print_set_end(set->printer);
+    rc = verify_set(set, name);
     *all_passed &= rc == 1;
     return rc;
 }
@@ -240,7 +351,7 @@ static int run_folder(struct data_set *set, bool *all_passed)
 int verify(const struct verify_config *config, FILE *out, struct diag *diag)
 {
     struct verify_printer printer;
-    struct data_set set = {.config = config, .printer = &printer, .diag = diag};
+    struct data_set set = {.config = config, .printer = &printer, .is_first = true, .diag = diag};
     bool all_passed = true;
     int rc = read_tolerance(config, &set.tolerance, diag);
 

@@ -9,6 +9,7 @@
 #include "runtime/exec.h"
 #include "runtime/pass.h"
 #include "runtime/graph.h"
+#include "runtime/sanity.h"
 #include "runtime/trace.h"
 
 struct verify_config {
@@ -22,15 +23,21 @@ struct verify_config {
     bool trace; /* trace_start() was called */
     enum trace_detail trace_detail;
     bool json;
+    uint32_t thread_count;     /* that each run every data set, at once; 0 is 1 */
+    bool shares;               /* session_load_shared() */
+    bool frees_graph;          /* what runs do not need, before the run */
+    enum sanity_choice sanity; /* of each run */
 };
 
 /**
  * Run all data sets, in the order of their numbers. input_K.pb goes to the K-th input of the model
  * that is no initialiser, output_K.pb is held against the K-th output.
  *
- * Prints a line per output on out, or one JSON document; a difference shows its worst element.
+ * Prints a line per output on out, or one JSON document; a difference shows its worst element. What
+ * options on memory and threads do is told once on stderr.
  *
- * Returns 1 when all agree, 0 when one does not, or a negative errno when a data set cannot be run.
+ * Returns 1 when all agree, 0 when one does not, or a negative errno when a data set cannot be run;
+ * -EBADE when the check of a run found something.
  */
 int verify(const struct verify_config *config, FILE *out, struct diag *diag);
 

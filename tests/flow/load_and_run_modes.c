@@ -199,6 +199,119 @@ static void a_model_without_steps_is_dumped(void **state)
     expect_file("run1-var1", wanted, 2);
 }
 
+/* Comparing with data sets */
+
+static void write_tensor(const char *place, const char *text)
+{
+    size_t size;
+    uint8_t *bytes = onnx_text_pack_tensor(text, &size);
+
+    free(temp_write(folder, place, bytes, size));
+    free(bytes);
+}
+
+/* A convolution whose weights are packed, a parameter that is not, a folded output. */
+static void write_case(void)
+{
+    static const char *const sets[] = {"test_data_set_0", "test_data_set_1"};
+
+    write_model(
+        "opset 13\ninput x f32 1,1,2,2\nconst w f32 2,1,1,1 = 2 3\nconst b f32 1,2,1,1 = 10 20\n"
+        "const c f32 2 = 1 2\nnode Conv x,w -> s\nnode Add s,b -> t\nnode Relu t -> y\n"
+        "node Neg c -> folded\noutput y\noutput folded\n");
+    for (int i = 0; i < 2; i++) {
+        char *path = temp_path(folder, sets[i]), place[60];
+
+        mkdir(path, 0700);
+        free(path);
+        snprintf(place, sizeof(place), "%s/input_0.pb", sets[i]);
+        write_tensor(place, i == 0 ? "f32 1,1,2,2 = 1 2 3 4" : "f32 1,1,2,2 = -5 -6 -7 -8");
+        snprintf(place, sizeof(place), "%s/output_0.pb", sets[i]);
+        write_tensor(place, i == 0 ? "f32 1,2,2,2 = 12 14 16 18 23 26 29 32"
+                                   : "f32 1,2,2,2 = 0 0 0 0 5 2 0 0");
+        snprintf(place, sizeof(place), "%s/output_1.pb", sets[i]);
+        write_tensor(place, "f32 2 = -1 -2");
+    }
+}
+
+#define VERIFY(...) RUN("--verify", ".", __VA_ARGS__)
+
+static void every_way_to_compute_is_verified(void **state)
+{
+    write_case();
+    expect(VERIFY("--share-param-mem"), EXIT_OK, "passed: 2 of 2 data sets agree\n",
+           "load_and_run: --share-param-mem: ");
+    expect(VERIFY("--record-comp-seq"), EXIT_OK, "passed: 2 of 2 data sets agree\n",
+           "load_and_run: --record-comp-seq: ");
+    expect(VERIFY("--record-comp-seq2", "--no-sanity-check"), EXIT_OK,
+           "passed: 2 of 2 data sets agree\n", "of the graph are freed");
+    expect(VERIFY("--sanity-check"), EXIT_OK, "passed: 2 of 2 data sets agree\n",
+           "load_and_run: --sanity-check: none of ");
+    expect(VERIFY("--thread", "3"), EXIT_OK, "passed: 6 of 6 data sets agree\n", "");
+    expect(VERIFY("--thread", "2"), EXIT_OK, "test_data_set_1, thread 1: output 'y': ok, ", "");
+    expect(VERIFY("--thread", "2", "--share-param-mem", "--sanity-check", "--record-comp-seq"),
+           EXIT_OK, "passed: 4 of 4 data sets agree\n", "");
+    expect(VERIFY("--thread", "2", "--json"), EXIT_OK, "\"test_data_set_0, thread 1\"", "");
+    expect(VERIFY("--no-sanity-check"), EXIT_OK, "passed: 2 of 2", "");
+    expect(VERIFY("--record-comp-seq2"), EXIT_USAGE, "", "it needs --no-sanity-check");
+    expect(VERIFY("--fake-first"), EXIT_USAGE, "", "--fake-first has no effect on --verify");
+}
+
+/* All of these see a difference, too. */
+static void differences_are_seen_in_each(void **state)
+{
+    write_case();
+    write_tensor("test_data_set_1/output_0.pb", "f32 1,2,2,2 = 0 0 0 0 5 3 0 0");
+    expect(VERIFY("--share-param-mem"), EXIT_NO, "FAILED: 1 of 2 data sets agree\n", "");
+    expect(VERIFY("--record-comp-seq"), EXIT_NO, "FAILED: 1 of 2 data sets agree\n", "");
+    expect(VERIFY("--record-comp-seq2", "--no-sanity-check"), EXIT_NO,
+           "FAILED: 1 of 2 data sets agree\n", "");
+    expect(VERIFY("--sanity-check"), EXIT_NO, "FAILED: 1 of 2 data sets agree\n", "");
+    expect(VERIFY("--thread", "3"), EXIT_NO, "FAILED: 3 of 6 data sets agree\n", "");
+    expect(VERIFY("--thread", "3"), EXIT_NO,
+           "test_data_set_1, thread 2: output 'y': DIFFERS in 1 of 8 elements; worst at {0,1,0,1}",
+           "");
+    write_tensor("test_data_set_1/input_0.pb", "f32 1,1,2,3 = 0 0 0 0 5 3");
+    expect(VERIFY("--thread", "3"), EXIT_INPUT, "", "load_and_run: ");
+}
+
+static void dumps_go_with_sequences(void **state)
+{
+    static const float y[] = {12, 14, 16, 18, 23, 26, 29, 32}, made[] = {-1, -2};
+    static const char *const ways[][3] = {{"--record-comp-seq", NULL, NULL},
+                                          {"--record-comp-seq2", "--no-sanity-check", NULL}};
+    char *path = temp_path(folder, "dump"), *text, name[40];
+    unsigned y_id, folded_id;
+
+    write_case();
+    expect(RUN("--record-comp-seq", "--input", "x:[[[1,2],[3,4]]]", "--io-dump", "dump", "--iter",
+               "1", "--warmup-iter", "0"),
+           EXIT_OK, "", "operators are handed over one by one, as dumps look at each");
+    text = temp_read(path, NULL);
+    CHECK_CONTAINS(text, "val: [12, 14, 16, 18, 23, ...]");
+    y_id = (unsigned)atoi(strstr(text, "name=y ") - strlen("7 produced: "));
+    folded_id = (unsigned)atoi(strstr(text, "name=folded ") - strlen("7 produced: "));
+    free(text);
+    free(path);
+    for (int i = 0; i < 2; i++) {
+        expect(RUN("--input", "x:[[[1,2],[3,4]]]", "--bin-out-dump", ".", "--iter", "1",
+                   "--warmup-iter", "1", ways[i][0], ways[i][1]),
+               EXIT_OK, "", "operators are handed over as one");
+        for (int run = 0; run < 2; run++) {
+            snprintf(name, sizeof(name), "run%d-var%u", run, y_id);
+            expect_file(name, y, 8);
+            snprintf(name, sizeof(name), "run%d-var%u", run, folded_id);
+            expect_file(name, made, 2);
+        }
+    }
+    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--io-dump", "dump"), EXIT_USAGE, "",
+           "--record-comp-seq2 frees parameters that --io-dump and --bin-io-dump would write");
+    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--bin-io-dump", "."), EXIT_USAGE, "",
+           "dump the outputs alone with --bin-out-dump");
+    expect(RUN("--record-comp-seq", "--range", "5"), EXIT_USAGE, "",
+           "--record-comp-seq runs all operators as one");
+}
+
 static int begin(void **state)
 {
     program = place_program("runtime/load_and_run");
@@ -220,6 +333,9 @@ int main(void)
         cmocka_unit_test(what_nobody_wrote_is_not_dumped),
         cmocka_unit_test(outputs_that_no_step_makes_are_dumped),
         cmocka_unit_test(a_model_without_steps_is_dumped),
+        cmocka_unit_test(every_way_to_compute_is_verified),
+        cmocka_unit_test(differences_are_seen_in_each),
+        cmocka_unit_test(dumps_go_with_sequences),
     };
 
     return cmocka_run_group_tests(tests, begin, end);

@@ -328,3 +328,15 @@ uint8_t *onnx_text_pack(const char *text, size_t *out_size)
     *out_size = m.model.count;
     return m.model.items;
 }
+
+uint8_t *onnx_text_pack_tensor(const char *text, size_t *out_size)
+{
+    char *copy = strdup(text), *rest = copy;
+    struct bytes tensor;
+
+    assert_non_null(copy);
+    tensor = constant("tensor", &rest);
+    free(copy);
+    *out_size = tensor.count;
+    return tensor.items;
+}

@@ -27,4 +27,7 @@
 /** The bytes of the model, which the caller frees. A mistake in the text ends the test. */
 uint8_t *onnx_text_pack(const char *text, size_t *out_size);
 
+/** A tensor, as of a data set: "f32 2,2 = 1 2 3 4". */
+uint8_t *onnx_text_pack_tensor(const char *text, size_t *out_size);
+
 #endif
