@@ -15,40 +15,31 @@ struct sample {
     const char *name;
     int64_t channels, filters, in[2], kernel[2], stride[2], begin[2], end[2];
     bool has_bias;
-    struct kernel_activation activation;
+    enum kernel_unary function;
     bool is_brgconv_wrong; /* with a residual */
 };
 
-static const struct kernel_activation relu = {KERNEL_RELU, 0.0f, 0.0f};
-static const struct kernel_activation clip = {KERNEL_CLIP, -0.25f, 1.5f};
+#define NONE KERNEL_IDENTITY
+#define RELU KERNEL_RELU
+#define CLIP KERNEL_CLIP
 
 static const struct sample padded[] = {
-    {"rows above and below, function",
-     3,
-     16,
-     {5, 5},
-     {1, 3},
-     {1, 1},
-     {1, 1},
-     {1, 1},
-     false,
-     relu,
-     true},
-    {"rows above and below, bias", 3, 16, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {1, 1}, true, {0}, true},
-    {"far pads", 4, 20, {3, 3}, {1, 1}, {1, 1}, {20, 20}, {20, 20}, true, clip, true},
-    {"rows below only", 8, 8, {2, 9}, {2, 3}, {1, 1}, {0, 1}, {3, 1}, true, relu, true},
-    {"a stride over the image", 8, 16, {1, 6}, {2, 2}, {4, 1}, {4, 0}, {4, 1}, true, relu, true},
-    {"columns", 8, 16, {6, 5}, {3, 1}, {1, 1}, {1, 2}, {1, 2}, true, relu, false},
+    {"rows, function", 3, 16, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {1, 1}, false, RELU, true},
+    {"rows, bias", 3, 16, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {1, 1}, true, NONE, true},
+    {"far pads", 4, 20, {3, 3}, {1, 1}, {1, 1}, {20, 20}, {20, 20}, true, CLIP, true},
+    {"rows below", 8, 8, {2, 9}, {2, 3}, {1, 1}, {0, 1}, {3, 1}, true, RELU, true},
+    {"large stride", 8, 16, {1, 6}, {2, 2}, {4, 1}, {4, 0}, {4, 1}, true, RELU, true},
+    {"columns", 8, 16, {6, 5}, {3, 1}, {1, 1}, {1, 2}, {1, 2}, true, RELU, false},
 };
 
 /* What networks have: nothing is taken from them. */
 static const struct sample usual[] = {
-    {"3 x 3", 64, 64, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true, relu, false},
-    {"3 x 3, stride 2", 64, 128, {15, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true, relu, false},
-    {"1 x 1", 64, 256, {14, 14}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, true, relu, false},
-    {"7 x 7", 16, 32, {28, 28}, {7, 7}, {2, 2}, {3, 3}, {3, 3}, true, relu, false},
-    {"1 x 7", 32, 32, {17, 17}, {1, 7}, {1, 1}, {0, 3}, {0, 3}, true, relu, false},
-    {"no pads", 32, 32, {9, 9}, {3, 3}, {1, 1}, {0, 0}, {0, 0}, true, relu, false},
+    {"3 x 3", 64, 64, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true, RELU, false},
+    {"3 x 3, by 2", 64, 128, {15, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true, RELU, false},
+    {"1 x 1", 64, 256, {14, 14}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, true, RELU, false},
+    {"7 x 7", 16, 32, {28, 28}, {7, 7}, {2, 2}, {3, 3}, {3, 3}, true, RELU, false},
+    {"1 x 7", 32, 32, {17, 17}, {1, 7}, {1, 1}, {0, 3}, {0, 3}, true, RELU, false},
+    {"no pads", 32, 32, {9, 9}, {3, 3}, {1, 1}, {0, 0}, {0, 0}, true, RELU, false},
 };
 
 static struct kernel_conv shape_of(const struct sample *sample)
@@ -59,7 +50,7 @@ static struct kernel_conv shape_of(const struct sample *sample)
                                 .groups = 1,
                                 .rank = 2,
                                 .channels_last = true,
-                                .activation = sample->activation};
+                                .activation = {sample->function, -0.25f, 1.5f}};
     struct kernel_window *w = &shape.window;
 
     w->in[0] = w->out[0] = w->kernel[0] = w->stride[0] = w->dilation[0] = 1;
