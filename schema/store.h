@@ -152,6 +152,11 @@ struct store_model {
     const char *name, *path, *format, *producer, *digest;
     int64_t parameter_bytes;
 };
+/* A long text that ops have, each once. Numbers are of the session, from 1. */
+struct store_text {
+    int64_t session_id, text_id;
+    const char *value; /* not NULL */
+};
 struct store_op {
     int64_t op_id, session_id, client_op, model_id;
     const char *name, *type; /* not NULL */
@@ -160,6 +165,12 @@ struct store_op {
     const char *params;                                                      /* JSON object */
     int64_t computation_flop, memory_bytes, workspace_bytes;
     const char *source, *origin;
+    /* Numbers of texts that were put, or 0. What has one is not stored with the op again. */
+    struct {
+        int64_t name, type, node_id, device, params, source;
+    } text_ids;
+    /* In place of origin: a JSON array of numbers of texts, which are JSON strings. */
+    const char *origin_texts;
 };
 struct store_lane {
     int64_t lane_id, session_id, client_lane;
@@ -198,6 +209,7 @@ struct store_variable {
 };
 int store_put_session(struct store *store, const struct store_session *row, struct diag *diag);
 int store_put_model(struct store *store, const struct store_model *row, struct diag *diag);
+int store_put_text(struct store *store, const struct store_text *row, struct diag *diag);
 int store_put_op(struct store *store, const struct store_op *row, struct diag *diag);
 int store_put_lane(struct store *store, const struct store_lane *row, struct diag *diag);
 int store_put_run(struct store *store, const struct store_run *row, struct diag *diag);
@@ -219,9 +231,9 @@ int store_end_session(struct store *store, int64_t session_id, int64_t end_ns, c
                       const char *note, struct diag *diag);
 
 /** Put what describes a session of another open store, with the ids that it has there: its rows in
- *  session, model, op, lane, mem_chunk and variable. Runs, gaps and what was recorded are for the
- *  caller to choose: store_copy_run() does the same with one run. Both stores must have the same
- * version, which store_open() sees to; none of the ids may be there yet. */
+ *  session, model, text, op_row, lane, mem_chunk and variable. Runs, gaps and what was recorded are
+ *  for the caller to choose: store_copy_run() does the same with one run. Both stores must have the
+ *  same version, which store_open() sees to; none of the ids may be there yet. */
 int store_copy_session(struct store *to, struct store *from, int64_t session_id, struct diag *diag);
 int store_copy_run(struct store *to, struct store *from, int64_t session_id, int64_t run,
                    struct diag *diag);

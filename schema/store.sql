@@ -53,29 +53,38 @@ CREATE TABLE model (
     UNIQUE (session_id, client_model)
 );
 
--- What is constant for an op. Types with a meaning of their own: label (a scope named by a person),
--- phase (a part of an op), copy, counter, mark.
-CREATE TABLE op (
+-- What is constant for an op: what the view `op` reads. A text of a column without a type stands there
+-- itself, or, when it is long, as its number in `text` (an INTEGER).
+CREATE TABLE op_row (
     op_id            INTEGER PRIMARY KEY,
     session_id       INTEGER NOT NULL REFERENCES session,
     client_op        INTEGER NOT NULL, -- the client's number for it
     model_id         INTEGER REFERENCES model,
-    name             TEXT NOT NULL,
-    type             TEXT NOT NULL,
-    node_id          TEXT,    -- id in its model
-    device           TEXT,    -- cpu:0, cuda:0
+    name             NOT NULL,
+    type             NOT NULL,
+    node_id,                  -- id in its model
+    device,                   -- cpu:0, cuda:0
     input_shapes     TEXT,    -- JSON: [[1,3,224,224],...]; null for a dimension that is not known
     input_dtypes     TEXT,    -- JSON: ["f32",...]
     output_shapes    TEXT,    -- JSON
     output_dtypes    TEXT,    -- JSON
-    params           TEXT,    -- JSON object
+    params,                   -- JSON object
     computation_flop INTEGER, -- operations of one execution; a multiply and an add are two
     memory_bytes     INTEGER, -- bytes read and written by one execution, weights included
     workspace_bytes  INTEGER, -- scratch bytes while it runs
-    source           TEXT,    -- file:line
+    source,                   -- file:line
     origin           TEXT,    -- JSON: names of the model nodes that it came from
+    origin_texts     TEXT,    -- JSON: numbers in `text` of what is in origin, when that is long
     UNIQUE (session_id, client_op)
 );
+
+-- Long texts that many ops of a session may have, each once.
+CREATE TABLE text (
+    session_id INTEGER NOT NULL REFERENCES session,
+    text_id    INTEGER NOT NULL, -- number within the session, from 1
+    value      TEXT NOT NULL,
+    PRIMARY KEY (session_id, text_id)
+) WITHOUT ROWID;
 
 -- A serial track: a host thread, a device stream, a queue.
 CREATE TABLE lane (
@@ -178,7 +187,7 @@ CREATE TABLE event_batch (
 CREATE TABLE op_stat (
     bucket_ns   INTEGER NOT NULL, -- length of the bucket: 10 s, 10 min, 1 day
     start_ns    INTEGER NOT NULL, -- ns since 1970, a multiple of bucket_ns; events count where they start
-    op_id       INTEGER NOT NULL REFERENCES op,
+    op_id       INTEGER NOT NULL REFERENCES op_row,
     lane_kind   TEXT NOT NULL,    -- thread | stream | queue
     event_count INTEGER NOT NULL, -- finished events
     sum_ns      INTEGER NOT NULL, -- of dur_ns
@@ -207,7 +216,7 @@ CREATE TABLE variable (
     name         TEXT,
     dtype        TEXT,    -- f32, i64, ...
     shape        TEXT,    -- JSON
-    producer_op  INTEGER REFERENCES op,
+    producer_op  INTEGER REFERENCES op_row,
     mem_chunk_id INTEGER REFERENCES mem_chunk,
     offset_bytes INTEGER, -- within the chunk
     UNIQUE (session_id, client_var)

@@ -110,7 +110,7 @@ static int connect_table(sqlite3 *db, void *slot, int argc, const char *const *a
     table->slot = slot;
     *out_table = &table->base;
     return sqlite3_declare_vtab(db, "CREATE TABLE gathered(c0, c1, c2, c3, c4, c5, c6, c7, c8, c9,"
-                                    " c10, c11, c12, c13, c14, c15, c16, c17)");
+                                    " c10, c11, c12, c13, c14, c15, c16, c17, c18)");
 }
 
 static int disconnect_table(sqlite3_vtab *table)

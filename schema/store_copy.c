@@ -61,7 +61,8 @@ static int copy_rows(struct store *to, struct store *from, const char *table, in
 int store_copy_session(struct store *to, struct store *from, int64_t session_id, struct diag *diag)
 {
     /* In the order of their references. */
-    static const char *const tables[] = {"session", "model", "op", "lane", "mem_chunk", "variable"};
+    static const char *const tables[] = {"session", "model",     "text",    "op_row",
+                                         "lane",    "mem_chunk", "variable"};
     int rc = 0;
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && rc == 0; i++)

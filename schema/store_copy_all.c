@@ -46,12 +46,14 @@ static const struct {
      "parameter_bytes) VALUES(?,?,?,?,?,?,?,?,?)",
      "SELECT model_id+?2,session_id+?1,client_model,name,path,format,producer,digest,"
      "parameter_bytes FROM model WHERE " IN_TAKEN},
-    {"INSERT INTO op(op_id,session_id,client_op,model_id,name,type,node_id,device,input_shapes,"
-     "input_dtypes,output_shapes,output_dtypes,params,computation_flop,memory_bytes,"
-     "workspace_bytes,source,origin) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    {"INSERT INTO text(session_id,text_id,value) VALUES(?,?,?)",
+     "SELECT session_id+?1,text_id,value FROM text WHERE " IN_TAKEN},
+    {"INSERT INTO op_row(op_id,session_id,client_op,model_id,name,type,node_id,device,"
+     "input_shapes,input_dtypes,output_shapes,output_dtypes,params,computation_flop,memory_bytes,"
+     "workspace_bytes,source,origin,origin_texts) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
      "SELECT op_id+?3,session_id+?1,client_op,model_id+?2,name,type,node_id,device,input_shapes,"
      "input_dtypes,output_shapes,output_dtypes,params,computation_flop,memory_bytes,"
-     "workspace_bytes,source,origin FROM op WHERE " IN_TAKEN},
+     "workspace_bytes,source,origin,origin_texts FROM op_row WHERE " IN_TAKEN},
     {"INSERT INTO lane(lane_id,session_id,client_lane,kind,name,device,native_id)"
      " VALUES(?,?,?,?,?,?,?)",
      "SELECT lane_id+?4,session_id+?1,client_lane,kind,name,device,native_id FROM lane"
@@ -103,7 +105,7 @@ static const struct {
     {"INSERT INTO op_stat(bucket_ns,start_ns,op_id,lane_kind,event_count,sum_ns,min_ns,max_ns,"
      "kern_sum_ns,histogram) VALUES(?,?,?,?,?,?,?,?,?,?)",
      "SELECT bucket_ns,start_ns,op_id+?3,lane_kind,event_count,sum_ns,min_ns,max_ns,kern_sum_ns,"
-     "histogram FROM op_stat WHERE op_id IN (SELECT op_id FROM op WHERE " IN_TAKEN ")"},
+     "histogram FROM op_stat WHERE op_id IN (SELECT op_id FROM op_row WHERE " IN_TAKEN ")"},
 };
 
 static int copy_rows(struct store *to, struct store *from, const char *write, const char *select,
@@ -231,7 +233,7 @@ static int find_shifts(struct store *to, struct store *from, int64_t shifts[SHIF
         {SHIFT_SESSION, "SELECT max(session_id) FROM session",
          "SELECT min(session_id) FROM temp.taken"},
         {SHIFT_MODEL, "SELECT max(model_id) FROM model", "SELECT min(model_id) FROM model"},
-        {SHIFT_OP, "SELECT max(op_id) FROM op", "SELECT min(op_id) FROM op"},
+        {SHIFT_OP, "SELECT max(op_id) FROM op_row", "SELECT min(op_id) FROM op_row"},
         {SHIFT_LANE, "SELECT max(lane_id) FROM lane", "SELECT min(lane_id) FROM lane"},
         {SHIFT_CHUNK, "SELECT max(mem_chunk_id) FROM mem_chunk",
          "SELECT min(mem_chunk_id) FROM mem_chunk"},

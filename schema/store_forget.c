@@ -48,7 +48,7 @@ int store_forget_find(struct store *store, int64_t before_ns, int64_t now_ns, st
              " AND NOT EXISTS (SELECT 1 FROM (SELECT session_min,session_max FROM event_batch"
              "  ORDER BY first_rowid DESC LIMIT 1) WHERE s.session_id BETWEEN session_min AND"
              "  session_max)"
-             " AND NOT EXISTS (SELECT 1 FROM op o WHERE o.session_id=s.session_id AND"
+             " AND NOT EXISTS (SELECT 1 FROM op_row o WHERE o.session_id=s.session_id AND"
              "  o.type='counter' AND o.name LIKE 'calibration.%%')"
              " ORDER BY end_ns,session_id LIMIT 1",
              (long long)before_ns);
@@ -176,14 +176,15 @@ static int drop_runs(struct store *store, int64_t now_ns, size_t *out_rows, stru
 /* What describes the session: all of it is gone or none. */
 static int drop_rest(struct store *store, int64_t now_ns, size_t *out_rows, struct diag *diag)
 {
-    static const char *const tables[] = {"variable", "mem_chunk", "gap",           "op",     "lane",
-                                         "model",    "dropped",   "ingest_cursor", "session"};
+    static const char *const tables[] = {"variable",      "mem_chunk", "gap",   "op_row",
+                                         "text",          "lane",      "model", "dropped",
+                                         "ingest_cursor", "session"};
     long long session_id = store->forget.session_id;
     char sql[SQL_MAX];
     int rc;
 
     snprintf(sql, sizeof(sql),
-             "DELETE FROM op_stat WHERE op_id IN (SELECT op_id FROM op WHERE session_id=%lld)",
+             "DELETE FROM op_stat WHERE op_id IN (SELECT op_id FROM op_row WHERE session_id=%lld)",
              session_id);
     rc = store_rollup_settle(store, INT64_MAX, diag); /* what is in memory may name rows that go */
     if (rc == 0)

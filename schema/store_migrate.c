@@ -79,7 +79,8 @@ static int record_migration(struct store *store, const struct migration *migrati
     return store_exec(store, sql, "migrate", diag);
 }
 
-/* The views of any version; those that a user added have other names and stay. */
+/* The views of any version; those that a user added have other names and stay. Op was a table once.
+ */
 static int drop_views(struct store *store, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
@@ -88,7 +89,7 @@ static int drop_views(struct store *store, struct diag *diag)
     int code = sqlite3_prepare_v2(
         store->db,
         "SELECT group_concat(printf('DROP VIEW \"%w\";',name),'') FROM sqlite_master"
-        " WHERE type='view' AND name GLOB 'v_*'",
+        " WHERE type='view' AND (name GLOB 'v_*' OR name='op')",
         -1, &statement, NULL);
 
     if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW &&

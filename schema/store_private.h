@@ -44,6 +44,7 @@ extern const char store_1_2_to_1_3_sql[];
 enum store_statement {
     STORE_PUT_SESSION,
     STORE_PUT_MODEL,
+    STORE_PUT_TEXT,
     STORE_PUT_OP,
     STORE_PUT_LANE,
     STORE_PUT_RUN,

@@ -70,6 +70,15 @@ static void bind_text(struct binder *binder, const char *text)
               sqlite3_bind_text(binder->statement, ++binder->column, text, -1, SQLITE_STATIC));
 }
 
+/* The number of a text that is in the table text, 0: the text itself. */
+static void bind_text_or_number(struct binder *binder, const char *text, int64_t number)
+{
+    if (number)
+        bind_int(binder, number);
+    else
+        bind_text(binder, text);
+}
+
 static void bind_blob(struct binder *binder, const void *bytes, size_t size)
 {
     note_code(binder,
@@ -149,10 +158,10 @@ static const struct bulk_table {
     const char *name, *key, *columns;
     enum store_statement put;
 } bulk_tables[] = {
-    [STORE_BULK_OP] = {"op", "op_id",
+    [STORE_BULK_OP] = {"op_row", "op_id",
                        "op_id,session_id,client_op,model_id,name,type,node_id,device,input_shapes,"
                        "input_dtypes,output_shapes,output_dtypes,params,computation_flop,"
-                       "memory_bytes,workspace_bytes,source,origin",
+                       "memory_bytes,workspace_bytes,source,origin,origin_texts",
                        STORE_PUT_OP},
     [STORE_BULK_MEM_CHUNK] = {"mem_chunk", "mem_chunk_id",
                               "mem_chunk_id,session_id,client_chunk,size_bytes,owner",
@@ -311,6 +320,20 @@ int store_put_model(struct store *store, const struct store_model *row, struct d
     return finish_row(&b, diag);
 }
 
+int store_put_text(struct store *store, const struct store_text *row, struct diag *diag)
+{
+    struct binder b;
+    int rc = begin_row(store, &b, STORE_PUT_TEXT, "text", "session_id,text_id",
+                       "session_id,text_id,value", diag);
+
+    if (rc < 0)
+        return rc;
+    bind_int(&b, row->session_id);
+    bind_int(&b, row->text_id);
+    bind_text(&b, row->value);
+    return finish_row(&b, diag);
+}
+
 int store_put_op(struct store *store, const struct store_op *row, struct diag *diag)
 {
     struct binder b;
@@ -322,20 +345,21 @@ int store_put_op(struct store *store, const struct store_op *row, struct diag *d
     bind_int(&b, row->session_id);
     bind_int(&b, row->client_op);
     bind_int(&b, row->model_id);
-    bind_text(&b, row->name);
-    bind_text(&b, row->type);
-    bind_text(&b, row->node_id);
-    bind_text(&b, row->device);
+    bind_text_or_number(&b, row->name, row->text_ids.name);
+    bind_text_or_number(&b, row->type, row->text_ids.type);
+    bind_text_or_number(&b, row->node_id, row->text_ids.node_id);
+    bind_text_or_number(&b, row->device, row->text_ids.device);
     bind_text(&b, row->input_shapes);
     bind_text(&b, row->input_dtypes);
     bind_text(&b, row->output_shapes);
     bind_text(&b, row->output_dtypes);
-    bind_text(&b, row->params);
+    bind_text_or_number(&b, row->params, row->text_ids.params);
     bind_int(&b, row->computation_flop);
     bind_int(&b, row->memory_bytes);
     bind_int(&b, row->workspace_bytes);
-    bind_text(&b, row->source);
+    bind_text_or_number(&b, row->source, row->text_ids.source);
     bind_text(&b, row->origin);
+    bind_text(&b, row->origin_texts);
     return finish_bulk_row(&b, STORE_BULK_OP, diag);
 }
 
@@ -525,7 +549,7 @@ int store_last_ids(struct store *store, struct store_ids *out_ids, struct diag *
     } queries[] = {
         {"SELECT max(session_id) FROM session", &ids.session_id},
         {"SELECT max(model_id) FROM model", &ids.model_id},
-        {"SELECT max(op_id) FROM op", &ids.op_id},
+        {"SELECT max(op_id) FROM op_row", &ids.op_id},
         {"SELECT max(lane_id) FROM lane", &ids.lane_id},
         {"SELECT max(mem_chunk_id) FROM mem_chunk", &ids.mem_chunk_id},
         {"SELECT max(variable_id) FROM variable", &ids.variable_id},

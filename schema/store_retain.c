@@ -214,7 +214,7 @@ static int is_calibration(struct retain *retain, int64_t op_id, struct diag *dia
     if (known->op_id == op_id && op_id != 0)
         return known->is_calibration;
     rc = store_statement(retain->store, STORE_GET_OP_IS_CALIBRATION,
-                         "SELECT type='counter' AND name LIKE 'calibration.%' FROM op"
+                         "SELECT type='counter' AND name LIKE 'calibration.%' FROM op_row"
                          " WHERE op_id=?",
                          &statement, diag);
     if (rc < 0)

@@ -69,7 +69,7 @@ static int find_session(struct store *store, int64_t *out_session_id, struct dia
         "  GROUP BY uid) ON u IS s.uid WHERE end_ns IS NOT NULL AND source='live'"
         " AND session_id NOT IN (SELECT l.session_id FROM event e JOIN lane l USING (lane_id)"
         "  WHERE e.rowid=(SELECT max(rowid) FROM event))"
-        " AND NOT EXISTS (SELECT 1 FROM op o WHERE o.session_id=s.session_id AND"
+        " AND NOT EXISTS (SELECT 1 FROM op_row o WHERE o.session_id=s.session_id AND"
         "  o.type='counter' AND o.name LIKE 'calibration.%')"
         " ORDER BY n DESC,end_ns,session_id LIMIT 1",
         out_session_id, diag);
@@ -164,7 +164,7 @@ static int drop_stats(struct store *store, int64_t session_id, int64_t now_ns, s
 
     snprintf(rows, sizeof(rows),
              "SELECT s.rowid AS id,s.start_ns,s.start_ns+s.bucket_ns AS end_ns,s.event_count FROM"
-             " op_stat s CROSS JOIN op o ON o.op_id=s.op_id WHERE o.session_id=%lld ORDER BY"
+             " op_stat s CROSS JOIN op_row o ON o.op_id=s.op_id WHERE o.session_id=%lld ORDER BY"
              " s.rowid LIMIT %d",
              (long long)session_id, STEP_STATS);
     snprintf(sums, sizeof(sums), "min(start_ns),min(max(end_ns),%lld),%lld,sum(event_count)",
@@ -195,7 +195,7 @@ static int drop_largest(struct store *store, int64_t now_ns, struct diag *diag)
 {
     int64_t stat_session, stat_count, run_session, run_count;
     int rc = find_largest(store,
-                          "SELECT session_id,count(*) AS n FROM op_stat JOIN op USING (op_id)"
+                          "SELECT session_id,count(*) AS n FROM op_stat JOIN op_row USING (op_id)"
                           " GROUP BY session_id",
                           &stat_session, &stat_count, diag);
 

@@ -150,7 +150,7 @@ static void imports_and_calibrations_stay(void **state)
     char *path = temp_path(*state, "store.db");
 
     store_support_run(path, "UPDATE session SET source = 'chrome' WHERE session_id = 2;"
-                            "UPDATE op SET type = 'counter', name = 'calibration.threads' WHERE"
+                            "UPDATE op_row SET type = 'counter', name = 'calibration.threads' WHERE"
                             " session_id = 3");
     forget(store, END_NS + 100 * DAY_NS);
     check_sessions(store, "2 3 5");

@@ -15,12 +15,17 @@
 
 enum { EVENTS = 20000, KILL_ROUNDS = 26 };
 
-/* A store of 0.9 with events of two ops on two lanes. */
+/* A store of 0.9 with events of two ops on two lanes, and many ops that share a long text. */
 static const char fill_sql[] =
-    "INSERT INTO session(session_id,uuid,start_ns,clock,source) VALUES(1,x'01',1,'tsc','live');"
+    "INSERT INTO session(session_id,uuid,start_ns,clock,source) VALUES(1,x'01',1,'tsc','live'),"
+    "(2,x'02',1,'tsc','live');"
     "INSERT INTO lane(lane_id,session_id,client_lane,kind) VALUES(1,1,1,'thread'),(2,1,2,'queue');"
     "INSERT INTO op(op_id,session_id,client_op,name,type,memory_bytes,source) VALUES"
     "(1,1,1,'conv','Conv',7,'a.c:1'),(2,1,2,'relu','Relu',NULL,NULL);"
+    "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<199)"
+    "INSERT INTO op(op_id,session_id,client_op,name,type,node_id,source) SELECT i+10,1+i%2,i+10,"
+    "iif(i%4,printf('%.*c',400,'m'),'short'),iif(i%3,printf('%.*c',400,'m'),'T'),"
+    "iif(i%5,i,NULL),printf('of its own, %100d',i) FROM n;"
     "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<19999)"
     "INSERT INTO event(rowid,lane_id,op_id,run,start_ns,dur_ns,kern_ns,bytes) SELECT i+100,1+i%2,"
     "1+i/2%2,1,1767225600000000000+i*1000000,1000+i%100,i%10,NULL FROM n;"
@@ -126,6 +131,29 @@ static void everything_is_kept(void **state)
                                        " lane_id = 1"));
     store_close(&store);
     check_new();
+}
+
+/* What many ops say is there once for each of the sessions. */
+static void long_texts_are_kept_once(void **state)
+{
+    struct store *store;
+
+    put_old_store();
+    store = store_support_open(path, STORE_WRITE);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM op"), 202);
+    CHECK_U64(store_support_int(store,
+                                "SELECT count(*) FROM op WHERE op_id >= 10 AND name = iif((op_id -"
+                                " 10) % 4, printf('%.*c', 400, 'm'), 'short') AND type ="
+                                " iif((op_id - 10) % 3, printf('%.*c', 400, 'm'), 'T') AND"
+                                " node_id IS iif((op_id - 10) % 5, op_id - 10, NULL) AND source ="
+                                " printf('of its own, %100d', op_id - 10)"),
+              200);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM text"), 2);
+    CHECK_U64(store_support_int(store, "SELECT sum(length(value)) FROM text"), 800);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM op_row WHERE typeof(name) ="
+                                       " 'integer' OR typeof(type) = 'integer'"),
+              183);
+    store_close(&store);
 }
 
 static void reading_migrates_too(void **state)
@@ -274,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_kept),
+        cmocka_unit_test(long_texts_are_kept_once),
         cmocka_unit_test(reading_migrates_too),
         cmocka_unit_test(readers_of_an_old_store_are_told_who_writes_it),
         cmocka_unit_test(a_store_too_old_is_refused),

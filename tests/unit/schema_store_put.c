@@ -143,7 +143,7 @@ static void rows_that_make_no_sense_are_refused(void **state)
     lane.kind = NULL;
     assert_int_equal(store_put_lane(store, &lane, &diag[2]), -EINVAL);
     assert_int_equal(store_put_op(store, &op, &diag[3]), -EINVAL);
-    CHECK_CONTAINS(diag[3].text, "op.name");
+    CHECK_CONTAINS(diag[3].text, "op_row.name");
     store_support_commit(store);
     check_text(store, "SELECT count(*) FROM session", "1");
     store_close(&store);
