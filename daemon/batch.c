@@ -37,6 +37,7 @@ void batch_destroy(struct batch **batch_at)
         return;
     array_deinit(&batch->sessions);
     array_deinit(&batch->models);
+    array_deinit(&batch->long_texts);
     array_deinit(&batch->ops);
     array_deinit(&batch->lanes);
     array_deinit(&batch->runs);
@@ -66,6 +67,7 @@ void batch_clear(struct batch *batch)
 {
     LIST_CLEAR(&batch->sessions);
     LIST_CLEAR(&batch->models);
+    LIST_CLEAR(&batch->long_texts);
     LIST_CLEAR(&batch->ops);
     LIST_CLEAR(&batch->lanes);
     LIST_CLEAR(&batch->runs);

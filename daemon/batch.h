@@ -65,6 +65,7 @@ struct batch_repeat {
 struct batch {
     ARRAY_OF(struct store_session) sessions;
     ARRAY_OF(struct store_model) models;
+    ARRAY_OF(struct store_text) long_texts;
     ARRAY_OF(struct store_op) ops;
     ARRAY_OF(struct store_lane) lanes;
     ARRAY_OF(struct store_run) runs;

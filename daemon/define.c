@@ -8,9 +8,13 @@
 #include "base/json.h"
 #include "daemon/share.h"
 
+/* What is longer is stored once, however many ops have it, and else with the op: most texts are
+ * short, and it takes a while to look one up. */
+enum { TEXT_LONG = 64, ORIGIN_LONG = 1024 };
+
 static const char *text_table_get(const struct text_table *table, uint32_t id)
 {
-    return id < table->count ? table->texts[id] : NULL;
+    return id < table->count ? table->texts[id].text : NULL;
 }
 
 int define_string(struct session *session, const struct ot_wire_string_view *string,
@@ -22,7 +26,7 @@ int define_string(struct session *session, const struct ot_wire_string_view *str
     int rc;
 
     if (known) {
-        if (strlen(known) == string->text.length &&
+        if (table->texts[id].length == string->text.length &&
             memcmp(known, string->text.bytes, string->text.length) == 0)
             return 0;
         return diag_set(diag, -EPROTO, "STRING: %u is defined already, as another text", id);
@@ -30,7 +34,10 @@ int define_string(struct session *session, const struct ot_wire_string_view *str
     rc = session_reserve_text(session, id, string->text.length, diag);
     if (rc < 0)
         return rc;
-    table->texts[id] = arena_text(&table->arena, string->text.bytes, string->text.length);
+    table->texts[id] = (struct known_text){
+        .text = arena_text(&table->arena, string->text.bytes, string->text.length),
+        .length = (uint32_t)string->text.length,
+    };
     return 0;
 }
 
@@ -129,6 +136,12 @@ int define_lane(struct session *session, const struct ot_wire_lane *lane, struct
 
 /* --- Ops --- */
 
+static int refuse_size(struct diag *diag)
+{
+    return diag_set(diag, -EPROTO, "OP: its texts together have more than %d bytes",
+                    OT_WIRE_FRAME_BYTES_MAX);
+}
+
 /* What was written, as a text in the batch; -EPROTO when it is too much for one column. */
 static int take_json(struct json_writer *json, struct batch *batch, const char **out_text,
                      struct diag *diag)
@@ -137,8 +150,7 @@ static int take_json(struct json_writer *json, struct batch *batch, const char *
 
     memory_must(json->error);
     if (json->size > OT_WIRE_FRAME_BYTES_MAX)
-        rc = diag_set(diag, -EPROTO, "OP: its texts together have more than %d bytes",
-                      OT_WIRE_FRAME_BYTES_MAX);
+        rc = refuse_size(diag);
     else
         *out_text = arena_text(&batch->texts, json->bytes, json->size);
     json_deinit(json);
@@ -181,27 +193,75 @@ static int put_tensors(struct ot_wire_tensor_iter *tensors, uint16_t count, stru
     return take_json(&dtypes, batch, out_dtypes, diag);
 }
 
-static int put_origins(const struct session *session, const struct ot_wire_op_view *op,
-                       struct batch *batch, const char **out_origin, struct diag *diag)
+static uint32_t put_text(struct session *session, const char *value, struct batch *batch)
+{
+    uint32_t number = ++session->texts.stored_count;
+
+    batch_push(
+        &batch->long_texts,
+        (struct store_text){.session_id = session->session_id, .text_id = number, .value = value});
+    return number;
+}
+
+/* The number under which the store has a text as JSON, from now on if not before. SQL cannot quote
+ * it in a view: its functions for JSON are not for views of files that may come from anywhere. */
+static uint32_t number_of_json(struct session *session, uint32_t id, struct batch *batch)
+{
+    struct known_text *known = &session->texts.texts[id];
+    struct json_writer json;
+
+    if (known->json_id)
+        return known->json_id;
+    json_init_memory(&json);
+    json_string(&json, known->text);
+    memory_must(json.error);
+    known->json_id = put_text(session, arena_text(&batch->texts, json.bytes, json.size), batch);
+    json_deinit(&json);
+    return known->json_id;
+}
+
+/* How long all names together are. */
+static int measure_origins(const struct session *session, const struct ot_wire_op_view *op,
+                           size_t *out_bytes, struct diag *diag)
+{
+    size_t bytes = 0;
+
+    for (uint32_t i = 0; i < op->fixed.origin_count; i++) {
+        uint32_t id = ot_wire_origin(op, i);
+
+        if (!text_table_get(&session->texts, id))
+            return diag_set(diag, -EPROTO, "OP: its origin is string %u, which is not defined", id);
+        bytes += session->texts.texts[id].length;
+    }
+    *out_bytes = bytes;
+    return bytes <= OT_WIRE_FRAME_BYTES_MAX ? 0 : refuse_size(diag);
+}
+
+/* The names, or their numbers where they are long. */
+static int put_origins(struct session *session, const struct ot_wire_op_view *op,
+                       struct batch *batch, struct store_op *row, struct diag *diag)
 {
     struct json_writer json;
+    size_t bytes = 0;
+    int rc;
 
     if (op->fixed.origin_count == 0)
         return 0;
+    rc = measure_origins(session, op, &bytes, diag);
+    if (rc < 0)
+        return rc;
     json_init_memory(&json);
     json_begin_array(&json);
-    for (uint32_t i = 0; i < op->fixed.origin_count && json.size <= OT_WIRE_FRAME_BYTES_MAX; i++) {
-        const char *text = text_table_get(&session->texts, ot_wire_origin(op, i));
+    for (uint32_t i = 0; i < op->fixed.origin_count; i++) {
+        uint32_t id = ot_wire_origin(op, i);
 
-        if (!text) {
-            json_deinit(&json);
-            return diag_set(diag, -EPROTO, "OP: its origin is string %u, which is not defined",
-                            ot_wire_origin(op, i));
-        }
-        json_string(&json, text);
+        if (bytes > ORIGIN_LONG)
+            json_int(&json, number_of_json(session, id, batch));
+        else
+            json_string(&json, text_table_get(&session->texts, id));
     }
     json_end_array(&json);
-    return take_json(&json, batch, out_origin, diag);
+    return take_json(&json, batch, bytes > ORIGIN_LONG ? &row->origin_texts : &row->origin, diag);
 }
 
 static int64_t or_null(int64_t value)
@@ -210,7 +270,7 @@ static int64_t or_null(int64_t value)
 }
 
 /* The parts of an op's row that vary in length. */
-static int put_op_lists(const struct session *session, const struct ot_wire_op_view *op,
+static int put_op_lists(struct session *session, const struct ot_wire_op_view *op,
                         struct batch *batch, struct store_op *row, struct diag *diag)
 {
     struct ot_wire_tensor_iter tensors = op->tensors;
@@ -222,16 +282,87 @@ static int put_op_lists(const struct session *session, const struct ot_wire_op_v
     if (rc == 0 && op->fixed.output_count > 0)
         rc = put_tensors(&tensors, op->fixed.output_count, batch, &row->output_shapes,
                          &row->output_dtypes, diag);
-    return rc < 0 ? rc : put_origins(session, op, batch, &row->origin, diag);
+    return rc < 0 ? rc : put_origins(session, op, batch, row, diag);
 }
 
-static int64_t bytes_of(const struct store_op *row)
+/* The number under which the store has a text, from now on if not before; 0: it is short. */
+static int64_t number_if_long(struct session *session, uint32_t id, struct batch *batch)
 {
-    return SHARE_OP_BYTES + share_of_text(row->name) + share_of_text(row->type) +
-           share_of_text(row->node_id) + share_of_text(row->device) +
-           share_of_text(row->input_shapes) + share_of_text(row->input_dtypes) +
-           share_of_text(row->output_shapes) + share_of_text(row->output_dtypes) +
-           share_of_text(row->params) + share_of_text(row->source) + share_of_text(row->origin);
+    struct known_text *known = &session->texts.texts[id];
+
+    if (id == 0 || known->length <= TEXT_LONG)
+        return 0;
+    if (!known->store_id)
+        known->store_id = put_text(session, known->text, batch);
+    return known->store_id;
+}
+
+static void put_long_texts(struct session *session, const struct ot_wire_op *op,
+                           struct batch *batch, struct store_op *row)
+{
+    row->text_ids.name = number_if_long(session, op->name, batch);
+    row->text_ids.type = number_if_long(session, op->type, batch);
+    row->text_ids.node_id = number_if_long(session, op->node_id, batch);
+    row->text_ids.device = number_if_long(session, op->device, batch);
+    row->text_ids.params = number_if_long(session, op->params, batch);
+    row->text_ids.source = number_if_long(session, op->source, batch);
+}
+
+/* What the store takes for an op and the texts that it brings, those from `first_text` on. */
+static int64_t bytes_of(const struct store_op *row, const struct batch *batch, size_t first_text)
+{
+    int64_t bytes = SHARE_OP_BYTES + share_of_text(row->input_shapes) +
+                    share_of_text(row->input_dtypes) + share_of_text(row->output_shapes) +
+                    share_of_text(row->output_dtypes) + share_of_text(row->origin) +
+                    share_of_text(row->origin_texts);
+
+    bytes += row->text_ids.name ? 0 : share_of_text(row->name);
+    bytes += row->text_ids.type ? 0 : share_of_text(row->type);
+    bytes += row->text_ids.node_id ? 0 : share_of_text(row->node_id);
+    bytes += row->text_ids.device ? 0 : share_of_text(row->device);
+    bytes += row->text_ids.params ? 0 : share_of_text(row->params);
+    bytes += row->text_ids.source ? 0 : share_of_text(row->source);
+    for (size_t i = first_text; i < batch->long_texts.count; i++)
+        bytes += SHARE_TEXT_BYTES + share_of_text(batch->long_texts.items[i].value);
+    return bytes;
+}
+
+/* Takes back the texts behind the first `count` of the batch: the op that has them is not stored.
+ */
+static void drop_long_texts(struct session *session, const struct ot_wire_op_view *op,
+                            struct batch *batch, size_t count)
+{
+    const uint32_t ids[] = {op->fixed.name,   op->fixed.type,   op->fixed.node_id,
+                            op->fixed.device, op->fixed.params, op->fixed.source};
+    const uint32_t stored =
+        session->texts.stored_count - (uint32_t)(batch->long_texts.count - count);
+
+    for (size_t i = 0; i < COUNT(ids) + op->fixed.origin_count; i++) {
+        uint32_t id = i < COUNT(ids) ? ids[i] : ot_wire_origin(op, (uint32_t)(i - COUNT(ids)));
+
+        if (id != 0 && session->texts.texts[id].store_id > stored)
+            session->texts.texts[id].store_id = 0;
+        if (id != 0 && session->texts.texts[id].json_id > stored)
+            session->texts.texts[id].json_id = 0;
+    }
+    session->texts.stored_count = stored;
+    batch->long_texts.count = count;
+}
+
+/* Returns false when the session has had its share: then nothing is taken. */
+static bool take_share(struct session *session, const struct ot_wire_op_view *op,
+                       struct batch *batch, struct store_op *row, size_t text_count)
+{
+    int64_t bytes;
+
+    put_long_texts(session, &op->fixed, batch, row);
+    bytes = bytes_of(row, batch, text_count);
+    if (!share_take(session, bytes)) {
+        drop_long_texts(session, op, batch, text_count);
+        return false;
+    }
+    batch->defined_bytes += (size_t)bytes;
+    return true;
 }
 
 int define_op(struct session *session, const struct ot_wire_op_view *op, struct store_ids *ids,
@@ -251,6 +382,7 @@ int define_op(struct session *session, const struct ot_wire_op_view *op, struct 
         {"node id", fixed->node_id, &row.node_id}, {"device", fixed->device, &row.device},
         {"params", fixed->params, &row.params},    {"source", fixed->source, &row.source},
     };
+    const size_t text_count = batch->long_texts.count;
     int rc = look_up_texts(session, "OP", uses, COUNT(uses), diag);
 
     if (rc == 0 && (!row.name || !row.type))
@@ -265,11 +397,10 @@ int define_op(struct session *session, const struct ot_wire_op_view *op, struct 
         rc = put_op_lists(session, op, batch, &row, diag);
     if (rc < 0)
         return rc;
-    if (!share_take(session, bytes_of(&row))) {
+    if (!take_share(session, op, batch, &row, text_count)) {
         id_table_set(&session->ops, fixed->op_id, SHARE_OP_REFUSED);
         return 0;
     }
-    batch->defined_bytes += (size_t)bytes_of(&row);
     row.op_id = ++ids->op_id;
     id_table_set(&session->ops, fixed->op_id, row.op_id);
     batch_push(&batch->ops, row);

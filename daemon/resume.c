@@ -65,6 +65,18 @@ static int take_op(struct session *session, sqlite3_stmt *row)
     return take_id(session, &session->ops, row, OT_WIRE_OPS_MAX);
 }
 
+/* Columns: the highest number of a long text, bytes in the store. */
+static int take_texts(struct session *session, sqlite3_stmt *row)
+{
+    int64_t highest = sqlite3_column_int64(row, 0);
+
+    if (highest < 0 || highest > INT32_MAX)
+        return -EUCLEAN;
+    session->texts.stored_count = (uint32_t)highest;
+    share_add(session, sqlite3_column_int64(row, 1));
+    return 0;
+}
+
 static int take_lane(struct session *session, sqlite3_stmt *row)
 {
     return take_id(session, &session->lanes, row, OT_WIRE_LANES_MAX);
@@ -108,8 +120,10 @@ static int load_parts(sqlite3 *db, struct session *session, struct diag *diag)
          " ifnull(length(device), 0) + ifnull(length(input_shapes), 0) +"
          " ifnull(length(input_dtypes), 0) + ifnull(length(output_shapes), 0) +"
          " ifnull(length(output_dtypes), 0) + ifnull(length(params), 0) +"
-         " ifnull(length(source), 0) + ifnull(length(origin), 0) FROM op WHERE session_id = ?",
+         " ifnull(length(source), 0) + ifnull(length(origin), 0) + ifnull(length(origin_texts), 0)"
+         " FROM op_row WHERE session_id = ?",
          take_op},
+        {"SELECT max(text_id), sum(20 + length(value)) FROM text WHERE session_id = ?", take_texts},
         {"SELECT client_lane, lane_id, 100 + ifnull(length(name), 0) + ifnull(length(device), 0)"
          " FROM lane WHERE session_id = ?",
          take_lane},

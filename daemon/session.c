@@ -341,7 +341,7 @@ int session_reserve_id(struct session *session, struct id_table *table, uint32_t
 int session_reserve_text(struct session *session, uint32_t id, size_t length, struct diag *diag)
 {
     struct text_table *table = &session->texts;
-    const char **texts;
+    struct known_text *texts;
 
     if (table->arena.bytes + length > OT_WIRE_SESSION_TEXT_MAX)
         return diag_set(diag, -EPROTO, "STRING: more than %d bytes of texts",

@@ -31,10 +31,19 @@ struct id_table {
     uint32_t count; /* client numbers are below */
 };
 
-/* The client's numbers of texts. NULL: not defined. */
+/* A text that a client has defined. */
+struct known_text {
+    const char *text; /* in the arena; NULL: not defined */
+    uint32_t length;
+    /* Its number in the store's table of long texts, and that of the JSON string; 0: not there. */
+    uint32_t store_id, json_id;
+};
+
+/* The client's numbers of texts. */
 struct text_table {
-    const char **texts; /* in the arena */
+    struct known_text *texts;
     uint32_t count;
+    uint32_t stored_count; /* numbers of the store up to this are in use */
     struct arena arena;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a session may put into the store for good. Events are dropped as new ones come; what defines
- * a session stays for as long as the session does, and 30 bytes on the wire can name texts of
- * 390 kB. So each session has a share: an eighth of what the store has for pages, and never more
- * than half of what all living sessions have left for each other, who have a quarter.
+ * a session stays for as long as the session does. So each session has a share: an eighth of what
+ * the store has for pages, and never more than half of what all living sessions have left for each
+ * other, who have a quarter.
  *
  * Beyond its share a session's lanes and models are stored without texts, its ops not at all; what
  * it records of those ops is counted as lost, for the reason "definitions". Loop thread only.
@@ -19,6 +19,7 @@
 enum {
     SHARE_ROW_BYTES = 100, /* of a row without its texts, with what indexes have of it */
     SHARE_OP_BYTES = 500,  /* of an op and its roll-ups of the latest 10 s */
+    SHARE_TEXT_BYTES = 20, /* of a row of a long text without it */
     SHARE_OP_REFUSED = -1, /* the store's number of an op that it does not have */
 };
 

@@ -77,6 +77,7 @@ static int put_rows(struct store *store, struct batch *batch, struct diag *diag)
     PUT_ALL(batch->sessions, store_put_session);
     PUT_ALL(batch->models, store_put_model);
     PUT_ALL(batch->lanes, store_put_lane);
+    PUT_ALL(batch->long_texts, store_put_text);
     PUT_ALL(batch->ops, store_put_op);
     if (rc == 0)
         rc = put_runs(store, batch, diag);
