@@ -21,7 +21,6 @@ enum {
     PAGES_BEFORE_LEAVES = 2,
     /* length, rowid, header length, a type per column, 8 bytes per column */
     CELL_BYTES_MAX = 1 + 3 + 1 + ROWS_COLUMNS_MAX + 8 * ROWS_COLUMNS_MAX,
-    LARGE_IMAGE_LEAVES = 32, /* from here on a small cache for reading the image pays */
 };
 
 static_assert(ROWS_LEAVES_MAX * ((PAGE_BYTES - LEAF_HEADER_BYTES) / (CELL_BYTES_MAX + 2)) >=
@@ -279,10 +278,11 @@ static int open_image(struct store *store, struct rows *rows)
     snprintf(sql, sizeof(sql), "seg_%s", rows->table->name);
     code = sqlite3_deserialize(store->db, sql, rows->image, (sqlite3_int64)image_bytes,
                                (sqlite3_int64)image_bytes, SQLITE_DESERIALIZE_READONLY);
-    if (code == SQLITE_OK && rows->leaf_count >= LARGE_IMAGE_LEAVES) {
-        /* Each page is read once: ten buffers stay in the CPU's cache, where SQLite would allocate
-         * and fault in as much memory as the image has. */
-        snprintf(sql, sizeof(sql), "PRAGMA seg_%s.cache_size = 10", rows->table->name);
+    if (code == SQLITE_OK) {
+        /* Pages are read where they lie: a cache of its own, which it would allocate for each image
+         * anew, fault in and fill by copying, has nothing to do. */
+        snprintf(sql, sizeof(sql), "PRAGMA seg_%s.cache_size = 2; PRAGMA seg_%s.mmap_size = %zu",
+                 rows->table->name, rows->table->name, image_bytes);
         code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     }
     if (code != SQLITE_OK || rows->copy)
