@@ -94,6 +94,17 @@ static void look_at_disk(struct retain *retain)
     log_say("the disk of the store has room again");
 }
 
+int retain_ahead(struct retain *retain, size_t batch_rows, struct diag *diag)
+{
+    struct store_retained done = {0};
+    int rc = store_retain_ahead(retain->store, &retain->bounds,
+                                (int64_t)ot_clock_ns(CLOCK_REALTIME), batch_rows, &done, diag);
+
+    if (rc == 0 && done.row_count > 0 && !retain->bounds.disk_bytes)
+        say_full(retain);
+    return rc;
+}
+
 void retain_slice(struct retain *retain, size_t batch_rows)
 {
     struct diag diag = {0};

@@ -31,6 +31,10 @@ int retain_init(struct retain *retain, const struct store_bounds *bounds, struct
  *  the disk has until it has room again. Returns true when something was dropped. */
 bool retain_make_room(struct retain *retain);
 
+/** In the transaction that so many rows are to be written in: make room for them. Returns 0 or a
+ * negative errno; then the transaction is to be rolled back. */
+int retain_ahead(struct retain *retain, size_t batch_rows, struct diag *diag);
+
 /** Drop what is out of bounds, so much that the store shrinks when this is done after each batch:
  *  twice the rows of the batch, or when there was none (0) as much as takes a few milliseconds. */
 void retain_slice(struct retain *retain, size_t batch_rows);

@@ -126,14 +126,30 @@ static int check_place(struct store *store, struct diag *diag)
                : diag_set(diag, -ESTALE, "its file was deleted, renamed or replaced");
 }
 
-/* After a commit into a file that is not there any more, the rings keep what was in it. */
-static int write_batch(struct store *store, struct batch *batch, struct diag *diag)
+/* Begins the transaction of a batch, with room for it. Rows are not kept out because old ones
+ * cannot be dropped: then retain_slice() says why. */
+static int begin_batch(struct retain *retain, struct batch *batch, struct diag *diag)
 {
+    struct store *store = retain->store;
+    struct diag ignored = {0};
+    int rc = store_begin(store, diag);
+
+    if (rc < 0 || batch_row_count(batch) == 0 ||
+        retain_ahead(retain, batch_row_count(batch), &ignored) == 0)
+        return rc;
+    store_rollback(store);
+    return store_begin(store, diag);
+}
+
+/* After a commit into a file that is not there any more, the rings keep what was in it. */
+static int write_batch(struct retain *retain, struct batch *batch, struct diag *diag)
+{
+    struct store *store = retain->store;
     int rc = check_place(store, diag);
 
     if (rc < 0 || !has_rows(batch))
         return rc; /* without rows it only carries waiters */
-    rc = store_begin(store, diag);
+    rc = begin_batch(retain, batch, diag);
     if (rc < 0)
         return rc;
     rc = put_rows(store, batch, diag);
@@ -197,10 +213,10 @@ static void write_until_done_locked(struct writer *writer, struct batch *batch)
         bool is_last_try = writer->gives_up;
 
         begin_work_locked(writer);
-        batch->status = write_batch(writer->store, batch, &diag);
+        batch->status = write_batch(&writer->retain, batch, &diag);
         if (batch->status == -ENOSPC && retain_make_room(&writer->retain)) {
             diag.text[0] = '\0';
-            batch->status = write_batch(writer->store, batch, &diag);
+            batch->status = write_batch(&writer->retain, batch, &diag);
         }
         if (batch->status == 0 && batch->syncs)
             batch->sync_status = sync_store(writer->store);

@@ -8,7 +8,8 @@
  * The pages that rows leave are used for the next ones, so that a file at its budget stops growing;
  * it does not get smaller.
  *
- * For the only writer, between its transactions: store_retain() until it returns 0.
+ * For the only writer: store_retain_ahead() at the beginning of a transaction that brings rows, and
+ * between its transactions store_retain() until it returns 0.
  */
 #ifndef OPTRACE_SCHEMA_STORE_RETAIN_H
 #define OPTRACE_SCHEMA_STORE_RETAIN_H
@@ -52,6 +53,16 @@ struct store_retained {
  */
 int store_retain(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
                  size_t row_max, struct store_retained *out, struct diag *diag);
+
+/**
+ * The same ahead of rows that are to come, in the transaction that they will be in: they then take
+ * the very pages that the old ones leave, which are written once for both. At most about as many
+ * rows go as come; what else is out of bounds is left to store_retain().
+ *
+ * Returns 0 or a negative errno; then the transaction is to be rolled back.
+ */
+int store_retain_ahead(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
+                       size_t row_count, struct store_retained *out, struct diag *diag);
 
 /** Bytes of the pages in use: of the file without its free pages and its log. */
 int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag);

@@ -421,6 +421,112 @@ static void an_open_reader_sees_what_it_saw(void **state)
     store_close(&store);
 }
 
+/* Adds a batch to a store whose budget is what it uses, and makes room for it: before, in the same
+ * transaction, or after. Returns how many pages of the log that took. */
+static int add_at_budget(struct store *store, int64_t number, bool is_ahead)
+{
+    struct store_bounds bounds = {.budget_bytes = used_bytes(store)};
+    struct store_event *events = malloc(2 * BATCH * sizeof(*events));
+    struct store_retained done = {0};
+    struct diag diag = {0};
+    int pages;
+
+    store_support_int(store, "PRAGMA wal_checkpoint(TRUNCATE)");
+    store_support_make_events(events, 2 * BATCH, number, OPS);
+    store_support_begin(store);
+    if (is_ahead) {
+        CHECK_OK(store_retain_ahead(store, &bounds, 7, 2 * BATCH, &done, &diag));
+        CHECK_U64(done.row_count, 2 * BATCH);
+    }
+    CHECK_OK(store_add_events(store, events, 2 * BATCH, &diag));
+    store_support_commit(store);
+    pages = store->log_pages;
+    if (is_ahead) /* but for roll-ups */
+        assert_in_range(used_bytes(store), 1, bounds.budget_bytes + 2 * 32768);
+    CHECK_OK(store_retain(store, &bounds, 7, ALL_ROWS, &done, &diag));
+    if (!is_ahead)
+        pages = store->log_pages;
+    free(events);
+    return pages;
+}
+
+/* New rows take the pages of those that go for them, which are written to the log once. */
+static void room_is_made_in_the_same_transaction(void **state)
+{
+    struct store *store = make_store(state);
+    int64_t number = 0;
+    int ahead, after;
+
+    for (int i = 0; i < 10; i++, number += 2 * BATCH)
+        add(store, 2 * BATCH, number);
+    add_at_budget(store, number, true); /* the tables that it writes have their first rows */
+    after = add_at_budget(store, number + 2 * BATCH, false);
+    ahead = add_at_budget(store, number + 4 * BATCH, true);
+    if (ahead > after * 3 / 4)
+        fail_msg("%d pages of the log ahead, %d after", ahead, after);
+    CHECK_U64(store_support_int(store, "SELECT sum(event_count) FROM dropped"),
+              26 * BATCH - store_support_int(store, "SELECT count(*) FROM event"));
+    CHECK_U64(store_support_int(store, "SELECT sum(last_rowid - first_rowid + 1) FROM event_batch"),
+              store_support_int(store, "SELECT count(*) FROM event"));
+    CHECK_U64(store_support_int(store, "SELECT max(rowid) FROM event"), 26 * BATCH);
+    store_support_check_integrity(store);
+    store_close(&store);
+}
+
+/* What went for rows that then did not come is there again, and is counted once when it goes. */
+static void room_is_given_back_by_a_rollback(void **state)
+{
+    struct store *store = make_store(state);
+    struct store_bounds bounds;
+    struct store_retained done = {0};
+    struct diag diag = {0};
+
+    for (int i = 0; i < 4; i++)
+        add(store, 2 * BATCH, 2 * BATCH * i);
+    bounds = (struct store_bounds){.budget_bytes = used_bytes(store)};
+    for (int i = 0; i < 2; i++) {
+        store_support_begin(store);
+        CHECK_OK(store_retain_ahead(store, &bounds, 7, 2 * BATCH, &done, &diag));
+        CHECK_U64(done.row_count, 2 * BATCH);
+        if (i == 0)
+            store_rollback(store);
+        else
+            store_support_commit(store);
+        CHECK_U64(store_support_int(store, "SELECT count(*) FROM event"), (8 - 2 * i) * BATCH);
+    }
+    CHECK_U64(store_support_int(store, "SELECT sum(event_count) FROM dropped"), 2 * BATCH);
+    add(store, 10, 8 * BATCH);
+    CHECK_U64(store_support_int(store, "SELECT max(rowid) FROM event"), 8 * BATCH + 10);
+    store_support_check_integrity(store);
+    store_close(&store);
+}
+
+/* Within its bounds, without any, and down to the batch that must stay. */
+static void room_ahead_has_ends(void **state)
+{
+    struct store *store = make_store(state);
+    struct store_bounds none = {0}, wide = {.budget_bytes = INT64_MAX};
+    struct store_bounds least = {.budget_bytes = used_bytes(store)};
+    struct store_retained done = {.row_count = 7};
+    struct diag diag = {0};
+
+    store_support_begin(store);
+    CHECK_OK(store_retain_ahead(store, &least, 7, 100, &done, &diag));
+    CHECK_U64(done.row_count, 0);
+    store_support_commit(store);
+    add(store, 3 * BATCH, 0);
+    store_support_begin(store);
+    CHECK_OK(store_retain_ahead(store, &none, 7, (size_t)1 << 40, &done, &diag));
+    CHECK_OK(store_retain_ahead(store, &wide, 7, 1000, &done, &diag));
+    CHECK_OK(store_retain_ahead(store, &least, 7, 0, &done, &diag));
+    CHECK_U64(done.row_count, 0);
+    CHECK_OK(store_retain_ahead(store, &least, 7, 2 * BATCH + 1, &done, &diag));
+    CHECK_U64(done.row_count, 2 * BATCH);
+    store_support_commit(store);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM event"), BATCH);
+    store_close(&store);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
@@ -437,6 +543,9 @@ int main(void)
         TEST(memory_and_counters_go_with_events),
         TEST(a_failure_changes_nothing),
         TEST(an_open_reader_sees_what_it_saw),
+        TEST(room_is_made_in_the_same_transaction),
+        TEST(room_is_given_back_by_a_rollback),
+        TEST(room_ahead_has_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
