@@ -164,3 +164,27 @@ void infer_forget(struct infer *infer)
         }
     }
 }
+
+/* Shapes and sizes are known whatever their input holds. */
+static bool reads_content(const struct node *node)
+{
+    return strcmp(node->op_type, "Shape") != 0 && strcmp(node->op_type, "Size") != 0;
+}
+
+void infer_mark_deciding(struct infer *infer)
+{
+    const struct graph *graph = infer->graph;
+
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        graph->values[i]->decides_sizes = infer->asked[i] && graph->values[i]->data == NULL;
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        const struct node *node = graph->nodes[n];
+        bool decides = false;
+
+        for (uint32_t i = 0; i < node->output_count; i++)
+            decides = decides || (node->outputs[i] != NULL && node->outputs[i]->decides_sizes);
+        for (uint32_t i = 0; decides && reads_content(node) && i < node->input_count; i++)
+            if (node->inputs[i] != NULL)
+                node->inputs[i]->decides_sizes = true;
+    }
+}

@@ -251,8 +251,10 @@ int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eva
     for (uint32_t i = 0; i < graph->output_count && rc == 0; i++)
         rc = check_declared(graph->outputs[i], &declared[i], diag);
 out:
-    if (infer.asked != NULL)
+    if (infer.asked != NULL) {
+        infer_mark_deciding(&infer);
         infer_forget(&infer);
+    }
     free(infer.asked);
     free(declared);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for shape inference") : rc;

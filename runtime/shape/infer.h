@@ -74,6 +74,9 @@ int infer_compute(struct infer *infer, const struct node *node, struct diag *dia
 /** Free what was computed on the way to a content and is large. */
 void infer_forget(struct infer *infer);
 
+/** Sets decides_sizes of what a shape depends on the content of. */
+void infer_mark_deciding(struct infer *infer);
+
 /* Tensors up to this size are computed as soon as they can be: later shapes may depend on them. */
 enum { KNOWN_ELEMENTS_MAX = 1024 };
 
