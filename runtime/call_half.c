@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators over tensors that are stored in half precision or bfloat16 and computed in float32:
- * each run widens what it reads into the workspace, computes there, and narrows the result. */
+ * each run widens what it reads into the workspace, computes there, and narrows the result. What
+ * must not be stored so, pass_half() leaves as it is. */
 #include "runtime/call.h"
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +15,7 @@ enum { ALIGNMENT = 64 };
 /* One input or output of the node. */
 struct operand {
     bool is_half;
+    bool saturates;  /* as an output */
     bool is_read;    /* by each run; else its content was needed for binding alone */
     size_t count;    /* elements */
     size_t offset;   /* of the float32 form in the workspace */
@@ -163,6 +167,8 @@ static int bind_widened(const struct call_request *request, call_bind_any_fn *bi
         if (i >= inputs)
             views[i].data = NULL; /* what is there is no content yet */
         rc = widen_view(half, &half->operands[i], &views[i]);
+        if (i >= inputs && request->node->outputs[i - inputs])
+            half->operands[i].saturates = request->node->outputs[i - inputs]->is_narrowed;
     }
     if (rc < 0) {
         free(views);
@@ -194,6 +200,18 @@ int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, st
 }
 
 /* --- Running. --- */
+
+/* Finite numbers stay so: infinity minus infinity behind this would be of the storage's making. */
+static void saturate(float *numbers, size_t count, enum kernel_dtype dtype)
+{
+    const float most = dtype == KERNEL_F16 ? 0x1.ffcp15f : 0x1.fep127f;
+
+    for (size_t i = 0; i < count; i++) {
+        float size = fabsf(numbers[i]);
+
+        numbers[i] = size > most && size <= FLT_MAX ? copysignf(most, numbers[i]) : numbers[i];
+    }
+}
 
 /* The residual to where the kernel makes output 0, which may be where it is. */
 static void take_residual(const struct call_half *half, const struct call *call)
@@ -242,9 +260,11 @@ int call_run_half(const struct call *call)
     for (uint32_t i = 0; rc == 0 && i < half->output_count; i++) {
         const struct operand *operand = &half->operands[half->input_count + i];
 
-        if (operand->is_half && call->outputs[i])
-            half->cast(call->outputs[i], operand->dtype, half->outputs[i], KERNEL_F32,
-                       operand->count);
+        if (!operand->is_half || !call->outputs[i])
+            continue;
+        if (operand->saturates)
+            saturate(half->outputs[i], operand->count, operand->dtype);
+        half->cast(call->outputs[i], operand->dtype, half->outputs[i], KERNEL_F32, operand->count);
     }
     return rc;
 }

@@ -28,6 +28,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_recognise(graph, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_batch_norm(graph, diag);
+    if (rc >= 0 && options->half != DTYPE_NONE)
+        pass_mark_wide(graph);
     if (rc >= 0)
         rc = pass_fuse(graph, options, diag);
     if (rc >= 0 && !options->no_preprocess)

@@ -68,9 +68,33 @@ int pass_fuse_chains(struct graph *graph, struct diag *diag);
  * Relu, LeakyRelu, Clip with constant bounds, Sigmoid, Tanh. float32 only. */
 int pass_fuse(struct graph *graph, const struct pass_options *options, struct diag *diag);
 
-/** Store weights and tensors between operators as dtype, float16 or bfloat16, where the operators
- *  around can widen them (call_widens()) or only move them. Returns how many nodes read or write
- *  such a tensor. */
+/**
+ * Sets stays_wide of tensors in which the rounding of pass_half() would not be a small error:
+ *
+ *  - what is divided by, has a root, a logarithm or a power taken of it, or is an angle: it may
+ *    become 0, negative or another angle;
+ *  - what is compared, sorted, selected by, rounded or cast to an integer: it becomes another
+ * index;
+ *
+ * with all that it is made of by moving elements and computing element by element, up to
+ * convolutions, matrix products, pools, normalisations and reductions; of a reduction also the
+ * terms that it sums where they are computed element by element (squares of what fits may not fit).
+ *
+ * Before pass_fuse() and pass_fuse_chains(), which make one operator of several.
+ */
+void pass_mark_wide(const struct graph *graph);
+
+/**
+ * Store weights and tensors between operators as dtype, float16 or bfloat16, where the operators
+ * around can widen them (call_widens()) or only move them. Inputs and outputs of the graph keep
+ * their types, and so do
+ *
+ *  - what stays_wide;
+ *  - all that decides_sizes: what was found when shapes were inferred is found again;
+ *  - weights that dtype cannot hold: one is too large, or all are too small for its precision.
+ *
+ * Returns how many nodes read or write such a tensor.
+ */
 int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag);
 
 /** The end of a pass that made `changed` changes: dead nodes go, the others are put in order again.

@@ -49,16 +49,27 @@ static bool is_weight_of(const struct node *node, const struct value *value)
     return true;
 }
 
-/* No finite number of it becomes infinite. */
+/* No finite number of it becomes infinite, and the largest keeps its precision. */
 static bool fits(const struct value *value, enum dtype dtype)
 {
     const float *numbers = value->data;
-    float most = dtype == DTYPE_F16 ? 65504.0f : 3.38e38f;
+    float most = dtype == DTYPE_F16 ? 0x1.ffcp15f : 0x1.fep127f;
+    float least = dtype == DTYPE_F16 ? 0x1p-14f : 0x1p-126f; /* below, digits are lost */
+    float largest = 0;
 
     for (int64_t i = 0; i < shape_elements(&value->shape); i++)
-        if (isfinite(numbers[i]) && fabsf(numbers[i]) > most)
-            return false;
-    return true;
+        if (isfinite(numbers[i]) && fabsf(numbers[i]) > largest)
+            largest = fabsf(numbers[i]);
+    return largest == 0 || (largest >= least && largest <= most);
+}
+
+/* Its results are those that shapes were inferred from, to the last bit that its kernel gives. */
+static bool decides_sizes(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NULL && node->outputs[i]->decides_sizes)
+            return true;
+    return false;
 }
 
 static bool may_be_read(const struct choice *choice, const struct value *value)
@@ -68,7 +79,7 @@ static bool may_be_read(const struct choice *choice, const struct value *value)
 
         if (value->data != NULL && !is_weight_of(node, value))
             return false;
-        if (!call_widens(node) && !is_moving(node))
+        if ((!call_widens(node) && !is_moving(node)) || decides_sizes(node))
             return false;
     }
     return value->data == NULL || fits(value, choice->dtype);
@@ -76,8 +87,8 @@ static bool may_be_read(const struct choice *choice, const struct value *value)
 
 static bool may_be_half(const struct choice *choice, const struct value *value)
 {
-    if (value->dtype != DTYPE_F32 || value->is_input || value->is_output ||
-        shape_elements(&value->shape) < 0 || value->consumer_count == 0)
+    if (value->dtype != DTYPE_F32 || value->is_input || value->is_output || value->stays_wide ||
+        value->decides_sizes || shape_elements(&value->shape) < 0 || value->consumer_count == 0)
         return false;
     if (value->producer != NULL && (value->producer->outputs[0] != value ||
                                     (!call_widens(value->producer) && !is_moving(value->producer))))
@@ -129,6 +140,9 @@ static int narrow(struct value *value, enum dtype dtype)
     void *data;
 
     value->dtype = dtype;
+    value->is_narrowed = true;
+    free(value->known); /* in float32; nothing that is stored in half decides anything */
+    value->known = NULL;
     if (value->data == NULL)
         return 0;
     data = graph_alloc_data((size_t)shape_bytes(&value->shape, dtype));

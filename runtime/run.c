@@ -186,13 +186,26 @@ static void tell_merged(const struct worker *worker, bool is_wanted, const char 
     tell_effect(is_wanted, option, parts, effect);
 }
 
+/* How many operators make what the size of a tensor depends on. */
+static uint32_t count_deciding(const struct graph *graph)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const struct value *out = node_output(graph->nodes[n], 0);
+
+        count += out != NULL && out->decides_sizes && out->dtype == DTYPE_F32;
+    }
+    return count;
+}
+
 /* How many operators have a tensor of this type, and how it is converted. */
 static void tell_half(const struct worker *worker)
 {
     const struct graph *graph = worker->session->graph;
     enum dtype dtype = worker->config->passes.half;
     bool has_f16c = kernel_best_level() >= KERNEL_LEVEL_AVX2;
-    uint32_t count = 0;
+    uint32_t count = 0, deciding = count_deciding(graph);
 
     if (dtype == DTYPE_NONE)
         return;
@@ -213,6 +226,11 @@ static void tell_half(const struct worker *worker)
             dtype == DTYPE_BF16 ? "shifts"
             : has_f16c          ? "F16C instructions"
                                 : "software");
+    if (deciding > 0)
+        fprintf(stderr,
+                "load_and_run: --%s: %u operators stay in float32, as sizes of tensors depend on "
+                "what they compute\n",
+                dtype == DTYPE_BF16 ? "bf16" : "fp16", deciding);
 }
 
 /* On how many operators each option took effect. */
