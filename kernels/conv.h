@@ -49,6 +49,7 @@ conv_f32_fn conv_f32_ref;
  * Winograd's are for channels_last images only. Made and run by threads whose kernel_threads() are
  * the same, run by one thread at a time. Tolerance as above; of Winograd's twice that with the
  * largest sum of the images, because an output is made of neighbours' products that cancel out.
+ * What is not finite is in neighbours' results, too.
  */
 struct kernel_conv_plan;
 

@@ -92,7 +92,8 @@ void *test_output(struct test *test, size_t bytes);
 void test_fail(struct test *test, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** |got - want| <= absolute + relative * |want| + (allowed ? scale * allowed[i] : 0) for each
- *  element; infinities must match. Prints the worst one. */
+ *  element; infinities must match. What reads NaN may be anything: allowed[i] is NaN then. Prints
+ * the worst one. */
 struct test_tolerance {
     double absolute, relative;
     const float *allowed;

@@ -195,6 +195,13 @@ static float *absolute(struct test *test, const float *x, size_t count)
     return y;
 }
 
+/* One element that must not get into the rows of others. */
+static void poison(struct test *test, float *a, size_t count)
+{
+    if (test->is_wide && count > 0 && test_chance(test, 5))
+        a[test_random(test) % count] = NAN;
+}
+
 static void check_gemm(struct test *test, const struct kernel_table *table)
 {
     struct kernel_gemm s, plain;
@@ -215,6 +222,7 @@ static void check_gemm(struct test *test, const struct kernel_table *table)
                   s.trans_b ? " B^T" : "", s.y_line ? " with gaps" : "", (double)s.alpha,
                   (double)s.beta, (long long)s.c_row_stride, (long long)s.c_col_stride, batch);
     a = test_input(test, a_count);
+    poison(test, a, a_count);
     b = test_input(test, b_count);
     c = test_chance(test, 4) ? NULL : test_input(test, c_count);
     want = test_output(test, y_count * sizeof(*want));
@@ -268,6 +276,7 @@ static void check_gemm_plan(struct test *test, const struct kernel_table *table)
     test_describe(test, "%lldx%lldx%lld%s activation %d", (long long)s.m, (long long)s.n,
                   (long long)s.k, s.trans_b ? " B^T" : "", (int)activation.kind);
     a = test_input(test, (size_t)(s.m * s.k));
+    poison(test, a, (size_t)(s.m * s.k));
     b = test_input(test, (size_t)(s.k * s.n));
     bias = test_chance(test, 3) ? NULL : test_input(test, (size_t)s.n);
     want = test_output(test, count * sizeof(*want));
