@@ -7,36 +7,37 @@
 -- and are never added. What is not known is NULL.
 
 -- One row per op: what is constant for it. Types with a meaning of their own: label (a scope named by a
--- person), phase (a part of an op), copy, counter, mark. Long texts are in the table text.
+-- person), phase (a part of an op), copy, counter, mark. Long texts are in the table text: what is less
+-- than any text is a number there.
 CREATE VIEW op AS
 SELECT
     o.op_id                             AS op_id,
     o.session_id                        AS session_id,
     o.client_op                         AS client_op,        -- the client's number for it
     o.model_id                          AS model_id,
-    CAST(CASE typeof(o.name) WHEN 'integer' THEN
+    CAST(CASE WHEN o.name < '' THEN
         (SELECT t.value FROM text t WHERE t.session_id = o.session_id AND t.text_id = o.name)
         ELSE o.name END AS TEXT)        AS name,
-    CAST(CASE typeof(o.type) WHEN 'integer' THEN
+    CAST(CASE WHEN o.type < '' THEN
         (SELECT t.value FROM text t WHERE t.session_id = o.session_id AND t.text_id = o.type)
         ELSE o.type END AS TEXT)        AS type,
-    CAST(CASE typeof(o.node_id) WHEN 'integer' THEN
+    CAST(CASE WHEN o.node_id < '' THEN
         (SELECT t.value FROM text t WHERE t.session_id = o.session_id AND t.text_id = o.node_id)
         ELSE o.node_id END AS TEXT)     AS node_id,          -- id in its model
-    CAST(CASE typeof(o.device) WHEN 'integer' THEN
+    CAST(CASE WHEN o.device < '' THEN
         (SELECT t.value FROM text t WHERE t.session_id = o.session_id AND t.text_id = o.device)
         ELSE o.device END AS TEXT)      AS device,           -- cpu:0, cuda:0
     o.input_shapes                      AS input_shapes,     -- JSON: [[1,3,224,224],...]; null: not known
     o.input_dtypes                      AS input_dtypes,     -- JSON: ["f32",...]
     o.output_shapes                     AS output_shapes,    -- JSON
     o.output_dtypes                     AS output_dtypes,    -- JSON
-    CAST(CASE typeof(o.params) WHEN 'integer' THEN
+    CAST(CASE WHEN o.params < '' THEN
         (SELECT t.value FROM text t WHERE t.session_id = o.session_id AND t.text_id = o.params)
         ELSE o.params END AS TEXT)      AS params,           -- JSON object
     o.computation_flop                  AS computation_flop, -- of one execution
     o.memory_bytes                      AS memory_bytes,     -- of one execution
     o.workspace_bytes                   AS workspace_bytes,
-    CAST(CASE typeof(o.source) WHEN 'integer' THEN
+    CAST(CASE WHEN o.source < '' THEN
         (SELECT t.value FROM text t WHERE t.session_id = o.session_id AND t.text_id = o.source)
         ELSE o.source END AS TEXT)      AS source,           -- file:line
     CAST(CASE WHEN o.origin_texts IS NOT NULL THEN
