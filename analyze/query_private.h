@@ -61,6 +61,11 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan);
 int reading_finish_scan(struct reading *reading, struct scan *scan, struct diag *diag);
 void reading_close(struct reading *reading);
 
+/* query_op_rows.c */
+
+/** Adds the ops of a session to rows, op_ids and op_kinds. */
+int reading_read_ops(struct reading *reading, int64_t session_id, struct diag *diag);
+
 /* query_loss.c */
 
 int query_losses(struct reading *reading, int64_t session_id, struct diag *diag);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every question about events has to read besides the events: sessions, their lanes, runs and
  * ops, what was lost; and what the counted runs and the scan say together: the basis. */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -190,92 +189,6 @@ static int read_session(struct reading *reading, int64_t session_id, struct diag
     return read_lanes(reading, (uint32_t)(reading->sessions.count - 1), diag);
 }
 
-/* --- Ops. --- */
-
-/* Strides of inputs that are not contiguous stand among the parameters. */
-static const char *find_strides(struct query_texts *texts, const char *params)
-{
-    const char *kept = NULL;
-    cJSON *parsed;
-    char *text;
-
-    if (!params || !strstr(params, "\"input_strides\""))
-        return NULL;
-    parsed = cJSON_Parse(params);
-    text = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(parsed, "input_strides"));
-    if (text)
-        kept = query_keep(texts, text);
-    cJSON_free(text);
-    cJSON_Delete(parsed);
-    return kept;
-}
-
-static const char ops_sql[] =
-    "SELECT op_id, name, type, node_id, device, source, origin, input_shapes, input_dtypes,"
-    "       output_shapes, output_dtypes, params, computation_flop, memory_bytes"
-    "  FROM op WHERE session_id = ?1 ORDER BY client_op";
-
-static void read_op(struct query_texts *texts, sqlite3_stmt *statement, int64_t session_id,
-                    struct op_row *out)
-{
-    *out = (struct op_row){
-        .op_id = query_int(statement, 0),
-        .session_id = session_id,
-        .name = query_text(texts, statement, 1),
-        .type = query_text(texts, statement, 2),
-        .node_id = query_text(texts, statement, 3),
-        .device = query_text(texts, statement, 4),
-        .source = query_text(texts, statement, 5),
-        .origin = query_text(texts, statement, 6),
-        .input_shapes = query_text(texts, statement, 7),
-        .input_dtypes = query_text(texts, statement, 8),
-        .output_shapes = query_text(texts, statement, 9),
-        .output_dtypes = query_text(texts, statement, 10),
-        .params = query_text(texts, statement, 11),
-        .computation_flop = query_int(statement, 12),
-        .memory_bytes = believed_bytes(query_int(statement, 13)),
-    };
-    out->name = out->name ? out->name : "";
-    out->type = out->type ? out->type : "";
-    out->input_strides = find_strides(texts, out->params);
-    out->is_label = strcmp(out->type, "label") == 0;
-}
-
-/* Types that stand for something else than an op. */
-static enum scan_op_kind kind_of(const struct reading *reading, const struct op_row *row)
-{
-    static const char *const others[] = {"phase", "counter", "mark"};
-
-    if (row->is_label)
-        return reading->question->labels || reading->every_span ? SCAN_OP_WHOLE : SCAN_OP_SKIPPED;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        if (strcmp(row->type, others[i]) == 0)
-            return reading->every_span ? SCAN_OP_WHOLE : SCAN_OP_SKIPPED;
-    }
-    return SCAN_OP_NESTING;
-}
-
-static int read_ops(struct reading *reading, int64_t session_id, struct diag *diag)
-{
-    struct query_texts *texts = reading->texts;
-    sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store, ops_sql, &statement, diag);
-
-    sqlite3_bind_int64(statement, 1, session_id);
-    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
-        struct op_row row;
-
-        read_op(texts, statement, session_id, &row);
-        rc = texts->failed ? -ENOMEM : array_push(&reading->rows, row);
-        if (rc == 0)
-            rc = array_push(&reading->op_ids, row.op_id);
-        if (rc == 0)
-            rc = array_push(&reading->op_kinds, (uint8_t)kind_of(reading, &row));
-    }
-    sqlite3_finalize(statement);
-    return rc;
-}
-
 /* --- The basis. --- */
 
 /* Counts the selected runs, keeps their durations and the time that they span. */
@@ -396,7 +309,7 @@ int reading_open(struct reading *reading, struct diag *diag)
     for (size_t i = 0; i < question->session_count && rc == 0; i++) {
         rc = read_session(reading, question->session_ids[i], diag);
         if (rc == 0)
-            rc = read_ops(reading, question->session_ids[i], diag);
+            rc = reading_read_ops(reading, question->session_ids[i], diag);
         if (rc == 0)
             rc = query_losses(reading, question->session_ids[i], diag);
     }

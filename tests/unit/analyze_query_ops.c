@@ -6,6 +6,7 @@
 #include "analyze/query.h"
 #include "tests/support/check.h"
 #include "tests/support/small_store.h"
+#include "tests/support/store_support.h"
 
 #define MS 1e6
 
@@ -276,6 +277,55 @@ static void the_same_op_of_two_sessions_is_one_row(void **state)
     stop(&fixture);
 }
 
+/* A text that many ops have takes the memory of one. */
+static void a_text_of_many_ops_is_kept_once(void **state)
+{
+    const char *strides =
+        "{\"input_strides\":[[1,2]],\"a\":\"long enough to be in the other table\"}";
+    const struct store_text texts[] = {{1, 1, "a text that all of them have"}, {1, 7, strides}};
+    const struct ops_question question = {
+        .session_ids = (const int64_t[]){1}, .session_count = 1, .totals = true};
+    struct fixture fixture;
+    struct diag diag = {0};
+
+    CHECK_OK(store_open("", STORE_MEMORY, &fixture.store, &diag));
+    CHECK_OK(store_begin(fixture.store, &diag));
+    store_support_define(fixture.store, 1);
+    CHECK_OK(store_put_text(fixture.store, &texts[0], &diag));
+    CHECK_OK(store_put_text(fixture.store, &texts[1], &diag));
+    for (int64_t i = 1; i <= 3; i++) {
+        const struct store_op op = {.op_id = i,
+                                    .session_id = 1,
+                                    .client_op = i,
+                                    .model_id = STORE_NULL,
+                                    .name = "not stored",
+                                    .type = i == 3 ? "a text that all of them have" : "Conv",
+                                    .node_id = i == 1   ? "of op 1"
+                                               : i == 2 ? "of op 2"
+                                                        : NULL,
+                                    .text_ids = {.name = i == 3 ? 9 : 1, .params = 7}};
+        const struct store_event event = {1,    i,          STORE_NULL, STORE_SUPPORT_START_NS,
+                                          1000, STORE_NULL, STORE_NULL, STORE_NULL};
+
+        CHECK_OK(store_put_op(fixture.store, &op, &diag));
+        CHECK_OK(store_add_events(fixture.store, &event, 1, &diag));
+    }
+    CHECK_OK(store_commit(fixture.store, &diag));
+    CHECK_OK(query_ops(fixture.store, &question, &fixture.answer, &diag));
+    CHECK_U64(fixture.answer.rows.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct op_row *row = &fixture.answer.rows.items[i];
+
+        /* The name of the third is not in the store. */
+        assert_string_equal(row->name, row->op_id == 3 ? "" : "a text that all of them have");
+        assert_string_equal(row->params, strides);
+        assert_string_equal(row->input_strides, "[[1,2]]");
+        assert_ptr_equal(row->params, fixture.answer.rows.items[0].params);
+        assert_ptr_equal(row->input_strides, fixture.answer.rows.items[0].input_strides);
+    }
+    stop(&fixture);
+}
+
 static void sessions_are_listed(void **state)
 {
     struct session_rows sessions;
@@ -310,6 +360,7 @@ int main(void)
         cmocka_unit_test(window_cuts_by_start),
         cmocka_unit_test(sessions_are_merged),
         cmocka_unit_test(the_same_op_of_two_sessions_is_one_row),
+        cmocka_unit_test(a_text_of_many_ops_is_kept_once),
         cmocka_unit_test(sessions_are_listed),
     };
 
