@@ -187,12 +187,41 @@ static void test_usual_shapes_keep_theirs(void **state)
     }
 }
 
+static void check_first(const struct sample *sample)
+{
+    struct kernel_conv shape = shape_of(sample);
+    struct kernel_conv_versions versions;
+    struct kernel_conv_plan *plan = NULL;
+    float *w = make_numbers(
+        (size_t)(shape.filters * shape.channels * shape.window.kernel[1] * shape.window.kernel[2]),
+        1);
+    float *bias = make_numbers((size_t)shape.filters, 2);
+
+    assert_int_equal(kernel_conv_plan_list(&shape, true, true, false, &versions), 0);
+    assert_int_equal(kernel_conv_plan_create(&shape, w, bias, true, NULL, &plan), 0);
+    assert_string_equal(kernel_conv_plan_info(plan).version, versions.items[0].name);
+    kernel_conv_plan_destroy(&plan);
+    free(w);
+    free(bias);
+}
+
+/* Unless another is asked for, the first of the list is made, whatever is left out of it. */
+static void test_the_first_is_taken(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(padded) / sizeof(padded[0]); i++)
+        check_first(&padded[i]);
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        check_first(&usual[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_in_pads),
         cmocka_unit_test(test_wrong_ones_are_not_made),
         cmocka_unit_test(test_usual_shapes_keep_theirs),
+        cmocka_unit_test(test_the_first_is_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
