@@ -77,25 +77,40 @@ static inline int64_t end_of(const struct store_event *event)
     return __builtin_add_overflow(event->start_ns, dur_ns, &end_ns) ? INT64_MAX : end_ns;
 }
 
-/* What event_batch and op_stat are to know about events of one batch. */
-static int account_batch(struct store *store, const struct store_event *rows, size_t count,
-                         struct diag *diag)
+/* What op_stat is to know of some events of a batch, and whose they are. */
+static int account_some(struct store *store, int64_t rowid, const struct store_event *rows,
+                        size_t count, struct diag *diag)
 {
-    struct lane *lane;
+    struct rollup_event finished[ROLLUP_AT_ONCE];
+    size_t finished_count = 0;
+    struct lane *lane = NULL;
     int rc = 0;
 
-    for (size_t i = 0; i < count && rc == 0; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct store_event *event = &rows[i];
 
         rc = check_event(event, i, diag);
         if (rc == 0)
             rc = account_lane(store, event->lane_id, &lane, diag);
-        if (rc == 0)
-            store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
-        store->rollup.rowid++;
-        if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
-            rc = store_rollup_add(store, lane->kind, event, diag);
+        if (rc < 0)
+            return rc;
+        store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
+        if (event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
+            finished[finished_count++] = (struct rollup_event){
+                .event = event, .rowid = rowid + (int64_t)i, .lane_kind = lane->kind};
     }
+    return store_rollup_add(store, finished, finished_count, diag);
+}
+
+/* What event_batch and op_stat are to know about events of one batch. */
+static int account_batch(struct store *store, int64_t rowid, const struct store_event *rows,
+                         size_t count, struct diag *diag)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < count && rc == 0; i += ROLLUP_AT_ONCE)
+        rc = account_some(store, rowid + (int64_t)i, rows + i,
+                          count - i < ROLLUP_AT_ONCE ? count - i : ROLLUP_AT_ONCE, diag);
     if (rc == 0)
         store_batch_add(&store->batch, rows, count);
     return rc;
@@ -111,8 +126,7 @@ static int account(struct store *store, int64_t rowid, const struct store_event 
         if (rc < 0)
             return rc;
         part = part < count ? part : count;
-        store->rollup.rowid = rowid - 1;
-        rc = account_batch(store, rows, part, diag);
+        rc = account_batch(store, rowid, rows, part, diag);
         if (rc < 0)
             return rc;
         rowid += (int64_t)part;

@@ -26,8 +26,9 @@ static int roll_up_row(struct store *store, sqlite3_stmt *statement, struct diag
                        : sqlite3_column_int64(statement, 3),
     };
     int kind = store_lane_kind_of((const char *)sqlite3_column_text(statement, 4));
+    struct rollup_event counted = {.event = &event, .lane_kind = (uint8_t)kind};
 
-    return kind < 0 ? 0 : store_rollup_add(store, (uint8_t)kind, &event, diag);
+    return kind < 0 ? 0 : store_rollup_add(store, &counted, 1, diag);
 }
 
 static int make_rollups(struct store *store, struct diag *diag)

@@ -10,6 +10,7 @@
 
 /* Times of writing that an entry stays after its last change: 16 s when that is every 250 ms. */
 enum { ROLLUP_IDLE_MAX = 64 };
+#define NOT_FOUND UINT32_MAX
 
 static uint32_t hash_of(int64_t op_id, int64_t start_ns, uint8_t lane_kind)
 {
@@ -130,50 +131,59 @@ static void drop_entries(struct rollup *rollup)
         rebuild_slots(rollup);
 }
 
-static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int64_t start_ns,
-                     struct rollup_entry **out_entry, struct diag *diag)
+/* Room for some more entries. */
+static int make_room(struct store *store, size_t count, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
-    struct rollup_entry entry = {
-        .op_id = op_id, .start_ns = start_ns, .lane_kind = lane_kind, .min_ns = INT64_MAX};
     int rc = 0;
 
-    if (rollup->entry_count == ROLLUP_ENTRIES_MAX) {
+    if (rollup->entry_count + count > ROLLUP_ENTRIES_MAX) {
         rc = store_rollup_write(store, diag);
         if (rc == 0)
             drop_entries(rollup);
     }
-    if (rc == 0)
-        rc = read_known_ops(store, diag);
+    while (rc == 0 && rollup->entry_count + count > rollup->entry_capacity)
+        if (grow(rollup) < 0)
+            rc = diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
+    return rc;
+}
+
+/* There is room. */
+static int new_entry(struct store *store, uint8_t lane_kind, int64_t op_id, int64_t start_ns,
+                     uint32_t *out_entry, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    struct rollup_entry entry = {
+        .op_id = op_id, .start_ns = start_ns, .lane_kind = lane_kind, .min_ns = INT64_MAX};
+    int rc = read_known_ops(store, diag);
+
     if (rc == 0 && may_have_row(rollup, op_id, start_ns))
         rc = read_row(store, &entry, diag);
-    if (rc == 0 && rollup->entry_count == rollup->entry_capacity && grow(rollup) < 0)
-        rc = diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
     if (rc < 0) {
         store_histogram_deinit(&entry.histogram);
         return rc;
     }
+    *out_entry = rollup->entry_count;
     rollup->entries[rollup->entry_count] = entry;
-    insert_slot(rollup, rollup->entry_count);
-    *out_entry = &rollup->entries[rollup->entry_count++];
+    insert_slot(rollup, rollup->entry_count++);
     return 0;
 }
 
-static struct rollup_entry *find_entry(struct rollup *rollup, uint8_t lane_kind, int64_t op_id,
-                                       int64_t start_ns)
+/* The index of an entry, or NOT_FOUND. */
+static uint32_t find_entry(const struct rollup *rollup, uint8_t lane_kind, int64_t op_id,
+                           int64_t start_ns)
 {
     uint32_t slot = hash_of(op_id, start_ns, lane_kind);
 
-    if (!rollup->slots)
-        return NULL;
     for (;; slot++) {
-        uint32_t index = rollup->slots[slot & rollup->slot_mask];
-        struct rollup_entry *entry = &rollup->entries[index - 1];
+        uint32_t index = rollup->slots[slot & rollup->slot_mask] - 1;
+        const struct rollup_entry *entry;
 
-        if (index == 0)
-            return NULL;
+        if (index == NOT_FOUND)
+            return index;
+        entry = &rollup->entries[index];
         if (entry->op_id == op_id && entry->start_ns == start_ns && entry->lane_kind == lane_kind)
-            return entry;
+            return index;
     }
 }
 
@@ -193,26 +203,38 @@ static void add_saturated(int64_t *sum, int64_t value)
         *sum = INT64_MAX;
 }
 
-int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
-                     struct diag *diag)
+/* Finds or makes its entry. */
+static inline int place(struct store *store, struct rollup_event *item, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
-    struct rollup_entry *entry;
-    uint32_t bin = store_bin_of(event->dur_ns);
+    const struct store_event *event = item->event;
 
     if ((uint64_t)event->start_ns - (uint64_t)rollup->bucket_ns >= (uint64_t)ROLLUP_BUCKET_NS)
         rollup->bucket_ns = bucket_start(event->start_ns);
-    entry = find_entry(rollup, lane_kind, event->op_id, rollup->bucket_ns);
-    if (!entry) {
-        int rc = new_entry(store, lane_kind, event->op_id, rollup->bucket_ns, &entry, diag);
+    item->entry = find_entry(rollup, item->lane_kind, event->op_id, rollup->bucket_ns);
+    return item->entry == NOT_FOUND ? new_entry(store, item->lane_kind, event->op_id,
+                                                rollup->bucket_ns, &item->entry, diag)
+                                    : 0;
+}
 
-        if (rc < 0)
-            return rc;
-    }
+static inline void fetch_ahead(const struct rollup_entry *entry, const struct store_event *event)
+{
+    uint32_t place = store_bin_of(event->dur_ns) - entry->histogram.first;
+
+    if (place < entry->histogram.length)
+        __builtin_prefetch(&entry->histogram.counts[place], 1);
+}
+
+static inline int count(struct rollup *rollup, const struct rollup_event *item)
+{
+    struct rollup_entry *entry = &rollup->entries[item->entry];
+    const struct store_event *event = item->event;
+    uint32_t bin = store_bin_of(event->dur_ns);
+
     if (bin - entry->histogram.first < entry->histogram.length)
         entry->histogram.counts[bin - entry->histogram.first]++;
     else if (store_histogram_count(&entry->histogram, bin, 1) < 0)
-        return diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
+        return -ENOMEM;
     entry->event_count++;
     add_saturated(&entry->sum_ns, event->dur_ns);
     if (event->kern_ns != STORE_NULL)
@@ -222,9 +244,26 @@ int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_
     if (event->dur_ns > entry->max_ns)
         entry->max_ns = event->dur_ns;
     if (!entry->is_dirty && rollup->dirty_count++ == 0)
-        rollup->mark = rollup->rowid - 1;
+        rollup->mark = item->rowid - 1;
     entry->is_dirty = true;
     return 0;
+}
+
+/* With many ops, each of these places is in no cache: all are fetched before the first is used. */
+int store_rollup_add(struct store *store, struct rollup_event *events, size_t event_count,
+                     struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    int rc = make_room(store, event_count, diag);
+
+    for (size_t i = 0; i < event_count && rc == 0; i++) {
+        rc = place(store, &events[i], diag);
+        if (rc == 0)
+            fetch_ahead(&rollup->entries[events[i].entry], events[i].event);
+    }
+    for (size_t i = 0; i < event_count && rc == 0; i++)
+        rc = count(rollup, &events[i]);
+    return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the roll-ups of %s", store->path) : rc;
 }
 
 /* The statement that writes an entry; all but the first four columns are bound by the caller. A row

@@ -26,7 +26,8 @@ struct sqlite3_stmt;
 enum {
     ROLLUP_ENTRIES_MIN = 1 << 9,
     ROLLUP_ENTRIES_KEPT = 1 << 13, /* with more, only those of the bucket being filled are kept */
-    ROLLUP_ENTRIES_MAX = 1 << 17,  /* in memory; beyond, all are written and forgotten */
+    ROLLUP_ENTRIES_MAX = 1 << 18,  /* in memory; beyond, all are written and forgotten */
+    ROLLUP_AT_ONCE = 64,           /* events that are counted together */
 };
 
 struct rollup_entry {
@@ -52,7 +53,6 @@ struct rollup {
     bool knows_mark;      /* what the file says that waits is in memory; has_mark is right */
     bool has_mark;        /* the file has `rolled_up` */
     int64_t mark;         /* what it is to be when there are rows to be written */
-    int64_t rowid;        /* of the event that is being counted */
     struct rollup_entry *entries;
     uint32_t *slots; /* open addressing: 1 + index into entries, 0 is free */
     uint32_t entry_count, entry_capacity, slot_mask;
@@ -63,8 +63,16 @@ struct rollup {
 /** Before events are counted in a transaction: count those that the file says wait. */
 int store_rollup_prepare(struct store *store, struct diag *diag);
 
-/** Count one finished event, whose number is in rollup.rowid. */
-int store_rollup_add(struct store *store, uint8_t lane_kind, const struct store_event *event,
+/* A finished event that is to be counted. */
+struct rollup_event {
+    const struct store_event *event;
+    int64_t rowid;
+    uint32_t entry; /* set by store_rollup_add() */
+    uint8_t lane_kind;
+};
+
+/** Count at most ROLLUP_AT_ONCE finished events. */
+int store_rollup_add(struct store *store, struct rollup_event *events, size_t count,
                      struct diag *diag);
 
 /** Count the events that a statement gives: rowid, lane_id, op_id, start_ns, dur_ns, kern_ns, as

@@ -71,14 +71,16 @@ static int count_again(struct store *store, sqlite3_stmt *row, struct diag *diag
             sqlite3_column_type(row, 5) == SQLITE_NULL ? STORE_NULL : sqlite3_column_int64(row, 5),
     };
     struct lane *lane = store_lane_slot(&store->lanes, event.lane_id);
+    struct rollup_event counted;
     int rc = 0;
 
     if (lane->lane_id != event.lane_id || event.lane_id == 0)
         rc = store_lane_read(store, event.lane_id, lane, diag);
     if (rc < 0)
         return rc == -EINVAL || rc == -EUCLEAN ? 0 : rc;
-    store->rollup.rowid = sqlite3_column_int64(row, 0);
-    return store_rollup_add(store, lane->kind, &event, diag);
+    counted = (struct rollup_event){
+        .event = &event, .rowid = sqlite3_column_int64(row, 0), .lane_kind = lane->kind};
+    return store_rollup_add(store, &counted, 1, diag);
 }
 
 int store_rollup_count(struct store *store, struct store *source, sqlite3_stmt *rows,

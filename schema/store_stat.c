@@ -26,11 +26,12 @@ int64_t store_bin_middle(uint32_t bin)
 }
 
 /* Make [first, first + length) hold the bin; it keeps some room around, because the next durations
- * will be near. */
+ * will be near, and the more the wider they are spread. */
 static int make_room(struct store_histogram *histogram, uint32_t bin)
 {
     uint32_t first = histogram->first;
     uint32_t end = first + histogram->length;
+    uint32_t room = 4 + histogram->length / 2;
     uint64_t *counts;
 
     if (histogram->length == 0) {
@@ -38,9 +39,9 @@ static int make_room(struct store_histogram *histogram, uint32_t bin)
         end = bin + 1;
     }
     if (bin < first + 1)
-        first = bin < 4 ? 0 : bin - 4;
+        first = bin < room ? 0 : bin - room;
     if (bin + 1 >= end)
-        end = bin + 5 > STORE_BIN_COUNT ? STORE_BIN_COUNT : bin + 5;
+        end = bin + room + 1 > STORE_BIN_COUNT ? STORE_BIN_COUNT : bin + room + 1;
     counts = calloc(end - first, sizeof(*counts));
     if (!counts)
         return -ENOMEM;
