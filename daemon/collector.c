@@ -18,6 +18,7 @@
 #include "daemon/resume.h"
 #include "daemon/retain.h"
 #include "daemon/room.h"
+#include "daemon/roster.h"
 
 static const uint64_t COMMIT_AGE_NS = UINT64_C(250000000); /* rows are committed after this */
 static const uint64_t ALONE_NS = UINT64_C(5000000000);     /* a living client may come back */
@@ -39,7 +40,7 @@ struct collector {
     struct batch *open;
     struct batch *in_flight[WRITER_QUEUE_MAX]; /* NULL: unused */
     struct batch *spare;                       /* or NULL: one more than is filled and written */
-    struct session *sessions;
+    struct roster roster;
     struct session *turn; /* whose it is; NULL: the first one's */
     struct alarm alarm;
     struct alarm strays_alarm;
@@ -86,7 +87,7 @@ static void put_spare(struct collector *collector, struct batch *batch)
 
 static void hand_over(struct collector *collector)
 {
-    for (struct session *s = collector->sessions; s; s = s->next) {
+    for (struct session *s = collector->roster.first; s; s = s->next) {
         session_put_cursors(s, collector->open);
         session_say_refusal(s);
     }
@@ -185,57 +186,33 @@ static void commit_when_due(struct collector *collector)
 
 static void unlink_session(struct collector *collector, struct session *session)
 {
-    struct session **at = &collector->sessions;
-
-    while (*at != session)
-        at = &(*at)->next;
-    *at = session->next;
     if (collector->turn == session)
         collector->turn = session->next;
-    session->next = NULL;
-}
-
-static void link_session(struct collector *collector, struct session *session)
-{
-    session->next = collector->sessions;
-    collector->sessions = session;
-}
-
-static struct session *find_session(struct collector *collector, const uint8_t uuid[16])
-{
-    for (struct session *s = collector->sessions; s; s = s->next)
-        if (memcmp(s->uuid, uuid, sizeof(s->uuid)) == 0)
-            return s;
-    return NULL;
+    roster_remove(&collector->roster, session);
 }
 
 struct session *collector_next_session(struct collector *collector, int64_t first)
 {
-    struct session *next = NULL;
-
-    for (struct session *s = collector->sessions; s; s = s->next)
-        if (s->session_id >= first && !s->end_reason && (!next || s->session_id < next->session_id))
-            next = s;
-    return next;
+    return roster_next(&collector->roster, first);
 }
 
 struct session *collector_sessions(const struct collector *collector)
 {
-    return collector->sessions;
+    return collector->roster.first;
 }
 
 uint32_t collector_count_sessions(const struct collector *collector)
 {
     uint32_t count = 0;
 
-    for (const struct session *s = collector->sessions; s; s = s->next)
+    for (const struct session *s = collector->roster.first; s; s = s->next)
         count += !s->end_reason;
     return count;
 }
 
 bool collector_is_empty(const struct collector *collector)
 {
-    return collector->sessions == NULL;
+    return collector->roster.first == NULL;
 }
 
 void collector_end(struct collector *collector, struct session *session, const char *reason,
@@ -331,14 +308,14 @@ void collector_read_rings(struct collector *collector, struct session *session)
 static int find_or_resume(struct collector *collector, const uint8_t uuid[16],
                           struct session **out_session, struct diag *diag)
 {
-    struct session *session = find_session(collector, uuid);
+    struct session *session = roster_find(&collector->roster, uuid);
     int rc = 0;
 
     if (!session) {
         rc = session_resume(collector->reader, uuid, &collector->budget, &session, diag);
         if (rc < 0)
             return rc;
-        link_session(collector, session);
+        roster_add(&collector->roster, session);
         session_watch_process(session);
         collector_leave(collector, session); /* until its client is back */
     }
@@ -378,7 +355,7 @@ int collector_hello(struct collector *collector, struct producer *producer,
         peer->environment = NULL;
         free(environment);
         if (rc == 0)
-            link_session(collector, session);
+            roster_add(&collector->roster, session);
         note_new_session(collector);
     }
     if (rc == -ESTALE || (rc == 0 && (session->end_reason || session->uid != peer->uid))) {
@@ -430,7 +407,8 @@ static void end_strays(void *context)
 {
     struct collector *collector = context;
     struct diag diag = {0};
-    int living = resume_end_strays(collector->reader, collector->sessions, collector->open, &diag);
+    int living =
+        resume_end_strays(collector->reader, collector->roster.first, collector->open, &diag);
 
     if (living < 0)
         log_say("%s", diag.text);
@@ -490,7 +468,7 @@ static bool needs_alarm(const struct collector *collector)
 {
     if (has_work(collector) || (collector->is_stopping && !collector->is_drained))
         return true;
-    for (const struct session *s = collector->sessions; s; s = s->next)
+    for (const struct session *s = collector->roster.first; s; s = s->next)
         if (s->rings.count > 0 || s->alone_since_ns || (s->end_reason && !s->is_ended))
             return true;
     return false;
@@ -545,7 +523,7 @@ static enum drain_result take_turn(struct collector *collector, struct session *
  * read; else there is no room, or it is time to look at the sockets. */
 static bool read_all(struct collector *collector)
 {
-    struct session *s = collector->turn ? collector->turn : collector->sessions;
+    struct session *s = collector->turn ? collector->turn : collector->roster.first;
     struct drain_pace pace = {0};
     struct session *waiting = NULL; /* the first that found no room: the next to come */
     size_t done = 0, turns = 0;
@@ -558,7 +536,7 @@ static bool read_all(struct collector *collector)
             waiting = s;
         done = result == DRAIN_TURN ? 0 : done + 1;
         turns += result == DRAIN_TURN;
-        s = s->next ? s->next : collector->sessions;
+        s = s->next ? s->next : collector->roster.first;
     }
     collector->turn = waiting ? waiting : s;
     collector->is_behind = !waiting && turns == TURNS_AT_ONCE;
@@ -569,7 +547,7 @@ static bool read_all(struct collector *collector)
 
 int collector_check_stored(const struct collector *collector, struct diag *diag)
 {
-    uint64_t left = session_count_left(collector->sessions), lost = collector->given_up;
+    uint64_t left = session_count_left(collector->roster.first), lost = collector->given_up;
     char waiting[120] = "";
 
     if (lost == 0)
@@ -646,7 +624,7 @@ static void take_back_ends(struct collector *collector, struct batch *batch)
         keep_forget_session(session);
         session_destroy(&session);
     }
-    if (batch->ends.count > 0 && !collector->sessions && !collector->is_stopping)
+    if (batch->ends.count > 0 && !collector->roster.first && !collector->is_stopping)
         collector->events.on_empty(collector->events.context);
     batch->ends.count = 0;
 }
@@ -657,7 +635,7 @@ static void take_back_repeats(struct collector *collector, const struct batch *b
     for (size_t i = 0; i < batch->repeats.count; i++) {
         const struct batch_repeat *repeat = &batch->repeats.items[i];
 
-        for (struct session *s = collector->sessions; s; s = s->next) {
+        for (struct session *s = collector->roster.first; s; s = s->next) {
             if (s->session_id != repeat->session_id)
                 continue;
             s->event_count--;
@@ -688,7 +666,7 @@ static void on_done(void *context, struct batch *batch)
         if (collector->in_flight[i] == batch)
             collector->in_flight[i] = NULL;
     take_back_ends(collector, batch);
-    for (struct session *s = collector->sessions; s; s = s->next)
+    for (struct session *s = collector->roster.first; s; s = s->next)
         session_drop_closed_rings(s);
     put_spare(collector, batch);
     if (collector->lacks_room) {
@@ -775,12 +753,13 @@ void collector_destroy(struct collector **collector_at)
     if (!collector)
         return;
     writer_stop(&collector->writer);
-    while (collector->sessions) {
-        struct session *session = collector->sessions;
+    while (collector->roster.first) {
+        struct session *session = collector->roster.first;
 
         unlink_session(collector, session);
         session_destroy(&session);
     }
+    roster_deinit(&collector->roster);
     batch_destroy(&collector->spare);
     batch_destroy(&collector->open);
     store_close(&collector->reader);
