@@ -20,15 +20,17 @@
 #include "daemon/room.h"
 #include "daemon/roster.h"
 
-static const uint64_t COMMIT_AGE_NS = UINT64_C(250000000); /* rows are committed after this */
-static const uint64_t ALONE_NS = UINT64_C(5000000000);     /* a living client may come back */
+/* Between two commits, but for full ones and those that somebody waits for. A little less than
+ * PACE_MAX_MS: what is read then is committed at once. */
+static const uint64_t COMMIT_PAUSE_NS = UINT64_C(240000000);
+static const uint64_t ALONE_NS = UINT64_C(5000000000); /* a living client may come back */
 
 enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came back */
 /* Records that a session may bring before it is another's turn, and how many such turns are taken
  * before the loop looks at its sockets again. */
 enum { TURN_RECORDS = 4096, TURNS_AT_ONCE = 16 };
 enum { NEW_SESSION_MS = 20 }; /* a batch that has a new session is committed after this */
-enum { PACE_BUSY_MS = 10, PACE_IDLE_MS = 200, PACE_MAX_MS = 100 };
+enum { PACE_BUSY_MS = 10, PACE_MAX_MS = 250 };
 
 struct collector {
     struct collector_events events;
@@ -46,6 +48,7 @@ struct collector {
     struct alarm strays_alarm;
     unsigned open_alarms;
     unsigned pace_ms;
+    uint64_t due_ns;   /* CLOCK_MONOTONIC when a batch was last handed over because of the time */
     bool commits_soon; /* a flush waits, or a ring is half full */
     bool has_new;      /* the open batch has a session that the store does not know */
     bool has_read;     /* rings were read, since a batch was last handed over */
@@ -167,7 +170,7 @@ static void commit_when_due(struct collector *collector)
 {
     struct batch *open = collector->open;
     uint64_t now_ns = alarm_now_ns(CLOCK_MONOTONIC);
-    const uint64_t age_ns = collector->has_new ? NEW_SESSION_MS * UINT64_C(1000000) : COMMIT_AGE_NS;
+    bool is_due;
 
     if (!has_work(collector)) {
         collector->commits_soon = false; /* what was to be committed is on its way already */
@@ -177,9 +180,12 @@ static void commit_when_due(struct collector *collector)
         open->first_ns = now_ns;
     if (!may_hand_over(collector))
         return;
-    if (collector->commits_soon || collector->is_stopping || batch_is_full(open) ||
-        (now_ns - open->first_ns >= age_ns && !writer_is_busy(collector->writer)))
+    is_due = collector->has_new ? now_ns - open->first_ns >= NEW_SESSION_MS * UINT64_C(1000000)
+                                : now_ns - collector->due_ns >= COMMIT_PAUSE_NS;
+    if (collector->commits_soon || collector->is_stopping || batch_is_full(open) || is_due) {
+        collector->due_ns = now_ns;
         hand_over(collector);
+    }
 }
 
 /* --- Sessions --- */
@@ -476,16 +482,14 @@ static bool needs_alarm(const struct collector *collector)
 
 static void set_pace(struct collector *collector, const struct drain_pace *pace)
 {
-    unsigned slowest = pace->fill_max > 0 ? PACE_MAX_MS : PACE_IDLE_MS;
-
     if (pace->fill_max > 0.25)
         collector->pace_ms /= 2;
     else if (pace->fill_max < 0.05)
         collector->pace_ms *= 2;
     if (collector->pace_ms < PACE_BUSY_MS)
         collector->pace_ms = PACE_BUSY_MS;
-    if (collector->pace_ms > slowest)
-        collector->pace_ms = slowest;
+    if (collector->pace_ms > PACE_MAX_MS)
+        collector->pace_ms = PACE_MAX_MS;
 }
 
 /* Reads what a session has brought, for one turn. */
