@@ -172,29 +172,32 @@ static const struct binder {
     {"Upsample", call_bind_resize, LAYOUT_ROW_MAJOR, 1},
     {"Where", call_bind_where, LAYOUT_ROW_MAJOR, 1},
     {"Xor", call_bind_zip, LAYOUT_ANY, 1},
+    {"com.microsoft.FusedMatMul", call_bind_fused_matmul, LAYOUT_ROW_MAJOR, 1},
 };
 
 /* Operators of other people's libraries. */
 static const struct binder copr_binder = {"", call_bind_copr, LAYOUT_ROW_MAJOR, UINT32_MAX};
 
-static const struct binder *find_binder(const struct node *node)
+static const struct binder *find_type(const char *full_type)
 {
-    if (copr_is(node))
-        return &copr_binder;
-    if (node->domain[0] != '\0')
-        return NULL;
     for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
-        if (strcmp(binders[i].op_type, node->op_type) == 0)
+        if (strcmp(binders[i].op_type, full_type) == 0)
             return &binders[i];
     return NULL;
 }
 
-call_bind_fn *call_binder(const char *op_type)
+static const struct binder *find_binder(const struct node *node)
 {
-    for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
-        if (strcmp(binders[i].op_type, op_type) == 0)
-            return binders[i].bind;
-    return NULL;
+    char type[NODE_TYPE_BYTES];
+
+    return copr_is(node) ? &copr_binder : find_type(node_full_type(node, type));
+}
+
+call_bind_fn *call_binder(const char *full_type)
+{
+    const struct binder *binder = find_type(full_type);
+
+    return binder ? binder->bind : NULL;
 }
 
 bool call_is_read(const struct node *node, uint32_t output)

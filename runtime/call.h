@@ -172,8 +172,8 @@ call_bind_fn call_bind_elements, call_bind_tuples, call_bind_top_k, call_bind_no
     call_bind_triangle, call_bind_range, call_bind_eye, call_bind_size, call_bind_split,
     call_bind_blocks, call_bind_center, call_bind_dropout; /* call_index.c, call_make.c */
 
-/** Which binder serves an operator of the standard set; NULL: none. */
-call_bind_fn *call_binder(const char *op_type);
+/** Which binder serves an operator, by node_full_type(); NULL: none. */
+call_bind_fn *call_binder(const char *full_type);
 
 /** Whether call_bind_map() computes an operator over a type. */
 bool call_map_takes(const char *op_type, enum kernel_dtype dtype);
@@ -197,6 +197,7 @@ call_bind_fn call_bind_product_quantised, call_bind_einsum; /* call_product.c */
 call_bind_fn call_bind_conv_any, call_bind_conv_quantised, call_bind_conv_transpose,
     call_bind_pool_any;                                                      /* call_convolve.c */
 call_bind_fn call_bind_copr;                                                 /* call_copr.c */
+call_bind_fn call_bind_fused_matmul;                                         /* call_contrib.c */
 call_bind_fn call_bind_control;                                              /* call_control.c */
 call_bind_fn call_bind_recurrent;                                            /* call_recurrent.c */
 call_bind_fn call_bind_grid_sample, call_bind_roi_align, call_bind_suppress; /* call_vision.c */
@@ -260,6 +261,10 @@ int call_pool_shape(const struct call_request *request, struct kernel_pool *out_
 /** Geometry of a matrix product of inputs a and b; alpha 1, beta 0. */
 int call_matmul_shape(const struct call_request *request, uint32_t a, uint32_t b,
                       struct kernel_gemm *out_shape);
+
+/** A product that is bound to what its type has; has_c: input 2 is added. */
+int call_bind_product(const struct call_request *request, struct call *call,
+                      const struct kernel_gemm *shape, bool has_c);
 
 /** A product over other types than f32; has_c: input 2 is added. */
 int call_bind_product_any(const struct call_request *request, struct call *call,

@@ -45,9 +45,10 @@ bool call_widens(const struct node *node)
         call_bind_sum,        call_bind_gemm,       call_bind_matmul,        call_bind_lrn,
         call_bind_softmax,    call_bind_batch_norm, call_bind_map,           call_bind_chain,
         call_bind_preprocess, call_bind_layer_norm, call_bind_group_norm,    call_bind_zip_many,
-        call_bind_reduce,     call_bind_resize,     call_bind_mean_variance,
+        call_bind_reduce,     call_bind_resize,     call_bind_mean_variance, call_bind_fused_matmul,
     };
-    call_bind_fn *binder = node->domain[0] == '\0' ? call_binder(node->op_type) : NULL;
+    char type[NODE_TYPE_BYTES];
+    call_bind_fn *binder = call_binder(node_full_type(node, type));
 
     for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
         if (binders[i] == binder)

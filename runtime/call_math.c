@@ -270,8 +270,8 @@ static int set_rows(const struct call_request *request, struct call *call, struc
     return 0;
 }
 
-static int bind_product(const struct call_request *request, struct call *call,
-                        const struct kernel_gemm *shape, bool has_c)
+int call_bind_product(const struct call_request *request, struct call *call,
+                      const struct kernel_gemm *shape, bool has_c)
 {
     struct gemm_params *p;
     int rc;
@@ -337,7 +337,7 @@ int call_bind_gemm(const struct call_request *request, struct call *call)
     struct kernel_gemm shape;
     int rc = gemm_shape(request, &shape);
 
-    return rc < 0 ? rc : bind_product(request, call, &shape, call_input(request, 2) != NULL);
+    return rc < 0 ? rc : call_bind_product(request, call, &shape, call_input(request, 2) != NULL);
 }
 
 /* Strides of one operand's matrices under the result's batch axes. */
@@ -455,7 +455,7 @@ int call_bind_matmul(const struct call_request *request, struct call *call)
     bool has_bias = call_input(request, 2) != NULL; /* pass_fuse() has put it there */
     int rc = matmul_shape(request, &shape);
 
-    return rc < 0 ? rc : bind_product(request, call, &shape, has_bias);
+    return rc < 0 ? rc : call_bind_product(request, call, &shape, has_bias);
 }
 
 /* Products with constant weights */

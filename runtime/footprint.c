@@ -42,6 +42,17 @@ static int64_t one_each(const struct node *node)
     return elements(node->outputs[0]);
 }
 
+static int64_t fused_matmul(const struct node *node)
+{
+    const struct shape *a = &node->inputs[0]->shape;
+    bool is_batch = node_int(node, "transBatchA", 0) != 0;
+    int axis = node_int(node, "transA", 0) == 0 || a->rank < 2 ? a->rank - 1
+               : is_batch                                      ? 0
+                                                               : a->rank - 2;
+
+    return elements(node->outputs[0]) * 2 * a->dims[axis];
+}
+
 static int64_t conv(const struct node *node)
 {
     const struct shape *w = &node->inputs[1]->shape;
@@ -124,6 +135,7 @@ static const struct {
     {"Flatten", nothing},
     {CHAIN_OP_TYPE, chain},
     {PREPROCESS_OP_TYPE, chain},
+    {"com.microsoft.FusedMatMul", fused_matmul},
     {"Gather", nothing},
     {"Gemm", gemm},
     {"GlobalAveragePool", global_pool},
@@ -159,10 +171,13 @@ static int64_t fused_computation(const struct node *node)
 
 static int64_t computation_of(const struct exec_step *step)
 {
-    if (step->node->domain[0] != '\0' && strcmp(step->type, step->node->op_type) == 0)
-        return -1; /* whatever it is called */
+    char text[NODE_TYPE_BYTES];
+    const char *type = strcmp(step->type, step->node->op_type) == 0
+                           ? node_full_type(step->node, text)
+                           : step->type;
+
     for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++) {
-        if (strcmp(formulas[i].type, step->type) != 0)
+        if (strcmp(formulas[i].type, type) != 0)
             continue;
         /* A reorder works for a node, but does not do its work. */
         if (strcmp(step->type, "Reorder") == 0)

@@ -119,6 +119,15 @@ int graph_add_opset(struct graph *graph, const char *domain, int64_t version)
     return 0;
 }
 
+const char *node_full_type(const struct node *node, char out[NODE_TYPE_BYTES])
+{
+    if (node->domain[0] == '\0')
+        return strchr(node->op_type, '.') == NULL ? node->op_type : "";
+    return snprintf(out, NODE_TYPE_BYTES, "%s.%s", node->domain, node->op_type) < NODE_TYPE_BYTES
+               ? out
+               : "";
+}
+
 int64_t graph_opset(const struct graph *graph, const char *domain)
 {
     for (uint32_t i = 0; i < graph->opset_count; i++) {

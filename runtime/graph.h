@@ -216,6 +216,12 @@ int graph_add_opset(struct graph *graph, const char *domain, int64_t version);
 /** Version of the operator set of a domain that the model imports; 0 when it imports none. */
 int64_t graph_opset(const struct graph *graph, const char *domain);
 
+enum { NODE_TYPE_BYTES = 80 };
+
+/** "Conv", or out of another domain "com.microsoft.FusedMatMul": what tables of operators go by.
+ *  "" where it is too long, or made up to look like such a name. */
+const char *node_full_type(const struct node *node, char out[NODE_TYPE_BYTES]);
+
 /** A new value. `name` NULL makes one up. -EEXIST in *error when the name is taken (error may be
  *  NULL). */
 struct value *graph_add_value(struct graph *graph, const char *name, enum dtype dtype,

@@ -36,6 +36,7 @@ static const struct family {
     {call_bind_elements, "gather_elements, scatter_elements", every},
     {call_bind_expand, "copy", moved},
     {call_bind_eye, "eye", every},
+    {call_bind_fused_matmul, "gemm_f32, product", reals},
     {call_bind_gather, "gather", moved},
     {call_bind_gemm, "gemm_f32, product", every},
     {call_bind_grid_sample, "grid_sample", every},

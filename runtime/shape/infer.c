@@ -155,8 +155,8 @@ static int check_declared(const struct value *value, const struct declared *decl
 
 static int infer_node(struct infer *infer)
 {
-    const struct shape_op *op =
-        infer->node->domain[0] == '\0' ? find_op(infer->node->op_type) : NULL;
+    char type[NODE_TYPE_BYTES];
+    const struct shape_op *op = find_op(node_full_type(infer->node, type));
     int rc;
 
     if (copr_is(infer->node)) {

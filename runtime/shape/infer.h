@@ -125,9 +125,10 @@ int infer_window_output(struct infer *infer, const struct window *window, int i,
 /* One function per operator, or per family with the same rule. */
 shape_fn shape_same, shape_unary_float, shape_dropout, shape_clip, shape_softmax, shape_lrn,
     shape_batch_norm, shape_binary, shape_sum, shape_conv, shape_max_pool, shape_average_pool,
-    shape_global_pool, shape_gemm, shape_matmul, shape_reshape, shape_transpose, shape_flatten,
-    shape_squeeze, shape_unsqueeze, shape_concat, shape_tile, shape_expand, shape_slice, shape_pad,
-    shape_gather, shape_cast, shape_constant, shape_constant_of_shape, shape_shape;
+    shape_global_pool, shape_gemm, shape_matmul, shape_fused_matmul, shape_reshape, shape_transpose,
+    shape_flatten, shape_squeeze, shape_unsqueeze, shape_concat, shape_tile, shape_expand,
+    shape_slice, shape_pad, shape_gather, shape_cast, shape_constant, shape_constant_of_shape,
+    shape_shape;
 shape_fn shape_unary_any, shape_test_float, shape_not, shape_compare, shape_pow, shape_prelu,
     shape_many, shape_where, shape_cast_like;
 shape_fn shape_reduce, shape_arg, shape_lp_norm, shape_cum_sum, shape_layer_norm, shape_channels;

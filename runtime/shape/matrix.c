@@ -41,10 +41,8 @@ int shape_gemm(struct infer *infer)
 
 /* As numpy.matmul: a vector is a row on the left and a column on the right, and loses that
  * dimension again; leading dimensions are broadcast. */
-static int product_shape(struct infer *infer, uint32_t left, uint32_t right, struct shape *out)
+static int product_of(struct infer *infer, struct shape a, struct shape b, struct shape *out)
 {
-    struct shape a = *infer_shape(infer, left);
-    struct shape b = *infer_shape(infer, right);
     bool row = a.rank == 1;
     bool column = b.rank == 1;
     int64_t m, n;
@@ -72,6 +70,49 @@ static int product_shape(struct infer *infer, uint32_t left, uint32_t right, str
         a.dims[a.rank++] = n;
     *out = a;
     return 0;
+}
+
+static int product_shape(struct infer *infer, uint32_t left, uint32_t right, struct shape *out)
+{
+    return product_of(infer, *infer_shape(infer, left), *infer_shape(infer, right), out);
+}
+
+/* The shape of an operand of FusedMatMul as it is multiplied: with the batch transposed its first
+ * axis comes behind the batch's, before the last one; then the last two may change places. A vector
+ * stays what it is. */
+static struct shape turned(const struct infer *infer, uint32_t input)
+{
+    const struct shape *x = infer_shape(infer, input);
+    const struct node *node = infer->node;
+    bool is_batch = node_int(node, input == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+    bool is_matrix = node_int(node, input == 0 ? "transA" : "transB", 0) != 0;
+    struct shape out = *x;
+    int last = x->rank - 1;
+
+    if (x->rank < 2)
+        return out;
+    if (is_batch) {
+        for (int i = 1; i < last; i++)
+            out.dims[i - 1] = x->dims[i];
+        out.dims[last - 1] = x->dims[0];
+    }
+    if (is_matrix) {
+        out.dims[last] = out.dims[last - 1];
+        out.dims[last - 1] = x->dims[last];
+    }
+    return out;
+}
+
+int shape_fused_matmul(struct infer *infer)
+{
+    struct shape out;
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 0, 1);
+    if (rc == 0)
+        rc = product_of(infer, turned(infer, 0), turned(infer, 1), &out);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 
 int shape_matmul(struct infer *infer)

@@ -178,6 +178,8 @@ const struct shape_op shape_ops[] = {
     {"Upsample", 7, 1, 2, 1, shape_resize, "height_scale mode scales width_scale"},
     {"Where", 9, 3, 3, 1, shape_where, ""},
     {"Xor", 1, 2, 2, 1, shape_compare, "axis broadcast"},
+    {"com.microsoft.FusedMatMul", 1, 2, 2, 1, shape_fused_matmul,
+     "alpha transA transB transBatchA transBatchB"},
 };
 
 const size_t shape_op_count = sizeof(shape_ops) / sizeof(shape_ops[0]);

@@ -12,8 +12,8 @@
 static const char head[] =
     "# Operators\n"
     "\n"
-    "What `load_and_run` computes, out of the standard operator set of ONNX. This page is "
-    "generated\n"
+    "What `load_and_run` computes, out of the standard operator set of ONNX and, under its full\n"
+    "name, out of ONNX Runtime's own. This page is generated\n"
     "from the operator table by the unit test `runtime_operators_doc`, which also finds out when "
     "it\n"
     "is not current; write it anew with `OPTRACE_GOLDEN_REWRITE=1`.\n"

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators of the domain com.microsoft and functions of the model: they compute what the standard
+ * operators compute that they stand for. */
+#include <unistd.h>
+
+#include "base/exit_status.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/place.h"
+#include "tests/support/temp.h"
+
+static char *program, *folder;
+
+enum { WORDS_MAX = 12 };
+
+static struct child_result run(const char *const words[WORDS_MAX])
+{
+    const char *const environment[] = {"OPTRACE_DISABLE=1", NULL};
+    struct child_options options = {
+        .environment = environment, .directory = folder, .timeout_ms = 300000};
+    const char *argv[WORDS_MAX + 3] = {program, "model.onnx"};
+
+    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+        argv[2 + i] = words[i];
+    return child_run(argv, &options);
+}
+
+#define RUN(...) run((const char *const[WORDS_MAX]){__VA_ARGS__})
+
+static void expect(struct child_result result, int status, const char *err)
+{
+    if (result.status != status)
+        fail_msg("status %d: %s%s", result.status, result.out, result.err);
+    CHECK_CONTAINS(result.err, err);
+    child_result_deinit(&result);
+}
+
+static void write_model(const char *text)
+{
+    size_t size;
+    uint8_t *bytes = onnx_text_pack(text, &size);
+
+    free(temp_write(folder, "model.onnx", bytes, size));
+    free(bytes);
+}
+
+/* A model that computes y and z; ok is 1 where they are the same, and not all 0. */
+static void expect_same(const char *lines)
+{
+    static const char compare[] = "const eps f32 = 0.001\n"
+                                  "node Sub y,z -> d\nnode Abs d -> e\nnode Abs z -> size\n"
+                                  "node ReduceMax size -> most keepdims=0\n"
+                                  "node Mul most,eps -> allowed\n"
+                                  "node ReduceMax e -> worst keepdims=0\n"
+                                  "node Less worst,allowed -> less\nnode Cast less -> ok to=1\n"
+                                  "output ok\n";
+    char *text = NULL, *path, *name, *bytes;
+    struct child_result result;
+    size_t size;
+    float ok;
+
+    assert_true(
+        asprintf(&text, "opset 13\nopset 1 com.microsoft\nopset 1 my\n%s%s", lines, compare) > 0);
+    write_model(text);
+    result = RUN("--iter", "1", "--warmup-iter", "0", "--bin-out-dump", ".", "--io-dump", "dump");
+    if (result.status != EXIT_OK)
+        fail_msg("%s\n%s", lines, result.err);
+    child_result_deinit(&result);
+    path = temp_path(folder, "dump");
+    bytes = temp_read(path, NULL);
+    name = strstr(bytes, "name=ok ");
+    assert_non_null(name);
+    while (name > bytes && name[-1] != '\n')
+        name--;
+    free(path);
+    assert_true(asprintf(&path, "%s/run0-var%d", folder, atoi(name + 3)) > 0);
+    free(bytes);
+    bytes = temp_read(path, &size);
+    memcpy(&ok, bytes + size - sizeof(ok), sizeof(ok));
+    if (ok != 1.0f)
+        fail_msg("not the same:\n%s", lines);
+    unlink(path);
+    free(bytes);
+    free(path);
+    expect(RUN("--verify-against", "ref"), EXIT_OK, "");
+    free(text);
+}
+
+static void fused_products_are_products(void **state)
+{
+    static const char *const cases[] = {
+        "input a f32 3,4\ninput b f32 4,5\nnode com.microsoft.FusedMatMul a,b -> y\n"
+        "node MatMul a,b -> z\n",
+        "input a f32 3,4\ninput b f32 4,5\nnode com.microsoft.FusedMatMul a,b -> y alpha=0.25\n"
+        "const c f32 = 0.25\nnode MatMul a,b -> p\nnode Mul p,c -> z\n",
+        "input a f32 4,3\ninput b f32 5,4\n"
+        "node com.microsoft.FusedMatMul a,b -> y transA=1 transB=1 alpha=-2.0\n"
+        "const c f32 = -2\nnode Transpose a -> s perm=[1,0]\nnode Transpose b -> t perm=[1,0]\n"
+        "node MatMul s,t -> p\nnode Mul p,c -> z\n",
+        /* as attention has it, and with a batch that is broadcast */
+        "input a f32 2,3,6,8\ninput b f32 2,3,7,8\n"
+        "node com.microsoft.FusedMatMul a,b -> y transB=1 alpha=0.125\n"
+        "const c f32 = 0.125\nnode Transpose b -> t perm=[0,1,3,2]\nnode MatMul a,t -> p\n"
+        "node Mul p,c -> z\n",
+        "input a f32 3,6,8\ninput b f32 2,1,6,7\n"
+        "node com.microsoft.FusedMatMul a,b -> y transA=1\n"
+        "node Transpose a -> s perm=[0,2,1]\nnode MatMul s,b -> z\n",
+        "input a f32 6,3,8\ninput b f32 3,8,7\n"
+        "node com.microsoft.FusedMatMul a,b -> y transBatchA=1\n"
+        "node Transpose a -> s perm=[1,0,2]\nnode MatMul s,b -> z\n",
+        "input a f32 8,2,3,6\ninput b f32 7,2,3,8\n"
+        "node com.microsoft.FusedMatMul a,b -> y transBatchA=1 transA=1 transBatchB=1 transB=1\n"
+        "node Transpose a -> s perm=[1,2,3,0]\nnode Transpose b -> t perm=[1,2,3,0]\n"
+        "node MatMul s,t -> z\n",
+        "input a f32 5,3,6\ninput b f32 6,3,7\n"
+        "node com.microsoft.FusedMatMul a,b -> y transBatchA=1 transBatchB=1\n"
+        "node Transpose a -> s perm=[1,0,2]\nnode Transpose b -> t perm=[1,0,2]\n"
+        "node MatMul s,t -> z\n",
+        /* vectors are not transposed */
+        "input a f32 4\ninput b f32 5,4\nnode com.microsoft.FusedMatMul a,b -> y transA=1 "
+        "transB=1\n"
+        "node Transpose b -> t perm=[1,0]\nnode MatMul a,t -> z\n",
+        "input a f32 4,3\ninput b f32 4\nnode com.microsoft.FusedMatMul a,b -> y transA=1 "
+        "transB=1\n"
+        "node Transpose a -> s perm=[1,0]\nnode MatMul s,b -> z\n",
+        /* other types */
+        "input x f32 2,5,16\ninput w f32 2,7,16\nnode Cast x -> a to=10\nnode Cast w -> b to=10\n"
+        "node com.microsoft.FusedMatMul a,b -> p transB=1 alpha=0.5\nnode Cast p -> y to=1\n"
+        "const c f32 = 0.5\nnode Cast a -> s to=1\nnode Cast b -> t to=1\n"
+        "node Transpose t -> u perm=[0,2,1]\nnode MatMul s,u -> q\nnode Mul q,c -> z\n",
+        "input x f32 2,16,5\ninput w f32 16,7\nnode Cast x -> a to=11\nnode Cast w -> b to=11\n"
+        "node com.microsoft.FusedMatMul a,b -> p transA=1 alpha=0.5\nnode Cast p -> y to=1\n"
+        "const c f32 = 0.5\nnode Transpose x -> u perm=[0,2,1]\nnode MatMul u,w -> q\n"
+        "node Mul q,c -> z\n",
+        /* constant weights, of a matrix and of many */
+        "input a f32 2,9,32\nconst b f32 24,32\nconst r f32 24\n"
+        "node com.microsoft.FusedMatMul a,b -> p transB=1 alpha=0.5\nnode Add p,r -> y\n"
+        "const c f32 = 0.5\nnode Transpose b -> t perm=[1,0]\nnode MatMul a,t -> q\n"
+        "node Mul q,c -> u\nnode Add u,r -> z\n",
+        "input a f32 2,9,32\nconst b f32 2,32,24\nnode com.microsoft.FusedMatMul a,b -> y "
+        "alpha=3.0\n"
+        "const c f32 = 3\nnode MatMul a,b -> q\nnode Mul q,c -> z\n",
+        "input a f32 32,9\nconst b f32 32,24\nnode com.microsoft.FusedMatMul a,b -> y transA=1\n"
+        "node Transpose a -> s perm=[1,0]\nnode MatMul s,b -> z\n",
+        "const a f32 9,32\nconst b f32 24,32\ninput x f32 1\n"
+        "node com.microsoft.FusedMatMul a,b -> p transB=1\nnode Add p,x -> y\n"
+        "node Transpose b -> t perm=[1,0]\nnode MatMul a,t -> q\nnode Add q,x -> z\n",
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        expect_same(cases[i]);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    write_model("opset 13\nopset 1 com.microsoft\ninput a f32 3,4\ninput b f32 5,6\n"
+                "node com.microsoft.FusedMatMul a,b -> y transB=1\noutput y\n");
+    expect(RUN("--iter", "1"), EXIT_INPUT, "share a dimension of 4 and 6");
+    write_model("opset 13\nopset 1 com.microsoft\ninput a i32 3,4\ninput b i32 4,6\n"
+                "node com.microsoft.FusedMatMul a,b -> y\noutput y\n");
+    expect(RUN("--iter", "1"), EXIT_INPUT, "FusedMatMul");
+    write_model("opset 13\nopset 1 com.microsoft\ninput a f32 3,4\ninput b f32 4,6\n"
+                "node com.microsoft.FusedMatMul a,b -> y scale=1.5\noutput y\n");
+    expect(RUN("--iter", "1"), EXIT_INPUT, "attribute 'scale' is not known");
+    write_model("opset 13\nopset 1 com.microsoft\ninput a f64 3,2,4\ninput b f64 2,4,6\n"
+                "node com.microsoft.FusedMatMul a,b -> y transBatchA=1\noutput y\n");
+    expect(RUN("--iter", "1"), EXIT_INPUT, "no kernel for float64 with a transposed batch");
+    /* Another domain's, and one that is called as if it were of it. */
+    write_model("opset 13\nopset 1 other\ninput a f32 3,4\ninput b f32 4,6\n"
+                "node other.FusedMatMul a,b -> y\noutput y\n");
+    expect(RUN("--iter", "1"), EXIT_INPUT, "operator other.FusedMatMul (opset 1)");
+}
+
+static int begin(void **state)
+{
+    program = place_program("runtime/load_and_run");
+    folder = temp_create();
+    return program != NULL && folder != NULL ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    temp_destroy(&folder);
+    free(program);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fused_products_are_products),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, begin, end);
+}
