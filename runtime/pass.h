@@ -37,7 +37,7 @@ int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
  *  shape, Cast to the same type, Concat and Sum of one, Pad by nothing, whole Slices, ... */
 int pass_drop_identities(struct graph *graph, struct diag *diag);
 
-/** Pow by a constant 2 becomes Mul, which is exact as well. */
+/** Pow by a constant 2 becomes Mul, which is exact as well; FusedMatMul by weights MatMul. */
 int pass_simplify(struct graph *graph, struct diag *diag);
 
 /** Layer normalisation and GELU that are spelled out in smaller operators become one of their own,
