@@ -77,9 +77,26 @@ static struct graph *create_body(const struct graph *graph)
     return body;
 }
 
+/* The same of what is called so inside of a function. */
+static int find_value(struct graph *graph, const struct model_call *names, const char *name,
+                      struct value **out, struct diag *diag)
+{
+    char *own;
+    int rc;
+
+    if (names == NULL)
+        return model_find_value(graph, name, out, diag);
+    own = model_call_name(names, name);
+    if (own == NULL)
+        return -ENOMEM;
+    rc = model_find_value(graph, own, out, diag);
+    free(own);
+    return rc;
+}
+
 /* The inputs that reading has added to the body are fed by values of the same name. */
 static int capture_all(struct graph *graph, struct node *node, struct graph *body, size_t own,
-                       struct diag *diag)
+                       const struct model_call *names, struct diag *diag)
 {
     int rc = 0;
 
@@ -89,7 +106,7 @@ static int capture_all(struct graph *graph, struct node *node, struct graph *bod
         if (node->input_count >= MODEL_NODE_INPUTS_MAX)
             return diag_set(diag, -E2BIG, "the bodies of node '%s' read more than %d values",
                             node->name, MODEL_NODE_INPUTS_MAX);
-        rc = model_find_value(graph, body->inputs[i]->name, &outside, diag);
+        rc = find_value(graph, names, body->inputs[i]->name, &outside, diag);
         if (rc == 0)
             rc = node_capture(node, body, outside);
     }
@@ -99,6 +116,7 @@ static int capture_all(struct graph *graph, struct node *node, struct graph *bod
 static int read_body(struct graph *graph, struct node *node, const Onnx__AttributeProto *proto,
                      struct model_place place, struct diag *diag)
 {
+    const struct model_call *names = place.names;
     enum { OUTPUT_FIELD = 12 }; /* every body has outputs */
     ProtobufCMessage *message = NULL;
     struct diag inner = {0};
@@ -107,6 +125,7 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     int rc;
 
     place.cut = NULL; /* a body's message has all of its initialisers */
+    place.names = NULL;
     if (!control_is(node))
         return diag_set(diag, -ENOTSUP,
                         "attribute '%.60s' of node '%.120s' (%.60s) is a subgraph, which is "
@@ -126,7 +145,7 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     onnx_free(message);
     if (rc == 0) {
         body->capture_count = 0; /* counted anew, with where they come from */
-        rc = capture_all(graph, node, body, own, &inner);
+        rc = capture_all(graph, node, body, own, names, &inner);
     }
     if (rc < 0) {
         graph_destroy(&body);
@@ -138,16 +157,30 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     return node_set_graph(node, proto->name, body);
 }
 
-static int read_attribute(struct graph *graph, struct node *node, const Onnx__AttributeProto *proto,
+static int read_attribute(struct graph *graph, struct node *node, const Onnx__AttributeProto *given,
                           struct model_place place, struct diag *diag)
 {
-    const char *name = proto->name;
+    const Onnx__AttributeProto *proto = model_call_attribute(place.attributes, given);
+    Onnx__AttributeProto named;
+    const char *name = given->name;
 
     if (name == NULL || name[0] == '\0' || !model_text_is_sound(name))
         return diag_set(diag, -EINVAL, "node '%s' has an attribute without a proper name",
                         node->name);
     if (node_attribute(node, name) != NULL)
         return diag_set(diag, -EINVAL, "node '%s' has attribute '%s' twice", node->name, name);
+    if (proto == NULL) /* the call leaves it out */
+        return 0;
+    if (proto->ref_attr_name != NULL && proto->ref_attr_name[0] != '\0')
+        return diag_set(diag, -EINVAL,
+                        "attribute '%s' of node '%s' stands for an attribute of a function, but is "
+                        "in none",
+                        name, node->name);
+    if (proto != given) {
+        named = *proto;
+        named.name = given->name;
+        proto = &named;
+    }
     switch (proto->type) {
     case PROTO_FLOAT:
         return node_set_float(node, name, proto->f);
@@ -188,22 +221,22 @@ int model_find_value(struct graph *graph, const char *name, struct value **out, 
     return *out == NULL ? -ENOMEM : 0;
 }
 
-static int find_inputs(struct graph *graph, const Onnx__NodeProto *proto, struct value **inputs,
-                       struct diag *diag)
+static int find_inputs(struct graph *graph, const Onnx__NodeProto *proto,
+                       const struct model_call *names, struct value **inputs, struct diag *diag)
 {
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < proto->n_input; i++)
-        rc = model_find_value(graph, proto->input[i], &inputs[i], diag);
+        rc = find_value(graph, names, proto->input[i], &inputs[i], diag);
     return rc;
 }
 
 /* Outputs must be new, or named before only by readers. */
-static int find_outputs(struct graph *graph, const Onnx__NodeProto *proto, struct value **outputs,
-                        struct diag *diag)
+static int find_outputs(struct graph *graph, const Onnx__NodeProto *proto,
+                        const struct model_call *names, struct value **outputs, struct diag *diag)
 {
     for (size_t i = 0; i < proto->n_output; i++) {
-        int rc = model_find_value(graph, proto->output[i], &outputs[i], diag);
+        int rc = find_value(graph, names, proto->output[i], &outputs[i], diag);
         const struct value *value = outputs[i];
 
         if (rc < 0)
@@ -242,33 +275,90 @@ static int check_node(const Onnx__NodeProto *proto, struct diag *diag)
     return 0;
 }
 
-static int read_node(struct graph *graph, const Onnx__NodeProto *proto, struct model_place place,
-                     struct diag *diag)
+static int read_operator(struct graph *graph, const Onnx__NodeProto *proto,
+                         struct model_place place, struct diag *diag)
 {
     struct value **edges;
     struct node *node;
-    int rc = check_node(proto, diag);
+    char *name = NULL;
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    edges = calloc(proto->n_input + proto->n_output, sizeof(*edges));
-    if (edges == NULL)
+    if (graph->node_count >= MODEL_NODES_MAX)
+        return diag_set(diag, -E2BIG, "the graph has more than %d nodes", MODEL_NODES_MAX);
+    if (place.names != NULL && asprintf(&name, "%s/%s", place.names->prefix,
+                                        proto->name != NULL ? proto->name : proto->op_type) < 0)
         return -ENOMEM;
-    rc = find_inputs(graph, proto, edges, diag);
+    edges = calloc(proto->n_input + proto->n_output, sizeof(*edges));
+    rc = edges == NULL ? -ENOMEM : find_inputs(graph, proto, place.names, edges, diag);
     if (rc == 0)
-        rc = find_outputs(graph, proto, edges + proto->n_input, diag);
+        rc = find_outputs(graph, proto, place.names, edges + proto->n_input, diag);
     if (rc < 0)
         goto out;
     node = graph_add_node(graph, proto->op_type, proto->domain != NULL ? proto->domain : "",
-                          proto->name, edges, (uint32_t)proto->n_input, edges + proto->n_input,
-                          (uint32_t)proto->n_output);
+                          name != NULL ? name : proto->name, edges, (uint32_t)proto->n_input,
+                          edges + proto->n_input, (uint32_t)proto->n_output);
     if (node == NULL)
         rc = -ENOMEM;
     for (size_t i = 0; rc == 0 && i < proto->n_attribute; i++)
         rc = read_attribute(graph, node, proto->attribute[i], place, diag);
 out:
     free(edges);
+    free(name);
     return rc;
+}
+
+static int read_node(struct graph *graph, const Onnx__NodeProto *proto, struct model_place place,
+                     struct diag *diag);
+
+/* What a function hands on from its inputs gets the name that the caller wants. */
+static int hand_on(struct graph *graph, const struct model_call *call, size_t output,
+                   struct diag *diag)
+{
+    const char *wanted = call->node->output[output];
+    struct value *from, *to;
+    int rc = find_value(graph, call, call->function->output[output], &from, diag);
+
+    if (rc == 0)
+        rc = find_value(graph, call->names, wanted, &to, diag);
+    if (rc < 0 || to == NULL)
+        return rc;
+    if (from == NULL || to->producer != NULL || to->data != NULL || to->is_input)
+        return diag_set(diag, -EINVAL, "function '%s' cannot hand on '%s'", call->function->name,
+                        wanted);
+    return graph_add_node(graph, "Identity", "", call->prefix, &from, 1, &to, 1) == NULL ? -ENOMEM
+                                                                                         : 0;
+}
+
+/* The function's nodes in place of the call. */
+static int read_call(struct graph *graph, const Onnx__NodeProto *proto,
+                     const Onnx__FunctionProto *function, struct model_place place,
+                     struct diag *diag)
+{
+    struct model_call call;
+    int rc = model_call_init(&call, place.functions, graph, function, proto, place.names,
+                             place.attributes, diag);
+
+    place.names = place.attributes = &call;
+    for (size_t i = 0; rc == 0 && i < function->n_node; i++)
+        rc = read_node(graph, function->node[i], place, diag);
+    for (size_t i = 0; rc == 0 && i < proto->n_output; i++)
+        if (model_call_hands_on(&call, i))
+            rc = hand_on(graph, &call, i, diag);
+    model_call_deinit(&call);
+    return rc;
+}
+
+static int read_node(struct graph *graph, const Onnx__NodeProto *proto, struct model_place place,
+                     struct diag *diag)
+{
+    const Onnx__FunctionProto *function;
+    int rc = check_node(proto, diag);
+
+    if (rc < 0)
+        return rc;
+    function = model_functions_find(place.functions, proto);
+    return function != NULL ? read_call(graph, proto, function, place, diag)
+                            : read_operator(graph, proto, place, diag);
 }
 
 /* A value that is read must come from somewhere, and in a body it may come from outside; the

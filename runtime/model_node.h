@@ -5,6 +5,7 @@
 #define OPTRACE_RUNTIME_MODEL_NODE_H
 
 #include "runtime/graph.h"
+#include "runtime/model_function.h"
 #include "runtime/onnx_cut.h"
 #include "runtime/onnx.pb-c.h"
 
@@ -17,6 +18,8 @@ struct model_place {
     const struct onnx_cut *cut; /* of the model's graph; NULL: the message has all. Not in bodies */
     bool may_share;             /* parameters may stay where they are, else they are copied */
     bool is_mapped;             /* what was cut lies in a mapped file */
+    struct model_functions *functions;           /* of the model */
+    const struct model_call *names, *attributes; /* of the function that is being read, or NULL */
 };
 
 /** Add initialisers, inputs, nodes and outputs, sort and check. What a body reads from outside

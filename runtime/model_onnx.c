@@ -308,6 +308,7 @@ int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct 
 static int read_model(struct graph *graph, const Onnx__ModelProto *model, struct model_place place,
                       struct diag *diag)
 {
+    struct model_functions functions = {0};
     int rc = check_ir_version(model, diag);
 
     if (rc == 0)
@@ -316,7 +317,13 @@ static int read_model(struct graph *graph, const Onnx__ModelProto *model, struct
         rc = set_layouts(graph, model, diag);
     if (rc == 0)
         rc = read_opsets(graph, model, diag);
-    return rc < 0 ? rc : model_read_graph(graph, model->graph, place, diag);
+    if (rc == 0)
+        rc = model_functions_init(&functions, model, diag);
+    place.functions = &functions;
+    if (rc == 0)
+        rc = model_read_graph(graph, model->graph, place, diag);
+    model_functions_deinit(&functions);
+    return rc;
 }
 
 static int parse(const uint8_t *bytes, size_t size, struct model_place place,

@@ -6,10 +6,10 @@
  * make us allocate is bounded by its size, and data files are only read from the model's own
  * folder.
  *
- * The bodies of If and Loop are graphs of their own. Left out, with an error that says so: sparse
- * tensors, strings, sequences, other subgraphs, model-local functions (a node that calls one is an
- * unsupported operator). Shapes in the model's value_info are not read: shape inference computes
- * them.
+ * The bodies of If and Loop are graphs of their own. The model's functions are put in where they
+ * are called: model_function.h. Left out, with an error that says so: sparse tensors, strings,
+ * sequences, other subgraphs, functions for another version of the operator set. Shapes in the
+ * model's value_info are not read: shape inference computes them.
  */
 #ifndef OPTRACE_RUNTIME_MODEL_ONNX_H
 #define OPTRACE_RUNTIME_MODEL_ONNX_H

@@ -172,6 +172,109 @@ static void what_does_not_fit_is_refused(void **state)
     expect(RUN("--iter", "1"), EXIT_INPUT, "operator other.FusedMatMul (opset 1)");
 }
 
+static void functions_are_their_nodes(void **state)
+{
+    static const char *const cases[] = {
+        /* names inside are the function's own */
+        "function my.F a,b -> c scale\nnode Mul a,b -> t\nnode LeakyRelu t -> c alpha=@scale\nend\n"
+        "input x f32 2,3\ninput w f32 2,3\nnode my.F x,w -> y scale=0.5\nnode Mul x,w -> t\n"
+        "node LeakyRelu t -> z alpha=0.5\n",
+        /* an attribute that is left out, one that is handed on, calls inside of calls */
+        "function my.Leak a -> c slope\nnode LeakyRelu a -> c alpha=@slope\nend\n"
+        "function my.Both a -> d,c slope\nnode my.Leak a -> t slope=@slope\nnode my.Leak t -> c\n"
+        "node Neg a -> d\nend\n"
+        "input x f32 4,5\nnode my.Both x -> n,p slope=0.25\nnode my.Both x -> m,q\nnode Add p,q -> "
+        "r\n"
+        "node Add r,n -> y\n"
+        "node LeakyRelu x -> a alpha=0.25\nnode LeakyRelu a -> b\nnode LeakyRelu x -> c\n"
+        "node LeakyRelu c -> v\nnode Add b,v -> w\nnode Neg x -> g\nnode Add w,g -> z\n",
+        /* left-out inputs and outputs, outputs in another order than they are made */
+        "function my.C a,low,high -> twice,c\nnode Clip a,low,high -> c\nnode Add c,c -> "
+        "twice\nend\n"
+        "input x f32 4,5\nconst h f32 = 0.25\nnode my.C x,-,h -> -,p\nnode my.C x -> q,r\n"
+        "node Add p,q -> y\n"
+        "node Clip x,-,h -> a\nnode Add x,x -> b\nnode Add a,b -> z\n",
+        /* an input that is handed on, and the model's own operator of a standard name */
+        "function my.Same a,b -> a,c\nnode Add a,b -> c\nend\n"
+        "function Gelu x -> y\nnode Relu x -> y\nend\n"
+        "input x f32 4,5\ninput w f32 4,5\nnode my.Same x,w -> p,q\nnode Mul p,q -> s\nnode Gelu s "
+        "-> y\n"
+        "node Add x,w -> a\nnode Mul x,a -> b\nnode Relu b -> z\n",
+        /* contributed operators inside, constants outside */
+        "function my.P a,b -> c\nnode com.microsoft.FusedMatMul a,b -> c transB=1 alpha=0.5\nend\n"
+        "input x f32 3,8\nconst w f32 5,8\nnode my.P x,w -> y\n"
+        "const h f32 = 0.5\nnode Transpose w -> t perm=[1,0]\nnode MatMul x,t -> m\nnode Mul m,h "
+        "-> z\n",
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        expect_same(cases[i]);
+}
+
+#define HEAD "opset 13\nopset 1 my\n"
+
+static void hostile_functions_are_refused(void **state)
+{
+    static const struct {
+        const char *text, *sentence;
+    } cases[] = {
+        {"function my.F a -> b\nnode my.F a -> b\nend\ninput x f32 2\nnode my.F x -> y\noutput y\n",
+         "function 'F' calls itself"},
+        {"function my.F a -> b\nnode my.G a -> b\nend\nfunction my.G a -> b\nnode my.F a -> "
+         "b\nend\n"
+         "input x f32 2\nnode my.G x -> y\noutput y\n",
+         "calls itself"},
+        {"function my.F a -> b\nnode Neg a -> b\nend\ninput x f32 2\nnode my.F x,x -> y\noutput "
+         "y\n",
+         "calls function 'F' with 2 inputs and 1 outputs; it has 1 and 1"},
+        {"function my.F a -> b\nnode Neg a -> b\nend\ninput x f32 2\nnode my.F x -> y k=1\noutput "
+         "y\n",
+         "the attribute 'k', which it does not have"},
+        {"function my.F a -> b\nnode Neg c -> b\nend\ninput x f32 2\nnode my.F x -> y\noutput y\n",
+         "reads 'F_"},
+        {"function my.F a -> b\nnode Neg a -> c\nend\ninput x f32 2\nnode my.F x -> y\noutput y\n",
+         "nothing computes the graph's output 'y'"},
+        {"function my.F a,a -> b\nnode Neg a -> b\nend\ninput x f32 2\nnode my.F x -> y\noutput "
+         "y\n",
+         "function 'F' has the name 'a' twice"},
+        {"function my.F a -> b\nnode Neg a -> b\nend\nfunction my.F a -> b\nnode Abs a -> b\nend\n"
+         "input x f32 2\nnode my.F x -> y\noutput y\n",
+         "the model has two functions 'F'"},
+        {"input x f32 2\nnode LeakyRelu x -> y alpha=@slope\noutput y\n",
+         "stands for an attribute of a function, but is in none"},
+        {"function my.F a -> b\nnode my.G a -> b\nend\ninput x f32 2\nnode my.F x -> y\noutput y\n",
+         "operator my.G (opset 1) of node \"F_1#0/G_0\" is not supported"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = NULL;
+
+        assert_true(asprintf(&text, HEAD "%s", cases[i].text) > 0);
+        write_model(text);
+        expect(RUN("--iter", "1"), EXIT_INPUT, cases[i].sentence);
+        free(text);
+    }
+}
+
+/* Each of thirty functions calls the next one twice. */
+static void functions_that_grow_without_end_are_refused(void **state)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    fputs(HEAD, out);
+    for (int i = 0; i < 30; i++)
+        fprintf(out, "function my.F%d a -> b\nnode my.F%d a -> c\nnode my.F%d a -> b\nend\n", i,
+                i + 1, i + 1);
+    fputs("input x f32 2\nnode my.F0 x -> y\noutput y\n", out);
+    fputs("function my.F30 a -> b\nend\n", out);
+    fclose(out);
+    write_model(text);
+    expect(RUN("--iter", "1"), EXIT_INPUT, "the model's functions make more than 262144 calls");
+    free(text);
+}
+
 static int begin(void **state)
 {
     program = place_program("runtime/load_and_run");
@@ -191,6 +294,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fused_products_are_products),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(functions_are_their_nodes),
+        cmocka_unit_test(hostile_functions_are_refused),
+        cmocka_unit_test(functions_that_grow_without_end_are_refused),
     };
 
     return cmocka_run_group_tests(tests, begin, end);
