@@ -17,6 +17,7 @@ case $1 in
   */good/*) exit 0 ;;
   */bad/*) echo "output 'y': DIFFERS"; exit 1 ;;
   */killed/*) kill -9 $$ ;;
+  */flags/*) test "$4 $5 $6" = "--bf16 --rtol 0.1" ;;
   *) echo 'load_and_run: operator Foo (opset 7) of node "a" is not supported' >&2; exit 3 ;;
 esac
 """
@@ -63,6 +64,13 @@ def check_runner(folder):
            "a lost case must fail the run", done)
     done = run(*base, "--match", "good", shared=folder)
     expect(done.returncode == 0, "cases that were not run are not lost", done)
+
+    write("good", "flags")
+    golden.write_text("node/flags\n")
+    done = run(*base, "--", "--bf16", "--rtol", "0.1", shared=folder)
+    expect(done.returncode == 0 and "2 pass" in done.stdout, "flags for load_and_run", done)
+    done = run(*base, shared=folder)
+    expect(done.returncode == 1 and "no longer passes: node/flags" in done.stdout, "no flags", done)
 
     golden.write_text("")
     for name, words in (("bad", "1 differ"), ("killed", "1 break")):
