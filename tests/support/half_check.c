@@ -8,10 +8,11 @@
 #include "runtime/exec.h"
 #include "runtime/pass.h"
 #include "runtime/shape/shape.h"
+#include "runtime/tune.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 
-enum { OUTPUTS_MAX = 8, INPUTS_MAX = 8 };
+enum { OUTPUTS_MAX = 8, INPUTS_MAX = 8, TUNED = 4 };
 
 static const struct {
     enum dtype dtype;
@@ -61,12 +62,24 @@ static uint32_t count_of(const struct graph *graph, enum dtype dtype)
     return count;
 }
 
+static int create(const struct graph *graph, uint32_t way, struct exec **out_exec,
+                  struct diag *diag)
+{
+    struct tune_options tune = {.run = TUNE_FULL, .workspace_limit = UINT64_MAX};
+    struct exec_options options = {.threads = 1 + way / 2 % 2, .is_lavish = way % 2 != 0};
+    int rc = way == TUNED ? tuning_create(&tune, &options.tuning, diag) : 0;
+
+    if (rc == 0)
+        rc = exec_create(graph, &options, out_exec, diag);
+    tuning_destroy(&options.tuning);
+    return rc;
+}
+
 /* `way` 0 to 3: threads, and whether memory is shared. Returns how many values are in half. */
 static uint32_t run(const struct half_check *check, enum dtype dtype, uint32_t way,
                     struct results *out)
 {
     struct graph *graph = check->build(check->user);
-    struct exec_options options = {.threads = 1 + way / 2, .is_lavish = way % 2 != 0};
     struct tensor_view contents[INPUTS_MAX];
     struct exec *exec = NULL;
     struct diag diag = {0};
@@ -75,7 +88,7 @@ static uint32_t run(const struct half_check *check, enum dtype dtype, uint32_t w
     make_contents(check, graph, contents);
     if (shape_infer_for(graph, contents, eval_node, &diag) != 0 ||
         graph_optimise(graph, &(struct pass_options){.half = dtype}, eval_node, &diag) != 0 ||
-        graph_check(graph, &diag) != 0 || exec_create(graph, &options, &exec, &diag) != 0)
+        graph_check(graph, &diag) != 0 || create(graph, way, &exec, &diag) != 0)
         fail_msg("%s in %s: %s", check->what, dtype_name(dtype), diag.text);
     count = count_of(graph, dtype);
     for (uint32_t i = 0; i < graph->input_count; i++) {
@@ -133,7 +146,7 @@ void half_check(const struct half_check *check, uint32_t out_counts[HALF_CHECK_T
 
     run(check, DTYPE_NONE, 0, &want);
     for (size_t type = 0; type < HALF_CHECK_TYPES; type++) {
-        for (uint32_t way = 0; way < 4; way++) {
+        for (uint32_t way = 0; way < TUNED + (check->is_tuned ? 1u : 0u); way++) {
             uint32_t count = run(check, types[type].dtype, way, &got);
 
             if (out_counts != NULL)

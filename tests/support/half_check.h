@@ -18,6 +18,7 @@ struct half_check {
     /* Outputs, a bit for each, that may be anything finite: something was decided on the way to
      * them that a rounding decides otherwise. */
     uint32_t loose;
+    bool is_tuned; /* once more with kernels that are timed and compared, as by --full-run */
 };
 
 /**

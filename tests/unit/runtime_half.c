@@ -184,10 +184,13 @@ static struct graph *build_residual_of_plain(void *user)
 static void a_residual_of_another_type_is_added(void **state)
 {
     static const struct half_check checks[] = {
-        {.build = build_residual_of_input, .what = "an input", .slack = 30},
-        {.build = build_residual_to_output, .what = "to an output", .slack = 30},
-        {.build = build_residual_read_later, .what = "read later", .slack = 30},
-        {.build = build_residual_of_plain, .what = "an input, to an output", .slack = 30},
+        {.build = build_residual_of_input, .what = "an input", .slack = 30, .is_tuned = true},
+        {.build = build_residual_to_output, .what = "to an output", .slack = 30, .is_tuned = true},
+        {.build = build_residual_read_later, .what = "read later", .slack = 30, .is_tuned = true},
+        {.build = build_residual_of_plain,
+         .what = "an input, to an output",
+         .slack = 30,
+         .is_tuned = true},
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
