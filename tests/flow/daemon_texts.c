@@ -181,7 +181,123 @@ static void a_number_may_stand_for_another_text_after_a_restart(void **state)
     optraced_deinit(&daemon);
 }
 
-/* Nor does an op that a program's share has no room for leave its text behind. */
+enum { RANDOM_OPS = 300, POOL = 10 };
+
+static uint64_t seed = 88172645463325252u;
+
+static uint32_t random_below(uint32_t bound)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed >> 32) % bound;
+}
+
+/* Lengths around the one from which on a text is long, and the longest. */
+static void fill_pool(char *pool[POOL])
+{
+    static const uint32_t lengths[POOL] = {0, 1, 20, 63, 64, 65, 66, 200, 3000, 65000};
+
+    for (int i = 0; i < POOL; i++) {
+        pool[i] = malloc(lengths[i] + 1);
+        assert_non_null(pool[i]);
+        for (uint32_t k = 0; k < lengths[i]; k++)
+            pool[i][k] = "abc\"\\\n 12"[random_below(9)];
+        pool[i][lengths[i]] = '\0';
+    }
+}
+
+struct teller {
+    struct raw_client client;
+    uint32_t ids[POOL]; /* of texts that were told; 0: not yet */
+    bool repeats;       /* tells a text each time anew */
+};
+
+/* The number of a text; 0 for POOL, which is none. */
+static uint32_t tell(struct teller *teller, char *const pool[POOL], uint32_t which)
+{
+    if (which == POOL)
+        return 0;
+    if (teller->ids[which] == 0 || teller->repeats)
+        teller->ids[which] = raw_string(&teller->client, pool[which]);
+    return teller->ids[which];
+}
+
+/* The same op by each of the two. */
+static void send_twins(struct teller tellers[2], char *const pool[POOL], uint32_t op_id)
+{
+    uint32_t used[6], origins[ORIGINS], origin_count = random_below(ORIGINS + 1);
+
+    for (int i = 0; i < 6; i++)
+        used[i] = random_below(i < 2 ? POOL : POOL + 1); /* name and type are there */
+    for (int i = 0; i < ORIGINS; i++)
+        origins[i] = random_below(POOL);
+    for (int t = 0; t < 2; t++) {
+        struct teller *teller = &tellers[t];
+        const struct ot_wire_op op = {.op_id = op_id,
+                                      .name = tell(teller, pool, used[0]),
+                                      .type = tell(teller, pool, used[1]),
+                                      .node_id = tell(teller, pool, used[2]),
+                                      .device = tell(teller, pool, used[3]),
+                                      .params = tell(teller, pool, used[4]),
+                                      .source = tell(teller, pool, used[5]),
+                                      .computation_flop = op_id,
+                                      .memory_bytes = -1,
+                                      .workspace_bytes = -1,
+                                      .origin_count = (uint16_t)origin_count};
+        uint32_t told[ORIGINS];
+        uint8_t frame[256];
+        int length;
+
+        for (int i = 0; i < ORIGINS; i++)
+            told[i] = tell(teller, pool, origins[i]);
+        length = ot_wire_encode_op(&op, NULL, told, frame, sizeof(frame));
+        assert_true(length > 0);
+        assert_true(raw_send(&teller->client, frame, (size_t)length));
+    }
+}
+
+#define TOLD                                                                                       \
+    "SELECT client_op, name, type, node_id, device, params, source, origin FROM op WHERE"          \
+    " session_id = "
+
+/* However a program tells its texts, readers see the same. */
+static void shared_texts_read_as_others_do(void **state)
+{
+    struct teller tellers[2] = {{.repeats = false}, {.repeats = true}};
+    struct optraced daemon;
+    char *pool[POOL];
+
+    fill_pool(pool);
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    for (int t = 0; t < 2; t++) {
+        raw_init(&tellers[t].client);
+        raw_join(&tellers[t].client, daemon.socket);
+    }
+    for (uint32_t i = 1; i <= RANDOM_OPS; i++)
+        send_twins(tellers, pool, i);
+    for (int t = 0; t < 2; t++)
+        assert_int_equal(raw_flush(&tellers[t].client), 0);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM op WHERE json_valid(ifnull(origin,"
+                                      " '[]'))"),
+              2 * RANDOM_OPS);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM (" TOLD "1 EXCEPT " TOLD "2)"), 0);
+    /* Each text, and each again as JSON. */
+    assert_in_range(optraced_query(&daemon, "SELECT count(*) FROM text WHERE session_id = 1"), 1,
+                    2 * POOL);
+    check_used(&daemon);
+    for (int t = 0; t < 2; t++) {
+        raw_bye(&tellers[t].client);
+        raw_close(&tellers[t].client);
+    }
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+    for (int i = 0; i < POOL; i++)
+        free(pool[i]);
+}
+
+/* An op that a program's share has no room for leaves no text behind. */
 static void a_share_counts_a_text_once(void **state)
 {
     static const char *const arguments[] = {"--store-budget", "16MiB", NULL};
@@ -216,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_text_takes_its_room_once),
         cmocka_unit_test(texts_of_any_kind_are_kept),
         cmocka_unit_test(a_number_may_stand_for_another_text_after_a_restart),
+        cmocka_unit_test(shared_texts_read_as_others_do),
         cmocka_unit_test(a_share_counts_a_text_once),
     };
 
