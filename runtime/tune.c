@@ -492,9 +492,10 @@ static int rebind(struct tune_job *job, struct bound_step *step, struct tune_op 
         rc = call_bind_version(&subject.request, subject.is_plan, version, &call);
     subject_deinit(&subject);
     if (rc == 0) {
+        /* The name may be a part of the call that goes. */
+        op->changed_count += strcmp(step->info.implementation, call.version) != 0;
         call_deinit(&step->call);
         step->call = call;
-        op->changed_count += strcmp(step->info.implementation, call.version) != 0;
         step->info.implementation = call.version;
         step->info.workspace_bytes = call.workspace_bytes;
     }
