@@ -298,7 +298,7 @@ LEFT JOIN (
     FROM (SELECT op_id, lane_kind, event_count, sum_ns, min_ns, max_ns, kern_sum_ns
           FROM op_stat NOT INDEXED -- one pass in the order of the rows is faster
           UNION ALL
-          SELECT op_id, lane_kind, 1, dur_ns, dur_ns, dur_ns, kern_ns FROM waiting)
+          SELECT op_id, lane_kind, 1, dur_ns, dur_ns, dur_ns, kern_ns FROM v_op_waiting)
     GROUP BY op_id
 ) s ON s.op_id = o.op_id;
 
