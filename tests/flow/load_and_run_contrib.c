@@ -200,6 +200,17 @@ static void functions_are_their_nodes(void **state)
         "input x f32 4,5\ninput w f32 4,5\nnode my.Same x,w -> p,q\nnode Mul p,q -> s\nnode Gelu s "
         "-> y\n"
         "node Add x,w -> a\nnode Mul x,a -> b\nnode Relu b -> z\n",
+        /* bodies inside that read the function's names and attributes, and call another one */
+        "function my.Leak a -> c slope\nnode LeakyRelu a -> c alpha=@slope\nend\n"
+        "body yes\nnode my.Leak t -> u slope=@scale\noutput u\nend\n"
+        "body no\nnode Neg a -> u\noutput u\nend\n"
+        "function my.F a,flag -> c scale\nnode Add a,a -> t\n"
+        "node If flag -> u then_branch=$yes else_branch=$no\nnode Abs u -> v\nnode Add u,v -> "
+        "c\nend\n"
+        "input x f32 3,4\nconst on bool = 1\nconst off bool = 0\n"
+        "node my.F x,on -> p scale=0.5\nnode my.F x,off -> q scale=0.5\nnode Add p,q -> y\n"
+        "node Add x,x -> a\nnode LeakyRelu a -> b alpha=0.5\nnode Abs b -> c\nnode Add b,c -> g\n"
+        "node Neg x -> h\nnode Abs h -> i\nnode Add h,i -> j\nnode Add g,j -> z\n",
         /* contributed operators inside, constants outside */
         "function my.P a,b -> c\nnode com.microsoft.FusedMatMul a,b -> c transB=1 alpha=0.5\nend\n"
         "input x f32 3,8\nconst w f32 5,8\nnode my.P x,w -> y\n"

@@ -67,6 +67,20 @@ static void put_float(struct bytes *to, int field, float value)
         put_byte(to, raw[i]);
 }
 
+enum { BODIES_MAX = 4 };
+
+struct model {
+    struct bytes model, graph, function, body;
+    struct bytes opsets; /* those of the model, for functions */
+    bool is_function, is_body;
+    int number;
+    struct {
+        char name[40];
+        struct bytes graph;
+    } bodies[BODIES_MAX]; /* to be nodes' attributes */
+    int body_count;
+};
+
 /* Words */
 
 /* The next word of a line, or NULL: blanks are between words. */
@@ -171,8 +185,20 @@ static struct bytes constant(const char *name, char **rest)
     return tensor;
 }
 
-/* name=1 name=1.5 name="text" name=[1,2] name=@reference */
-static struct bytes attribute(char *word)
+static void put_body(const struct model *m, struct bytes *message, const char *name)
+{
+    for (int i = 0; i < m->body_count; i++) {
+        if (strcmp(m->bodies[i].name, name) != 0)
+            continue;
+        put_bytes(message, 6, m->bodies[i].graph.items, m->bodies[i].graph.count);
+        put_int(message, 20, 5);
+        return;
+    }
+    fail_msg("no body \"%s\"", name);
+}
+
+/* name=1 name=1.5 name="text" name=[1,2] name=@reference name=$body */
+static struct bytes attribute(const struct model *m, char *word)
 {
     struct bytes message = {0};
     char *value = strchr(word, '=');
@@ -184,6 +210,8 @@ static struct bytes attribute(char *word)
     if (value[0] == '"') {
         put_bytes(&message, 4, value + 1, strlen(value) - 2);
         put_int(&message, 20, 3);
+    } else if (value[0] == '$') {
+        put_body(m, &message, value + 1);
     } else if (value[0] == '@') {
         put_text(&message, 21, value + 1);
         put_int(&message, 20, 1);
@@ -212,14 +240,14 @@ static char *split_domain(char *name, const char **out_domain)
     return dot != NULL ? dot + 1 : name;
 }
 
-static struct bytes node(char **rest, int number)
+static struct bytes node(struct model *m, char **rest)
 {
     struct bytes message = {0}, one;
     const char *domain;
     char *op_type = split_domain(next(rest), &domain), *inputs = next(rest), *word = next(rest);
     char name[64];
 
-    snprintf(name, sizeof(name), "%.40s_%d", op_type, number);
+    snprintf(name, sizeof(name), "%.40s_%d", op_type, m->number++);
     if (strcmp(inputs, "->") != 0)
         put_names(&message, 1, inputs);
     if (strcmp(inputs, "->") != 0)
@@ -228,7 +256,7 @@ static struct bytes node(char **rest, int number)
     put_text(&message, 3, name);
     put_text(&message, 4, op_type);
     while ((word = next(rest)) != NULL) {
-        one = attribute(word);
+        one = attribute(m, word);
         put_message(&message, 5, &one);
     }
     put_text(&message, 7, domain);
@@ -262,13 +290,6 @@ static struct bytes function(char **rest)
     return message;
 }
 
-struct model {
-    struct bytes model, graph, function;
-    struct bytes opsets; /* those of the model, for functions */
-    bool is_function;
-    int number;
-};
-
 static void add_line(struct model *m, char *line)
 {
     char *rest = line, *word = next(&rest);
@@ -278,14 +299,27 @@ static void add_line(struct model *m, char *line)
         return;
     if (strcmp(word, "opset") == 0) {
         message = opset(&rest);
-        put_bytes(&m->opsets, 9, message.items, message.count);
-        put_message(&m->model, 8, &message);
+        if (!m->is_function)
+            put_bytes(&m->opsets, 9, message.items, message.count);
+        put_message(m->is_function ? &m->function : &m->model, m->is_function ? 9 : 8, &message);
     } else if (strcmp(word, "node") == 0) {
-        message = node(&rest, m->number++);
-        put_message(m->is_function ? &m->function : &m->graph, m->is_function ? 7 : 1, &message);
+        message = node(m, &rest);
+        put_message(m->is_body       ? &m->body
+                    : m->is_function ? &m->function
+                                     : &m->graph,
+                    m->is_function && !m->is_body ? 7 : 1, &message);
     } else if (strcmp(word, "function") == 0) {
         m->function = function(&rest);
         m->is_function = true;
+    } else if (strcmp(word, "body") == 0) {
+        assert_true(m->body_count < BODIES_MAX);
+        snprintf(m->bodies[m->body_count].name, sizeof(m->bodies[0].name), "%s", next(&rest));
+        m->is_body = true;
+    } else if (strcmp(word, "end") == 0 && m->is_body) {
+        put_text(&m->body, 2, "body");
+        m->bodies[m->body_count++].graph = m->body;
+        m->body = (struct bytes){0};
+        m->is_body = false;
     } else if (strcmp(word, "end") == 0) {
         for (size_t i = 0; i < m->opsets.count; i++)
             put_byte(&m->function, m->opsets.items[i]);
@@ -294,13 +328,13 @@ static void add_line(struct model *m, char *line)
     } else if (strcmp(word, "const") == 0) {
         word = next(&rest);
         message = constant(word, &rest);
-        put_message(&m->graph, 5, &message);
+        put_message(m->is_body ? &m->body : &m->graph, 5, &message);
     } else if (strcmp(word, "input") == 0 || strcmp(word, "output") == 0) {
         int field = strcmp(word, "input") == 0 ? 11 : 12;
 
         word = next(&rest);
         message = value_info(word, &rest);
-        put_message(&m->graph, field, &message);
+        put_message(m->is_body ? &m->body : &m->graph, field, &message);
     } else {
         fail_msg("no line of a model: \"%s\"", word);
     }
@@ -323,6 +357,8 @@ uint8_t *onnx_text_pack(const char *text, size_t *out_size)
         line = end != NULL ? end + 1 : NULL;
     }
     put_message(&m.model, 7, &m.graph);
+    for (int i = 0; i < m.body_count; i++)
+        free(m.bodies[i].graph.items);
     free(m.opsets.items);
     free(copy);
     *out_size = m.model.count;
