@@ -251,6 +251,9 @@ static void hostile_functions_are_refused(void **state)
         {"function my.F a -> b\nnode Neg a -> b\nend\nfunction my.F a -> b\nnode Abs a -> b\nend\n"
          "input x f32 2\nnode my.F x -> y\noutput y\n",
          "the model has two functions 'F'"},
+        {"function my.F a -> b\nopset 12\nnode Neg a -> b\nend\ninput x f32 2\nnode my.F x -> y\n"
+         "output y\n",
+         "function 'F' is written for version 12 of operator set '', the model for version 13"},
         {"input x f32 2\nnode LeakyRelu x -> y alpha=@slope\noutput y\n",
          "stands for an attribute of a function, but is in none"},
         {"function my.F a -> b\nnode my.G a -> b\nend\ninput x f32 2\nnode my.F x -> y\noutput y\n",

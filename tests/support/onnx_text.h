@@ -20,8 +20,9 @@
  *     node If c -> b then_branch=$small else_branch=$large
  *
  * A constant without numbers holds made-up ones between -1 and 1. An output's type may be left out.
- * A scalar has no sizes. Of a function its attributes stand behind its outputs, and a node inside
- * refers to one by '@'; to a body, which stands before it, by '$'.
+ * A scalar has no sizes. A function imports what the model does, and what is said in it. Of a
+ * function its attributes stand behind its outputs, and a node inside refers to one by '@'; to a
+ * body, which stands before it, by '$'.
  */
 #ifndef OPTRACE_TESTS_SUPPORT_ONNX_TEXT_H
 #define OPTRACE_TESTS_SUPPORT_ONNX_TEXT_H
