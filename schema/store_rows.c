@@ -111,6 +111,20 @@ layout_cell(int column_count, bool last_is_real, uint32_t rowid, const char *val
     return put_varint_before(put_varint_before(at, rowid), (uint32_t)(end - at));
 }
 
+/* An event: what it mostly lacks stands last, and takes nothing where a record ends before it. */
+static inline __attribute__((always_inline)) uint8_t *layout_event(uint32_t rowid,
+                                                                   const char *values, uint8_t *end)
+{
+    int64_t last[2];
+
+    memcpy(last, values + (ROWS_COLUMNS_MAX - 2) * sizeof(last[0]), sizeof(last));
+    if (last[1] != STORE_NULL)
+        return layout_cell(ROWS_COLUMNS_MAX, false, rowid, values, end);
+    if (last[0] != STORE_NULL)
+        return layout_cell(ROWS_COLUMNS_MAX - 1, false, rowid, values, end);
+    return layout_cell(ROWS_COLUMNS_MAX - 2, false, rowid, values, end);
+}
+
 static uint8_t *page_of(struct rows *rows, uint32_t number)
 {
     return rows->image + (size_t)(number - 1) * PAGE_BYTES;
@@ -158,7 +172,7 @@ static inline __attribute__((always_inline)) int append_rows(struct rows *rows, 
 {
     for (; count > 0; count--, values += (size_t)column_count * sizeof(int64_t)) {
         uint32_t pointers_end = LEAF_HEADER_BYTES + 2 * (rows->leaf_rows + 1);
-        uint8_t *leaf, *cell;
+        uint8_t *leaf, *end, *cell;
 
         if (rows->leaf_free < pointers_end + CELL_BYTES_MAX) {
             if (rows->leaf_count)
@@ -170,8 +184,11 @@ static inline __attribute__((always_inline)) int append_rows(struct rows *rows, 
         leaf = last_leaf(rows);
         rows->row_count++;
         rows->leaf_rows++;
-        cell = layout_cell(column_count, last_is_real, rows->row_count, values,
-                           leaf + rows->leaf_free);
+        end = leaf + rows->leaf_free;
+        if (column_count == ROWS_COLUMNS_MAX && !last_is_real)
+            cell = layout_event(rows->row_count, values, end);
+        else
+            cell = layout_cell(column_count, last_is_real, rows->row_count, values, end);
         rows->leaf_free = (uint32_t)(cell - leaf);
         put_u16(leaf + pointers_end - 2, rows->leaf_free);
     }

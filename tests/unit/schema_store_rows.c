@@ -318,6 +318,39 @@ static void special_reals_are_the_same(void **state)
     store_close(&inserts);
 }
 
+/* Pages of a store with many events whose last columns have these values. */
+static int64_t pages_of_events(int64_t correlation, int64_t bytes)
+{
+    enum { ROWS = 100000 };
+    struct store_event *events = calloc(ROWS, sizeof(*events));
+    struct store *store = open_memory();
+    struct diag diag = {0};
+    int64_t pages;
+
+    assert_non_null(events);
+    for (size_t i = 0; i < ROWS; i++)
+        events[i] = (struct store_event){.lane_id = 1, .correlation = correlation, .bytes = bytes};
+    CHECK_OK(store_begin(store, &diag));
+    CHECK_OK(store_rows_add(store, &store->rows[STORE_ROWS_EVENT], events, ROWS, &diag));
+    CHECK_OK(store_commit(store, &diag));
+    pages = store_support_int(store, "PRAGMA page_count");
+    store_close(&store);
+    free(events);
+    return pages;
+}
+
+/* An event has a byte less for each of its last columns that it lacks: 3 pages in 100,000. */
+static void what_an_event_lacks_at_its_end_takes_no_room(void **state)
+{
+    int64_t whole = pages_of_events(0, 0), without_bytes = pages_of_events(0, STORE_NULL);
+    int64_t without_both = pages_of_events(STORE_NULL, STORE_NULL);
+
+    (void)state;
+    assert_in_range(whole - without_bytes, 3, 4);
+    assert_in_range(without_bytes - without_both, 3, 4);
+    CHECK_U64(pages_of_events(STORE_NULL, 0), whole);
+}
+
 /* Once its cache is full, SQLite takes no more memory, however many batches follow. */
 static void memory_stays_bounded(void **state)
 {
@@ -355,6 +388,7 @@ int main(void)
         cmocka_unit_test(the_copy_decodes_no_columns),
         cmocka_unit_test(a_table_of_another_shape_is_refused),
         cmocka_unit_test(special_reals_are_the_same),
+        cmocka_unit_test(what_an_event_lacks_at_its_end_takes_no_room),
         cmocka_unit_test(memory_stays_bounded),
     };
 
