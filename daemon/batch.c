@@ -90,6 +90,34 @@ void batch_clear(struct batch *batch)
     batch->next = NULL;
 }
 
+void batch_spares_put(struct batch_spares *spares, struct batch *batch)
+{
+    if (spares->count == BATCH_SPARES_MAX) {
+        batch_destroy(&batch);
+        return;
+    }
+    batch_clear(batch);
+    spares->items[spares->count++] = batch;
+}
+
+struct batch *batch_spares_take(struct batch_spares *spares)
+{
+    struct batch *batch = spares->count ? spares->items[--spares->count] : NULL;
+
+    spares->unneeded = spares->count ? spares->unneeded + 1 : 0;
+    if (spares->unneeded >= BATCH_SPARE_TAKES) {
+        batch_destroy(&spares->items[--spares->count]);
+        spares->unneeded = 0;
+    }
+    return batch;
+}
+
+void batch_spares_deinit(struct batch_spares *spares)
+{
+    while (spares->count)
+        batch_destroy(&spares->items[--spares->count]);
+}
+
 uint64_t batch_event_count(const struct batch *batch)
 {
     uint64_t count = batch_row_count(batch);

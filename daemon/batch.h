@@ -25,6 +25,8 @@ enum {
     BATCH_ROW_BYTES = 40,            /* in the store, about */
     BATCH_GAPS_MAX = 1 << 16,        /* beyond, losses are added to the last row */
     BATCH_KEPT_MIN = 4096,           /* lists of up to so many rows keep their memory */
+    BATCH_SPARES_MAX = 2,            /* batches that wait for their next use, */
+    BATCH_SPARE_TAKES = 64,          /* and how often one is not needed before it goes */
 };
 
 struct ring;
@@ -101,6 +103,22 @@ void batch_destroy(struct batch **batch);
 /** Forget all rows. The memory stays for the next use, but for lists that held less than an eighth
  *  of what they have room for: what a backlog took goes back. */
 void batch_clear(struct batch *batch);
+
+/** Batches between two uses: with a backlog two come back at a time, and pages that are new to the
+ *  process cost as much as filling them. {0} has none. */
+struct batch_spares {
+    struct batch *items[BATCH_SPARES_MAX];
+    unsigned count;
+    unsigned unneeded; /* how often in succession one was left */
+};
+
+/** Clears a batch and keeps it, or destroys it. */
+void batch_spares_put(struct batch_spares *spares, struct batch *batch);
+
+/** One that was put, or NULL. What is left for long is destroyed. */
+struct batch *batch_spares_take(struct batch_spares *spares);
+
+void batch_spares_deinit(struct batch_spares *spares);
 
 /** Rows in the tables that are written a lot. */
 static inline size_t batch_row_count(const struct batch *batch)

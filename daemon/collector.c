@@ -41,7 +41,7 @@ struct collector {
     struct session_budget budget;
     struct batch *open;
     struct batch *in_flight[WRITER_QUEUE_MAX]; /* NULL: unused */
-    struct batch *spare;                       /* or NULL: one more than is filled and written */
+    struct batch_spares spares;                /* more than is filled and written */
     struct roster roster;
     struct session *turn; /* whose it is; NULL: the first one's */
     struct alarm alarm;
@@ -67,25 +67,13 @@ static void schedule(struct collector *collector);
 
 static struct batch *take_spare(struct collector *collector)
 {
-    struct batch *batch = collector->spare;
+    struct batch *batch = batch_spares_take(&collector->spares);
 
-    collector->spare = NULL;
     if (!batch) {
         batch = batch_create();
         batch_limit(batch, writer_batch_bytes(collector->writer));
     }
     return batch;
-}
-
-/* A backlog needs more batches than that, and all would keep the memory that it took. */
-static void put_spare(struct collector *collector, struct batch *batch)
-{
-    if (collector->spare) {
-        batch_destroy(&batch);
-        return;
-    }
-    batch_clear(batch);
-    collector->spare = batch;
 }
 
 static void hand_over(struct collector *collector)
@@ -672,7 +660,7 @@ static void on_done(void *context, struct batch *batch)
     take_back_ends(collector, batch);
     for (struct session *s = collector->roster.first; s; s = s->next)
         session_drop_closed_rings(s);
-    put_spare(collector, batch);
+    batch_spares_put(&collector->spares, batch);
     if (collector->lacks_room) {
         collector->lacks_room = false;
         collector->is_behind = true; /* those who wait come in turn */
@@ -764,7 +752,7 @@ void collector_destroy(struct collector **collector_at)
         session_destroy(&session);
     }
     roster_deinit(&collector->roster);
-    batch_destroy(&collector->spare);
+    batch_spares_deinit(&collector->spares);
     batch_destroy(&collector->open);
     store_close(&collector->reader);
     alarm_close(&collector->alarm, free_collector);

@@ -154,6 +154,50 @@ static void an_arena_gives_aligned_memory_of_any_size(void **state)
     arena_deinit(&arena);
 }
 
+/* Two batches that come back together are both used again, empty. */
+static void spares_are_used_again(void **state)
+{
+    struct batch_spares spares = {0};
+    struct batch *first = batch_create(), *second = batch_create(), *third = batch_create();
+
+    assert_null(batch_spares_take(&spares));
+    batch_push(&first->events, (struct store_event){.op_id = 1});
+    batch_spares_put(&spares, first);
+    batch_spares_put(&spares, second);
+    batch_spares_put(&spares, third); /* one too many: destroyed */
+    assert_ptr_equal(batch_spares_take(&spares), second);
+    assert_ptr_equal(batch_spares_take(&spares), first);
+    assert_true(batch_is_empty(first));
+    assert_true(first->events.capacity > 0);
+    assert_null(batch_spares_take(&spares));
+    batch_spares_put(&spares, first);
+    batch_destroy(&second);
+    batch_spares_deinit(&spares);
+    CHECK_U64(spares.count, 0);
+}
+
+/* After a backlog, where one is enough, the other goes. */
+static void a_spare_that_is_not_needed_goes(void **state)
+{
+    struct batch_spares spares = {0};
+    struct batch *batch = batch_create();
+
+    batch_spares_put(&spares, batch_create());
+    for (int i = 0; i < BATCH_SPARE_TAKES; i++) {
+        CHECK_U64(spares.count, 1);
+        batch_spares_put(&spares, batch);
+        assert_ptr_equal(batch_spares_take(&spares), batch);
+    }
+    CHECK_U64(spares.count, 0);
+    batch_spares_put(&spares, batch);
+    for (int i = 0; i < 2 * BATCH_SPARE_TAKES; i++) {
+        assert_ptr_equal(batch_spares_take(&spares), batch);
+        batch_spares_put(&spares, batch);
+    }
+    CHECK_U64(spares.count, 1);
+    batch_spares_deinit(&spares);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +210,8 @@ int main(void)
         cmocka_unit_test(losses_of_one_kind_add_up),
         cmocka_unit_test(losses_do_not_overflow),
         cmocka_unit_test(losses_do_not_fill_memory),
+        cmocka_unit_test(spares_are_used_again),
+        cmocka_unit_test(a_spare_that_is_not_needed_goes),
         cmocka_unit_test(an_arena_gives_aligned_memory_of_any_size),
     };
 
