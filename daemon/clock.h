@@ -117,7 +117,7 @@ static inline bool tick_clock_is_in_doubt(const struct tick_clock *clock)
     return clock->has_suspect || clock->first_ticks > 0;
 }
 
-/** Used by tick_clock_look_ns() for ticks before the last line. */
+/** Used by tick_clock_look_ns() for ticks before the last line, where there are others. */
 int64_t tick_clock_past_ns(const struct tick_clock *clock, uint64_t ticks);
 
 /** Convert, without note that these ticks were converted: call tick_clock_note() with the latest of
@@ -126,7 +126,7 @@ static inline int64_t tick_clock_look_ns(const struct tick_clock *clock, uint64_
 {
     const struct tick_knot *knot = &clock->knots.items[clock->knots.count - 1];
 
-    if (__builtin_expect(ticks < knot->ticks, 0))
+    if (ticks < knot->ticks && clock->knots.count > 1)
         return tick_clock_past_ns(clock, ticks);
     return knot->ns + (int64_t)((double)(int64_t)(ticks - knot->ticks) * knot->slope);
 }
