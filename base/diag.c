@@ -4,14 +4,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
 
 static void diag_fill(struct diag *diag, int64_t offset, const char *format, va_list args)
 {
+    char text[sizeof(diag->text)];
+
     if (!diag || diag->text[0])
         return;
     diag->offset = offset;
     diag->line = 0;
-    vsnprintf(diag->text, sizeof(diag->text), format, args);
+    vsnprintf(text, sizeof(text), format, args);
+    text_show(text, strlen(text), diag->text, sizeof(diag->text));
 }
 
 int diag_set(struct diag *diag, int error, const char *format, ...)

@@ -11,7 +11,8 @@
  *
  * offset  byte offset in the input, or -1 when none applies
  * line    line in the input, from 1; 0 when none applies
- * text    one sentence without a final full stop or newline; empty while nothing is wrong
+ * text    one sentence without a final full stop or newline; empty while nothing is wrong. Names
+ *         in it are as text_show() shows them, so that it may be printed as it is
  */
 struct diag {
     int64_t offset;

@@ -85,6 +85,61 @@ size_t text_columns(const char *text, size_t length)
     return columns;
 }
 
+/* Marks, embeddings, overrides and isolates of the bidirectional algorithm. */
+static bool turns_direction(uint32_t code)
+{
+    return code == 0x61c || code == 0x200e || code == 0x200f ||
+           (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+size_t text_show_next(const char *text, size_t left, char out_shown[TEXT_SHOWN_BYTES])
+{
+    uint32_t code = 0;
+    const size_t length = text_decode(text, left, &code);
+
+    if (length == 0) {
+        snprintf(out_shown, TEXT_SHOWN_BYTES, "\\x%02x", (unsigned char)*text);
+        return 1;
+    }
+    if (code < 0x20 || code == 0x7f)
+        snprintf(out_shown, TEXT_SHOWN_BYTES, "\\x%02x", (unsigned)code);
+    else if ((code >= 0x80 && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
+             turns_direction(code))
+        snprintf(out_shown, TEXT_SHOWN_BYTES, "\\u%04x", (unsigned)code);
+    else
+        snprintf(out_shown, TEXT_SHOWN_BYTES, "%.*s", (int)length, text);
+    return length;
+}
+
+size_t text_show(const char *text, size_t length, char *out_shown, size_t room)
+{
+    char shown[TEXT_SHOWN_BYTES];
+    size_t used = 0;
+
+    for (size_t at = 0; at < length;) {
+        at += text_show_next(text + at, length - at, shown);
+        if (used + strlen(shown) + 1 > room)
+            break;
+        strcpy(out_shown + used, shown);
+        used += strlen(shown);
+    }
+    if (room > 0)
+        out_shown[used] = '\0';
+    return used;
+}
+
+int text_put(const char *text, FILE *stream)
+{
+    char shown[TEXT_SHOWN_BYTES];
+
+    for (size_t at = 0, length = strlen(text); at < length;) {
+        at += text_show_next(text + at, length - at, shown);
+        if (fputs(shown, stream) == EOF)
+            return EOF;
+    }
+    return 0;
+}
+
 size_t text_distance(const char *a, const char *b)
 {
     size_t a_length = strnlen(a, DISTANCE_MAX);

@@ -19,6 +19,27 @@ bool text_is_utf8(const char *bytes, size_t length);
  *  a byte that is not UTF-8 counts 1. */
 size_t text_columns(const char *text, size_t length);
 
+enum { TEXT_SHOWN_BYTES = 12 };
+
+/**
+ * The next character as it may be shown to a person, whoever made it: itself, or its number
+ * written out where it would steer a terminal or turn the direction of writing, as \x1b and \u202e
+ * do, or where it is no UTF-8.
+ *
+ * left       bytes of `text`, at least one
+ * out_shown  what to show, with a NUL behind it
+ *
+ * Returns how many bytes of `text` that is.
+ */
+size_t text_show_next(const char *text, size_t left, char out_shown[TEXT_SHOWN_BYTES]);
+
+/** A text of `length` bytes as it may be shown, cut between characters where there is no room for
+ *  all of it and the NUL behind it. Returns how many bytes were written without that. */
+size_t text_show(const char *text, size_t length, char *out_shown, size_t room);
+
+/** Write a text to a stream as it may be shown. Returns 0, or EOF as fputs() does. */
+int text_put(const char *text, FILE *stream);
+
 /** Columns of the terminal that a stream is, or 0 when it is none or does not say. */
 size_t text_terminal_columns(FILE *stream);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/file.h"
 
 enum { LINE_BYTES = 1024, RECENT_COUNT = 256 };
@@ -92,10 +93,8 @@ static void write_line(const char *text, uint64_t left_out)
 
     localtime_r(&now, &local);
     length = (int)strftime(line, sizeof(line), "%F %T optraced: ", &local);
-    length += snprintf(line + length, sizeof(line) - (size_t)length, "%s", text);
-    for (char *at = line; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?'; /* a peer's text must not make lines of its own, or drive the terminal */
+    /* A peer's text must not make lines of its own, or drive the terminal. */
+    length += (int)text_show(text, strlen(text), line + length, LINE_BYTES);
     if (left_out)
         length += snprintf(line + length, sizeof(line) - (size_t)length,
                            " (and %llu times more before)", (unsigned long long)left_out);

@@ -79,6 +79,39 @@ static void long_texts_are_cut(void **state)
     CHECK_U64(text_distance(a, b), 1);
 }
 
+static void what_steers_terminals_is_written_out(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"", ""},
+        {"conv/1 \u5c42\U0001f600e\u0301", "conv/1 \u5c42\U0001f600e\u0301"},
+        {"\x1b[31m", "\\x1b[31m"},
+        {"a\nb\tc\rd\x7f", "a\\x0ab\\x09c\\x0dd\\x7f"},
+        {"\xc2\x80\xc2\x9b"
+         "2J\u00a0",
+         "\\u0080\\u009b2J\u00a0"},
+        {"\u202egpj.\u2066\u200f\u061c\u2028", "\\u202egpj.\\u2066\\u200f\\u061c\\u2028"},
+        {"\xff\xc3", "\\xff\\xc3"},
+    };
+    char shown[64];
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const size_t length = text_show(cases[i].text, strlen(cases[i].text), shown, sizeof(shown));
+
+        assert_string_equal(shown, cases[i].shown);
+        assert_int_equal(length, strlen(shown));
+    }
+    /* Cut between characters, never within a number. */
+    assert_int_equal(text_show("ab\x1b", 3, shown, 6), 2);
+    assert_string_equal(shown, "ab");
+    assert_int_equal(text_show("ab\x1b", 3, shown, 7), 6);
+    assert_int_equal(text_show("a\u5c42", 4, shown, 4), 1);
+    assert_int_equal(text_show("a", 1, shown, 0), 0);
+    assert_int_equal(text_show("a\0b", 3, shown, sizeof(shown)), 6);
+    assert_string_equal(shown, "a\\x00b");
+}
+
 static void nearest_is_what_was_meant(void **state)
 {
     static const char *const words[] = {"order-by", "aggregate", "aggregate-by", "top", "type"};
@@ -103,6 +136,7 @@ int main(void)
         cmocka_unit_test(columns_follow_the_terminal),
         cmocka_unit_test(distance_counts_slips),
         cmocka_unit_test(long_texts_are_cut),
+        cmocka_unit_test(what_steers_terminals_is_written_out),
         cmocka_unit_test(nearest_is_what_was_meant),
     };
 
