@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "client/cli/commands.h"
 #include "client/cli/desk.h"
 #include "client/cli/follow.h"
@@ -200,11 +201,12 @@ static int fill_plan(const struct control_options *options, uint32_t level,
 
 static void print_program(FILE *out, const struct desk_session *session, uint64_t session_id)
 {
-    if (session)
-        fprintf(out, "%s (pid %" PRIu32 ", session %" PRIu64 ")", session->program,
-                session->fixed.pid, session_id);
-    else
+    if (session) {
+        text_put(session->program, out);
+        fprintf(out, " (pid %" PRIu32 ", session %" PRIu64 ")", session->fixed.pid, session_id);
+    } else {
         fprintf(out, "session %" PRIu64 " (it has ended)", session_id);
+    }
 }
 
 /* Ask until all have taken it up, or are not going to soon. */

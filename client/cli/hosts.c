@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/json.h"
@@ -330,8 +331,16 @@ static void print_lines(FILE *out, const char *prefix, const char *name, const c
     while (text && *text) {
         const size_t length = strcspn(text, "\n");
 
+        char shown[TEXT_SHOWN_BYTES];
+
         if (length > 0)
-            fprintf(out, "%s%s: %.*s\n", prefix, name, (int)length, text);
+            fprintf(out, "%s%s: ", prefix, name);
+        for (size_t at = 0; at < length;) {
+            at += text_show_next(text + at, length - at, shown);
+            fputs(shown, out);
+        }
+        if (length > 0)
+            fputc('\n', out);
         text += length + (text[length] == '\n');
     }
 }

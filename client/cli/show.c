@@ -109,17 +109,24 @@ const char *show_plan(const struct ot_wire_plan *plan, char out[SHOW_CELL_BYTES]
 
 int show_add(struct show_table *table, const char *text)
 {
+    const size_t length = strlen(text), room = length * 4 + 1; /* "\\xff" at most for a byte */
+    char *shown = malloc(room);
+
     if (table->cell_count == table->cell_capacity) {
         size_t wanted = table->cell_capacity ? 2 * table->cell_capacity : 64;
         char **cells = realloc(table->cells, wanted * sizeof(*cells));
 
-        if (!cells)
+        if (!cells) {
+            free(shown);
             return -ENOMEM;
+        }
         table->cells = cells;
         table->cell_capacity = wanted;
     }
-    table->cells[table->cell_count] = strdup(text);
-    return table->cells[table->cell_count++] ? 0 : -ENOMEM;
+    if (shown)
+        text_show(text, length, shown, room);
+    table->cells[table->cell_count++] = shown;
+    return shown ? 0 : -ENOMEM;
 }
 
 static size_t columns_of(const char *text)

@@ -120,6 +120,28 @@ static void rows_are_there_and_right(void **state)
     optraced_deinit(&daemon);
 }
 
+static void names_steer_no_terminal(void **state)
+{
+    struct raw_client client;
+    struct optraced daemon;
+    struct child_result result;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    client.program = "\x1b]0;x\x07red\u202e\xc2\x9b"
+                     "1m";
+    raw_join(&client, daemon.socket);
+    result = run_status(&daemon, NULL);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "\\x1b]0;x\\x07red\\u202e\\u009b1m");
+    assert_null(strchr(result.out, '\x1b'));
+    child_result_deinit(&result);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 /* Whether the answer to ASK has a HEALTH for a controller of this minor version. */
 static bool has_health(const struct optraced *daemon, uint16_t minor)
 {
@@ -366,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_there_and_right),
+        cmocka_unit_test(names_steer_no_terminal),
         cmocka_unit_test(pauses_are_told),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(many_clients_are_all_listed),

@@ -59,7 +59,9 @@ struct ot_wire_hello raw_hello(const struct raw_client *client)
 
 void raw_send_hello(struct raw_client *client, const struct ot_wire_hello *hello)
 {
-    const struct ot_wire_hello_texts texts = {.program = {"raw", 3}, .command = {"raw test", 8}};
+    const char *program = client->program ? client->program : "raw";
+    const struct ot_wire_hello_texts texts = {.program = {program, (uint32_t)strlen(program)},
+                                              .command = {"raw test", 8}};
     uint8_t frame[256];
     int length = ot_wire_encode_hello(hello, &texts, frame, sizeof(frame));
 

@@ -20,6 +20,7 @@ struct raw_client {
     uint64_t sequence;   /* of the next inline record */
     uint64_t token;      /* of the next FLUSH */
     uint32_t next_string;
+    const char *program; /* in HELLO; NULL: "raw" */
 };
 
 /** A random uuid; not connected. */
