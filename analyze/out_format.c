@@ -38,38 +38,21 @@ void out_format_3(char *text, size_t bytes, double value)
         strcat(text, ".0");
 }
 
-/* The length of the UTF-8 character at `text`, or 0 when it is none or would steer a terminal. */
-static size_t printable_length(const char *text, size_t left)
-{
-    uint32_t code = 0;
-    size_t length = text_decode(text, left, &code);
-
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : length;
-}
-
 /* Adds text for people, `wrap` columns to a line; lines after the first start with "-  ". */
 static void add_wrapped(struct out_buffer *buffer, const char *text, unsigned wrap)
 {
     size_t left = strlen(text), columns = 0;
 
     while (left) {
-        size_t length = printable_length(text, left);
-        char escaped[8];
-        const char *piece = text;
-        size_t piece_length = length, width;
+        char shown[TEXT_SHOWN_BYTES];
+        const size_t length = text_show_next(text, left, shown);
+        const size_t width = text_columns(shown, strlen(shown));
 
-        if (!length) {
-            snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)text[0]);
-            piece = escaped;
-            piece_length = 4;
-            length = 1;
-        }
-        width = text_columns(piece, piece_length);
         if (wrap && columns && columns + width > wrap) {
             out_buffer_add(buffer, "\n-  ", 4);
             columns = 0;
         }
-        out_buffer_add(buffer, piece, piece_length);
+        out_buffer_add(buffer, shown, strlen(shown));
         columns += width;
         text += length;
         left -= length;
@@ -282,34 +265,41 @@ const char *out_duration_text(char *text, size_t bytes, double ns)
     return text;
 }
 
-/* Bytes at the start of a text that take at most so many columns. */
-static size_t head_bytes(const char *text, size_t length, size_t columns)
+/* The bytes of the next character, or 1 where there is none, and the columns that it takes. */
+static size_t next_character(const char *text, size_t left, size_t *out_columns)
 {
-    size_t bytes = 0;
+    uint32_t code;
+    size_t bytes = text_decode(text, left, &code);
 
-    while (bytes < length) {
-        uint32_t code;
-        size_t next = text_decode(text + bytes, length - bytes, &code);
-
-        next = next ? next : 1;
-        if (text_columns(text, bytes + next) > columns)
-            break;
-        bytes += next;
-    }
+    bytes = bytes ? bytes : 1;
+    *out_columns = text_columns(text, bytes);
     return bytes;
 }
 
+/* Head and tail are counted in columns; the characters between them take more bytes than the dots
+ * do: they have four columns or more, and no character has more columns than bytes. */
 static void shorten_line(char *text, size_t columns)
 {
-    size_t length = strlen(text), head, tail;
+    const size_t length = strlen(text), all = text_columns(text, length);
+    const size_t room = columns - 3, head_room = room / 2;
+    size_t head = 0, head_columns = 0, tail, rest, bytes, width;
 
-    if (columns < 8 || text_columns(text, length) <= columns)
+    if (columns < 8 || all <= columns)
         return;
-    head = head_bytes(text, length, (columns - 3) / 2);
-    tail = head;
-    while (tail < length && (text_columns(text + tail, length - tail) > columns - 3 - head ||
-                             ((unsigned char)text[tail] & 0xc0) == 0x80))
-        tail++;
+    bytes = next_character(text, length, &width);
+    while (head_columns + width <= head_room) {
+        head += bytes;
+        head_columns += width;
+        bytes = next_character(text + head, length - head, &width);
+    }
+    /* A mark without columns goes with what it stands on. */
+    rest = all - head_columns;
+    for (tail = head; tail < length; tail += bytes) {
+        bytes = next_character(text + tail, length - tail, &width);
+        if (rest <= room - head_columns && width > 0)
+            break;
+        rest -= width;
+    }
     memmove(text + head + 3, text + tail, length - tail + 1);
     memcpy(text + head, "...", 3);
 }
