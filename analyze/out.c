@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/out_private.h"
+#include "base/text.h"
 
 struct out_value out_unknown(enum out_kind kind)
 {
@@ -124,6 +125,23 @@ void out_table_end(struct out *out)
     out->column_count = 0;
 }
 
+/* A text, which is freed, as it may be shown; NULL without memory. */
+static char *show(char *text, bool has_lines)
+{
+    const size_t length = text ? strlen(text) : 0;
+    char *shown = text ? malloc(length * 4 + 1) : NULL; /* "\\xff" at most for a byte */
+    char *to = shown;
+
+    for (size_t at = 0, line; shown && at <= length; at += line + 1) {
+        line = has_lines ? strcspn(text + at, "\n") : length;
+        to += text_show(text + at, line, to, line * 4 + 1);
+        if (at + line < length)
+            *to++ = '\n';
+    }
+    free(text);
+    return shown;
+}
+
 void out_note(struct out *out, enum out_note_kind kind, const char *format, ...)
 {
     struct out_held_note note = {.kind = kind};
@@ -135,6 +153,8 @@ void out_note(struct out *out, enum out_note_kind kind, const char *format, ...)
     if (vasprintf(&note.text, format, arguments) < 0)
         note.text = NULL;
     va_end(arguments);
+    /* A name must not make lines of its own: there are some where the format has them. */
+    note.text = show(note.text, strchr(format, '\n') != NULL);
     if (!note.text || array_push(&out->notes, note) < 0) {
         free(note.text);
         out_fail(out, -ENOMEM);
