@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 
 enum {
     QUEUE_ITEMS = 4096,  /* a power of two */

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "runtime/call.h"
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 #include "runtime/shape/shape.h"
 
 /* Facts */

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "runtime/control.h"
 #include "runtime/exec_private.h"
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 
 /* Memory */
 

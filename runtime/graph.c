@@ -8,7 +8,7 @@
 
 #include "runtime/graph.h"
 #include "runtime/graph_private.h"
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 
 enum { HUGE_PAGE_BYTES = 2 << 20, LARGE_BYTES = 2 * HUGE_PAGE_BYTES };
 

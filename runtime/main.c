@@ -13,7 +13,7 @@
 #include "runtime/fitting.h"
 #include "runtime/format.h"
 #include "runtime/layout_choose.h"
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 #include "runtime/onnx_dump.h"
 #include "runtime/options.h"
 #include "runtime/perf.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/onnx_file.h"
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 #include "runtime/onnx_wire.h"
 
 int mapped_file_open(struct mapped_file *file, const char *path, struct diag *diag)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 #include "runtime/pass.h"
 
 static bool is_constant(const struct node *node)

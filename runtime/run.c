@@ -10,7 +10,7 @@
 #include "runtime/copr_library.h"
 #include "runtime/format.h"
 #include "runtime/graph_text.h"
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 #include "runtime/mem_info.h"
 #include "runtime/model_info.h"
 #include "runtime/pass.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 #include "runtime/tune_private.h"
 
 static struct tensor_view view_of(const struct value *value)

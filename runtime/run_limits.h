@@ -11,8 +11,8 @@
  * Time: loops ask limits_is_over(), which costs one load, and fail with -ETIME. A kernel does not
  * ask; where the program has not come to its end a second after the time was over, it is ended.
  */
-#ifndef OPTRACE_RUNTIME_LIMITS_H
-#define OPTRACE_RUNTIME_LIMITS_H
+#ifndef OPTRACE_RUNTIME_RUN_LIMITS_H
+#define OPTRACE_RUNTIME_RUN_LIMITS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

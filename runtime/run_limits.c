@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of memory and time. */
-#include "runtime/limits.h"
+#include "runtime/run_limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
