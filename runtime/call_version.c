@@ -112,6 +112,8 @@ bool call_has_batch(const struct call_request *request)
 
     if (node->domain[0] != '\0' || !b || request->outputs[0].shape.rank < 2)
         return false;
+    if (request->inputs[0].data) /* a constant is as large in each batch */
+        return false;
     if (strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "ConvTranspose") == 0)
         return b->data != NULL;
     if (!is_product(node) || request->inputs[0].shape.rank != request->outputs[0].shape.rank ||
