@@ -114,7 +114,7 @@ static bool is_reference(const char *name)
  * output; nor do they use atomics. Of others we do not know. */
 static bool is_reproducible(const char *name)
 {
-    static const char *const families[] = {"jit", "brg", "gemm:", "ref"};
+    static const char *const families[] = {"jit", "brg", "gemm:", "x64:gemm:", "ref"};
 
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
         if (strncmp(name, families[i], strlen(families[i])) == 0)
