@@ -105,6 +105,23 @@ int call_bind_version(const struct call_request *request, bool is_plan,
     return rc > 0 ? call_refuse(request, -ENOTSUP, "no kernel %s", version->name) : rc;
 }
 
+/* A constant that is as large in each batch, although it has something for each of its samples. */
+static bool has_fixed_batch(const struct call_request *request)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    int residual = request->node->fused.residual_input;
+
+    for (int i = 0; i < (int)request->node->input_count; i++) {
+        const struct tensor_view *x = &request->inputs[i];
+        bool is_shared = i == 1 || x->shape.rank != y->rank || x->shape.dims[0] != y->dims[0] ||
+                         (x->shape.dims[0] == 1 && i != 0 && i != residual);
+
+        if (x->data && !is_shared)
+            return true;
+    }
+    return false;
+}
+
 bool call_has_batch(const struct call_request *request)
 {
     const struct node *node = request->node;
@@ -112,7 +129,7 @@ bool call_has_batch(const struct call_request *request)
 
     if (node->domain[0] != '\0' || !b || request->outputs[0].shape.rank < 2)
         return false;
-    if (request->inputs[0].data) /* a constant is as large in each batch */
+    if (has_fixed_batch(request))
         return false;
     if (strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "ConvTranspose") == 0)
         return b->data != NULL;
