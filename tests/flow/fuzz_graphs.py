@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/fuzz-graphs: that it refuses what makes no sense, finds what a stand-in for load_and_run does
+wrong and shrinks it, and finds nothing in some graphs of the real one. All but the first needs the
+references from PyPI, which it does not install: they are there once the script ran."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
+SCRIPT = ROOT / "scripts" / "fuzz-graphs"
+SECONDS = float(os.environ.get("FUZZ_SECONDS", "60")) / 4
+
+# Differs where there is a Tanh, breaks on a Softmax, and is content with all else.
+STAND_IN = """#!/bin/sh
+if grep -q Tanh "$1"; then echo "output 'y': DIFFERS"; exit 1; fi
+if grep -q Softmax "$1"; then kill -SEGV $$; fi
+exit 0
+"""
+
+
+def run(*words):
+    return subprocess.run([sys.executable, str(SCRIPT), *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def expect(condition, what, done):
+    if not condition:
+        sys.exit(f"{what}\nexit status {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def check_words(folder):
+    for words in ["0"], ["--seconds", "0"], ["--seed", "-1"], ["x"], ["--flags", "nonsense"], ["--jobs", "0"]:
+        done = run(*words)
+        expect(done.returncode == 2, f"{words} is taken", done)
+    done = run("1", "--no-install", "--folder", folder / "nowhere")
+    expect(done.returncode == 3 and "the references are not in" in done.stderr, "absent references", done)
+
+
+def check_finds(folder):
+    program = folder / "build" / "runtime" / "load_and_run"
+    program.parent.mkdir(parents=True)
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    done = run("60", "--no-install", "--seed", "1", "--jobs", "2", "--build", folder / "build", "--keep",
+               folder / "found", "--flags", "default")
+    expect(done.returncode == 1, "faults are not found", done)
+    for words in "difference: seed", "crash: seed", " = Tanh(", " = Softmax(", "--verify":
+        expect(words in done.stdout, f"no '{words}'", done)
+    models = list((folder / "found").glob("difference-*/model.onnx"))
+    expect(models and min(model.stat().st_size for model in models) < 300, f"{models} are not small", done)
+    expect((models[0].parent / "test_data_set_0" / "output_0.pb").exists(), "no data is kept", done)
+
+
+def check_program(folder):
+    done = run("--seconds", SECONDS, "--seed", "1", "--no-install", "--jobs", "2", "--build", BUILD, "--keep", folder / "kept")
+    print(done.stdout)
+    expect(done.returncode == 0, "graphs that are computed otherwise than by both references", done)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_words(folder)
+        if run("1", "--no-install", "--build", "/nonexistent").stderr.startswith("fuzz-graphs: the references"):
+            print("the references are not installed: scripts/fuzz-graphs does that; skipping")
+            sys.exit(77)
+        check_finds(folder)
+        check_program(folder)
+
+
+main()
