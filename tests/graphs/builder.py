@@ -6,14 +6,12 @@ import io
 import random
 
 import numpy
-import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 F32, F64, F16 = numpy.float32, numpy.float64, numpy.float16
 I64, I32, I8, U8, BOOL = numpy.int64, numpy.int32, numpy.int8, numpy.uint8, numpy.bool_
-FLOATS = (F32, F64, F16)
 INTS = (I64, I32)
 ELEMENTS_MAX = 60000
 

@@ -4,7 +4,7 @@ The rest is in operators_heavy.py. A maker takes a builder and adds at least tha
 import numpy
 from onnx import numpy_helper
 
-from builder import BOOL, F16, F32, F64, FLOATS, I32, I64, I8, INTS, U8, Unfit
+from builder import BOOL, F16, F32, F64, I32, I64, I8, INTS, U8, Unfit
 
 MAKERS = {}
 ANY = (F32, F32, F32, I64, I32, BOOL, F64, U8, I8, F16)
