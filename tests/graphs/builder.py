@@ -180,11 +180,12 @@ class Builder:
 
     def dims(self, rank=None):
         rank = self.rng.choice([0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]) if rank is None else rank
+        most = 64
         while True:
-            dims = tuple(self.dim() for _ in range(rank))
+            dims = tuple(self.dim(most) for _ in range(rank))
             if numpy.prod(dims, dtype=float) <= ELEMENTS_MAX / 4:
                 return dims
-            rank = max(rank - (self.rng.random() < 0.1), 0)
+            most = max(most // 2, 2)
 
     def random_array(self, dtype, shape, low=None, high=None):
         seed = numpy.random.default_rng(self.rng.getrandbits(48))

@@ -487,7 +487,7 @@ def make_pad(b):
     if b.opset >= 18 and b.rng.random() < 0.3:
         axes = b.rng.sample(range(array.ndim), b.rng.randint(1, array.ndim))
     count = array.ndim if axes is None else len(axes)
-    low = -1 if mode == "constant" and b.rng.random() < 0.3 else 0
+    low = -1 if mode == "constant" and 0 not in array.shape and b.rng.random() < 0.3 else 0
     pads = [b.rng.choice([0, 0, 1, 2, low]) for _ in range(2 * count)]
     if b.opset < 11:
         b.add("Pad", [x], mode=mode, pads=pads, value=b.rng.choice([None, 1.5]))

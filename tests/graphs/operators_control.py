@@ -118,7 +118,10 @@ def make_loop(b):
     for i, value in enumerate(graph.input):
         if i >= 2 and b.rng.random() < 0.5:
             value.type.tensor_type.ClearField("shape")
-    b.add("Loop", [turns, start, *states], len(ends) + len(scans), body=graph)
+    made = b.add("Loop", [turns, start, *states], len(ends) + len(scans), body=graph)
+    made = [made] if isinstance(made, str) else made
+    if any(b.shape(name)[0] == 0 for name in made[len(ends):]):
+        raise Unfit("of no turn ONNX Runtime forgets the shape")
 
 
 # --- Whole models ---
