@@ -146,7 +146,8 @@ class Builder:
             self.half_chance = rng.choice([0, 0, 0.2])
             self.is_dynamic = rng.random() < 0.3
             self.common = [rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 20, 32]) for _ in range(4)]
-            self.zero_chance = rng.choice([0, 0, 0, 0.03])
+            self.zero_chance = rng.choice([0, 0, 0, 0.05])
+            self.wild_chance = rng.choice([0, 0, 0, 0, 0, 0, 0.1])  # of numbers that are not finite, or tiny
         self.nodes, self.inputs, self.constants, self.values = [], {}, {}, {}
         self.ops = parent.ops if parent else []
         self.depth = parent.depth + 1 if parent else 0
@@ -203,7 +204,12 @@ class Builder:
                 data = seed.uniform(-3, 3, size=shape)
             else:
                 data = seed.uniform(low, high, size=shape)
-            return numpy.asarray(data).astype(dtype)
+            data = numpy.asarray(data).astype(dtype)
+            if low is None and data.size and self.rng.random() < self.root.wild_chance:
+                data = data.reshape(-1)
+                data[seed.integers(0, data.size)] = seed.choice([numpy.inf, -numpy.inf, -0.0, 1e-40, 6e4])
+                data = data.reshape(shape)
+            return data
         bounds = {"u": (0, 20), "i": (-9, 10)}[dtype.kind]
         if dtype in (numpy.uint8, numpy.int8) and low is None and self.rng.random() < 0.6:
             bounds = (numpy.iinfo(dtype).min, numpy.iinfo(dtype).max + 1)
@@ -287,7 +293,7 @@ class Builder:
             with numpy.errstate(all="ignore"):
                 finite = numpy.isfinite(array)
                 if not finite.all():
-                    return self.rng.random() < 0.05
+                    return self.rng.random() < (0.9 if self.root.wild_chance else 0.05)
                 if numpy.abs(array).max() > (1e4 if array.dtype != F16 else 1e3):
                     return self.rng.random() < 0.05
         return True

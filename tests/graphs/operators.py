@@ -9,6 +9,7 @@ from builder import BOOL, F16, F32, F64, I32, I64, I8, INTS, U8, Unfit
 MAKERS = {}
 ANY = (F32, F32, F32, I64, I32, BOOL, F64, U8, I8, F16)
 NUMBERS = (F32, F32, F32, I64, I32, F64)
+MORE = (F32, I64, I32, F64, U8, I8, F16)  # of the newer forms of most operators
 
 
 def maker(*names, since=1, until=99, weight=1.0):
@@ -164,7 +165,7 @@ def both(b, x, y):
 @maker("Add", "Sub", "Mul", weight=2.5)
 def make_arithmetic(b):
     op = b.rng.choice(["Add", "Sub", "Mul"])
-    x = b.pick(NUMBERS if b.rng.random() < 0.5 else None)
+    x = b.pick((MORE if b.opset >= 14 else NUMBERS) if b.rng.random() < 0.5 else None)
     b.add(op, both(b, x, partner(b, x)))
 
 
@@ -199,7 +200,7 @@ def make_mod(b):
 @maker("Max", "Min", "Sum", "Mean", weight=1.2)
 def make_variadic(b):
     op = b.rng.choice(["Max", "Min", "Sum", "Mean"])
-    dtypes = (F32, F32, F32, I64, I32, F64) if op in ("Max", "Min") and b.opset >= 12 else (F32,)
+    dtypes = MORE if op in ("Max", "Min") and b.opset >= 12 else (F32,)
     if b.opset < 8:
         x = b.pick((F32,))
         b.add(op, [x] + [b.fresh(F32, b.shape(x)) for _ in range(b.rng.randint(0, 3))])
@@ -224,6 +225,7 @@ def make_compare(b):
     op = b.rng.choice(ops)
     dtypes = INTS if b.opset < 9 and op != "Equal" else (F32, I64, I32, F64)
     dtypes = (F32,) if b.opset < 9 and op != "Equal" else INTS if op == "Equal" and b.opset < 11 else dtypes
+    dtypes = MORE if b.opset >= 13 else dtypes
     x = b.pick(dtypes)
     b.add(op, both(b, x, partner(b, x)))
 
@@ -260,6 +262,7 @@ REDUCTIONS = ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "Reduce
 def make_reduce(b):
     op = b.rng.choice(REDUCTIONS)
     dtypes = (F32,) if op in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean") else NUMBERS
+    dtypes = MORE if op in ("ReduceMax", "ReduceMin") and b.opset >= 13 else dtypes
     test = inside(1e-2, 1e6) if op == "ReduceLogSum" else None
     x = b.pick(dtypes, test=test)
     rank = b.array(x).ndim
@@ -277,7 +280,7 @@ def make_reduce(b):
 
 @maker("ArgMax", "ArgMin", weight=0.8)
 def make_arg(b):
-    x = b.pick((F32, F32, I32, I64), test=lambda a: a.ndim > 0 and a.size > 0)
+    x = b.pick((F32, F32, I32, I64) if b.opset < 13 else MORE, test=lambda a: a.ndim > 0 and a.size > 0)
     rank = b.array(x).ndim
     axis = b.rng.randint(-rank if b.opset >= 11 else 0, rank - 1)
     b.add(b.rng.choice(["ArgMax", "ArgMin"]), [x], axis=b.rng.choice([axis, axis, None]),
@@ -291,6 +294,7 @@ def make_along(b):
     x = b.pick((F32,), test=lambda a: a.ndim > 0 and a.size > 0)
     rank = b.array(x).ndim
     axis = b.rng.choice([None, -1 if b.opset >= 11 else rank - 1, b.rng.randint(0, rank - 1)])
+    axis = 0 if axis is None and rank == 1 else axis
     b.add(op, [x], axis=axis, p=b.rng.choice([1, 2]) if op == "LpNormalization" else None)
 
 
