@@ -94,26 +94,6 @@ static void a_network_is_stored_in_half(void **state)
     graph_destroy(&plain);
 }
 
-/* TopK of constants is not folded, for its two outputs, but known when shapes are inferred; so is
- * the product behind it. */
-static struct graph *build_known(void)
-{
-    struct graph *graph = build_graph(14);
-
-    build_node(graph, "TopK", "c:f32 1,3=1.1,2.3,3.7; k:i64 1=2", "", "t; i");
-    build_node(graph, "MatMul", "t; m:f32 2,1=0.7,1.1", "", "d");
-    build_node(graph, "Add", "d; x:f32 1,1", "", "y");
-    build_output(graph, "y");
-    infer(graph);
-    return graph;
-}
-
-/* Its float32 bits were taken for half ones. */
-static void what_is_known_is_no_other_number_in_half(void **state)
-{
-    check_like_plain(build_known, 1.0f, 4);
-}
-
 /* One operator between two that only move: exactly one rounding of its operand and result. */
 static void each_tensor_is_rounded_once(void **state)
 {
@@ -261,7 +241,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_network_is_stored_in_half),
-        cmocka_unit_test(what_is_known_is_no_other_number_in_half),
         cmocka_unit_test(each_tensor_is_rounded_once),
         cmocka_unit_test(a_residual_of_another_type_is_added),
         cmocka_unit_test(what_cannot_be_half_stays),
