@@ -78,14 +78,15 @@ def window(b, spatial, kernel, ceil=False, dilated=True):
     if b.rng.random() < 0.6:
         attributes["strides"] = [b.rng.choice([1, 1, 2, 3]) for _ in kernel]
     kind = b.rng.random()
-    # ONNX Runtime and the standard part ways about dilations where pads are worked out.
+    # ONNX Runtime and the standard part ways about dilations, and strides beyond the window, where
+    # pads are worked out.
     if dilated and kind > 0.65 and b.rng.random() < 0.5:
         attributes["dilations"] = [b.rng.choice([1, 2]) for _ in kernel]
     dilations = attributes.get("dilations", [1] * len(kernel))
     if kind < 0.5:
         attributes["pads"] = [b.rng.randint(0, (k - 1) * d if not ceil else k // 2)
                               for k, d in zip(kernel + kernel, dilations + dilations)]
-    elif kind < 0.65:
+    elif kind < 0.65 and all(k >= s for k, s in zip(kernel, attributes.get("strides", [1] * len(kernel)))):
         attributes["auto_pad"] = b.rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
     pads = attributes.get("pads", [0] * 2 * len(kernel))
     for i, (size, k, d) in enumerate(zip(spatial, kernel, dilations)):
