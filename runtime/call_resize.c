@@ -50,7 +50,7 @@ static double coordinate(const struct axis *axis, int64_t o)
     if (strcmp(axis->transform, "pytorch_half_pixel") == 0)
         return axis->out > 1 ? half : 0.0;
     if (strcmp(axis->transform, "half_pixel_symmetric") == 0)
-        return in / 2.0 * (1.0 - out / exact) + (at + 0.5) / axis->scale - 0.5;
+        return (in - 1.0) / 2.0 + (at + 0.5 - out / 2.0) / axis->scale; /* from the middle */
     if (strcmp(axis->transform, "tf_half_pixel_for_nn") == 0)
         return half + 0.5;
     if (strcmp(axis->transform, "tf_crop_and_resize") == 0)
