@@ -145,7 +145,7 @@ class Builder:
             self.count, self.symbols, self.disputed, self.disputes = 0, {}, [], []
             self.half_chance = rng.choice([0, 0, 0.2])
             self.is_dynamic = rng.random() < 0.3
-            self.common = [rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 20, 32]) for _ in range(4)]
+            self.common = [rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 20, 32, 33, 48, 64]) for _ in range(4)]
             self.zero_chance = rng.choice([0, 0, 0, 0.05])
             self.wild_chance = rng.choice([0, 0, 0, 0, 0, 0, 0.1])  # of numbers that are not finite, or tiny
         self.nodes, self.inputs, self.constants, self.values = [], {}, {}, {}
@@ -207,7 +207,7 @@ class Builder:
             data = numpy.asarray(data).astype(dtype)
             if low is None and data.size and self.rng.random() < self.root.wild_chance:
                 data = data.reshape(-1)
-                data[seed.integers(0, data.size)] = seed.choice([numpy.inf, -numpy.inf, -0.0, 1e-40, 6e4])
+                data[seed.integers(0, data.size)] = seed.choice([-0.0, 1e-40, 6e4, -6e4])
                 data = data.reshape(shape)
             return data
         bounds = {"u": (0, 20), "i": (-9, 10)}[dtype.kind]

@@ -2,6 +2,7 @@
 """Random If and Loop nodes, whose bodies hold random nodes, read what is around them, and have
 initialisers of their own; and whole models."""
 import numpy
+import onnx
 from onnx import helper, numpy_helper
 
 import operators_heavy  # noqa: F401 (it fills the table)
@@ -151,15 +152,26 @@ def outputs_of(b):
         ends.remove(b.rng.choice(ends))  # and what it needed is dead
     more = [n for n in made if n in read]
     ends += b.rng.sample(more, min(len(more), b.rng.choice([0, 0, 1, 2])))
-    if b.inputs and b.rng.random() < 0.02:
-        ends.append(b.rng.choice(list(b.inputs)))
+    if b.rng.random() < 0.04 and (b.inputs or b.constants):
+        ends.append(b.rng.choice([*b.inputs, *b.constants]))  # handed on
+    if b.rng.random() < 0.06:  # the same once more, which may be computed once
+        twin = b.rng.choice(b.nodes)
+        names = {n: b.name("twin") for n in twin.output if n}
+        copy = onnx.NodeProto()
+        copy.CopyFrom(twin)
+        copy.name = b.name("twin_")
+        copy.output[:] = [names.get(n, "") for n in twin.output]
+        if not any(a.HasField("g") for a in copy.attribute):
+            b.nodes.append(copy)
+            b.values.update({names[n]: b.values[n] for n in names})
+            ends.append(next(iter(names.values())))
     return list(dict.fromkeys(ends))
 
 
 def random_case(seed, opset_max):
     rng = seeded(seed)
     b = Builder(rng, rng.choice([*range(7, opset_max + 1), 13, 13, 17, 17, 18, 20, opset_max]))
-    grow(b, rng.choice([1, 2, 3, 5, 8, 12, 16, 20, 25]))
+    grow(b, rng.choice([1, 2, 3, 5, 8, 12, 16, 20, 25, 30]))
     if not b.nodes:
         return None
     outputs = outputs_of(b)
