@@ -87,6 +87,16 @@ static struct graph *make_products(int rows)
     return graph;
 }
 
+static struct graph *make_few_products(void)
+{
+    return make_products(40);
+}
+
+static struct graph *make_many_products(void)
+{
+    return make_products(3000);
+}
+
 static struct graph *make_pools(void)
 {
     struct graph *graph = build_graph(13);
@@ -171,24 +181,30 @@ static bool has_levels(void)
     return kernel_best_level() > KERNEL_LEVEL_PORTABLE;
 }
 
-static void turn_down(enum wrong kind, struct graph *graph, const char *sentence)
+/* On a busy machine a kernel may be given up for its time before it is compared; it does not win
+ * then, either. */
+static void turn_down(enum wrong kind, struct graph *make(void))
 {
-    struct outcome outcome;
+    bool is_said = false;
 
     wrong = kind;
-    outcome = run(graph, options_of(TUNE_FAST));
-    assert_int_equal(outcome.wrong_steps, 0);
-    CHECK_CONTAINS(outcome.said, sentence);
-    free(outcome.said);
+    for (int i = 0; i < 50 && !is_said; i++) {
+        struct outcome outcome = run(make(), options_of(TUNE_FAST));
+
+        is_said = strstr(outcome.said, " turned down whose output differs from the ref") != NULL;
+        free(outcome.said);
+        assert_int_equal(outcome.wrong_steps, 0);
+    }
+    assert_true(is_said);
 }
 
 static void the_fastest_does_not_win_when_it_is_wrong(void **state)
 {
     if (!has_levels())
         skip();
-    turn_down(NOTHING, make_products(40), "2 kernels turned down");
-    turn_down(ONE_ROW, make_products(40), "2 kernels turned down");
-    turn_down(NOTHING, make_pools(), ", 1 kernel turned down");
+    turn_down(NOTHING, make_few_products);
+    turn_down(ONE_ROW, make_few_products);
+    turn_down(NOTHING, make_pools);
 }
 
 /* So much work that the reference computes some rows only. */
@@ -196,7 +212,7 @@ static void what_is_wrong_in_a_row_of_many_is_seen(void **state)
 {
     if (!has_levels())
         skip();
-    turn_down(ONE_ROW, make_products(3000), "2 kernels turned down");
+    turn_down(ONE_ROW, make_many_products);
 }
 
 static void a_wrong_default_is_given_up(void **state)
