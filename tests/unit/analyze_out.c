@@ -377,11 +377,11 @@ static void compact_columns_stay_on_one_line(void **state)
     };
     char *text = print_compact(compact, values, 5, 0);
 
-    assert_string_equal(text, "+----------+-----------+----------+--------+\n"
-                              "| name     |      time |   memory |  share |\n"
-                              "+==========+===========+==========+========+\n"
-                              "| \xe5\x90\x8d...-\xe5\x90\x8d | -4.721 ms | 3.67 MiB | 46.67% |\n"
-                              "+----------+-----------+----------+--------+\n");
+    assert_string_equal(text, "+-----------+-----------+----------+--------+\n"
+                              "| name      |      time |   memory |  share |\n"
+                              "+===========+===========+==========+========+\n"
+                              "| \xe5\x90\x8d...d-\xe5\x90\x8d | -4.721 ms | 3.67 MiB | 46.67% |\n"
+                              "+-----------+-----------+----------+--------+\n");
     free(text);
 }
 
