@@ -11,6 +11,13 @@ enum { STEP_ROWS = 8192, SQL_MAX = 1500 };
 
 static const int64_t LOOK_NS = INT64_C(10000000000);
 
+/* Whether batch b has events of session s: by its lanes, where it names them. The range of its
+ * sessions says little where a program that stays runs beside some that come and go. */
+#define BATCH_HAS_SESSION                                                                          \
+    "b.session_min<=s.session_id AND b.session_max>=s.session_id AND (b.lanes IS NULL OR EXISTS"   \
+    " (SELECT 1 FROM json_each(b.lanes) j JOIN lane l ON l.lane_id=j.value"                        \
+    "  WHERE l.session_id=s.session_id))"
+
 /* The columns of the first row. Returns 1, or 0 when there is none or the first column is NULL. */
 static int query_ints(struct store *store, const char *sql, int64_t *out_values, int count,
                       struct diag *diag)
@@ -45,12 +52,10 @@ int store_forget_find(struct store *store, int64_t before_ns, int64_t now_ns, st
     /* The rows of the last batch tell the number of the next event. */
     snprintf(sql, sizeof(sql),
              "SELECT session_id FROM session s WHERE end_ns<%lld AND source='live'"
-             " AND NOT EXISTS (SELECT 1 FROM (SELECT session_min,session_max FROM event_batch"
-             "  ORDER BY first_rowid DESC LIMIT 1) WHERE s.session_id BETWEEN session_min AND"
-             "  session_max)"
-             " AND NOT EXISTS (SELECT 1 FROM op_row o WHERE o.session_id=s.session_id AND"
-             "  o.type='counter' AND o.name LIKE 'calibration.%%')"
-             " ORDER BY end_ns,session_id LIMIT 1",
+             " AND NOT EXISTS (SELECT 1 FROM (SELECT * FROM event_batch ORDER BY first_rowid DESC"
+             "  LIMIT 1) b WHERE " BATCH_HAS_SESSION ") AND NOT EXISTS (SELECT 1 FROM op_row o"
+             "  WHERE o.session_id=s.session_id AND o.type='counter' AND o.name LIKE"
+             "  'calibration.%%') ORDER BY end_ns,session_id LIMIT 1",
              (long long)before_ns);
     rc = query_ints(store, sql, &session_id, 1, diag);
     forget->looked_ns = rc == 0 ? now_ns : 0;
@@ -105,9 +110,9 @@ static int drop_events(struct store *store, int64_t now_ns, size_t *out_rows, st
     int rc;
 
     snprintf(sql, sizeof(sql),
-             "SELECT first_rowid,last_rowid FROM event_batch WHERE session_min<=%lld AND"
-             " session_max>=%lld AND first_rowid>%lld ORDER BY first_rowid LIMIT 1",
-             session_id, session_id, (long long)forget->after);
+             "SELECT first_rowid,last_rowid FROM event_batch b, (SELECT %lld AS session_id) s"
+             " WHERE first_rowid>%lld AND " BATCH_HAS_SESSION " ORDER BY first_rowid LIMIT 1",
+             session_id, (long long)forget->after);
     rc = query_ints(store, sql, range, 2, diag);
     if (rc == 0)
         next_part(forget);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dropping whole sessions: which, all of their rows, and what is there in between. */
+#include "schema/store_private.h"
 #include "schema/store_retain.h"
 #include "tests/support/check.h"
 #include "tests/support/dropped_store.h"
@@ -196,12 +197,100 @@ static void the_next_writer_goes_on(void **state)
     store_close(&store);
 }
 
+static void put_session(struct store *store, int64_t id, int64_t end_ns)
+{
+    const struct store_session session = {.session_id = id,
+                                          .uuid = {(uint8_t)id},
+                                          .start_ns = END_NS,
+                                          .end_ns = end_ns,
+                                          .pid = id,
+                                          .uid = 5,
+                                          .clock = "tsc",
+                                          .source = "live"};
+    const struct store_lane lane = {id, id, 1, "thread", "main", NULL, 1};
+    const struct store_op op = {id,   id,         1,          STORE_NULL, "now", "Conv",
+                                NULL, NULL,       NULL,       NULL,       NULL,  NULL,
+                                NULL, STORE_NULL, STORE_NULL, STORE_NULL, NULL,  NULL};
+    struct diag diag = {0};
+
+    CHECK_OK(store_put_session(store, &session, &diag));
+    CHECK_OK(store_put_lane(store, &lane, &diag));
+    CHECK_OK(store_put_op(store, &op, &diag));
+}
+
+static void put_event(struct store *store, int64_t session_id, int64_t number)
+{
+    const struct store_event event = {session_id, session_id, STORE_NULL, END_NS + number * 1000,
+                                      500,        STORE_NULL, STORE_NULL, STORE_NULL};
+    struct diag diag = {0};
+
+    CHECK_OK(store_add_events(store, &event, 1, &diag));
+}
+
+/* Programs that come and go beside one that stays: of all batches, whose sessions are those of a
+ * range, only those with lanes of the session are read. */
+static void a_short_session_costs_no_look_at_each_batch(void **state)
+{
+    enum { EVENTS = 100000, MINE = 10, STEPS_MAX = 9 };
+    char *path = temp_path(*state, "many.db");
+    struct store *store = store_support_open(path, STORE_WRITE);
+
+    store_support_begin(store);
+    put_session(store, 1, STORE_NULL);
+    put_session(store, 2, END_NS + 1000000);
+    put_session(store, 3, STORE_NULL);
+    for (int64_t i = 0; i < EVENTS; i++)
+        put_event(store, i >= MINE && i < 2 * MINE ? 2 : i % 2 ? 1 : 3, i);
+    store_support_commit(store);
+    assert_in_range(store_support_int(store, "SELECT count(*) FROM event_batch WHERE session_min"
+                                             " <= 2 AND session_max >= 2"),
+                    10, EVENTS);
+    assert_in_range(forget(store, END_NS + DAY_NS), 1, STEPS_MAX);
+    check_sessions(store, "1 3");
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM event"), EVENTS - MINE);
+    store_close(&store);
+    free(path);
+}
+
+/* Sessions go first; where there are more than can go in time, events do too: the budget holds. */
+static void events_go_where_sessions_go_too_slowly(void **state)
+{
+    enum { EVENTS = 100000 };
+    const int64_t now_ns = END_NS + DAY_NS;
+    char *path = temp_path(*state, "late.db");
+    struct store *store = store_support_open(path, STORE_WRITE);
+    struct store_bounds bounds = {0};
+    struct store_retained done;
+    struct diag diag = {0};
+    int64_t used_bytes;
+
+    store_support_begin(store);
+    for (int64_t id = 1; id <= 9; id++)
+        put_session(store, id, id == 1 ? STORE_NULL : END_NS);
+    for (int64_t i = 0; i < EVENTS; i++)
+        put_event(store, 1, i);
+    store_support_commit(store);
+    CHECK_OK(store_used_bytes(store, &used_bytes, &diag));
+    for (int i = 0; i < 2; i++) {
+        bounds.budget_bytes = i == 0 ? used_bytes - 4096 : used_bytes / 2;
+        store->shed =
+            (struct shed){.has_looked = true, .looked_ns = now_ns, .rest_bytes = INT64_MAX};
+        assert_int_equal(store_retain(store, &bounds, now_ns, 1, &done, &diag), 1);
+        assert_int_equal(done.row_count > 0, i == 1);
+        assert_int_equal(done.shed_count > 0, i == 0);
+    }
+    store_close(&store);
+    free(path);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(old_sessions_go_with_all_their_rows),
+        TEST(a_short_session_costs_no_look_at_each_batch),
+        TEST(events_go_where_sessions_go_too_slowly),
         TEST(recording_goes_on),
         TEST(imports_and_calibrations_stay),
         TEST(sessions_of_the_last_batch_stay),
