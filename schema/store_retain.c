@@ -14,6 +14,7 @@ enum {
     KNOWN_OPS = 64,
     FOUND_REST = 2,       /* what is out of bounds is no slice: store_shed.h */
     SHED_ROWS = 4096,     /* what a step of that counts as */
+    LATE_PART = 16,       /* of the bound: when so much more is stored, events go, too */
     AHEAD_ROW_BYTES = 40, /* a row to come, with what is written beside it: rather too much */
 };
 
@@ -381,14 +382,15 @@ static int find_oldest(struct retain *retain, int64_t before_ns, struct slice *o
     return found;
 }
 
-/* For the pages in use: rows of a slice, or FOUND_REST. */
+/* For the pages in use: rows of a slice, or FOUND_REST, which comes first as long as it keeps up.
+ */
 static int find_for_bytes(struct retain *retain, int64_t used_bytes, int64_t bound_bytes,
                           struct slice *out_slice, struct diag *diag)
 {
     struct store *store = retain->store;
     int rc = store_shed_is_due(store, used_bytes, bound_bytes, retain->now_ns, diag);
 
-    if (rc != 0)
+    if (rc < 0 || (rc > 0 && used_bytes - bound_bytes <= bound_bytes / LATE_PART))
         return rc < 0 ? rc : FOUND_REST;
     rc = find_oldest(retain, STORE_NULL, out_slice, diag);
     if (rc != 0 || store->shed.is_done)
