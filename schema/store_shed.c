@@ -12,8 +12,9 @@ enum {
     EVENT_BYTES = 36, /* of a row of event, memory_event or counter, about */
     STAT_BYTES = 300, /* of a row of op_stat, about */
     RUN_BYTES = 45,
-    STEP_STATS = 512,
+    STEP_STATS = 512, /* or a part of what there is: all of it is counted for each step */
     STEP_RUNS = 4096,
+    STEP_PART = 16,
     STEP_GAPS = 4096,
 };
 
@@ -60,18 +61,18 @@ int store_shed_is_due(struct store *store, int64_t used_bytes, int64_t budget_by
 }
 
 /* The session that goes whole next; 0: none may. The last event tells the number of the next one.
- */
+ * LIMIT -1 keeps SQLite from looking at the ops of all sessions before it puts them in order. */
 static int find_session(struct store *store, int64_t *out_session_id, struct diag *diag)
 {
     return store_query_int(
         store,
-        "SELECT session_id FROM session s LEFT JOIN (SELECT uid AS u,count(*) AS n FROM session"
-        "  GROUP BY uid) ON u IS s.uid WHERE end_ns IS NOT NULL AND source='live'"
-        " AND session_id NOT IN (SELECT l.session_id FROM event e JOIN lane l USING (lane_id)"
+        "SELECT session_id FROM (SELECT session_id FROM session s LEFT JOIN (SELECT uid AS u,"
+        "  count(*) AS n FROM session GROUP BY uid) ON u IS s.uid WHERE end_ns IS NOT NULL"
+        "  AND source='live' ORDER BY n DESC,end_ns,session_id LIMIT -1) s"
+        " WHERE session_id NOT IN (SELECT l.session_id FROM event e JOIN lane l USING (lane_id)"
         "  WHERE e.rowid=(SELECT max(rowid) FROM event))"
         " AND NOT EXISTS (SELECT 1 FROM op_row o WHERE o.session_id=s.session_id AND"
-        "  o.type='counter' AND o.name LIKE 'calibration.%')"
-        " ORDER BY n DESC,end_ns,session_id LIMIT 1",
+        "  o.type='counter' AND o.name LIKE 'calibration.%') LIMIT 1",
         out_session_id, diag);
 }
 
@@ -157,7 +158,13 @@ static int drop_rows(struct store *store, int64_t session_id, int64_t now_ns, co
     return rc < 0 ? rc : store_exec(store, drop, "write", diag);
 }
 
-static int drop_stats(struct store *store, int64_t session_id, int64_t now_ns, struct diag *diag)
+static int64_t choose_step(int64_t least, int64_t count)
+{
+    return count / STEP_PART > least ? count / STEP_PART : least;
+}
+
+static int drop_stats(struct store *store, int64_t session_id, int64_t count, int64_t now_ns,
+                      struct diag *diag)
 {
     char rows[SQL_MAX], sums[200], drop[SQL_MAX + 100];
     int rc;
@@ -165,8 +172,8 @@ static int drop_stats(struct store *store, int64_t session_id, int64_t now_ns, s
     snprintf(rows, sizeof(rows),
              "SELECT s.rowid AS id,s.start_ns,s.start_ns+s.bucket_ns AS end_ns,s.event_count FROM"
              " op_stat s CROSS JOIN op_row o ON o.op_id=s.op_id WHERE o.session_id=%lld ORDER BY"
-             " s.rowid LIMIT %d",
-             (long long)session_id, STEP_STATS);
+             " s.rowid LIMIT %lld",
+             (long long)session_id, (long long)choose_step(STEP_STATS, count));
     snprintf(sums, sizeof(sums), "min(start_ns),min(max(end_ns),%lld),%lld,sum(event_count)",
              (long long)now_ns, (long long)now_ns);
     snprintf(drop, sizeof(drop), "DELETE FROM op_stat WHERE rowid IN (SELECT id FROM (%s))", rows);
@@ -176,14 +183,15 @@ static int drop_stats(struct store *store, int64_t session_id, int64_t now_ns, s
                : drop_rows(store, session_id, now_ns, "rollup_event_count", sums, rows, drop, diag);
 }
 
-static int drop_runs(struct store *store, int64_t session_id, int64_t now_ns, struct diag *diag)
+static int drop_runs(struct store *store, int64_t session_id, int64_t count, int64_t now_ns,
+                     struct diag *diag)
 {
     char rows[SQL_MAX], sums[200], drop[SQL_MAX + 100];
 
     snprintf(rows, sizeof(rows),
              "SELECT run,start_ns,ifnull(end_ns,start_ns) AS end_ns FROM run WHERE session_id=%lld"
-             " ORDER BY run LIMIT %d",
-             (long long)session_id, STEP_RUNS);
+             " ORDER BY run LIMIT %lld",
+             (long long)session_id, (long long)choose_step(STEP_RUNS, count));
     snprintf(sums, sizeof(sums), "min(start_ns),max(end_ns),%lld,count(*)", (long long)now_ns);
     snprintf(drop, sizeof(drop),
              "DELETE FROM run WHERE session_id=%lld AND run IN (SELECT run FROM (%s))",
@@ -205,8 +213,8 @@ static int drop_largest(struct store *store, int64_t now_ns, struct diag *diag)
     if (rc < 0 || (stat_count == 0 && run_count == 0))
         return rc;
     rc = stat_count * STAT_BYTES > run_count * RUN_BYTES
-             ? drop_stats(store, stat_session, now_ns, diag)
-             : drop_runs(store, run_session, now_ns, diag);
+             ? drop_stats(store, stat_session, stat_count, now_ns, diag)
+             : drop_runs(store, run_session, run_count, now_ns, diag);
     return rc < 0 ? rc : 1;
 }
 
