@@ -158,7 +158,7 @@ static int grow_slot(struct tune_slot *slot, size_t bytes, enum dtype dtype)
     size_t rounded = (bytes + 63) / 64 * 64 + 64;
     void *data;
 
-    if (bytes <= slot->bytes)
+    if (bytes <= slot->bytes && slot->data != NULL) /* also for no element: kernels add to it */
         return 0;
     data = limits_allow(rounded) ? aligned_alloc(64, rounded) : NULL;
     if (data == NULL)
@@ -174,7 +174,7 @@ static int grow_plain(void **memory, size_t *have, size_t bytes)
     size_t rounded = (bytes + 63) / 64 * 64 + 64;
     void *grown;
 
-    if (bytes <= *have)
+    if (bytes <= *have && *memory != NULL)
         return 0;
     grown = limits_allow(rounded) ? aligned_alloc(64, rounded) : NULL;
     if (grown == NULL)
