@@ -246,12 +246,12 @@ static void add_bounds_on(struct explanation *explanation, const char *time, con
 
     if (!isnan(options->min_time_s)) {
         out_buffer_print(&explanation->text, "%s%s >= %.17g", joint, time,
-                         options->min_time_s * 1e9);
+                         analyze_bound_ns(options->min_time_s));
         joint = " AND ";
     }
     if (!isnan(options->max_time_s))
         out_buffer_print(&explanation->text, "%s%s <= %.17g", joint, time,
-                         options->max_time_s * 1e9);
+                         analyze_bound_ns(options->max_time_s));
 }
 
 static void add_bounds(struct explanation *explanation)

@@ -527,6 +527,13 @@ int analyze_options_check(const struct analyze_options *options, const char *con
     return 0;
 }
 
+double analyze_bound_ns(double seconds)
+{
+    const double ns = seconds * 1e9, whole = round(ns);
+
+    return fabs(ns - whole) <= fabs(whole) * 1e-14 ? whole : ns;
+}
+
 struct analyze_options analyze_options_default(void)
 {
     return (struct analyze_options){

@@ -82,6 +82,9 @@ int analyze_options_check(const struct analyze_options *options, const char *con
 size_t analyze_options_modes(const struct analyze_options *options,
                              const char *out_names[ANALYZE_MODES_MAX]);
 
+/** A bound on time in ns: 0.000065 s is 65,000 ns, not the nearest number below. NaN stays NaN. */
+double analyze_bound_ns(double seconds);
+
 /** The defaults. */
 struct analyze_options analyze_options_default(void);
 

@@ -87,8 +87,10 @@ struct report_kind {
     size_t column_count;
     int64_t top;                         /* lines without --top; 0: all */
     const char *order_by;                /* without --order-by */
-    double (*time_ns)(const void *line); /* what --min-time and --max-time bound; NULL: refused */
+    double (*time_ns)(const void *line); /* what --min-time and --max-time bound; NULL: the ops,
+                                            by bounds_itself */
 
+    bool bounds_itself;      /* without time_ns: each of its tables by the time that it shows */
     const char *mode;        /* chosen by this option, "list", instead of by --report; or NULL */
     bool is_of_all_sessions; /* without --session it is about all of them, not the last */
     bool takes_no_events;    /* it is not about events: what chooses them is refused */

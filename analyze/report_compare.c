@@ -299,8 +299,8 @@ static int run(const struct report *report, struct diag *diag)
     const struct analyze_options *options = report->options;
     const struct comparison_options asked = {
         .gates = {.alpha = options->alpha, .threshold = options->threshold_percent / 100},
-        .min_ns = options->min_time_s * 1e9,
-        .max_ns = options->max_time_s * 1e9,
+        .min_ns = analyze_bound_ns(options->min_time_s),
+        .max_ns = analyze_bound_ns(options->max_time_s),
     };
     struct compare_side sides[ALIGN_SIDES];
     struct comparison comparison = {0};

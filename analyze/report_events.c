@@ -293,8 +293,8 @@ static int emit_tree(const struct report *report, const struct context *context,
     const struct analyze_options *options = report->options;
     const struct event_choice choice = {
         .top = report_top(report),
-        .min_ns = options->min_time_s * 1e9,
-        .max_ns = options->max_time_s * 1e9,
+        .min_ns = analyze_bound_ns(options->min_time_s),
+        .max_ns = analyze_bound_ns(options->max_time_s),
     };
     size_t *rank = calloc(context->tree->rows.count + 1, sizeof(*rank));
     size_t count, main_count, main_shown;

@@ -513,5 +513,6 @@ const struct report_kind report_ops = {
                       "  FROM (" ROLLED_LINES " FROM one_side GROUP BY key) {bounds}\n"
                       " GROUP BY 1 ORDER BY time_ns DESC",
     .explain_time = "time_ns",
+    .bounds_itself = true,
     .top = 3,
 };

@@ -24,8 +24,8 @@ static int make_filter(const struct analyze_options *options, struct filter *fil
         .type_count = options->types.count,
         .input_dtype = options->input_dtype,
         .device = options->device,
-        .min_ns = options->min_time_s * 1e9,
-        .max_ns = options->max_time_s * 1e9,
+        .min_ns = analyze_bound_ns(options->min_time_s),
+        .max_ns = analyze_bound_ns(options->max_time_s),
         .has_min = !isnan(options->min_time_s),
         .has_max = !isnan(options->max_time_s),
     };
@@ -94,7 +94,7 @@ int report_select(const struct report *report, struct report_selection *selectio
 
 bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options)
 {
-    return !kind->time_ns && !kind->takes_no_events &&
+    return !kind->time_ns && !kind->bounds_itself && !kind->takes_no_events &&
            (!isnan(options->min_time_s) || !isnan(options->max_time_s));
 }
 
@@ -205,8 +205,8 @@ static size_t bound_lines(const struct report *report, const char *items, size_t
         double time_ns = report->kind->time_ns ? report->kind->time_ns(line) : NAN;
 
         if (!report_bounds_ops(report->kind, options) &&
-            ((!isnan(options->min_time_s) && !(time_ns >= options->min_time_s * 1e9)) ||
-             (!isnan(options->max_time_s) && !(time_ns <= options->max_time_s * 1e9))))
+            ((!isnan(options->min_time_s) && !(time_ns >= analyze_bound_ns(options->min_time_s))) ||
+             (!isnan(options->max_time_s) && !(time_ns <= analyze_bound_ns(options->max_time_s)))))
             continue;
         memcpy(kept + kept_count++ * item_bytes, line, item_bytes);
     }
