@@ -188,6 +188,7 @@ static int print_report(struct report *report, struct diag *diag)
         .ascii = options->ascii,
     };
     int rc = sink_open(&sink, !report->kind->is_streamed, diag), close_rc;
+    bool is_written;
 
     if (rc == 0) {
         out_options.stream = sink.gathered ? sink.gathered : sink.file.stream;
@@ -199,10 +200,13 @@ static int print_report(struct report *report, struct diag *diag)
     }
     if (rc == 0)
         rc = run_report(report, diag);
+    if (rc == REPORT_NOTHING)
+        out_nothing(report->out, report->kind->tables, diag->text);
     close_rc = out_close(&report->out, diag);
-    rc = rc ? rc : close_rc;
-    close_rc = sink_close(&sink, rc == 0, diag);
-    return rc ? rc : close_rc;
+    rc = rc == 0 || close_rc < 0 ? close_rc : rc;
+    is_written = rc == 0 || (rc == REPORT_NOTHING && out_options.format == OUT_FORMAT_JSON);
+    close_rc = sink_close(&sink, is_written, diag);
+    return rc == 0 || close_rc < 0 ? close_rc : rc;
 }
 
 static int write_report(const struct analyze_options *options, const struct source *source,

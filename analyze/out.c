@@ -142,6 +142,14 @@ static char *show(char *text, bool has_lines)
     return shown;
 }
 
+void out_nothing(struct out *out, const char *const *tables, const char *reason)
+{
+    if (out->error || !out->printer->nothing)
+        return;
+    out->printer->nothing(out, tables);
+    out_note(out, OUT_NOTE_PLAIN, "%s", reason);
+}
+
 void out_note(struct out *out, enum out_note_kind kind, const char *format, ...)
 {
     struct out_held_note note = {.kind = kind};

@@ -186,6 +186,10 @@ void out_table_end(struct out *out);
 void out_note(struct out *out, enum out_note_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** There is no answer, and why. JSON has empty tables of these names then, ending in NULL, but for
+ *  those that are there already, and the reason as a note; other formats have nothing. */
+void out_nothing(struct out *out, const char *const *tables, const char *reason);
+
 /** Write what is still held back and free. Returns 0, or what went wrong first: -ENOMEM, -ENOSPC,
  *  -EIO, -EPIPE ... NULL inside is allowed. */
 int out_close(struct out **out, struct diag *diag);

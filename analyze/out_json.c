@@ -6,17 +6,24 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/out_private.h"
 #include "base/json.h"
 
+struct json_state {
+    struct json_writer json;   /* the first member: most of this file knows of no other */
+    ARRAY_OF(char *) sections; /* that are there, for json_nothing() */
+};
+
 static int json_open(struct out *out)
 {
-    struct json_writer *json = calloc(1, sizeof(*json));
+    struct json_state *state = calloc(1, sizeof(*state));
+    struct json_writer *json = state ? &state->json : NULL;
 
     if (!json)
         return -ENOMEM;
-    out->state = json;
+    out->state = state;
     json_init_file(json, out->options.stream);
     json_set_indent(json, 3);
     json_begin_object(json);
@@ -93,13 +100,25 @@ static void write_value(struct json_writer *json, const struct out_value *value)
     }
 }
 
+static void begin_section(struct out *out, const char *name)
+{
+    struct json_state *state = out->state;
+    char *copy = strdup(name);
+
+    if (!copy || array_push(&state->sections, copy) < 0) {
+        free(copy);
+        out_fail(out, -ENOMEM);
+    }
+    json_key(&state->json, name);
+    json_begin_object(&state->json);
+}
+
 static void json_facts(struct out *out, const struct out_section *section,
                        const struct out_fact *facts, size_t count)
 {
     struct json_writer *json = out->state;
 
-    json_key(json, section->name);
-    json_begin_object(json);
+    begin_section(out, section->name);
     for (size_t i = 0; i < count; i++) {
         if (!facts[i].name)
             continue;
@@ -113,8 +132,7 @@ static void json_table_begin(struct out *out)
 {
     struct json_writer *json = out->state;
 
-    json_key(json, out->section->name);
-    json_begin_object(json);
+    begin_section(out, out->section->name);
     json_key(json, "rows");
     json_begin_array(json);
 }
@@ -137,9 +155,33 @@ static void json_table_end(struct out *out)
     json_end_object(out->state);
 }
 
+static bool has_section(const struct json_state *state, const char *name)
+{
+    for (size_t i = 0; i < state->sections.count; i++) {
+        if (strcmp(state->sections.items[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void json_nothing(struct out *out, const char *const *tables)
+{
+    struct json_state *state = out->state;
+
+    for (; tables && *tables; tables++) {
+        if (has_section(state, *tables))
+            continue;
+        begin_section(out, *tables);
+        json_key(&state->json, "rows");
+        json_begin_array(&state->json);
+        json_table_end(out);
+    }
+}
+
 static void json_close(struct out *out)
 {
-    struct json_writer *json = out->state;
+    struct json_state *state = out->state;
+    struct json_writer *json = &state->json;
 
     if (!out->error) {
         json_key(json, "notes");
@@ -157,7 +199,10 @@ static void json_close(struct out *out)
         out_fail(out, json_finish(json));
     }
     json_deinit(json);
-    free(json);
+    for (size_t i = 0; i < state->sections.count; i++)
+        free(state->sections.items[i]);
+    array_deinit(&state->sections);
+    free(state);
 }
 
 const struct out_printer out_json_printer = {
@@ -166,5 +211,6 @@ const struct out_printer out_json_printer = {
     .table_begin = json_table_begin,
     .row = json_row,
     .table_end = json_table_end,
+    .nothing = json_nothing,
     .close = json_close,
 };

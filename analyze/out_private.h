@@ -16,6 +16,8 @@ struct out_printer {
     void (*table_begin)(struct out *out);
     void (*row)(struct out *out, const struct out_value *values);
     void (*table_end)(struct out *out);
+    /* There is no answer: empty tables where there are none. */
+    void (*nothing)(struct out *out, const char *const *tables);
     void (*close)(struct out *out); /* prints the notes unless out->error is set */
 };
 

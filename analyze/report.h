@@ -61,6 +61,9 @@ struct report_kind {
      *  line are -EINVAL. */
     int (*run)(const struct report *report, struct diag *diag);
 
+    /* Names of its main tables, ending in NULL: JSON has them, empty, when there is no answer. */
+    const char *const *tables;
+
     /* Options that it honours besides those of every report (options.h), without dashes, ending in
      * NULL. Any other one is refused. NULL: none. */
     const char *const *takes;

@@ -610,6 +610,7 @@ const struct report_kind report_advice = {
     .about = "What to do: findings of rules on copies, gaps, launches, operators, runs, memory and "
              "what is missing, by the share of wall time that each concerns.",
     .run = run,
+    .tables = (const char *const[]){"findings", NULL},
     .explain = explain_sql,
     .explain_lacks =
         "not in it: finding, action, command; numbers has what they say. Where holds is NULL the\n"

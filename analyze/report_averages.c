@@ -282,6 +282,7 @@ const struct report_kind report_averages = {
     .about = "PyTorch's key_averages: own and total time on the host and the device, and memory, "
              "of what has the same name, shape or call stack.",
     .run = run,
+    .tables = (const char *const[]){"averages", NULL},
     .takes = takes,
     .explain =
         /* Rows; starts and ends of those on hosts in order, what takes no time in between. What

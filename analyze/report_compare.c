@@ -541,6 +541,7 @@ const struct report_kind report_compare = {
     .name = "compare",
     .about = "What changed from one recording to another.",
     .run = run,
+    .tables = (const char *const[]){"changes", NULL},
     .explain = explain_sql,
     .explain_side = explain_side_sql,
     .explain_lacks =

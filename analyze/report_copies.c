@@ -236,6 +236,7 @@ const struct report_kind report_copies = {
     .about = "Copies and fills by direction and by operator: bytes, time, bandwidth, and whether "
              "the host waited.",
     .run = run,
+    .tables = (const char *const[]){"directions", "ops", NULL},
     .explain_time = "total_ns",
     .explain =
         "SELECT d.name, CASE WHEN h.name LIKE '%Async%' THEN 'async'\n"

@@ -312,6 +312,7 @@ const struct report_kind report_counters = {
     .about = "CPU counters op by op: instructions, cycles, misses, page faults, context switches, "
              "CPU time; those that were recorded (OPTRACE_COUNTERS, load_and_run --counters).",
     .run = run,
+    .tables = (const char *const[]){"counters", NULL},
     .takes = takes,
     .explain_time = "time_ns",
     .explain =

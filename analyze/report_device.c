@@ -114,6 +114,7 @@ const struct report_kind report_device = {
     .about = "How well devices and their streams were used: busy, idle, computation beside "
              "transfers, streams at once.",
     .run = run,
+    .tables = (const char *const[]){"devices", NULL},
     .explain_time = "busy_ns",
     .explain =
         "SELECT coalesce(device, 'queue') AS device, lane AS stream, session_id, count(*) AS "

@@ -548,6 +548,7 @@ const struct report_kind report_events = {
     .about = "Paddle's event table: rows by type or name, what is inside of them indented below, "
              "with host and device time.",
     .run = run,
+    .tables = (const char *const[]){"events", NULL},
     .explain = explain_sql,
     .explain_lacks = "not in it: position, parent, session_id",
     .takes = takes,

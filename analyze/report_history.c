@@ -610,6 +610,7 @@ const struct report_kind report_history = {
     .name = "history",
     .about = "When a model's ops changed over all of its sessions.",
     .run = run,
+    .tables = (const char *const[]){"sessions", "changes", "history", NULL},
     .explain = explain_sql,
     .explain_lacks =
         "not in it: z_score, level, differs, and the table of changes: those are searched for in\n"

@@ -254,6 +254,7 @@ const struct report_kind report_idle = {
     .about = "When nothing ran on a lane, and why: not launched as the host was busy or waited, "
              "copies, other streams.",
     .run = run,
+    .tables = (const char *const[]){"gaps", NULL},
     .explain_time = "total_ns",
     .explain = explain_sql,
     .has_totals = true,

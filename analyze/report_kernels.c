@@ -176,6 +176,7 @@ const struct report_kind report_kernels = {
     .name = "kernels",
     .about = "What ran on devices, kernel by kernel, with the columns of nsys stats.",
     .run = run,
+    .tables = (const char *const[]){"kernels", NULL},
     .takes = takes,
     .explain = "SELECT name, coalesce(device, op_device) AS device{grouped},\n"
                "       sum(dur_ns) AS total_ns, count(*) AS calls, avg(dur_ns) AS mean_ns,\n"

@@ -485,6 +485,7 @@ const struct report_kind report_ops = {
     .name = "ops",
     .about = "MegEngine's table: where time and memory went, operator by operator.",
     .run = run,
+    .tables = (const char *const[]){"device", "host", NULL},
     .takes = takes,
     .columns = ops_columns,
     .column_count = OPS_COLUMNS,

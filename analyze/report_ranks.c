@@ -482,6 +482,7 @@ const struct report_kind report_ranks = {
     .about = "Which of several sessions that do the same job side by side, such as the processes "
              "of a server, is late, in how many runs, and by which op.",
     .run = run,
+    .tables = (const char *const[]){"sessions", NULL},
     .explain = explain_sql,
     .has_totals = true, /* --total would take the runs apart */
     .is_of_runs = true,

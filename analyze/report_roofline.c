@@ -269,6 +269,7 @@ const struct report_kind report_roofline = {
     .about = "Each operator against what the machine can compute and move at best, by the time "
              "that could be won.",
     .run = run,
+    .tables = (const char *const[]){"operators", NULL},
     .takes = takes,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -233,6 +233,7 @@ const struct report_kind report_sequences = {
     .about = "Operators that follow each other again and again, and the time between them: what "
              "could become one.",
     .run = run,
+    .tables = (const char *const[]){"sequences", NULL},
     .explain = explain_sql,
     .explain_groups =
         (const struct explain_group[]){

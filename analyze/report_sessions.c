@@ -80,6 +80,7 @@ const struct report_kind report_sessions = {
     .name = "sessions",
     .about = "Who recorded what, when, and how it ended.",
     .run = run,
+    .tables = (const char *const[]){"sessions", NULL},
     .mode = "list",
     .is_of_all_sessions = true,
     .takes_no_events = true,

@@ -109,6 +109,7 @@ const struct report_kind report_sql = {
     .name = "sql",
     .about = "The rows of a query that only reads.",
     .run = run,
+    .tables = (const char *const[]){"result", NULL},
     .mode = "sql",
     .takes_no_session = true,
     .is_streamed = true,

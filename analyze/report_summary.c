@@ -373,6 +373,7 @@ const struct report_kind report_summary = {
              "the order in which they run, sums by type, whole runs with percentiles, both "
              "overheads.",
     .run = run,
+    .tables = (const char *const[]){"ops", NULL},
     .takes = takes,
     .explain =
         "SELECT name, type, node_id AS id,\n"

@@ -137,6 +137,7 @@ const struct report_kind report_threads = {
     .name = "threads",
     .about = "How busy each thread, stream and queue was, and its longest gap.",
     .run = run,
+    .tables = (const char *const[]){"threads", NULL},
     .explain_time = "busy_ns",
     .explain =
         "SELECT lane, session_id, device, count(*) AS span_count, count(DISTINCT op_id) AS "

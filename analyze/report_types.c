@@ -157,6 +157,7 @@ const struct report_kind report_types = {
     .name = "types",
     .about = "Time by type of operator, with percentiles of single calls.",
     .run = run,
+    .tables = (const char *const[]){"types", NULL},
     .explain =
         "SELECT type, side, count(*) AS calls, count(DISTINCT op_id) AS op_count,\n"
         "       CASE WHEN type <> 'label' THEN sum(CASE WHEN side = 'device' OR session_id IN (\n"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What holds for every report of the table: mistakes and empty answers are one sentence with its
  * exit status, and --strict tells what is missing. */
+#include <cjson/cJSON.h>
+#include <unistd.h>
+
 #include "analyze/report.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -138,6 +141,84 @@ static void choices_without_an_answer(void **state)
     }
 }
 
+static const cJSON *rows_of(const cJSON *answer, const char *table)
+{
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(answer, table),
+                                            "rows");
+}
+
+/* JSON with the tables of the report, empty, and with the reason; checks that they are those of an
+ * answer, where there is one. */
+static void check_empty(const struct fixture *fixture, const struct report_kind *kind,
+                        const char *source, const char *choice)
+{
+    struct child_result result = run(fixture, kind, source, "--format=json", choice);
+    cJSON *answer = cJSON_Parse(result.out);
+    const cJSON *notes = cJSON_GetObjectItem(answer, "notes");
+    const cJSON *note = cJSON_GetArrayItem(notes, cJSON_GetArraySize(notes) - 1);
+
+    if (result.status != 1 || !answer || !note)
+        fail_msg("%s %s %s: status %d, %s%s", kind->name, source, choice ? choice : "",
+                 result.status, result.out, result.err);
+    CHECK_CONTAINS(result.err, cJSON_GetObjectItem(note, "text")->valuestring);
+    assert_non_null(kind->tables[0]);
+    for (size_t i = 0; kind->tables[i]; i++) {
+        if (!cJSON_IsArray(rows_of(answer, kind->tables[i])) ||
+            cJSON_GetArraySize(rows_of(answer, kind->tables[i])) != 0)
+            fail_msg("%s: no empty table %s in %s", kind->name, kind->tables[i], result.out);
+    }
+    cJSON_Delete(answer);
+    child_result_deinit(&result);
+    result = run(fixture, kind, "store.db", "--format=json", NULL);
+    answer = cJSON_Parse(result.out);
+    assert_non_null(answer);
+    if (result.status == 0 && !cJSON_IsArray(rows_of(answer, kind->tables[0])))
+        fail_msg("%s: an answer has no table %s", kind->name, kind->tables[0]);
+    cJSON_Delete(answer);
+    child_result_deinit(&result);
+}
+
+static void empty_answers_are_json(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+
+        if (!is_tested(kind))
+            continue;
+        check_empty(*state, kind, "empty.db", NULL);
+        check_empty(*state, kind, "store.db", "--session=99");
+        if (is_about_events(kind))
+            check_empty(*state, kind, "store.db", "--type=xyzzy");
+    }
+}
+
+/* With -o, too: what stood there was another answer. */
+static void empty_answers_go_to_files(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct child_result result;
+    char *path = temp_path(fixture->dir, "answer.json"), *text;
+
+    result = run(fixture, report_kinds[0], "store.db", "--type=xyzzy", "-oanswer.json");
+    assert_int_equal(result.status, 1);
+    assert_int_equal(access(path, F_OK), -1); /* a table has no form for nothing */
+    child_result_deinit(&result);
+    {
+        const char *argv[] = {fixture->program, "store.db",      "--type=xyzzy",
+                              "--format=json",  "-oanswer.json", NULL};
+        const struct child_options options = {.directory = fixture->dir};
+
+        result = child_run(argv, &options);
+    }
+    assert_int_equal(result.status, 1);
+    assert_string_equal(result.out, "");
+    text = temp_read(path, NULL);
+    CHECK_CONTAINS(text, "\"rows\": []");
+    free(text);
+    free(path);
+    child_result_deinit(&result);
+}
+
 static void unknown_columns_lead_to_the_nearest(void **state)
 {
     for (size_t i = 0; report_kinds[i]; i++) {
@@ -210,6 +291,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_without_an_answer),
         cmocka_unit_test(choices_without_an_answer),
+        cmocka_unit_test(empty_answers_are_json),
+        cmocka_unit_test(empty_answers_go_to_files),
         cmocka_unit_test(unknown_columns_lead_to_the_nearest),
         cmocka_unit_test(unknown_reports_lead_to_the_nearest),
         cmocka_unit_test(strict_tells_what_is_missing),
