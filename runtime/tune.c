@@ -37,6 +37,7 @@ static int read_policy(struct tuning *tuning, struct diag *diag)
     rc = policy_save(&tuning->policy, path, diag);
     if (rc == 0)
         unlink(path);
+    tuning->is_missing = rc == 0;
     return rc;
 }
 
@@ -277,9 +278,10 @@ static int keep(struct tune_job *job, const char *machine)
     if (rc < 0)
         return rc == -ENOSPC ? diag_set(job->diag, rc, "there is no room for more times of kernels")
                              : no_memory(job);
-    return tuning->options.policy_path != NULL
-               ? policy_save(&tuning->policy, tuning->options.policy_path, job->diag)
-               : 0;
+    if (tuning->options.policy_path == NULL)
+        return 0;
+    tuning->is_missing = false;
+    return policy_save(&tuning->policy, tuning->options.policy_path, job->diag);
 }
 
 /* What was timed is compared, so that the file says of all of it whether it may be taken. */
@@ -550,7 +552,7 @@ static int run_job(struct tune_job *job)
     }
     if (rc == 0)
         rc = apply(job);
-    if (rc == 0 && has_news(job))
+    if (rc == 0 && (has_news(job) || job->tuning->is_missing))
         rc = keep(job, machine);
     if (rc == 0 && job->tuning->options.out != NULL)
         tune_print(job);

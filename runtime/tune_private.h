@@ -13,6 +13,7 @@
 struct tuning {
     struct tune_options options;
     struct policy policy;
+    bool is_missing; /* the policy's file, which is written whatever is found */
     pthread_mutex_t lock;
 };
 

@@ -6,6 +6,7 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/onnx_sample.h"
+#include "tests/support/onnx_text.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
 
@@ -85,6 +86,44 @@ static void a_policy_is_made_once_and_then_read(void **state)
     CHECK_CONTAINS(second, ", 2 threads, optrace ");
     free(second);
     forget_policy();
+}
+
+/* Where nothing is to be chosen, the file is there all the same, for who asks for it next. */
+static void a_policy_may_be_empty(void **state)
+{
+    size_t size;
+    uint8_t *bytes =
+        onnx_text_pack("opset 13\ninput x f32 2\nnode Identity x -> y\noutput y\n", &size);
+    char *text;
+
+    free(temp_write(folder, "plain.onnx", bytes, size));
+    free(bytes);
+    for (int i = 0; i < 2; i++) {
+        expect(
+            run((const char *const[WORDS_MAX]){program, "plain.onnx", "--iter", "1", "--fast-run",
+                                               "--fast-run-algo-policy", "policy"}),
+            EXIT_OK, "0 of 0 operators with a choice");
+        text = read_policy();
+        CHECK_CONTAINS(text, "optrace-policy 2\nchecksum ");
+        free(text);
+    }
+    expect(run((const char *const[WORDS_MAX]){program, "plain.onnx", "--iter", "1",
+                                              "--fast-run-algo-policy", "policy"}),
+           EXIT_OK, "; 0 shapes timed, 0 known");
+    /* Others add to it. */
+    expect(RUN("--fast-run", "--fast-run-algo-policy", "policy"), EXIT_OK, " shapes timed in ");
+    text = read_policy();
+    CHECK_CONTAINS(text, "optrace-policy 2\nmachine ");
+    free(text);
+    forget_policy();
+    /* What failed leaves none. */
+    expect(
+        run((const char *const[WORDS_MAX]){program, "plain.onnx", "--iter", "1", "--input", "z:1",
+                                           "--fast-run", "--fast-run-algo-policy", "policy"}),
+        EXIT_INPUT, "");
+    text = temp_path(folder, "policy");
+    assert_int_not_equal(access(text, F_OK), 0);
+    free(text);
 }
 
 static void foreign_and_damaged_policies_are_refused(void **state)
@@ -195,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_timed),
         cmocka_unit_test(a_policy_is_made_once_and_then_read),
+        cmocka_unit_test(a_policy_may_be_empty),
         cmocka_unit_test(foreign_and_damaged_policies_are_refused),
         cmocka_unit_test(properties_are_asked_for),
         cmocka_unit_test(layouts_are_chosen_and_kept),
