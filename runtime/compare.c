@@ -23,7 +23,7 @@ static double largest_f32(const float *data, int64_t count)
     return (double)largest;
 }
 
-static double largest_finite(const struct tensor_view *tensor)
+double compare_largest(const struct tensor_view *tensor)
 {
     int64_t count = shape_elements(&tensor->shape);
     long double largest = 0;
@@ -45,8 +45,15 @@ struct tolerance compare_tolerance(const struct tensor_view *expected, double rt
 
     return (struct tolerance){
         .rtol = rtol >= 0 ? rtol : usual,
-        .atol = atol >= 0 ? atol : DEFAULT_ATOL_SHARE * largest_finite(expected),
+        .atol = atol >= 0 ? atol : DEFAULT_ATOL_SHARE * compare_largest(expected),
     };
+}
+
+struct storage_tolerance compare_storage_tolerance(enum dtype dtype)
+{
+    double u = dtype == DTYPE_F16 ? 0x1p-11 : dtype == DTYPE_BF16 ? 0x1p-8 : 0;
+
+    return (struct storage_tolerance){.rtol = 32 * u, .atol_share = 8 * u};
 }
 
 /* How far off one element is, in units of what is allowed: at most 1 passes. */

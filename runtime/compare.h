@@ -18,6 +18,27 @@ struct tolerance {
  */
 struct tolerance compare_tolerance(const struct tensor_view *expected, double rtol, double atol);
 
+/** What outputs may differ by where tensors between operators are rounded to a type, beside what is
+ *  allowed anyway: rtol, and an atol that is atol_share of the largest expected magnitude. */
+struct storage_tolerance {
+    double rtol, atol_share;
+};
+
+/**
+ * With u, the most that one rounding to the type is off by relative to the number (2^-11 for
+ * float16, 2^-8 for bfloat16): rtol is 32 u, atol_share is 8 u; both are 0 for other types.
+ *
+ * Errors of many roundings grow with their root: a transformer of four layers, a hundred operators,
+ * is off by 11 u of a number at most and by 3 u of the largest, networks of fifty convolutions by
+ * less; a thousand operators come to three times that. Numbers that are small beside the others are
+ * differences of larger ones and keep their error, hence atol_share. What was computed wrongly is
+ * off by parts of the largest number itself.
+ */
+struct storage_tolerance compare_storage_tolerance(enum dtype dtype);
+
+/** The largest magnitude that is finite, or 0. */
+double compare_largest(const struct tensor_view *tensor);
+
 struct comparison {
     bool same_form;     /* dtype and shape agree; the rest is 0 where they do not */
     int64_t count;      /* elements */

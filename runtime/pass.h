@@ -97,6 +97,9 @@ void pass_mark_wide(const struct graph *graph);
  */
 int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag);
 
+/** How many operators read or write tensors of this type; 0 for DTYPE_NONE. */
+uint32_t pass_half_count(const struct graph *graph, enum dtype dtype);
+
 /** The end of a pass that made `changed` changes: dead nodes go, the others are put in order again.
  *  Returns `changed`, or -ENOMEM. */
 int pass_settle(struct graph *graph, int changed, struct diag *diag);

@@ -186,3 +186,24 @@ int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag)
     return rc < 0 ? diag_set(diag, rc, "no memory to store the model in %s", dtype_name(dtype))
                   : count;
 }
+
+static bool has_type(struct value *const *values, uint32_t count, enum dtype dtype)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i] != NULL && values[i]->dtype == dtype)
+            return true;
+    return false;
+}
+
+uint32_t pass_half_count(const struct graph *graph, enum dtype dtype)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; dtype != DTYPE_NONE && i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+
+        count += has_type(node->inputs, node->input_count, dtype) ||
+                 has_type(node->outputs, node->output_count, dtype);
+    }
+    return count;
+}

@@ -205,24 +205,14 @@ static void tell_half(const struct worker *worker)
     const struct graph *graph = worker->session->graph;
     enum dtype dtype = worker->config->passes.half;
     bool has_f16c = kernel_best_level() >= KERNEL_LEVEL_AVX2;
-    uint32_t count = 0, deciding = count_deciding(graph);
+    uint32_t deciding = count_deciding(graph);
 
     if (dtype == DTYPE_NONE)
         return;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        const struct node *node = graph->nodes[n];
-        bool is_half = false;
-
-        for (uint32_t i = 0; i < node->input_count; i++)
-            is_half = is_half || (node->inputs[i] != NULL && node->inputs[i]->dtype == dtype);
-        for (uint32_t i = 0; i < node->output_count; i++)
-            is_half = is_half || (node->outputs[i] != NULL && node->outputs[i]->dtype == dtype);
-        count += is_half;
-    }
     fprintf(stderr,
             "load_and_run: --%s: %u operators read or write tensors stored in %s; all compute in "
             "float32, after converting them by %s\n",
-            dtype == DTYPE_BF16 ? "bf16" : "fp16", count, dtype_name(dtype),
+            dtype == DTYPE_BF16 ? "bf16" : "fp16", pass_half_count(graph, dtype), dtype_name(dtype),
             dtype == DTYPE_BF16 ? "shifts"
             : has_f16c          ? "F16C instructions"
                                 : "software");

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --verify: run ONNX test data sets and compare the outputs. */
-#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
-#include <libgen.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "runtime/compare.h"
 #include "runtime/onnx_tensor.h"
 #include "runtime/run_tell.h"
 #include "runtime/session.h"
 #include "runtime/verify.h"
 #include "runtime/verify_print.h"
+#include "runtime/verify_tolerance.h"
 
 /* One data set at work. */
 struct data_set {
     const struct verify_config *config;
     const char *folder;
-    struct tolerance tolerance;
+    struct verify_tolerance tolerance; /* widened once the session is prepared */
+    struct verify_tolerance told;      /* with the result: the widest of those that were used */
     struct session *session;
     struct input_list inputs;
     struct verify_printer *printer;
@@ -97,13 +95,15 @@ static int compare_outputs(struct data_set *set)
     for (uint32_t i = 0; rc == 0 && i < graph->output_count; i++) {
         struct tensor_view got, expected;
         struct comparison comparison;
+        struct tolerance tolerance;
 
         rc = exec_output(set->session->exec, i, &got);
         if (rc == 0)
             rc = load_file(set, "output", i, &expected);
         if (rc < 0)
             return rc;
-        comparison = compare_tensors(&got, &expected, &set->tolerance);
+        tolerance = verify_tolerance_of(&set->tolerance, &expected);
+        comparison = compare_tensors(&got, &expected, &tolerance);
         verify_print_output(set->printer, graph->outputs[i]->name, &got, &expected, &comparison);
         passed &= comparison_passed(&comparison);
         free(expected.data);
@@ -161,6 +161,8 @@ static int run_session(struct data_set *set)
         rc = session_prepare(set->session, &session_config, set->diag);
     if (rc < 0)
         return rc;
+    if (pass_half_count(set->session->graph, config->passes.half) > 0)
+        verify_tolerance_widen(&set->tolerance, config->passes.half);
     if (tells && config->exec.is_recorded)
         run_tell_recorded(set->session->exec, config->frees_graph, false);
     if (tells && config->shares)
@@ -239,6 +241,8 @@ static int verify_set(struct data_set *set, const char *name)
         rc = runners[i].result;
         if (rc == 0)
             rc = compare_runner(&runners[i], name);
+        if (runners[i].set.tolerance.stored != DTYPE_NONE)
+            set->told = runners[i].set.tolerance;
         passed &= rc == 1;
         if (rc < 0 && runners[i].diag.text[0] != '\0')
             diag_set(set->diag, rc, "%s", runners[i].diag.text);
@@ -252,47 +256,6 @@ static int verify_set(struct data_set *set, const char *name)
     if (rc == -EAGAIN)
         return diag_set(set->diag, rc, "cannot start %u threads", count);
     return rc == -ENOMEM ? diag_set(set->diag, rc, "out of memory") : rc < 0 ? rc : passed;
-}
-
-static double read_number(const cJSON *root, const char *key, double fallback)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, key);
-
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : fallback;
-}
-
-/* The case's own tolerance beside the model, if there is one. */
-static int read_tolerance(const struct verify_config *config, struct tolerance *out,
-                          struct diag *diag)
-{
-    struct diag ignored = {0};
-    char *copy = strdup(config->model_path);
-    char *path = NULL;
-    char *bytes = NULL;
-    size_t size;
-    cJSON *root = NULL;
-    int rc = 0;
-
-    *out = (struct tolerance){1e-3, 1e-7};
-    if (copy == NULL || asprintf(&path, "%s/data.json", dirname(copy)) < 0) {
-        path = NULL;
-        rc = diag_set(diag, -ENOMEM, "out of memory");
-    } else if (file_read(path, 1 << 20, &bytes, &size, &ignored) == 0) {
-        root = cJSON_ParseWithLength(bytes, size);
-        if (!cJSON_IsObject(root))
-            rc = diag_set(diag, -EINVAL, "'%s' is malformed JSON", path);
-        out->rtol = read_number(root, "rtol", out->rtol);
-        out->atol = read_number(root, "atol", out->atol);
-    }
-    if (config->rtol >= 0)
-        out->rtol = config->rtol;
-    if (config->atol >= 0)
-        out->atol = config->atol;
-    cJSON_Delete(root);
-    free(bytes);
-    free(path);
-    free(copy);
-    return rc;
 }
 
 static int is_data_set(const struct dirent *entry)
@@ -353,14 +316,15 @@ int verify(const struct verify_config *config, FILE *out, struct diag *diag)
     struct verify_printer printer;
     struct data_set set = {.config = config, .printer = &printer, .is_first = true, .diag = diag};
     bool all_passed = true;
-    int rc = read_tolerance(config, &set.tolerance, diag);
+    int rc = verify_tolerance_read(config, &set.tolerance, diag);
 
     if (rc < 0)
         return rc;
-    verify_print_begin(&printer, out, config->json, &set.tolerance);
+    set.told = set.tolerance;
+    verify_print_begin(&printer, out, config->json);
     rc = run_folder(&set, &all_passed);
     /* A document that broke off is not shown: the sentence on stderr is the answer. */
-    if (rc >= 0 && verify_print_end(&printer, all_passed) < 0)
+    if (rc >= 0 && verify_print_end(&printer, all_passed, &set.told) < 0)
         rc = diag_set(diag, -EIO, "cannot write the result");
     verify_print_deinit(&printer);
     return rc < 0 ? rc : all_passed;

@@ -17,7 +17,8 @@ struct verify_config {
     const char *folder; /* a data set (input_0.pb, output_0.pb, ...) or one that holds
                            test_data_set_0, test_data_set_1, ... */
     double rtol, atol;  /* negative: of data.json beside the model ({"rtol": X, "atol": Y}), else
-                           1e-3 and 1e-7 */
+                           1e-3 and 1e-7; where passes.half stores tensors in half precision, at
+                           least what that type can hold: compare_storage_tolerance() */
     struct exec_options exec;
     struct pass_options passes;
     bool trace; /* trace_start() was called */
@@ -33,7 +34,8 @@ struct verify_config {
  * Run all data sets, in the order of their numbers. input_K.pb goes to the K-th input of the model
  * that is no initialiser, output_K.pb is held against the K-th output.
  *
- * Prints a line per output on out, or one JSON document; a difference shows its worst element. What
+ * Prints a line per output on out and the result with its tolerance, or one JSON document; a
+ * difference shows its worst element. What
  * options on memory and threads do is told once on stderr.
  *
  * Returns 1 when all agree, 0 when one does not, or a negative errno when a data set cannot be run;

@@ -6,8 +6,7 @@
 
 #include "runtime/verify_print.h"
 
-void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json,
-                        const struct tolerance *tolerance)
+void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json)
 {
     *printer = (struct verify_printer){.out = out, .is_json = is_json};
     json_init_memory(&printer->json);
@@ -17,10 +16,6 @@ void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json,
     json_begin_object(&printer->json);
     json_key(&printer->json, "version");
     json_int(&printer->json, 1);
-    json_key(&printer->json, "rtol");
-    json_double(&printer->json, tolerance->rtol);
-    json_key(&printer->json, "atol");
-    json_double(&printer->json, tolerance->atol);
     json_key(&printer->json, "data_sets");
     json_begin_array(&printer->json);
 }
@@ -165,18 +160,22 @@ void verify_print_set_end(struct verify_printer *printer)
     json_end_object(&printer->json);
 }
 
-int verify_print_end(struct verify_printer *printer, bool passed)
+int verify_print_end(struct verify_printer *printer, bool passed,
+                     const struct verify_tolerance *tolerance)
 {
     struct json_writer *json = &printer->json;
     char *text;
     int rc;
 
     if (!printer->is_json) {
-        fprintf(printer->out, "%s: %u of %u data sets agree\n", passed ? "passed" : "FAILED",
+        fprintf(printer->out, "%s: %u of %u data sets agree within ", passed ? "passed" : "FAILED",
                 printer->set_count - printer->failed_count, printer->set_count);
+        verify_tolerance_print(tolerance, printer->out);
+        fputc('\n', printer->out);
         return fflush(printer->out) != 0 ? -errno : 0;
     }
     json_end_array(json);
+    verify_tolerance_write(tolerance, json);
     json_key(json, "passed");
     json_bool(json, passed);
     json_end_object(json);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "runtime/compare.h"
+#include "runtime/verify_tolerance.h"
 
 struct verify_printer {
     FILE *out;
@@ -18,16 +19,16 @@ struct verify_printer {
 };
 
 /** Order: begin, then per data set: set, output for each, set_end; at last end, deinit. */
-void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json,
-                        const struct tolerance *tolerance);
+void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json);
 void verify_print_set(struct verify_printer *printer, const char *name);
 void verify_print_output(struct verify_printer *printer, const char *name,
                          const struct tensor_view *got, const struct tensor_view *expected,
                          const struct comparison *comparison);
 void verify_print_set_end(struct verify_printer *printer);
 
-/** Returns 0 or the error of writing. */
-int verify_print_end(struct verify_printer *printer, bool passed);
+/** With what outputs were allowed to differ by. Returns 0 or the error of writing. */
+int verify_print_end(struct verify_printer *printer, bool passed,
+                     const struct verify_tolerance *tolerance);
 void verify_print_deinit(struct verify_printer *printer);
 
 #endif
