@@ -9,6 +9,8 @@
  * and is no thread or stream with a number, which frame a trace.
  * - The parent of a row is the innermost other row of its lane that encloses it and ends after its
  *   start. An only child of its parent's name is one with it.
+ * - Python's functions take from the row directly around them, time and memory, and give it to
+ *   nobody: what a label's lines of Python take is not the label's own.
  * - Own host time is the duration without that of the children, also where these overlap and take
  *   longer than it: such rows are counted in `negative_count`.
  * - What runs on a device belongs to the innermost op that its launch is in, also when a label

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/averages_private.h"
+#include "analyze/lane_use.h"
 #include "analyze/place_map.h"
 
 /* The host spans of each op, by start. */
@@ -111,11 +112,14 @@ static uint32_t find_span(const struct op_spans *index, const struct memory_row 
     return SPAN_NONE;
 }
 
-/* The row that a span is or lies in. */
-static uint32_t row_around(const struct average_rows *rows, uint32_t place)
+/* The row that a span is or lies in, and whether one of Python's functions lies between: then the
+ * memory is not the row's own. */
+static uint32_t row_around(const struct average_rows *rows, uint32_t place, bool *out_is_python)
 {
-    while (place != SPAN_NONE && rows->row[place] == SPAN_NONE)
-        place = rows->spans->spans.items[place].parent;
+    *out_is_python = false;
+    for (; place != SPAN_NONE && rows->row[place] == SPAN_NONE;
+         place = rows->spans->spans.items[place].parent)
+        *out_is_python |= span_is_python(rows->spans, &rows->spans->spans.items[place]);
     return place == SPAN_NONE ? SPAN_NONE : rows->row[place];
 }
 
@@ -171,6 +175,7 @@ int average_rows_add_memory(struct average_rows *rows, const struct memory_row_a
     for (size_t i = 0; i < memory->count && rc == 0; i++) {
         const struct memory_row *event = &memory->items[i];
         enum op_side side = rows->spans->lanes.items[event->lane].side;
+        bool is_python;
         uint32_t row;
 
         if (!counts(rows->spans, &left_out, event, runs_only))
@@ -180,11 +185,12 @@ int average_rows_add_memory(struct average_rows *rows, const struct memory_row_a
             continue;
         }
         rows->has_memory[side] = true;
-        row = event->op == SPAN_NONE ? SPAN_NONE : row_around(rows, find_span(&index, event));
-        if (row == SPAN_NONE) {
+        row = row_around(rows, event->op == SPAN_NONE ? SPAN_NONE : find_span(&index, event),
+                         &is_python);
+        if (row == SPAN_NONE && !is_python) {
             rows->loose_bytes[side] += event->bytes;
             rows->loose_count[side]++;
-        } else {
+        } else if (row != SPAN_NONE && !is_python) {
             rows->costs[row].self_bytes[side] += event->bytes;
         }
         for (; row != SPAN_NONE; row = rows->parent[row])

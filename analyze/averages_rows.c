@@ -42,63 +42,92 @@ static int find_rows(struct average_rows *rows)
 
 /* --- Nesting. --- */
 
-/* The row that a host span lies in; one that ends where the span starts does not hold it, even if
- * the span takes no time. */
-static uint32_t find_parent(const struct average_rows *rows, size_t place)
+/* What a host span lies in: a row or one of Python's functions, whose time is nobody's. One that
+ * ends where the span starts does not hold it, even if the span takes no time. */
+static uint32_t find_holder(const struct average_rows *rows, size_t place)
 {
     const struct span *items = rows->spans->spans.items;
-    uint32_t parent = items[place].parent;
+    uint32_t holder = items[place].parent;
 
-    while (parent != SPAN_NONE &&
-           (rows->row[parent] == SPAN_NONE || span_end_ns(&items[parent]) <= items[place].start_ns))
-        parent = items[parent].parent;
-    return parent;
+    while (holder != SPAN_NONE &&
+           ((rows->row[holder] == SPAN_NONE && !span_is_python(rows->spans, &items[holder])) ||
+            span_end_ns(&items[holder]) <= items[place].start_ns))
+        holder = items[holder].parent;
+    return holder;
 }
 
-static bool is_one_with(const struct average_rows *rows, size_t place, uint32_t parent,
+/* The row around a span whose holder is known, beyond Python's functions. */
+static uint32_t find_parent(const struct average_rows *rows, uint32_t holder)
+{
+    while (holder != SPAN_NONE && rows->row[holder] == SPAN_NONE)
+        holder = find_holder(rows, holder);
+    return holder;
+}
+
+static bool is_one_with(const struct average_rows *rows, size_t place, uint32_t holder,
                         const uint32_t *child_counts)
 {
     const struct op_row *ops = rows->spans->ops.items;
     const struct span *items = rows->spans->spans.items;
 
-    return parent != SPAN_NONE && child_counts[parent] == 1 &&
-           strcmp(ops[items[place].op].name, ops[items[parent].op].name) == 0;
+    return holder != SPAN_NONE && rows->row[holder] != SPAN_NONE && child_counts[holder] == 1 &&
+           strcmp(ops[items[place].op].name, ops[items[holder].op].name) == 0;
 }
 
-/* Outer spans come first, so that a parent's row is known. */
-static int nest(struct average_rows *rows)
+/* The holder of each host span that is a row or Python's; else SPAN_NONE. */
+static void find_holders(const struct average_rows *rows, uint32_t *holders, uint32_t *child_counts)
 {
     const struct span *items = rows->spans->spans.items;
-    size_t count = rows->spans->spans.count;
-    uint32_t *child_counts = calloc(count ? count : 1, sizeof(*child_counts));
 
-    if (!child_counts)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        bool is_host = !span_is_device(rows->spans, &items[i]);
+    for (size_t i = 0; i < rows->spans->spans.count; i++) {
+        bool is_python = rows->row[i] == SPAN_NONE && span_is_python(rows->spans, &items[i]);
 
-        rows->parent[i] = rows->row[i] != SPAN_NONE && is_host ? find_parent(rows, i) : SPAN_NONE;
-        if (rows->parent[i] != SPAN_NONE)
-            child_counts[rows->parent[i]]++;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint32_t parent = rows->parent[i];
-
-        if (rows->row[i] == SPAN_NONE)
+        holders[i] = SPAN_NONE;
+        if ((rows->row[i] == SPAN_NONE && !is_python) || span_is_device(rows->spans, &items[i]))
             continue;
-        if (is_one_with(rows, i, parent, child_counts)) {
-            rows->row[i] = rows->row[parent];
-            rows->parent[i] = SPAN_NONE;
+        holders[i] = find_holder(rows, i);
+        if (holders[i] != SPAN_NONE)
+            child_counts[holders[i]]++;
+    }
+}
+
+/* Outer spans come first, so that a holder's row is known. */
+static void charge_host(struct average_rows *rows, const uint32_t *holders,
+                        const uint32_t *child_counts)
+{
+    const struct span *items = rows->spans->spans.items;
+
+    for (size_t i = 0; i < rows->spans->spans.count; i++) {
+        uint32_t holder = holders[i], parent = find_parent(rows, holder);
+
+        rows->parent[i] = SPAN_NONE;
+        if (rows->row[i] != SPAN_NONE && is_one_with(rows, i, holder, child_counts)) {
+            rows->row[i] = rows->row[holder];
             continue;
         }
-        rows->costs[i].self_cpu_ns += items[i].dur_ns;
-        if (parent == SPAN_NONE)
-            continue;
-        rows->parent[i] = rows->row[parent];
-        rows->costs[rows->row[parent]].self_cpu_ns -= items[i].dur_ns;
+        if (rows->row[i] != SPAN_NONE) {
+            rows->costs[i].self_cpu_ns += items[i].dur_ns;
+            rows->parent[i] = parent == SPAN_NONE ? SPAN_NONE : rows->row[parent];
+        }
+        if (holder != SPAN_NONE && rows->row[holder] != SPAN_NONE)
+            rows->costs[rows->row[holder]].self_cpu_ns -= items[i].dur_ns;
     }
+}
+
+static int nest(struct average_rows *rows)
+{
+    size_t count = rows->spans->spans.count ? rows->spans->spans.count : 1;
+    uint32_t *holders = malloc(count * sizeof(*holders));
+    uint32_t *child_counts = calloc(count, sizeof(*child_counts));
+    int rc = holders && child_counts ? 0 : -ENOMEM;
+
+    if (rc == 0) {
+        find_holders(rows, holders, child_counts);
+        charge_host(rows, holders, child_counts);
+    }
+    free(holders);
     free(child_counts);
-    return 0;
+    return rc;
 }
 
 /* --- What devices did for a row. --- */
@@ -171,7 +200,8 @@ int average_rows_add_recording(struct average_rows *rows, const struct own_costs
             rows->recording_ns[i] += rate.empty_ns;
             around = rows->parent[i];
         } else {
-            around = rows->row[i] != SPAN_NONE ? rows->row[i] : find_parent(rows, i);
+            around =
+                rows->row[i] != SPAN_NONE ? rows->row[i] : find_parent(rows, find_holder(rows, i));
             around = around == SPAN_NONE ? SPAN_NONE : rows->row[around];
         }
         if (around != SPAN_NONE)

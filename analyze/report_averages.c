@@ -285,9 +285,9 @@ const struct report_kind report_averages = {
     .tables = (const char *const[]){"averages", NULL},
     .takes = takes,
     .explain =
-        /* Rows; starts and ends of those on hosts in order, what takes no time in between. What
-         * opens lies in what opened last at the depth above. An only child of its parent's name is
-         * one with it. */
+        /* Rows; starts and ends of those on hosts, and of Python's functions, in order, what takes
+         * no time in between. What opens lies in what opened last at the depth above. An only child
+         * of its parent's name is one with it. */
     "WITH worker AS (\n"
     "    SELECT DISTINCT lane_id FROM every_span\n"
     "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter')),\n"
@@ -298,10 +298,12 @@ const struct report_kind report_averages = {
     "                                OR lane_id IN (SELECT lane_id FROM lane\n"
     "                                                WHERE native_id IS NOT NULL)\n"
     "                                OR NOT EXISTS (SELECT 1 FROM worker)))),\n"
+    "holder AS (\n"
+    "    SELECT * FROM row UNION ALL SELECT * FROM every_span WHERE type = 'python_function'),\n"
     "row_point AS (\n"
-    "    SELECT lane_id, event_id, name, dur_ns, opens, CASE opens WHEN 1 THEN start_ns\n"
-    "           ELSE end_ns END AS time_ns\n"
-    "      FROM row JOIN (SELECT 1 AS opens UNION ALL SELECT -1) WHERE side = 'host'),\n"
+    "    SELECT lane_id, event_id, CASE WHEN type <> 'python_function' THEN name END AS name,\n"
+    "           dur_ns, opens, CASE opens WHEN 1 THEN start_ns ELSE end_ns END AS time_ns\n"
+    "      FROM holder JOIN (SELECT 1 AS opens UNION ALL SELECT -1) WHERE side = 'host'),\n"
     "row_placed AS (\n"
     "    SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth FROM row_point\n"
     "    WINDOW o AS (PARTITION BY lane_id ORDER BY time_ns,\n"

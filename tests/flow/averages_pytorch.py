@@ -3,6 +3,7 @@
 """--report averages against PyTorch's own tables, cell by cell: what key_averages().table() printed of
 a recording, and what profile_analyze makes of the same recording. Skipped without the recording."""
 import csv
+import gzip
 import io
 import json
 import os
@@ -166,6 +167,78 @@ def check_chrome():
         sys.exit(f"not there: {list(theirs)}; own times {total} ns, {ours['totals']}")
 
 
+# --- Traces with Python's functions, against what key_averages() held of the same recording. ---
+
+TODAY = SHARED / "cases" / "traces-today"
+PYTHON_TRACES = {  # and how PyTorch's tables are called
+    "torch_with_stack_default": "torch_with_stack_default",
+    "torch_verbose_stack": "torch_verbose_stack",
+    "torch_compiled_with_stack": "torch_compiled",
+}
+TABLES = {"name": (), "group_by_input_shape": ("--group-by", "shape"),
+          "group_by_stack_n": ("--group-by", "stack:5")}
+
+
+def today_rows(trace, *options):
+    command = [str(PROGRAM), str(TODAY / f"{trace}.json.gz"), "--report", "averages", "-t", "0",
+               "--format", "json", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def their_cells(row, table, has_stacks, has_flop):
+    """What tells rows apart, and the cells."""
+    shapes = json.dumps(row["shapes"] or []) if table == "group_by_input_shape" else ""
+    stack = tuple(row["stack"]) if table == "group_by_stack_n" and has_stacks else ()
+    return (row["key"], row["is_user"], shapes, stack), [
+        row["count"], round(row["cpu"] * 1000), round(row["self_cpu"] * 1000), row["mem"],
+        row["self_mem"], row["flops"] if has_flop else 0]
+
+
+def our_cells(row, table, has_stacks, has_flop):
+    shapes = json.dumps(row.get("input_shapes") or []) if table == "group_by_input_shape" else ""
+    stack = tuple(row["source"] or []) if table == "group_by_stack_n" and has_stacks else ()
+    return (row["name"], bool(row["is_label"]), shapes, stack), [
+        row["calls"], row["cpu_ns"], row["self_cpu_ns"], row["cpu_memory_bytes"] or 0,
+        row["self_cpu_memory_bytes"] or 0, (row["computation_flop"] or 0) if has_flop else 0]
+
+
+def add_cells(sums, key, cells):
+    sums[key] = [a + b for a, b in zip(sums.get(key, [0] * len(cells)), cells)]
+
+
+def check_today():
+    """A file without call stacks is not held against PyTorch's table by stack, which then has
+    none: here they come from Python's functions."""
+    count = 0
+    for trace, tables in PYTHON_TRACES.items():
+        with gzip.open(TODAY / f"{tables}.tables.json.gz") as file:
+            theirs = json.load(file)
+        has_stacks = any(row["stack"] for row in theirs["group_by_stack_n"]["rows"])
+        has_flop = False
+        for table, options in TABLES.items():
+            report = today_rows(trace, *options)
+            there, here = {}, {}
+            if table == "group_by_stack_n" and has_stacks:
+                continue
+            for row in theirs[table]["rows"]:
+                add_cells(there, *their_cells(row, table, has_stacks, has_flop))
+            for row in report["averages"]["rows"]:
+                add_cells(here, *our_cells(row, table, has_stacks, has_flop))
+            # PyTorch's own microseconds are rounded.
+            differ = [(key, there.get(key), here.get(key)) for key in there.keys() | here.keys()
+                      if key not in there or key not in here or
+                      any(abs(a - b) > (there[key][0] if place in (1, 2) else 0)
+                          for place, (a, b) in enumerate(zip(there[key], here[key])))]
+            if differ:
+                sys.exit(f"{trace} {table}: {len(differ)} of {len(there)} lines differ: {differ[:5]}")
+            own = re.search("Self CPU time total: (.*)", theirs[table]["table"]).group(1)
+            if time_text(report["totals"]["self_cpu_ns"]) != own:
+                sys.exit(f"{trace} {table}: total {own} there, {report['totals']} here")
+            count += 6 * len(there)
+    print(f"{count} cells agree")
+
+
 def check_csv():
     """CSV has what JSON has."""
     command = [str(PROGRAM), f"{STEM}.function_events.json", "--report", "averages", "--format", "csv"]
@@ -185,6 +258,7 @@ def main():
     check_events()
     check_chrome()
     check_csv()
+    check_today()
 
 
 main()

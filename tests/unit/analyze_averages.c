@@ -77,7 +77,7 @@ static void children_take_from_the_rows_around_them(void **state)
 {
     const struct span spans[] = {
         {.start_ns = 0, .dur_ns = 100, .op = LABEL},
-        {.start_ns = 5, .dur_ns = 80, .op = PYTHON}, /* no row: conv is the label's child */
+        {.start_ns = 5, .dur_ns = 80, .op = PYTHON}, /* no row, and its time is nobody's */
         {.start_ns = 10, .dur_ns = 40, .op = CONV},
         {.start_ns = 20, .dur_ns = 10, .op = PHASE},
         {.start_ns = 30, .dur_ns = 5, .op = RELU},
@@ -89,10 +89,10 @@ static void children_take_from_the_rows_around_them(void **state)
 
     CHECK_U64(fixture.averages.lines.count, 3);
     CHECK_NEAR(find(&fixture, "step")->cpu_ns, 107, 1e-9);
-    CHECK_NEAR(find(&fixture, "step")->self_cpu_ns, 57, 1e-9);
+    CHECK_NEAR(find(&fixture, "step")->self_cpu_ns, 27, 1e-9);
     CHECK_NEAR(find(&fixture, "conv")->self_cpu_ns, 35, 1e-9);
     CHECK_U64(find(&fixture, "relu")->calls, 2);
-    CHECK_NEAR(fixture.averages.self_cpu_ns, 107, 1e-9);
+    CHECK_NEAR(fixture.averages.self_cpu_ns, 77, 1e-9);
     assert_true(isnan(find(&fixture, "conv")->self_device_ns));
     assert_true(isnan(find(&fixture, "conv")->cpu_bytes));
     CHECK_NEAR(find(&fixture, "conv")->computation_flop, 100, 1e-9);
@@ -127,6 +127,52 @@ static void an_only_child_of_the_same_name_is_one_with_it(void **state)
     CHECK_U64(find(&fixture, "conv")->calls, 1);
     CHECK_NEAR(find(&fixture, "conv")->cpu_ns, 50, 1e-9);
     CHECK_NEAR(find(&fixture, "conv")->self_cpu_ns, 40, 1e-9);
+    drop(&fixture);
+}
+
+/* Only what is directly inside; and an only child of an only child is one with it, too. */
+static void functions_of_python_part_twins(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 50, .op = CONV},
+        {.start_ns = 5, .dur_ns = 40, .op = PYTHON},
+        {.start_ns = 10, .dur_ns = 30, .op = OTHER_CONV},
+        {.start_ns = 12, .dur_ns = 20, .op = OTHER_CONV},
+        {.start_ns = 100, .dur_ns = 50, .op = CONV},
+        {.start_ns = 105, .dur_ns = 20, .op = CONV},
+        {.start_ns = 130, .dur_ns = 10, .op = PYTHON}, /* that one is not alone */
+    };
+    struct fixture fixture = make(spans, 7, NULL, 0, (struct averages_options){0});
+
+    CHECK_U64(find(&fixture, "conv")->calls, 4);
+    CHECK_NEAR(find(&fixture, "conv")->cpu_ns, 150, 1e-9);
+    CHECK_NEAR(find(&fixture, "conv")->self_cpu_ns, 10 + 30 + 20 + 20, 1e-9);
+    drop(&fixture);
+}
+
+static void functions_of_python_keep_memory_and_pass_kernels_on(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 100, .op = LABEL},
+        {.start_ns = 5, .dur_ns = 80, .op = PYTHON},
+        {.start_ns = 10, .dur_ns = 40, .op = CONV},
+        {.start_ns = 20, .dur_ns = 10, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 200, .dur_ns = 10, .op = PYTHON}, /* in nothing */
+        {.start_ns = 90, .dur_ns = 70, .op = KERNEL, .lane = STREAM, .correlation = 1},
+    };
+    const struct memory_row memory[] = {
+        {.lane = HOST, .op = PYTHON, .time_ns = 6, .bytes = 1000},
+        {.lane = HOST, .op = CONV, .time_ns = 15, .bytes = 10},
+        {.lane = HOST, .op = LABEL, .time_ns = 95, .bytes = -300},
+        {.lane = HOST, .op = PYTHON, .time_ns = 205, .bytes = 5},
+    };
+    struct fixture fixture = make(spans, 6, memory, 4, (struct averages_options){0});
+
+    CHECK_NEAR(find(&fixture, "step")->cpu_bytes, 710, 1e-9);
+    CHECK_NEAR(find(&fixture, "step")->self_cpu_bytes, -300, 1e-9);
+    CHECK_NEAR(find(&fixture, "step")->device_ns, 70, 1e-9);
+    CHECK_NEAR(find(&fixture, "conv")->self_cpu_bytes, 10, 1e-9);
+    CHECK_U64(fixture.averages.lines.count, 4); /* no [memory] */
     drop(&fixture);
 }
 
@@ -251,6 +297,8 @@ int main(void)
         cmocka_unit_test(children_take_from_the_rows_around_them),
         cmocka_unit_test(overlapping_children_make_own_time_negative),
         cmocka_unit_test(an_only_child_of_the_same_name_is_one_with_it),
+        cmocka_unit_test(functions_of_python_part_twins),
+        cmocka_unit_test(functions_of_python_keep_memory_and_pass_kernels_on),
         cmocka_unit_test(kernels_belong_to_the_op_around_their_launch),
         cmocka_unit_test(memory_belongs_to_the_innermost_span_of_its_op),
         cmocka_unit_test(memory_of_runs_left_out_does_not_count),
