@@ -73,6 +73,19 @@ void ot_loss_ring_make(void)
         replace_ring(made, fd);
 }
 
+/* Each writer has read the clock before, and may come late. */
+static void stretch(struct ot_ring_gap *gap, uint64_t first, uint64_t last, uint64_t pause_ticks)
+{
+    const uint64_t before = __atomic_load_n(&gap->last_ticks, __ATOMIC_RELAXED);
+    const bool is_new = __atomic_load_n(&gap->lost_count, __ATOMIC_RELAXED) == 0 ||
+                        (first > before && first - before > pause_ticks);
+
+    if (is_new || first < __atomic_load_n(&gap->first_ticks, __ATOMIC_RELAXED))
+        __atomic_store_n(&gap->first_ticks, first, __ATOMIC_RELAXED);
+    if (is_new || last > before)
+        __atomic_store_n(&gap->last_ticks, last, __ATOMIC_RELAXED);
+}
+
 /* Adds to a slot that has several writers. The range of times is informative, and may be wide. */
 static void add(enum ot_wire_loss reason, uint64_t count, uint64_t first, uint64_t last,
                 uint64_t pause_ticks)
@@ -80,10 +93,7 @@ static void add(enum ot_wire_loss reason, uint64_t count, uint64_t first, uint64
     const int slot = reason == OT_LOSS_NO_MEMORY ? SLOT_NO_MEMORY : SLOT_PRODUCER;
     struct ot_ring_gap *gap = is_here() ? &ring->gaps[slot] : &private_gaps[slot];
 
-    if (__atomic_load_n(&gap->lost_count, __ATOMIC_RELAXED) == 0 ||
-        first - __atomic_load_n(&gap->last_ticks, __ATOMIC_RELAXED) > pause_ticks)
-        __atomic_store_n(&gap->first_ticks, first, __ATOMIC_RELAXED);
-    __atomic_store_n(&gap->last_ticks, last, __ATOMIC_RELAXED);
+    stretch(gap, first, last, pause_ticks);
     __atomic_store_n(&gap->reason, (uint32_t)reason, __ATOMIC_RELAXED);
     __atomic_fetch_add(&gap->lost_count, count, __ATOMIC_RELEASE);
 }
@@ -123,13 +133,16 @@ static int push_private(int slot)
     const struct ot_ring_gap *gap = &private_gaps[slot];
     const uint64_t lost = __atomic_load_n(&gap->lost_count, __ATOMIC_ACQUIRE);
     const uint32_t lane_count = ot_session.log.lane_count;
+    const uint64_t first = __atomic_load_n(&gap->first_ticks, __ATOMIC_RELAXED);
+    const uint64_t last = __atomic_load_n(&gap->last_ticks, __ATOMIC_RELAXED);
     const struct ot_wire_gap frame = {
         .header = ot_wire_header(OT_FRAME_GAP, sizeof(frame)),
         .lane_id = lane_count < OT_WIRE_LANES_MAX ? lane_count + 1 : 1, /* none that there is */
         .reason = __atomic_load_n(&gap->reason, __ATOMIC_RELAXED),
         .lost_count = lost - private_told[slot],
-        .first_ticks = __atomic_load_n(&gap->first_ticks, __ATOMIC_RELAXED),
-        .last_ticks = __atomic_load_n(&gap->last_ticks, __ATOMIC_RELAXED),
+        /* Two that write at once may leave them the wrong way round. */
+        .first_ticks = first < last ? first : last,
+        .last_ticks = first < last ? last : first,
     };
     int rc;
 

@@ -170,13 +170,12 @@ void ot_ring_count_gap(struct ot_ring_gap *gap, enum ot_wire_loss reason, uint64
     __atomic_store_n(&gap->lost_count, gap->lost_count + 1, __ATOMIC_RELEASE);
 }
 
-void ot_ring_count_loss(struct ot_ring *ring, uint32_t lane_id, enum ot_wire_loss reason,
-                        uint64_t now, uint64_t pause_ticks)
+/* The first slot is the ring's own lane's; others are taken as lanes come; the last one also counts
+ * for lanes that find none. */
+static struct ot_ring_gap *find_gap(struct ot_ring *ring, uint32_t lane_id)
 {
     unsigned slot = 0;
 
-    /* The first slot is the ring's own lane's; others are taken as lanes come; the last one also
-     * counts for lanes that find none. */
     if (lane_id != ring->header.lane_id) {
         for (slot = 1; slot < OT_RING_GAPS - 1; slot++) {
             if (ring->gaps[slot].lost_count == 0 || ring->gaps[slot].lane_id == lane_id)
@@ -185,5 +184,30 @@ void ot_ring_count_loss(struct ot_ring *ring, uint32_t lane_id, enum ot_wire_los
     }
     if (ring->gaps[slot].lost_count == 0)
         __atomic_store_n(&ring->gaps[slot].lane_id, lane_id, __ATOMIC_RELAXED);
-    ot_ring_count_gap(&ring->gaps[slot], reason, now, pause_ticks);
+    return &ring->gaps[slot];
+}
+
+void ot_ring_count_loss(struct ot_ring *ring, uint32_t lane_id, enum ot_wire_loss reason,
+                        uint64_t now, uint64_t pause_ticks)
+{
+    ot_ring_count_gap(find_gap(ring, lane_id), reason, now, pause_ticks);
+}
+
+void ot_ring_move_losses(const struct ot_ring *from, struct ot_ring *to)
+{
+    for (unsigned slot = 0; slot < OT_RING_GAPS; slot++) {
+        const struct ot_ring_gap *old = &from->gaps[slot];
+        struct ot_ring_gap *gap;
+
+        if (old->lost_count == 0)
+            continue;
+        gap = find_gap(to, old->lane_id);
+        if (gap->lost_count == 0 || old->first_ticks < gap->first_ticks)
+            gap->first_ticks = old->first_ticks;
+        if (old->last_ticks >= gap->last_ticks) {
+            gap->last_ticks = old->last_ticks;
+            gap->reason = old->reason;
+        }
+        gap->lost_count += old->lost_count;
+    }
 }

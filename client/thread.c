@@ -508,6 +508,8 @@ static void carry_over(const struct ot_ring *old, uint64_t old_state, bool salva
     uint64_t count = 0;
 
     memcpy(ring->open, old->open, depth * sizeof(ring->open[0]));
+    if (salvage)
+        ot_ring_move_losses(old, ring);
     if (salvage && used <= old->header.record_count &&
         get_ready(ot_hot.thread, used < ot_hot.mask ? used + 1 : ot_hot.mask + 1) == 0) {
         for (; count < used && count <= ot_hot.mask; count++)

@@ -51,11 +51,40 @@ static void losses_close_together_share_a_range(void **state)
     ot_ring_destroy(&ring, &fd);
 }
 
+static void moved_losses_keep_their_lanes(void **state)
+{
+    struct ot_ring_header other = header;
+    struct ot_ring *from, *to;
+    struct ot_fd fds[2];
+
+    other.lane_id = 5;
+    CHECK_OK(ot_ring_create(&header, &from, &fds[0]));
+    CHECK_OK(ot_ring_create(&other, &to, &fds[1]));
+    ot_ring_count_loss(from, 3, OT_LOSS_RING_FULL, 1000, 100);
+    ot_ring_count_loss(from, 5, OT_LOSS_TOO_DEEP, 900, 100);
+    ot_ring_count_loss(from, 5, OT_LOSS_TOO_DEEP, 950, 100);
+    ot_ring_count_loss(to, 5, OT_LOSS_RING_FULL, 1100, 100);
+    ot_ring_move_losses(from, to);
+    assert_int_equal(to->gaps[0].lane_id, 5);
+    CHECK_U64(to->gaps[0].lost_count, 3);
+    CHECK_U64(to->gaps[0].first_ticks, 900);
+    CHECK_U64(to->gaps[0].last_ticks, 1100);
+    assert_int_equal(to->gaps[0].reason, OT_LOSS_RING_FULL);
+    assert_int_equal(to->gaps[1].lane_id, 3);
+    CHECK_U64(to->gaps[1].lost_count, 1);
+    CHECK_U64(to->gaps[1].first_ticks, 1000);
+    CHECK_U64(to->gaps[1].last_ticks, 1000);
+    assert_int_equal(to->gaps[1].reason, OT_LOSS_RING_FULL);
+    ot_ring_destroy(&from, &fds[0]);
+    ot_ring_destroy(&to, &fds[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_sealed),
         cmocka_unit_test(losses_close_together_share_a_range),
+        cmocka_unit_test(moved_losses_keep_their_lanes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
