@@ -77,6 +77,17 @@ static int device_type(const char *device)
     return 0;
 }
 
+/* Which op it is, and at the first time all about it: it may be in no span. */
+static void add_owner(struct chrome_writer *writer, struct chrome_text *op)
+{
+    chrome_add(writer, ",");
+    out_buffer_add(&writer->line, op->args,
+                   op->is_told ? strcspn(op->args, ",") : strlen(op->args));
+    if (!op->is_told)
+        out_buffer_print(&writer->line, ",\"optrace owner\":{%s}", op->head);
+    op->is_told = true;
+}
+
 static void write_memory(struct chrome_writer *writer, const struct memory_row *row)
 {
     const char *device = writer->spans->lanes.items[row->lane].device;
@@ -92,11 +103,8 @@ static void write_memory(struct chrome_writer *writer, const struct memory_row *
         chrome_add_int(writer, "Addr", row->address);
     if (row->bytes != STORE_NULL)
         chrome_add_int(writer, "Bytes", row->bytes);
-    if (row->op != SPAN_NONE) {
-        chrome_add(writer, ",");
-        out_buffer_add(&writer->line, writer->ops[row->op].args,
-                       strcspn(writer->ops[row->op].args, ",")); /* only which op it is */
-    }
+    if (row->op != SPAN_NONE)
+        add_owner(writer, &writer->ops[row->op]);
     chrome_add(writer, "}");
     chrome_end(writer);
 }

@@ -9,8 +9,9 @@
 
 /* What all events of an op have in common. */
 struct chrome_text {
-    char *head; /* "name":"conv1","cat":"Conv" */
-    char *args; /* members of "args", or "" */
+    char *head;   /* "name":"conv1","cat":"Conv" */
+    char *args;   /* members of "args": first which op it is */
+    bool is_told; /* as an owner of memory */
 };
 
 /* A lane's process, thread and names. */

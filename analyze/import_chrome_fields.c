@@ -62,6 +62,7 @@ static const struct arg_name arg_names[] = {
     ARG("correlation id", ARG_CORRELATION),
     /* our own */
     ARG("optrace op", ARG_OWN_OP),
+    ARG("optrace owner", ARG_OWNER),
     ARG("Output Dims", ARG_OUT_DIMS),
     ARG("Output type", ARG_OUT_TYPES),
     ARG("FLOP", ARG_FLOP),

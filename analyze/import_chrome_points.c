@@ -25,15 +25,37 @@ static int add_total(struct chrome *chrome, const struct chrome_event *event, en
     return rc < 0 ? rc : importer_counter(&chrome->importer, lane, op, time_ns, value, diag);
 }
 
+/* The op that the event names, or else that of the span around it. */
+static int find_owner(struct chrome *chrome, const struct chrome_event *event, uint32_t *out_op,
+                      struct diag *diag)
+{
+    struct chrome_event owner = *event;
+
+    *out_op = IMPORT_NONE;
+    if (!chrome_is_own(event))
+        return 0;
+    *out_op = chrome_find_own_op(chrome, event);
+    if (*out_op != IMPORT_NONE || event->arg[ARG_OWNER].kind != JSON_OBJECT)
+        return 0;
+    owner.name = json_member(event->arg[ARG_OWNER], "name");
+    owner.category = json_member(event->arg[ARG_OWNER], "cat");
+    if (owner.name.kind == JSON_STRING && owner.category.kind == JSON_STRING)
+        return chrome_own_op(chrome, &owner, out_op, diag);
+    chrome->bad_count++;
+    return 0;
+}
+
 static int add_memory(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
                       int64_t time_ns, struct diag *diag)
 {
     struct import_memory memory = {
         .lane = lane,
-        .op = chrome_is_own(event) ? chrome_find_own_op(chrome, event) : IMPORT_NONE,
         .time_ns = time_ns,
     };
-    int rc = chrome_memory_lane(chrome, event, lane, &memory.device, diag);
+    int rc = find_owner(chrome, event, &memory.op, diag);
+
+    if (rc == 0)
+        rc = chrome_memory_lane(chrome, event, lane, &memory.device, diag);
 
     if (!json_whole(event->arg[ARG_MEMORY_BYTES], &memory.bytes))
         memory.bytes = STORE_NULL;

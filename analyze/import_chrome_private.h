@@ -46,6 +46,7 @@ enum chrome_arg {
     ARG_NAME,
     /* our own: import_chrome_own.c */
     ARG_OWN_OP,
+    ARG_OWNER,
     ARG_OUT_DIMS,
     ARG_OUT_TYPES,
     ARG_FLOP,

@@ -11,6 +11,7 @@
 #include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/odd_store.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
@@ -337,6 +338,37 @@ static void chrome_traces_bring_all_events_back(void **state)
     check_chrome(*state, "store.db", "3");
 }
 
+/* Owners of memory that never ran are in no span. */
+static void memory_keeps_its_owners(void **state)
+{
+    static const char sql[] =
+        "SELECT m.time_ns, m.bytes, o.name, o.type, json(o.output_shapes) FROM memory_event m"
+        " LEFT JOIN op o USING (op_id) JOIN lane l ON l.lane_id = m.lane_id"
+        " WHERE l.session_id = %d ORDER BY 1, 2, 3";
+    const struct analyze_scene *scene = *state;
+    char *path = temp_path(scene->dir, "memory.db"), *before_sql, *after_sql, *before, *after;
+    const char *const export[] = {"memory.db", "--session", "3",         "--export",
+                                  "chrome",    "-o",        "back.json", NULL};
+    const char *first[] = {"memory.db", "--format", "csv", "--sql", NULL, NULL};
+    const char *second[] = {"back.json", "--format", "csv", "--sql", NULL, NULL};
+
+    memory_store_make(path);
+    free(analyze_scene_output(scene, export));
+    assert_true(asprintf(&before_sql, sql, MEMORY_STORE_SESSION) > 0);
+    assert_true(asprintf(&after_sql, sql, 1) > 0);
+    first[4] = before_sql;
+    second[4] = after_sql;
+    before = analyze_scene_output(scene, first);
+    after = analyze_scene_output(scene, second);
+    CHECK_CONTAINS(before, "1000,weights,memory");
+    assert_string_equal(after, before);
+    free(before);
+    free(after);
+    free(before_sql);
+    free(after_sql);
+    free(path);
+}
+
 static void shared_traces_come_back_event_by_event(void **state)
 {
     static const char *const traces[] = {
@@ -488,6 +520,7 @@ int main(void)
         cmocka_unit_test(a_smaller_store_has_all_of_its_session),
         cmocka_unit_test(every_report_is_the_same_of_a_smaller_store),
         cmocka_unit_test(chrome_traces_bring_all_events_back),
+        cmocka_unit_test(memory_keeps_its_owners),
         cmocka_unit_test(shared_traces_come_back_event_by_event),
         cmocka_unit_test(stacks_are_those_of_pytorch),
         cmocka_unit_test(appended_sessions_stand_beside_each_other),
