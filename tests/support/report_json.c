@@ -8,6 +8,18 @@
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 
+static bool has_rows(const cJSON *report)
+{
+    const cJSON *member;
+
+    cJSON_ArrayForEach(member, report)
+    {
+        if (cJSON_GetArraySize(cJSON_GetObjectItem(member, "rows")) > 0)
+            return true;
+    }
+    return false;
+}
+
 cJSON *report_json_run(const char *program, const char *directory, const char *source,
                        const char *const *arguments)
 {
@@ -19,13 +31,18 @@ cJSON *report_json_run(const char *program, const char *directory, const char *s
     for (size_t i = 0; i < REPORT_JSON_ARGUMENTS_MAX && arguments[i]; i++)
         argv[i + 4] = arguments[i];
     result = child_run(argv, &options);
-    /* A comparison that found something has a report and the status 1. */
+    /* A comparison that found something has a report and the status 1; that nothing matches has the
+     * same status and no row. */
     if (result.status != 0 && result.status != 1)
         fail_msg("status %d: %s %s %s", result.status, result.err, arguments[0],
                  arguments[1] ? arguments[1] : "");
     if (*result.out) {
         json = cJSON_Parse(result.out);
         assert_non_null(json);
+    }
+    if (result.status == 1 && json && !has_rows(json)) {
+        cJSON_Delete(json);
+        json = NULL;
     }
     child_result_deinit(&result);
     return json;
