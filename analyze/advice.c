@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "analyze/out.h"
+#include "base/amount.h"
 
 static double share_of(const struct advice_facts *facts, double ns)
 {
@@ -40,6 +41,20 @@ static struct duration duration_of(double ns)
 
 #define NS(ns) (duration_of(ns).text)
 
+struct amount {
+    char text[32];
+};
+
+static struct amount amount_of(double bytes)
+{
+    struct amount amount;
+
+    amount_format_bytes(amount.text, sizeof(amount.text), bytes);
+    return amount;
+}
+
+#define BYTES(bytes) (amount_of(bytes).text)
+
 /* --- Copies. --- */
 
 static bool copies_block(const struct advice_facts *facts, struct advice_finding *finding)
@@ -67,8 +82,8 @@ static bool copies_are_small(const struct advice_facts *facts, struct advice_fin
     return facts->small_count >= ADVICE_SMALL_COPIES &&
            facts->small_count * 2 > facts->sized_count &&
            say(finding, share_of(facts, facts->small_ns),
-               "%" PRIu64 " of %" PRIu64 " copies move less than %d KiB each and take %s.",
-               facts->small_count, facts->sized_count, ADVICE_SMALL_BYTES / 1024,
+               "%" PRIu64 " of %" PRIu64 " copies move less than %s each and take %s.",
+               facts->small_count, facts->sized_count, BYTES(ADVICE_SMALL_BYTES),
                NS(facts->small_ns));
 }
 
@@ -177,10 +192,9 @@ static bool memory_grows(const struct advice_facts *facts, struct advice_finding
 {
     finding->device = facts->memory_device;
     return facts->growth.low > 0 &&
-           say(finding, NAN,
-               "The memory of %s grows by %.0f bytes from run to run (95%% sure: %.0f to %.0f).",
-               facts->memory_device ? facts->memory_device : "the host", facts->growth.slope,
-               facts->growth.low, facts->growth.high);
+           say(finding, NAN, "The memory of %s grows by %s from run to run (95%% sure: %s to %s).",
+               facts->memory_device ? facts->memory_device : "the host", BYTES(facts->growth.slope),
+               BYTES(facts->growth.low), BYTES(facts->growth.high));
 }
 
 /* --- What is missing. --- */

@@ -12,6 +12,7 @@
 
 #include "analyze/json_text.h"
 #include "analyze/unpack_error.h"
+#include "base/amount.h"
 
 enum {
     CHUNK_BYTES =
@@ -105,14 +106,16 @@ static int read_failed(const struct json_stream *stream, struct diag *diag)
 static int read_more(struct json_stream *stream, struct diag *diag)
 {
     size_t kept = stream->end - stream->at;
+    char most[32];
     int length;
 
     if (stream->is_at_eof)
         return 0;
     if (kept > JSON_STREAM_ITEM_BYTES_MAX)
         return diag_set_at(diag, -EFBIG, (int64_t)offset_of(stream),
-                           "%s: the value at byte %llu is larger than %zu MiB", stream->name,
-                           (unsigned long long)offset_of(stream), JSON_STREAM_ITEM_BYTES_MAX >> 20);
+                           "%s: the value at byte %llu is larger than %s", stream->name,
+                           (unsigned long long)offset_of(stream),
+                           amount_format_bytes(most, sizeof(most), JSON_STREAM_ITEM_BYTES_MAX));
     memmove(stream->bytes, stream->bytes + stream->at, kept);
     stream->base += stream->at;
     stream->at = 0;

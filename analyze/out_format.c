@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "analyze/out_private.h"
+#include "base/amount.h"
 #include "base/text.h"
 
 void out_format_3(char *text, size_t bytes, double value)
@@ -69,19 +70,12 @@ static const struct scale *scale_of(enum out_kind kind)
 {
     static const struct scale flop = {1000, {"", "K", "M", "G", "T", "P"}, "FLO", "FLO"};
     static const struct scale flop_rate = {1000, {"", "K", "M", "G", "T", "P"}, "FLOPS", "FLOPS"};
-    static const struct scale bytes = {1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi"}, "B", "byte"};
-    static const struct scale byte_rate = {
-        1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi"}, "B/s", "byte/s"};
 
     switch (kind) {
     case OUT_FLOP:
         return &flop;
     case OUT_FLOP_RATE:
         return &flop_rate;
-    case OUT_BYTES:
-        return &bytes;
-    case OUT_BYTE_RATE:
-        return &byte_rate;
     default:
         return NULL;
     }
@@ -103,6 +97,25 @@ static void add_scaled(struct out_buffer *buffer, const struct out_value *value,
     }
     out_buffer_print(buffer, "%.2f%c%s%s", number, separator, scale->prefixes[prefix],
                      prefix ? scale->unit : scale->bare_unit);
+}
+
+static bool is_bytes(enum out_kind kind)
+{
+    return kind == OUT_BYTES || kind == OUT_BYTE_RATE;
+}
+
+/* With two digits, as MegEngine's table has them. */
+static void add_bytes(struct out_buffer *buffer, const struct out_value *value, char separator)
+{
+    const char *per = value->kind == OUT_BYTE_RATE ? "/s" : "", *unit;
+    double number;
+
+    if (value->known) {
+        unit = amount_scale_bytes(value->real, &number);
+        out_buffer_print(buffer, "%.2f%c%s%s", number, separator, unit, per);
+    } else {
+        out_buffer_print(buffer, "N/A%cB%s", separator, per);
+    }
 }
 
 static void add_dimensions(struct out_buffer *buffer, const cJSON *list)
@@ -189,6 +202,10 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
 {
     char text[40];
 
+    if (is_bytes(value->kind)) {
+        add_bytes(buffer, value, separator);
+        return;
+    }
     if (scale_of(value->kind)) {
         add_scaled(buffer, value, scale_of(value->kind), separator);
         return;
@@ -329,6 +346,9 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
 
     if (!value->known)
         out_buffer_print(buffer, "%s", value->text ? value->text : "-");
+    else if (is_bytes(value->kind))
+        out_buffer_print(buffer, "%s%s", amount_format_bytes(text, sizeof(text), value->real),
+                         value->kind == OUT_BYTE_RATE ? "/s" : "");
     else if (scale && fabs(value->real) < scale->step && value->real == floor(value->real))
         out_buffer_print(buffer, "%.0f %s", value->real, scale->unit);
     else if (value->kind == OUT_NS)

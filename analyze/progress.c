@@ -2,6 +2,7 @@
 /* Saying how far reading is. */
 #include "analyze/progress.h"
 
+#include "base/amount.h"
 #include "base/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -9,6 +10,7 @@
 void progress_update_at(struct progress *progress, uint64_t now_ns, uint64_t done_bytes,
                         uint64_t total_bytes)
 {
+    char done[32], total[32], speed[32];
     double seconds, rate;
 
     if (!progress->is_shown)
@@ -21,11 +23,13 @@ void progress_update_at(struct progress *progress, uint64_t now_ns, uint64_t don
     progress->last_ns = now_ns;
     seconds = (double)(now_ns - progress->start_ns) / 1e9;
     rate = (double)done_bytes / seconds;
-    fprintf(progress->out, "\r\033[Kreading: %.0f MB", (double)done_bytes / 1e6);
+    fprintf(progress->out, "\r\033[Kreading: %s",
+            amount_format_bytes(done, sizeof(done), (double)done_bytes));
     if (total_bytes >= done_bytes && rate > 0)
-        fprintf(progress->out, " of %.0f MB, %.0f s left", (double)total_bytes / 1e6,
+        fprintf(progress->out, " of %s, %.0f s left",
+                amount_format_bytes(total, sizeof(total), (double)total_bytes),
                 (double)(total_bytes - done_bytes) / rate);
-    fprintf(progress->out, ", %.0f MB/s", rate / 1e6);
+    fprintf(progress->out, ", %s/s", amount_format_bytes(speed, sizeof(speed), rate));
     fflush(progress->out);
 }
 

@@ -7,13 +7,14 @@
 
 #include "analyze/out_buffer.h"
 #include "analyze/query_private.h"
+#include "base/amount.h"
 
 const struct environment_name environment_names[ENVIRONMENT_FACTS] = {
     [ENVIRONMENT_HOST] = {"host", "host"},
     [ENVIRONMENT_CPU] = {"cpu", "CPU"},
     [ENVIRONMENT_CPU_COUNT] = {"cpu_count", "number of CPUs"},
     [ENVIRONMENT_GOVERNOR] = {"cpu_governor", "frequency governor"},
-    [ENVIRONMENT_MEMORY] = {"memory", "memory"},
+    [ENVIRONMENT_MEMORY] = {"memory", "memory", true},
     [ENVIRONMENT_GPUS] = {"gpus", "GPUs"},
     [ENVIRONMENT_DRIVER] = {"gpu_driver", "GPU driver"},
     [ENVIRONMENT_KERNEL] = {"kernel", "kernel"},
@@ -23,7 +24,7 @@ const struct environment_name environment_names[ENVIRONMENT_FACTS] = {
     [ENVIRONMENT_SOURCE] = {"source", "recorded by"},
     [ENVIRONMENT_MODEL] = {"model", "model"},
     [ENVIRONMENT_DIGEST] = {"model_digest", "digest of the model"},
-    [ENVIRONMENT_PARAMETERS] = {"model_parameters", "weights of the model"},
+    [ENVIRONMENT_PARAMETERS] = {"model_parameters", "weights of the model", true},
     [ENVIRONMENT_DEVICES] = {"devices", "devices"},
     [ENVIRONMENT_LANES] = {"lanes", "lanes"},
 };
@@ -39,7 +40,7 @@ static const char *const statements[ENVIRONMENT_FACTS] = {
     [ENVIRONMENT_CPU] = OF_MACHINE("cpu"),
     [ENVIRONMENT_CPU_COUNT] = OF_MACHINE("cpu_count"),
     [ENVIRONMENT_GOVERNOR] = OF_MACHINE("cpu_governor"),
-    [ENVIRONMENT_MEMORY] = "SELECT printf('%.1f GiB', bytes / 1073741824.0)"
+    [ENVIRONMENT_MEMORY] = "SELECT bytes"
                            "  FROM (SELECT CASE json_valid(environment) WHEN 1 THEN"
                            "               json_extract(environment, '$.memory_bytes') END AS bytes"
                            "          FROM session WHERE session_id = ?1) WHERE bytes > 0",
@@ -55,7 +56,7 @@ static const char *const statements[ENVIRONMENT_FACTS] = {
     [ENVIRONMENT_MODEL] =
         "SELECT coalesce(name, path) FROM model WHERE session_id = ?1 ORDER BY model_id",
     [ENVIRONMENT_DIGEST] = "SELECT digest FROM model WHERE session_id = ?1 ORDER BY model_id",
-    [ENVIRONMENT_PARAMETERS] = "SELECT parameter_bytes || ' bytes' FROM model"
+    [ENVIRONMENT_PARAMETERS] = "SELECT parameter_bytes FROM model"
                                " WHERE session_id = ?1 ORDER BY model_id",
     [ENVIRONMENT_DEVICES] = "SELECT DISTINCT device FROM lane WHERE session_id = ?1"
                             " AND device IS NOT NULL ORDER BY device",
@@ -78,7 +79,7 @@ static bool has_value(const char *values, const char *value)
     return false;
 }
 
-static int gather(struct store *store, const char *sql, const int64_t *session_ids,
+static int gather(struct store *store, const char *sql, bool is_bytes, const int64_t *session_ids,
                   size_t session_count, struct out_buffer *values, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
@@ -88,6 +89,11 @@ static int gather(struct store *store, const char *sql, const int64_t *session_i
         sqlite3_bind_int64(statement, 1, session_ids[i]);
         while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
             const char *value = (const char *)sqlite3_column_text(statement, 0);
+            char text[32];
+
+            if (value && is_bytes)
+                value =
+                    amount_format_bytes(text, sizeof(text), sqlite3_column_double(statement, 0));
 
             if (value && *value && !has_value(out_buffer_text(values), value))
                 out_buffer_print(values, "%s%s", values->length ? ", " : "", value);
@@ -108,7 +114,8 @@ int query_environment(struct store *store, const int64_t *session_ids, size_t se
     for (int fact = 0; fact < ENVIRONMENT_FACTS && rc == 0; fact++) {
         struct out_buffer values = {0};
 
-        rc = gather(store, statements[fact], session_ids, session_count, &values, diag);
+        rc = gather(store, statements[fact], environment_names[fact].is_bytes, session_ids,
+                    session_count, &values, diag);
         if (rc == 0 && values.length)
             out->facts[fact] = query_keep(&out->texts, values.text);
         out_buffer_deinit(&values);

@@ -29,6 +29,7 @@ enum environment_fact {
 /* How a fact is called: in JSON, and by people. */
 struct environment_name {
     const char *name, *title;
+    bool is_bytes;
 };
 extern const struct environment_name environment_names[ENVIRONMENT_FACTS];
 

@@ -11,6 +11,7 @@
 #include "analyze/memory_view.h"
 #include "analyze/report.h"
 #include "analyze/span_filter.h"
+#include "base/amount.h"
 
 enum { CURVE_BINS = 32, TIMELINE_BINS = 100 };
 
@@ -397,19 +398,22 @@ static void note_growth(const struct report *report, const struct memory_view *v
     for (size_t i = 0; i < view->blocks.pools.count; i++) {
         const struct slope *growth = &view->growth[i];
         const char *device = view->blocks.pools.items[i].device;
+        char slope[32], low[32], high[32];
 
         if (!view->is_shown[i] || isnan(growth->slope))
             continue;
+        amount_format_bytes(slope, sizeof(slope), growth->slope);
+        amount_format_bytes(low, sizeof(low), growth->low);
+        amount_format_bytes(high, sizeof(high), growth->high);
         if (growth->low > 0)
             out_note(report->out, OUT_NOTE_WARNING,
-                     "The memory of %s grows by %.0f bytes from run to run (95%% sure: %.0f to "
-                     "%.0f): something is not given back.",
-                     device ? device : "host", growth->slope, growth->low, growth->high);
+                     "The memory of %s grows by %s from run to run (95%% sure: %s to %s): "
+                     "something is not given back.",
+                     device ? device : "host", slope, low, high);
         else
             out_note(report->out, OUT_NOTE_PLAIN,
-                     "The memory of %s does not grow from run to run (95%% sure: %.0f to %.0f "
-                     "bytes).",
-                     device ? device : "host", growth->low, growth->high);
+                     "The memory of %s does not grow from run to run (95%% sure: %s to %s).",
+                     device ? device : "host", low, high);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/amount.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,16 +85,25 @@ int amount_parse_duration(const char *name, const char *text, int64_t *out_ns, s
         name, text);
 }
 
-const char *amount_format_bytes(char *text, size_t text_bytes, int64_t bytes)
+const char *amount_scale_bytes(double bytes, double *out_number)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)bytes;
-    int unit = 0;
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t unit = 0;
 
-    while (value >= 1024 && unit < 4) {
-        value /= 1024;
+    /* 1023.995 would be written as 1024.00. */
+    while (fabs(bytes) >= (unit ? 1023.995 : 1024) && unit < 5 && isfinite(bytes)) {
+        bytes /= 1024;
         unit++;
     }
-    snprintf(text, text_bytes, "%.4g %s", value, units[unit]);
+    *out_number = bytes;
+    return units[unit];
+}
+
+const char *amount_format_bytes(char *text, size_t text_bytes, double bytes)
+{
+    double number;
+    const char *unit = amount_scale_bytes(bytes, &number);
+
+    snprintf(text, text_bytes, "%.*f %s", number == floor(number) ? 0 : 2, number, unit);
     return text;
 }

@@ -17,7 +17,11 @@ int amount_parse_bytes(const char *name, const char *text, int64_t *out_bytes, s
  */
 int amount_parse_duration(const char *name, const char *text, int64_t *out_ns, struct diag *diag);
 
-/** "2 GiB", "1.5 MiB". Returns text. */
-const char *amount_format_bytes(char *text, size_t text_bytes, int64_t bytes);
+/** "500 B", "2 GiB", "1.50 MiB", "-3.67 KiB": how bytes are spelt, in all that people read; 32
+ * bytes are enough. Returns text. */
+const char *amount_format_bytes(char *text, size_t text_bytes, double bytes);
+
+/** The same in two pieces: the number of the unit that is returned, "MiB". */
+const char *amount_scale_bytes(double bytes, double *out_number);
 
 #endif

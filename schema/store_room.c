@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "schema/store_private.h"
 
 #define MIB INT64_C(1048576)
@@ -154,6 +155,7 @@ int store_room_begin(struct store *store, struct diag *diag)
 {
     const struct room *room = &store->room;
     int64_t log_bytes = store->log_pages * (room->page_bytes + LOG_HEADER_BYTES);
+    char has[32];
     bool is_long;
 
     if (room->fd < 0 || log_bytes < room->log_bytes)
@@ -165,8 +167,8 @@ int store_room_begin(struct store *store, struct diag *diag)
         return 0;
     return diag_set(diag, -EBUSY,
                     "cannot write %s: some program has kept a transaction open on it for so long "
-                    "that its log has %lld MiB; nothing is written until that program ends it",
-                    store->path, (long long)(log_bytes / MIB));
+                    "that its log has %s; nothing is written until that program ends it",
+                    store->path, amount_format_bytes(has, sizeof(has), (double)log_bytes));
 }
 
 /* The descriptor is closed after SQLite's: closing any descriptor of a file ends all locks that the

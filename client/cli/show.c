@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/amount.h"
 #include "base/text.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -25,16 +26,7 @@ const char *show_time(uint64_t realtime_ns, char out[SHOW_CELL_BYTES])
 
 const char *show_bytes(uint64_t bytes, char out[SHOW_CELL_BYTES])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double value = (double)bytes;
-    size_t unit = 0;
-
-    while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
-        value /= 1024;
-        unit++;
-    }
-    snprintf(out, SHOW_CELL_BYTES, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-    return out;
+    return amount_format_bytes(out, SHOW_CELL_BYTES, (double)bytes);
 }
 
 const char *show_duration(uint64_t ns, char out[SHOW_CELL_BYTES])

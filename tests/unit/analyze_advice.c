@@ -195,7 +195,7 @@ static void memory(void **state)
     yes.memory_device = "cuda:0";
     yes.growth = (struct slope){4096, 4000, 4200};
     no.growth = (struct slope){4096, -10, 9000}; /* not sure */
-    check_rule("memory-grows", &yes, &no, NAN, "cuda:0 grows by 4096 bytes from run to run");
+    check_rule("memory-grows", &yes, &no, NAN, "cuda:0 grows by 4 KiB from run to run");
 }
 
 static void missing(void **state)

@@ -82,7 +82,7 @@ static void table_minds_widths_and_escapes(void **state)
                               "|             | -  me     |          |\n"
                               "+-------------+-----------+----------+\n"
                               "| #1          | \\x1b[1    | N/A      |\n"
-                              "| 0.0005      | -  m\\x0a  | byte     |\n"
+                              "| 0.0005      | -  m\\x0a  | B        |\n"
                               "|             | -  \\xff   |          |\n"
                               "+-------------+-----------+----------+\n"
                               "\n"
@@ -276,11 +276,11 @@ static void numbers_scale(void **state)
         {OUT_FLOP, 1000, "1.00 KFLO"},
         {OUT_FLOP, 5e21, "5000000.00 PFLO"},
         {OUT_FLOP_RATE, 1.5e12, "1.50 TFLOPS"},
-        {OUT_BYTES, 1023, "1023.00 byte"},
+        {OUT_BYTES, 1023, "1023.00 B"},
         {OUT_BYTES, 1024, "1.00 KiB"},
         {OUT_BYTE_RATE, 6422528000.0, "5.98 GiB/s"},
         {OUT_SHARE, 0.09765625, "9.8%"},
-        {OUT_BYTES, NAN, "N/A byte"},
+        {OUT_BYTES, NAN, "N/A B"},
         {OUT_FLOP_RATE, INFINITY, "inf FLOPS"},
         {OUT_NS, 5140000, "0.00514"},
         {OUT_NS, 5140, "5.14e-06"},

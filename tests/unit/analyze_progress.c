@@ -11,17 +11,17 @@ static void comes_after_a_second_ten_times_a_second(void **state)
     size_t size;
     struct progress progress = {.out = open_memstream(&text, &size), .is_shown = true};
 
-    progress_update_at(&progress, 5000 * MS, 0, 4000000);
-    progress_update_at(&progress, 5999 * MS, 900000, 4000000);
+    progress_update_at(&progress, 5000 * MS, 0, 4 << 20);
+    progress_update_at(&progress, 5999 * MS, 900 << 10, 4 << 20);
     fflush(progress.out);
     assert_int_equal(size, 0);
-    progress_update_at(&progress, 6000 * MS, 1000000, 4000000);
-    progress_update_at(&progress, 6099 * MS, 1100000, 4000000); /* too soon after the last */
-    progress_update_at(&progress, 7000 * MS, 2000000, 0);
+    progress_update_at(&progress, 6000 * MS, 1 << 20, 4 << 20);
+    progress_update_at(&progress, 6099 * MS, 1100 << 10, 4 << 20); /* too soon after the last */
+    progress_update_at(&progress, 7000 * MS, 2 << 20, 0);
     progress_end(&progress);
     fclose(progress.out);
-    assert_string_equal(text, "\r\033[Kreading: 1 MB of 4 MB, 3 s left, 1 MB/s"
-                              "\r\033[Kreading: 2 MB, 1 MB/s\r\033[K");
+    assert_string_equal(text, "\r\033[Kreading: 1 MiB of 4 MiB, 3 s left, 1 MiB/s"
+                              "\r\033[Kreading: 2 MiB, 1 MiB/s\r\033[K");
     free(text);
 }
 

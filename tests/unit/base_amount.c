@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes and durations with their units. */
+#include <math.h>
+
 #include "base/amount.h"
 
 #include "tests/support/check.h"
@@ -95,10 +97,17 @@ static void sizes_are_written(void **state)
 {
     char text[32];
 
-    assert_string_equal(amount_format_bytes(text, sizeof(text), 1), "1 bytes");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), 1), "1 B");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), 0), "0 B");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), 12.5), "12.50 B");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), -1536), "-1.50 KiB");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), 1023), "1023 B");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), (1 << 20) - 1), "1.00 MiB");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), 0x1p70), "1048576 PiB");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), NAN), "nan B");
     assert_string_equal(amount_format_bytes(text, sizeof(text), 8 << 20), "8 MiB");
-    assert_string_equal(amount_format_bytes(text, sizeof(text), INT64_C(1610612736)), "1.5 GiB");
-    assert_string_equal(amount_format_bytes(text, sizeof(text), INT64_C(20000000000)), "18.63 GiB");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), 1610612736.0), "1.50 GiB");
+    assert_string_equal(amount_format_bytes(text, sizeof(text), 2e10), "18.63 GiB");
 }
 
 int main(void)
