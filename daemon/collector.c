@@ -352,11 +352,13 @@ int collector_hello(struct collector *collector, struct producer *producer,
             roster_add(&collector->roster, session);
         note_new_session(collector);
     }
-    if (rc == -ESTALE || (rc == 0 && (session->end_reason || session->uid != peer->uid))) {
+    if (rc == -ESTALE || (rc == 0 && session->uid != peer->uid)) {
         *out_status = OT_WELCOME_ENDED;
         return 0;
     }
-    if (rc == 0 && session->producer && is_alive(session->producer)) {
+    /* Who hears that a session has ended takes what is left in its rings to another one: not before
+     * they have been given back what was read. */
+    if (rc == 0 && (session->end_reason || (session->producer && is_alive(session->producer)))) {
         *out_status = OT_WELCOME_BUSY;
         return 0;
     }

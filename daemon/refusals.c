@@ -26,6 +26,6 @@ const char *refusals_welcome(enum ot_wire_welcome_status status)
 {
     if (status == OT_WELCOME_FULL)
         return "there are too many sessions, and no process has more of them than this one";
-    return status == OT_WELCOME_BUSY ? "this session is connected already"
+    return status == OT_WELCOME_BUSY ? "this session is connected already, or is just ending"
                                      : "this session has ended";
 }

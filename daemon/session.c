@@ -484,6 +484,11 @@ void session_drop_closed_rings(struct session *session)
 
 /* --- Rows about itself --- */
 
+static void put_mark(struct ring *ring, struct batch *batch)
+{
+    batch_push(&batch->marks, (struct batch_mark){.ring = ring_ref(ring), .position = ring->read});
+}
+
 static void put_ring_cursor(const struct session *session, struct ring *ring, struct batch *batch)
 {
     struct store_cursor row = {
@@ -498,7 +503,7 @@ static void put_ring_cursor(const struct session *session, struct ring *ring, st
     batch_push(&batch->cursors, row);
     ring->saved = ring->read;
     ring->gaps_changed = false;
-    batch_push(&batch->marks, (struct batch_mark){.ring = ring_ref(ring), .position = ring->read});
+    put_mark(ring, batch);
 }
 
 void session_put_cursors(struct session *session, struct batch *batch)
@@ -539,6 +544,9 @@ void session_put_end(struct session *session, struct batch *batch)
         .reason = session->end_reason,
     };
 
+    /* Its program may live on, and take what is not stored to another session. */
+    for (size_t i = 0; i < session->rings.count; i++)
+        put_mark(session->rings.items[i], batch);
     if (session->end_note)
         end.note = arena_text(&batch->texts, session->end_note, strlen(session->end_note));
     batch_push(&batch->ends, end);

@@ -231,7 +231,8 @@ void session_drop_rings(struct session *session);
  *  back once that is committed. */
 void session_put_cursors(struct session *session, struct batch *batch);
 
-/** Add the row that ends it; end_reason is set and its rings are drained. */
+/** Add the row that ends it, and the marks that give the rings' room back; end_reason is set and
+ * its rings are drained. */
 void session_put_end(struct session *session, struct batch *batch);
 
 #endif

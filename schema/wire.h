@@ -113,7 +113,7 @@ enum ot_wire_welcome_status {
     OT_WELCOME_OK = 0,
     OT_WELCOME_VERSION = 1, /* the major version differs */
     OT_WELCOME_FULL = 2,    /* too many connections */
-    OT_WELCOME_BUSY = 3,    /* this session is connected already */
+    OT_WELCOME_BUSY = 3,    /* this session is connected already, or its end is being stored */
     OT_WELCOME_ENDED = 4,   /* this session has ended; start a new one */
     OT_WELCOME_DENIED = 5,  /* this user may not record here */
 };

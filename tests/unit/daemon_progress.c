@@ -234,8 +234,7 @@ static void send_ring(struct world *world, struct client *client, size_t index)
     collector_read_rings(world->collector, client->session);
 }
 
-/* HELLO, for the first time or again, and all that follows it. */
-static void join(struct world *world, struct client *client)
+static enum ot_wire_welcome_status say_hello(struct world *world, struct client *client)
 {
     struct session_peer peer = {.pid = getpid(),
                                 .uid = getuid(),
@@ -245,16 +244,22 @@ static void join(struct world *world, struct client *client)
     enum ot_wire_welcome_status status;
     struct diag diag = {0};
 
+    hello.fixed = raw_hello(&client->raw);
+    CHECK_OK(collector_hello(world->collector, (struct producer *)client, &hello, &peer, is_alive,
+                             &client->session, &status, &diag));
+    return status;
+}
+
+/* HELLO, for the first time or again, and all that follows it. */
+static void join(struct world *world, struct client *client)
+{
     if (!collector_room(world->collector))
         return;
     if (client->process[1] < 0) {
         raw_init(&client->raw);
         assert_int_equal(pipe2(client->process, O_CLOEXEC), 0);
     }
-    hello.fixed = raw_hello(&client->raw);
-    CHECK_OK(collector_hello(world->collector, (struct producer *)client, &hello, &peer, is_alive,
-                             &client->session, &status, &diag));
-    if (status != OT_WELCOME_OK) {
+    if (say_hello(world, client) != OT_WELCOME_OK) {
         client->is_over = true;
         return;
     }
@@ -565,6 +570,29 @@ static void what_last_frames_bring_is_read(void **state)
     }
 }
 
+/* A client that is told so moves what it has in its rings to another session. Until the end is
+ * committed, that is on its way to the store. */
+static void an_end_is_told_when_it_is_committed(void **state)
+{
+    struct world world;
+    struct client *client = begin_with_ring(&world);
+
+    put(&world, &client->rings[0], OT_RECORD_SPAN, 1, 5);
+    bye(&world, client);
+    assert_int_equal(say_hello(&world, client), OT_WELCOME_BUSY);
+    while (scripted_queued() == 0)
+        scripted_ring();
+    CHECK_U64(scripted_batch()->ends.count, 1);
+    CHECK_U64(client->rings[0].memory->tail, 0);
+    assert_int_equal(say_hello(&world, client), OT_WELCOME_BUSY);
+    write_oldest(&world, 0);
+    CHECK_U64(client->rings[0].memory->tail, 5);
+    /* The store here is empty: to it, this is a new one. */
+    assert_int_equal(say_hello(&world, client), OT_WELCOME_OK);
+    come_to_rest(&world);
+    end(&world);
+}
+
 /* --- At random --- */
 
 static void act_connected(struct world *world, struct client *client)
@@ -676,6 +704,7 @@ int main(void)
         cmocka_unit_test(a_session_is_stored_soon),
         cmocka_unit_test(records_wait_for_frames_that_wait),
         cmocka_unit_test(what_last_frames_bring_is_read),
+        cmocka_unit_test(an_end_is_told_when_it_is_committed),
         cmocka_unit_test(worlds_at_random_come_to_rest),
     };
 
