@@ -7,12 +7,15 @@
  * whole one. A piece begins after those it depends on:
  *   - the piece before it on its lane;
  *   - on a device, the end of the call that launched it (or its own start, within that call);
+ *   - what its stream waits for since what was launched before it (stream_waits.h): such a wait is
+ * a piece without length, behind the piece before it on its lane and the last one of the stream
+ *     that recorded the event;
  *   - the rest of a call that waits (...Synchronize, a copy that blocks), the last piece of a
  *     device that ended in it and was launched before it;
  *   - after a gap of a thread, a piece of another lane that ended in the last tenth of the gap;
  *   - the first piece of a lane that no launch explains, what ended last before it anywhere.
  * The one that ended last holds it up; the time in between is kept when the schedule is made anew.
- * Labels, phases and marks are no operators. Streams that wait for each other are not recorded.
+ * Labels, phases and marks are no operators.
  */
 #ifndef OPTRACE_ANALYZE_CRITICAL_PATH_H
 #define OPTRACE_ANALYZE_CRITICAL_PATH_H
@@ -23,7 +26,8 @@ enum path_step_kind {
     PATH_HOST,    /* in an operator on a thread */
     PATH_DEVICE,  /* in one on a device */
     PATH_LAUNCH,  /* from the launching call to the start of `span` on the device */
-    PATH_QUEUE,   /* from the end of what ran before on the same lane of a device to `span` */
+    PATH_QUEUE,   /* from the end of what ran before on the same lane of a device, or of what its
+                     stream waited for, to `span` */
     PATH_NOTHING, /* nothing recorded: span is SPAN_NONE */
     PATH_STEP_KINDS
 };
@@ -40,7 +44,8 @@ struct path_piece {
     uint32_t span;
     uint32_t before; /* pieces that it depends on, or SPAN_NONE: of its own lane */
     uint32_t cross;  /* of another lane */
-    bool is_wait;    /* it lasts until the piece that it waits for has ended: no time of its own */
+    uint32_t nth; /* of a wait of a stream: 1 and up, each after those it may depend on; else 0 */
+    bool is_wait; /* it lasts until the piece that it waits for has ended: no time of its own */
     bool is_launched;
 };
 

@@ -8,6 +8,7 @@
 
 #include "analyze/lane_use.h"
 #include "analyze/op_class.h"
+#include "analyze/stream_waits.h"
 
 struct cut {
     uint32_t lane;
@@ -22,6 +23,10 @@ struct cutter {
     size_t device_count;
     struct span_range *ranges; /* pieces of each lane */
     ARRAY_OF(uint32_t) open;   /* spans of the thread */
+    struct stream_waits waits;
+    uint32_t *piece_of_wait; /* beside waits.waits; SPAN_NONE: outside of the run */
+    uint32_t *piece_of_op;   /* beside the spans, where there are waits */
+    size_t next_wait;        /* of the lane */
 };
 
 static const struct span *span_at(const struct cutter *cutter, uint32_t place)
@@ -55,6 +60,42 @@ static int add_cut(struct cutter *cutter, const struct span *span)
     return array_push(&cutter->cuts, cut);
 }
 
+/* The waits of a lane up to one of them. Their time is that of what they wait for: place_waits().
+ */
+static int push_waits(struct cutter *cutter, size_t end)
+{
+    const struct critical_path *path = cutter->path;
+    int rc = 0;
+
+    for (; cutter->next_wait < end && rc == 0; cutter->next_wait++) {
+        const struct stream_wait *wait = &cutter->waits.waits.items[cutter->next_wait];
+
+        if (wait->issued_ns < path->start_ns || wait->issued_ns > path->end_ns)
+            continue;
+        cutter->piece_of_wait[cutter->next_wait] = (uint32_t)path->pieces.count;
+        rc = push_piece(cutter, wait->issued_ns, wait->issued_ns, wait->span, true, SPAN_NONE);
+    }
+    return rc;
+}
+
+/* Those that come before an op. */
+static int push_waits_before(struct cutter *cutter, uint32_t op)
+{
+    struct span_range range = stream_waits_before(&cutter->waits, cutter->path->answer, op);
+
+    return range.count ? push_waits(cutter, range.first + range.count) : 0;
+}
+
+/* The rest of the lane's. */
+static int push_last_waits(struct cutter *cutter, uint32_t lane)
+{
+    size_t end = cutter->next_wait;
+
+    while (end < cutter->waits.waits.count && cutter->waits.waits.items[end].lane == lane)
+        end++;
+    return push_waits(cutter, end);
+}
+
 static int cut_device(struct cutter *cutter, const struct span_range *range)
 {
     const struct critical_path *path = cutter->path;
@@ -68,7 +109,11 @@ static int cut_device(struct cutter *cutter, const struct span_range *range)
         until_ns = until_ns > path->end_ns ? path->end_ns : until_ns;
         if (!span_is_op(path->answer, span) || from_ns > until_ns)
             continue;
-        rc = push_piece(cutter, from_ns, until_ns, (uint32_t)i, false, SPAN_NONE);
+        rc = push_waits_before(cutter, (uint32_t)i);
+        if (cutter->piece_of_op)
+            cutter->piece_of_op[i] = (uint32_t)path->pieces.count;
+        if (rc == 0)
+            rc = push_piece(cutter, from_ns, until_ns, (uint32_t)i, false, SPAN_NONE);
         if (rc == 0 && span->launch != SPAN_NONE)
             rc = add_cut(cutter, span);
     }
@@ -116,6 +161,8 @@ static uint32_t find_awaited(const struct cutter *cutter, uint32_t call, int64_t
 
         if (piece->end_ns <= from_ns)
             break;
+        if (piece->is_wait)
+            continue;
         if (launch == SPAN_NONE || launch == call ||
             span_at(cutter, launch)->start_ns < span_at(cutter, call)->start_ns)
             return place;
@@ -205,6 +252,90 @@ static int cut_host(struct cutter *cutter, const struct span_range *range)
     return rc ? rc : close_until(cutter, INT64_MAX, &now_ns);
 }
 
+/* --- Waits of streams. --- */
+
+static int compare_waits(const void *a, const void *b, void *waits)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    const struct stream_wait *first = (const struct stream_wait *)waits + left;
+    const struct stream_wait *second = (const struct stream_wait *)waits + right;
+
+    if (first->issued_ns != second->issued_ns)
+        return first->issued_ns < second->issued_ns ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+/* The last piece of the stream that recorded the event. */
+static uint32_t find_recorded(const struct cutter *cutter, const struct stream_wait *wait)
+{
+    uint32_t piece = SPAN_NONE;
+
+    if (wait->source_wait != SPAN_NONE)
+        piece = cutter->piece_of_wait[wait->source_wait];
+    if (piece == SPAN_NONE && wait->source_op != SPAN_NONE)
+        piece = cutter->piece_of_op[wait->source_op];
+    return piece;
+}
+
+/* A wait ends with what it waits for, and not before what ran before on its own lane. */
+static void place_wait(struct cutter *cutter, uint32_t wait, uint32_t nth)
+{
+    struct path_piece *items = cutter->path->pieces.items;
+    uint32_t place = cutter->piece_of_wait[wait];
+    const struct stream_wait *row = &cutter->waits.waits.items[wait];
+    int64_t end_ns = cutter->path->start_ns;
+    struct path_piece *piece;
+
+    if (place == SPAN_NONE)
+        return;
+    piece = &items[place];
+    piece->cross = find_recorded(cutter, row);
+    piece->nth = nth;
+    if (place > cutter->ranges[row->lane].first)
+        piece->before = place - 1;
+    if (piece->before != SPAN_NONE && items[piece->before].end_ns > end_ns)
+        end_ns = items[piece->before].end_ns;
+    if (piece->cross != SPAN_NONE && items[piece->cross].end_ns > end_ns)
+        end_ns = items[piece->cross].end_ns;
+    piece->start_ns = piece->end_ns = end_ns;
+}
+
+/* In the order in which they were asked for, as one may wait for another. */
+static int place_waits(struct cutter *cutter)
+{
+    size_t count = cutter->waits.waits.count;
+    uint32_t *order = count ? malloc(count * sizeof(*order)) : NULL;
+
+    if (!count)
+        return 0;
+    if (!order)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof(*order), compare_waits, cutter->waits.waits.items);
+    for (uint32_t i = 0; i < count; i++)
+        place_wait(cutter, order[i], i + 1);
+    free(order);
+    return 0;
+}
+
+static int find_waits(struct cutter *cutter)
+{
+    const struct spans_answer *answer = cutter->path->answer;
+    int rc = stream_waits_make(answer, &cutter->waits);
+    size_t count = cutter->waits.waits.count;
+
+    if (rc < 0 || !count)
+        return rc;
+    cutter->piece_of_wait = malloc(count * sizeof(*cutter->piece_of_wait));
+    cutter->piece_of_op = malloc(answer->spans.count * sizeof(*cutter->piece_of_op));
+    if (!cutter->piece_of_wait || !cutter->piece_of_op)
+        return -ENOMEM;
+    memset(cutter->piece_of_wait, 0xff, count * sizeof(*cutter->piece_of_wait));
+    memset(cutter->piece_of_op, 0xff, answer->spans.count * sizeof(*cutter->piece_of_op));
+    return 0;
+}
+
 /* --- What depends on what. --- */
 
 /* By end; a piece comes after all that it can depend on. */
@@ -218,6 +349,8 @@ static int compare_pieces(const void *a, const void *b, void *pieces)
         return first->end_ns < second->end_ns ? -1 : 1;
     if (first->start_ns != second->start_ns)
         return first->start_ns < second->start_ns ? -1 : 1;
+    if (first->nth != second->nth)
+        return first->nth < second->nth ? -1 : 1;
     return (left > right) - (left < right);
 }
 
@@ -286,11 +419,14 @@ static void link_piece(struct cutter *cutter, uint32_t place, const struct span_
     bool is_device = span_is_device(cutter->path->answer, span);
     int64_t gap_ns;
 
-    if (place > range->first) {
+    if (piece->nth)
+        return;
+    if (place > range->first)
         piece->before = place - 1;
-        if (items[place - 1].end_ns > piece->start_ns) /* they overlap */
-            piece->before = items[place - 1].before;
-    }
+    while (piece->before != SPAN_NONE && /* they overlap */
+           (items[piece->before].end_ns > piece->start_ns ||
+            compare_pieces(&piece->before, &place, items) > 0))
+        piece->before = items[piece->before].before;
     if (is_device && span->launch != SPAN_NONE) {
         piece->cross = find_launch(cutter, place, span_at(cutter, span->launch));
         piece->is_launched = piece->cross != SPAN_NONE;
@@ -329,8 +465,13 @@ static int cut_lanes(struct cutter *cutter, enum op_side side)
         if (answer->lanes.items[lane].side != side)
             continue;
         range->first = cutter->path->pieces.count;
+        while (cutter->next_wait < cutter->waits.waits.count &&
+               cutter->waits.waits.items[cutter->next_wait].lane < lane)
+            cutter->next_wait++;
         rc = side == OP_DEVICE ? cut_device(cutter, &answer->ranges[lane])
                                : cut_host(cutter, &answer->ranges[lane]);
+        if (rc == 0 && side == OP_DEVICE)
+            rc = push_last_waits(cutter, (uint32_t)lane);
         range->count = cutter->path->pieces.count - range->first;
     }
     return rc;
@@ -338,8 +479,12 @@ static int cut_lanes(struct cutter *cutter, enum op_side side)
 
 static int cut_all(struct cutter *cutter)
 {
-    int rc = cut_lanes(cutter, OP_DEVICE);
+    int rc = find_waits(cutter);
 
+    if (rc == 0)
+        rc = cut_lanes(cutter, OP_DEVICE);
+    if (rc == 0)
+        rc = place_waits(cutter);
     cutter->device_count = cutter->path->pieces.count;
     if (cutter->cuts.count)
         qsort(cutter->cuts.items, cutter->cuts.count, sizeof(*cutter->cuts.items), compare_cuts);
@@ -363,6 +508,9 @@ int critical_pieces_make(struct critical_path *path)
             link_piece(&cutter, (uint32_t)i, range);
     }
     path->order = cutter.ended;
+    stream_waits_deinit(&cutter.waits);
+    free(cutter.piece_of_wait);
+    free(cutter.piece_of_op);
     free(cutter.ranges);
     array_deinit(&cutter.cuts);
     array_deinit(&cutter.open);

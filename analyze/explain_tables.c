@@ -69,6 +69,41 @@ const struct explain_table explain_tables[EXPLAIN_TABLES] = {
      "     WHERE type NOT IN ('label', 'phase', 'mark', 'counter')\n"
      "       AND side = (SELECT min(side) FROM every_span\n"
      "                    WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))"},
+    {"issued_op",
+     "SELECT d.event_id, d.lane_id, d.name, d.start_ns, d.end_ns, l.start_ns AS issued_ns,\n"
+     "           lag(l.start_ns) OVER (PARTITION BY d.lane_id ORDER BY l.start_ns, d.start_ns)\n"
+     "           AS before_ns\n"
+     "      FROM every_span d JOIN launching l ON d.side = 'device' AND l.run IS d.run\n"
+     "           AND l.session_id = d.session_id AND l.correlation = d.correlation\n"
+     "     WHERE d.type NOT IN ('label', 'phase', 'mark', 'counter')"},
+    {"stream_wait",
+     "SELECT w.event_id AS wait_id, w.lane_id, w.start_ns AS issued_ns,\n"
+     "           r.start_ns AS recorded_ns, min(s.lane_id) AS source_lane\n"
+     "      FROM every_span w JOIN launching r ON r.session_id = w.session_id AND r.run IS w.run\n"
+     "           AND r.correlation = w.correlation AND r.start_ns <= w.start_ns\n"
+     "      JOIN lane s ON s.session_id = w.session_id AND s.device = w.device\n"
+     "           AND s.kind <> 'thread' AND s.native_id = json_extract(w.params, "
+     "'$.wait_on_stream')\n"
+     "     WHERE w.side = 'device' AND w.type = 'phase' AND r.name GLOB '*EventRecord*'\n"
+     "     GROUP BY w.event_id"},
+    /* The other stream itself waited for a third one, since what it ran last before. */
+    {"waited_for",
+     "SELECT wait_id, source_lane AS lane_id, recorded_ns AS until_ns FROM stream_wait\n"
+     "    UNION SELECT f.wait_id, w.source_lane, w.recorded_ns\n"
+     "      FROM waited_for f JOIN stream_wait w ON w.lane_id = f.lane_id\n"
+     "           AND w.issued_ns < f.until_ns AND w.issued_ns > coalesce((\n"
+     "               SELECT max(i.issued_ns) FROM issued_op i\n"
+     "                WHERE i.lane_id = f.lane_id AND i.issued_ns < f.until_ns), 0)"},
+    {"event_awaited",
+     "SELECT i.event_id, a.event_id AS awaited_id, a.name AS awaited, max(a.end_ns) AS awaited_ns\n"
+     "      FROM issued_op i JOIN stream_wait w ON w.lane_id = i.lane_id AND w.issued_ns < "
+     "i.issued_ns\n"
+     "           AND w.issued_ns > coalesce(i.before_ns, 0)\n"
+     "      JOIN waited_for f USING (wait_id) JOIN issued_op a ON a.event_id = (\n"
+     "               SELECT l.event_id FROM issued_op l\n"
+     "                WHERE l.lane_id = f.lane_id AND l.issued_ns < f.until_ns\n"
+     "                ORDER BY l.issued_ns DESC, l.start_ns DESC LIMIT 1)\n"
+     "     GROUP BY i.event_id"},
     /* Of those that look alike in a session the first is the first of another. */
     {"sampled_op",
      "SELECT *, first_value(op_id) OVER (PARTITION BY name, type, input_shapes, input_dtypes,\n"

@@ -12,8 +12,14 @@
  *   sample_of_op  own times of ops on one side, the devices' where they have any, with is_shown:
  *                 of the types asked for
  *   sampled_op    their rows of `op`, with part_id: the op that it is in the first of the sessions
- *   own_time      counted_span with own_ns: without the ops inside; labels, which have their whole
- *                 time, only where the type is asked for
+ *   issued_op     what ran on devices, with issued_ns: the start of its launch, and before_ns: that
+ *                 of the one before it on the lane
+ *   stream_wait   waits of a stream for an event (stream_waits.h): source_lane, recorded_ns
+ *   waited_for    lanes that a wait waits for, by itself or by waits of the stream that it names,
+ *                 and until which time of a launch there
+ *   event_awaited of what has waits before it: awaited_id, awaited (its name), awaited_ns (its
+ * end): of what they wait for, what ends last own_time      counted_span with own_ns: without the
+ * ops inside; labels, which have their whole time, only where the type is asked for
  *
  * Words in braces in any of it: {sessions} a list of ids, {runs} what values per run are divided
  * by, {per_run} whether they are divided, {by_time} whether --time is given, {filtered} whether
@@ -29,7 +35,7 @@ struct explain_table {
 };
 
 /* A table names those before it only. */
-enum { EXPLAIN_TABLES = 14 };
+enum { EXPLAIN_TABLES = 18 };
 enum {
     EXPLAIN_COUNTED_RUN,
     EXPLAIN_EVERY_SPAN,

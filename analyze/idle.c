@@ -5,11 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/stream_waits.h"
+
 const char *const idle_cause_names[] = {
-    [IDLE_HOST_WAITED] = "host waited",     [IDLE_HOST_BUSY] = "host busy",
-    [IDLE_NOT_LAUNCHED] = "nothing queued", [IDLE_COPY] = "copy",
-    [IDLE_OTHER_LANE] = "other stream",     [IDLE_QUEUE] = "launched, not started",
-    [IDLE_UNKNOWN] = "not known",           [IDLE_UNRECORDED] = "nothing recorded",
+    [IDLE_HOST_WAITED] = "host waited",
+    [IDLE_HOST_BUSY] = "host busy",
+    [IDLE_NOT_LAUNCHED] = "nothing queued",
+    [IDLE_EVENT] = "event",
+    [IDLE_COPY] = "copy",
+    [IDLE_OTHER_LANE] = "other stream",
+    [IDLE_QUEUE] = "launched, not started",
+    [IDLE_UNKNOWN] = "not known",
+    [IDLE_UNRECORDED] = "nothing recorded",
 };
 
 /* --- What the host was in. --- */
@@ -56,11 +63,11 @@ static void judge_host(const struct spans_answer *spans, const struct span *laun
 {
     int64_t middle_ns = gap->start_ns + (launch->start_ns - gap->start_ns) / 2;
 
-    gap->host = find_open(spans, launch->lane, middle_ns);
-    if (gap->host == SPAN_NONE)
+    gap->during = find_open(spans, launch->lane, middle_ns);
+    if (gap->during == SPAN_NONE)
         gap->cause = IDLE_NOT_LAUNCHED;
     else
-        gap->cause = waits_for_device(spans, gap->host) ? IDLE_HOST_WAITED : IDLE_HOST_BUSY;
+        gap->cause = waits_for_device(spans, gap->during) ? IDLE_HOST_WAITED : IDLE_HOST_BUSY;
 }
 
 /* --- What else the device was doing. --- */
@@ -142,17 +149,36 @@ static void judge_device(const struct spans_answer *spans, struct idle_gap *gap)
         gap->cause = IDLE_QUEUE;
 }
 
-static void judge(const struct spans_answer *spans, struct idle_gap *gap)
+/* What its stream waited for may have held it up after its launch. */
+static bool waited_for_event(const struct spans_answer *spans, const struct stream_waits *waits,
+                             struct idle_gap *gap, const struct span *launch)
+{
+    int64_t from_ns = launch->start_ns > gap->start_ns ? launch->start_ns : gap->start_ns;
+    uint32_t awaited = stream_waits_awaited(waits, spans, gap->after);
+    int64_t until_ns = awaited == SPAN_NONE ? 0 : span_end_ns(&spans->spans.items[awaited]);
+
+    if (awaited == SPAN_NONE || until_ns > gap->end_ns ||
+        until_ns - from_ns <= (gap->end_ns - gap->start_ns) / 2)
+        return false;
+    gap->during = awaited;
+    gap->cause = IDLE_EVENT;
+    return true;
+}
+
+static void judge(const struct spans_answer *spans, const struct stream_waits *waits,
+                  struct idle_gap *gap)
 {
     const struct span *after = &spans->spans.items[gap->after], *launch;
 
-    gap->host = SPAN_NONE;
+    gap->during = SPAN_NONE;
     if (!span_is_device(spans, after)) {
         gap->cause = IDLE_UNRECORDED;
     } else if (after->launch == SPAN_NONE || spans->basis.is_flat) {
         gap->cause = IDLE_UNKNOWN;
     } else {
         launch = &spans->spans.items[after->launch];
+        if (waited_for_event(spans, waits, gap, launch))
+            return;
         if (launch->start_ns > gap->start_ns)
             judge_host(spans, launch, gap);
         else
@@ -171,7 +197,8 @@ static bool is_lane_shown(const struct spans_answer *spans, const struct span_ra
     return false;
 }
 
-static int find_of_lane(const struct spans_answer *spans, uint32_t lane, struct idle_gap_array *out)
+static int find_of_lane(const struct spans_answer *spans, const struct stream_waits *waits,
+                        uint32_t lane, struct idle_gap_array *out)
 {
     const struct span_range *range = &spans->ranges[lane];
     uint32_t last = SPAN_NONE; /* the span that ends last so far */
@@ -190,7 +217,7 @@ static int find_of_lane(const struct spans_answer *spans, uint32_t lane, struct 
                                    .before = last,
                                    .after = (uint32_t)i};
 
-            judge(spans, &gap);
+            judge(spans, waits, &gap);
             rc = array_push(out, gap);
         }
         if (last == SPAN_NONE || span_end_ns(span) >= last_end_ns)
@@ -201,11 +228,13 @@ static int find_of_lane(const struct spans_answer *spans, uint32_t lane, struct 
 
 int idle_find(const struct spans_answer *spans, struct idle_gap_array *out)
 {
-    int rc = 0;
+    struct stream_waits waits = {0};
+    int rc = spans->basis.is_flat ? 0 : stream_waits_make(spans, &waits);
 
     for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
         if (is_lane_shown(spans, &spans->ranges[lane]))
-            rc = find_of_lane(spans, lane, out);
+            rc = find_of_lane(spans, &waits, lane, out);
     }
+    stream_waits_deinit(&waits);
     return rc;
 }

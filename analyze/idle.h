@@ -15,6 +15,8 @@ enum idle_cause {
     IDLE_HOST_WAITED,  /* not launched yet: the host was in a call that waits for the device */
     IDLE_HOST_BUSY,    /* not launched yet: the host was in something else */
     IDLE_NOT_LAUNCHED, /* not launched yet: nothing of the host was recorded */
+    IDLE_EVENT,        /* launched: its stream waited for an event, recorded on another stream, for
+                          more than half of the gap */
     IDLE_COPY,         /* launched: a copy ran on another lane of the device for more than half of
                           the gap, or was what ended last there, in the last tenth of the gap */
     IDLE_OTHER_LANE,   /* launched: something else did */
@@ -28,7 +30,7 @@ extern const char *const idle_cause_names[];
 struct idle_gap {
     int64_t start_ns, end_ns;
     uint32_t lane, before, after; /* before: the span that ended last */
-    uint32_t host;                /* what the host was in, or SPAN_NONE */
+    uint32_t during; /* what the host was in; of IDLE_EVENT what was waited for; or SPAN_NONE */
     enum idle_cause cause;
 };
 struct idle_gap_array ARRAY_FIELDS(struct idle_gap);

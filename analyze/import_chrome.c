@@ -44,6 +44,17 @@ static int64_t number_of(struct json_slice value)
     return json_whole(value, &number) ? number : STORE_NULL;
 }
 
+/* The call that a span came from; of a stream that waits for an event, the one that recorded it:
+ * what holds the stream up is known by that alone. */
+static int64_t correlation_of(const struct chrome_event *event, enum chrome_kind kind)
+{
+    int64_t record = STORE_NULL;
+
+    if (kind == KIND_SYNC && json_is(event->name, "Stream Wait Event"))
+        record = number_of(event->arg[ARG_WAIT_RECORD]);
+    return record > 0 ? record : number_of(event->arg[ARG_CORRELATION]);
+}
+
 /* What moves or fills memory. */
 static bool is_copy(enum chrome_kind kind)
 {
@@ -76,7 +87,7 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
     if (!json_decimal(event->arg[ARG_KERN], 3, &span.kern_ns) || span.kern_ns < 0 ||
         span.kern_ns > span.dur_ns)
         span.kern_ns = STORE_NULL;
-    span.correlation = number_of(event->arg[ARG_CORRELATION]);
+    span.correlation = correlation_of(event, kind);
     span.external = number_of(event->arg[ARG_EXTERNAL]);
     if (is_copy(kind) || chrome_is_own(event))
         span.bytes = number_of(event->arg[ARG_BYTES]);
@@ -96,7 +107,7 @@ static int begin_span(struct chrome *chrome, const struct chrome_event *event, u
         .time_ns = time_ns,
         .phase = 'B',
         .lane = lane,
-        .correlation = number_of(event->arg[ARG_CORRELATION]),
+        .correlation = correlation_of(event, kind),
         .external = number_of(event->arg[ARG_EXTERNAL]),
         .bytes =
             is_copy(kind) || chrome_is_own(event) ? number_of(event->arg[ARG_BYTES]) : STORE_NULL,

@@ -275,6 +275,7 @@ static const struct {
     {ARG_GROUP_SIZE, "group_size"},
     {ARG_PROCESS_GROUP, "process_group"},
     {ARG_PROCESS_GROUP_RANKS, "process_group_ranks"},
+    {ARG_WAIT_STREAM, "wait_on_stream"},
 };
 
 /* What our own traces have besides. */

@@ -16,6 +16,8 @@ enum chrome_arg {
     ARG_DEVICE,
     ARG_STREAM, /* the lane says it */
     ARG_BYTES,
+    ARG_SYNC_KIND, /* the name says it */
+    ARG_WAIT_RECORD,
     ARG_DIMS, /* from here to ARG_PROCESS_GROUP_RANKS: ops that differ in them are different ops */
     ARG_TYPES,
     ARG_STRIDES,
@@ -35,6 +37,7 @@ enum chrome_arg {
     ARG_OUT_ELEMENTS,
     ARG_GROUP_SIZE,
     ARG_PROCESS_GROUP,
+    ARG_WAIT_STREAM,
     ARG_PROCESS_GROUP_RANKS,
     ARG_ADDRESS,
     ARG_MEMORY_BYTES,

@@ -48,7 +48,7 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("kind", "What"),
      {NULL},
      "host, device: it ran there; launch: it was launched and had not started; between: it waited "
-     "behind what ran before on its lane; not recorded",
+     "behind what ran before on its lane, or for an event; not recorded",
      kind_of},
     {LINE_COMPACT("time_ns", "On the path"), {"time"}, "sum of its parts of the path", time_of},
     {LINE_COMPACT("share", "Share"), {NULL}, "of the wall time of the run", share_of},
@@ -226,8 +226,8 @@ static void note_path(const struct report *report, const struct path_report *all
                  "Shares are of the time from the first event to the end of the last, %s.", wall);
     out_note(report->out, OUT_NOTE_PLAIN,
              "The path leads back from the end to what was waited for last: what ran before on the "
-             "lane, the launch, or the device where a call waits for it. That a stream waits for "
-             "another is not recorded.");
+             "lane, the launch, an event of another stream, or the device where a call waits for "
+             "it.");
 }
 
 static int emit_path(const struct report *report, struct path_report *all,
@@ -388,7 +388,7 @@ static const char explain_sql[] =
     "k.nth = 1\n"
     "      JOIN (SELECT 0 AS i UNION ALL SELECT 1 UNION ALL SELECT 2)\n"
     "        ON (i = 2) = (k.back_ns IS NULL)),\n"
-    "piece AS MATERIALIZED (\n"
+    "lined AS MATERIALIZED (\n"
     "    SELECT *, CASE WHEN lag(until_ns) OVER lane <= from_ns THEN lag(place) OVER lane\n"
     "                   WHEN lag(until_ns, 2) OVER lane <= from_ns THEN lag(place, 2) OVER lane "
     "END\n"
@@ -401,6 +401,18 @@ static const char explain_sql[] =
     "                          CASE side WHEN 0 THEN -end_ns ELSE end_ns END, -event_id) AS place\n"
     "              FROM cut)\n"
     "    WINDOW lane AS (PARTITION BY side, lane_id ORDER BY place)),\n"
+    "/* What its stream waited for counts as what ran before on it. */\n"
+    "piece AS MATERIALIZED (\n"
+    "    SELECT p.place, p.event_id, p.lane_id, p.side, p.from_ns, p.until_ns, p.is_wait, "
+    "p.awaited_id,\n"
+    "           p.launch_lane, p.launch_ns,\n"
+    "           iif(d.until_ns >= coalesce(p.before_ns, d.until_ns), d.place, p.before) AS "
+    "before,\n"
+    "           iif(d.until_ns >= coalesce(p.before_ns, d.until_ns), d.until_ns, p.before_ns)\n"
+    "           AS before_ns\n"
+    "      FROM lined p LEFT JOIN event_awaited a ON p.side = 0 AND a.event_id = p.event_id\n"
+    "      LEFT JOIN lined d ON d.side = 0 AND d.event_id = a.awaited_id AND d.until_ns <= "
+    "p.from_ns),\n"
     "/* Back from the end: a piece waited for what ended last of the piece before it on its lane "
     "and of\n"
     " * `other`, one of another lane. */\n"

@@ -58,9 +58,9 @@ static const struct line_column columns[] = {
     {LINE_TEXT("lane", "Lane", 30), {"name"}, "thread, stream or queue", lane_of},
     {LINE_COMPACT("device", "Device"), {NULL}, "nothing for the host", device_of},
     {LINE_COMPACT("cause", "Cause"), {NULL}, "why nothing ran", cause_of},
-    {LINE_TEXT("during", "Host in", 32),
+    {LINE_TEXT("during", "During", 32),
      {NULL},
-     "the operator or call that the launching thread was in",
+     "the operator or call that the launching thread was in; of an event what ran until then",
      during_of},
     {LINE_COMPACT("total_ns", "Total"), {"time"}, "sum of the gaps", total_of},
     {LINE_COMPACT("share", "Share"), {NULL}, "of active_ns", share_of},
@@ -86,7 +86,7 @@ static int add_gap(struct idle_lines *all, const struct idle_gap *gap, const str
     struct idle_line made = {.lane = &all->spans->lanes.items[gap->lane],
                              .use = &uses[gap->lane],
                              .cause = gap->cause,
-                             .during = name_at(all, gap->host),
+                             .during = name_at(all, gap->during),
                              .longest = *gap};
     struct place_key key = {.low = (uint64_t)gap->lane << 8 | gap->cause};
     struct idle_gap *longest;
@@ -136,10 +136,12 @@ static int emit_gaps(const struct report *report, const struct idle_lines *all, 
     rc = report_emit_lines(report, &section, all->lines.items, all->lines.count,
                            sizeof(*all->lines.items), all, diag);
     if (rc == 0)
-        out_note(report->out, OUT_NOTE_PLAIN,
-                 "Shares are of the time from the first operator of a lane to the end of its last; "
-                 "before and after these no gap counts. What the host was in is looked up at the "
-                 "middle of a gap, on the thread that launched what ended it.");
+        out_note(
+            report->out, OUT_NOTE_PLAIN,
+            "Shares are of the time from the first operator of a lane to the end of its last; "
+            "before and after these no gap counts. What the host was in is looked up at the "
+            "middle of a gap, on the thread that launched what ended it; of a gap that an event "
+            "ended it is what the stream waited for.");
     return rc;
 }
 
@@ -185,11 +187,14 @@ static const char explain_sql[] =
     "a.side,\n"
     "           a.idle_from_ns AS from_ns, a.start_ns AS until_ns,\n"
     "           a.start_ns - a.idle_from_ns AS gap_ns, a.active_ns, a.first_ns,\n"
-    "           l.lane_id AS host_id, l.start_ns AS launch_ns,\n"
+    "           l.lane_id AS host_id, l.start_ns AS launch_ns, w.awaited, w.awaited_ns,\n"
     "           a.idle_from_ns + (l.start_ns - a.idle_from_ns) / 2 AS middle_ns\n"
     "      FROM ran a LEFT JOIN launching l ON a.side = 'device' AND l.session_id = a.session_id\n"
     "           AND l.run IS a.run AND l.correlation = a.correlation AND a.session_id NOT IN (\n"
     "               SELECT session_id FROM session WHERE source = 'megengine')\n"
+    "      LEFT JOIN event_awaited w ON w.event_id = a.event_id AND w.awaited_ns <= a.start_ns\n"
+    "           AND w.awaited_ns - max(l.start_ns, a.idle_from_ns)\n"
+    "               > (a.start_ns - a.idle_from_ns) / 2\n"
     "     WHERE a.start_ns > a.idle_from_ns AND a.lane_id IN (\n"
     "           SELECT lane_id FROM counted_span\n"
     "            WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))),\n"
@@ -198,7 +203,7 @@ static const char explain_sql[] =
     "               ROWS UNBOUNDED PRECEDING) AS place\n"
     "      FROM (SELECT lane_id, time_ns, place, 0 AS is_gap, NULL AS event_id FROM own_piece\n"
     "            UNION ALL SELECT host_id, middle_ns, NULL, 1, event_id FROM gap\n"
-    "             WHERE launch_ns > from_ns)),\n"
+    "             WHERE launch_ns > from_ns AND awaited_ns IS NULL)),\n"
     "host_in AS (\n"
     "    SELECT u.event_id, o.name, EXISTS (\n"
     "               SELECT 1 FROM every_span w WHERE w.lane_id = o.lane_id AND w.start_ns <= "
@@ -222,8 +227,9 @@ static const char explain_sql[] =
     "           AND o.end_ns > g.from_ns AND o.type NOT IN ('label', 'phase', 'mark', 'counter')\n"
     "     WHERE g.launch_ns <= g.from_ns GROUP BY g.event_id),\n"
     "judged AS (\n"
-    "    SELECT g.*, h.name AS during,\n"
+    "    SELECT g.*, coalesce(g.awaited, h.name) AS during,\n"
     "           CASE WHEN g.side = 'host' THEN 'nothing recorded'\n"
+    "                WHEN g.awaited_ns IS NOT NULL THEN 'event'\n"
     "                WHEN g.launch_ns IS NULL THEN 'not known'\n"
     "                WHEN g.launch_ns > g.from_ns THEN CASE h.waits WHEN 1 THEN 'host waited'\n"
     "                     WHEN 0 THEN 'host busy' ELSE 'nothing queued' END\n"
@@ -252,7 +258,7 @@ static const char explain_sql[] =
 const struct report_kind report_idle = {
     .name = "idle",
     .about = "When nothing ran on a lane, and why: not launched as the host was busy or waited, "
-             "copies, other streams.",
+             "events of other streams, copies, other streams.",
     .run = run,
     .tables = (const char *const[]){"gaps", NULL},
     .explain_time = "total_ns",

@@ -41,6 +41,38 @@ static const char nested[] = "{\"traceEvents\": ["
     /* clang-format on */
     "]}";
 
+/* The second stream waits for the first and is itself, with nothing in between, what the third
+ * waits for; the first waits for the third; then it waits for what was recorded later. */
+static const char waiting[] = "{\"traceEvents\": ["
+#define LAUNCH(ts, number)                                                                         \
+    EVENT("X", "cuda_runtime", "cudaLaunchKernel", "1", ts, "2", "\"correlation\": " number) ","
+#define RECORD(ts, number)                                                                         \
+    EVENT("X", "cuda_runtime", "cudaEventRecord", "1", ts, "2", "\"correlation\": " number) ","
+#define KERNEL(name, stream, ts, dur, number)                                                      \
+    EVENT("X", "kernel", name, stream, ts, dur,                                                    \
+          "\"device\": 0, \"stream\": " stream ", \"correlation\": " number)                       \
+    ","
+#define AWAIT(stream, other, ts, number, record)                                                   \
+    EVENT("X", "cuda_sync", "Stream Wait Event", stream, ts, "1",                                  \
+          "\"device\": 0, \"cuda_sync_kind\": \"Stream Wait Event\", \"correlation\": " number     \
+          ", \"wait_on_stream\": " other ", \"wait_on_cuda_event_record_corr_id\": " record)       \
+    ","
+    /* clang-format off */
+    LAUNCH("10", "1") KERNEL("a", "7", "15", "200", "1")
+    LAUNCH("13", "2") KERNEL("b", "20", "16", "14", "2")
+    LAUNCH("16", "3") KERNEL("c", "21", "18", "12", "3")
+    RECORD("20", "4") AWAIT("20", "7", "25", "5", "4")
+    RECORD("30", "6") AWAIT("21", "20", "35", "7", "6")
+    LAUNCH("40", "8") KERNEL("d", "21", "216", "100", "8")
+    RECORD("45", "9") AWAIT("7", "21", "50", "10", "9")
+    LAUNCH("55", "11") KERNEL("e", "7", "320", "50", "11")
+    LAUNCH("60", "12") KERNEL("f", "20", "217", "70", "12")
+    AWAIT("20", "7", "64", "13", "14") RECORD("66", "14")
+    LAUNCH("70", "15") KERNEL("g", "20", "400", "10", "15")
+    EVENT("X", "cuda_runtime", "cudaDeviceSynchronize", "1", "80", "340", "\"correlation\": 16")
+    /* clang-format on */
+    "]}";
+
 /* What chooses spans, on all reports on spans; what one report alone takes. */
 static const struct {
     const char *report;
@@ -140,13 +172,13 @@ static size_t check_all(const char *program, const char *directory, const char *
     return reports;
 }
 
-static void write_nested(const char *directory)
+static void write_trace(const char *directory, const char *name, const char *text)
 {
-    char *path = temp_path(directory, "nested.json");
+    char *path = temp_path(directory, name);
     FILE *file = fopen(path, "w");
 
     assert_non_null(file);
-    assert_int_equal(fputs(nested, file) < 0, 0);
+    assert_int_equal(fputs(text, file) < 0, 0);
     assert_int_equal(fclose(file), 0);
     free(path);
 }
@@ -169,8 +201,25 @@ static void labels_and_ops_may_lie_in_each_other(void **state)
 {
     char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
 
-    write_nested(directory);
+    write_trace(directory, "nested.json", nested);
     assert_true(check_all(program, directory, "nested.json") > 100);
+    temp_destroy(&directory);
+    free(program);
+}
+
+static void streams_may_wait_for_each_other(void **state)
+{
+    static const char *const none[3] = {NULL};
+    char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
+    size_t reports = 0;
+
+    write_trace(directory, "waiting.json", waiting);
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (strcmp(report_kinds[i]->name, "critical") == 0 ||
+            strcmp(report_kinds[i]->name, "idle") == 0)
+            reports += check(program, directory, "waiting.json", report_kinds[i], none);
+    }
+    CHECK_U64(reports, 2);
     temp_destroy(&directory);
     free(program);
 }
@@ -190,7 +239,7 @@ static void sessions_together(void **state)
     const cJSON *row;
     cJSON *report;
 
-    write_nested(directory);
+    write_trace(directory, "nested.json", nested);
     import(program, directory, files, "nested.db");
     for (size_t i = 0; report_kinds[i]; i++) {
         for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
@@ -243,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_and_ops_may_lie_in_each_other),
+        cmocka_unit_test(streams_may_wait_for_each_other),
         cmocka_unit_test(sessions_together),
         cmocka_unit_test(traces_of_other_tools),
     };

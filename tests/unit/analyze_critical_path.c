@@ -5,14 +5,30 @@
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 
-enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
-enum { OP, INNER, LABEL, LAUNCH, WAIT, KERNEL, FILL, COPY, SYNC_COPY, OPS };
+enum { MAIN, WORKER, STREAM, OTHER_STREAM, THIRD_STREAM, LANES };
+enum {
+    OP,
+    INNER,
+    LABEL,
+    LAUNCH,
+    WAIT,
+    KERNEL,
+    FILL,
+    COPY,
+    SYNC_COPY,
+    RECORD,
+    WAIT_FOR_7,
+    WAIT_FOR_20,
+    WAIT_FOR_NOBODY,
+    OPS
+};
 
 static struct lane_row lanes[LANES] = {
     [MAIN] = {.side = OP_HOST, .session_id = 1, .name = "main"},
     [WORKER] = {.side = OP_HOST, .session_id = 1, .name = "worker"},
-    [STREAM] = {.side = OP_DEVICE, .session_id = 1, .device = "cuda:0", .name = "stream 7"},
-    [OTHER_STREAM] = {.side = OP_DEVICE, .session_id = 1, .device = "cuda:0", .name = "stream 20"},
+    [STREAM] = {.side = OP_DEVICE, .session_id = 1, .device = "cuda:0", .native_id = 7},
+    [OTHER_STREAM] = {.side = OP_DEVICE, .session_id = 1, .device = "cuda:0", .native_id = 20},
+    [THIRD_STREAM] = {.side = OP_DEVICE, .session_id = 1, .device = "cuda:0", .native_id = 21},
 };
 static struct op_row ops[OPS] = {
     [OP] = {.name = "conv", .type = "cpu_op"},
@@ -24,8 +40,21 @@ static struct op_row ops[OPS] = {
     [FILL] = {.name = "fill", .type = "kernel"},
     [COPY] = {.name = "Memcpy HtoD", .type = "copy"},
     [SYNC_COPY] = {.name = "cudaMemcpy", .type = "cuda_runtime"},
+    [RECORD] = {.name = "cudaEventRecord", .type = "cuda_runtime"},
+    [WAIT_FOR_7] = {.name = "Stream Wait Event",
+                    .type = "phase",
+                    .params = "{\"wait_on_stream\":7}"},
+    [WAIT_FOR_20] = {.name = "Stream Wait Event",
+                     .type = "phase",
+                     .params = "{\"wait_on_stream\":20}"},
+    [WAIT_FOR_NOBODY] = {.name = "Stream Wait Event",
+                         .type = "phase",
+                         .params = "{\"wait_on_stream\":99}"},
 };
-static uint8_t kinds[OPS] = {[LABEL] = SPAN_LABEL};
+static uint8_t kinds[OPS] = {[LABEL] = SPAN_LABEL,
+                             [WAIT_FOR_7] = SPAN_PHASE,
+                             [WAIT_FOR_20] = SPAN_PHASE,
+                             [WAIT_FOR_NOBODY] = SPAN_PHASE};
 
 static struct spans_answer make(const struct span *spans, size_t count)
 {
@@ -241,9 +270,131 @@ static void odd_spans_are_cut(void **state)
     drop(&answer, &path);
 }
 
+/* A kernel of 10,000 on one stream; another stream waits for it before it runs one of 1,000. */
+static const struct span two_streams[] = {
+    {.start_ns = 0, .dur_ns = 10, .op = OP},
+    {.start_ns = 2, .dur_ns = 3, .op = LAUNCH, .correlation = 11},
+    {.start_ns = 12, .dur_ns = 2, .op = RECORD, .correlation = 12},
+    {.start_ns = 18, .dur_ns = 10, .op = INNER},
+    {.start_ns = 20, .dur_ns = 3, .op = LAUNCH, .correlation = 14},
+    {.start_ns = 30, .dur_ns = 10985, .op = WAIT},
+    {.start_ns = 8, .dur_ns = 10000, .op = KERNEL, .lane = STREAM, .correlation = 11},
+    {.start_ns = 15, .dur_ns = 2, .op = WAIT_FOR_7, .lane = OTHER_STREAM, .correlation = 12},
+    {.start_ns = 10010, .dur_ns = 1000, .op = FILL, .lane = OTHER_STREAM, .correlation = 14},
+};
+enum { TWO_STREAMS = sizeof(two_streams) / sizeof(two_streams[0]), TWO_STREAMS_WAIT = 7 };
+
+static void a_stream_waits_for_another(void **state)
+{
+    struct spans_answer answer = make(two_streams, TWO_STREAMS);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 11015, &path));
+    EXPECT_STEPS(&path, {2, PATH_HOST, OP}, {5, PATH_HOST, LAUNCH}, {8, PATH_LAUNCH, KERNEL},
+                 {10008, PATH_DEVICE, KERNEL}, {10010, PATH_QUEUE, FILL},
+                 {11010, PATH_DEVICE, FILL}, {11015, PATH_HOST, WAIT});
+    assert_true(predict(&path, OPS, 1) == 11015);
+    /* From the launch of the second kernel on, at 23, or 2 after the wait that now ends at 8. */
+    assert_true(predict(&path, KERNEL, 0) == 23 + 1000 + 5);
+    assert_true(predict(&path, KERNEL, 2) == 21015);
+    assert_true(predict(&path, FILL, 0) == 10015);
+    drop(&answer, &path);
+}
+
+/* It was asked for before the event was recorded, nobody knows the event or the stream, or what it
+ * was recorded behind had ended: nothing waits. */
+static void some_waits_hold_up_nothing(void **state)
+{
+    struct span spans[TWO_STREAMS];
+    struct spans_answer answer;
+    struct critical_path path;
+
+    for (int i = 0; i < 4; i++) {
+        struct span *wait = &spans[TWO_STREAMS_WAIT];
+
+        memcpy(spans, two_streams, sizeof(spans));
+        if (i == 0)
+            wait->start_ns = 11;
+        if (i == 1)
+            wait->correlation = 13;
+        if (i == 2)
+            wait->op = WAIT_FOR_NOBODY;
+        if (i == 3)
+            wait->op = WAIT_FOR_20; /* its own stream, on which nothing was before */
+        answer = make(spans, TWO_STREAMS);
+        CHECK_OK(critical_path_make(&answer, 0, 11015, &path));
+        EXPECT_STEPS(&path, {2, PATH_HOST, OP}, {5, PATH_HOST, LAUNCH}, {10, PATH_HOST, OP},
+                     {12, PATH_NOTHING, OPS}, {14, PATH_HOST, RECORD}, {18, PATH_NOTHING, OPS},
+                     {20, PATH_HOST, INNER}, {23, PATH_HOST, LAUNCH}, {10010, PATH_LAUNCH, FILL},
+                     {11010, PATH_DEVICE, FILL}, {11015, PATH_HOST, WAIT});
+        assert_true(predict(&path, KERNEL, 0) == 11015);
+        drop(&answer, &path);
+    }
+}
+
+/* An event that is recorded twice: the wait is for the record that it names. */
+static void the_record_that_is_named_counts(void **state)
+{
+    struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 2, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 2, .dur_ns = 2, .op = RECORD, .correlation = 2},
+        {.start_ns = 4, .dur_ns = 2, .op = LAUNCH, .correlation = 3},
+        {.start_ns = 6, .dur_ns = 2, .op = RECORD, .correlation = 4},
+        {.start_ns = 10, .dur_ns = 2, .op = LAUNCH, .correlation = 5},
+        {.start_ns = 5, .dur_ns = 95, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 100, .dur_ns = 100, .op = COPY, .lane = STREAM, .correlation = 3},
+        {.start_ns = 8, .dur_ns = 1, .op = WAIT_FOR_7, .lane = OTHER_STREAM, .correlation = 2},
+        {.start_ns = 203, .dur_ns = 97, .op = FILL, .lane = OTHER_STREAM, .correlation = 5},
+    };
+    struct spans_answer answer = make(spans, 9);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 300, &path));
+    EXPECT_STEPS(&path, {2, PATH_HOST, LAUNCH}, {5, PATH_LAUNCH, KERNEL},
+                 {100, PATH_DEVICE, KERNEL}, {203, PATH_QUEUE, FILL}, {300, PATH_DEVICE, FILL});
+    drop(&answer, &path);
+    spans[7].correlation = 4;
+    answer = make(spans, 9);
+    CHECK_OK(critical_path_make(&answer, 0, 300, &path));
+    EXPECT_STEPS(&path, {2, PATH_HOST, LAUNCH}, {5, PATH_LAUNCH, KERNEL},
+                 {100, PATH_DEVICE, KERNEL}, {200, PATH_DEVICE, COPY}, {203, PATH_QUEUE, FILL},
+                 {300, PATH_DEVICE, FILL});
+    assert_true(predict(&path, COPY, 0) == 200);
+    drop(&answer, &path);
+}
+
+/* The second stream runs nothing between what it waits for and what waits for it. */
+static void waits_make_a_chain(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 2, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 2, .dur_ns = 2, .op = RECORD, .correlation = 2},
+        {.start_ns = 6, .dur_ns = 2, .op = RECORD, .correlation = 3},
+        {.start_ns = 10, .dur_ns = 2, .op = LAUNCH, .correlation = 5},
+        {.start_ns = 12, .dur_ns = 2, .op = LAUNCH, .correlation = 6},
+        {.start_ns = 5, .dur_ns = 95, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 4, .dur_ns = 1, .op = WAIT_FOR_7, .lane = OTHER_STREAM, .correlation = 2},
+        {.start_ns = 100, .dur_ns = 0, .op = COPY, .lane = OTHER_STREAM, .correlation = 6},
+        {.start_ns = 8, .dur_ns = 1, .op = WAIT_FOR_20, .lane = THIRD_STREAM, .correlation = 3},
+        {.start_ns = 101, .dur_ns = 99, .op = FILL, .lane = THIRD_STREAM, .correlation = 5},
+    };
+    struct spans_answer answer = make(spans, 10);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 200, &path));
+    EXPECT_STEPS(&path, {2, PATH_HOST, LAUNCH}, {5, PATH_LAUNCH, KERNEL},
+                 {100, PATH_DEVICE, KERNEL}, {101, PATH_QUEUE, FILL}, {200, PATH_DEVICE, FILL});
+    assert_true(predict(&path, KERNEL, 0) == 12 + 99);
+    drop(&answer, &path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_waits_for_another),
+        cmocka_unit_test(some_waits_hold_up_nothing),
+        cmocka_unit_test(the_record_that_is_named_counts),
+        cmocka_unit_test(waits_make_a_chain),
         cmocka_unit_test(a_thread_is_its_innermost_ops),
         cmocka_unit_test(waits_lead_to_the_device),
         cmocka_unit_test(another_path_takes_over),

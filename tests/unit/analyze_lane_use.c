@@ -161,7 +161,7 @@ static void expect_gap(const struct idle_gap *gap, int64_t start_ns, int64_t end
     CHECK_U64((uint64_t)gap->start_ns, (uint64_t)start_ns);
     CHECK_U64((uint64_t)gap->end_ns, (uint64_t)end_ns);
     assert_string_equal(idle_cause_names[gap->cause], idle_cause_names[cause]);
-    CHECK_U64(gap->host, host);
+    CHECK_U64(gap->during, host);
 }
 
 static void gaps_have_causes(void **state)
