@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/averages_private.h"
+#include "analyze/call_stack.h"
 #include "analyze/groups.h"
 
 static const char memory_name[] = "[memory]"; /* as PyTorch calls what no op asked for */
@@ -24,24 +25,22 @@ struct grouping {
 /* The nearest frames of params.stack as a JSON list; NULL without a stack. */
 static char *nearest_frames(const char *params, int64_t frame_count)
 {
-    cJSON *parsed = params && strstr(params, "\"stack\"") ? cJSON_Parse(params) : NULL;
-    const char *at = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(parsed, "stack"));
+    char *stack = call_stack_of(params), *text = NULL;
+    const char *at = stack, *frame;
     cJSON *frames = at ? cJSON_CreateArray() : NULL;
-    char *text = NULL;
+    size_t length;
 
-    for (int64_t i = 0; frames && i < frame_count && *at; i++) {
-        size_t length = strcspn(at, ";");
-        char *frame = strndup(at, length);
+    for (int64_t i = 0; frames && i < frame_count && call_stack_next(&at, &frame, &length); i++) {
+        char *copy = strndup(frame, length);
 
-        if (frame)
-            cJSON_AddItemToArray(frames, cJSON_CreateString(frame));
-        free(frame);
-        at += length + (at[length] == ';');
+        if (copy)
+            cJSON_AddItemToArray(frames, cJSON_CreateString(copy));
+        free(copy);
     }
     if (frames && cJSON_GetArraySize(frames))
         text = cJSON_PrintUnformatted(frames);
     cJSON_Delete(frames);
-    cJSON_Delete(parsed);
+    free(stack);
     return text;
 }
 

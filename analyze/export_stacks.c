@@ -1,70 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file of PyTorch's export_stacks(): a line for each span that has a call stack and takes a
- * microsecond of its own, "outer_frame;inner_frame microseconds".
+ * The file of PyTorch's export_stacks(): a line for each row of its averages that has a call stack
+ * and takes a microsecond of its own, "outer_frame;inner_frame microseconds".
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/averages_private.h"
+#include "analyze/call_stack.h"
 #include "analyze/export.h"
 #include "analyze/out_buffer.h"
 
-/* Frames stand in the store nearest first, parted by ';'. */
-static void add_frames(struct out_buffer *line, const char *stack)
-{
-    const char *end = stack + strlen(stack), *frame;
+struct frames ARRAY_FIELDS(struct frame {
+    const char *text;
+    size_t length;
+});
 
-    for (;;) {
-        frame = end;
-        while (frame > stack && frame[-1] != ';')
-            frame--;
-        for (const char *at = frame; at < end; at++)
-            out_buffer_add(line, strchr(" \t\n\r", *at) ? "_" : at, 1);
-        if (frame == stack)
-            return;
-        out_buffer_add(line, ";", 1);
-        end = frame - 1;
+/* Frames stand in the store nearest first. */
+static int add_frames(struct out_buffer *line, const char *stack)
+{
+    struct frames frames = {0};
+    struct frame frame;
+    int rc = 0;
+
+    while (rc == 0 && call_stack_next(&stack, &frame.text, &frame.length))
+        rc = array_push(&frames, frame);
+    for (size_t i = frames.count; i-- > 0 && rc == 0;) {
+        for (size_t k = 0; k < frames.items[i].length; k++)
+            out_buffer_add(
+                line, strchr(" \t\n\r", frames.items[i].text[k]) ? "_" : &frames.items[i].text[k],
+                1);
+        if (i)
+            out_buffer_add(line, ";", 1);
     }
+    array_deinit(&frames);
+    return rc < 0 || line->failed ? -ENOMEM : 0;
 }
 
 /* The op's call stack as a line has it, or NULL where it has none. */
 static int make_line(const struct op_row *op, char **out_line)
 {
-    cJSON *params = op->params ? cJSON_Parse(op->params) : NULL;
-    const char *stack = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(params, "stack"));
+    char *stack = call_stack_of(op->params);
     struct out_buffer line = {0};
+    int rc = stack ? add_frames(&line, stack) : 0;
 
-    if (stack && *stack)
-        add_frames(&line, stack);
-    cJSON_Delete(params);
+    free(stack);
     *out_line = line.text;
-    return line.failed ? -ENOMEM : 0;
+    return rc;
 }
 
-static int64_t weigh(const struct export *export, const struct span *span)
+/* Of an op, its own time on the host, or of what it launched itself. */
+static int64_t weigh(const struct export *export, const struct average_rows *rows, size_t place)
 {
-    bool is_device = span_is_device(export->spans, span);
+    const struct span *span = &export->spans->spans.items[place];
 
-    if (is_device != (export->weight == WEIGHT_DEVICE))
+    if (rows->row[place] != place || !span->is_shown || span_is_device(export->spans, span))
         return 0;
-    return (is_device ? span->dur_ns : span->self_ns) / 1000;
-}
-
-/* The stack of a device span is that of the nearest span around its launch that has one. */
-static const char *stack_of(const struct export *export, char *const *lines,
-                            const struct span *span)
-{
-    const struct span *items = export->spans->spans.items;
-    uint32_t place = span_is_device(export->spans, span) ? span->launch : SPAN_NONE;
-
-    if (lines[span->op])
-        return lines[span->op];
-    while (place != SPAN_NONE && !lines[items[place].op])
-        place = items[place].parent;
-    return place == SPAN_NONE ? NULL : lines[items[place].op];
+    return (export->weight == WEIGHT_DEVICE ? rows->costs[place].self_device_ns
+                                            : rows->costs[place].self_cpu_ns) /
+           1000;
 }
 
 /* In the order of starts over all threads, as PyTorch has them. */
@@ -78,7 +74,8 @@ static int compare_starts(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static int write_lines(const struct export *export, char *const *lines, size_t *out_count)
+static int write_lines(const struct export *export, const struct average_rows *rows,
+                       char *const *lines, size_t *out_count)
 {
     const struct spans_answer *spans = export->spans;
     ARRAY_OF(const struct span *) sorted = {0};
@@ -87,14 +84,14 @@ static int write_lines(const struct export *export, char *const *lines, size_t *
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (span->is_shown && stack_of(export, lines, span) && weigh(export, span) > 0)
+        if (lines[span->op] && weigh(export, rows, i) > 0)
             rc = array_push(&sorted, span);
     }
     if (sorted.count)
         qsort(sorted.items, sorted.count, sizeof(*sorted.items), compare_starts);
     for (size_t i = 0; i < sorted.count && rc == 0; i++)
-        fprintf(export->stream, "%s %" PRId64 "\n", stack_of(export, lines, sorted.items[i]),
-                weigh(export, sorted.items[i]));
+        fprintf(export->stream, "%s %" PRId64 "\n", lines[sorted.items[i]->op],
+                weigh(export, rows, span_place(spans, sorted.items[i])));
     *out_count = sorted.count;
     array_deinit(&sorted);
     return rc;
@@ -104,13 +101,18 @@ static int run(const struct export *export, struct diag *diag)
 {
     const struct op_row_array *ops = &export->spans->ops;
     char **lines = calloc(ops->count + 1, sizeof(*lines));
+    struct average_rows rows;
     size_t count = 0;
-    int rc = lines ? 0 : -ENOMEM;
+    int rc = average_rows_make(export->spans, &rows);
+
+    if (!lines)
+        rc = -ENOMEM;
 
     for (size_t i = 0; i < ops->count && rc == 0; i++)
         rc = make_line(&ops->items[i], &lines[i]);
     if (rc == 0)
-        rc = write_lines(export, lines, &count);
+        rc = write_lines(export, &rows, lines, &count);
+    average_rows_deinit(&rows);
     for (size_t i = 0; lines && i < ops->count; i++)
         free(lines[i]);
     free(lines);

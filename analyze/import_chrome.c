@@ -91,7 +91,11 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
     span.external = number_of(event->arg[ARG_EXTERNAL]);
     if (is_copy(kind) || chrome_is_own(event))
         span.bytes = number_of(event->arg[ARG_BYTES]);
-    if (kind == KIND_LABEL && !chrome_is_own(event) && chrome_is_step(event) &&
+    if (kind == KIND_OP)
+        rc = chrome_stacks_note(&chrome->stacks, &chrome->importer, event->name.text,
+                                event->name.length, number_of(event->arg[ARG_SEQUENCE]),
+                                number_of(event->arg[ARG_FORWARD_THREAD]), diag);
+    if (rc == 0 && kind == KIND_LABEL && !chrome_is_own(event) && chrome_is_step(event) &&
         span.dur_ns != STORE_NULL)
         rc = importer_run(&chrome->importer,
                           &(struct importer_run){start_ns, start_ns + span.dur_ns, lane, false},
@@ -304,8 +308,12 @@ static int finish(struct chrome *chrome, const char *name, const struct import_l
     import_note_count(note, sizeof(note), chrome->relation_count,
                       "flows between ops, such as from forward to backward ones: left out");
     left_out_note(&chrome->left_out, note, sizeof(note));
-    import_note_end(note, sizeof(note), loop);
     chrome->importer.rounding_ns = chrome->has_fractions ? 0 : 1000;
+    if (rc == 0)
+        rc = chrome_stacks_finish(&chrome->stacks, &chrome->importer, diag);
+    import_note_count(note, sizeof(note), chrome->stacks.dropped_count,
+                      "call stacks too long or too many: cut or left out");
+    import_note_end(note, sizeof(note), loop);
     if (rc == 0)
         rc = importer_finish(&chrome->importer, &session, chrome->offset_ns, diag);
     free(environment);
@@ -321,6 +329,7 @@ static void chrome_deinit(struct chrome *chrome)
     array_deinit(&chrome->lane_states);
     chrome_drop_asyncs(chrome);
     row_sorter_deinit(&chrome->edges);
+    chrome_stacks_deinit(&chrome->stacks);
     free(chrome->program);
     free(chrome->gpu);
 }

@@ -47,6 +47,8 @@ static const struct arg_name arg_names[] = {
     ARG("Group size", ARG_GROUP_SIZE),
     ARG("Process Group Name", ARG_PROCESS_GROUP),
     ARG("Process Group Ranks", ARG_PROCESS_GROUP_RANKS),
+    ARG("Sequence number", ARG_SEQUENCE),
+    ARG("Fwd thread id", ARG_FORWARD_THREAD),
     ARG("Addr", ARG_ADDRESS),
     ARG("Bytes", ARG_MEMORY_BYTES),
     ARG("Total Allocated", ARG_ALLOCATED),

@@ -39,6 +39,7 @@ static const struct kind_name kind_names[] = {
     {"Backward", KIND_LABEL},
     {"Optimization", KIND_LABEL},
     {"OperatorInner", KIND_PHASE},
+    {"python_function", KIND_PYTHON},
 };
 
 /* How long the name of a step is without its number; 0: it is none. */
@@ -105,10 +106,19 @@ enum chrome_kind chrome_kind_of(const struct chrome_event *event)
 static const char *type_of(enum chrome_kind kind)
 {
     static const char *const types[] = {
-        [KIND_OP] = "cpu_op",  [KIND_LABEL] = "label",     [KIND_RUNTIME] = "cuda_runtime",
-        [KIND_COPY] = "copy",  [KIND_MEMSET] = "memset",   [KIND_DEVICE_LABEL] = "label",
-        [KIND_SYNC] = "phase", [KIND_KERNEL] = "kernel",   [KIND_MARK] = "mark",
-        [KIND_OTHER] = "span", [KIND_COUNTER] = "counter", [KIND_PHASE] = "phase",
+        [KIND_OP] = "cpu_op",
+        [KIND_LABEL] = "label",
+        [KIND_RUNTIME] = "cuda_runtime",
+        [KIND_COPY] = "copy",
+        [KIND_MEMSET] = "memset",
+        [KIND_DEVICE_LABEL] = "label",
+        [KIND_SYNC] = "phase",
+        [KIND_KERNEL] = "kernel",
+        [KIND_MARK] = "mark",
+        [KIND_OTHER] = "span",
+        [KIND_COUNTER] = "counter",
+        [KIND_PHASE] = "phase",
+        [KIND_PYTHON] = "python_function",
     };
 
     return types[kind];
@@ -297,13 +307,14 @@ static void write_more_params(struct json_writer *json, struct json_slice more)
     }
 }
 
-char *chrome_params_text(const struct chrome_event *event)
+char *chrome_params_text(const struct chrome_event *event, bool has_stack)
 {
     struct json_writer json;
     bool has_params = event->arg[ARG_PARAMS].kind == JSON_OBJECT;
 
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++)
-        has_params |= event->arg[params[i].arg].kind != JSON_NONE;
+        has_params |= event->arg[params[i].arg].kind != JSON_NONE &&
+                      (has_stack || params[i].arg != ARG_STACK);
     if (!has_params)
         return NULL;
     json_init_memory(&json);
@@ -311,7 +322,7 @@ char *chrome_params_text(const struct chrome_event *event)
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         struct json_slice value = event->arg[params[i].arg];
 
-        if (value.kind == JSON_NONE)
+        if (value.kind == JSON_NONE || (params[i].arg == ARG_STACK && !has_stack))
             continue;
         json_key(&json, params[i].name);
         if (params[i].arg == ARG_CONCRETE)
@@ -351,10 +362,23 @@ static char *inputs_text(struct json_slice inputs, bool are_dtypes)
     return import_take(&json);
 }
 
-/* The nearest frame is the first. */
-static char *source_text(struct json_slice stack)
+/* Frames parted by ';', the nearest first; PyTorch ends the last one so, too. NULL: none. */
+static char *stack_text(struct json_slice stack)
 {
     char *text = stack.kind == JSON_STRING ? json_take_text(stack) : NULL;
+    size_t length = text ? strlen(text) : 0;
+
+    while (length && text[length - 1] == ';')
+        text[--length] = '\0';
+    if (length)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static char *source_text(struct json_slice stack)
+{
+    char *text = stack_text(stack);
 
     if (!text)
         return NULL;
@@ -379,14 +403,34 @@ static char *name_text(const struct chrome_event *event, const char *suffix)
     return both;
 }
 
+/* Ops and labels have call stacks, functions of Python are what these are made of. */
+static int put_row(struct chrome *chrome, struct place_key identity,
+                   const struct chrome_event *event, enum chrome_kind kind, struct store_op *row,
+                   uint32_t *out_op, struct diag *diag)
+{
+    bool is_call = kind == KIND_OP || kind == KIND_LABEL;
+    char *stack = is_call ? stack_text(event->arg[ARG_STACK]) : NULL;
+    char *source = is_call ? NULL : source_text(event->arg[ARG_STACK]);
+    int rc;
+
+    row->source = source;
+    rc = is_call || kind == KIND_PYTHON
+             ? chrome_stacks_add(&chrome->stacks, &chrome->importer, identity, row, stack,
+                                 kind == KIND_PYTHON, out_op, diag)
+             : importer_put_op(&chrome->importer, identity, row, out_op, diag);
+    free(stack);
+    free(source);
+    return rc;
+}
+
 static int put_op(struct chrome *chrome, struct place_key identity,
                   const struct chrome_event *event, enum chrome_kind kind, uint32_t lane,
                   const char *suffix, uint32_t *out_op, struct diag *diag)
 {
+    bool is_call = kind == KIND_OP || kind == KIND_LABEL;
     char *name = name_text(event, suffix), *shapes = inputs_text(event->arg[ARG_DIMS], false);
     char *dtypes = inputs_text(event->arg[ARG_TYPES], true),
-         *parameters = chrome_params_text(event);
-    char *source = source_text(event->arg[ARG_STACK]);
+         *parameters = chrome_params_text(event, !is_call);
     char *category =
         kind == KIND_OTHER && event->category.length ? json_take_text(event->category) : NULL;
     struct store_op row = {
@@ -400,16 +444,13 @@ static int put_op(struct chrome *chrome, struct place_key identity,
         .computation_flop = STORE_NULL,
         .memory_bytes = STORE_NULL,
         .workspace_bytes = STORE_NULL,
-        .source = source,
     };
-    int rc =
-        name ? importer_put_op(&chrome->importer, identity, &row, out_op, diag) : no_memory(diag);
+    int rc = name ? put_row(chrome, identity, event, kind, &row, out_op, diag) : no_memory(diag);
 
     free(name);
     free(shapes);
     free(dtypes);
     free(parameters);
-    free(source);
     free(category);
     return rc;
 }

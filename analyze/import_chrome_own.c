@@ -99,7 +99,7 @@ int chrome_own_op(struct chrome *chrome, const struct chrome_event *event, uint3
         .input_dtypes = import_dtypes_text(arg[ARG_TYPES]),
         .output_shapes = import_shapes_text(arg[ARG_OUT_DIMS]),
         .output_dtypes = import_dtypes_text(arg[ARG_OUT_TYPES]),
-        .params = chrome_params_text(event),
+        .params = chrome_params_text(event, true),
         .computation_flop = count_of(arg[ARG_FLOP]),
         .memory_bytes = count_of(arg[ARG_OP_BYTES]),
         .workspace_bytes = STORE_NULL,

@@ -4,6 +4,7 @@
 #define OPTRACE_ANALYZE_IMPORT_CHROME_PRIVATE_H
 
 #include "analyze/import_chrome.h"
+#include "analyze/import_chrome_stacks.h"
 #include "analyze/json_text.h"
 #include "analyze/left_out.h"
 
@@ -39,6 +40,8 @@ enum chrome_arg {
     ARG_PROCESS_GROUP,
     ARG_WAIT_STREAM,
     ARG_PROCESS_GROUP_RANKS,
+    ARG_SEQUENCE,
+    ARG_FORWARD_THREAD,
     ARG_ADDRESS,
     ARG_MEMORY_BYTES,
     ARG_ALLOCATED,
@@ -97,6 +100,7 @@ enum chrome_kind {
     KIND_SYNC,
     KIND_DEVICE_LABEL,
     KIND_PHASE,
+    KIND_PYTHON,
     KIND_OTHER,
     KIND_MARK,
     KIND_COUNTER,
@@ -141,6 +145,7 @@ struct chrome {
     ARRAY_OF(struct chrome_pool) pools;
     struct place_map async_ids, pool_ids;
     struct row_sorter edges;
+    struct chrome_stacks stacks;
     char *program, *gpu;
     int64_t pid;
     int64_t rank, rank_count; /* of a distributed run, or STORE_NULL */
@@ -182,7 +187,7 @@ int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chro
               uint32_t lane, const char *suffix, uint32_t *out_op, struct diag *diag);
 
 /** The args that are kept in `params`, or NULL. The caller frees it. */
-char *chrome_params_text(const struct chrome_event *event);
+char *chrome_params_text(const struct chrome_event *event, bool has_stack);
 
 /** True for a step of PyTorch's profiler, or Paddle's, which is a run. */
 bool chrome_is_step(const struct chrome_event *event);

@@ -86,21 +86,23 @@ int importer_put_op_at(struct importer *importer, uint32_t op, struct store_op *
     return store_put_op(importer->store, row, diag);
 }
 
+int importer_name_op(struct importer *importer, struct place_key identity, uint32_t *out_op,
+                     struct diag *diag)
+{
+    if (place_map_set(&importer->ops, identity, importer->op_count) < 0)
+        return no_memory(diag);
+    *out_op = importer->op_count++;
+    return 0;
+}
+
 int importer_put_op(struct importer *importer, struct place_key identity, struct store_op *row,
                     uint32_t *out_op, struct diag *diag)
 {
-    uint32_t place = importer->op_count;
     int rc;
 
-    row->client_op = (int64_t)place + 1;
-    rc = importer_put_op_at(importer, place, row, diag);
-    if (rc < 0)
-        return rc;
-    if (place_map_set(&importer->ops, identity, place) < 0)
-        return no_memory(diag);
-    importer->op_count++;
-    *out_op = place;
-    return 0;
+    row->client_op = (int64_t)importer->op_count + 1;
+    rc = importer_put_op_at(importer, importer->op_count, row, diag);
+    return rc < 0 ? rc : importer_name_op(importer, identity, out_op, diag);
 }
 
 int importer_put_model(struct importer *importer, struct store_model *row, struct diag *diag)

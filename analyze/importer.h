@@ -90,6 +90,8 @@ struct importer {
                              their times are rounded; they are cut */
     bool in_transaction;  /* that began here; false within one of the caller's */
     uint64_t digest;      /* of all rows, whatever their order */
+    const uint32_t *row_ops; /* input: of each row, by its number, the op it has after all, or
+                                IMPORT_NONE; NULL: all have those they came with */
     uint64_t span_count, memory_count, counter_count;
 };
 
@@ -131,6 +133,10 @@ uint32_t importer_find_op(const struct importer *importer, struct place_key iden
 /** A new op. Of `row` ids, session, model and client_op are filled in here. */
 int importer_put_op(struct importer *importer, struct place_key identity, struct store_op *row,
                     uint32_t *out_op, struct diag *diag);
+
+/** The number of a new op whose row comes later, by importer_put_op_at(). */
+int importer_name_op(struct importer *importer, struct place_key identity, uint32_t *out_op,
+                     struct diag *diag);
 
 /** The same for an importer that numbers its ops itself, 0, 1, 2, ..., and may put them after their
  *  spans; row->client_op is then its own, too. */

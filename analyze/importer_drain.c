@@ -371,7 +371,10 @@ static int nest(struct drain *drain, struct import_row *row, struct diag *diag)
 static int emit(struct drain *drain, struct import_row *row, struct diag *diag)
 {
     int64_t offset_ns = drain->importer->lanes.items[row->lane].offset_ns;
+    const uint32_t *row_ops = drain->importer->row_ops;
 
+    if (row_ops && row_ops[row->number] != IMPORT_NONE)
+        row->op = row_ops[row->number];
     row->start_ns += offset_ns;
     if (row->end_ns != INT64_MAX)
         row->end_ns += offset_ns;

@@ -350,7 +350,9 @@ const struct report_kind report_averages = {
              ",\n       CASE WHEN params ->> '$.stack' <> '' THEN\n"
              "           (SELECT json_group_array(value) FROM (SELECT value FROM json_each('[' ||\n"
              "            replace(json_quote(nullif(params ->> '$.stack', '')), ';', '\",\"') ||\n"
-             "            ']') LIMIT %ld)) END AS source",
+             "            ']') WHERE value <> '' AND NOT (instr(value, 'autograd/__init__') AND\n"
+             "                (instr(value, '_make_grads') OR instr(value, 'backward')))\n"
+             "             LIMIT %ld)) END AS source",
              ", source"},
             {NULL, NULL, NULL},
         },

@@ -50,14 +50,14 @@ static void sort_rows(struct row_sorter *sorter)
 
 static int spill(struct row_sorter *sorter, struct diag *diag)
 {
-    struct row_sorter_part part = {.count = sorter->rows.count};
+    struct row_sorter_part part = {.count = sorter->rows.count, .row_count = sorter->rows.count};
 
     if (!sorter->file)
         sorter->file = tmpfile();
     if (!sorter->file)
         return file_failed("make", diag);
     for (size_t i = 0; i < sorter->parts.count; i++)
-        part.first += sorter->parts.items[i].count;
+        part.first += sorter->parts.items[i].row_count;
     sort_rows(sorter);
     errno = 0;
     if (fwrite(sorter->rows.items, sizeof(*sorter->rows.items), sorter->rows.count, sorter->file) !=
@@ -83,10 +83,30 @@ int row_sorter_add(struct row_sorter *sorter, struct import_row row, struct diag
     return rc;
 }
 
+static void rewind_rows(struct row_sorter *sorter)
+{
+    uint64_t first = 0;
+
+    sorter->place = 0;
+    for (size_t i = 0; i < sorter->parts.count; i++) {
+        struct row_sorter_part *part = &sorter->parts.items[i];
+
+        part->first = first;
+        part->count = part->row_count;
+        part->at = part->end = 0;
+        first += part->row_count;
+    }
+}
+
 int row_sorter_sort(struct row_sorter *sorter, struct diag *diag)
 {
     int rc;
 
+    if (sorter->is_sorted) {
+        rewind_rows(sorter);
+        return 0;
+    }
+    sorter->is_sorted = true;
     if (!sorter->file) {
         sort_rows(sorter);
         return 0;

@@ -5,6 +5,8 @@
  * to a temporary file without a name, from which it is merged. One thread.
  *
  *     row_sorter_add() any number of times, row_sorter_sort(), row_sorter_next() until 0.
+ *
+ * Then row_sorter_sort() begins with the first row again.
  */
 #ifndef OPTRACE_ANALYZE_ROW_SORTER_H
 #define OPTRACE_ANALYZE_ROW_SORTER_H
@@ -39,6 +41,7 @@ struct import_row {
 /* Rows that are sorted among themselves, in the file. */
 struct row_sorter_part {
     uint64_t first, count; /* not loaded yet */
+    uint64_t row_count;    /* all of them */
     struct import_row *loaded;
     size_t at, end; /* of `loaded`: the rows that are left */
 };
@@ -48,6 +51,7 @@ struct row_sorter {
     ARRAY_OF(struct import_row) rows;
     size_t place; /* the next of `rows` */
     uint64_t count;
+    bool is_sorted;
     FILE *file; /* sorted parts, one behind the other */
     ARRAY_OF(struct row_sorter_part) parts;
 };

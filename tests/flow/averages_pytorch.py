@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 PROGRAM = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"]) / "analyze" / "profile_analyze"
@@ -222,8 +223,6 @@ def check_today():
         for table, options in TABLES.items():
             report = today_rows(trace, *options)
             there, here = {}, {}
-            if table == "group_by_stack_n" and has_stacks:
-                continue
             for row in theirs[table]["rows"]:
                 add_cells(there, *their_cells(row, table, has_stacks, has_flop))
             for row in report["averages"]["rows"]:
@@ -239,9 +238,106 @@ def check_today():
             if time_text(report["totals"]["self_cpu_ns"]) != own:
                 sys.exit(f"{trace} {table}: total {own} there, {report['totals']} here")
             count += 6 * len(there)
-    if count < 9000:
+    if count < 11000:
         sys.exit(f"only {count} cells of traces with Python's functions were compared")
     print(f"{count} cells agree")
+
+
+# --- Call stacks of these traces. ---
+
+def events_with_stacks():
+    """The rows of PyTorch's averages of the verbose trace, as its own profiler finds them: name,
+    stack and own time in ns of each."""
+    with gzip.open(TODAY / "torch_verbose_stack.json.gz") as file:
+        events = [event for event in json.load(file)["traceEvents"]
+                  if event.get("cat") in ("cpu_op", "user_annotation", "python_function")]
+    for event in events:
+        event["start"] = round(event["ts"] * 1000)
+        event["end"] = event["start"] + round(event["dur"] * 1000)
+        stack = event["args"].get("Call stack", "").split(";")
+        event["stack"] = [frame for frame in stack if frame and not (
+            "autograd/__init__" in frame and ("_make_grads" in frame or "backward" in frame))]
+        event["children"] = []
+    events.sort(key=lambda event: (event["start"], -event["end"]))
+    opened = []
+    for event in events:
+        while opened and (event["start"] >= opened[-1]["end"] or event["end"] > opened[-1]["end"]):
+            opened.pop()
+        event["parent"] = opened[-1] if opened else None
+        if opened:
+            opened[-1]["children"].append(event)
+        opened.append(event)
+    give_forward_stacks(events)
+    return fold_twins(events)
+
+
+def give_forward_stacks(events):
+    def number(event):
+        return event["args"].get("Sequence number", -1), event["args"].get("Fwd thread id", 0)
+
+    def backward_around(event):
+        while event and not (event["name"].startswith("torch::autograd::") or
+                             number(event)[1] and "evaluate_function" not in event["name"]):
+            event = event["parent"]
+        return event
+
+    forward = {}
+    for event in events:
+        if not backward_around(event):
+            forward.setdefault(number(event)[0], event["stack"])
+    for event in events:
+        around = backward_around(event)
+        if around:
+            event["stack"] = forward[number(around)[0]] if number(around)[1] else []
+
+
+def fold_twins(events):
+    rows = []
+    for event in events:
+        parent = event["parent"]
+        if parent and len(parent["children"]) == 1 and parent["name"] == event["name"]:
+            event["row"] = parent["row"]
+            continue
+        event["row"] = event
+        event["own"] = event["end"] - event["start"]
+        if parent:
+            parent["row"]["own"] -= event["own"]
+        rows.append(event)
+    return [row for row in rows if row["cat"] != "python_function"]
+
+
+def check_stack_lines():
+    lines = []
+    for row in events_with_stacks():
+        frames = [re.sub("[ ;\\t\\n]", "_", frame) for frame in reversed(row["stack"])]
+        if frames and row["own"] >= 1000:
+            lines.append(f"{';'.join(frames)} {row['own'] // 1000}")
+    done = subprocess.run([str(PROGRAM), str(TODAY / "torch_verbose_stack.json.gz"), "--export", "stacks"],
+                          capture_output=True, text=True, check=True)
+    ours = done.stdout.splitlines()
+    if len(lines) < 500 or ours != lines:
+        sys.exit(f"stacks: {len(lines)} lines there, {len(ours)} here, "
+                 f"{[pair for pair in zip(lines, ours) if pair[0] != pair[1]][:3]}")
+    print(f"{len(lines)} stacks agree")
+
+
+def check_without_call_stacks():
+    """The functions of Python tell the same stacks as `Call stack` does."""
+    with gzip.open(TODAY / "torch_verbose_stack.json.gz") as file:
+        trace = json.load(file)
+    for event in trace["traceEvents"]:
+        event.get("args", {}).pop("Call stack", None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "stripped.json"
+        path.write_text(json.dumps(trace))
+        tables = []
+        for source in (TODAY / "torch_verbose_stack.json.gz", path):
+            command = [str(PROGRAM), str(source), "--report", "averages", "-t", "0", "--format",
+                       "json", "--group-by", "stack:1000"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            tables.append(json.loads(done.stdout)["averages"]["rows"])
+    if tables[0] != tables[1] or not any(row["source"] for row in tables[0]):
+        sys.exit("stacks by nesting are others than those of the trace")
 
 
 def check_csv():
@@ -264,6 +360,8 @@ def main():
     check_chrome()
     check_csv()
     check_today()
+    check_stack_lines()
+    check_without_call_stacks()
 
 
 main()
