@@ -265,7 +265,9 @@ static void find_inner(struct measuring *measuring)
         enum span_kind kind = kind_of(measuring, span);
 
         measuring->on_device[span->op] |= span_is_device(spans, span);
-        if (span->parent != SPAN_NONE && (kind == SPAN_OP || kind == SPAN_PHASE))
+        /* What takes no time is no part of it. */
+        if (span->parent != SPAN_NONE && span->dur_ns > 0 &&
+            (kind == SPAN_OP || kind == SPAN_PHASE))
             measuring->has_inner[span->parent] = true;
         measuring->has_device_work |=
             kind == SPAN_OP && span->is_shown && span_is_device(spans, span) &&

@@ -103,8 +103,9 @@ static void threads_overlap_once_and_add_up_by_lane(void **state)
         {.start_ns = 0, .dur_ns = 60, .op = CONV},
         {.start_ns = 20, .dur_ns = 10, .op = RELU}, /* inside: the outer one is no leaf */
         {.start_ns = 30, .dur_ns = 70, .op = CONV, .lane = WORKER, .kern_ns = 10},
+        {.start_ns = 50, .dur_ns = 0, .op = RELU, .lane = WORKER}, /* no part of its time */
     };
-    struct spans_answer answer = answer_of(spans, 3);
+    struct spans_answer answer = answer_of(spans, 4);
     struct overhead overhead;
 
     CHECK_OK(overhead_measure(&answer, &overhead));
