@@ -80,6 +80,8 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
     }
     if (chrome_is_device(kind))
         rc = chrome_mark_device(chrome, event, lane, diag);
+    if (kind == KIND_RUNTIME)
+        rc = chrome_note_size(chrome, event, diag);
     if (rc == 0)
         rc = chrome_op(chrome, event, kind, lane, NULL, &span.op, diag);
     if (rc < 0)
@@ -187,9 +189,15 @@ static int add_point(struct chrome *chrome, const struct chrome_event *event, ch
         return chrome_add_own(chrome, event, time_ns, diag);
     if (strchr("bneSTpFND", phase))
         return chrome_add_async(chrome, event, phase, time_ns, diag);
+    if (chrome_is_of_profiler(event)) {
+        left_out_add(&chrome->left_out, "events of the profiler itself", 29);
+        return 0;
+    }
     rc = chrome_lane(chrome, event, &lane, diag);
     if (rc < 0)
         return rc;
+    if (chrome_is_profiler_range(event))
+        return chrome_add_profiler_range(chrome, event, lane, time_ns, diag);
     switch (phase) {
     case 'X':
         return add_span(chrome, event, lane, time_ns, diag);

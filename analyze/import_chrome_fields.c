@@ -23,6 +23,7 @@ static const struct arg_name arg_names[] = {
     ARG("device", ARG_DEVICE),
     ARG("stream", ARG_STREAM),
     ARG("bytes", ARG_BYTES),
+    ARG("size", ARG_CALL_BYTES),
     ARG("cuda_sync_kind", ARG_SYNC_KIND),
     ARG("wait_on_stream", ARG_WAIT_STREAM),
     ARG("wait_on_cuda_event_record_corr_id", ARG_WAIT_RECORD),
@@ -160,7 +161,8 @@ int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
             left_out_add(left_out, key.text, key.length);
     }
     /* Of a counter each arg is a counter of its own. */
-    if (rc == 0 && out_event->args.kind == JSON_OBJECT && !json_is(out_event->phase, "C")) {
+    if (rc == 0 && out_event->args.kind == JSON_OBJECT && !json_is(out_event->phase, "C") &&
+        !chrome_is_profiler_range(out_event)) {
         walk = json_walk_over(out_event->args);
         while ((rc = json_walk_next(&walk, &key, &value)) == 1)
             note_arg(out_event, key, value, left_out);

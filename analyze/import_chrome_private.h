@@ -19,6 +19,7 @@ enum chrome_arg {
     ARG_BYTES,
     ARG_SYNC_KIND, /* the name says it */
     ARG_WAIT_RECORD,
+    ARG_CALL_BYTES, /* of a call that copies */
     ARG_DIMS, /* from here to ARG_PROCESS_GROUP_RANKS: ops that differ in them are different ops */
     ARG_TYPES,
     ARG_STRIDES,
@@ -218,6 +219,19 @@ int chrome_add_counters(struct chrome *chrome, const struct chrome_event *event,
                         int64_t time_ns, struct diag *diag);
 int chrome_add_flow(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
                     int64_t time_ns, struct diag *diag);
+
+/* --- import_chrome_gpu.c --- */
+
+/** True for a span or a mark of the profiler's own recording, which is no work of the program. */
+bool chrome_is_of_profiler(const struct chrome_event *event);
+
+/** Keeps the size that a call names for what it launched. */
+int chrome_note_size(struct chrome *chrome, const struct chrome_event *event, struct diag *diag);
+
+/** A kernel with what a device counted in it: a counter for each of its args. */
+bool chrome_is_profiler_range(const struct chrome_event *event);
+int chrome_add_profiler_range(struct chrome *chrome, const struct chrome_event *event,
+                              uint32_t lane, int64_t time_ns, struct diag *diag);
 
 /* --- import_chrome_own.c --- */
 

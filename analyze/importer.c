@@ -239,6 +239,17 @@ int importer_flow(struct importer *importer, uint32_t lane, int64_t time_ns, int
     return add_row(importer, row, diag);
 }
 
+int importer_launch_bytes(struct importer *importer, int64_t correlation, int64_t bytes,
+                          struct diag *diag)
+{
+    uint32_t place = (uint32_t)importer->launch_bytes.count;
+
+    if (array_push(&importer->launch_bytes, bytes) < 0 ||
+        number_map_set(&importer->sized_launches, (uint64_t)correlation, place) < 0)
+        return no_memory(diag);
+    return 0;
+}
+
 int importer_run(struct importer *importer, const struct importer_run *run, struct diag *diag)
 {
     importer->lanes.items[run->lane].is_used = true;
@@ -269,8 +280,10 @@ void importer_deinit(struct importer *importer)
         free(importer->losses.items[i].reason);
     array_deinit(&importer->losses);
     array_deinit(&importer->launch_ns);
+    array_deinit(&importer->launch_bytes);
     place_map_deinit(&importer->ops);
     number_map_deinit(&importer->launches);
+    number_map_deinit(&importer->sized_launches);
     row_sorter_deinit(&importer->sorter);
     *importer = (struct importer){0};
 }

@@ -82,6 +82,8 @@ struct importer {
     struct place_map ops;       /* identity of an op to its place */
     struct number_map launches; /* correlation to its place in launch_ns */
     ARRAY_OF(int64_t) launch_ns;
+    struct number_map sized_launches; /* correlation to its place in launch_bytes */
+    ARRAY_OF(int64_t) launch_bytes;
     struct row_sorter sorter;
     int64_t model_id;     /* of the runs and ops; STORE_NULL: none was put */
     bool is_one_run;      /* input: all rows belong to the one run that there is */
@@ -160,6 +162,11 @@ int importer_memory(struct importer *importer, const struct import_memory *memor
                     struct diag *diag);
 int importer_counter(struct importer *importer, uint32_t lane, uint32_t op, int64_t time_ns,
                      double value, struct diag *diag);
+
+/** The bytes of what a call copied, for the device span of that correlation, unless that has some.
+ */
+int importer_launch_bytes(struct importer *importer, int64_t correlation, int64_t bytes,
+                          struct diag *diag);
 
 /** One end of a tie between a launch and what it launched: gives the innermost span that is open on
  *  the lane at that time this correlation, unless it has one. */

@@ -178,6 +178,18 @@ static int64_t run_of_span(const struct drain *drain, const struct import_row *r
     return run_at(drain, launch == PLACE_NONE ? row->start_ns : importer->launch_ns.items[launch]);
 }
 
+/* What the call that launched a span says it copied. */
+static int64_t bytes_of_launch(const struct drain *drain, const struct import_row *row)
+{
+    const struct importer *importer = drain->importer;
+    uint32_t launch = PLACE_NONE;
+
+    if (importer->launch_bytes.count && importer->lanes.items[row->lane].is_device &&
+        row->correlation != STORE_NULL)
+        launch = number_map_find(&importer->sized_launches, (uint64_t)row->correlation);
+    return launch == PLACE_NONE ? STORE_NULL : importer->launch_bytes.items[launch];
+}
+
 static int64_t op_id_of(const struct drain *drain, uint32_t op)
 {
     return op == IMPORT_NONE ? STORE_NULL : drain->importer->first.op_id + 1 + op;
@@ -321,7 +333,7 @@ static int emit_span(struct drain *drain, struct import_row *row, struct diag *d
         .dur_ns = is_finished ? row->end_ns - row->start_ns : STORE_NULL,
         .kern_ns = row->kern_ns,
         .correlation = row->correlation,
-        .bytes = row->bytes,
+        .bytes = row->bytes == STORE_NULL ? bytes_of_launch(drain, row) : row->bytes,
     };
     if (array_push(&drain->events, event) < 0)
         return no_memory(diag);

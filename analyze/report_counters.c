@@ -9,6 +9,7 @@
 #include "analyze/groups.h"
 #include "analyze/lane_use.h"
 #include "analyze/report.h"
+#include "analyze/report_counters.h"
 #include "analyze/span_counters.h"
 
 /* NaN: nothing was read, or it is not known. */
@@ -271,17 +272,20 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
     struct counter_lines all = {.by_type = group_by && strcmp(group_by, "type") == 0};
     struct counter_row_array rows = {0};
     struct span_counters counters = {.is_read = NULL};
+    bool has_kernels;
     int rc;
 
     if (group_by && !all.by_type && strcmp(group_by, "name") != 0)
         return diag_set(diag, -EINVAL, "--group-by \"%s\": counters go by name or type", group_by);
     for (size_t i = 0; i < report->options->types.count; i++)
         all.with_labels |= strcmp(report->options->types.items[i], "label") == 0;
-    rc = query_readings(report->source->store, spans, &rows, diag);
+    rc = report_kernel_counters(report, spans, &has_kernels, diag);
+    if (rc == 0)
+        rc = query_readings(report->source->store, spans, &rows, diag);
     if (rc == 0 && span_counters_make(spans, &rows, &counters) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the counters");
     array_deinit(&rows);
-    if (rc == 0)
+    if (rc == 0 && (span_counters_are_there(&counters) || !has_kernels))
         rc = emit_lines(report, spans, &counters, &all, diag);
     span_counters_deinit(&counters);
     array_deinit(&all.lines);
@@ -310,7 +314,8 @@ static const char *const takes[] = {"group-by", NULL};
 const struct report_kind report_counters = {
     .name = "counters",
     .about = "CPU counters op by op: instructions, cycles, misses, page faults, context switches, "
-             "CPU time; those that were recorded (OPTRACE_COUNTERS, load_and_run --counters).",
+             "CPU time; those that were recorded (OPTRACE_COUNTERS, load_and_run --counters). And "
+             "what devices counted in kernels, of traces that have it.",
     .run = run,
     .tables = (const char *const[]){"counters", NULL},
     .takes = takes,
