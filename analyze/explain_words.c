@@ -215,6 +215,24 @@ static void add_op_key(struct explanation *explanation)
                          : "name, type, node_id, op_device, input_shapes, input_dtypes");
 }
 
+/* The lines of the report ops: kernels with other launch parameters are one, unless --group-by
+ * params tells them apart. */
+static void add_line_key(struct explanation *explanation)
+{
+    const char *group_by = explanation->report->options->group_by;
+    bool by_params = group_by && strcmp(group_by, "params") == 0;
+    bool is_of_one = explanation->report->session_count < 2;
+
+    if (is_of_one && !by_params)
+        out_buffer_print(&explanation->text,
+                         "CASE WHEN type IN ('kernel', 'copy', 'memset') THEN 0 ELSE op_id END, "
+                         "name, type, node_id, op_device, input_shapes, input_dtypes");
+    else
+        add_op_key(explanation);
+    if (by_params && !is_of_one)
+        out_buffer_print(&explanation->text, ", params");
+}
+
 static void add_op_side(struct explanation *explanation)
 {
     int only = explanation->report->options->print_only;
@@ -426,6 +444,7 @@ static const struct {
     {"{chosen}", add_chosen},
     {"{labels}", add_labels},
     {"{op_key}", add_op_key},
+    {"{line_key}", add_line_key},
     {"{op_side}", add_op_side},
     {"{reduced_type}", add_reduced_type},
     {"{reduced}", add_reduced},

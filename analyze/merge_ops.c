@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same op in several sessions becomes one row. */
+/* The same op in several sessions, and a kernel with other launch parameters, become one row. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +12,13 @@ static int compare_texts(const char *a, const char *b)
     if (!a || !b)
         return (a != NULL) - (b != NULL);
     return strcmp(a, b);
+}
+
+/* What is launched: its params tell how. */
+static bool is_launched(const struct op_row *row)
+{
+    return strcmp(row->type, "kernel") == 0 || strcmp(row->type, "copy") == 0 ||
+           strcmp(row->type, "memset") == 0;
 }
 
 static int compare_identity(const struct op_row *a, const struct op_row *b)
@@ -31,6 +38,26 @@ static int compare_identity(const struct op_row *a, const struct op_row *b)
     return order;
 }
 
+static bool may_merge(const struct op_row *a, const struct op_row *b, size_t session_count,
+                      enum query_merge merge)
+{
+    if (compare_identity(a, b) != 0)
+        return false;
+    if (merge == QUERY_MERGE_EQUAL)
+        return compare_texts(a->params, b->params) == 0;
+    return session_count > 1 || is_launched(a);
+}
+
+bool merges_ops(const struct op_row *rows, size_t count, size_t session_count,
+                enum query_merge merge)
+{
+    size_t launched = 0;
+
+    for (size_t i = 0; i < count && merge == QUERY_MERGE_LAUNCHES && launched < 2; i++)
+        launched += is_launched(&rows[i]);
+    return session_count > 1 || launched > 1;
+}
+
 /* Equal ops stand in the order of their rows. */
 static int compare_places(const void *a, const void *b)
 {
@@ -38,6 +65,8 @@ static int compare_places(const void *a, const void *b)
     const struct op_row *right = *(const struct op_row *const *)b;
     int order = compare_identity(left, right);
 
+    if (!order)
+        order = compare_texts(left->params, right->params);
     return order ? order : (left > right) - (left < right);
 }
 
@@ -48,6 +77,12 @@ static double add_known(double a, double b)
 
 static void add_cost(struct op_cost *into, const struct op_cost *from)
 {
+    if (!from->calls)
+        return;
+    if (!into->calls) {
+        *into = *from;
+        return;
+    }
     into->calls += from->calls;
     into->end_ns = add_known(into->end_ns, from->end_ns);
     into->kern_ns = add_known(into->kern_ns, from->kern_ns);
@@ -86,7 +121,16 @@ void op_durations_free(struct op_durations *durations, size_t count)
     free(durations);
 }
 
-int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations)
+static void add_row(struct op_row *into, const struct op_row *from)
+{
+    for (int side = 0; side < OP_SIDES; side++)
+        add_cost(&into->cost[side], &from->cost[side]);
+    if (compare_texts(into->params, from->params) != 0)
+        into->params = NULL;
+}
+
+int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations, size_t session_count,
+                    enum query_merge merge)
 {
     size_t count = answer->rows.count, kept = 0;
     struct op_row *rows = answer->rows.items;
@@ -103,12 +147,11 @@ int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations)
         order[i] = &rows[i];
     qsort(order, count, sizeof(*order), compare_places);
     for (size_t i = 1, first = 0; i < count && rc == 0; i++) {
-        if (compare_identity(order[first], order[i]) != 0) {
+        if (!may_merge(order[first], order[i], session_count, merge)) {
             first = i;
             continue;
         }
-        for (int side = 0; side < OP_SIDES; side++)
-            add_cost(&order[first]->cost[side], &order[i]->cost[side]);
+        add_row(order[first], order[i]);
         is_merged[order[i] - rows] = true;
         rc = merge_durations(&durations[order[first] - rows], &durations[order[i] - rows]);
     }

@@ -91,7 +91,8 @@ static void take_rows(const struct spans_answer *spans, bool labels, struct ops_
     out->rows.count = kept;
 }
 
-int ops_of_spans(struct spans_answer *spans, bool labels, struct ops_answer *out)
+int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
+                 struct ops_answer *out)
 {
     size_t count = spans->ops.count;
     struct op_durations *durations = calloc(count + 1, sizeof(*durations));
@@ -114,8 +115,8 @@ int ops_of_spans(struct spans_answer *spans, bool labels, struct ops_answer *out
         out->basis.total_ns[side] = NAN;
     if (rc == 0)
         take_rows(spans, labels, out, durations);
-    if (rc == 0 && spans->windows.count > 1)
-        rc = merge_equal_ops(out, durations);
+    if (rc == 0 && merges_ops(out->rows.items, out->rows.count, spans->windows.count, merge))
+        rc = merge_equal_ops(out, durations, spans->windows.count, merge);
     op_durations_free(durations, count);
     return rc;
 }

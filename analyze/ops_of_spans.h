@@ -16,6 +16,7 @@
  * Rows of several sessions that are the same op become one. Returns 0 or -ENOMEM; *out is for
  * ops_answer_deinit() after either.
  */
-int ops_of_spans(struct spans_answer *spans, bool labels, struct ops_answer *out);
+int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
+                 struct ops_answer *out);
 
 #endif

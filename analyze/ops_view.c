@@ -220,6 +220,24 @@ static int sort_and_cut(struct ops_lines *lines, const struct ops_view_options *
     return rc;
 }
 
+enum op_side ops_side(const struct ops_answer *answer, struct filter *filter)
+{
+    bool is_on_host = false;
+
+    if (isnan(answer->basis.total_ns[OP_DEVICE]))
+        return isnan(answer->basis.total_ns[OP_HOST]) ? OP_DEVICE : OP_HOST;
+    for (size_t i = 0; i < answer->rows.count; i++) {
+        const struct op_row *op = &answer->rows.items[i];
+
+        if (!filter_passes_op(filter, op))
+            continue;
+        if (op->cost[OP_DEVICE].calls)
+            return OP_DEVICE;
+        is_on_host |= op->cost[OP_HOST].calls > 0;
+    }
+    return is_on_host ? OP_HOST : OP_DEVICE;
+}
+
 int ops_view(const struct ops_answer *answer, struct filter *filter,
              const struct ops_view_options *options, struct ops_lines *out)
 {

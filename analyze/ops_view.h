@@ -65,6 +65,11 @@ int ops_view(const struct ops_answer *answer, struct filter *filter,
              const struct ops_view_options *options, struct ops_lines *out);
 void ops_lines_deinit(struct ops_lines *lines);
 
+/** The side that is shown unless one is asked for: the device, but the host where no device time
+ *  was recorded, or where of the ops that are chosen, whatever their times, some ran on the host
+ * and none on a device. */
+enum op_side ops_side(const struct ops_answer *answer, struct filter *filter);
+
 /** The time of an op that `time` names. */
 double ops_time_of(const struct op_cost *cost, enum ops_time time);
 

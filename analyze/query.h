@@ -62,6 +62,13 @@ struct run_key {
     int64_t session_id, run;
 };
 
+/* Which ops are one row. */
+enum query_merge {
+    QUERY_MERGE_SESSIONS, /* of several sessions those that are equal but for their params */
+    QUERY_MERGE_LAUNCHES, /* and of any number kernels, copies and fills likewise */
+    QUERY_MERGE_EQUAL,    /* of several sessions those that are equal, params as well */
+};
+
 /* What to count; {0} with `session_ids` set is one report's default. */
 struct ops_question {
     const int64_t *session_ids;
@@ -77,6 +84,7 @@ struct ops_question {
     bool labels;              /* rows for labels too */
     bool runs_without_events; /* runs count too whose events were dropped; else they are left out
                                  where there are others, unless totals are asked for */
+    enum query_merge merge;   /* query_ops(), ops_of_spans() */
     bool allows_rollups;      /* query_ops(): where events were dropped, answer from roll-ups */
 };
 

@@ -74,17 +74,19 @@ static int take_rows(struct reading *reading, const struct cost_source *source,
     return rc;
 }
 
-/* The rows, those of several sessions together. */
+/* The rows, those that are one op together. */
 static int make_rows(struct reading *reading, const struct cost_source *source,
                      struct ops_answer *answer)
 {
     size_t count = reading->rows.count;
-    bool is_of_many = reading->question->session_count > 1;
-    struct op_durations *durations = is_of_many ? calloc(count + 1, sizeof(*durations)) : NULL;
-    int rc = is_of_many && !durations ? -ENOMEM : take_rows(reading, source, answer, durations);
+    size_t sessions = reading->question->session_count;
+    enum query_merge merge = reading->question->merge;
+    bool merges = merges_ops(reading->rows.items, count, sessions, merge);
+    struct op_durations *durations = merges ? calloc(count + 1, sizeof(*durations)) : NULL;
+    int rc = merges && !durations ? -ENOMEM : take_rows(reading, source, answer, durations);
 
-    if (rc == 0 && is_of_many)
-        rc = merge_equal_ops(answer, durations);
+    if (rc == 0 && merges)
+        rc = merge_equal_ops(answer, durations, sessions, merge);
     op_durations_free(durations, count);
     return rc;
 }

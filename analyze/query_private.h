@@ -114,10 +114,16 @@ struct op_durations {
     struct store_histogram of[OP_SIDES];
 };
 
-/** Rows of several sessions that are the same op (name, type, node, device, shapes, dtypes) become
- *  one, their costs added, in the place of the first. `durations` stand beside the rows, and are
- *  added to those of the first, too. Returns 0 or -ENOMEM. */
-int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations);
+/** Whether rows of so many sessions are to be merged at all. */
+bool merges_ops(const struct op_row *rows, size_t count, size_t session_count,
+                enum query_merge merge);
+
+/** Rows that are the same op (name, type, node, device, shapes, dtypes, with QUERY_MERGE_EQUAL
+ *  params) become one, their costs added, in the place of the first; of one session kernels, copies
+ *  and fills alone. `durations` stand beside the rows, and are added to those of the first, too.
+ *  Params that differ are not known of the row. Returns 0 or -ENOMEM. */
+int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations, size_t session_count,
+                    enum query_merge merge);
 
 /** Of `count` ops, as calloc() made them; NULL is accepted. */
 void op_durations_free(struct op_durations *durations, size_t count);

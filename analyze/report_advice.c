@@ -284,7 +284,7 @@ static int run(const struct report *report, struct diag *diag)
     if (rc == 0) {
         spans.basis.divisor = 1; /* all of the counted runs together */
         spans.basis.is_per_run = false;
-        rc = ops_of_spans(&spans, false, &ops) < 0
+        rc = ops_of_spans(&spans, false, QUERY_MERGE_SESSIONS, &ops) < 0
                  ? diag_set(diag, -ENOMEM, "no memory for the operators")
                  : measure_ops(report, &ops, &facts, diag);
     }

@@ -32,6 +32,7 @@ struct table {
     const struct ops_answer *answer;
     const struct ops_lines *lines;
     struct ops_view_options view;
+    bool has_devices; /* see has_devices() */
 };
 
 static bool is_reduced(const struct table *table)
@@ -72,6 +73,23 @@ static void add_times(struct cells *cells, const struct table *table, const stru
         out_number(OUT_SHARE, share_of(table, sum_ns)));
 }
 
+/* Whether lines are of several devices, where one kernel is a line for each. */
+static bool has_devices(const struct ops_lines *lines)
+{
+    const char *device = NULL;
+
+    for (size_t i = 0; i < lines->lines.count; i++) {
+        const struct op_row *op = lines->lines.items[i].op;
+
+        if (!op || !op->device)
+            continue;
+        if (device && strcmp(device, op->device) != 0)
+            return true;
+        device = op->device;
+    }
+    return false;
+}
+
 static void add_names(struct cells *cells, const struct table *table, const struct ops_line *line)
 {
     if (is_reduced(table)) {
@@ -92,6 +110,9 @@ static void add_names(struct cells *cells, const struct table *table, const stru
         out_text(line->type));
     add(cells, (struct out_column){.name = "id", .wiki = "opr id", .wrap = WRAP},
         out_text(line->op ? line->op->node_id : NULL));
+    if (!table->report->options->dump_only_opr)
+        add(cells, (struct out_column){.name = "device", .data_only = !table->has_devices},
+            out_text(line->op ? line->op->device : NULL));
 }
 
 static void add_costs(struct cells *cells, const struct table *table, const struct ops_line *line)
@@ -135,6 +156,20 @@ static void add_shapes(struct cells *cells, const struct table *table, const str
     add(cells, out, out_shapes(line->op->output_shapes, NULL));
 }
 
+/* How it was launched, or what else of it is constant: for people where lines differ in it. */
+static void add_params(struct cells *cells, const struct table *table, const struct ops_line *line)
+{
+    const char *group_by = table->report->options->group_by;
+    struct out_column params = {.name = "params", .title = "params", .wiki = "params"};
+
+    if (is_reduced(table))
+        return;
+    if (!group_by || strcmp(group_by, "params") != 0)
+        params = (struct out_column){.name = "params", .data_only = true};
+    params.wrap = WRAP;
+    add(cells, params, out_json_text(line->op ? line->op->params : NULL));
+}
+
 /* What programs may want besides. */
 static void add_data(struct cells *cells, const struct table *table, const struct ops_line *line)
 {
@@ -156,8 +191,6 @@ static void add_data(struct cells *cells, const struct table *table, const struc
         out_number(OUT_NS, line->max_ns));
     if (is_reduced(table))
         return;
-    add(cells, (struct out_column){.name = "device", .data_only = true},
-        out_text(op ? op->device : NULL));
     add(cells, (struct out_column){.name = "in_dtypes", .data_only = true},
         out_json_text(op ? op->input_dtypes : NULL));
     add(cells, (struct out_column){.name = "out_dtypes", .data_only = true},
@@ -190,6 +223,7 @@ static struct cells cells_of(const struct table *table, const struct ops_line *l
     add(&cells, calls, out_integer(OUT_INT, (int64_t)line->calls));
     add_costs(&cells, table, line);
     add_shapes(&cells, table, line);
+    add_params(&cells, table, line);
     add_data(&cells, table, line);
     return cells;
 }
@@ -330,6 +364,7 @@ static int emit_side(struct table *table, enum op_side side, struct filter *filt
     table->view.side = side;
     table->lines = &lines;
     rc = ops_view(table->answer, filter, &table->view, &lines);
+    table->has_devices = has_devices(&lines);
     if (rc < 0)
         diag_set(diag, rc, "no memory for the table");
     else if (filter->gave_up)
@@ -353,8 +388,7 @@ static int emit_parts(const struct report *report, const struct ops_answer *answ
     const struct analyze_options *options = report->options;
     struct table table = {.report = report, .answer = answer, .view = *view};
     int only = options->print_only;
-    bool has_device =
-        !isnan(answer->basis.total_ns[OP_DEVICE]) || isnan(answer->basis.total_ns[OP_HOST]);
+    bool has_device = ops_side(answer, filter) == OP_DEVICE;
     bool device = only == PRINT_DEVICE || (only == CHOICE_NONE && has_device);
     bool host = only == PRINT_HOST || (only == CHOICE_NONE && (options->show_host || !has_device));
     int rc = 0, host_rc;
@@ -370,7 +404,9 @@ static int emit_parts(const struct report *report, const struct ops_answer *answ
     }
     if (!has_device && has_footer(options))
         out_note(report->out, OUT_NOTE_PLAIN,
-                 "No device time was recorded: the table shows host times.");
+                 isnan(answer->basis.total_ns[OP_DEVICE])
+                     ? "No device time was recorded: the table shows host times."
+                     : "What matches ran on the host alone: the table shows host times.");
     return rc;
 }
 
@@ -398,6 +434,17 @@ static void note_denominators(const struct report *report, const struct ops_answ
                  "preparation.");
 }
 
+/* --group-by. */
+static int choose_lines(const char *group_by, enum query_merge *out_merge, struct diag *diag)
+{
+    bool by_params = group_by && strcmp(group_by, "params") == 0;
+
+    if (group_by && !by_params && strcmp(group_by, "name") != 0)
+        return diag_set(diag, -EINVAL, "--group-by \"%s\": ops go by name or params", group_by);
+    *out_merge = by_params ? QUERY_MERGE_EQUAL : QUERY_MERGE_LAUNCHES;
+    return 0;
+}
+
 static int run(const struct report *report, struct diag *diag)
 {
     struct report_selection selection;
@@ -407,6 +454,8 @@ static int run(const struct report *report, struct diag *diag)
 
     make_view(report, &view);
     selection.question.allows_rollups = true;
+    if (rc == 0)
+        rc = choose_lines(report->options->group_by, &selection.question.merge, diag);
     if (rc == 0)
         rc = report_query_ops(report, &selection, &answer, diag);
     report->verdict->is_of_rollups = answer.basis.is_of_rollups;
@@ -433,16 +482,16 @@ static int run(const struct report *report, struct diag *diag)
     "               max(bin_e) FILTER (WHERE nth = (n * 90 + 99) / 100) AS e_90,\n"                \
     "               max(dur_ns) FILTER (WHERE nth = (n * 99 + 99) / 100) AS ns_99,\n"              \
     "               max(bin_e) FILTER (WHERE nth = (n * 99 + 99) / 100) AS e_99\n"                 \
-    "          FROM (SELECT *, row_number() OVER (PARTITION BY {op_key} ORDER BY dur_ns) AS "      \
+    "          FROM (SELECT *, row_number() OVER (PARTITION BY {line_key} ORDER BY dur_ns) AS "    \
     "nth,\n"                                                                                       \
-    "                       count(*) OVER (PARTITION BY {op_key}) AS n,\n"                         \
+    "                       count(*) OVER (PARTITION BY {line_key}) AS n,\n"                       \
     "                       max(0, length(printf('%x', dur_ns)) * 4 - 5 -\n"                       \
     "                              CASE substr(printf('%x', dur_ns), 1, 1) WHEN '1' THEN 3\n"      \
     "                                   WHEN '2' THEN 2 WHEN '3' THEN 2 WHEN '4' THEN 1\n"         \
     "                                   WHEN '5' THEN 1 WHEN '6' THEN 1 WHEN '7' THEN 1\n"         \
     "                                   ELSE 0 END) AS bin_e\n"                                    \
     "                  FROM own_time WHERE side = {op_side})\n"                                    \
-    "         GROUP BY {op_key}"
+    "         GROUP BY {line_key}"
 #define MIDDLE(p)                                                                                  \
     "max(call_min_ns, min(call_max_ns, (ns_" p " >> e_" p " << e_" p ") + ((1 << e_" p             \
     ") - 1) / 2))"
@@ -457,7 +506,7 @@ static int run(const struct report *report, struct diag *diag)
     "         WHERE o.session_id IN ({sessions})\n"                                                \
     "           AND o.type NOT IN ('phase', 'mark', 'counter'{no_labels})){chosen}),\n"            \
     "one_side AS (\n"                                                                              \
-    "    SELECT *, min(op_id) OVER (PARTITION BY {op_key}) AS key FROM rolled\n"                   \
+    "    SELECT *, min(op_id) OVER (PARTITION BY {line_key}) AS key FROM rolled\n"                 \
     "     WHERE side = {rolled_side}),\n"                                                          \
     "bin_of AS (\n"                                                                                \
     "    SELECT k.key, h.bin, h.middle_ns, sum(h.event_count) AS n\n"                              \
@@ -477,8 +526,9 @@ static int run(const struct report *report, struct diag *diag)
     "       min(min_ns) AS call_min_ns, max(max_ns) AS call_max_ns"
 
 static const char *const takes[] = {
-    "min-time",     "max-time",  "top",        "order-by",  "top-end-key",   "aggregate",
-    "aggregate-by", "show-host", "print-only", "copy-time", "dump-only-opr", NULL,
+    "min-time",      "max-time",     "top",       "order-by",   "top-end-key",
+    "aggregate",     "aggregate-by", "show-host", "print-only", "copy-time",
+    "dump-only-opr", "group-by",     NULL,
 };
 
 const struct report_kind report_ops = {
@@ -513,6 +563,7 @@ const struct report_kind report_ops = {
                       "       max(call_max_ns) AS call_max_ns\n"
                       "  FROM (" ROLLED_LINES " FROM one_side GROUP BY key) {bounds}\n"
                       " GROUP BY 1 ORDER BY time_ns DESC",
+    .explain_groups = (const struct explain_group[]){{"name", "", ""}, {"params", "", ""}, {NULL}},
     .explain_time = "time_ns",
     .bounds_itself = true,
     .top = 3,

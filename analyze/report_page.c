@@ -105,7 +105,7 @@ static int emit_page(struct page *page, struct diag *diag)
 {
     int rc;
 
-    page->side = isnan(page->answer->basis.total_ns[OP_DEVICE]) ? OP_HOST : OP_DEVICE;
+    page->side = ops_side(page->answer, &page->selection->filter);
     emit_session(page);
     rc = page_types(page, diag);
     if (rc == 0)
@@ -126,6 +126,7 @@ static int run(const struct report *report, struct diag *diag)
     struct page page = {.report = report, .selection = &selection, .answer = &answer};
     int rc = report_select(report, &selection, diag);
 
+    selection.question.merge = QUERY_MERGE_LAUNCHES;
     if (rc == 0)
         rc = report_query_ops(report, &selection, &answer, diag);
     if (rc == 0)

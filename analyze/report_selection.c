@@ -163,7 +163,7 @@ int report_query_ops(const struct report *report, struct report_selection *selec
     *out = (struct ops_answer){0};
     rc = report_query_spans(report, selection, &spans, diag);
     if (rc == 0)
-        rc = ops_of_spans(&spans, selection->question.labels, out);
+        rc = ops_of_spans(&spans, selection->question.labels, selection->question.merge, out);
     if (rc == -ENOMEM)
         diag_set(diag, rc, "no memory for the ops of this source");
     spans_answer_deinit(&spans);

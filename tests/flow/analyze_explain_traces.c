@@ -97,6 +97,9 @@ static const struct {
     {"ops", {"--aggregate=sum"}},
     {"ops", {"--aggregate=mean", "--aggregate-by=type", "--min-time=1e-5"}},
     {"ops", {"--min-time=1e-5", "--max-time=1e-3"}},
+    {"ops", {"--group-by=params"}},
+    {"ops", {"--type=label"}},
+    {"ops", {"--aggregate=sum", "--aggregate-by=type", "--group-by=params"}},
     {"types", {"--min-time=1e-4"}},
     {"kernels", {"--max-time=1e-3"}},
     {"kernels", {"--group-by=launch"}},
@@ -233,6 +236,7 @@ static void sessions_together(void **state)
         {"--session=all"},
         {"--session=all", "--lane=.*"},
         {"--session=all", "--print-only=host"},
+        {"--session=all", "--group-by=params"},
     };
     const char *const arguments[] = {"--session=all", "--print-only=host", "--top=0", NULL};
     char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
@@ -243,7 +247,7 @@ static void sessions_together(void **state)
     import(program, directory, files, "nested.db");
     for (size_t i = 0; report_kinds[i]; i++) {
         for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-            for (size_t c = 0; c < 3 && strcmp(names[k], report_kinds[i]->name) == 0; c++) {
+            for (size_t c = 0; c < 4 && strcmp(names[k], report_kinds[i]->name) == 0; c++) {
                 if (c < 2 || k == 0)
                     assert_true(check(program, directory, "nested.db", report_kinds[i], of_all[c]));
             }

@@ -84,6 +84,8 @@ static void check_same_report(const struct analyze_scene *scene, const char *con
 }
 
 static const char *const nothing_left_out[] = {NULL};
+/* Some of them have names of their own in a Chrome trace, and come first there. */
+static const char *const order_left_out[] = {"params", NULL};
 
 #define REPORT "--format", "json", "--show-host", "-t", "0"
 
@@ -102,8 +104,8 @@ static void chrome_traces_give_the_same_report(void **state)
 
         free(analyze_scene_output(*state, export));
         free(analyze_scene_output(*state, append));
-        check_same_report(*state, before, after, nothing_left_out);
-        check_same_report(*state, before, after_append, nothing_left_out);
+        check_same_report(*state, before, after, order_left_out);
+        check_same_report(*state, before, after_append, order_left_out);
     }
 }
 

@@ -105,7 +105,7 @@ static void percentiles_are_of_single_calls(void **state)
     assert_true(isnan(cost_of(&fixture, "load", OP_DEVICE)->percentile_ns[0]));
     /* Span by span the same. */
     CHECK_OK(query_spans(fixture.store, &question, &spans, &diag));
-    assert_int_equal(ops_of_spans(&spans, false, &of_spans), 0);
+    assert_int_equal(ops_of_spans(&spans, false, QUERY_MERGE_SESSIONS, &of_spans), 0);
     for (size_t i = 0; i < of_spans.rows.count; i++) {
         if (strcmp(of_spans.rows.items[i].name, "conv1") == 0)
             CHECK_NEAR(of_spans.rows.items[i].cost[OP_DEVICE].percentile_ns[0],

@@ -345,7 +345,7 @@ static void costs_of_shown_spans_are_those_of_a_scan(void **state)
     ask(&store, &question, &answer);
     CHECK_OK(query_ops(store, &question, &scanned, &diag));
     CHECK_OK(span_filter(&answer, &filter));
-    assert_int_equal(ops_of_spans(&answer, false, &summed), 0);
+    assert_int_equal(ops_of_spans(&answer, false, QUERY_MERGE_SESSIONS, &summed), 0);
     CHECK_U64(summed.rows.count, scanned.rows.count);
     for (size_t i = 0; i < summed.rows.count; i++) {
         const struct op_cost *left = &summed.rows.items[i].cost[OP_DEVICE];
