@@ -20,9 +20,6 @@
 #include "daemon/room.h"
 #include "daemon/roster.h"
 
-/* Between two commits, but for full ones and those that somebody waits for. A little less than
- * PACE_MAX_MS: what is read then is committed at once. */
-static const uint64_t COMMIT_PAUSE_NS = UINT64_C(240000000);
 static const uint64_t ALONE_NS = UINT64_C(5000000000); /* a living client may come back */
 
 enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came back */
@@ -30,7 +27,11 @@ enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came b
  * before the loop looks at its sockets again. */
 enum { TURN_RECORDS = 4096, TURNS_AT_ONCE = 16 };
 enum { NEW_SESSION_MS = 20 }; /* a batch that has a new session is committed after this */
-enum { PACE_BUSY_MS = 10, PACE_MAX_MS = 250 };
+/* How often rings are read that fill slowly, and what was read is committed: each visit of a
+ * session writes two cursors, and each commit a dozen pages besides its events. So many sessions
+ * wait for longer. */
+enum { PACE_BUSY_MS = 10, PACE_CALM_MS = 500, PACE_MAX_MS = 1000, PACE_SESSION_MS = 5 };
+enum { COMMIT_EARLIER_MS = 10 }; /* what is read at that pace is committed at once */
 
 struct collector {
     struct collector_events events;
@@ -153,6 +154,21 @@ static bool has_work(const struct collector *collector)
     return collector->has_read || !batch_is_empty(collector->open);
 }
 
+static unsigned calm_pace_ms(const struct collector *collector)
+{
+    const size_t wanted_ms = collector->budget.session_count * PACE_SESSION_MS;
+
+    return wanted_ms < PACE_CALM_MS  ? PACE_CALM_MS
+           : wanted_ms > PACE_MAX_MS ? PACE_MAX_MS
+                                     : (unsigned)wanted_ms;
+}
+
+/* Between two commits, but for full ones and those that somebody waits for. */
+static uint64_t commit_pause_ns(const struct collector *collector)
+{
+    return (calm_pace_ms(collector) - COMMIT_EARLIER_MS) * UINT64_C(1000000);
+}
+
 /* Hands the open batch over when it is due. */
 static void commit_when_due(struct collector *collector)
 {
@@ -169,7 +185,7 @@ static void commit_when_due(struct collector *collector)
     if (!may_hand_over(collector))
         return;
     is_due = collector->has_new ? now_ns - open->first_ns >= NEW_SESSION_MS * UINT64_C(1000000)
-                                : now_ns - collector->due_ns >= COMMIT_PAUSE_NS;
+                                : now_ns - collector->due_ns >= commit_pause_ns(collector);
     if (collector->commits_soon || collector->is_stopping || batch_is_full(open) || is_due) {
         collector->due_ns = now_ns;
         hand_over(collector);
@@ -478,8 +494,8 @@ static void set_pace(struct collector *collector, const struct drain_pace *pace)
         collector->pace_ms *= 2;
     if (collector->pace_ms < PACE_BUSY_MS)
         collector->pace_ms = PACE_BUSY_MS;
-    if (collector->pace_ms > PACE_MAX_MS)
-        collector->pace_ms = PACE_MAX_MS;
+    if (collector->pace_ms > calm_pace_ms(collector))
+        collector->pace_ms = calm_pace_ms(collector);
 }
 
 /* Reads what a session has brought, for one turn. */
