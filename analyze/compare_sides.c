@@ -3,12 +3,19 @@
 #include "analyze/compare_sides.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "analyze/choose_sessions.h"
+#include "analyze/compare.h"
 #include "analyze/compare_place.h"
+
+/* Of 100 comparisons of what does not differ at most one is to raise an alarm. */
+#define COMPARE_ALPHA 0.01
+/* Shares of disturbed runs that differ by more are no accident. */
+#define DISTURBED_APART 0.25
 
 /* --- The base. --- */
 
@@ -49,6 +56,67 @@ static int open_base(const struct report *report, struct compare_side *base, str
         rc = open_sessions(base, place.sessions, diag);
     compare_place_deinit(&place);
     return rc;
+}
+
+double compare_alpha(const struct analyze_options *options)
+{
+    return isnan(options->alpha) ? COMPARE_ALPHA : options->alpha;
+}
+
+static bool is_among(int64_t id, const int64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] == id)
+            return true;
+    }
+    return false;
+}
+
+/* The base's and the newest of the earlier ones, in the order of the store. */
+static int extend(struct compare_side *base, size_t more, struct diag *diag)
+{
+    size_t count = 0;
+
+    base->extended_ids = calloc(base->session_count + more, sizeof(*base->extended_ids));
+    if (!base->extended_ids)
+        return diag_set(diag, -ENOMEM, "no memory for the sessions");
+    for (size_t i = 0; i < base->rows->rows.count; i++) {
+        int64_t id = base->rows->rows.items[i].session_id;
+
+        if (is_among(id, base->named_ids, base->named_count) ||
+            is_among(id, base->earlier.session_ids, more))
+            base->extended_ids[count++] = id;
+    }
+    base->session_ids = base->extended_ids;
+    base->session_count = count;
+    return 0;
+}
+
+/* Earlier sessions join the base where verdicts take them, and where they are enough. */
+static int add_earlier(const struct report *report, struct compare_side sides[ALIGN_SIDES],
+                       bool is_same_store, struct diag *diag)
+{
+    enum { USEFUL = 20 }; /* more than these make no verdict surer */
+    struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
+    double alpha = compare_alpha(report->options);
+    size_t more = 1;
+    int rc;
+
+    if (compare_can_tell(base->session_count, new->session_count, alpha))
+        return 0;
+    rc = compare_earlier_find(base->source->store, base->session_ids, base->session_count,
+                              is_same_store ? new->session_ids : NULL,
+                              is_same_store ? new->session_count : 0, &base->earlier, diag);
+    if (rc < 0)
+        return rc;
+    while (more <= base->earlier.count &&
+           !compare_can_tell(base->session_count + more, new->session_count, alpha))
+        more++;
+    if (more > base->earlier.count)
+        return 0;
+    if (more < USEFUL)
+        more = base->earlier.count < USEFUL ? base->earlier.count : USEFUL;
+    return extend(base, more, diag);
 }
 
 static bool is_same_file(const struct source *a, const struct source *b)
@@ -122,7 +190,8 @@ struct report compare_side_report(const struct report *report, const struct comp
     return of_side;
 }
 
-static int read_side(const struct report *report, struct compare_side *side, struct diag *diag)
+static int read_side(const struct report *report, struct compare_side *side,
+                     struct disturbed_runs *disturbed, struct diag *diag)
 {
     struct report of_side = compare_side_report(report, side);
     struct spans_answer spans = {0};
@@ -133,8 +202,60 @@ static int read_side(const struct report *report, struct compare_side *side, str
         rc = query_side(&of_side, side, &spans, diag);
     if (rc == 0)
         rc = run_samples_take(&spans, side_of(report->options), &side->samples, diag);
+    if (rc == 0)
+        rc = disturbed_runs_find(side->source->store, &side->samples, disturbed, diag);
     spans_answer_deinit(&spans);
-    return rc ? rc : measure_runs(side, diag);
+    return rc;
+}
+
+bool compare_sides_disturbed_apart(const struct compare_side sides[ALIGN_SIDES])
+{
+    const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
+
+    return base->runs_with_cpu_time &&
+           new->runs_with_cpu_time &&fabs(
+               (double)base->runs_set_aside / (double)base->runs_with_cpu_time -
+               (double)new->runs_set_aside / (double)new->runs_with_cpu_time) > DISTURBED_APART;
+}
+
+/* Disturbed runs go on both sides or on none, and where they are not the programs' own doing. */
+static void set_aside(struct compare_side sides[ALIGN_SIDES],
+                      const struct disturbed_runs disturbed[ALIGN_SIDES])
+{
+    for (int i = 0; i < ALIGN_SIDES; i++) {
+        sides[i].runs_set_aside = disturbed[i].count;
+        sides[i].runs_with_cpu_time = disturbed[i].read_count;
+    }
+    if (!disturbed[ALIGN_BASE].read_count || !disturbed[ALIGN_NEW].read_count) {
+        for (int i = 0; i < ALIGN_SIDES; i++)
+            sides[i].runs_set_aside = sides[i].runs_with_cpu_time = 0;
+        return;
+    }
+    if (compare_sides_disturbed_apart(sides))
+        return;
+    for (int i = 0; i < ALIGN_SIDES; i++)
+        run_samples_leave_out(&sides[i].samples, disturbed[i].is_disturbed);
+}
+
+static int mark_named(struct compare_side *side, struct diag *diag)
+{
+    const struct run_samples *samples = &side->samples;
+    size_t unit = 0;
+
+    if (!side->extended_ids || !samples->units_are_sessions)
+        return 0;
+    side->unit_is_named = calloc(samples->unit_count, sizeof(bool));
+    if (!side->unit_is_named)
+        return diag_set(diag, -ENOMEM, "no memory for the sessions");
+    for (size_t i = 0; i < samples->runs.count; i++) {
+        uint32_t session = samples->runs.items[i].session;
+
+        if (i && session == samples->runs.items[i - 1].session)
+            continue;
+        side->unit_is_named[unit++] = is_among(samples->spans.windows.items[session].session_id,
+                                               side->named_ids, side->named_count);
+    }
+    return 0;
 }
 
 int compare_sides_open(const struct report *report, struct compare_side out[ALIGN_SIDES],
@@ -152,16 +273,34 @@ int compare_sides_open(const struct report *report, struct compare_side out[ALIG
         rc = diag_set(diag, -EINVAL,
                       "--compare needs two recordings, and both are the same session%s of %s",
                       report->session_count > 1 ? "s" : "", report->source->name);
+    for (int side = 0; side < ALIGN_SIDES; side++) {
+        out[side].named_ids = out[side].session_ids;
+        out[side].named_count = out[side].session_count;
+        out[side].earlier.variation = NAN;
+    }
+    if (rc == 0)
+        rc = add_earlier(report, out, is_same_file(out[ALIGN_BASE].source, out[ALIGN_NEW].source),
+                         diag);
     return rc;
 }
 
 int compare_sides_read(const struct report *report, struct compare_side out[ALIGN_SIDES],
                        struct diag *diag)
 {
+    struct disturbed_runs disturbed[ALIGN_SIDES] = {{0}};
     int rc = compare_sides_open(report, out, diag);
 
     for (int side = 0; side < ALIGN_SIDES && rc == 0; side++)
-        rc = read_side(report, &out[side], diag);
+        rc = read_side(report, &out[side], &disturbed[side], diag);
+    if (rc == 0)
+        set_aside(out, disturbed);
+    for (int side = 0; side < ALIGN_SIDES && rc == 0; side++) {
+        rc = measure_runs(&out[side], diag);
+        if (rc == 0)
+            rc = mark_named(&out[side], diag);
+    }
+    for (int side = 0; side < ALIGN_SIDES; side++)
+        free(disturbed[side].is_disturbed);
     return rc;
 }
 
@@ -175,6 +314,8 @@ void compare_sides_deinit(struct compare_side sides[ALIGN_SIDES])
         free(side->run_ns);
         session_rows_deinit(&side->own_rows);
         free(side->own_ids);
+        free(side->extended_ids);
+        free(side->unit_is_named);
         source_close(&side->own_source);
     }
 }

@@ -8,12 +8,11 @@
 #include <string.h>
 
 #include "analyze/out_private.h"
-#include "analyze/rank_test.h"
 #include "analyze/report_private.h"
 
 enum {
     SHOWN_MAX = 5, /* lines under one headline */
-    SENTENCES_MAX = 4 + 3 * (SHOWN_MAX + 1),
+    SENTENCES_MAX = 5 + 4 * (SHOWN_MAX + 1),
 };
 
 static const char *const side_names[ALIGN_SIDES] = {"base", "new"};
@@ -37,7 +36,9 @@ static const char *plural(size_t count)
 /* "+12.3 %" */
 static const char *percent(char *text, size_t bytes, double ratio)
 {
-    if (isfinite(ratio))
+    if (isnan(ratio))
+        snprintf(text, bytes, "no share of a negative time");
+    else if (isfinite(ratio))
         snprintf(text, bytes, "%+.1f %%", ratio * 100);
     else
         snprintf(text, bytes, "from nothing");
@@ -72,11 +73,16 @@ static const char *step(char *text, size_t bytes, double base_ns, double new_ns,
 
 static void session_list(struct out_buffer *text, const struct compare_side *side)
 {
-    out_buffer_print(text, "session%s ", plural(side->session_count));
-    for (size_t i = 0; i < side->session_count && i < 6; i++)
-        out_buffer_print(text, "%s%" PRId64, i ? ", " : "", side->session_ids[i]);
-    if (side->session_count > 6)
-        out_buffer_print(text, " and %zu more", side->session_count - 6);
+    size_t earlier = side->session_count - side->named_count;
+
+    out_buffer_print(text, "session%s ", plural(side->named_count));
+    for (size_t i = 0; i < side->named_count && i < 6; i++)
+        out_buffer_print(text, "%s%" PRId64, i ? ", " : "", side->named_ids[i]);
+    if (side->named_count > 6)
+        out_buffer_print(text, " and %zu more", side->named_count - 6);
+    if (earlier)
+        out_buffer_print(text, " and %zu earlier one%s like %s", earlier, plural(earlier),
+                         side->named_count > 1 ? "them" : "it");
     out_buffer_print(text, " of %s", side->source->name);
 }
 
@@ -175,7 +181,7 @@ static void emit_side(const struct report *report, const struct compare_side *si
 {
     const struct out_section section = {.name = name, .data_only = true};
     const struct basis *basis = &side->samples.spans.basis;
-    struct out_fact facts[ENVIRONMENT_FACTS + 12];
+    struct out_fact facts[ENVIRONMENT_FACTS + 14];
     struct out_buffer ids = {0};
     size_t count = 0;
 
@@ -193,6 +199,11 @@ static void emit_side(const struct report *report, const struct compare_side *si
         "unit", NULL, out_text(side->samples.units_are_sessions ? "session" : "run")};
     facts[count++] = (struct out_fact){"sample_count", NULL,
                                        out_integer(OUT_INT, (int64_t)side->samples.unit_count)};
+    facts[count++] =
+        (struct out_fact){"earlier_session_count", NULL,
+                          out_integer(OUT_INT, (int64_t)(side->session_count - side->named_count))};
+    facts[count++] = (struct out_fact){"runs_set_aside", NULL,
+                                       out_integer(OUT_INT, (int64_t)side->runs_set_aside)};
     facts[count++] = (struct out_fact){"warmups_left_out", NULL,
                                        out_integer(OUT_INT, (int64_t)basis->warmups_left_out)};
     facts[count++] =
@@ -227,17 +238,25 @@ static void describe_run(struct out_buffer *text, const struct comparison_line *
         confidence(sure, sizeof(sure), result), compare_verdict_names[result->verdict]);
 }
 
-/* "9.100 ms -> 12.000 ms, +2.900 ms (95 % interval +2.1 ms to +3.2 ms)" */
-static void describe_tail(struct out_buffer *text, const struct compare_percentile *tail)
+/* Why there is no verdict, and what would bring one. */
+static void describe_need(struct out_buffer *text, const struct compare_side sides[ALIGN_SIDES],
+                          const struct compare_gates *gates)
 {
-    char base[32], new[32], low[32], high[32];
+    const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
+    size_t known = base->named_count + base->earlier.count;
+    size_t needed = compare_sessions_needed(known, gates->alpha);
 
-    out_buffer_print(text, "%s -> %s", out_duration_text(base, sizeof(base), tail->base_ns),
-                     out_duration_text(new, sizeof(new), tail->new_ns));
-    if (!isnan(tail->difference_ns.low))
-        out_buffer_print(text, ", 95 %% interval of the difference %s to %s",
-                         out_duration_text(low, sizeof(low), tail->difference_ns.low),
-                         out_duration_text(high, sizeof(high), tail->difference_ns.high));
+    if (base->named_count == 1 && new->named_count == 1)
+        out_buffer_print(text, "one session a side does not show how much processes differ");
+    else
+        out_buffer_print(text, "%zu and %zu sessions do not show how much processes differ",
+                         base->named_count, new->named_count);
+    if (!isnan(base->earlier.variation))
+        out_buffer_print(text, " (here, of %zu earlier one%s: %.1f %%)", base->earlier.count,
+                         plural(base->earlier.count), base->earlier.variation * 100);
+    out_buffer_print(text, ". Record %zu or more%s", needed,
+                     known >= needed && new->named_count < needed ? " of new" : " of each side");
+    out_buffer_print(text, ", in turn.");
 }
 
 static void describe_line(struct out_buffer *text, const struct comparison_line *line,
@@ -281,10 +300,7 @@ static struct out_buffer *add_sentence(struct sentences *sentences, const char *
 /* Whether a line stands under this headline. */
 static bool is_under(const struct comparison_line *line, enum compare_verdict verdict)
 {
-    if (verdict != COMPARE_UNTESTED)
-        return line->result.verdict == verdict;
-    return line->result.verdict == COMPARE_UNTESTED && line->part != COMPARISON_OTHER &&
-           line->delta_ns != 0;
+    return line->result.verdict == verdict && line->part != COMPARISON_OTHER && line->delta_ns != 0;
 }
 
 static void add_lines(struct sentences *sentences, const struct comparison *comparison,
@@ -345,7 +361,8 @@ static void emit_sentences(const struct report *report, struct sentences *senten
 }
 
 void compare_emit_answer(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
-                         const struct comparison *comparison, const size_t *ranked)
+                         const struct comparison *comparison, const struct compare_gates *gates,
+                         const size_t *ranked)
 {
     const struct comparison_line *run = &comparison->lines.items[0];
     struct sentences sentences = {.count = 0};
@@ -353,12 +370,12 @@ void compare_emit_answer(const struct report *report, const struct compare_side 
     for (int side = 0; side < ALIGN_SIDES; side++)
         describe_side(add_sentence(&sentences, side_names[side]), &sides[side]);
     describe_run(add_sentence(&sentences, "one run"), run);
-    if (!isnan(run->result.p) && !sides[ALIGN_BASE].samples.units_are_sessions &&
-        !sides[ALIGN_NEW].samples.units_are_sessions)
-        describe_tail(add_sentence(&sentences, "P99"), &run->result.p99);
+    if (run->result.verdict == COMPARE_CANNOT_TELL)
+        describe_need(add_sentence(&sentences, "cannot tell"), sides, gates);
     add_lines(&sentences, comparison, ranked, COMPARE_SLOWER, "slower");
     add_lines(&sentences, comparison, ranked, COMPARE_FASTER, "faster");
     add_lines(&sentences, comparison, ranked, COMPARE_UNTESTED, "not tested");
+    add_lines(&sentences, comparison, ranked, COMPARE_CANNOT_TELL, "most changed");
     emit_sentences(report, &sentences, comparison);
 }
 
@@ -384,7 +401,6 @@ static void note_noise(const struct report *report, const struct compare_side *s
                        const char *name, const struct compare_gates *gates)
 {
     const char *unit = side->samples.units_are_sessions ? "sessions" : "runs";
-    size_t count = side->samples.unit_count;
     char whose[32];
 
     snprintf(whose, sizeof(whose), "Of %s, ", name);
@@ -399,51 +415,19 @@ static void note_noise(const struct report *report, const struct compare_side *s
                  "The %s of %s drift: the later half takes %+.1f %% of the earlier one's time more "
                  "(p %.4f), as while a machine warms up or others use it.",
                  unit, name, side->spread.drift * 100, side->spread.drift_p);
-    if (spread_is_correlated(&side->spread, count))
-        out_note(
-            report->out, OUT_NOTE_WARNING,
-            "The %s of %s resemble those before them (autocorrelation %.2f) and tell less than "
-            "as many independent ones%s: several sessions of each side, compared together, "
-            "tell more.",
-            unit, name, side->spread.autocorrelation,
-            side->samples.units_are_sessions ? "" : ", as p takes into account");
-}
-
-static void note_power(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
-                       const struct comparison *comparison, const struct compare_gates *gates)
-{
-    size_t base = sides[ALIGN_BASE].samples.unit_count, new = sides[ALIGN_NEW].samples.unit_count;
-    double reachable = rank_p_floor(base, new) * (double)comparison->tested;
-    bool are_sessions =
-        sides[ALIGN_BASE].samples.units_are_sessions && sides[ALIGN_NEW].samples.units_are_sessions;
-
-    if (base < 2 || new < 2)
-        out_note(report->out, OUT_NOTE_WARNING,
-                 "%s a single run: what changed is shown, but no test can tell it from chance.",
-                 base >= 2  ? "The new side has"
-                 : new >= 2 ? "The base has"
-                            : "Both sides have");
-    else if (reachable > gates->alpha)
-        out_note(report->out, OUT_NOTE_WARNING,
-                 "With %zu and %zu %s a single change among %zu cannot be told from chance: "
-                 "record at least %zu on each side.",
-                 base, new, are_sessions ? "sessions" : "runs", comparison->tested,
-                 compare_samples_needed(comparison->tested, gates->alpha));
 }
 
 static void note_method(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
                         const struct comparison *comparison, const struct compare_gates *gates)
 {
-    bool are_sessions =
-        sides[ALIGN_BASE].samples.units_are_sessions || sides[ALIGN_NEW].samples.units_are_sessions;
-
     if (comparison->tested)
-        out_note(report->out, OUT_NOTE_PLAIN,
-                 "A change counts when the rank test's p, corrected for %zu tests, is at most %g "
-                 "and the median%s changed by more than %g %% (--alpha, --threshold); intervals "
-                 "are bootstrapped.",
-                 comparison->tested, gates->alpha, are_sessions ? " of the sessions' medians" : "",
-                 gates->threshold * 100);
+        out_note(
+            report->out, OUT_NOTE_PLAIN,
+            "A change counts when a permutation of the sessions brings one as striking among %zu "
+            "lines in at most %g %% of all ways (--alpha), when the median of the sessions' "
+            "median runs changed by more than %g %% (--threshold), and when its 95 %% interval "
+            "has no 0 in it.",
+            comparison->tested, gates->alpha * 100, gates->threshold * 100);
     out_note(report->out, OUT_NOTE_PLAIN,
              "base and new are medians; deltas are differences of means, which add up to that of "
              "one run; shares are of the run's delta.");
@@ -461,6 +445,66 @@ static void note_method(const struct report *report, const struct compare_side s
                  "%s has device times, %s host times only; --print-only host compares those.",
                  sides[ALIGN_BASE].samples.side == OP_DEVICE ? "base" : "new",
                  sides[ALIGN_BASE].samples.side == OP_DEVICE ? "new" : "base");
+}
+
+/* "of base 3 of 20" */
+static void describe_aside(struct out_buffer *text, const struct compare_side *side,
+                           const char *name)
+{
+    out_buffer_print(text, "%zu of %zu run%s of %s", side->runs_set_aside, side->runs_with_cpu_time,
+                     plural(side->runs_with_cpu_time), name);
+}
+
+static void note_disturbed(const struct report *report,
+                           const struct compare_side sides[ALIGN_SIDES])
+{
+    struct out_buffer text = {0};
+
+    if (!sides[ALIGN_BASE].runs_set_aside && !sides[ALIGN_NEW].runs_set_aside)
+        return;
+    describe_aside(&text, &sides[ALIGN_BASE], side_names[ALIGN_BASE]);
+    out_buffer_print(&text, " and ");
+    describe_aside(&text, &sides[ALIGN_NEW], side_names[ALIGN_NEW]);
+    if (compare_sides_disturbed_apart(sides))
+        out_note(report->out, OUT_NOTE_WARNING,
+                 "%s were off the CPU for longer than the others: too different to be chance, so "
+                 "that all runs count.",
+                 out_buffer_text(&text));
+    else
+        out_note(
+            report->out, OUT_NOTE_PLAIN,
+            "%s are set aside: their CPU time tells that something else had the CPU meanwhile.",
+            out_buffer_text(&text));
+    out_buffer_deinit(&text);
+}
+
+static int64_t start_of(const struct compare_side *side, int64_t session_id)
+{
+    for (size_t i = 0; i < side->rows->rows.count; i++) {
+        if (side->rows->rows.items[i].session_id == session_id)
+            return side->rows->rows.items[i].start_ns;
+    }
+    return 0;
+}
+
+/* One side after the other: sessions that are not exchangeable. */
+static void note_order(const struct report *report, const struct compare_side sides[ALIGN_SIDES])
+{
+    int64_t first_ns[ALIGN_SIDES] = {INT64_MAX, INT64_MAX}, last_ns[ALIGN_SIDES] = {0};
+
+    for (int i = 0; i < ALIGN_SIDES; i++) {
+        for (size_t k = 0; k < sides[i].named_count; k++) {
+            int64_t start_ns = start_of(&sides[i], sides[i].named_ids[k]);
+
+            first_ns[i] = start_ns < first_ns[i] ? start_ns : first_ns[i];
+            last_ns[i] = start_ns > last_ns[i] ? start_ns : last_ns[i];
+        }
+    }
+    if (last_ns[ALIGN_BASE] < first_ns[ALIGN_NEW] || last_ns[ALIGN_NEW] < first_ns[ALIGN_BASE])
+        out_note(
+            report->out, OUT_NOTE_PLAIN,
+            "One side was recorded after the other: what the machine did in between counts as a "
+            "change, too. scripts/ab records in turn.");
 }
 
 static void note_losses(const struct report *report, const struct compare_side *side,
@@ -495,7 +539,9 @@ void compare_emit_notes(const struct report *report, const struct compare_side s
                         const struct comparison *comparison, const struct compare_gates *gates)
 {
     note_method(report, sides, comparison, gates);
-    note_power(report, sides, comparison, gates);
+    note_disturbed(report, sides);
+    if (comparison->tested)
+        note_order(report, sides);
     for (int side = 0; side < ALIGN_SIDES; side++) {
         note_noise(report, &sides[side], side_names[side], gates);
         note_losses(report, &sides[side], side_names[side]);

@@ -22,7 +22,8 @@ void compare_emit_sides(const struct report *report, const struct compare_side s
 /** What got slower, by how much, how sure that is, and what it explains. `ranked`: places of the
  *  lines behind the first, the weightiest first. */
 void compare_emit_answer(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
-                         const struct comparison *comparison, const size_t *ranked);
+                         const struct comparison *comparison, const struct compare_gates *gates,
+                         const size_t *ranked);
 
 /** Notes: how it was tested, noise, too few runs, losses. */
 void compare_emit_notes(const struct report *report, const struct compare_side sides[ALIGN_SIDES],

@@ -174,8 +174,10 @@ static int add_line(struct making *making, struct comparison_line *line, struct 
 {
     int rc;
 
-    one->are_series = !making->samples[ALIGN_BASE]->units_are_sessions &&
-                      !making->samples[ALIGN_NEW]->units_are_sessions;
+    one->base_is_one = !making->samples[ALIGN_BASE]->units_are_sessions;
+    one->new_is_one = !making->samples[ALIGN_NEW]->units_are_sessions;
+    one->base_is_named = making->options->base_is_named;
+    one->is_op = line->part == COMPARISON_OPS;
     rc = array_push(&making->cases, *one);
     line->delta_ns = line->mean_ns[ALIGN_NEW] - line->mean_ns[ALIGN_BASE];
     if (rc == 0 && (rc = array_push(&making->out->lines, *line)) == 0)
@@ -301,7 +303,7 @@ static bool has_shares(const struct comparison_line *run, const struct compare_g
 {
     if (run->delta_ns == 0 || run->result.verdict == COMPARE_NO_CHANGE)
         return false;
-    return run->result.verdict != COMPARE_UNTESTED || fabs(run->result.ratio) > gates->threshold;
+    return run->result.verdict != COMPARE_CANNOT_TELL || fabs(run->result.ratio) > gates->threshold;
 }
 
 static int judge(struct making *making)
@@ -322,7 +324,7 @@ static int judge(struct making *making)
         line->result = cases[i].result;
         line->share =
             has_shares(run, &making->options->gates) ? line->delta_ns / run->delta_ns : NAN;
-        out->tested += !isnan(line->result.p);
+        out->tested += !isnan(line->result.p_corrected);
     }
     return rc;
 }

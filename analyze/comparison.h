@@ -37,7 +37,8 @@ struct comparison_line {
 
 struct comparison_options {
     struct compare_gates gates;
-    double min_ns, max_ns; /* ops out of these bounds on both sides are not asked for; or NaN */
+    double min_ns, max_ns;     /* ops out of these bounds on both sides are not asked for; or NaN */
+    const bool *base_is_named; /* beside the base's units: compare_case; NULL: all are */
 };
 
 struct comparison {

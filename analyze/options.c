@@ -13,7 +13,6 @@
 
 /* The gates of --compare. */
 #define THRESHOLD_PERCENT 3.0
-#define ALPHA             0.05
 
 static const struct option_spec option_table[] = {
     {OPTION_GROUP, "What to read"},
@@ -188,7 +187,8 @@ static const struct option_spec option_table[] = {
     {OPTION_STRING, "compare", .value_name = "BASE",
      .help = "Compare with this recording instead: a file, a file and its sessions (a.db:3, "
              "a.db:all, run.json), or sessions of the store that is read (3). Exit status 1 when "
-             "something got slower.",
+             "something got slower. A verdict takes 5 sessions a side, or fewer with earlier ones "
+             "like them in the store.",
      TARGET(compare)},
     {OPTION_FLAG, "history",
      .help = "All sessions of a model in the order of time, and in which of them an operator "
@@ -199,8 +199,9 @@ static const struct option_spec option_table[] = {
     {OPTION_FLOAT, "threshold", .value_name = "PERCENT", .default_text = "3",
      .help = "With --compare and --history: a change of the median counts from here on.", .min = 0,
      .max = 1e6, TARGET(threshold_percent)},
-    {OPTION_FLOAT, "alpha", .value_name = "P", .default_text = "0.05",
-     .help = "With --compare and --history: how often what does not differ may be told apart.",
+    {OPTION_FLOAT, "alpha", .value_name = "P", .default_text = "0.01, with --history 0.05",
+     .help = "With --compare and --history: how often what does not differ may be told apart, all "
+             "operators together.",
      .min = 0, .max = 1, TARGET(alpha)},
 
     {OPTION_GROUP, "For other programs"},
@@ -395,7 +396,7 @@ static const char *find_useless(const struct analyze_options *options,
         {"strict", options->strict, is_about_events},
         {"model", options->model != NULL},
         {"threshold", options->threshold_percent != THRESHOLD_PERCENT},
-        {"alpha", options->alpha != ALPHA},
+        {"alpha", !isnan(options->alpha)},
         {"group-by", options->group_by != NULL},
         {"sort-by", options->sort_by != NULL},
         {"row-limit", options->row_limit != TOP_OF_REPORT},
@@ -550,7 +551,7 @@ struct analyze_options analyze_options_default(void)
         .sorted_by = CHOICE_NONE,
         .state = CHOICE_NONE,
         .threshold_percent = THRESHOLD_PERCENT,
-        .alpha = ALPHA,
+        .alpha = NAN,
         .aggregate = CHOICE_NONE,
         .aggregate_by = CHOICE_NONE,
         .print_only = CHOICE_NONE,

@@ -59,7 +59,7 @@ struct analyze_options {
     const char *compare; /* the base: compare_place.h */
     bool history;
     const char *model;
-    double threshold_percent, alpha; /* the gates of compare.h */
+    double threshold_percent, alpha; /* the gates of compare.h; alpha NaN: that of the report */
 
     /* form */
     int format; /* enum out_format */

@@ -123,27 +123,3 @@ out:
     free(both);
     return rc;
 }
-
-double rank_p_of_series(double p, double autocorrelation)
-{
-    double low = 0, high = 30; /* erfc(27) is 0 in a double */
-
-    for (int i = 0; i < 60; i++) {
-        double middle = (low + high) / 2;
-
-        if (erfc(middle) > p)
-            low = middle;
-        else
-            high = middle;
-    }
-    return erfc(low * sqrt((1 - autocorrelation) / (1 + autocorrelation)));
-}
-
-double rank_p_floor(size_t a_count, size_t b_count)
-{
-    double choices = 1;
-
-    for (size_t i = 1; i <= a_count; i++)
-        choices *= (double)(b_count + i) / (double)i;
-    return choices > 2 ? 2 / choices : 1;
-}

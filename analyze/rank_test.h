@@ -34,17 +34,8 @@ struct rank_result {
 int rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
               struct rank_result *out);
 
-/** p of the same distance when each sample of n values tells only as much as n (1 - r) / (1 + r)
- *  independent ones: values that follow each other in time with lag-1 autocorrelation r, in [0, 1)
- *  (Bayley, Hammersley, "The effective number of independent observations in an autocorrelated time
- *  series", 1946). The normal distance that belongs to p shrinks by the root of that ratio. */
-double rank_p_of_series(double p, double autocorrelation);
-
 /** Twice the mid-rank of each value, from 2: an integer. Returns the sum of t^3 - t over groups of
  *  equal values, or a negative number when memory is short. */
 double rank_doubled(const double *values, size_t count, size_t *out_ranks);
-
-/** The smallest p that samples of these sizes can reach, without ties. */
-double rank_p_floor(size_t a_count, size_t b_count);
 
 #endif

@@ -132,8 +132,8 @@ enum { COLUMN_COUNT = sizeof(columns) / sizeof(columns[0]) };
 static int weight_of(enum compare_verdict verdict)
 {
     static const int weights[COMPARE_VERDICTS] = {
-        [COMPARE_SLOWER] = 0, [COMPARE_FASTER] = 1,    [COMPARE_UNTESTED] = 2,
-        [COMPARE_SMALL] = 3,  [COMPARE_NO_CHANGE] = 4,
+        [COMPARE_SLOWER] = 0,      [COMPARE_FASTER] = 1, [COMPARE_UNTESTED] = 2,
+        [COMPARE_CANNOT_TELL] = 3, [COMPARE_SMALL] = 4,  [COMPARE_NO_CHANGE] = 5,
     };
 
     return weights[verdict];
@@ -208,10 +208,10 @@ static void emit_account(const struct report *report, const struct comparison *c
         {.name = "share", .title = "of run's", .wiki = "of run's", .compact = true},
     };
     struct account rows[ACCOUNT_ROWS] = {
-        {.name = "ops added"},  {.name = "ops removed"},       {.name = "ops slower"},
-        {.name = "ops faster"}, {.name = "ops not tested"},    {.name = "ops below threshold"},
-        {.name = "ops equal"},  {.name = "ops not asked for"}, {.name = "between ops"},
-        {.name = "one run"},
+        {.name = "ops added"},           {.name = "ops removed"},    {.name = "ops slower"},
+        {.name = "ops faster"},          {.name = "ops not tested"}, {.name = "ops untold"},
+        {.name = "ops below threshold"}, {.name = "ops equal"},      {.name = "ops not asked for"},
+        {.name = "between ops"},         {.name = "one run"},
     };
     const struct comparison_line *run = &comparison->lines.items[0];
 
@@ -277,7 +277,7 @@ static int emit(const struct report *report, const struct compare_side *sides,
         rank_lines(comparison, ranked, places);
         compare_emit_environment(report, sides);
         compare_emit_sides(report, sides);
-        compare_emit_answer(report, sides, comparison, places);
+        compare_emit_answer(report, sides, comparison, gates, places);
         emit_account(report, comparison);
         rc = report_emit_lines(report, &section, ranked, count, sizeof(*ranked), NULL, diag);
     }
@@ -297,8 +297,8 @@ static int emit(const struct report *report, const struct compare_side *sides,
 static int run(const struct report *report, struct diag *diag)
 {
     const struct analyze_options *options = report->options;
-    const struct comparison_options asked = {
-        .gates = {.alpha = options->alpha, .threshold = options->threshold_percent / 100},
+    struct comparison_options asked = {
+        .gates = {.alpha = compare_alpha(options), .threshold = options->threshold_percent / 100},
         .min_ns = analyze_bound_ns(options->min_time_s),
         .max_ns = analyze_bound_ns(options->max_time_s),
     };
@@ -306,6 +306,7 @@ static int run(const struct report *report, struct diag *diag)
     struct comparison comparison = {0};
     int rc = compare_sides_read(report, sides, diag);
 
+    asked.base_is_named = sides[ALIGN_BASE].unit_is_named;
     if (rc == 0 && comparison_make((const struct run_samples *const[]){&sides[ALIGN_BASE].samples,
                                                                        &sides[ALIGN_NEW].samples},
                                    &asked, &comparison) < 0)

@@ -13,6 +13,8 @@
 #include "analyze/report.h"
 #include "analyze/spread.h"
 
+#define HISTORY_ALPHA 0.05
+
 enum { Z_SESSIONS_MIN = 5 }; /* of fewer the median distance says little */
 
 /* A session of the model. */
@@ -32,6 +34,11 @@ struct past {
     size_t dropped_sessions; /* of which events were dropped */
     struct history history;
 };
+
+static double alpha_of(const struct analyze_options *options)
+{
+    return isnan(options->alpha) ? HISTORY_ALPHA : options->alpha;
+}
 
 /* --- Which sessions. --- */
 
@@ -484,7 +491,7 @@ static void emit_notes(const struct past *past)
                  "A session counts by its median. A change is one of level, of more than %g %% and "
                  "with p of at most %g, for ops after correction for their number "
                  "(--threshold, --alpha); a level lasts at least %d sessions.",
-                 options->threshold_percent, options->alpha, CHANGE_SEGMENT_MIN);
+                 options->threshold_percent, alpha_of(options), CHANGE_SEGMENT_MIN);
     if (fabs(z) > SPREAD_OUTLIER_Z)
         out_note(out, OUT_NOTE_WARNING,
                  "The last session is unlike those before it (z %.1f, of the median distance): "
@@ -507,7 +514,7 @@ static void emit_notes(const struct past *past)
 
 static int run(const struct report *report, struct diag *diag)
 {
-    const struct compare_gates gates = {.alpha = report->options->alpha,
+    const struct compare_gates gates = {.alpha = alpha_of(report->options),
                                         .threshold = report->options->threshold_percent / 100};
     struct past past = {.report = report};
     int rc = gather_sessions(&past, diag);

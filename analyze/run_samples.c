@@ -385,6 +385,24 @@ int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_s
     return rc;
 }
 
+void run_samples_leave_out(struct run_samples *samples, const bool *is_left_out)
+{
+    size_t runs = samples->runs.count, kept = 0, cells = 0;
+
+    for (size_t op = 0; op < samples->ops.count; op++) {
+        for (size_t run = 0; run < runs; run++) {
+            if (!is_left_out[run]) /* what is written to was read before */
+                samples->op_ns[cells++] = samples->op_ns[op * runs + run];
+        }
+    }
+    for (size_t run = 0; run < runs; run++) {
+        if (!is_left_out[run])
+            samples->runs.items[kept++] = samples->runs.items[run];
+    }
+    samples->runs.count = kept;
+    count_units(samples);
+}
+
 void run_samples_deinit(struct run_samples *samples)
 {
     spans_answer_deinit(&samples->spans);

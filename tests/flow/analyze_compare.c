@@ -53,6 +53,19 @@ static void append(const struct fixture *fixture, const char *name,
     free(path);
 }
 
+/* Five sessions, recorded in turn with those of other stores. */
+static void append_five(const struct fixture *fixture, const char *name,
+                        const struct run_store_session *session)
+{
+    struct run_store_session one = *session;
+
+    for (unsigned i = 0; i < 5; i++) {
+        one.seed = session->seed + 10 * i;
+        one.start_ns = session->start_ns + i * INT64_C(60000000000) + (int64_t)session->seed;
+        append(fixture, name, &one);
+    }
+}
+
 /* slower.db: another machine and library; conv2 got slower, conv1 + bn1 + relu1 fused and faster,
  * fc renamed, an op added. */
 static void make_slower(const struct fixture *fixture)
@@ -75,26 +88,24 @@ static void make_slower(const struct fixture *fixture)
     session.ops[2].name = "classifier";
     session.ops[3] =
         (struct run_store_op){"softmax", "Softmax", "[[1,1000]]", NULL, NULL, 0.1 * MS};
-    append(fixture, "slower.db", &session);
+    append_five(fixture, "slower.db", &session);
 }
 
 static void make_stores(const struct fixture *fixture)
 {
     struct run_store_session session = base_session;
 
-    append(fixture, "base.db", &session);
+    append_five(fixture, "base.db", &session);
     session.seed = 3;
-    append(fixture, "same.db", &session);
+    append_five(fixture, "same.db", &session);
     session.seed = 4;
     session.ops[3].ns *= 1.1;
-    append(fixture, "conv2.db", &session);
+    append_five(fixture, "conv2.db", &session);
     session.ops[3].ns = base_session.ops[3].ns * 0.8;
-    append(fixture, "faster.db", &session);
+    append_five(fixture, "faster.db", &session);
     session.ops[3].ns = base_session.ops[3].ns * 1.5;
     session.run_count = 1;
     append(fixture, "single.db", &session);
-    session.run_count = 3;
-    append(fixture, "few.db", &session);
     make_slower(fixture);
     session = base_session;
     memset(session.ops, 0, sizeof(session.ops));
@@ -121,6 +132,42 @@ static void make_many(const struct fixture *fixture)
     }
 }
 
+/* history.db: 13 sessions, one of another library, then two in which conv2 takes 10 % longer. */
+static void make_history(const struct fixture *fixture)
+{
+    struct run_store_session session = base_session;
+
+    for (unsigned i = 0; i < 15; i++) {
+        session.seed = 200 + i;
+        session.start_ns = START_NS + (int64_t)i * INT64_C(60000000000);
+        session.library = i == 4 ? "liboptrace 0.0.9" : base_session.library;
+        for (int op = 0; base_session.ops[op].name; op++)
+            session.ops[op].ns = base_session.ops[op].ns * (1 + 0.01 * ((i * 7) % 5));
+        if (i >= 13)
+            session.ops[3].ns *= 1.2;
+        append(fixture, "history.db", &session);
+    }
+}
+
+/* quiet.db and busy.db: the same, but that in 3 of 8 runs of each something else had the CPU; and
+ * waits.db: in all of them, which is the program's own doing. */
+static void make_disturbed(const struct fixture *fixture)
+{
+    struct run_store_session session = base_session;
+
+    session.warmup_count = 0;
+    session.run_count = 24;
+    session.has_cpu_time = true;
+    session.disturbed_of_8 = 3;
+    append_five(fixture, "quiet.db", &session);
+    session.seed = 3;
+    append_five(fixture, "busy.db", &session);
+    session.disturbed_of_8 = 8;
+    append_five(fixture, "waits.db", &session);
+    session.disturbed_of_8 = 0;
+    append_five(fixture, "calm.db", &session);
+}
+
 static int start(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -132,6 +179,8 @@ static int start(void **state)
     fixture->program = place_program("analyze/profile_analyze");
     make_stores(fixture);
     make_many(fixture);
+    make_history(fixture);
+    make_disturbed(fixture);
     empty = temp_path(fixture->dir, "empty.db");
     CHECK_OK(store_open(empty, STORE_WRITE, &store, &diag));
     store_close(&store);
@@ -191,22 +240,22 @@ static void check_cases(const struct fixture *fixture, const struct compare_case
 static void statuses_are_for_ci(void **state)
 {
     static const struct compare_case cases[] = {
-        {0, "no change", NULL, {"--compare", "base.db", "same.db"}},
-        {1, "slower", "regression: one run takes", {"--compare", "base.db", "conv2.db"}},
-        {0, "faster", NULL, {"--compare", "base.db", "faster.db"}},
-        {1, "slower", "regression: ", {"--compare", "faster.db", "base.db"}},
-        /* both gates */
-        {0, "below threshold", NULL, {"--compare", "base.db", "conv2.db", "--threshold", "15"}},
-        {0, "no change", NULL, {"--compare", "base.db", "conv2.db", "--alpha", "1e-30"}},
+        {0, "no change", NULL, {"--compare", "base.db:all", "same.db:all"}},
+        {1, "slower", "regression: one run takes", {"--compare", "base.db:all", "conv2.db:all"}},
+        {0, "faster", NULL, {"--compare", "base.db:all", "faster.db:all"}},
+        {1, "slower", "regression: ", {"--compare", "faster.db:all", "base.db:all"}},
+        /* gates */
+        {0,
+         "below threshold",
+         NULL,
+         {"--compare", "base.db:all", "conv2.db:all", "--threshold", "15"}},
+        {0, "cannot tell", NULL, {"--compare", "base.db:all", "conv2.db:all", "--alpha", "1e-30"}},
         /* parts */
         {0,
          "ops not asked for",
          NULL,
-         {"--compare", "base.db", "conv2.db", "--opr-name", "conv1", "--threshold", "5"}},
-        {0, "no change", NULL, {"--compare", "base.db", "same.db", "--runs", "2..9"}},
-        /* one run: nothing can be tested, nothing is a regression */
-        {0, "not tested", NULL, {"--compare", "base.db", "single.db"}},
-        {0, "record at least", NULL, {"--compare", "base.db", "few.db", "--runs", "2..4"}},
+         {"--compare", "base.db:all", "conv2.db:all", "--opr-name", "conv1", "--threshold", "5"}},
+        {0, "no change", NULL, {"--compare", "base.db:all", "same.db:all", "--runs", "2..9"}},
         /* places */
         {0, "session 3 of a.db", NULL, {"--compare", "3", "5"}},
         {0, "session 10 of a.db", NULL, {"--compare", "a.db:3"}},
@@ -221,6 +270,65 @@ static void sessions_are_compared_together(void **state)
     static const struct compare_case cases[] = {
         {1, "conv2 (Conv): 3.", "regression", {"--compare", "a.db:all", "b.db:all"}},
         {0, "no change", NULL, {"--compare", "a.db:1..5", "a.db:6..10"}},
+    };
+
+    check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+/* However much slower: nobody knows how much processes differ. */
+static void one_session_a_side_cannot_tell(void **state)
+{
+    static const struct compare_case cases[] = {
+        {0,
+         "one session a side does not show how much processes differ. Record 5 or more of each "
+         "side",
+         NULL,
+         {"--compare", "single.db", "conv2.db:3"}},
+        {0, "cannot tell   one session a side", NULL, {"--compare", "base.db:1", "slower.db:1"}},
+        {0,
+         "how much processes differ (here, of 4 earlier ones: 0.0 %)",
+         NULL,
+         {"--compare", "base.db", "conv2.db"}},
+        {0, "3 and 3 sessions do not show", NULL, {"--compare", "base.db:1..3", "conv2.db:1..3"}},
+    };
+
+    check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void earlier_sessions_show_how_processes_differ(void **state)
+{
+    static const struct compare_case cases[] = {
+        {1,
+         "session 13 and 11 earlier ones like it of history.db",
+         "1 part of it got slower",
+         {"--compare", "13", "history.db:14,15", "--alpha", "0.02"}},
+        /* 12 and 2 take 14 sessions: 1 / 91 */
+        {0,
+         "(here, of 11 earlier ones: 1.4 %). Record 3 or more of new",
+         NULL,
+         {"--compare", "13", "history.db:14,15"}},
+        {0, "no change", NULL, {"--compare", "11", "history.db:12,13", "--alpha", "0.02"}},
+        /* those of another library are none, and the named base decides */
+        {0, "cannot tell", NULL, {"--compare", "5", "history.db:14,15", "--alpha", "0.02"}},
+        {0, "no change", NULL, {"--compare", "14", "history.db:15", "--alpha", "0.1"}},
+    };
+
+    check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void disturbed_runs_are_set_aside(void **state)
+{
+    static const struct compare_case cases[] = {
+        {0,
+         "45 of 120 runs of base and 45 of 120 runs of new are set aside",
+         NULL,
+         {"--compare", "quiet.db:all", "busy.db:all"}},
+        {0, "no change", NULL, {"--compare", "quiet.db:all", "busy.db:all"}},
+        {1, "slower", "regression", {"--compare", "calm.db:all", "waits.db:all"}},
+        {0,
+         "45 of 120 runs of base and 0 of 120 runs of new were off the CPU for longer",
+         NULL,
+         {"--compare", "quiet.db:all", "calm.db:all"}},
     };
 
     check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
@@ -256,13 +364,13 @@ static void reports_look_as_agreed(void **state)
         const char *golden;
         const char *arguments[ARGUMENTS_MAX];
     } cases[] = {
-        {"slower.txt", {"--compare", "base.db", "slower.db"}},
-        {"same.txt", {"--compare", "base.db", "same.db"}},
+        {"slower.txt", {"--compare", "base.db:all", "slower.db:all"}},
+        {"same.txt", {"--compare", "base.db:all", "same.db:all"}},
         {"single.txt", {"--compare", "base.db", "single.db"}},
         {"sessions.txt", {"--compare", "a.db:all", "b.db:all"}},
-        {"slower.json.txt", {"--compare", "base.db", "slower.db", "--format", "json"}},
-        {"slower.csv.txt", {"--compare", "base.db", "slower.db", "--format", "csv"}},
-        {"slower.md.txt", {"--compare", "base.db", "slower.db", "--format", "markdown"}},
+        {"slower.json.txt", {"--compare", "base.db:all", "slower.db:all", "--format", "json"}},
+        {"slower.csv.txt", {"--compare", "base.db:all", "slower.db:all", "--format", "csv"}},
+        {"slower.md.txt", {"--compare", "base.db:all", "slower.db:all", "--format", "markdown"}},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -284,6 +392,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statuses_are_for_ci),
         cmocka_unit_test(sessions_are_compared_together),
+        cmocka_unit_test(one_session_a_side_cannot_tell),
+        cmocka_unit_test(earlier_sessions_show_how_processes_differ),
+        cmocka_unit_test(disturbed_runs_are_set_aside),
         cmocka_unit_test(mistakes_get_one_sentence),
         cmocka_unit_test(reports_look_as_agreed),
     };

@@ -68,6 +68,31 @@ static void put_ops(struct store *store, const struct run_store_session *session
 
         CHECK_OK(store_put_op(store, &row, &diag));
     }
+    if (session->has_cpu_time) {
+        const struct store_op clock = {.op_id = ids->op_id + 1 + RUN_STORE_OPS_MAX,
+                                       .session_id = ids->session_id + 1,
+                                       .client_op = 1 + RUN_STORE_OPS_MAX,
+                                       .model_id = STORE_NULL,
+                                       .name = "perf.task-clock_ns",
+                                       .type = "counter",
+                                       .computation_flop = STORE_NULL,
+                                       .memory_bytes = STORE_NULL,
+                                       .workspace_bytes = STORE_NULL};
+
+        CHECK_OK(store_put_op(store, &clock, &diag));
+    }
+}
+
+/* A reading of the thread's clock. */
+static void put_reading(struct store *store, const struct run_store_session *session,
+                        const struct store_ids *ids, unsigned run, int64_t at_ns, double cpu_ns)
+{
+    const struct store_counter row = {ids->lane_id + 1, ids->op_id + 1 + RUN_STORE_OPS_MAX, run + 1,
+                                      at_ns, cpu_ns};
+    struct diag diag = {0};
+
+    if (session->has_cpu_time)
+        CHECK_OK(store_add_counters(store, &row, 1, &diag));
 }
 
 /* Returns when it ended. */
@@ -82,11 +107,15 @@ static int64_t add_run(struct store *store, const struct run_store_session *sess
         .start_ns = at_ns,
         .warmup = run < session->warmup_count,
     };
+    double other_ns = 0; /* something else had the CPU */
     struct diag diag = {0};
 
+    for (int i = 0; i < RUN_STORE_OPS_MAX && run % 8 < session->disturbed_of_8; i++)
+        other_ns += session->ops[i].ns / 2;
+    put_reading(store, session, ids, run, at_ns, 1e9 * run);
     for (int i = 0; i < RUN_STORE_OPS_MAX && session->ops[i].name; i++) {
         double noise = 1 + session->noise * random_unit(seed);
-        double ns = session->ops[i].ns * noise * (row.warmup ? 2 : 1);
+        double ns = session->ops[i].ns * noise * (row.warmup ? 2 : 1) + (i ? 0 : other_ns);
         const struct store_event event = {
             ids->lane_id + 1, ids->op_id + 1 + i, run + 1,    at_ns,
             (int64_t)ns,      STORE_NULL,         STORE_NULL, STORE_NULL};
@@ -95,6 +124,8 @@ static int64_t add_run(struct store *store, const struct run_store_session *sess
             fail_msg("%s", diag.text);
         at_ns += (int64_t)ns + (int64_t)session->between_ns;
     }
+    put_reading(store, session, ids, run, at_ns,
+                1e9 * run + (double)(at_ns - row.start_ns) - other_ns);
     row.end_ns = at_ns;
     CHECK_OK(store_put_run(store, &row, &diag));
     return at_ns;

@@ -3,6 +3,8 @@
 #ifndef OPTRACE_TESTS_SUPPORT_RUN_STORE_H
 #define OPTRACE_TESTS_SUPPORT_RUN_STORE_H
 
+#include <stdbool.h>
+
 #include "schema/store.h"
 
 enum { RUN_STORE_OPS_MAX = 12 };
@@ -20,6 +22,9 @@ struct run_store_session {
     double between_ns;                          /* behind each of them */
     unsigned run_count, warmup_count;           /* warm-ups come first and are twice as slow */
     double noise;                               /* times grow by up to this share */
+    /* CPU time is recorded; in this many of 8 runs something else had the CPU, half a run long. */
+    bool has_cpu_time;
+    unsigned disturbed_of_8;
     uint64_t seed;
 };
 
