@@ -3,6 +3,7 @@
 #include "analyze/memory_blocks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,8 +148,70 @@ static int pair_rows(struct pairing *pairing, struct keyed_row *keyed, size_t co
     return rc;
 }
 
+/* --- What was there before. --- */
+
+/* What the allocator of a row's memory holds behind it, or NaN. */
+static double total_at(const struct counter_row_array *totals, const struct memory_row *row)
+{
+    for (size_t i = 0; i < totals->count; i++) {
+        if (totals->items[i].lane == row->lane && totals->items[i].time_ns == row->time_ns)
+            return totals->items[i].value;
+    }
+    return NAN;
+}
+
+static int64_t base_of(const struct counter_row_array *totals, const struct memory_row *first)
+{
+    double total = first->bytes == STORE_NULL ? NAN : total_at(totals, first);
+
+    return total > 0 && total < 9e18 && (double)first->bytes < total &&
+                   (double)first->bytes > -9e18 && total - (double)first->bytes < 9e18
+               ? (int64_t)total - first->bytes
+               : 0;
+}
+
+/* What of it is given back later is there already, block by block. */
+static int add_rest(struct memory_blocks *out, uint32_t pool, uint32_t lane)
+{
+    struct memory_block block = {
+        .pool = pool,
+        .op = SPAN_NONE,
+        .lane = lane,
+        .bytes = out->pools.items[pool].base_bytes - memory_bytes_before(out, pool),
+        .start_ns = MEMORY_BEFORE,
+        .end_ns = MEMORY_NEVER,
+        .start_row = -1,
+        .end_row = INT64_MAX,
+        .is_shown = true,
+    };
+
+    return block.bytes > 0 ? array_push(&out->blocks, block) : 0;
+}
+
+static int add_bases(struct memory_blocks *out, const struct spans_answer *spans,
+                     const struct memory_row_array *rows, const struct counter_row_array *totals)
+{
+    size_t found = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < rows->count && found < out->pools.count && rc == 0; i++) {
+        struct memory_pool *pool;
+        uint32_t place;
+
+        rc = find_pool(out, &spans->lanes.items[rows->items[i].lane], &place);
+        pool = &out->pools.items[place];
+        if (rc < 0 || pool->is_begun)
+            continue;
+        pool->is_begun = true;
+        found++;
+        pool->base_bytes = base_of(totals, &rows->items[i]);
+        rc = add_rest(out, place, rows->items[i].lane);
+    }
+    return rc;
+}
+
 int memory_blocks_init(struct memory_blocks *out, const struct spans_answer *spans,
-                       const struct memory_row_array *rows)
+                       const struct memory_row_array *rows, const struct counter_row_array *totals)
 {
     struct pairing pairing = {.out = out, .rows = rows};
     struct keyed_row *keyed = calloc(rows->count ? rows->count : 1, sizeof(*keyed));
@@ -172,6 +235,8 @@ int memory_blocks_init(struct memory_blocks *out, const struct spans_answer *spa
     }
     if (rc == 0)
         rc = pair_rows(&pairing, keyed, rows->count);
+    if (rc == 0 && totals)
+        rc = add_bases(out, spans, rows, totals);
     array_deinit(&pairing.open);
     free(keyed);
     return rc;

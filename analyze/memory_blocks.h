@@ -4,7 +4,8 @@
  * SQL, no printing.
  *
  * What is given back is the block of that address; where no address was recorded, the latest one of
- * that size. What is given back without having been taken was held since before the recording.
+ * that size. What is given back without having been taken was held since before the recording, and
+ * so was what an allocator says it held before its first event, as far as that is more.
  */
 #ifndef OPTRACE_ANALYZE_MEMORY_BLOCKS_H
 #define OPTRACE_ANALYZE_MEMORY_BLOCKS_H
@@ -36,6 +37,8 @@ struct memory_pool {
     int64_t stray_bytes;    /* of them, where known */
     uint64_t retaken_count; /* taken at an address that had not been given back */
     uint64_t bare_count;    /* rows without an address */
+    bool is_begun;          /* inside */
+    int64_t base_bytes;     /* held before, as the first event says; 0: nothing, or not known */
 };
 
 struct memory_blocks {
@@ -43,10 +46,10 @@ struct memory_blocks {
     ARRAY_OF(struct memory_pool) pools;
 };
 
-/** rows: by time, of query_memory() on `spans`. Returns 0 or -ENOMEM; for memory_blocks_deinit()
- *  after either. */
+/** rows: by time, of query_memory() on `spans`; totals: of query_memory_totals(), NULL: none.
+ *  Returns 0 or -ENOMEM; for memory_blocks_deinit() after either. */
 int memory_blocks_init(struct memory_blocks *out, const struct spans_answer *spans,
-                       const struct memory_row_array *rows);
+                       const struct memory_row_array *rows, const struct counter_row_array *totals);
 void memory_blocks_deinit(struct memory_blocks *blocks);
 
 /* A change of what is alive. */

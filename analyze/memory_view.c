@@ -38,6 +38,8 @@ static int read_rows(struct memory_view *view, const struct report *report,
     if (rc == 0)
         rc = query_memory(store, &view->spans, &view->rows, diag);
     if (rc == 0)
+        rc = query_memory_totals(store, &view->spans, &view->totals, diag);
+    if (rc == 0)
         rc = query_memory_plans(store, &question, &view->plans, diag);
     return rc;
 }
@@ -610,7 +612,7 @@ static int read_counters(struct memory_view *view, const struct report *report,
 static int work_out(struct memory_view *view, const struct report *report,
                     struct report_selection *selection, struct diag *diag)
 {
-    int rc = memory_blocks_init(&view->blocks, &view->spans, &view->rows);
+    int rc = memory_blocks_init(&view->blocks, &view->spans, &view->rows, &view->totals);
 
     if (rc == 0)
         rc = allocate_pools(view);
@@ -659,6 +661,7 @@ void memory_view_deinit(struct memory_view *view)
     array_deinit(&view->plans);
     array_deinit(&view->runs);
     array_deinit(&view->rows);
+    array_deinit(&view->totals);
     spans_answer_deinit(&view->spans);
     free(view->peaks);
     free(view->growth);

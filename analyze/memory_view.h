@@ -59,6 +59,7 @@ struct memory_view {
     /* inside */
     struct spans_answer spans;
     struct memory_row_array rows;
+    struct counter_row_array totals;
     struct run_end *run_ends; /* of `runs`, by session and time */
     uint32_t *line_of;        /* for each block that is shown: its place in `lines` */
 };

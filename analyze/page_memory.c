@@ -104,13 +104,16 @@ static int emit(const struct page *page, const struct memory_blocks *blocks,
 int page_memory(const struct page *page, const struct spans_answer *spans, struct diag *diag)
 {
     struct memory_row_array rows;
+    struct counter_row_array totals = {0};
     struct memory_blocks blocks = {0};
     struct memory_points points = {0};
     int rc = query_memory(page->report->source->store, spans, &rows, diag);
 
+    if (rc == 0)
+        rc = query_memory_totals(page->report->source->store, spans, &totals, diag);
     if (rc < 0)
         goto out;
-    rc = memory_blocks_init(&blocks, spans, &rows);
+    rc = memory_blocks_init(&blocks, spans, &rows, &totals);
     if (rc == 0)
         rc = memory_points_of(&blocks, &points);
     if (rc == 0 && points.count)
@@ -121,5 +124,6 @@ out:
     array_deinit(&points);
     memory_blocks_deinit(&blocks);
     array_deinit(&rows);
+    array_deinit(&totals);
     return rc;
 }

@@ -86,8 +86,23 @@ int query_memory(struct store *store, const struct spans_answer *spans,
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the memory events") : rc;
 }
 
-static int read_counters(struct store *store, const struct spans_answer *spans, bool readings,
-                         struct counter_row_array *out, struct diag *diag)
+enum counter_choice { COUNTERS_ALL, COUNTERS_READINGS, COUNTERS_TOTALS };
+
+static const char *const counter_choices[] = {
+    [COUNTERS_ALL] = "SELECT lane_id, op_id, run, time_ns, value FROM counter"
+                     " ORDER BY time_ns, rowid",
+    [COUNTERS_READINGS] = "SELECT lane_id, op_id, run, time_ns, value FROM counter"
+                          " WHERE op_id IN (SELECT op_id FROM op WHERE type = 'counter'"
+                          "                    AND name LIKE 'perf.%')"
+                          " ORDER BY time_ns, rowid",
+    [COUNTERS_TOTALS] = "SELECT lane_id, op_id, run, min(time_ns), value FROM counter"
+                        " WHERE op_id IN (SELECT op_id FROM op WHERE type = 'counter'"
+                        "                    AND name = 'Total Allocated') GROUP BY lane_id",
+};
+
+static int read_counters(struct store *store, const struct spans_answer *spans,
+                         enum counter_choice choice, struct counter_row_array *out,
+                         struct diag *diag)
 {
     struct places places;
     sqlite3_stmt *statement = NULL;
@@ -95,14 +110,7 @@ static int read_counters(struct store *store, const struct spans_answer *spans, 
 
     *out = (struct counter_row_array){0};
     if (rc == 0)
-        rc = query_prepare(store,
-                           readings ? "SELECT lane_id, op_id, run, time_ns, value FROM counter"
-                                      " WHERE op_id IN (SELECT op_id FROM op WHERE type = 'counter'"
-                                      "                    AND name LIKE 'perf.%')"
-                                      " ORDER BY time_ns, rowid"
-                                    : "SELECT lane_id, op_id, run, time_ns, value FROM counter"
-                                      " ORDER BY time_ns, rowid",
-                           &statement, diag);
+        rc = query_prepare(store, counter_choices[choice], &statement, diag);
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct counter_row row = {
             .lane = id_map_find(&places.lanes, query_int(statement, 0)),
@@ -111,11 +119,11 @@ static int read_counters(struct store *store, const struct spans_answer *spans, 
             .time_ns = query_int(statement, 3),
             .value = sqlite3_column_double(statement, 4),
         };
+        bool is_wanted =
+            choice == COUNTERS_READINGS || is_asked_for(&places, row.lane, row.time_ns);
 
-        rc = row.op != ID_MAP_NONE && row.lane != ID_MAP_NONE &&
-                     (readings || is_asked_for(&places, row.lane, row.time_ns))
-                 ? array_push(out, row)
-                 : 0;
+        rc = row.op != ID_MAP_NONE && row.lane != ID_MAP_NONE && is_wanted ? array_push(out, row)
+                                                                           : 0;
     }
     sqlite3_finalize(statement);
     places_deinit(&places);
@@ -125,13 +133,19 @@ static int read_counters(struct store *store, const struct spans_answer *spans, 
 int query_counters(struct store *store, const struct spans_answer *spans,
                    struct counter_row_array *out, struct diag *diag)
 {
-    return read_counters(store, spans, false, out, diag);
+    return read_counters(store, spans, COUNTERS_ALL, out, diag);
 }
 
 int query_readings(struct store *store, const struct spans_answer *spans,
                    struct counter_row_array *out, struct diag *diag)
 {
-    return read_counters(store, spans, true, out, diag);
+    return read_counters(store, spans, COUNTERS_READINGS, out, diag);
+}
+
+int query_memory_totals(struct store *store, const struct spans_answer *spans,
+                        struct counter_row_array *out, struct diag *diag)
+{
+    return read_counters(store, spans, COUNTERS_TOTALS, out, diag);
 }
 
 /* --- Plans. --- */

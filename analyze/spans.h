@@ -163,6 +163,11 @@ int query_memory(struct store *store, const struct spans_answer *spans,
 int query_counters(struct store *store, const struct spans_answer *spans,
                    struct counter_row_array *out, struct diag *diag);
 
+/** The first counter "Total Allocated" of each lane: what its allocator held in all after that
+ *  event of it. Else the same. */
+int query_memory_totals(struct store *store, const struct spans_answer *spans,
+                        struct counter_row_array *out, struct diag *diag);
+
 /** The same of counters called "perf....", also outside of the windows: a span that begins in one
  *  may end behind it. */
 int query_readings(struct store *store, const struct spans_answer *spans,

@@ -36,6 +36,9 @@ static const char nested[] = "{\"traceEvents\": ["
     EVENT("X", "cuda_runtime", "cudaLaunchKernel", "1", "1150", "20", "\"correlation\": 7") ","
     EVENT("X", "kernel", "gemm", "9", "1300", "400", "\"correlation\": 7, \"device\": 0, \"stream\": 9, \"grid\": [1, 2, 3], \"block\": [4, 1, 1]") ","
     EVENT("X", "cpu_op", "inner", "2", "1100", "77", "") ","
+    EVENT("i", "cpu_instant_event", "[memory]", "1", "210", "0", "\"Bytes\": 64, \"Addr\": 1, \"Total Allocated\": 1000") ","
+    EVENT("i", "cpu_instant_event", "[memory]", "1", "220", "0", "\"Bytes\": -300, \"Addr\": 2, \"Total Allocated\": 700") ","
+    EVENT("i", "cpu_instant_event", "[memory]", "2", "1110", "0", "\"Bytes\": 32, \"Addr\": 3, \"Total Allocated\": 732") ","
     EVENT("X", "cuda_runtime", "cudaLaunchKernel", "2", "1120", "20", "\"correlation\": 8") ","
     EVENT("X", "kernel", "gemm", "10", "1400", "44", "\"correlation\": 8, \"device\": 0, \"stream\": 10, \"grid\": [2, 2, 3], \"block\": [4, 1, 1]")
     /* clang-format on */

@@ -18,7 +18,7 @@ static struct fixture pair(const struct memory_row *rows, size_t count)
     struct memory_row_array array = {.items = (struct memory_row *)rows, .count = count};
     struct fixture fixture = {0};
 
-    CHECK_OK(memory_blocks_init(&fixture.blocks, &spans, &array));
+    CHECK_OK(memory_blocks_init(&fixture.blocks, &spans, &array, NULL));
     CHECK_OK(memory_points_of(&fixture.blocks, &fixture.points));
     return fixture;
 }
@@ -126,6 +126,46 @@ static void what_is_not_shown_is_not_alive(void **state)
     deinit(&fixture);
 }
 
+/* What the first event of each pool says: there is the rest of what is not given back later. */
+static void what_was_there_before_counts(void **state)
+{
+    static const struct memory_row rows[] = {
+        {.lane = 0, .time_ns = 10, .address = 1, .bytes = 100, .op = 0},
+        {.lane = 1, .time_ns = 10, .address = UNKNOWN, .bytes = -8, .op = 1},
+        {.lane = 0, .time_ns = 20, .address = 7, .bytes = -30, .op = 0}, /* of the 400 */
+        {.lane = 0, .time_ns = 30, .address = 2, .bytes = 60, .op = 0},
+    };
+    static struct counter_row items[] = {
+        {.lane = 0, .time_ns = 10, .value = 500},
+        {.lane = 1, .time_ns = 9, .value = 1e6}, /* of another moment */
+        {.lane = 0, .time_ns = 30, .value = 7777},
+    };
+    const struct counter_row_array totals = {.items = items, .count = 3};
+    struct spans_answer spans = {.lanes = {.items = lanes, .count = 2}};
+    struct memory_row_array array = {.items = (struct memory_row *)rows, .count = 4};
+    struct fixture fixture = {0};
+    struct memory_peak peak;
+
+    CHECK_OK(memory_blocks_init(&fixture.blocks, &spans, &array, &totals));
+    CHECK_OK(memory_points_of(&fixture.blocks, &fixture.points));
+    CHECK_U64((uint64_t)memory_bytes_before(&fixture.blocks, 0), 400);
+    CHECK_U64((uint64_t)memory_bytes_before(&fixture.blocks, 1), 8);
+    CHECK_U64((uint64_t)fixture.blocks.pools.items[0].base_bytes, 400);
+    peak = peak_of(&fixture, 0, INT64_MIN, INT64_MAX);
+    CHECK_U64((uint64_t)peak.bytes, 530);
+    CHECK_U64((uint64_t)peak.time_ns, 30);
+    deinit(&fixture);
+    /* Less than what is given back, and damage: nothing is added. */
+    items[0].value = 105;
+    CHECK_OK(memory_blocks_init(&fixture.blocks, &spans, &array, &totals));
+    CHECK_U64((uint64_t)memory_bytes_before(&fixture.blocks, 0), 30);
+    memory_blocks_deinit(&fixture.blocks);
+    items[0].value = -1e300;
+    CHECK_OK(memory_blocks_init(&fixture.blocks, &spans, &array, &totals));
+    CHECK_U64((uint64_t)memory_bytes_before(&fixture.blocks, 0), 30);
+    memory_blocks_deinit(&fixture.blocks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +173,7 @@ int main(void)
         cmocka_unit_test(without_addresses_the_latest_of_the_size),
         cmocka_unit_test(what_was_there_before_counts_from_the_start),
         cmocka_unit_test(what_is_not_shown_is_not_alive),
+        cmocka_unit_test(what_was_there_before_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

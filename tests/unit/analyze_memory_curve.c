@@ -15,7 +15,7 @@ static struct memory_view make(const struct memory_row *rows, size_t count,
     struct memory_row_array array = {.items = (struct memory_row *)rows, .count = count};
     struct memory_view view = {.start_ns = rows[0].time_ns, .end_ns = rows[count - 1].time_ns};
 
-    CHECK_OK(memory_blocks_init(&view.blocks, &spans, &array));
+    CHECK_OK(memory_blocks_init(&view.blocks, &spans, &array, NULL));
     CHECK_OK(memory_points_of(&view.blocks, &view.points));
     view.line_of = calloc(view.blocks.blocks.count, sizeof(*view.line_of));
     for (size_t i = 0; i < view.blocks.blocks.count; i++) {
