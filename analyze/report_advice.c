@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/advice.h"
-#include "analyze/memory_view.h"
 #include "analyze/ops_of_spans.h"
-#include "analyze/out_buffer.h"
+#include "analyze/report_advice.h"
 #include "analyze/roofline_machine.h"
 
 struct advice_line {
@@ -99,9 +97,13 @@ static void add_types(const struct report *report, const char *type, struct out_
 /* Exactly this op: a pattern in which nothing but the name has a meaning. */
 static void add_name(const char *name, struct out_buffer *command)
 {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     struct out_buffer pattern = {0};
 
-    out_buffer_print(&pattern, "\\Q%s\\E$", name);
+    if (name[strspn(name, word)] == '\0')
+        out_buffer_print(&pattern, "%s$", name);
+    else
+        out_buffer_print(&pattern, "\\Q%s\\E$", name);
     add_option(command, "opr-name", out_buffer_text(&pattern));
     out_buffer_deinit(&pattern);
 }
@@ -115,13 +117,16 @@ static const struct report_kind *find_kind(const char *name)
     return report_kinds[i];
 }
 
-static void make_command(const struct report *report, const struct advice_finding *finding,
-                         struct out_buffer *command)
+void report_advice_command(const struct report *report, const struct advice_finding *finding,
+                           const char *source, struct out_buffer *command)
 {
     const struct analyze_options *options = report->options;
 
     out_buffer_print(command, "profile_analyze");
-    add_word(command, report->source->name);
+    if (source)
+        out_buffer_print(command, " %s", source);
+    else if (!report->source->is_default)
+        add_word(command, report->source->name);
     out_buffer_print(command, " --report %s", finding->report);
     add_option(command, "order-by", finding->order_by);
     add_sessions(report, command);
@@ -214,7 +219,7 @@ static int emit_findings(const struct report *report, const struct advice_findin
 
     for (size_t i = 0; i < findings->count && !failed; i++) {
         lines[i].finding = &findings->items[i];
-        make_command(report, lines[i].finding, &lines[i].command);
+        report_advice_command(report, lines[i].finding, NULL, &lines[i].command);
         failed = lines[i].command.failed;
     }
     if (failed)
@@ -242,59 +247,69 @@ static void emit_nothing(const struct report *report)
              advice_rule_count);
 }
 
-static int emit(const struct report *report, const struct advice_facts *facts, struct diag *diag)
+static int emit(const struct report *report, const struct report_advice *advice, struct diag *diag)
 {
-    struct advice_findings findings = {0};
+    const struct advice_findings *findings = &advice->findings;
     char wall[32];
-    int rc = advice_find(facts, &findings);
+    int rc = 0;
 
-    if (rc < 0)
-        diag_set(diag, rc, "no memory for the findings");
-    else if (findings.count)
-        rc = emit_findings(report, &findings, diag);
+    if (findings->count)
+        rc = emit_findings(report, findings, diag);
     else
         emit_nothing(report);
-    if (rc == 0 && findings.count)
+    if (rc == 0 && findings->count)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "%zu of %zu rules found something. Shares are of the wall time, %s, and do not "
                  "add up: one "
                  "moment may concern several rules.",
-                 findings.count, advice_rule_count,
-                 out_duration_text(wall, sizeof(wall), facts->wall_ns));
-    array_deinit(&findings);
+                 findings->count, advice_rule_count,
+                 out_duration_text(wall, sizeof(wall), advice->facts.wall_ns));
     return rc;
+}
+
+int report_advice_find(const struct report *report, struct report_selection *selection,
+                       struct report_advice *advice, struct diag *diag)
+{
+    int rc = report_query_spans(report, selection, &advice->spans, diag);
+
+    advice_facts_init(&advice->facts);
+    if (rc == 0)
+        rc = find_growth(report, selection, &advice->spans, &advice->facts, &advice->view, diag);
+    if (rc == 0 && advice_measure_spans(&advice->spans, &advice->facts) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the events");
+    if (rc == 0) {
+        advice->spans.basis.divisor = 1; /* all of the counted runs together */
+        advice->spans.basis.is_per_run = false;
+        rc = ops_of_spans(&advice->spans, false, QUERY_MERGE_SESSIONS, &advice->ops) < 0
+                 ? diag_set(diag, -ENOMEM, "no memory for the operators")
+                 : measure_ops(report, &advice->ops, &advice->facts, diag);
+    }
+    if (rc == 0 && advice_find(&advice->facts, &advice->findings) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the findings");
+    return rc;
+}
+
+void report_advice_deinit(struct report_advice *advice)
+{
+    array_deinit(&advice->findings);
+    memory_view_deinit(&advice->view);
+    ops_answer_deinit(&advice->ops);
+    spans_answer_deinit(&advice->spans);
 }
 
 static int run(const struct report *report, struct diag *diag)
 {
     struct report_selection selection;
-    struct spans_answer spans = {0};
-    struct ops_answer ops = {0};
-    struct memory_view view = {0};
-    struct advice_facts facts;
+    struct report_advice advice = {0};
     int rc = report_select(report, &selection, diag);
 
-    advice_facts_init(&facts);
     if (rc == 0)
-        rc = report_query_spans(report, &selection, &spans, diag);
+        rc = report_advice_find(report, &selection, &advice, diag);
     if (rc == 0)
-        rc = find_growth(report, &selection, &spans, &facts, &view, diag);
-    if (rc == 0 && advice_measure_spans(&spans, &facts) < 0)
-        rc = diag_set(diag, -ENOMEM, "no memory for the events");
-    if (rc == 0) {
-        spans.basis.divisor = 1; /* all of the counted runs together */
-        spans.basis.is_per_run = false;
-        rc = ops_of_spans(&spans, false, QUERY_MERGE_SESSIONS, &ops) < 0
-                 ? diag_set(diag, -ENOMEM, "no memory for the operators")
-                 : measure_ops(report, &ops, &facts, diag);
-    }
+        rc = emit(report, &advice, diag);
     if (rc == 0)
-        rc = emit(report, &facts, diag);
-    if (rc == 0)
-        report_footer(report, &ops.basis);
-    memory_view_deinit(&view);
-    ops_answer_deinit(&ops);
-    spans_answer_deinit(&spans);
+        report_footer(report, &advice.ops.basis);
+    report_advice_deinit(&advice);
     report_selection_deinit(&selection);
     return rc;
 }

@@ -29,6 +29,7 @@ static int open_default(struct source *source, struct diag *diag)
 
     if (rc < 0)
         return diag_set(diag, rc, "the path of the default store is too long");
+    source->is_default = true;
     source->name = strdup(path);
     if (!source->name)
         return diag_set(diag, -ENOMEM, "no memory for the source");

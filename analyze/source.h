@@ -11,6 +11,7 @@
 struct source {
     enum source_kind kind;
     char *name;          /* the path */
+    bool is_default;     /* the default store: nobody named it */
     struct store *store; /* open for reading */
 };
 
