@@ -193,7 +193,7 @@ static int print_report(struct report *report, struct diag *diag)
     if (rc == 0) {
         out_options.stream = sink.gathered ? sink.gathered : sink.file.stream;
         out_options.color = wants_color(options);
-        out_options.width = choose_width(options);
+        out_options.width = report->width = choose_width(options);
         rc = out_open(&out_options, &report->out);
         if (rc < 0)
             diag_set(diag, rc, "no memory for the report");

@@ -2,6 +2,7 @@
 /* From rows of memory to the lines of a report. */
 #include "analyze/memory_view.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ static int allocate_pools(struct memory_view *view)
     size_t count = view->blocks.pools.count ? view->blocks.pools.count : 1;
 
     view->peaks = calloc(count, sizeof(*view->peaks));
+    view->peak_ops = calloc(count, sizeof(*view->peak_ops));
     view->growth = calloc(count, sizeof(*view->growth));
     view->before = calloc(count, sizeof(*view->before));
     view->after = calloc(count, sizeof(*view->after));
@@ -106,8 +108,8 @@ static int allocate_pools(struct memory_view *view)
     view->from_ns = calloc(count, sizeof(*view->from_ns));
     view->is_shown = calloc(count, sizeof(*view->is_shown));
     view->until_ns = calloc(count, sizeof(*view->until_ns));
-    return view->peaks && view->growth && view->before && view->after && view->pool_start_ns &&
-                   view->from_ns && view->until_ns && view->is_shown
+    return view->peaks && view->peak_ops && view->growth && view->before && view->after &&
+                   view->pool_start_ns && view->from_ns && view->until_ns && view->is_shown
                ? 0
                : -ENOMEM;
 }
@@ -440,6 +442,50 @@ static void measure_pools(struct memory_view *view)
     }
 }
 
+/* What a program says of a piece that it shares out itself. */
+static const char *told_peak_op(struct memory_view *view, const struct op_row *op)
+{
+    cJSON *params = op->params ? cJSON_Parse(op->params) : NULL;
+    const char *told = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(params, "peak_op"));
+    const char *kept = told && *told ? query_keep(&view->spans.texts, told) : NULL;
+
+    cJSON_Delete(params);
+    return kept;
+}
+
+/* Of pieces alive at the peak: of the largest one that is told of, else of the last one taken. */
+static int find_peak_ops(struct memory_view *view)
+{
+    int64_t *told_bytes = calloc(view->blocks.pools.count + 1, sizeof(*told_bytes));
+
+    for (size_t i = 0; i < view->blocks.blocks.count && told_bytes; i++) {
+        const struct memory_block *block = &view->blocks.blocks.items[i];
+        int64_t row = view->peaks[block->pool].row;
+        const struct op_row *op;
+        const char *told = NULL;
+
+        if (!block->is_shown || block->op == SPAN_NONE || !memory_is_alive(block, row))
+            continue;
+        op = &view->spans.ops.items[block->op];
+        if (strcmp(op->type, "memory") == 0 && block->bytes > told_bytes[block->pool])
+            told = told_peak_op(view, op);
+        if (told) {
+            view->peak_ops[block->pool] = told;
+            told_bytes[block->pool] = block->bytes;
+        } else if (block->start_row == row && strcmp(op->type, "memory") != 0 &&
+                   !told_bytes[block->pool]) {
+            view->peak_ops[block->pool] = op->name;
+        }
+    }
+    free(told_bytes);
+    return told_bytes && !view->spans.texts.failed ? 0 : -ENOMEM;
+}
+
+const char *memory_view_peak_op(const struct memory_view *view, uint32_t pool)
+{
+    return view->peak_ops[pool];
+}
+
 /* --- Growth from run to run. --- */
 
 /* What is alive of a pool and of each of its lines at the ends of chosen runs. */
@@ -624,6 +670,9 @@ static int work_out(struct memory_view *view, const struct report *report,
         rc = memory_points_of(&view->blocks, &view->points);
     if (rc == 0) {
         measure_pools(view);
+        rc = find_peak_ops(view);
+    }
+    if (rc == 0) {
         rc = make_lines(view);
     }
     return rc ? rc : fit_growth(view);
@@ -664,6 +713,7 @@ void memory_view_deinit(struct memory_view *view)
     array_deinit(&view->totals);
     spans_answer_deinit(&view->spans);
     free(view->peaks);
+    free(view->peak_ops);
     free(view->growth);
     free(view->before);
     free(view->after);

@@ -50,6 +50,7 @@ struct memory_view {
     struct counted_runs runs;  /* that ended, by session and number */
     int64_t start_ns, end_ns;  /* of the first and the last memory event */
     struct memory_peak *peaks; /* for each pool, like all below */
+    const char **peak_ops;     /* memory_view_peak_op() */
     struct slope *growth;
     int64_t *before, *after;     /* alive before the first event and after the last */
     int64_t *pool_start_ns;      /* start of its session */
@@ -69,5 +70,10 @@ struct memory_view {
 int memory_view_init(struct memory_view *view, const struct report *report,
                      struct report_selection *selection, struct diag *diag);
 void memory_view_deinit(struct memory_view *view);
+
+/** The op in which the peak of a pool was reached, as far as it is known: the one that took the
+ * last piece, or what the program says of a piece that it shares out itself (params "peak_op");
+ * NULL otherwise. */
+const char *memory_view_peak_op(const struct memory_view *view, uint32_t pool);
 
 #endif

@@ -123,7 +123,7 @@ static const struct option_spec option_table[] = {
 
     {OPTION_GROUP, "What to show"},
     {OPTION_STRING, "report", .value_name = "NAME",
-     .default_text = "ops, or page with --format html",
+     .default_text = "brief; ops where an option is about it, page with --format html",
      .help = "Which report; they are listed below.", TARGET(report)},
     {OPTION_FLAG, "show-host", .help = "Show the table of host times after that of the device.",
      TARGET(show_host)},
@@ -270,6 +270,8 @@ const struct option_command analyze_command = {
     .options = option_table,
     .option_count = sizeof(option_table) / sizeof(option_table[0]),
     .examples = "profile_analyze\n"
+                "    what ran last, how long it took, where the time and the memory went\n"
+                "profile_analyze -t 3\n"
                 "    the three operators of the last session that took most device time\n"
                 "profile_analyze -t 5 --aggregate-by type --aggregate sum\n"
                 "    the five types that took most time\n"
@@ -331,10 +333,15 @@ static bool is_about_events(const struct report_kind *kind)
     return !kind->takes_no_events && !kind->takes_no_session;
 }
 
+static bool takes_filter(const struct report_kind *kind)
+{
+    return is_about_events(kind) && !kind->takes_no_filter;
+}
+
 /* An export shows spans one by one and bounds none. */
 static bool takes_bounds(const struct report_kind *kind)
 {
-    return is_about_events(kind) && !kind->writes_itself;
+    return takes_filter(kind) && !kind->writes_itself;
 }
 
 static bool counts_runs(const struct report_kind *kind)
@@ -370,8 +377,8 @@ static bool takes(const struct report_kind *kind, const struct given_option *opt
 }
 
 /* The first option given that the report has no use for, or NULL. */
-static const char *find_useless(const struct analyze_options *options,
-                                const struct report_kind *kind)
+const char *analyze_options_useless(const struct analyze_options *options,
+                                    const struct report_kind *kind)
 {
     const struct given_option all[] = {
         {"session", options->session != NULL, is_about_sessions},
@@ -379,13 +386,13 @@ static const char *find_useless(const struct analyze_options *options,
         {"time", options->time != NULL, is_about_events},
         {"warmup", options->warmup, counts_runs},
         {"total", options->total, has_means},
-        {"type", options->types.count > 0, is_about_events},
-        {"opr-name", options->opr_name != NULL, is_about_events},
-        {"label", options->label != NULL, is_about_events},
-        {"lane", options->lane != NULL, is_about_events},
-        {"device", options->device != NULL, is_about_events},
-        {"input-dtype", options->input_dtype != NULL, is_about_events},
-        {"input-shape", options->input_shape != NULL, is_about_events},
+        {"type", options->types.count > 0, takes_filter},
+        {"opr-name", options->opr_name != NULL, takes_filter},
+        {"label", options->label != NULL, takes_filter},
+        {"lane", options->lane != NULL, takes_filter},
+        {"device", options->device != NULL, takes_filter},
+        {"input-dtype", options->input_dtype != NULL, takes_filter},
+        {"input-shape", options->input_shape != NULL, takes_filter},
         {"min-time", !isnan(options->min_time_s), takes_bounds},
         {"max-time", !isnan(options->max_time_s), takes_bounds},
         {"peak-flops", !isnan(options->peak_flops)},
@@ -455,7 +462,7 @@ size_t analyze_options_modes(const struct analyze_options *options,
 static int check_import(const struct analyze_options *options, int file_count, struct diag *diag)
 {
     static const struct report_kind nothing = {.takes_no_session = true};
-    const char *useless = find_useless(options, &nothing), *modes[ANALYZE_MODES_MAX];
+    const char *useless = analyze_options_useless(options, &nothing), *modes[ANALYZE_MODES_MAX];
 
     if (analyze_options_modes(options, modes))
         useless = modes[0];
@@ -477,7 +484,7 @@ static int check_report(const struct analyze_options *options, struct diag *diag
     kind = report_kind_of(options, diag);
     if (!kind)
         return -EINVAL;
-    useless = find_useless(options, kind);
+    useless = analyze_options_useless(options, kind);
     if (useless)
         return diag_set(diag, -EINVAL, "--%s has no effect on --%s%s", useless,
                         kind->mode ? kind->mode : "report ", kind->mode ? "" : kind->name);

@@ -77,6 +77,12 @@ extern const struct option_command analyze_command;
 int analyze_options_check(const struct analyze_options *options, const char *const *files,
                           int file_count, struct diag *diag);
 
+struct report_kind;
+
+/** The first option given that a report has no use for, without dashes, or NULL. */
+const char *analyze_options_useless(const struct analyze_options *options,
+                                    const struct report_kind *kind);
+
 /** The options given that choose what is reported, without dashes: "list", ..., "report" last.
  *  Returns how many; more than one is refused. */
 size_t analyze_options_modes(const struct analyze_options *options,

@@ -125,6 +125,12 @@ void out_table_end(struct out *out)
     out->column_count = 0;
 }
 
+void out_block(struct out *out, const char *lines)
+{
+    if (!out->error && out->printer->block)
+        out->printer->block(out, lines);
+}
+
 /* A text, which is freed, as it may be shown; NULL without memory. */
 static char *show(char *text, bool has_lines)
 {

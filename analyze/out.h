@@ -182,6 +182,10 @@ void out_table_begin(struct out *out, const struct out_section *section,
 void out_row(struct out *out, const struct out_value *values);
 void out_table_end(struct out *out);
 
+/** Lines for people, as they stand, each with its '\n': of tables on the screen and of markdown;
+ * other formats have none of it. Texts from outside in it must be fit to be shown. */
+void out_block(struct out *out, const char *lines);
+
 /** A sentence for people, printed after all tables; in JSON a member of "notes". */
 void out_note(struct out *out, enum out_note_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -173,6 +173,19 @@ static void add_note(struct out_buffer *line, const char *text)
     out_buffer_print(line, "  ```\n");
 }
 
+/* Indented, so that no line of it can end the block. */
+static void markdown_block(struct out *out, const char *lines)
+{
+    struct markdown_state *state = out->state;
+    struct out_buffer text = {0};
+
+    out_buffer_print(&text, "%s", state->section_count++ ? "\n" : "");
+    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n')
+        out_buffer_print(&text, "%s%.*s\n", *lines == '\n' ? "" : "    ", (int)strcspn(lines, "\n"),
+                         lines);
+    out_write_buffer(out, &text);
+}
+
 static void markdown_close(struct out *out)
 {
     struct markdown_state *state = out->state;
@@ -199,5 +212,6 @@ const struct out_printer out_markdown_printer = {
     .table_begin = markdown_table_begin,
     .row = markdown_row,
     .table_end = markdown_table_end,
+    .block = markdown_block,
     .close = markdown_close,
 };

@@ -18,6 +18,7 @@ struct out_printer {
     void (*table_end)(struct out *out);
     /* There is no answer: empty tables where there are none. */
     void (*nothing)(struct out *out, const char *const *tables);
+    void (*block)(struct out *out, const char *lines);
     void (*close)(struct out *out); /* prints the notes unless out->error is set */
 };
 

@@ -556,6 +556,12 @@ static void table_end(struct out *out)
     drop_table(state);
 }
 
+static void table_block(struct out *out, const char *lines)
+{
+    start_section(out, NULL);
+    out_write(out, lines);
+}
+
 static void table_close(struct out *out)
 {
     struct table_state *state = out->state;
@@ -581,5 +587,6 @@ const struct out_printer out_table_printer = {
     .table_begin = table_begin,
     .row = table_row,
     .table_end = table_end,
+    .block = table_block,
     .close = table_close,
 };

@@ -39,6 +39,7 @@ struct report {
     const int64_t *session_ids;          /* the chosen ones */
     size_t session_count;
     struct out *out;
+    size_t width;                   /* columns that the output has; 0: any */
     struct report_verdict *verdict; /* filled by report_footer() */
 };
 
@@ -97,6 +98,7 @@ struct report_kind {
     const char *mode;        /* chosen by this option, "list", instead of by --report; or NULL */
     bool is_of_all_sessions; /* without --session it is about all of them, not the last */
     bool takes_no_events;    /* it is not about events: what chooses them is refused */
+    bool takes_no_filter;    /* it is about all that ran: what chooses ops is refused */
     bool takes_no_session;   /* it is not about sessions either */
     bool is_whole;           /* --warmup and --total are refused: all there is counts anyway */
     bool writes_itself;      /* it makes its own output: report->out is NULL */
@@ -105,7 +107,7 @@ struct report_kind {
     bool is_streamed;        /* it prints as it goes: its output is not held back until the end */
 };
 
-/** All of them, ending in NULL; the first is the default. */
+/** All of them, ending in NULL. */
 extern const struct report_kind *const report_kinds[];
 
 /** The report that the options choose, or NULL with a sentence that has the nearest name. */

@@ -119,22 +119,31 @@ static void describe_effect(char *text, size_t bytes, const struct report *repor
         snprintf(text, bytes, "; the numbers above are of what is left.");
 }
 
-void report_warn_dropped(const struct report *report, const char *whose, const struct basis *basis)
+void report_describe_dropped(char *text, size_t bytes, const struct report *report,
+                             const struct basis *basis)
 {
     struct dropped_sums sums = sum_up(basis);
     char counts[128], when[48], effect[240];
 
-    if (!basis->dropped.count)
-        return;
     describe_counts(counts, sizeof(counts), &sums);
     report_describe_time(when, sizeof(when), sums.end_ns);
     describe_effect(effect, sizeof(effect), report, basis, sums.events);
-    out_note(report->out, OUT_NOTE_WARNING, "%s%s up to %s were dropped %s%s%s%s%s%s", whose,
-             counts, when, sums.for_budget ? "to keep the store's budget of disk" : "",
+    snprintf(text, bytes, "%s up to %s were dropped %s%s%s%s%s%s", counts, when,
+             sums.for_budget ? "to keep the store's budget of disk" : "",
              sums.for_budget && (sums.for_disk || sums.for_age) ? " and " : "",
              sums.for_disk ? "because the disk was full" : "",
              sums.for_disk && sums.for_age ? " and " : "",
              sums.for_age ? "because of their age" : "", effect);
+}
+
+void report_warn_dropped(const struct report *report, const char *whose, const struct basis *basis)
+{
+    char text[REPORT_DROPPED_BYTES];
+
+    if (!basis->dropped.count)
+        return;
+    report_describe_dropped(text, sizeof(text), report, basis);
+    out_note(report->out, OUT_NOTE_WARNING, "%s%s", whose, text);
 }
 
 void report_note_dropped(const struct report *report, const struct basis *basis)

@@ -10,6 +10,7 @@
 /* clang-format off */
 extern const struct report_kind report_advice;
 extern const struct report_kind report_averages;
+extern const struct report_kind report_brief;
 extern const struct report_kind report_compare;
 extern const struct report_kind report_copies;
 extern const struct report_kind report_counters;
@@ -36,9 +37,9 @@ extern const struct report_kind report_threads;
 extern const struct report_kind report_types;
 
 const struct report_kind *const report_kinds[] = {
-    &report_ops, /* the default */
     &report_advice,
     &report_averages,
+    &report_brief,
     &report_compare,
     &report_copies,
     &report_counters,
@@ -51,6 +52,7 @@ const struct report_kind *const report_kinds[] = {
     &report_kernels,
     &report_launch,
     &report_memory,
+    &report_ops,
     &report_overview,
     &report_page,
     &report_ranks,
@@ -77,6 +79,18 @@ static const struct report_kind *find_mode(const char *mode)
     return NULL;
 }
 
+/* The first answer; that of MegEngine's tool where an option is given that means something there
+ * only, or a format for programs. */
+static const struct report_kind *default_kind(const struct analyze_options *options)
+{
+    if (options->format == OUT_FORMAT_HTML)
+        return &report_page;
+    if (options->format != OUT_FORMAT_TABLE || options->wiki ||
+        analyze_options_useless(options, &report_brief))
+        return &report_ops;
+    return &report_brief;
+}
+
 const struct report_kind *report_kind_of(const struct analyze_options *options, struct diag *diag)
 {
     const char *names[NAMES_MAX], *modes[ANALYZE_MODES_MAX], *nearest;
@@ -85,7 +99,7 @@ const struct report_kind *report_kind_of(const struct analyze_options *options, 
     if (analyze_options_modes(options, modes) && strcmp(modes[0], "report") != 0)
         return find_mode(modes[0]);
     if (!options->report)
-        return options->format == OUT_FORMAT_HTML ? &report_page : report_kinds[0];
+        return default_kind(options);
     for (size_t i = 0; report_kinds[i]; i++) {
         if (report_kinds[i]->mode)
             continue;

@@ -8,6 +8,12 @@
 /** What was dropped, and what that means for the numbers; nothing where nothing was. */
 void report_note_dropped(const struct report *report, const struct basis *basis);
 
+enum { REPORT_DROPPED_BYTES = 600 };
+
+/** What the note says, of a basis of which something was dropped. */
+void report_describe_dropped(char *text, size_t bytes, const struct report *report,
+                             const struct basis *basis);
+
 /** The note alone, behind `whose`: "Of base, ". */
 void report_warn_dropped(const struct report *report, const char *whose, const struct basis *basis);
 

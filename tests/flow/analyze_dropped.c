@@ -180,10 +180,11 @@ static void every_report_says_what_was_dropped(void **state)
         snprintf(arguments, sizeof(arguments), "left.db --session 2 --report %s", of_all[i]);
         SAYS(arguments, 0, text);
     }
-    SAYS("left.db --session 2", 0, text, "3 runs; times",
+    SAYS("left.db --report ops --session 2", 0, text, "3 runs; times",
          "5 runs of which not all events are there are left out above.",
          "Operators cover 73.9% on the host of the runs' wall time, as far as events are stored.");
-    SAYS("left.db --session 1", 0, "20 events, 10 memory events up to 2026-03-01 08:01:20",
+    SAYS("left.db --report ops --session 1", 0,
+         "20 events, 10 memory events up to 2026-03-01 08:01:20",
          "the calls and times above are from roll-ups, which have all of them");
     SAYS("left.db --session 1 --report memory", 0, "10 memory events up to");
     SAYS("left.db --session 2 --runs 3..5 --report events", 1,
@@ -214,7 +215,7 @@ static void nothing_is_said_where_nothing_is_missing(void **state)
 /* What was dropped was recorded: --strict is about what never came. */
 static void dropped_events_are_no_losses(void **state)
 {
-    SAYS("left.db --session 1 --strict", 0, "No event was lost.");
+    SAYS("left.db --report ops --session 1 --strict", 0, "No event was lost.");
     SAYS("left.db --session 2 --strict --report events", 0, "No event was lost.");
 }
 
@@ -233,8 +234,8 @@ static void runs_are_known_without_events(void **state)
          "Of new, 20 events, 10 memory events up to 2026-03-01 08:01:20 +0000 were dropped because",
          "With 7 and 3 runs");
     SAYS("--compare whole.db:1 none.db:1", 1, "old ones were dropped");
-    SAYS("left.db --session 1 --time ..50s", 1, "old ones were dropped");
-    SAYS("none.db --session 2", 0, "outer", "from roll-ups",
+    SAYS("left.db --report ops --session 1 --time ..50s", 1, "old ones were dropped");
+    SAYS("none.db --report ops --session 2", 0, "outer", "from roll-ups",
          "and times with those of operators inside.");
     SAYS("none.db --sql SELECT\tcalls\tFROM\tv_op\tWHERE\top_id=1", 0, "8");
 }

@@ -254,7 +254,8 @@ static bool check(const struct fixture *fixture, const char *source, const struc
 
 static bool is_on_one_side(const struct report_kind *kind)
 {
-    return !kind->takes_no_session && (!kind->mode || strcmp(kind->mode, "list") == 0);
+    return kind->explain && !kind->takes_no_session &&
+           (!kind->mode || strcmp(kind->mode, "list") == 0);
 }
 
 static void sql_gives_the_lines_of_the_report(void **state)

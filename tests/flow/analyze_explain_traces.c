@@ -125,8 +125,8 @@ static const struct {
 /* Events belong to several sessions there, or it says what it finds in other words. */
 static bool is_apart(const struct report_kind *kind)
 {
-    return kind->mode || strcmp(kind->name, "ranks") == 0 || strcmp(kind->name, "advice") == 0 ||
-           strcmp(kind->name, "memory") == 0;
+    return kind->mode || !kind->explain || strcmp(kind->name, "ranks") == 0 ||
+           strcmp(kind->name, "advice") == 0 || strcmp(kind->name, "memory") == 0;
 }
 
 /* Returns whether there was a report. */

@@ -72,8 +72,8 @@ static void stores_of_hosts_become_one(void **state)
     free(said);
     check_same(RUN(state, "all.db", "--session", "1..3", "--report", "ranks"),
                RUN(state, "ranks.db", "--session", "1..3", "--report", "ranks"));
-    check_same(RUN(state, "all.db", "--session", "3", "--ascii"),
-               RUN(state, "ranks.db", "--session", "3", "--ascii"));
+    check_same(RUN(state, "all.db", "--session", "3", "--report", "ops", "--ascii"),
+               RUN(state, "ranks.db", "--session", "3", "--report", "ops", "--ascii"));
 }
 
 static int64_t query(void **state, const char *store, const char *sql)
