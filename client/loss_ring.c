@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "client/question.h"
 #include "client/ring.h"
 #include "client/session.h"
 
@@ -14,37 +15,67 @@ enum { SLOT_NO_MEMORY = 1, SLOT_PRODUCER = 2, SLOTS = 3 };
 /* Threads count without the lock, so the memory stays where it is for good: the ring of a later
  * session is mapped in the place of the one before. */
 static struct ot_ring *ring;
+static struct ot_ring *view; /* the same memory, mapped again: what threads add while another one
+                                takes its place is found here */
+static uint64_t
+    carried[SLOTS]; /* of its counts: counted elsewhere, or a daemon has them for good */
 static struct ot_fd ring_fd = {.number = -1};
 static uint32_t ring_id, ring_lane, handed_link;
 static bool is_current; /* it is of the present session */
 
-/* Without a ring, or before there is one. */
+/* Without a ring, or before there is one. A daemon that dies takes what it was told along, unless
+ * it had stored it. */
 static struct ot_ring_gap private_gaps[SLOTS];
-static uint64_t private_told[SLOTS];
+static uint64_t private_told[SLOTS]; /* on connection number told_link */
+static uint64_t private_asked[SLOTS], private_stored[SLOTS];
+static struct ot_question question;
+static uint32_t told_link;
+
+static void add(enum ot_wire_loss reason, uint64_t count, uint64_t first, uint64_t last,
+                uint64_t pause_ticks);
+
+/* Count here what was counted in a ring that nobody will read. */
+static void carry(const struct ot_ring *from)
+{
+    const uint64_t now = ot_ticks();
+
+    for (int slot = 0; slot < SLOTS; slot++) {
+        const uint64_t count =
+            __atomic_load_n(&from->gaps[slot].lost_count, __ATOMIC_ACQUIRE) - carried[slot];
+
+        carried[slot] += count;
+        if (count > 0)
+            add(slot == SLOT_NO_MEMORY ? OT_LOSS_NO_MEMORY : OT_LOSS_PRODUCER, count, now, now,
+                UINT64_MAX);
+    }
+}
 
 static void replace_ring(struct ot_ring *made, struct ot_fd fd)
 {
     const struct ot_ring_header header = made->header;
     const size_t bytes = ot_ring_bytes(OT_WIRE_RING_RECORDS_MIN);
+    struct ot_ring *old = view;
+    void *at = mmap(ring, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (ring ? MAP_FIXED : 0),
+                    fd.number, 0);
 
-    if (!ring) {
-        __atomic_store_n(&ring, made, __ATOMIC_RELEASE);
-    } else {
-        void *at = mmap(ring, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd.number, 0);
-
-        if (at == MAP_FAILED) {
-            ot_ring_destroy(&made, &fd);
-            return;
-        }
-        munmap(made, bytes);
-        ot_fd_close(&ring_fd);
+    if (at == MAP_FAILED) {
+        ot_ring_destroy(&made, &fd);
+        return;
     }
+    __atomic_store_n(&ring, at, __ATOMIC_RELEASE);
+    view = made;
+    ot_fd_close(&ring_fd);
     ring_fd = fd;
     ring_id = header.ring_id;
     ring_lane = header.lane_id;
     ot_session.ring_next_id = ring_id;
     handed_link = 0;
     __atomic_store_n(&is_current, true, __ATOMIC_RELEASE);
+    if (!old)
+        return;
+    carry(old);
+    memset(carried, 0, sizeof(carried));
+    munmap(old, bytes);
 }
 
 static bool is_here(void)
@@ -103,9 +134,20 @@ void ot_loss_ring_count(uint64_t now, uint64_t pause_ticks)
     add(OT_LOSS_NO_MEMORY, 1, now, now, pause_ticks);
 }
 
-void ot_loss_ring_add(uint64_t count, uint64_t now)
+void ot_loss_ring_add_left(const struct ot_ring *left)
 {
-    add(OT_LOSS_PRODUCER, count, now, now, UINT64_MAX);
+    const uint64_t head = ot_ring_head(ot_ring_load_state(left));
+    const uint64_t used = ot_ring_used(head, ot_ring_tail(left));
+    uint64_t count = used <= left->header.record_count ? used : 0;
+
+    __atomic_fetch_add(&ot_session.lost[OT_LOSS_NO_MEMORY], count, __ATOMIC_RELAXED);
+    for (int slot = 0; slot < OT_RING_GAPS; slot++) /* these are in optrace_lost() already */
+        count += __atomic_load_n(&left->gaps[slot].lost_count, __ATOMIC_ACQUIRE);
+    if (count == 0)
+        return;
+    if (ot_session.starts > 0)
+        ot_loss_ring_make(); /* so that the count outlives the daemon, too */
+    add(OT_LOSS_PRODUCER, count, ot_ticks(), ot_ticks(), UINT64_MAX);
 }
 
 static int push_ring(void)
@@ -128,7 +170,7 @@ static int push_ring(void)
     return rc;
 }
 
-static int push_private(int slot)
+static int tell_private(int slot)
 {
     const struct ot_ring_gap *gap = &private_gaps[slot];
     const uint64_t lost = __atomic_load_n(&gap->lost_count, __ATOMIC_ACQUIRE);
@@ -154,23 +196,32 @@ static int push_private(int slot)
     return rc;
 }
 
+static int push_private(void)
+{
+    int rc = 0;
+
+    if (ot_question_hear(&question) == OT_ANSWER_STORED)
+        memcpy(private_stored, private_asked, sizeof(private_stored));
+    if (told_link != ot_session.link_number)
+        memcpy(private_told, private_stored, sizeof(private_told));
+    told_link = ot_session.link_number;
+    for (int slot = 0; rc == 0 && slot < SLOTS; slot++)
+        rc = tell_private(slot);
+    if (rc < 0 || question.is_asked ||
+        memcmp(private_told, private_stored, sizeof(private_told)) == 0)
+        return rc;
+    memcpy(private_asked, private_told, sizeof(private_asked));
+    return ot_question_ask(&question);
+}
+
 /* The program closed its descriptor. Whether the daemon that had it read all of it, nobody knows:
  * what was counted there is counted again. */
 static void move_ring(void)
 {
-    uint64_t counts[SLOTS];
-
-    for (int slot = 0; slot < SLOTS; slot++)
-        counts[slot] = __atomic_load_n(&ring->gaps[slot].lost_count, __ATOMIC_ACQUIRE);
-    ot_loss_ring_retire();
+    __atomic_store_n(&is_current, false, __ATOMIC_RELEASE);
     ot_loss_ring_make();
-    for (int slot = 0; slot < SLOTS; slot++) {
-        const enum ot_wire_loss reason =
-            slot == SLOT_NO_MEMORY ? OT_LOSS_NO_MEMORY : OT_LOSS_PRODUCER;
-
-        if (counts[slot] > 0)
-            add(reason, counts[slot], ot_ticks(), ot_ticks(), UINT64_MAX);
-    }
+    if (!is_here())
+        carry(view);
 }
 
 int ot_loss_ring_push(void)
@@ -180,21 +231,29 @@ int ot_loss_ring_push(void)
     if (is_here() && handed_link != ot_session.link_number && !ot_fd_is_ours(&ring_fd))
         move_ring();
     rc = is_here() ? push_ring() : 0;
-    for (int slot = 0; rc == 0 && slot < SLOTS; slot++)
-        rc = push_private(slot);
-    return rc;
+    return rc == 0 ? push_private() : rc;
 }
 
-void ot_loss_ring_retire(void)
+void ot_loss_ring_retire(bool is_read)
 {
     __atomic_store_n(&is_current, false, __ATOMIC_RELEASE);
+    if (view && !is_read)
+        carry(view);
+    for (int slot = 0; view && is_read && slot < SLOTS; slot++)
+        carried[slot] = __atomic_load_n(&view->gaps[slot].lost_count, __ATOMIC_ACQUIRE);
 }
 
 void ot_loss_ring_forget(void)
 {
-    ot_loss_ring_retire();
+    __atomic_store_n(&is_current, false, __ATOMIC_RELEASE);
     if (ring)
-        ot_ring_destroy(&ring, &ring_fd);
+        munmap(ring, ot_ring_bytes(OT_WIRE_RING_RECORDS_MIN));
+    ring = NULL;
+    if (view)
+        ot_ring_destroy(&view, &ring_fd);
+    ot_question_drop(&question);
+    memset(carried, 0, sizeof(carried));
     memset(private_gaps, 0, sizeof(private_gaps));
     memset(private_told, 0, sizeof(private_told));
+    memset(private_stored, 0, sizeof(private_stored));
 }

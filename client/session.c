@@ -79,16 +79,18 @@ void ot_session_set_level(uint32_t level)
 int ot_session_renew(void)
 {
     struct ot_session *session = &ot_session;
+    const bool is_saved = session->epoch == session->saved_epoch;
 
     if (getrandom(session->uuid, sizeof(session->uuid), 0) != sizeof(session->uuid))
         return -errno;
     session->epoch++;
-    ot_loss_ring_retire();
+    ot_loss_ring_retire(is_saved);
     session->hello_count = 0;
     session->hello_ns = 0;
     session->session_id = 0;
     session->welcomed = false;
-    ot_orphan_forget(); /* the daemon has read what it had of the session that ended */
+    ot_orphan_give_up();
+    ot_thread_leave_past();
     ot_thread_call_all();
     return 0;
 }
@@ -290,6 +292,7 @@ int optrace_start(const struct optrace_config *config)
 static int settle_orphans(uint32_t left_ms)
 {
     ot_thread_leave_cut_off();
+    ot_thread_give_up_past();
     if (ot_orphan_push() == 0 && ot_orphan_is_left() && left_ms > 0) {
         ot_link_wait(&ot_session.link, POLLIN, left_ms);
         return -EAGAIN;

@@ -179,6 +179,38 @@ void ot_thread_leave_cut_off(void)
     }
 }
 
+/* Of a session that has ended, and not by a goodbye, after which the daemon reads it. */
+static bool is_left_behind(const struct ot_thread *thread)
+{
+    return thread->ring && !thread->is_given_up && thread->epoch < ot_session.epoch &&
+           thread->epoch > ot_session.saved_epoch;
+}
+
+void ot_thread_leave_past(void)
+{
+    struct ot_thread *next;
+
+    for (struct ot_thread *thread = ot_session.threads; thread; thread = next) {
+        next = thread->next;
+        if (thread->hot)
+            continue;
+        if (is_left_behind(thread))
+            ot_loss_ring_add_left(thread->ring);
+        take_off_spares(thread);
+        free_thread(thread);
+    }
+}
+
+void ot_thread_give_up_past(void)
+{
+    for (struct ot_thread *thread = ot_session.threads; thread; thread = thread->next) {
+        if (!is_left_behind(thread))
+            continue;
+        ot_loss_ring_add_left(thread->ring);
+        thread->is_given_up = true;
+    }
+}
+
 static void close_ring(struct ot_thread *thread)
 {
     __atomic_store_n(&thread->ring->closed, 1, __ATOMIC_RELEASE);
@@ -206,6 +238,8 @@ static void thread_ended(void *context)
     if (!ot_enter())
         return;
     ot_span_end_all(ot_ticks());
+    if (is_left_behind(thread) && ot_session.starts > 0)
+        ot_thread_follow(ot_ticks()); /* nobody else takes its records along */
     thread->hot = NULL;
     drop_counters(thread);
     if (thread->lane_id)
@@ -386,7 +420,7 @@ static int make_ring(struct ot_thread *thread)
     thread->ring_id = header.ring_id;
     thread->epoch = session->epoch;
     thread->handed_link = 0;
-    thread->is_cut_off = thread->is_lent = false;
+    thread->is_cut_off = thread->is_lent = thread->is_given_up = false;
     use_ring(thread);
     return 0;
 }
@@ -531,21 +565,10 @@ uint64_t ot_thread_unread(const struct ot_thread *thread)
     return used <= thread->ring->header.record_count ? used : 0;
 }
 
-/* The session has ended without them, and nobody is left to take them to the next one. */
-static void lose_records(struct ot_thread *thread, uint64_t now)
-{
-    const uint64_t used = ot_thread_unread(thread);
-
-    if (used == 0)
-        return;
-    ot_loss_ring_add(used, now);
-    thread->lost[OT_LOSS_NO_MEMORY] += used;
-}
-
 /* The session is a new one: a new ring, too. */
 static void migrate(struct ot_thread *thread, uint64_t now)
 {
-    const bool salvage = thread->epoch > ot_session.saved_epoch;
+    const bool salvage = is_left_behind(thread);
     const uint64_t old_state = ot_hot.state;
     struct ot_thread old = *thread;
 
@@ -558,7 +581,7 @@ static void migrate(struct ot_thread *thread, uint64_t now)
         ot_connect_push_waiting();
     } else {
         if (salvage)
-            lose_records(&old, now);
+            ot_loss_ring_add_left(old.ring);
         lose_ring(thread, now);
         ot_loss_ring_make();
         ot_connect_push_waiting();
@@ -705,9 +728,12 @@ void ot_thread_reap(bool all)
     close_spares(all);
     for (struct ot_thread *thread = ot_session.threads; thread; thread = next) {
         next = thread->next;
-        if (!thread->hot && (all || (__atomic_load_n(&thread->ring->closed, __ATOMIC_RELAXED) &&
-                                     is_drained(thread))))
-            free_thread(thread);
+        if (thread->hot || (!all && (!__atomic_load_n(&thread->ring->closed, __ATOMIC_RELAXED) ||
+                                     !is_drained(thread))))
+            continue;
+        if (thread->epoch > ot_session.saved_epoch && !thread->is_given_up && all)
+            ot_loss_ring_add_left(thread->ring);
+        free_thread(thread);
     }
 }
 
@@ -749,7 +775,7 @@ bool ot_thread_has_records(void)
     for (const struct ot_thread *thread = ot_session.threads; thread; thread = thread->next) {
         uint64_t state;
 
-        if (!thread->ring || thread->epoch != ot_session.epoch)
+        if (!thread->ring || (thread->epoch != ot_session.epoch && !is_left_behind(thread)))
             continue;
         state = ot_ring_load_state(thread->ring);
         if (ot_ring_depth(state) > 0 || ot_ring_tail(thread->ring) != ot_ring_head(state))

@@ -61,6 +61,7 @@ struct ot_thread {
     bool is_short;                /* it was not to be had lately */
     bool is_cut_off;              /* it cannot be handed over any more: a new one is needed */
     bool is_lent;                 /* and it is looked after as an orphan meanwhile */
+    bool is_given_up;             /* what is in it is counted as lost */
     struct ot_counters *counters; /* or NULL */
 
     uint64_t pause_ticks; /* losses further apart than this have a time range of their own */
@@ -120,6 +121,14 @@ void ot_thread_cut_off(struct ot_thread *thread);
  * orphans. Needs the session's lock. */
 void ot_thread_leave_cut_off(void);
 
+/** A new session has begun: what ended threads have left in rings of those before, which no daemon
+ *  has, is counted as lost. Needs the session's lock. */
+void ot_thread_leave_past(void);
+
+/** At the end: the same of threads that live, and have not come to the session. Needs the session's
+ *  lock. */
+void ot_thread_give_up_past(void);
+
 /** Make room for a record, or find that there is none; rings the daemon's doorbell. Sets
  *  ot_hot.stop. Returns false when the ring is full or there is none. */
 bool ot_thread_make_room(uint64_t now);
@@ -143,8 +152,8 @@ void ot_thread_lost(uint64_t out_lost[OT_LOSS_NO_MEMORY + 1]);
 /** Records of its ring that are not committed; 0 for numbers that are no ring's. */
 uint64_t ot_thread_unread(const struct ot_thread *thread);
 
-/** True while a ring of the present session holds records that are not committed. Needs the
- *  session's lock. */
+/** True while a ring holds records that are not committed, of the present session or of one that
+ *  ended without them. Needs the session's lock. */
 bool ot_thread_has_records(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "client/loss_ring.h"
@@ -40,18 +41,28 @@ static void close_rings(void)
     closedir(dir);
 }
 
-/* Losses that a daemon was told of, in rings and in frames. */
-static uint64_t count_lost(struct fake_daemon *daemon)
+/* Losses that a daemon was told of, in frames. */
+static uint64_t count_told(struct fake_daemon *daemon)
 {
     uint64_t sum = 0;
+
+    fake_daemon_lock(daemon);
+    for (uint64_t i = 0; i < daemon->counts[FAKE_GAPS] && i < FAKE_GAPS_MAX; i++)
+        sum += daemon->gaps[i].lost_count;
+    fake_daemon_unlock(daemon);
+    return sum;
+}
+
+/* The same, and in rings. */
+static uint64_t count_lost(struct fake_daemon *daemon)
+{
+    uint64_t sum = count_told(daemon);
 
     fake_daemon_lock(daemon);
     for (uint32_t i = 0; i < daemon->ring_count; i++)
         for (int slot = 0; slot < OT_RING_GAPS; slot++)
             sum +=
                 __atomic_load_n(&daemon->rings[i].memory->gaps[slot].lost_count, __ATOMIC_ACQUIRE);
-    for (uint64_t i = 0; i < daemon->counts[FAKE_GAPS] && i < FAKE_GAPS_MAX; i++)
-        sum += daemon->gaps[i].lost_count;
     fake_daemon_unlock(daemon);
     return sum;
 }
@@ -107,6 +118,311 @@ static void losses_counted_out_of_order_make_sense(void **state)
     stop(place);
 }
 
+/* --- Sessions that end while their program goes on. --- */
+
+/* The next daemon says that the session has ended; the one after that takes the new one. */
+static void begin_another_session(struct client_place *place)
+{
+    const struct fake_daemon_options ended = {.status = OT_WELCOME_ENDED};
+
+    fake_daemon_destroy(&place->daemon);
+    place->daemon = fake_daemon_create(place->socket, &ended);
+    while (fake_daemon_count(place->daemon, FAKE_HELLOS) < 2) /* it has heard the first answer */
+        assert_int_equal(optrace_flush(10), -ENOTCONN);
+    fake_daemon_destroy(&place->daemon);
+    place->daemon = fake_daemon_create(place->socket, NULL);
+}
+
+/* A daemon that reads nothing, and has the ring. */
+static void record_in_vain(struct client_place *place, unsigned count)
+{
+    client_place_set_idle(place, true);
+    record(count);
+    fake_daemon_wait(place->daemon, FAKE_RINGS, 1);
+}
+
+static void start_idle(struct client_place *place)
+{
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(client_place_start(place));
+    client_place_set_idle(place, true);
+}
+
+static void losses_go_to_the_next_session(void **state)
+{
+    struct client_place *place = *state;
+
+    start_idle(place);
+    record_in_vain(place, TOO_MANY);
+    begin_another_session(place);
+    expect_all(place, TOO_MANY);
+    stop(place);
+}
+
+/* On threads of their own: one that found no ring looks again a second later only. */
+static void *do_alone(void *function)
+{
+    ((void (*)(void))function)();
+    return NULL;
+}
+
+static void run_alone(void (*function)(void))
+{
+    pthread_t thread;
+
+    CHECK_OK(pthread_create(&thread, NULL, do_alone, (void *)function));
+    CHECK_OK(pthread_join(thread, NULL));
+}
+
+static rlim_t limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    rlim_t before;
+
+    CHECK_OK(getrlimit(RLIMIT_FSIZE, &limit));
+    before = limit.rlim_cur;
+    limit.rlim_cur = bytes;
+    CHECK_OK(setrlimit(RLIMIT_FSIZE, &limit));
+    return before;
+}
+
+static struct client_place *the_place;
+
+static void find_no_room(void)
+{
+    rlim_t before;
+
+    record_in_vain(the_place, TOO_MANY);
+    before = limit_files(4096);
+    begin_another_session(the_place);
+    CHECK_OK(optrace_flush(WAIT_MS));
+    limit_files(before);
+}
+
+/* What recording costs, which the first ring of a session begins with, is lost with the rest. */
+static void a_session_without_room_counts_what_it_cannot_take(void **state)
+{
+    the_place = *state;
+    start_idle(the_place);
+    run_alone(find_no_room);
+    expect_all(the_place, TOO_MANY + CLIENT_PLACE_OWN);
+    stop(the_place);
+}
+
+static void record_ten(void)
+{
+    record(10);
+}
+
+static void what_ended_threads_left_is_counted(void **state)
+{
+    struct client_place *place = *state;
+
+    start_idle(place);
+    run_alone(record_ten);
+    fake_daemon_wait(place->daemon, FAKE_RINGS, 1);
+    begin_another_session(place);
+    expect_all(place, 10 + CLIENT_PLACE_OWN);
+    stop(place);
+}
+
+/* A thread that recorded, and does nothing from then on but wait for its end. */
+struct quiet {
+    pthread_t thread;
+    pthread_barrier_t steps;
+};
+
+static void *record_and_wait(void *context)
+{
+    struct quiet *quiet = context;
+
+    record(10);
+    pthread_barrier_wait(&quiet->steps);
+    pthread_barrier_wait(&quiet->steps);
+    return NULL;
+}
+
+static void begin_quiet(struct quiet *quiet, struct client_place *place)
+{
+    CHECK_OK(pthread_barrier_init(&quiet->steps, NULL, 2));
+    CHECK_OK(pthread_create(&quiet->thread, NULL, record_and_wait, quiet));
+    pthread_barrier_wait(&quiet->steps);
+    fake_daemon_wait(place->daemon, FAKE_RINGS, 1);
+}
+
+static void end_quiet(struct quiet *quiet)
+{
+    pthread_barrier_wait(&quiet->steps);
+    CHECK_OK(pthread_join(quiet->thread, NULL));
+    pthread_barrier_destroy(&quiet->steps);
+}
+
+static void a_thread_takes_its_records_along_when_it_ends(void **state)
+{
+    struct client_place *place = *state;
+    struct quiet quiet;
+
+    start_idle(place);
+    begin_quiet(&quiet, place);
+    begin_another_session(place);
+    assert_int_equal(optrace_flush(WAIT_MS), -ESTALE);
+    end_quiet(&quiet);
+    client_place_drain(place, 10);
+    CHECK_U64(count_lost(place->daemon), 0);
+    stop(place);
+}
+
+static void what_a_thread_still_has_at_the_end_is_counted(void **state)
+{
+    struct client_place *place = *state;
+    struct quiet quiet;
+
+    start_idle(place);
+    begin_quiet(&quiet, place);
+    begin_another_session(place);
+    assert_int_equal(optrace_flush(WAIT_MS), -ESTALE);
+    stop(place);
+    CHECK_U64(count_lost(place->daemon), 10 + CLIENT_PLACE_OWN);
+    /* And not taken along, too. */
+    CHECK_OK(client_place_start(place));
+    end_quiet(&quiet);
+    CHECK_OK(optrace_flush(WAIT_MS));
+    CHECK_U64(fake_daemon_count(place->daemon, FAKE_RECORDS), 0);
+    optrace_stop();
+    fake_daemon_wait(place->daemon, FAKE_BYES, 2);
+}
+
+/* A session that no daemon could end: the next one says so. */
+static void what_a_stop_could_not_hand_over_is_counted(void **state)
+{
+    struct client_place *place = *state;
+    const struct optrace_config config = {
+        .socket_path = place->socket, .exit_timeout_ms = 50, .required = 1};
+
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(optrace_start(&config));
+    client_place_set_idle(place, true);
+    run_alone(record_ten);
+    fake_daemon_destroy(&place->daemon);
+    optrace_stop();
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(client_place_start(place));
+    expect_all(place, 10 + CLIENT_PLACE_OWN);
+    stop(place);
+}
+
+/* --- Losses of threads without a ring. --- */
+
+/* Room for the ring in which they are counted, and for no other. */
+static void count_in_the_common_ring(void)
+{
+    const rlim_t before = limit_files(16384);
+
+    record(7);
+    limit_files(before);
+}
+
+static void common_losses_go_to_the_next_session(void **state)
+{
+    struct client_place *place = *state;
+
+    start_idle(place);
+    run_alone(count_in_the_common_ring);
+    fake_daemon_wait(place->daemon, FAKE_RINGS, 1);
+    CHECK_U64(count_lost(place->daemon), 7);
+    begin_another_session(place);
+    expect_all(place, 7);
+    stop(place);
+}
+
+static void common_losses_do_not_go_beyond_a_goodbye(void **state)
+{
+    struct client_place *place = *state;
+
+    start_idle(place);
+    run_alone(count_in_the_common_ring);
+    stop(place);
+    fake_daemon_destroy(&place->daemon);
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(client_place_start(place));
+    expect_all(place, 0);
+    stop(place);
+}
+
+enum { LOSERS = 2, MOVES = 20 };
+
+static bool is_enough;
+
+static void *lose_many(void *context)
+{
+    uint64_t *count = context;
+
+    for (; !__atomic_load_n(&is_enough, __ATOMIC_RELAXED); ++*count)
+        ot_loss_ring_count(1000 + *count, 100);
+    return NULL;
+}
+
+/* The program closes its descriptor again and again, while threads count. */
+static void no_loss_falls_between_two_rings(void **state)
+{
+    struct client_place *place = *state;
+    uint64_t in_ring = 0, counts[LOSERS] = {0}, sum = 7;
+    pthread_t threads[LOSERS];
+
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(client_place_start(place));
+    run_alone(count_in_the_common_ring);
+    for (int i = 0; i < LOSERS; i++)
+        CHECK_OK(pthread_create(&threads[i], NULL, lose_many, &counts[i]));
+    for (int i = 0; i < MOVES; i++) {
+        CHECK_OK(optrace_flush(WAIT_MS));
+        close_rings();
+        fake_daemon_hang_up(place->daemon);
+    }
+    __atomic_store_n(&is_enough, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < LOSERS; i++) {
+        CHECK_OK(pthread_join(threads[i], NULL));
+        sum += counts[i];
+    }
+    CHECK_OK(optrace_flush(WAIT_MS));
+    fake_daemon_lock(place->daemon);
+    assert_true(place->daemon->ring_count > MOVES);
+    for (uint32_t i = 0; i < place->daemon->ring_count; i++)
+        if (place->daemon->rings[i].memory->gaps[1].lost_count > in_ring) /* the latest */
+            in_ring = place->daemon->rings[i].memory->gaps[1].lost_count;
+    fake_daemon_unlock(place->daemon);
+    assert_true(in_ring <= sum);
+    assert_true(in_ring + count_told(place->daemon) >= sum);
+    stop(place);
+}
+
+static void count_without_a_ring(void)
+{
+    const rlim_t before = limit_files(4096);
+
+    record(7);
+    limit_files(before);
+}
+
+/* Its daemon died before it had stored them. */
+static void losses_told_in_vain_are_told_again(void **state)
+{
+    struct client_place *place = *state;
+
+    start_idle(place);
+    run_alone(count_without_a_ring);
+    assert_int_equal(optrace_flush(20), -ETIMEDOUT);
+    fake_daemon_wait(place->daemon, FAKE_GAPS, 1);
+    fake_daemon_destroy(&place->daemon);
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    expect_all(place, 7);
+    expect_all(place, 7); /* and once */
+    fake_daemon_destroy(&place->daemon);
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    expect_all(place, 0);
+    stop(place);
+}
+
 #define BARE(name) cmocka_unit_test_setup_teardown(name, client_place_make, client_place_clear)
 
 int main(void)
@@ -114,6 +430,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BARE(a_ring_closed_before_it_was_handed_over_keeps_its_losses),
         BARE(losses_counted_out_of_order_make_sense),
+        BARE(losses_go_to_the_next_session),
+        BARE(a_session_without_room_counts_what_it_cannot_take),
+        BARE(what_ended_threads_left_is_counted),
+        BARE(a_thread_takes_its_records_along_when_it_ends),
+        BARE(what_a_thread_still_has_at_the_end_is_counted),
+        BARE(what_a_stop_could_not_hand_over_is_counted),
+        BARE(common_losses_go_to_the_next_session),
+        BARE(common_losses_do_not_go_beyond_a_goodbye),
+        BARE(no_loss_falls_between_two_rings),
+        BARE(losses_told_in_vain_are_told_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
