@@ -8,11 +8,13 @@
 
 #include "analyze/lane_use.h"
 
+enum { KERNELS, COPIES, COLLECTIVES, KINDS };
+
 /* A start or an end. */
 struct point {
     int64_t time_ns;
     int8_t step; /* 1: start, -1: end */
-    bool is_transfer;
+    uint8_t kind;
 };
 struct point_array ARRAY_FIELDS(struct point);
 
@@ -30,6 +32,15 @@ static int compare_points(const void *a, const void *b)
     return left->step - right->step; /* what ends when another starts does not run beside it */
 }
 
+static uint8_t kind_of(const struct spans_answer *spans, const struct span *span)
+{
+    enum device_work work = span_work(spans, span);
+
+    if (work == WORK_COMMUNICATION)
+        return COLLECTIVES;
+    return work == WORK_COMPUTE ? KERNELS : COPIES;
+}
+
 static int add_lane(const struct spans_answer *spans, uint32_t lane, struct device_use *use,
                     struct point_array *points)
 {
@@ -38,7 +49,7 @@ static int add_lane(const struct spans_answer *spans, uint32_t lane, struct devi
 
     for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
-        bool is_transfer = span_work(spans, span) != WORK_COMPUTE;
+        uint8_t kind = kind_of(spans, span);
 
         if (!span_is_op(spans, span) || !span->is_shown)
             continue;
@@ -46,31 +57,43 @@ static int add_lane(const struct spans_answer *spans, uint32_t lane, struct devi
         use->sum_ns += span->dur_ns;
         if (!span->dur_ns)
             continue; /* it takes no time, nor is it at once with anything */
-        rc = array_push(points, ((struct point){span->start_ns, 1, is_transfer}));
+        rc = array_push(points, ((struct point){span->start_ns, 1, kind}));
         if (rc == 0)
-            rc = array_push(points, ((struct point){span_end_ns(span), -1, is_transfer}));
+            rc = array_push(points, ((struct point){span_end_ns(span), -1, kind}));
     }
     return rc;
 }
 
+/* Some time in which these run. */
+static void pass(struct device_use *use, const uint64_t *running, int64_t ns)
+{
+    bool computes = running[KERNELS], copies = running[COPIES], talks = running[COLLECTIVES];
+
+    use->busy_ns += computes || copies || talks ? ns : 0;
+    use->compute_ns += computes ? ns : 0;
+    use->copy_ns += copies ? ns : 0;
+    use->copy_hidden_ns += copies && computes ? ns : 0;
+    use->comm_ns += talks ? ns : 0;
+    use->comm_hidden_ns += talks && computes ? ns : 0;
+    use->transfer_ns += copies || talks ? ns : 0;
+    use->overlap_ns += (copies || talks) && computes ? ns : 0;
+}
+
 static void sweep(struct point_array *points, struct device_use *use)
 {
-    uint64_t running[2] = {0}; /* kernels, transfers */
+    uint64_t running[KINDS] = {0}, sum = 0;
 
     if (!points->count)
         return;
     qsort(points->items, points->count, sizeof(*points->items), compare_points);
     for (size_t i = 0; i < points->count; i++) {
         const struct point *point = &points->items[i];
-        int64_t ns = i ? point->time_ns - points->items[i - 1].time_ns : 0;
 
-        use->busy_ns += running[0] + running[1] ? ns : 0;
-        use->compute_ns += running[0] ? ns : 0;
-        use->transfer_ns += running[1] ? ns : 0;
-        use->overlap_ns += running[0] && running[1] ? ns : 0;
-        running[point->is_transfer] += (uint64_t)(int64_t)point->step;
-        if (running[0] + running[1] > use->most_at_once)
-            use->most_at_once = running[0] + running[1];
+        pass(use, running, i ? point->time_ns - points->items[i - 1].time_ns : 0);
+        running[point->kind] += (uint64_t)(int64_t)point->step;
+        sum += (uint64_t)(int64_t)point->step;
+        if (sum > use->most_at_once)
+            use->most_at_once = sum;
     }
     use->active_ns = points->items[points->count - 1].time_ns - points->items[0].time_ns;
 }

@@ -10,9 +10,14 @@ struct device_use {
     const struct lane_row *lane; /* NULL: all lanes of the device */
     int64_t session_id;
     uint64_t span_count, most_at_once;
-    int64_t sum_ns;                                       /* of all durations */
-    int64_t busy_ns, compute_ns, transfer_ns, overlap_ns; /* lengths of unions */
-    int64_t active_ns, wall_ns; /* lane_use.h: its first to its last; all lanes' */
+    int64_t sum_ns;              /* of all durations */
+    int64_t busy_ns, compute_ns; /* lengths of unions */
+    int64_t copy_ns;             /* of copies and fills */
+    int64_t copy_hidden_ns;      /* of them beside a kernel that computes */
+    int64_t comm_ns;             /* of collectives */
+    int64_t comm_hidden_ns;
+    int64_t transfer_ns, overlap_ns; /* of both of these */
+    int64_t active_ns, wall_ns;      /* lane_use.h: its first to its last; all lanes' */
 };
 struct device_use_array ARRAY_FIELDS(struct device_use);
 

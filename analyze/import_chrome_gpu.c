@@ -24,6 +24,20 @@ bool chrome_is_of_profiler(const struct chrome_event *event)
                                        json_is(event->name, "Record Window End"));
 }
 
+/* --- Collectives. --- */
+
+bool chrome_is_collective(const struct chrome_event *event)
+{
+    static const char *const backends[] = {
+        "gloo:", "nccl:", "mpi:", "ucc:", "rccl:", "hccl:", "xccl:", "mccl:"};
+
+    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+        if (begins_with(event->name, backends[i]))
+            return true;
+    }
+    return false;
+}
+
 /* --- Sizes of copies. --- */
 
 /* roctracer writes the bytes of a copy at the call, and not at what runs on the device. */

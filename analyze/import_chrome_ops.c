@@ -92,6 +92,8 @@ enum chrome_kind chrome_kind_of(const struct chrome_event *event)
         if (json_is(event->category, kind_names[i].category)) {
             enum chrome_kind kind = kind_names[i].kind;
 
+            if (kind == KIND_LABEL && chrome_is_collective(event))
+                return KIND_COLLECTIVE;
             return kind == KIND_OP && chrome_is_step(event) ? KIND_LABEL : kind;
         }
     }
@@ -115,6 +117,7 @@ static const char *type_of(enum chrome_kind kind)
         [KIND_SYNC] = "phase",
         [KIND_KERNEL] = "kernel",
         [KIND_MARK] = "mark",
+        [KIND_COLLECTIVE] = "collective",
         [KIND_OTHER] = "span",
         [KIND_COUNTER] = "counter",
         [KIND_PHASE] = "phase",

@@ -94,6 +94,7 @@ int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
 enum chrome_kind {
     KIND_OP,
     KIND_LABEL,
+    KIND_COLLECTIVE,
     KIND_RUNTIME,
     KIND_KERNEL,
     KIND_COPY,
@@ -224,6 +225,9 @@ int chrome_add_flow(struct chrome *chrome, const struct chrome_event *event, uin
 
 /** True for a span or a mark of the profiler's own recording, which is no work of the program. */
 bool chrome_is_of_profiler(const struct chrome_event *event);
+
+/** True for what torch.distributed names as "gloo:all_reduce", by backend and operation. */
+bool chrome_is_collective(const struct chrome_event *event);
 
 /** Keeps the size that a call names for what it launched. */
 int chrome_note_size(struct chrome *chrome, const struct chrome_event *event, struct diag *diag);

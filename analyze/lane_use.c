@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "analyze/op_class.h"
+
 static void extend(int64_t *start_ns, int64_t *end_ns, int64_t from_ns, int64_t until_ns,
                    bool is_first)
 {
@@ -90,18 +92,22 @@ bool span_is_python(const struct spans_answer *spans, const struct span *span)
 
 enum device_work span_work(const struct spans_answer *spans, const struct span *span)
 {
-    static const char *const collectives[] = {"nccl", "rccl", "hccl", "xccl"};
     const struct op_row *op = span_op(spans, span);
 
     if (strcasecmp(op->type, "copy") == 0)
         return WORK_COPY;
     if (strcasecmp(op->type, "memset") == 0)
         return WORK_FILL;
-    for (size_t i = 0; i < sizeof(collectives) / sizeof(collectives[0]); i++) {
-        if (strncasecmp(op->name, collectives[i], 4) == 0)
-            return WORK_COMMUNICATION;
-    }
-    return WORK_COMPUTE;
+    return op_class_of(op) == OP_CLASS_COMMUNICATION ? WORK_COMMUNICATION : WORK_COMPUTE;
+}
+
+bool span_communicates(const struct spans_answer *spans, const struct span *span)
+{
+    const char *name = span_op(spans, span)->name;
+
+    if (!span_is_op(spans, span) || span_work(spans, span) != WORK_COMMUNICATION)
+        return false;
+    return span_is_device(spans, span) || !*name || strncasecmp(name + 1, "ccl:", 4) != 0;
 }
 
 uint32_t span_owner(const struct spans_answer *spans, const struct span *span)
@@ -110,10 +116,13 @@ uint32_t span_owner(const struct spans_answer *spans, const struct span *span)
     uint32_t label = SPAN_NONE;
 
     for (uint32_t i = span->launch; i != SPAN_NONE; i = items[i].parent) {
-        if (span_is_op(spans, &items[i]) && !span_is_runtime_call(spans, &items[i]) &&
+        bool is_name = spans->op_kinds[items[i].op] == SPAN_LABEL ||
+                       span_work(spans, &items[i]) == WORK_COMMUNICATION;
+
+        if (span_is_op(spans, &items[i]) && !is_name && !span_is_runtime_call(spans, &items[i]) &&
             !span_is_python(spans, &items[i]))
             return i;
-        if (spans->op_kinds[items[i].op] == SPAN_LABEL && label == SPAN_NONE)
+        if (is_name && label == SPAN_NONE)
             label = i;
     }
     return label != SPAN_NONE ? label : span->launch;

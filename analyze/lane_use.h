@@ -46,12 +46,17 @@ enum device_work {
     WORK_COMPUTE,
     WORK_COPY,
     WORK_FILL,
-    WORK_COMMUNICATION, /* collectives: NCCL's and the like, by their names */
+    WORK_COMMUNICATION, /* collectives, as op_class_of() has them */
 };
 enum device_work span_work(const struct spans_answer *spans, const struct span *span);
 
-/** The innermost op that the launch of a device span lies in; for want of one, the innermost label;
- *  or else the launch itself; SPAN_NONE without a launch. */
+/** Whether data moves between processes or devices while a span runs. On a thread that is not so of
+ *  NCCL's and its kin, which there are only launched. */
+bool span_communicates(const struct spans_answer *spans, const struct span *span);
+
+/** The innermost op that the launch of a device span lies in; for want of one, the innermost label
+ *  or collective, which torch.distributed names beside its ops; or else the launch itself;
+ * SPAN_NONE without a launch. */
 uint32_t span_owner(const struct spans_answer *spans, const struct span *span);
 
 #endif

@@ -3,16 +3,19 @@
 #include "analyze/op_class.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Types that tell the sort of an event, and say nothing else of it. */
 static const struct sort {
     const char *type;
     enum op_class class;
 } sorts[] = {
-    {"cpu_op", OP_CLASS_WORK},      {"kernel", OP_CLASS_WORK},     {"label", OP_CLASS_WORK},
-    {"phase", OP_CLASS_WORK},       {"mark", OP_CLASS_WORK},       {"counter", OP_CLASS_WORK},
-    {"copy", OP_CLASS_COPY},        {"memset", OP_CLASS_FILL},     {"cuda_runtime", OP_CLASS_CALL},
-    {"cuda_driver", OP_CLASS_CALL}, {"os_runtime", OP_CLASS_CALL},
+    {"cpu_op", OP_CLASS_WORK},       {"kernel", OP_CLASS_WORK},
+    {"label", OP_CLASS_WORK},        {"phase", OP_CLASS_WORK},
+    {"mark", OP_CLASS_WORK},         {"counter", OP_CLASS_WORK},
+    {"copy", OP_CLASS_COPY},         {"memset", OP_CLASS_FILL},
+    {"cuda_runtime", OP_CLASS_CALL}, {"cuda_driver", OP_CLASS_CALL},
+    {"os_runtime", OP_CLASS_CALL},   {"collective", OP_CLASS_COMMUNICATION},
 };
 
 static const struct sort *sort_of(const struct op_row *op)
@@ -24,10 +27,32 @@ static const struct sort *sort_of(const struct op_row *op)
     return NULL;
 }
 
+/* What NCCL and its kin run on devices is known by its name alone. */
+static bool is_collective_kernel(const struct op_row *op)
+{
+    static const char *const collectives[] = {"nccl", "rccl", "hccl", "xccl"};
+
+    if (strcmp(op->type, "kernel") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(collectives) / sizeof(collectives[0]); i++) {
+        if (strncasecmp(op->name, collectives[i], 4) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool op_asks_for_collective(const struct op_row *op)
+{
+    return strcmp(op->type, "cpu_op") == 0 &&
+           (strncmp(op->name, "c10d::", 6) == 0 || strcmp(op->name, "record_param_comms") == 0);
+}
+
 enum op_class op_class_of(const struct op_row *op)
 {
     const struct sort *sort = sort_of(op);
 
+    if (is_collective_kernel(op))
+        return OP_CLASS_COMMUNICATION;
     if (sort)
         return sort->class;
     /* MegEngine's type; Paddle's events are named so. */

@@ -10,10 +10,14 @@
 enum op_class {
     OP_CLASS_WORK, /* an operator, a kernel */
     OP_CLASS_COPY,
-    OP_CLASS_FILL, /* of memory: a memset */
-    OP_CLASS_CALL, /* of a runtime: a launch, a wait */
+    OP_CLASS_FILL,          /* of memory: a memset */
+    OP_CLASS_CALL,          /* of a runtime: a launch, a wait */
+    OP_CLASS_COMMUNICATION, /* a collective between processes or devices, a send, a receive */
 };
 enum op_class op_class_of(const struct op_row *op);
+
+/** Whether it only asks for a collective: torch.distributed's c10d::allreduce_ and the like. */
+bool op_asks_for_collective(const struct op_row *op);
 
 /** Its type; where that only says what sort of event it is (kernel, cpu_op, copy, label, phase ...)
  *  its name. Lives as long as the op. */

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "analyze/interval_list.h"
+#include "analyze/lane_use.h"
 #include "analyze/lines.h"
 
-enum part { RECORDED, COMPUTATION, COPIES, LABELS, PARTS };
+enum part { RECORDED, COMPUTATION, COMMUNICATION, COPIES, LABELS, PARTS };
 
 /* Intervals of a lane, a side, a session. */
 struct parts {
@@ -85,7 +86,8 @@ static bool computes(const struct measuring *measuring, const struct span *span)
 
     if (kind_of(measuring, span) == SPAN_PHASE)
         return is_compute(op->name);
-    if (kind_of(measuring, span) != SPAN_OP || op_class_of(op) != OP_CLASS_WORK)
+    if (kind_of(measuring, span) != SPAN_OP || op_class_of(op) != OP_CLASS_WORK ||
+        op_asks_for_collective(op))
         return false;
     if (measuring->has_inner[span_place(measuring->spans, span)])
         return false;
@@ -113,6 +115,8 @@ static int add_span(const struct measuring *measuring, const struct span *span, 
     rc = array_push(&parts->lists[RECORDED], whole);
     if (rc == 0 && is_copy(measuring, span))
         rc = array_push(&parts->lists[COPIES], whole);
+    if (rc == 0 && span_communicates(measuring->spans, span))
+        rc = array_push(&parts->lists[COMMUNICATION], whole);
     if (rc == 0 && computes(measuring, span)) {
         kernels.start_ns += span->kern_ns == STORE_NULL ? 0 : span->kern_ns;
         rc = array_push(&parts->lists[COMPUTATION], kernels);
@@ -122,8 +126,8 @@ static int add_span(const struct measuring *measuring, const struct span *span, 
 
 /* --- Lanes, sides. --- */
 
-/* What joined parts come to within the wall time. The lists of copies and labels take in what they
- * are told apart from, and are of no use then. */
+/* What joined parts come to within the wall time. The lists of communication, copies and labels
+ * take in what they are told apart from, and are of no use then. */
 static int measure_parts(const struct measuring *measuring, struct parts *parts,
                          struct overhead_times *out)
 {
@@ -133,12 +137,16 @@ static int measure_parts(const struct measuring *measuring, struct parts *parts,
         .wall_ns = interval_list_length(wall),
         .recorded_ns = interval_list_common(&lists[RECORDED], wall),
         .computation_ns = interval_list_common(&lists[COMPUTATION], wall),
+        .communication_ns = interval_list_common(&lists[COMMUNICATION], wall),
     };
 
-    if (interval_list_unite(&lists[COPIES], &lists[COMPUTATION]) < 0 ||
+    if (interval_list_unite(&lists[COMMUNICATION], &lists[COMPUTATION]) < 0 ||
+        interval_list_unite(&lists[COPIES], &lists[COMMUNICATION]) < 0 ||
         interval_list_unite(&lists[LABELS], &lists[RECORDED]) < 0)
         return -ENOMEM;
-    times.copies_ns = interval_list_common(&lists[COPIES], wall) - times.computation_ns;
+    times.exposed_ns = interval_list_common(&lists[COMMUNICATION], wall) - times.computation_ns;
+    times.copies_ns =
+        interval_list_common(&lists[COPIES], wall) - times.computation_ns - times.exposed_ns;
     times.labels_ns = interval_list_common(&lists[LABELS], wall) - times.recorded_ns;
     *out = times;
     return 0;
@@ -149,6 +157,8 @@ static void add_times(struct overhead_times *sum, const struct overhead_times *t
     sum->wall_ns += times->wall_ns;
     sum->recorded_ns += times->recorded_ns;
     sum->computation_ns += times->computation_ns;
+    sum->communication_ns += times->communication_ns;
+    sum->exposed_ns += times->exposed_ns;
     sum->copies_ns += times->copies_ns;
     sum->labels_ns += times->labels_ns;
 }
@@ -215,6 +225,7 @@ static int measure_side(const struct measuring *measuring, const char *device,
     side.busy_ns = interval_list_common(&all.lists[RECORDED], wall);
     side.computation_ns = interval_list_common(&all.lists[COMPUTATION], wall);
     side.copies_ns = interval_list_common(&all.lists[COPIES], wall);
+    side.communication_ns = interval_list_common(&all.lists[COMMUNICATION], wall);
     if (rc == 0 && side.lane_count)
         rc = array_push(&measuring->out->sides, side);
     if (rc == 0)

@@ -7,12 +7,15 @@
  * Recorded is when an operator, a copy, a call of a runtime or a phase was running on any lane.
  *
  * Computation, of that, is
- *   - kernels on a device, from their first kernel on where that is known, copies aside;
+ *   - kernels on a device, from their first kernel on where that is known, copies and collectives
+ *     aside;
  *   - phases whose name is "compute" or ends in that word;
  *   - in sessions in which nothing ran on a device, operators that have neither operators nor
  *     phases inside, from their first kernel on where that is known.
  *
- * Framework overhead is the rest of what was recorded.
+ * Communication is collectives, on devices and on threads. It is hidden where something computed,
+ * and else exposed. Framework overhead is what was recorded and is neither computation nor
+ * communication.
  */
 #ifndef OPTRACE_ANALYZE_OVERHEAD_H
 #define OPTRACE_ANALYZE_OVERHEAD_H
@@ -27,8 +30,10 @@ struct overhead_times {
     double wall_ns; /* of the counted runs, or from the first event to the last */
     double recorded_ns;
     double computation_ns;
-    double copies_ns; /* copies and fills while nothing computed */
-    double labels_ns; /* in a label, and nothing recorded there */
+    double communication_ns;
+    double exposed_ns; /* communication while nothing computed */
+    double copies_ns;  /* copies and fills while nothing computed and no collective ran */
+    double labels_ns;  /* in a label, and nothing recorded there */
 };
 
 /* One side of a session: its threads, or one device. */
@@ -39,6 +44,7 @@ struct overhead_side {
     uint64_t lane_count; /* with an event */
     uint64_t event_count;
     double busy_ns, computation_ns, copies_ns; /* unions over its lanes, within the wall time */
+    double communication_ns;
     double wall_ns;
 };
 

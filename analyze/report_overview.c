@@ -94,19 +94,31 @@ static int emit_parts(const struct overview *overview, struct diag *diag)
     const struct overhead_times *times = &overview->overhead->times;
     const struct overhead_times *lanes = &overview->overhead->lanes;
     double unrecorded_ns = fmax(0, times->wall_ns - times->recorded_ns - times->labels_ns);
-    struct part_line lines[] = {
+    struct part_line all[] = {
         {0, "wall", "Wall time", times->wall_ns, NAN},
-        {1, "recorded", "  Recorded events", times->recorded_ns, lanes->recorded_ns},
-        {2, "computation", "    Computation time", times->computation_ns, lanes->computation_ns},
-        {3, "framework_overhead", "    Framework overhead",
-         times->recorded_ns - times->computation_ns, lanes->recorded_ns - lanes->computation_ns},
-        {4, "copies", "      of it copies, fills", times->copies_ns, lanes->copies_ns},
-        {5, "labels", "  In labels only", times->labels_ns, NAN},
-        {6, "unrecorded", "  Not recorded", unrecorded_ns, NAN},
+        {0, "recorded", "  Recorded events", times->recorded_ns, lanes->recorded_ns},
+        {0, "computation", "    Computation time", times->computation_ns, lanes->computation_ns},
+        {0, "communication", "    Communication", times->communication_ns, lanes->communication_ns},
+        {0, "communication_hidden", "      of it hidden by computation",
+         times->communication_ns - times->exposed_ns, NAN},
+        {0, "communication_exposed", "      of it exposed", times->exposed_ns, NAN},
+        {0, "framework_overhead", "    Framework overhead",
+         times->recorded_ns - times->computation_ns - times->exposed_ns,
+         lanes->recorded_ns - lanes->computation_ns - lanes->exposed_ns},
+        {0, "copies", "      of it copies, fills", times->copies_ns, lanes->copies_ns},
+        {0, "labels", "  In labels only", times->labels_ns, NAN},
+        {0, "unrecorded", "  Not recorded", unrecorded_ns, NAN},
     };
+    struct part_line lines[COUNT_OF(all)];
+    size_t count = 0;
 
-    return emit_table(overview, &section, part_columns, COUNT_OF(part_columns), lines,
-                      COUNT_OF(lines), sizeof(lines[0]), diag);
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        all[i].line = count;
+        if (lanes->communication_ns > 0 || strncmp(all[i].part, "communication", 13) != 0)
+            lines[count++] = all[i];
+    }
+    return emit_table(overview, &section, part_columns, COUNT_OF(part_columns), lines, count,
+                      sizeof(lines[0]), diag);
 }
 
 /* --- Device Summary. --- */
@@ -126,6 +138,9 @@ SIDE(side_share, out_number(OUT_SHARE, ratio(line->busy_ns, line->wall_ns)))
 SIDE(side_computation, out_number(OUT_NS, line->computation_ns))
 SIDE(side_computation_share, out_number(OUT_SHARE, ratio(line->computation_ns, line->wall_ns)))
 SIDE(side_copies, out_number(OUT_NS, line->copies_ns))
+SIDE(side_communication, OVERHEAD->lanes.communication_ns > 0
+                             ? out_number(OUT_NS, line->communication_ns)
+                             : out_unknown(OUT_NS))
 SIDE(side_wall, out_number(OUT_NS, line->wall_ns))
 
 static const struct line_column side_columns[] = {
@@ -139,6 +154,7 @@ static const struct line_column side_columns[] = {
     {LINE_COMPACT("computation_ns", "computing"), .value = side_computation},
     {LINE_COMPACT("computation_share", "of wall"), .value = side_computation_share},
     {LINE_COMPACT("copies_ns", "copying"), .value = side_copies},
+    {LINE_COMPACT("communication_ns", "communicating"), .value = side_communication},
     {{.name = "wall_ns", .data_only = true}, .value = side_wall},
 };
 
@@ -331,8 +347,8 @@ static void note_meaning(const struct overview *overview, const struct spans_ans
                                   : "that from the first event to the last");
     out_note(out, OUT_NOTE_PLAIN,
              "Computation is kernels on a device, phases called compute and, where nothing ran on "
-             "a device, the operators that have none inside; framework overhead is the rest of "
-             "what was recorded.");
+             "a device, the operators that have none inside, collectives aside; framework overhead "
+             "is the rest of what was recorded.");
     if (overview->overhead->copies.count)
         out_note(out, OUT_NOTE_PLAIN,
                  "Ratios of copies are of what all lanes recorded, summed over lanes.");

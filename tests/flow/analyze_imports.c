@@ -35,10 +35,12 @@ static const struct trace traces[] = {
      "copy 16, cpu_op 359, cuda_runtime 361, kernel 79, label 8, memset 3, phase 41"},
     {"traces/kineto-gpu/a100_recsys_train_shapes.json.gz",
      "chrome 67216 6080 0 0 5 6600 16891202864 1683564901548726000",
-     "copy 1390, cpu_op 25185, cuda_runtime 33924, kernel 6080, label 360, memset 277"},
+     "collective 85, copy 1390, cpu_op 25185, cuda_runtime 33924, kernel 6080, label 275, "
+     "memset 277"},
     {"traces/kineto-gpu/a100_resnet_nccl_rank.json.gz",
      "chrome 26932 2700 0 0 3 3774 716464101 1716423322416788066",
-     "copy 960, cpu_op 14346, cuda_runtime 8740, kernel 2700, label 72, memset 114"},
+     "collective 21, copy 960, cpu_op 14346, cuda_runtime 8740, kernel 2700, label 51, "
+     "memset 114"},
     {"traces/kineto-gpu/v100_resnet50_shapes_stack_memory_legacy.json.gz",
      "chrome 44665 8772 12838 9544 6 9096 482082960 1623142623460072000",
      "copy 12, cpu_op 23640, cuda_runtime 11923, kernel 8772, label 6, memset 312"},

@@ -24,7 +24,9 @@ Span = collections.namedtuple("Span", "kind name device stream start end bytes c
 
 
 def report(path, name, *options):
-    command = [str(PROGRAM), str(path), "--report", name, "--format", "json", "-t", "0", *options]
+    command = [str(PROGRAM), str(path), "--report", name, "--format", "json", *options]
+    if name != "overview":
+        command += ["-t", "0"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
@@ -60,15 +62,16 @@ def nearest_rank(values, percent):
 
 # --- Reading. ---
 
+def ns(value):
+    """Microseconds as they are spelt."""
+    whole, _, rest = str(value).partition(".")
+    return int(whole) * 1000 + int((rest + "000")[:3])
+
+
 def read_kineto(name):
     """Device spans, launches by correlation, host ops."""
     with gzip.open(TRACES / "kineto-gpu" / f"{name}.json.gz", "rt") as file:
         document = json.load(file, parse_float=str)
-
-    def ns(value):
-        whole, _, rest = str(value).partition(".")
-        return int(whole) * 1000 + int((rest + "000")[:3])
-
     kinds = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "fill",
              "cuda_runtime": "call", "cuda_driver": "call", "cpu_op": "op"}
     spans = []
@@ -185,7 +188,8 @@ def check_launch(path, spans):
 
 
 def check_device(path, spans, wall):
-    """busy = |all|, overlap = |kernels| + |transfers| - |all|, |.| the length of a union"""
+    """busy = |all|, hidden = |kernels| + |others| - |both|, |.| the length of a union; HTA's overlap of
+    computation and communication is hidden, of |communication|"""
     rows = {row["device"]: row for row in report(path, "device")["devices"]["rows"]
             if row["stream"] == "all"}
     for row in report(path, "device")["devices"]["rows"]:
@@ -195,8 +199,10 @@ def check_device(path, spans, wall):
     for device in devices:
         here = [span for span in spans
                 if span.device == device and span.kind in ("kernel", "copy", "fill")]
-        moves = [(span.start, span.end) for span in here
-                 if span.kind != "kernel" or span.name.lower().startswith("nccl")]
+        talks = [(span.start, span.end) for span in here
+                 if span.kind == "kernel" and span.name.lower().startswith("nccl")]
+        copies = [(span.start, span.end) for span in here if span.kind != "kernel"]
+        moves = talks + copies
         work = [(span.start, span.end) for span in here
                 if span.kind == "kernel" and not span.name.lower().startswith("nccl")]
         row = rows[device]
@@ -204,6 +210,16 @@ def check_device(path, spans, wall):
         same(device, row["compute_ns"], float(union(work)))
         same(device, row["transfer_ns"], float(union(moves)))
         same(device, row["overlap_ns"], float(union(work) + union(moves) - union(moves + work)))
+        for name, those in (("copy", copies), ("communication", talks)):
+            if name == "communication" and not talks:
+                continue
+            hidden = float(union(work) + union(those) - union(work + those))
+            same(device, row[f"{name}_ns"], float(union(those)))
+            same(device, row[f"{name}_hidden_ns"], hidden)
+            same(device, row[f"{name}_hidden_share"],
+                 hidden / union(those) if union(those) else None)
+        same(device, row["communication_exposed_ns"],
+             float(union(talks + work) - union(work)) if talks else None)
         same(device, row["active_ns"],
              float(max(span.end for span in here) - min(span.start for span in here)))
         same(device, row["wall_ns"], float(wall))
@@ -241,6 +257,56 @@ def check_averages(path, spans):
     return len(owned)
 
 
+def check_gloo(rank):
+    """Collectives on threads: computation are ops without a span of some length inside, but for
+    those that ask for a collective; exposed = |computation or communication| - |computation|."""
+    path = SHARED / "cases" / "traces-today" / f"gloo_rank{rank}.json.gz"
+    if not path.exists():
+        return 0
+    with gzip.open(path, "rt") as file:
+        events = json.load(file, parse_float=str)["traceEvents"]
+    spans, steps = [], []
+    for event in events:
+        if event["ph"] != "X" or event["cat"] not in ("cpu_op", "user_annotation"):
+            continue
+        start = ns(event["ts"])
+        talks = event["name"].startswith("gloo:")
+        span = Span("talk" if talks else "op", event["name"], None, event["tid"], start,
+                    start + ns(event["dur"]))
+        if event["cat"] == "cpu_op" or talks:
+            spans.append(span)
+        elif event["name"].startswith("ProfilerStep"):
+            steps.append((span.start, span.end))
+    talks, work = [], []
+    for span in spans:
+        inside = any(other.stream == span.stream and other is not span and
+                     span.start <= other.start and other.end <= span.end and other.end > other.start
+                     for other in spans)
+        if span.kind == "talk":
+            talks.append((span.start, span.end))
+        elif not inside and not span.name.startswith("c10d::"):
+            work.append((span.start, span.end))
+
+    def within(these):
+        """The length of what they have in common with the steps."""
+        return float(union(these) + union(steps) - union(these + steps))
+
+    rows = {row["part"]: row for row in report(path, "overview")["overhead"]["rows"]}
+    same("communication", rows["communication"]["time_ns"], within(talks))
+    same("computation", rows["computation"]["time_ns"], within(work))
+    exposed = within(talks + work) - within(work)
+    same("exposed", rows["communication_exposed"]["time_ns"], exposed)
+    same("hidden", rows["communication_hidden"]["time_ns"], within(talks) - exposed)
+    names = collections.Counter()
+    for span in spans:
+        names[span.name] += span.end - span.start
+    types = {row["name"]: row for row in report(path, "averages")["averages"]["rows"]}
+    for name in names:
+        if name.startswith("gloo:"):
+            same(name, types[name]["cpu_ns"], float(names[name]))
+    return len(talks)
+
+
 def wall_of(spans):
     return max(span.end for span in spans) - min(span.start for span in spans)
 
@@ -249,7 +315,9 @@ def main():
     if not (TRACES / "kineto-gpu").exists():
         print(f"no recordings in {TRACES}")
         sys.exit(77)
-    for name in ("a100_alexnet_train", "a100_resnet_nccl_rank"):
+    for rank in (0, 1):
+        print(f"gloo_rank{rank}: {check_gloo(rank)} collectives agree")
+    for name in ("a100_alexnet_train", "a100_resnet_nccl_rank", "a100_recsys_train_shapes"):
         path, spans = TRACES / "kineto-gpu" / f"{name}.json.gz", read_kineto(name)
         check_kernels(path, spans)
         check_copies(path, spans)
@@ -257,7 +325,9 @@ def main():
         check_device(path, spans, wall_of(spans))
         check_idle(path, spans)
         print(f"{name}: {len(spans)} spans agree")
-    # The other trace has correlations where External ids should be.
+    # The other traces have correlations where External ids should be.
+    path, spans = (TRACES / "kineto-gpu" / "a100_resnet_nccl_rank.json.gz",
+                   read_kineto("a100_resnet_nccl_rank"))
     print(f"averages: {check_averages(path, spans)} ops with kernels agree")
     path, spans = read_nsys()
     check_kernels(path, spans)

@@ -143,12 +143,38 @@ static void leaves_out_the_recording_itself(void **state)
     store_close(&store);
 }
 
+/* Of torch.distributed; a scope of a person, and a collective as a device's label, stay labels. */
+static const char collectives[] =
+    "[{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"gloo:all_reduce\",\"pid\":1,\"tid\":1,"
+    " \"ts\":1,\"dur\":1,\"args\":{\"Input Dims\":[[1000]],\"Input type\":[\"float\"]}},"
+    "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"nccl:broadcast\",\"pid\":1,\"tid\":1,"
+    " \"ts\":2,\"dur\":1,\"args\":{}},"
+    "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"gloom\",\"pid\":1,\"tid\":1,"
+    " \"ts\":3,\"dur\":1,\"args\":{}},"
+    "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"nccl:broadcast\",\"pid\":0,\"tid\":7,"
+    " \"ts\":4,\"dur\":9,\"args\":{}},"
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_Broadcast\",\"pid\":0,\"tid\":7,"
+    " \"ts\":5,\"dur\":2,\"args\":{}}]";
+
+static void collectives_have_a_type(void **state)
+{
+    struct store *store = import(collectives);
+
+    rows_check(store,
+               "SELECT o.name, type, input_shapes FROM event JOIN op o USING (op_id)"
+               " ORDER BY start_ns",
+               "gloo:all_reduce|collective|[[1000]];nccl:broadcast|collective|-;gloom|label|-;"
+               "nccl:broadcast|label|-;ncclDevKernel_Broadcast|kernel|-");
+    store_close(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_streams_wait_for),
         cmocka_unit_test(keeps_what_was_counted_in_kernels),
         cmocka_unit_test(keeps_sizes_of_copies_of_rocm),
+        cmocka_unit_test(collectives_have_a_type),
         cmocka_unit_test(leaves_out_the_recording_itself),
     };
 

@@ -8,7 +8,7 @@
 #include "tests/support/hand_spans.h"
 
 enum { HOST, STREAM, OTHER_STREAM, OTHER_DEVICE, OTHER_SESSION, LANES };
-enum { OP, LABEL, LAUNCH, WAIT, KERNEL, COPY, NCCL, PYTHON, OPS };
+enum { OP, LABEL, LAUNCH, WAIT, KERNEL, COPY, NCCL, GLOO, NCCL_CALL, PYTHON, OPS };
 
 static struct lane_row lanes[LANES] = {
     [HOST] = {.side = OP_HOST, .session_id = 1, .kind = "thread", .name = "main"},
@@ -25,6 +25,8 @@ static struct op_row ops[OPS] = {
     [KERNEL] = {.name = "gemm", .type = "kernel"},
     [COPY] = {.name = "Memcpy HtoD", .type = "copy"},
     [NCCL] = {.name = "ncclDevKernel_AllReduce", .type = "kernel"},
+    [GLOO] = {.name = "gloo:all_reduce", .type = "collective"},
+    [NCCL_CALL] = {.name = "nccl:all_reduce", .type = "collective"},
     [PYTHON] = {.name = "f", .type = "python_function"},
 };
 static uint8_t kinds[OPS] = {[LABEL] = SPAN_LABEL};
@@ -124,6 +126,10 @@ static void devices_are_measured_by_unions(void **state)
     CHECK_U64((uint64_t)all->compute_ns, 150);
     CHECK_U64((uint64_t)all->transfer_ns, 90);
     CHECK_U64((uint64_t)all->overlap_ns, 30);
+    CHECK_U64((uint64_t)all->copy_ns, 80);
+    CHECK_U64((uint64_t)all->copy_hidden_ns, 30);
+    CHECK_U64((uint64_t)all->comm_ns, 10);
+    CHECK_U64((uint64_t)all->comm_hidden_ns, 0);
     CHECK_U64((uint64_t)all->sum_ns, 290);
     CHECK_U64((uint64_t)all->active_ns, 310);
     CHECK_U64((uint64_t)all->wall_ns, 400);
@@ -131,6 +137,34 @@ static void devices_are_measured_by_unions(void **state)
     assert_string_equal(uses.items[1].lane->name, "stream 7");
     CHECK_U64((uint64_t)uses.items[1].busy_ns, 190);
     assert_string_equal(uses.items[3].device, "cuda:1"); /* one lane: no line for all */
+    array_deinit(&uses);
+    drop(&answer);
+}
+
+/* Computation 0-100, a collective 50-150, a copy 80-130 beside both. */
+static void communication_is_no_copy(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 100, .op = KERNEL, .lane = STREAM},
+        {.start_ns = 50, .dur_ns = 100, .op = NCCL, .lane = OTHER_STREAM},
+        {.start_ns = 80, .dur_ns = 50, .op = COPY, .lane = STREAM},
+        {.start_ns = 10, .dur_ns = 5, .op = GLOO}, /* on a thread */
+        {.start_ns = 20, .dur_ns = 5, .op = NCCL_CALL},
+    };
+    struct spans_answer answer = make(spans, 5);
+    struct device_use_array uses = {0};
+    size_t communicating = 0;
+
+    CHECK_OK(device_use_make(&answer, &uses));
+    CHECK_U64((uint64_t)uses.items[0].comm_ns, 100);
+    CHECK_U64((uint64_t)uses.items[0].comm_hidden_ns, 50);
+    CHECK_U64((uint64_t)uses.items[0].copy_ns, 50);
+    CHECK_U64((uint64_t)uses.items[0].copy_hidden_ns, 20);
+    CHECK_U64((uint64_t)uses.items[0].transfer_ns, 100);
+    CHECK_U64(uses.items[0].most_at_once, 3);
+    for (size_t i = 0; i < answer.spans.count; i++)
+        communicating += span_communicates(&answer, &answer.spans.items[i]);
+    CHECK_U64(communicating, 2); /* what is launched runs elsewhere */
     array_deinit(&uses);
     drop(&answer);
 }
@@ -234,6 +268,7 @@ int main(void)
         cmocka_unit_test(walls_are_of_a_session),
         cmocka_unit_test(launches_have_owners),
         cmocka_unit_test(devices_are_measured_by_unions),
+        cmocka_unit_test(communication_is_no_copy),
         cmocka_unit_test(spans_that_touch_do_not_run_at_once),
         cmocka_unit_test(gaps_have_causes),
         cmocka_unit_test(a_gap_starts_where_the_last_of_all_ended),

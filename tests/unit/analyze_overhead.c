@@ -22,6 +22,8 @@ enum {
     LAUNCH,
     ASYNC,
     KERNEL,
+    ALL_REDUCE,
+    ASK,
     OPS
 };
 
@@ -44,6 +46,8 @@ static struct op_row ops[OPS] = {
     [LAUNCH] = {.name = "cudaLaunchKernel", .type = "cuda_runtime"},
     [ASYNC] = {.name = "cudaMemcpyAsync", .type = "cuda_runtime"},
     [KERNEL] = {.name = "sgemm", .type = "kernel"},
+    [ALL_REDUCE] = {.name = "gloo:all_reduce", .type = "collective"},
+    [ASK] = {.name = "c10d::allreduce_", .type = "cpu_op"},
 };
 static uint8_t kinds[OPS] = {[COMPUTE] = SPAN_PHASE,
                              [MATMUL_COMPUTE] = SPAN_PHASE,
@@ -114,6 +118,28 @@ static void threads_overlap_once_and_add_up_by_lane(void **state)
     CHECK_NEAR(overhead.times.computation_ns, 70, 0); /* 20 to 30 and 40 to 100 */
     CHECK_NEAR(overhead.lanes.computation_ns, 70, 0);
     CHECK_U64(overhead.sides.items[0].lane_count, 2);
+    overhead_deinit(&overhead);
+    free_answer(&answer);
+}
+
+/* Computation 0 to 60 and 200 to 210, communication 40 to 100; asking for it is neither. */
+static void communication_is_hidden_or_exposed(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 60, .op = CONV},
+        {.start_ns = 40, .dur_ns = 60, .op = ALL_REDUCE, .lane = WORKER},
+        {.start_ns = 120, .dur_ns = 40, .op = ASK},
+        {.start_ns = 200, .dur_ns = 10, .op = RELU},
+    };
+    struct spans_answer answer = answer_of(spans, 4);
+    struct overhead overhead;
+
+    CHECK_OK(overhead_measure(&answer, &overhead));
+    CHECK_NEAR(overhead.times.recorded_ns, 150, 0);
+    CHECK_NEAR(overhead.times.computation_ns, 70, 0);
+    CHECK_NEAR(overhead.times.communication_ns, 60, 0);
+    CHECK_NEAR(overhead.times.exposed_ns, 40, 0);
+    CHECK_NEAR(overhead.sides.items[0].communication_ns, 60, 0);
     overhead_deinit(&overhead);
     free_answer(&answer);
 }
@@ -335,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compute_phases_are_computation),
         cmocka_unit_test(threads_overlap_once_and_add_up_by_lane),
+        cmocka_unit_test(communication_is_hidden_or_exposed),
         cmocka_unit_test(with_a_device_the_host_only_prepares),
         cmocka_unit_test(phases_of_a_queue_tell_computation),
         cmocka_unit_test(runs_are_the_wall_where_they_count),
