@@ -227,7 +227,7 @@ static int show_standard(const struct parser *parser, const struct occurrence *o
         options_print_help(parser->command, stdout);
         break;
     case STANDARD_VERSION:
-        printf("%s %s\n", parser->command->name, parser->command->version);
+        text_print(stdout, "%s %s\n", parser->command->name, parser->command->version);
         break;
     case STANDARD_MAN:
         options_print_man(parser->command, stdout);
@@ -339,7 +339,7 @@ int options_parse(const struct option_command *command, int argc, char **argv, v
 
 int options_complain(const struct option_command *command, const struct diag *diag)
 {
-    fprintf(stderr, "%s: %s\nTry '%s --help'.\n", command->name, diag->text, command->name);
+    text_print(stderr, "%s: %s\nTry '%s --help'.\n", command->name, diag->text, command->name);
     return EXIT_USAGE;
 }
 
