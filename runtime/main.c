@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "runtime/calibrate.h"
 #include "runtime/check_ops.h"
 #include "runtime/copr_library.h"
@@ -52,8 +53,8 @@ static int complain(int status, const struct diag *given)
 
     if ((status == EXIT_INPUT || status == EXIT_SYSTEM) && limits_explain(diag))
         status = EXIT_INPUT;
-    fprintf(stderr, "%s: %s\n", load_and_run_command.name,
-            diag->text[0] != '\0' ? diag->text : "something failed without saying what");
+    text_print(stderr, "%s: %s\n", load_and_run_command.name,
+               diag->text[0] != '\0' ? diag->text : "something failed without saying what");
     return status;
 }
 
@@ -339,10 +340,10 @@ static int open_library(const struct run_options *options, struct diag *diag)
                            &extras, diag);
     if (rc < 0)
         return rc;
-    fprintf(out, "loaded C opr library: %s\n", options->c_opr_lib);
+    text_print(out, "loaded C opr library: %s\n", options->c_opr_lib);
     for (int i = 0; i < COPR_EXTRAS; i++)
         if (extras & 1u << i)
-            fprintf(out, "get %s from: %s\n", copr_extras[i], options->c_opr_lib);
+            text_print(out, "get %s from: %s\n", copr_extras[i], options->c_opr_lib);
     return 0;
 }
 

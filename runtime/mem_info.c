@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "runtime/graph_exec.h"
 
 struct layout_info {
@@ -179,18 +180,19 @@ static void tell_peak(struct layout_info *info, FILE *out)
     if (peak_bytes == 0)
         return;
     qsort(info->blocks, info->count, sizeof(*info->blocks), larger_first);
-    fprintf(out,
-            "static memory: %.3f MiB for intermediate tensors; at most %.3f MiB of it are live, in "
-            "%s (%s):\n",
-            mib(exec_arena_bytes(exec)), mib(peak_bytes), exec_step(exec, peak)->name,
-            exec_step(exec, peak)->type);
+    text_print(
+        out,
+        "static memory: %.3f MiB for intermediate tensors; at most %.3f MiB of it are live, in "
+        "%s (%s):\n",
+        mib(exec_arena_bytes(exec)), mib(peak_bytes), exec_step(exec, peak)->name,
+        exec_step(exec, peak)->type);
     for (uint32_t i = 0; i < info->count; i++) {
         const struct exec_block *block = &info->blocks[i];
 
         if (block->first_step <= peak && peak < block->end_step)
-            fprintf(out, "  %10.3f MiB %5.1f%%  %s\n", mib(block->bytes),
-                    100 * (double)block->bytes / (double)peak_bytes,
-                    block->owner != NULL ? block->owner->name : "scratch");
+            text_print(out, "  %10.3f MiB %5.1f%%  %s\n", mib(block->bytes),
+                       100 * (double)block->bytes / (double)peak_bytes,
+                       block->owner != NULL ? block->owner->name : "scratch");
     }
 }
 
