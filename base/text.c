@@ -112,7 +112,7 @@ size_t text_show_next(const char *text, size_t left, char out_shown[TEXT_SHOWN_B
     else if (text_is_steering(code))
         snprintf(out_shown, TEXT_SHOWN_BYTES, "\\u%04x", (unsigned)code);
     else
-        snprintf(out_shown, TEXT_SHOWN_BYTES, "%.*s", (int)length, text);
+        *(char *)mempcpy(out_shown, text, length) = '\0';
     return length;
 }
 
