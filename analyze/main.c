@@ -339,6 +339,6 @@ int main(int argc, char **argv)
     if (rc == -EINVAL)
         return options_complain(&analyze_command, &diag);
     if (rc != 0)
-        fprintf(stderr, "profile_analyze: %s\n", diag.text);
+        text_print(stderr, "profile_analyze: %s\n", diag.text);
     return rc == REPORT_NOTHING ? EXIT_NO : exit_status_of(rc);
 }

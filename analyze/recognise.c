@@ -14,6 +14,7 @@
 #include "analyze/import_nsys.h"
 #include "analyze/json_stream.h"
 #include "analyze/json_text.h"
+#include "base/text.h"
 
 enum { PARTS_MAX = 30 }; /* at least as many as megengine_parts has */
 
@@ -41,7 +42,7 @@ const struct source_name source_names[SOURCE_KINDS] = {
 void source_print_kinds(FILE *lines)
 {
     for (size_t i = 0; i < SOURCE_KINDS; i++)
-        fprintf(lines, "%s  %s.\n", source_names[i].name, source_names[i].about);
+        text_print(lines, "%s  %s.\n", source_names[i].name, source_names[i].about);
 }
 
 static int read_head(const char *path, const char *name, char *head, size_t size,

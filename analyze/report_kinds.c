@@ -124,7 +124,7 @@ void report_print_kinds(FILE *lines)
 {
     for (size_t i = 0; report_kinds[i]; i++) {
         if (!report_kinds[i]->mode)
-            fprintf(lines, "%s  %s\n", report_kinds[i]->name, report_kinds[i]->about);
+            text_print(lines, "%s  %s\n", report_kinds[i]->name, report_kinds[i]->about);
     }
 }
 
@@ -134,8 +134,8 @@ void report_print_columns(FILE *lines)
         const struct report_kind *kind = report_kinds[i];
 
         for (size_t k = 0; k < kind->column_count; k++)
-            fprintf(lines, "%s%s%s: %s%s", k ? "" : kind->name, k ? " " : "  ",
-                    kind->columns[k].out.name, kind->columns[k].about,
-                    k + 1 < kind->column_count ? ";" : ".\n");
+            text_print(lines, "%s%s%s: %s%s", k ? "" : kind->name, k ? " " : "  ",
+                       kind->columns[k].out.name, kind->columns[k].about,
+                       k + 1 < kind->column_count ? ";" : ".\n");
     }
 }
