@@ -11,6 +11,7 @@
 #include "analyze/memory_view.h"
 #include "analyze/report.h"
 #include "analyze/span_filter.h"
+#include "analyze/step_curve.h"
 #include "base/amount.h"
 
 enum { CURVE_BINS = 32, TIMELINE_BINS = 100 };
@@ -192,21 +193,6 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 /* --- The pools. --- */
 
-static void format_curve(const struct report *report, const int64_t *bins, int64_t most,
-                         char text[CURVE_BINS * 3 + 1])
-{
-    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char *const plain[] = {" ", ".", ".", ":", "-", "=", "+", "*", "#"};
-
-    text[0] = '\0';
-    for (size_t i = 0; i < CURVE_BINS; i++) {
-        double height = most > 0 ? ceil((double)bins[i] * 8 / (double)most) : 0;
-        size_t level = height < 0 ? 0 : height > 8 ? 8 : (size_t)height;
-
-        strcat(text, report->options->ascii ? plain[level] : blocks[level]);
-    }
-}
-
 static struct out_value when_of(const struct memory_view *view, uint32_t pool)
 {
     int64_t time_ns = view->peaks[pool].time_ns;
@@ -235,10 +221,14 @@ static void emit_pool(const struct report *report, const struct memory_view *vie
     const struct memory_pool *pool = &view->blocks.pools.items[place];
     const struct slope *growth = &view->growth[place];
     int64_t bins[CURVE_BINS];
+    double bytes[CURVE_BINS];
     char curve[CURVE_BINS * 3 + 1];
 
     memory_curve_fill(view, place, bins, CURVE_BINS);
-    format_curve(report, bins, view->peaks[place].bytes, curve);
+    for (size_t i = 0; i < CURVE_BINS; i++)
+        bytes[i] = (double)bins[i];
+    step_curve_text(bytes, CURVE_BINS, (double)view->peaks[place].bytes, report->options->ascii,
+                    curve);
     out_row(report->out, (struct out_value[]){
                              out_text(pool->device ? pool->device : "host"),
                              out_number(OUT_BYTES, (double)view->peaks[place].bytes),
