@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyze/choose_sessions.h"
@@ -72,6 +73,25 @@ static void add_losses(const struct report *report, struct diag *diag)
     }
 }
 
+static int choose_sessions_asked_for(struct report *report, const struct session_rows *sessions,
+                                     int64_t *ids, struct diag *diag)
+{
+    const struct analyze_options *options = report->options;
+    struct session_limits limits = {.program = options->program};
+    const char *chosen =
+        report->kind->is_of_all_sessions && !options->session ? "all" : options->session;
+    struct timespec now;
+    int rc = 0;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (options->since)
+        rc = selection_parse_since(options->since, now.tv_sec * INT64_C(1000000000) + now.tv_nsec,
+                                   &limits.since_ns, diag);
+    return rc ? rc
+              : choose_limited_sessions(chosen, &limits, sessions, ids, &report->session_count,
+                                        diag);
+}
+
 static int run_report(struct report *report, struct diag *diag)
 {
     struct session_rows sessions;
@@ -94,10 +114,7 @@ static int run_report(struct report *report, struct diag *diag)
     }
     report->sessions = &sessions;
     report->session_ids = ids;
-    rc = choose_sessions(report->kind->is_of_all_sessions && !report->options->session
-                             ? "all"
-                             : report->options->session,
-                         &sessions, ids, &report->session_count, diag);
+    rc = choose_sessions_asked_for(report, &sessions, ids, diag);
     if (rc == 0)
         rc = report->kind->run(report, diag);
     if (rc == REPORT_NOTHING)

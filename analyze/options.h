@@ -20,7 +20,8 @@ enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct analyze_options {
     /* what to read */
-    const char *session; /* NULL: the last */
+    const char *session;         /* NULL: the last */
+    const char *program, *since; /* only sessions of it, since then; or NULL */
     const char *runs;
     const char *time;
     bool warmup, total;
