@@ -126,6 +126,9 @@ int calibrate(bool json, FILE *out, struct diag *diag)
 
     if (rc < 0)
         return rc;
+    rc = trace_begin(diag);
+    if (rc < 0)
+        return rc;
     record(&calibration);
     trace_status(status, sizeof(status));
     if (json)

@@ -304,6 +304,11 @@ static int run_check(const struct run_options *options, const char *model)
     return rc == 1 || options->disable_assert_throw ? EXIT_OK : EXIT_NO;
 }
 
+static void warn(const struct diag *diag)
+{
+    complain(EXIT_OK, diag);
+}
+
 static int run_calibrate(const struct run_options *options)
 {
     struct diag diag = {0};
@@ -491,17 +496,17 @@ static int run_command(int argc, char **argv)
         copr_library_close();
         return complain(exit_status(rc), &diag);
     }
-    rc = options.no_trace ? 0 : trace_start(options.trace, options.counters, &diag);
-    if (rc == 1) {
-        complain(EXIT_OK, &diag);
-        diag = (struct diag){0};
-    }
+    rc = options.no_trace
+             ? 0
+             : trace_start(&(struct trace_config){options.trace, options.counters, warn}, &diag);
     if (rc < 0) {
         tuning_destroy(&options.tuning);
         copr_library_close();
         return complain(EXIT_SYSTEM, &diag);
     }
     status = run_mode(&options, model);
+    if (trace_is_refused())
+        status = EXIT_SYSTEM;
     if (status == EXIT_OK)
         status = dump_layouts(&options, model);
     tuning_destroy(&options.tuning);

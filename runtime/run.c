@@ -434,14 +434,15 @@ static int work(struct worker *worker)
         return rc;
     if (worker->out != NULL)
         report_loaded(worker->out, worker->report);
-    if (config->trace)
-        rc = trace_open(worker->session, worker->number, config->trace_detail, &worker->trace,
-                        &worker->diag);
-    if (rc == 0 && config->profile_path != NULL)
+    if (config->profile_path != NULL)
         rc = profile_create(worker->session, &worker->profile, &worker->diag);
     if (rc == 0)
         rc = run_tools_init(&worker->tools, &config->tools, worker->session,
                             worker->out != NULL ? worker->out : stderr, &worker->diag);
+    /* The last that can go wrong before it runs, for then there is a session. */
+    if (rc == 0 && config->trace)
+        rc = trace_open(worker->session, worker->number, config->trace_detail, &worker->trace,
+                        &worker->diag);
     if (rc == 0 && config->frees_graph)
         run_free_graph(worker->session, worker->number == 0);
     if (rc == 0)

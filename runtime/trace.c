@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -72,38 +75,108 @@ struct trace {
     _Alignas(64) struct step_moments device; /* the worker's */
 };
 
+/* The process's recording. */
+static struct {
+    pthread_mutex_t lock;
+    struct trace_config config;
+    bool is_wanted, has_begun;
+    int result; /* of beginning */
+    struct diag diag;
+} recording = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 /* What of a list can be read here. */
-static int look_at_counters(struct diag *diag)
+static int look_at_counters(const struct trace_config *config, struct diag *diag)
 {
     char text[512];
     unsigned missing;
     int count = optrace_counters_status(&missing, text, sizeof(text));
+    struct diag warning = {0};
 
     if (count > 0 && missing == 0)
         return 0;
     if (count > 0) {
-        diag_set(diag, 0, "CPU counters: %s", text);
-        return 1;
+        diag_set(&warning, 0, "CPU counters: %s", text);
+        config->warn(&warning);
+        return 0;
     }
     optrace_stop();
     return diag_set(diag, -ENODATA, "none of the CPU counters can be read: %s",
                     text[0] != '\0' ? text : "OPTRACE_DISABLE is set, or the list is empty");
 }
 
-int trace_start(bool required, const char *counters, struct diag *diag)
+static int connect_now(const struct trace_config *config, struct diag *diag)
 {
-    struct optrace_config config = {
-        .program = "load_and_run", .required = required || counters != NULL, .counters = counters};
+    struct optrace_config client = {.program = "load_and_run",
+                                    .required = config->required || config->counters != NULL,
+                                    .counters = config->counters};
     char text[300];
-    int rc = optrace_start(&config);
+    int rc = optrace_start(&client);
 
     if (rc == 0)
-        return counters != NULL ? look_at_counters(diag) : 0;
+        return config->counters != NULL ? look_at_counters(config, diag) : 0;
     /* A wrong setting is a mistake even where a daemon is not needed. */
-    if (!config.required && rc != -EINVAL)
+    if (!client.required && rc != -EINVAL)
         return 0;
     optrace_status(text, sizeof(text));
     return diag_set(diag, rc, "%s", text);
+}
+
+int trace_begin(struct diag *diag)
+{
+    int rc;
+
+    pthread_mutex_lock(&recording.lock);
+    if (recording.is_wanted && !recording.has_begun)
+        recording.result = connect_now(&recording.config, &recording.diag);
+    recording.has_begun = true;
+    rc = recording.result;
+    pthread_mutex_unlock(&recording.lock);
+    return rc < 0 ? diag_set(diag, rc, "%s", recording.diag.text) : rc;
+}
+
+bool trace_is_refused(void)
+{
+    return recording.result < 0;
+}
+
+/* Whether somebody listens at a place, without a word: it makes no session. */
+static bool is_listening(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    bool is_there;
+    int fd;
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return false;
+    strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    is_there =
+        fd >= 0 && connect(fd, (const struct sockaddr *)&address, (socklen_t)sizeof(address)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_there;
+}
+
+/* Where optrace_config.socket_path says that it is looked for. */
+static bool has_daemon(void)
+{
+    const char *named = secure_getenv("OPTRACE_SOCKET"), *folder = secure_getenv("XDG_RUNTIME_DIR");
+    char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
+
+    if (named != NULL && named[0] != '\0')
+        return is_listening(named);
+    if (folder != NULL)
+        snprintf(path, sizeof(path), "%s/optrace/collector.sock", folder);
+    return is_listening(path) || is_listening("/run/optrace/collector.sock");
+}
+
+int trace_start(const struct trace_config *config, struct diag *diag)
+{
+    recording.config = *config;
+    recording.is_wanted = true;
+    if ((!config->required && config->counters == NULL) || has_daemon())
+        return 0;
+    return trace_begin(diag);
 }
 
 int trace_check_counters(const char *list, struct diag *diag)
@@ -589,10 +662,13 @@ static void record_load(const struct session *session)
 int trace_open(struct session *session, uint32_t number, enum trace_detail detail,
                struct trace **out_trace, struct diag *diag)
 {
-    struct trace *trace = aligned_alloc(_Alignof(struct trace), sizeof(*trace));
+    int rc = trace_begin(diag);
+    struct trace *trace = rc == 0 ? aligned_alloc(_Alignof(struct trace), sizeof(*trace)) : NULL;
     struct exec_observer observer = {.user = trace, .moment = observe, .inner = observe_inner};
     uint32_t count = exec_step_count(session->exec), inner = exec_inner_count(session->exec);
 
+    if (rc < 0)
+        return rc;
     if (trace == NULL)
         return diag_set(diag, -ENOMEM, "no memory for recording");
     *trace = (struct trace){.session = session};
