@@ -98,7 +98,7 @@ static size_t bare_length(const char *name)
  * "call_p99_ns". SIZE_MAX: none, or several. */
 static size_t find_bare(const char *const *names, size_t count, const char *word)
 {
-    size_t length = strlen(word), found = SIZE_MAX;
+    size_t length = bare_length(word), found = SIZE_MAX;
     bool is_whole = false, is_alone = true;
 
     for (size_t i = 0; i < count && length; i++) {
