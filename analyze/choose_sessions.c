@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/import_folded.h"
+
 /* Reads "3" or "4..6" at *text and goes on behind it. */
 static bool read_range(const char **text, int64_t *out_first, int64_t *out_last)
 {
@@ -182,4 +184,18 @@ int choose_limited_sessions(const char *text, const struct session_limits *limit
     }
     array_deinit(&left.rows); /* the texts are those of `sessions` */
     return rc;
+}
+
+bool sessions_are_samples(const struct session_rows *sessions, const int64_t *ids, size_t count)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; sessions && i < sessions->rows.count; i++) {
+        const struct session_row *session = &sessions->rows.items[i];
+
+        for (size_t k = 0; k < count; k++)
+            found += session->session_id == ids[k] && session->source &&
+                     strcmp(session->source, FOLDED_SAMPLES) == 0;
+    }
+    return count && found == count;
 }

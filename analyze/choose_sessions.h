@@ -34,4 +34,7 @@ int choose_limited_sessions(const char *text, const struct session_limits *limit
 /** True when the text could be one of choose_sessions(): a number, a list of them, last, all. */
 bool is_choice_of_sessions(const char *text);
 
+/** Whether all of some sessions hold folded stacks whose counts are no times. False for none. */
+bool sessions_are_samples(const struct session_rows *sessions, const int64_t *ids, size_t count);
+
 #endif

@@ -41,6 +41,12 @@ static const struct option_spec option_table[] = {
      .help = "Of a damaged file of another tool, keep what could be read; the note of --list says "
              "where the damage is.",
      TARGET(lenient)},
+    {OPTION_STRING, "sample", .value_name = "TIME",
+     .help =
+         "Of folded stacks, such as py-spy's raw ones, the time that a count of one stands for: "
+         "10ms where there were 100 samples a second. Without it times are shown as counts of "
+         "samples.",
+     TARGET(sample)},
     {OPTION_FLAG, "import",
      .help = "Put the files given into the store of --into instead of reporting on one: a file of "
              "another tool becomes a session, of a store all sessions are copied, but for those "

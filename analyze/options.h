@@ -27,6 +27,7 @@ struct analyze_options {
     bool warmup, total;
     bool lenient, import, progress;
     const char *into;
+    const char *sample; /* a time with its unit; NULL: not known */
 
     /* which ops */
     struct option_list types;

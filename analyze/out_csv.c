@@ -127,7 +127,7 @@ static void csv_facts(struct out *out, const struct out_section *section,
         }
         if (facts[i].title) {
             out_buffer_print(&sentence, "%s: ", facts[i].title);
-            if (facts[i].value.kind == OUT_NS && facts[i].value.known)
+            if (facts[i].value.kind == OUT_NS && facts[i].value.known && !out_counts_samples())
                 out_buffer_print(&sentence, "%g s", facts[i].value.real * 1e-9);
             else
                 out_format_inline(&sentence, &facts[i].value);
