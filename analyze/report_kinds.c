@@ -12,6 +12,7 @@
 extern const struct report_kind report_advice;
 extern const struct report_kind report_averages;
 extern const struct report_kind report_brief;
+extern const struct report_kind report_collectives;
 extern const struct report_kind report_compare;
 extern const struct report_kind report_copies;
 extern const struct report_kind report_counters;
@@ -41,6 +42,7 @@ const struct report_kind *const report_kinds[] = {
     &report_advice,
     &report_averages,
     &report_brief,
+    &report_collectives,
     &report_compare,
     &report_copies,
     &report_counters,

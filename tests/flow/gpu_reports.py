@@ -325,6 +325,44 @@ def check_averages(path, spans):
     return len(owned)
 
 
+def check_collectives(path):
+    """A kernel's message is that of the innermost op with a collective around its launch; the rate of
+    the bus is bytes * 2 (n - 1) / n of an allreduce, bytes of a broadcast, by the time."""
+    with gzip.open(path, "rt") as file:
+        events = json.load(file, parse_float=str)["traceEvents"]
+    told = [(event["tid"], ns(event["ts"]), ns(event["ts"]) + ns(event["dur"]), event["args"])
+            for event in events if "Collective name" in event.get("args", {})]
+    calls = {event["args"].get("correlation"): event for event in events
+             if event.get("cat") == "cuda_runtime"}
+    element = {"Float": 4, "Byte": 1, "Char": 1, "Long": 8}
+    sums = collections.defaultdict(lambda: [0, 0, 0, 0.0])
+    for event in events:
+        if event.get("cat") != "kernel" or not event["name"].startswith("nccl"):
+            continue
+        call = calls[event["args"]["correlation"]]
+        at = ns(call["ts"])
+        around = [(end - start, args) for tid, start, end, args in told
+                  if tid == call["tid"] and start <= at <= end]
+        args = min(around, key=lambda pair: pair[0])[1]
+        size = max(args["In msg nelems"], args["Out msg nelems"]) * element[args["dtype"]]
+        ranks = args["Group size"]
+        factor = 2 * (ranks - 1) / ranks if "allreduce" in args["Collective name"] else 1
+        line = sums[event["name"]]
+        line[0] += 1
+        line[1] += ns(event["dur"])
+        line[2] += size
+        line[3] += size * factor
+    rows = {row["name"]: row for row in report(path, "collectives")["collectives"]["rows"]}
+    same("collectives", sorted(rows), sorted(sums))
+    for name, (count, total, size, crossed) in sums.items():
+        same(name, rows[name]["calls"], count)
+        same(name, rows[name]["total_ns"], float(total))
+        same(name, rows[name]["bytes"], float(size))
+        same(name, rows[name]["bandwidth_bytes_per_s"], size * 1e9 / total)
+        same(name, rows[name]["bus_bytes_per_s"], crossed * 1e9 / total)
+    return sum(line[0] for line in sums.values())
+
+
 def check_gloo(rank):
     """Collectives on threads: computation are ops without a span of some length inside, but for
     those that ask for a collective; exposed = |computation or communication| - |computation|."""
@@ -398,6 +436,7 @@ def main():
     # The other traces have correlations where External ids should be.
     path, spans = (TRACES / "kineto-gpu" / "a100_resnet_nccl_rank.json.gz",
                    read_kineto("a100_resnet_nccl_rank"))
+    print(f"collectives: {check_collectives(path)} of NCCL agree")
     print(f"averages: {check_averages(path, spans)} ops with kernels agree")
     path, spans = read_nsys()
     check_kernels(path, spans)
