@@ -240,6 +240,7 @@ static void emit_pool(const struct report *report, const struct memory_view *vie
                              out_number(OUT_REAL, growth->low),
                              out_number(OUT_REAL, growth->high),
                              out_text(curve),
+                             out_text(memory_view_peak_op(view, place)),
                              out_integer(OUT_INT, pool->session_id),
                              out_integer(OUT_INT, (int64_t)pool->row_count),
                              out_integer(OUT_INT, (int64_t)pool->stray_count),
@@ -266,6 +267,7 @@ static void emit_pools(const struct report *report, const struct memory_view *vi
         {.name = "growth_low_bytes_per_run", .data_only = true},
         {.name = "growth_high_bytes_per_run", .data_only = true},
         {.name = "curve", .title = "over time", .wiki = "over time", .compact = true},
+        {.name = "peak_op", .data_only = true},
         {.name = "session_id", .data_only = true},
         {.name = "event_count", .data_only = true},
         {.name = "stray_free_count", .data_only = true},
@@ -404,6 +406,33 @@ static void note_growth(const struct report *report, const struct memory_view *v
             out_note(report->out, OUT_NOTE_PLAIN,
                      "The memory of %s does not grow from run to run (95%% sure: %s to %s).",
                      device ? device : "host", low, high);
+    }
+}
+
+/* Where each pool was fullest, and who held most of it then. */
+static void note_peaks(const struct report *report, const struct memory_view *view)
+{
+    for (uint32_t i = 0; i < view->blocks.pools.count; i++) {
+        const char *device = view->blocks.pools.items[i].device;
+        const char *op = memory_view_peak_op(view, i);
+        const struct memory_line *most = NULL;
+        char holder[300] = "";
+
+        for (size_t k = 0; k < view->lines.count; k++) {
+            const struct memory_line *line = &view->lines.items[k];
+
+            if (line->pool == i && line->peak_bytes > 0 &&
+                (!most || line->peak_bytes > most->peak_bytes))
+                most = line;
+        }
+        if (!view->is_shown[i] || view->peaks[i].bytes <= 0 || (!op && !most))
+            continue;
+        if (most)
+            snprintf(holder, sizeof(holder), "; %.200s held most of it, %.1f%%",
+                     most->name ? most->name : "what no op owns",
+                     100.0 * (double)most->peak_bytes / (double)view->peaks[i].bytes);
+        out_note(report->out, OUT_NOTE_PLAIN, "The peak of %s%s%s%s.", device ? device : "the host",
+                 op ? " was reached in " : "", op ? op : "", op ? holder : holder + 1);
     }
 }
 
@@ -548,6 +577,7 @@ static int emit(const struct report *report, const struct memory_view *view, str
     if (view->plans.count)
         emit_plans(report, view);
     if (rc == 0 && view->lines.count) {
+        note_peaks(report, view);
         note_growth(report, view);
         note_pairing(report, view);
         out_note(report->out, OUT_NOTE_PLAIN,

@@ -60,7 +60,8 @@ struct trace {
     struct session *session;
     enum trace_detail detail; /* TRACE_DEFAULT: no phases */
     const struct op_set *set;
-    uint32_t lane; /* of the queue */
+    uint32_t lane;  /* of the queue */
+    uint32_t arena; /* who takes the arena */
     struct optrace_run run;
     bool is_open;        /* its memory was told */
     bool clock_is_ticks; /* ot_clock_ticks() and optrace_ticks() are the same clock */
@@ -229,19 +230,25 @@ static uint32_t fill_tensors(const struct value *const *values, uint32_t count,
     return used;
 }
 
+/* What was written, without the end of its line, or NULL; the caller frees it. */
+static char *take_line(struct json_writer *json)
+{
+    char *text = json_finish(json) == 0 ? json_take(json, NULL) : NULL;
+
+    json_deinit(json);
+    if (text != NULL)
+        text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
 /* The op's parameters as JSON, or NULL; the caller frees it. */
 static char *make_params(const struct exec_step *step)
 {
     struct json_writer json;
-    char *text;
 
     json_init_memory(&json);
     step_json_params(step, &json);
-    text = json_finish(&json) == 0 ? json_take(&json, NULL) : NULL;
-    json_deinit(&json);
-    if (text != NULL)
-        text[strcspn(text, "\n")] = '\0';
-    return text;
+    return take_line(&json);
 }
 
 static uint32_t define_step(const struct exec_step *step, const char *id, uint32_t model)
@@ -604,11 +611,37 @@ static const char *memory_name(enum exec_memory what)
     return "other";
 }
 
+/* The arena, with what is not to be seen from outside: in which op most of it is needed. */
+static uint32_t define_arena(const struct session *session)
+{
+    struct optrace_op_info info = OPTRACE_OP_INFO(memory_name(EXEC_MEMORY_ARENA), "memory");
+    size_t bytes;
+    uint32_t step = exec_peak_step(session->exec, &bytes), op = 0;
+    struct json_writer json;
+    char *params;
+
+    if (step == EXEC_NO_STEP)
+        return optrace_name(OPTRACE_MEMORY, memory_name(EXEC_MEMORY_ARENA));
+    json_init_memory(&json);
+    json_begin_object(&json);
+    json_key(&json, "peak_op");
+    json_string(&json, exec_step(session->exec, step)->name);
+    json_key(&json, "peak_bytes");
+    json_uint(&json, bytes);
+    json_end_object(&json);
+    params = take_line(&json);
+    info.params = params;
+    (void)optrace_op_define(&info, &op);
+    free(params);
+    return op;
+}
+
 typedef void memory_fn(uint32_t op, const void *address, uint64_t bytes);
 
 /* All that the session holds: taken, or given back. */
-static void tell_memory(const struct session *session, memory_fn *tell)
+static void tell_memory(const struct trace *trace, memory_fn *tell)
 {
+    const struct session *session = trace->session;
     const struct graph *graph = session->graph;
     uint32_t constants = optrace_name(OPTRACE_MEMORY, "weights");
 
@@ -621,7 +654,10 @@ static void tell_memory(const struct session *session, memory_fn *tell)
     for (uint32_t i = 0; i < exec_chunk_count(session->exec); i++) {
         const struct exec_chunk *chunk = exec_chunk(session->exec, i);
 
-        tell(optrace_name(OPTRACE_MEMORY, memory_name(chunk->what)), chunk->address, chunk->bytes);
+        tell(chunk->what == EXEC_MEMORY_ARENA
+                 ? trace->arena
+                 : optrace_name(OPTRACE_MEMORY, memory_name(chunk->what)),
+             chunk->address, chunk->bytes);
     }
 }
 
@@ -692,7 +728,8 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
     }
     if (trace->detail != TRACE_DEFAULT)
         record_load(session);
-    tell_memory(session, optrace_alloc);
+    trace->arena = define_arena(session);
+    tell_memory(trace, optrace_alloc);
     trace->is_open = true;
     *out_trace = trace;
     return 0;
@@ -706,7 +743,7 @@ void trace_close(struct trace **trace_ptr)
     if (trace == NULL)
         return;
     if (trace->is_open)
-        tell_memory(trace->session, optrace_free);
+        tell_memory(trace, optrace_free);
     free(trace->handed);
     free(trace->inner);
     free(trace->begun);

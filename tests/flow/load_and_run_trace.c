@@ -339,6 +339,9 @@ static void memory_is_taken_and_given_back(void **state)
     expect("SELECT count(*) > 2 FROM memory_event", 1);
     expect("SELECT sum(bytes) FROM memory_event", 0);
     expect("SELECT count(*) FROM memory_event JOIN op USING (op_id) WHERE op.name = 'arena'", 2);
+    expect("SELECT count(*) FROM op a JOIN op b ON b.name = json_extract(a.params, '$.peak_op')"
+           " WHERE a.name = 'arena' AND json_extract(a.params, '$.peak_bytes') > 0",
+           1);
     stop();
 }
 
@@ -366,7 +369,7 @@ static void a_calibration_is_found_by_reports(void **state)
     RECORD(1, "--iter", "2", "--trace");
     result = child_run(argv, NULL);
     assert_int_equal(result.status, 0);
-    CHECK_CONTAINS(result.out, "record it with load_and_run --calibrate");
+    CHECK_CONTAINS(result.out, "load_and_run --calibrate");
     child_result_deinit(&result);
     record_with((const char *const[]){"--trace", NULL}, "--calibrate", 2);
     expect("SELECT count(*) > 4 FROM counter JOIN op USING (op_id) WHERE value > 0"
