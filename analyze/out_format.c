@@ -18,9 +18,9 @@ void out_format_samples(double sample_ns)
     sample_length_ns = sample_ns;
 }
 
-bool out_counts_samples(void)
+double out_sample_ns(void)
 {
-    return sample_length_ns > 0;
+    return sample_length_ns;
 }
 
 static const char *format_samples(char *text, size_t bytes, double ns)

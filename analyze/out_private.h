@@ -83,7 +83,10 @@ void out_format_seconds(char *text, size_t bytes, double ns);
 /** Times are counts from now on, each of so many ns; 0: they are times. One report is printed at a
  *  time. */
 void out_format_samples(double sample_ns);
-bool out_counts_samples(void);
+static inline bool out_counts_samples(void)
+{
+    return out_sample_ns() > 0;
+}
 
 void out_format_3(char *text, size_t bytes, double value);
 

@@ -100,6 +100,13 @@ def check_samples(folder):
     for unit in (" us ", " ms ", " s "):
         if unit in text.split("\n\n")[0]:
             sys.exit(f"samples are shown as times: {text}")
+    stacks.write_text("".join(f"main;work;leaf{i} 1\n" for i in range(5000)))
+    text = run(stacks).stdout
+    says(text, "5000 samples", "the first answer")
+    for unit in (" us", "µs", " ms ", " s "):
+        if unit in text.split("Times are counts")[0]:
+            sys.exit(f"samples are shown as times: {text}")
+    stacks.write_text("main;work 208\nmain;wait 792\n")
     says(run(stacks, "--sample", "10ms", "--report", "types").stdout, "10.000 s", "with a unit")
     store = folder / "store.db"
     run("--import", "--into", store, stacks)
