@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/import_chrome_private.h"
+#include "analyze/import_flop.h"
 #include "analyze/import_values.h"
 
 /* --- Categories. --- */
@@ -455,7 +456,10 @@ static int put_op(struct chrome *chrome, struct place_key identity,
         .input_shapes = shapes,
         .input_dtypes = dtypes,
         .params = parameters,
-        .computation_flop = STORE_NULL,
+        .computation_flop = name && kind == KIND_OP
+                                ? import_flop(name, event->arg[ARG_DIMS], (struct json_slice){0},
+                                              event->arg[ARG_CONCRETE])
+                                : STORE_NULL,
         .memory_bytes = STORE_NULL,
         .workspace_bytes = STORE_NULL,
     };
