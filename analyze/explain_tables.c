@@ -54,7 +54,8 @@ const struct explain_table explain_tables[EXPLAIN_TABLES] = {
                 "      FROM own_placed"},
     /* The casts let SQLite make an index for joins. */
     {"own_piece",
-     "SELECT lane_id, CAST(place AS INTEGER) AS place, time_ns, ns, CAST(CASE WHEN nth > 0 THEN\n"
+     "SELECT CAST(lane_id AS INTEGER) AS lane_id, CAST(place AS INTEGER) AS place, time_ns, ns,\n"
+     "           CAST(CASE WHEN nth > 0 THEN\n"
      "           first_value(event_id) OVER (PARTITION BY lane_id, depth, nth ORDER BY place)\n"
      "           END AS INTEGER) AS event_id FROM own_nth"},
     {"own_host", "SELECT event_id, sum(ns) AS own_ns FROM own_piece\n"

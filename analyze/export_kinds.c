@@ -70,13 +70,13 @@ void export_print_kinds(FILE *lines)
     for (size_t i = 0; export_kinds[i]; i++) {
         const struct export_kind *kind = export_kinds[i];
 
-        text_print(lines, "%s  %s Usual ending: %s.", kind->name, kind->about, kind->suffix);
+        fprintf(lines, "%s  %s Usual ending: %s.", kind->name, kind->about, kind->suffix);
         for (int k = 0, first = 1; k < WEIGHTS; k++) {
             if (!(kind->weights & 1U << k))
                 continue;
-            text_print(lines, "%s%s", first ? " Weights: " : ", ", weight_names[k]);
+            fprintf(lines, "%s%s", first ? " Weights: " : ", ", weight_names[k]);
             first = 0;
         }
-        text_print(lines, "%s\n", kind->weights ? "." : "");
+        fprintf(lines, "%s\n", kind->weights ? "." : "");
     }
 }

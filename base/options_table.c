@@ -13,8 +13,7 @@ const struct option_spec options_standard[STANDARD_COUNT] = {
     [STANDARD_HELP] = {.kind = OPTION_FLAG,
                        .name = "help",
                        .short_name = 'h',
-                       .help = "Print this help and exit. --help WORD: help on that alone, such as "
-                               "options for all of them, or the name of one."},
+                       .help = "Print this help and exit."},
     [STANDARD_VERSION] = {.kind = OPTION_FLAG,
                           .name = "version",
                           .help = "Print the version and exit."},

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
 #include "runtime/element.h"
 
 enum { SHOWN = 5, FILE_DIMS = 7 };
@@ -49,8 +48,8 @@ static void write_layout(const struct shown *shown, FILE *out)
     layout_strides(&shown->layout, shape, strides);
     fputc('{', out);
     for (int i = 0; i < shape->rank; i++)
-        text_print(out, "%s%" PRId64 "(%" PRId64 ")", i > 0 ? "," : "", shape->dims[i], strides[i]);
-    text_print(out, " %s}", type_text(shown->value->dtype));
+        fprintf(out, "%s%" PRId64 "(%" PRId64 ")", i > 0 ? "," : "", shape->dims[i], strides[i]);
+    fprintf(out, " %s}", type_text(shown->value->dtype));
 }
 
 static void write_values(const struct tensor_view *tensor, FILE *out)
@@ -59,7 +58,7 @@ static void write_values(const struct tensor_view *tensor, FILE *out)
 
     fputc('[', out);
     for (int64_t i = 0; i < count && i < SHOWN; i++)
-        text_print(out, "%s%.4Lg", i > 0 ? ", " : "", element_get(tensor->data, tensor->dtype, i));
+        fprintf(out, "%s%.4Lg", i > 0 ? ", " : "", element_get(tensor->data, tensor->dtype, i));
     fputs(count > SHOWN ? ", ...]" : "]", out);
 }
 
@@ -131,14 +130,12 @@ static int gather_inputs(struct io_dump *dump, const struct program *program, ui
 
 static void write_block(const struct shown *shown, FILE *out)
 {
-    text_print(out, "var%u produced: name=%s layout=", shown->value->id, shown->value->name);
+    fprintf(out, "var%u produced: name=%s layout=", shown->value->id, shown->value->name);
     write_layout(shown, out);
-    text_print(out, " owner_opr=%s{%s}", shown->owner, shown->type);
+    fprintf(out, " owner_opr=%s{%s}", shown->owner, shown->type);
     if (shown->node != NULL)
         fprintf(out, " opr%u", shown->node->id);
-    fputs("\n deps:\n", out);
-    text_put_page(shown->inputs, out);
-    fputs(" val: ", out);
+    fprintf(out, "\n deps:\n%s val: ", shown->inputs);
     write_values(&shown->view, out);
     write_statistics(&shown->view, out);
     fputs(" s\n", out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tools that options ask for. */
 #include "runtime/run_tools.h"
-#include "base/text.h"
 
 #include <stdio.h>
 
@@ -12,8 +11,8 @@ static void tell_dispatch(const struct program *program)
         const struct instruction *instruction = &program->instructions.items[i];
 
         if (instruction->kind == INSTRUCTION_VIEW)
-            text_print(stderr, "load_and_run: operator %s{%s} does not dispatch kernel on cpu:0\n",
-                       instruction->node->name, instruction->type);
+            fprintf(stderr, "load_and_run: operator %s{%s} does not dispatch kernel on cpu:0\n",
+                    instruction->node->name, instruction->type);
     }
 }
 
