@@ -152,7 +152,9 @@ static bool layout_changes(const struct advice_facts *facts, struct advice_findi
 
 static bool ops_are_tiny(const struct advice_facts *facts, struct advice_finding *finding)
 {
+    /* A count of samples is no time. */
     return facts->call_count >= ADVICE_CALLS_MIN && facts->tiny_count * 2 > facts->call_count &&
+           !(out_sample_ns() > 0) &&
            say(finding, share_of(facts, facts->tiny_ns),
                "%" PRIu64 " of %" PRIu64 " calls take less than %d us of their own, the median %s.",
                facts->tiny_count, facts->call_count, ADVICE_TINY_NS / 1000,

@@ -177,6 +177,8 @@ void brief_wrap(struct brief_page *page, size_t indent, const char *text)
 
 struct brief_unit brief_time_unit(double most_ns, bool ascii)
 {
+    if (out_sample_ns() > 0)
+        return (struct brief_unit){"samples", out_sample_ns()};
     if (!(most_ns >= 1e3))
         return (struct brief_unit){"ns", 1};
     if (most_ns < 1e6)
@@ -212,6 +214,8 @@ const char *brief_time(char *text, size_t bytes, double ns, bool ascii)
     struct brief_unit unit = brief_time_unit(fabs(ns), ascii);
     char number[32];
 
+    if (out_sample_ns() > 0)
+        return out_duration_text(text, bytes, ns);
     if (unit.factor == 1e6 && fabs(ns) >= 1e9)
         unit = (struct brief_unit){"s", 1e9};
     if (fabs(ns) >= 36e11)

@@ -487,8 +487,8 @@ static void print_pool(struct brief_text *text, uint32_t pool, bool is_alone, bo
     for (size_t i = 0; i < count; i++) {
         char *cut = brief_cut(holders[i].name, 32, 16);
 
-        out_buffer_print(&line, "%s %s %s", i ? "," : ";",
-                         brief_size(text->number[1], 32, (double)holders[i].bytes), cut ? cut : "");
+        out_buffer_print(&line, "%s%s (%s)", i ? " and " : "; most of it ", cut ? cut : "",
+                         brief_size(text->number[1], 32, (double)holders[i].bytes));
         free(cut);
     }
     brief_wrap(&text->page, LABEL_COLUMN, out_buffer_text(&line));

@@ -11,6 +11,7 @@
 #include "analyze/choose_sessions.h"
 #include "analyze/compare.h"
 #include "analyze/compare_place.h"
+#include "base/amount.h"
 
 /* Of 100 comparisons of what does not differ at most one is to raise an alarm. */
 #define COMPARE_ALPHA 0.01
@@ -39,10 +40,12 @@ static int open_sessions(struct compare_side *base, const char *sessions, struct
 
 static int open_base(const struct report *report, struct compare_side *base, struct diag *diag)
 {
-    const struct import_options import = {.lenient = report->options->lenient};
+    struct import_options import = {.lenient = report->options->lenient};
     struct compare_place place;
     int rc = compare_place_read(report->options->compare, &place);
 
+    if (rc == 0 && report->options->sample)
+        rc = amount_parse_duration("--sample", report->options->sample, &import.sample_ns, diag);
     if (rc < 0)
         return diag_set(diag, rc, "no memory for the base");
     base->source = report->source;
@@ -54,6 +57,12 @@ static int open_base(const struct report *report, struct compare_side *base, str
         rc = -EUCLEAN; /* the file's fault, not the command line's */
     if (rc == 0)
         rc = open_sessions(base, place.sessions, diag);
+    if (rc == 0 &&
+        sessions_are_samples(base->rows, base->session_ids, base->session_count) !=
+            sessions_are_samples(report->sessions, report->session_ids, report->session_count))
+        rc = diag_set(diag, -EUCLEAN,
+                      "one side has times, the other counts of samples: --sample 10ms says what "
+                      "one stands for");
     compare_place_deinit(&place);
     return rc;
 }

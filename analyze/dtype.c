@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spellings of element types: those of MegEngine, of PyTorch (of C++ and c10) and of ONNX Runtime
- * beside the short ones of the store. */
+/* Spellings of element types: those of MegEngine, of PyTorch (of C++, c10 and its own) and of ONNX
+ * Runtime beside the short ones of the store. */
 #include "analyze/dtype.h"
 
 #include <stddef.h>
@@ -22,6 +22,8 @@ static const char *const names[][2] = {
     {"long", "i64"},         {"short", "i16"},
     {"short int", "i16"},    {"signed char", "i8"},
     {"unsigned char", "u8"}, {"c10::complex<float>", "c64"},
+    {"Half", "f16"},         {"Byte", "u8"},
+    {"Char", "i8"},
 };
 
 const char *dtype_short(const char *name)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyze/export_chrome_private.h"
+#include "base/text.h"
 
 #define DAY_NS INT64_C(86400000000000)
 
@@ -308,10 +309,11 @@ static void write_head(struct chrome_writer *writer)
         fputs("[\n", export->stream);
         write_base_event(writer);
     } else {
-        fprintf(export->stream,
-                "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%" PRId64
-                ",\"otherData\":{\"tool\":\"optrace %s\"},\"traceEvents\":[\n",
-                writer->base_ns, OPTRACE_VERSION);
+        text_print(
+            export->stream,
+            "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%" PRId64
+            ",\"otherData\":{\"tool\":\"optrace %s\"},\"traceEvents\":[\n",
+            writer->base_ns, OPTRACE_VERSION);
     }
 }
 

@@ -171,8 +171,8 @@ void chrome_add_text(struct out_buffer *buffer, const char *text)
             out_buffer_add(buffer, "\xef\xbf\xbd", 3);
         else if (text[i] == '"' || text[i] == '\\')
             out_buffer_print(buffer, "\\%c", text[i]);
-        else if ((unsigned char)text[i] < 0x20)
-            out_buffer_print(buffer, "\\u%04x", text[i]);
+        else if (text_is_steering(code))
+            out_buffer_print(buffer, "\\u%04x", (unsigned)code);
         else
             out_buffer_add(buffer, text + i, size);
     }

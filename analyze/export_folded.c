@@ -5,12 +5,19 @@
 #include <string.h>
 
 #include "analyze/call_tree.h"
+#include "base/text.h"
 
-/* The format gives ';' and the end of a line a meaning. */
+/* The format gives ';' and the end of a line a meaning; what steers terminals is written out. */
 static void write_name(FILE *stream, const char *name)
 {
-    for (; *name; name++)
-        putc(*name == ';' ? ':' : *name == '\n' || *name == '\r' ? ' ' : *name, stream);
+    while (*name) {
+        const size_t plain = strcspn(name, ";\n\r");
+
+        text_print(stream, "%.*s", (int)plain, name);
+        name += plain;
+        if (*name)
+            putc(*name++ == ';' ? ':' : ' ', stream);
+    }
 }
 
 static int write_stack(FILE *stream, const struct call_tree *tree, const struct call_node *node)

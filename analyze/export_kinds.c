@@ -70,13 +70,13 @@ void export_print_kinds(FILE *lines)
     for (size_t i = 0; export_kinds[i]; i++) {
         const struct export_kind *kind = export_kinds[i];
 
-        fprintf(lines, "%s  %s Usual ending: %s.", kind->name, kind->about, kind->suffix);
+        text_print(lines, "%s  %s Usual ending: %s.", kind->name, kind->about, kind->suffix);
         for (int k = 0, first = 1; k < WEIGHTS; k++) {
             if (!(kind->weights & 1U << k))
                 continue;
-            fprintf(lines, "%s%s", first ? " Weights: " : ", ", weight_names[k]);
+            text_print(lines, "%s%s", first ? " Weights: " : ", ", weight_names[k]);
             first = 0;
         }
-        fprintf(lines, "%s\n", kind->weights ? "." : "");
+        text_print(lines, "%s\n", kind->weights ? "." : "");
     }
 }

@@ -12,6 +12,7 @@
 #include "analyze/call_stack.h"
 #include "analyze/export.h"
 #include "analyze/out_buffer.h"
+#include "base/text.h"
 
 struct frames ARRAY_FIELDS(struct frame {
     const char *text;
@@ -90,8 +91,8 @@ static int write_lines(const struct export *export, const struct average_rows *r
     if (sorted.count)
         qsort(sorted.items, sorted.count, sizeof(*sorted.items), compare_starts);
     for (size_t i = 0; i < sorted.count && rc == 0; i++)
-        fprintf(export->stream, "%s %" PRId64 "\n", lines[sorted.items[i]->op],
-                weigh(export, rows, span_place(spans, sorted.items[i])));
+        text_print(export->stream, "%s %" PRId64 "\n", lines[sorted.items[i]->op],
+                   weigh(export, rows, span_place(spans, sorted.items[i])));
     *out_count = sorted.count;
     array_deinit(&sorted);
     return rc;

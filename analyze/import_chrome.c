@@ -276,14 +276,26 @@ static char *environment_of(const struct chrome *chrome)
 {
     struct json_writer json;
 
-    if (!chrome->gpu || !*chrome->gpu)
+    bool has_gpu = chrome->gpu && *chrome->gpu;
+
+    if (!has_gpu && chrome->rank == STORE_NULL && chrome->rank_count == STORE_NULL)
         return NULL;
     json_init_memory(&json);
     json_begin_object(&json);
-    json_key(&json, "gpus");
-    json_begin_array(&json);
-    json_string(&json, chrome->gpu);
-    json_end_array(&json);
+    if (has_gpu) {
+        json_key(&json, "gpus");
+        json_begin_array(&json);
+        json_string(&json, chrome->gpu);
+        json_end_array(&json);
+    }
+    if (chrome->rank != STORE_NULL) {
+        json_key(&json, "rank");
+        json_int(&json, chrome->rank);
+    }
+    if (chrome->rank_count != STORE_NULL) {
+        json_key(&json, "world_size");
+        json_int(&json, chrome->rank_count);
+    }
     json_end_object(&json);
     return import_take(&json);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/import_chrome_private.h"
+#include "analyze/import_flop.h"
 #include "analyze/import_values.h"
 
 /* --- Categories. --- */
@@ -52,7 +53,7 @@ static size_t step_length(struct json_slice name)
 
 bool chrome_is_step(const struct chrome_event *event)
 {
-    return step_length(event->name) != 0;
+    return step_length(event->name) != 0 || event->arg[ARG_STEP].kind != JSON_NONE;
 }
 
 /* Paddle writes how long it took behind each name: "matmul[1.234 ms]". */
@@ -97,6 +98,14 @@ enum chrome_kind chrome_kind_of(const struct chrome_event *event)
             return kind == KIND_OP && chrome_is_step(event) ? KIND_LABEL : kind;
         }
     }
+    /* XLA's has none: steps, its operators, functions of Python ("$file.py:12 name"). */
+    if (!event->category.length && event->arg[ARG_STEP].kind != JSON_NONE)
+        return KIND_LABEL;
+    if (!event->category.length && event->arg[ARG_HLO_OP].kind != JSON_NONE)
+        return KIND_XLA;
+    if (!event->category.length && event->name.length > 1 && event->name.text[0] == '$' &&
+        json_is(event->phase, "X"))
+        return KIND_PYTHON;
     /* The profiler before Kineto had no categories. */
     if (!event->category.length && json_is(event->process, "CPU functions"))
         return KIND_OP;
@@ -122,6 +131,7 @@ static const char *type_of(enum chrome_kind kind)
         [KIND_COUNTER] = "counter",
         [KIND_PHASE] = "phase",
         [KIND_PYTHON] = "python_function",
+        [KIND_XLA] = "xla_op",
     };
 
     return types[kind];
@@ -288,6 +298,8 @@ static const struct {
     {ARG_GROUP_SIZE, "group_size"},
     {ARG_PROCESS_GROUP, "process_group"},
     {ARG_PROCESS_GROUP_RANKS, "process_group_ranks"},
+    {ARG_HLO_OP, "hlo_op"},
+    {ARG_HLO_MODULE, "hlo_module"},
     {ARG_WAIT_STREAM, "wait_on_stream"},
 };
 
@@ -395,7 +407,7 @@ static char *name_text(const struct chrome_event *event, const char *suffix)
 {
     char *name = json_take_text(identity_name(event->name)), *both;
 
-    if (name && chrome_is_step(event))
+    if (name && step_length(event->name))
         name[strlen(name) - 1] = '*';
 
     if (!name || !suffix)
@@ -444,7 +456,10 @@ static int put_op(struct chrome *chrome, struct place_key identity,
         .input_shapes = shapes,
         .input_dtypes = dtypes,
         .params = parameters,
-        .computation_flop = STORE_NULL,
+        .computation_flop = name && kind == KIND_OP
+                                ? import_flop(name, event->arg[ARG_DIMS], (struct json_slice){0},
+                                              event->arg[ARG_CONCRETE])
+                                : STORE_NULL,
         .memory_bytes = STORE_NULL,
         .workspace_bytes = STORE_NULL,
     };
@@ -474,7 +489,7 @@ int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chro
         place_key_add(&identity, device, strlen(device));
     if (suffix)
         place_key_add(&identity, suffix, strlen(suffix));
-    for (int i = ARG_DIMS; i <= ARG_PROCESS_GROUP_RANKS; i++) {
+    for (int i = ARG_DIMS; i <= ARG_HLO_MODULE; i++) {
         if (event->arg[i].kind != JSON_NONE) {
             place_key_add(&identity, &i, sizeof(i));
             place_key_add(&identity, event->arg[i].text, event->arg[i].length);

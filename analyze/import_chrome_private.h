@@ -20,7 +20,7 @@ enum chrome_arg {
     ARG_SYNC_KIND, /* the name says it */
     ARG_WAIT_RECORD,
     ARG_CALL_BYTES, /* of a call that copies */
-    ARG_DIMS, /* from here to ARG_PROCESS_GROUP_RANKS: ops that differ in them are different ops */
+    ARG_DIMS,       /* from here to ARG_HLO_MODULE: ops that differ in them are different ops */
     ARG_TYPES,
     ARG_STRIDES,
     ARG_CONCRETE,
@@ -41,6 +41,9 @@ enum chrome_arg {
     ARG_PROCESS_GROUP,
     ARG_WAIT_STREAM,
     ARG_PROCESS_GROUP_RANKS,
+    ARG_HLO_OP,
+    ARG_HLO_MODULE,
+    ARG_STEP,
     ARG_SEQUENCE,
     ARG_FORWARD_THREAD,
     ARG_ADDRESS,
@@ -103,6 +106,7 @@ enum chrome_kind {
     KIND_DEVICE_LABEL,
     KIND_PHASE,
     KIND_PYTHON,
+    KIND_XLA,
     KIND_OTHER,
     KIND_MARK,
     KIND_COUNTER,
@@ -191,7 +195,8 @@ int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chro
 /** The args that are kept in `params`, or NULL. The caller frees it. */
 char *chrome_params_text(const struct chrome_event *event, bool has_stack);
 
-/** True for a step of PyTorch's profiler, or Paddle's, which is a run. */
+/** True for a step of PyTorch's profiler, of Paddle's, or of JAX's and TensorFlow's, which have
+ *  args.step_num: it is a run. */
 bool chrome_is_step(const struct chrome_event *event);
 
 /* --- import_chrome_edges.c --- */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analyze/source.h"
+#include "base/text.h"
 
 /* "PATH: session 2: WHAT IT IS AND LACKS; the same events as session 1", or of a store's sessions
  * "PATH: session 2: trainer on host1". */
@@ -20,11 +21,11 @@ static void describe_row(sqlite3_stmt *row, const char *path, FILE *out)
     const char *program = (const char *)sqlite3_column_text(row, 3);
     const char *host = (const char *)sqlite3_column_text(row, 4);
 
-    fprintf(out, "%s: session %" PRId64, path, (int64_t)sqlite3_column_int64(row, 0));
+    text_print(out, "%s: session %" PRId64, path, (int64_t)sqlite3_column_int64(row, 0));
     if (sqlite3_column_int(row, 5))
-        fprintf(out, "%s", note && strlen(note) > name_length ? note + name_length : "");
+        text_print(out, "%s", note && strlen(note) > name_length ? note + name_length : "");
     else
-        fprintf(out, ": %s on %s", program ? program : "a program", host ? host : "a host");
+        text_print(out, ": %s on %s", program ? program : "a program", host ? host : "a host");
     if (sqlite3_column_type(row, 2) != SQLITE_NULL)
         fprintf(out, "; the same events as session %" PRId64,
                 (int64_t)sqlite3_column_int64(row, 2));
@@ -57,7 +58,7 @@ static int describe(struct store *store, const char *path, int64_t last, FILE *o
     if (code != SQLITE_DONE)
         return store_fail(store, code, "read", diag);
     if (!is_new)
-        fprintf(out, "%s: nothing new: its sessions are there already\n", path);
+        text_print(out, "%s: nothing new: its sessions are there already\n", path);
     return 0;
 }
 
@@ -100,7 +101,7 @@ int import_files(const char *const *paths, size_t path_count, const char *into,
     if (gathered)
         fclose(gathered);
     if (rc == 0)
-        fputs(said, out);
+        text_put_page(said, out);
     free(said);
     return rc;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ struct folded_frame {
 struct folded {
     struct importer importer;
     const char *name;
-    gzFile file; /* may be compressed or not */
+    int64_t count_ns; /* what a count stands for */
+    gzFile file;      /* may be compressed or not */
     char *line;
     uint64_t offset; /* of the line */
     uint32_t lane;
@@ -54,7 +56,7 @@ static int next_line(gzFile file, char *line, size_t *out_length)
 }
 
 /* The count behind the last space, which becomes the end of the stack. False: there is none. */
-static bool cut_count(char *line, size_t length, int64_t *out_count)
+static bool cut_count(char *line, size_t length, int64_t *out_thousandths)
 {
     char *space = strrchr(line, ' ');
     struct json_slice digits;
@@ -62,7 +64,7 @@ static bool cut_count(char *line, size_t length, int64_t *out_count)
     if (!space || space == line)
         return false;
     digits = (struct json_slice){space + 1, length - (size_t)(space + 1 - line), JSON_NUMBER};
-    if (!json_decimal(digits, 3, out_count) || *out_count < 0)
+    if (!json_decimal(digits, 3, out_thousandths) || *out_thousandths < 0)
         return false;
     *space = '\0';
     return true;
@@ -201,15 +203,23 @@ static size_t depth_of(const char *stack)
     return depth;
 }
 
+/* The time of a count, or IMPORT_TIME_MAX + 1. */
+static int64_t time_of(const struct folded *folded, int64_t thousandths)
+{
+    double time_ns = (double)thousandths / 1000 * (double)folded->count_ns;
+
+    return time_ns > (double)IMPORT_TIME_MAX ? IMPORT_TIME_MAX + 1 : llround(time_ns);
+}
+
 static int add_line(struct folded *folded, size_t length, const struct import_options *options,
                     struct diag *diag)
 {
-    int64_t count_ns;
+    int64_t count_ns = 0;
 
     if (!length)
         return 0;
     if (!cut_count(folded->line, length, &count_ns) || depth_of(folded->line) > DEPTH_MAX ||
-        !is_import_time(folded->now_ns, count_ns)) {
+        !is_import_time(folded->now_ns, time_of(folded, count_ns))) {
         folded->bad_count++;
         if (options && options->lenient)
             return 0;
@@ -218,7 +228,7 @@ static int add_line(struct folded *folded, size_t length, const struct import_op
                            folded->name, folded->offset);
     }
     folded->stack_count++;
-    return add_stack(folded, folded->line, count_ns, diag);
+    return add_stack(folded, folded->line, time_of(folded, count_ns), diag);
 }
 
 static int read_lines(struct folded *folded, const struct import_options *options,
@@ -250,16 +260,17 @@ static int read_lines(struct folded *folded, const struct import_options *option
     return 0;
 }
 
-static int finish(struct folded *folded, struct diag *diag)
+static int finish(struct folded *folded, bool is_known, struct diag *diag)
 {
-    char note[700];
+    char note[700], unit[32];
     struct store_session session = {.pid = STORE_NULL, .uid = STORE_NULL, .note = note};
     int rc = close_frames(folded, 0, diag);
 
-    snprintf(note, sizeof(note),
-             "%.400s: %" PRIu64 " folded stacks, one behind the other; counts are taken as "
-             "microseconds",
-             folded->name, folded->stack_count);
+    snprintf(unit, sizeof(unit), "%" PRId64 " ns", folded->count_ns);
+    snprintf(note, sizeof(note), "%.400s: %" PRIu64 " folded stacks, one behind the other; %s%s",
+             folded->name, folded->stack_count,
+             is_known ? "a count stands for " : "times are counts of samples",
+             is_known ? unit : "");
     import_note_count(note, sizeof(note), folded->bad_count, "lines without a count: left out");
     if (folded->is_cut)
         snprintf(note + strlen(note), sizeof(note) - strlen(note),
@@ -273,6 +284,7 @@ int import_folded(const char *path, const char *name, struct store *store,
 {
     struct folded *folded = calloc(1, sizeof(*folded));
     struct importer_lane lane = {.name = "stacks", .native_id = STORE_NULL};
+    bool is_known = options && options->sample_ns;
     int rc;
 
     if (!folded || !(folded->line = malloc(LINE_BYTES_MAX))) {
@@ -280,15 +292,17 @@ int import_folded(const char *path, const char *name, struct store *store,
         return diag_set(diag, -ENOMEM, "no memory for the stacks");
     }
     folded->name = name;
+    folded->count_ns = is_known ? options->sample_ns : FOLDED_COUNT_NS;
     folded->file = gzopen(path, "re");
-    rc = folded->file ? importer_begin(&folded->importer, store, "folded", diag)
-                      : diag_set(diag, -errno, "cannot open %s: %s", name, strerror(errno));
+    rc = folded->file
+             ? importer_begin(&folded->importer, store, is_known ? "folded" : FOLDED_SAMPLES, diag)
+             : diag_set(diag, -errno, "cannot open %s: %s", name, strerror(errno));
     if (rc == 0)
         rc = importer_lane(&folded->importer, &lane, &folded->lane, diag);
     if (rc == 0)
         rc = read_lines(folded, options, diag);
     if (rc == 0)
-        rc = finish(folded, diag);
+        rc = finish(folded, is_known, diag);
     importer_deinit(&folded->importer);
     if (folded->file)
         gzclose(folded->file);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analyze/dtype.h"
+#include "analyze/import_flop.h"
 #include "analyze/import_values.h"
 #include "analyze/left_out.h"
 
@@ -201,6 +202,14 @@ static char *name_text(const struct ort_event *event)
                : name;
 }
 
+static int64_t flop_of(const char *type, const char *in_shapes, const char *out_shapes)
+{
+    if (!in_shapes || !out_shapes)
+        return STORE_NULL;
+    return import_flop(type, json_value(in_shapes, strlen(in_shapes)),
+                       json_value(out_shapes, strlen(out_shapes)), (struct json_slice){0});
+}
+
 static int put_op(struct ort *ort, const struct ort_event *event, struct place_key identity,
                   uint32_t *out_op, struct diag *diag)
 {
@@ -226,7 +235,7 @@ static int put_op(struct ort *ort, const struct ort_event *event, struct place_k
         .output_shapes = out_shapes,
         .output_dtypes = out_types,
         .params = params,
-        .computation_flop = STORE_NULL,
+        .computation_flop = is_node && type ? flop_of(type, in_shapes, out_shapes) : STORE_NULL,
         .memory_bytes = is_node ? memory_bytes_of(event) : STORE_NULL,
         .workspace_bytes = STORE_NULL,
     };

@@ -36,7 +36,8 @@
 #define IMPORT_NAME_MAX 400
 
 struct import_options {
-    bool lenient; /* keep what could be read of a damaged file */
+    bool lenient;      /* keep what could be read of a damaged file */
+    int64_t sample_ns; /* of folded stacks: what one of their counts stands for; 0: not known */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: none */
     void *progress_context;
 };

@@ -79,12 +79,48 @@ static int refuse_order(const char *text, const char *word, const char *const *n
     return rc;
 }
 
+/* Bytes of a name without its unit: "call_p99" of "call_p99_ns". */
+static size_t bare_length(const char *name)
+{
+    static const char *const units[] = {"_ns", "_bytes", "_flop", "_bytes_per_s", "_share"};
+    size_t length = strlen(name), bare = length;
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        size_t unit = strlen(units[i]);
+
+        if (length > unit && strcmp(name + length - unit, units[i]) == 0 && length - unit < bare)
+            bare = length - unit;
+    }
+    return bare;
+}
+
+/* The one name that is a word with its unit, or else ends so: "p99" of "p99_ns" or of
+ * "call_p99_ns". SIZE_MAX: none, or several. */
+static size_t find_bare(const char *const *names, size_t count, const char *word)
+{
+    size_t length = bare_length(word), found = SIZE_MAX;
+    bool is_whole = false, is_alone = true;
+
+    for (size_t i = 0; i < count && length; i++) {
+        size_t bare = bare_length(names[i]);
+        bool whole = bare == length;
+
+        if (bare < length || strncmp(names[i] + bare - length, word, length) != 0 ||
+            (!whole && names[i][bare - length - 1] != '_') || (is_whole && !whole))
+            continue;
+        is_alone = found == SIZE_MAX || (whole && !is_whole);
+        is_whole = whole;
+        found = i;
+    }
+    return is_alone ? found : SIZE_MAX;
+}
+
 static int find_column(const struct line_column *columns, size_t column_count, const char *order_by,
                        const struct line_column **out_column, struct diag *diag)
 {
     const char *names[NAMES_MAX], *rest = order_by[0] == '+' ? order_by + 1 : order_by;
     const struct line_column *of[NAMES_MAX];
-    size_t count = gather_names(columns, column_count, names, of), length = strlen(rest);
+    size_t count = gather_names(columns, column_count, names, of), length = strlen(rest), bare;
     char word[WORD_MAX];
 
     if (length >= sizeof(word))
@@ -96,6 +132,11 @@ static int find_column(const struct line_column *columns, size_t column_count, c
             *out_column = of[i];
             return 0;
         }
+    }
+    bare = find_bare(names, count, word);
+    if (bare != SIZE_MAX) {
+        *out_column = of[bare];
+        return 0;
     }
     return refuse_order(rest, word, names, count, diag);
 }

@@ -5,16 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyze/choose_sessions.h"
 #include "analyze/compare_place.h"
 #include "analyze/export_file.h"
 #include "analyze/import_files.h"
+#include "analyze/import_folded.h"
 #include "analyze/output_check.h"
 #include "analyze/progress.h"
 #include "analyze/query_private.h"
 #include "analyze/report.h"
+#include "base/amount.h"
 #include "base/exit_status.h"
 #include "base/text.h"
 
@@ -72,6 +75,38 @@ static void add_losses(const struct report *report, struct diag *diag)
     }
 }
 
+static int choose_sessions_asked_for(struct report *report, const struct session_rows *sessions,
+                                     int64_t *ids, struct diag *diag)
+{
+    const struct analyze_options *options = report->options;
+    struct session_limits limits = {.program = options->program};
+    const char *chosen =
+        report->kind->is_of_all_sessions && !options->session ? "all" : options->session;
+    struct timespec now;
+    int rc = 0;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (options->since)
+        rc = selection_parse_since(options->since, now.tv_sec * INT64_C(1000000000) + now.tv_nsec,
+                                   &limits.since_ns, diag);
+    return rc ? rc
+              : choose_limited_sessions(chosen, &limits, sessions, ids, &report->session_count,
+                                        diag);
+}
+
+/* Where no session that is asked for says how long a sample was, all times are counts. */
+static void choose_unit(const struct report *report)
+{
+    if (!sessions_are_samples(report->sessions, report->session_ids, report->session_count) ||
+        !report->out)
+        return;
+    out_count_samples(report->out, FOLDED_COUNT_NS);
+    out_note(report->out, OUT_NOTE_PLAIN,
+             "Times are counts of samples: --sample 10ms says what one stands for. In columns "
+             "whose names end in _ns each is %d.",
+             FOLDED_COUNT_NS);
+}
+
 static int run_report(struct report *report, struct diag *diag)
 {
     struct session_rows sessions;
@@ -94,12 +129,11 @@ static int run_report(struct report *report, struct diag *diag)
     }
     report->sessions = &sessions;
     report->session_ids = ids;
-    rc = choose_sessions(report->kind->is_of_all_sessions && !report->options->session
-                             ? "all"
-                             : report->options->session,
-                         &sessions, ids, &report->session_count, diag);
-    if (rc == 0)
+    rc = choose_sessions_asked_for(report, &sessions, ids, diag);
+    if (rc == 0) {
+        choose_unit(report);
         rc = report->kind->run(report, diag);
+    }
     if (rc == REPORT_NOTHING)
         add_losses(report, diag);
     if (rc == 0 && report->options->explain)
@@ -293,8 +327,14 @@ static int run(const struct analyze_options *options, const char *const *files, 
     struct analyze_options chosen;
     struct compare_place place;
     struct source source = {0};
-    int rc;
+    int rc = 0;
 
+    if (options->sample)
+        rc = amount_parse_duration("--sample", options->sample, &import.sample_ns, diag);
+    if (rc == 0 && options->sample && !import.sample_ns)
+        rc = diag_set(diag, -EINVAL, "--sample takes a time with its unit, such as 10ms");
+    if (rc < 0)
+        return rc;
     if (options->import) {
         rc = check_output(options, files, (size_t)file_count, diag);
         if (rc < 0)
@@ -310,7 +350,9 @@ static int run(const struct analyze_options *options, const char *const *files, 
     if (rc == 0) {
         rc = source_open(place.path, &import, &source, diag);
         progress_end(&progress);
-        if (rc == 0)
+        if (rc == 0 && options->sample && source.kind != SOURCE_FOLDED)
+            rc = diag_set(diag, -EUCLEAN, SOURCE_NO_SAMPLES, source.name);
+        else if (rc == 0)
             rc = write_report(&chosen, &source, diag);
         else if (rc == -EINVAL)
             rc = -EUCLEAN; /* the source's fault, not the command line's */
@@ -339,6 +381,6 @@ int main(int argc, char **argv)
     if (rc == -EINVAL)
         return options_complain(&analyze_command, &diag);
     if (rc != 0)
-        fprintf(stderr, "profile_analyze: %s\n", diag.text);
+        text_print(stderr, "profile_analyze: %s\n", diag.text);
     return rc == REPORT_NOTHING ? EXIT_NO : exit_status_of(rc);
 }

@@ -17,9 +17,17 @@
 static const struct option_spec option_table[] = {
     {OPTION_GROUP, "What to read"},
     {OPTION_STRING, "session", .value_name = "ID", .default_text = "last",
-     .help = "Which sessions of a store: a number (see --list), numbers such as 1,4..6, last, or "
-             "all.",
+     .help = "Which sessions of a store: a number (see --list), numbers such as 1,4..6, last, all, "
+             "or -1 for the last, -2 for the one before it.",
      TARGET(session)},
+    {OPTION_STRING, "program", .value_name = "NAME",
+     .help = "Only sessions of the program of this name; of them the last, unless --session or "
+             "--since choose.",
+     TARGET(program)},
+    {OPTION_STRING, "since", .value_name = "TIME",
+     .help = "Only sessions that started at TIME or later, all of them unless --session chooses: "
+             "today, yesterday, 2h or 3d ago, 2026-01-31, 2026-01-31T08:00.",
+     TARGET(since)},
     {OPTION_STRING, "runs", .value_name = "A..B",
      .help = "Only these runs, counting from 1, warm-ups among them included; A.., ..B and A work "
              "too. Without it every run counts that ended and is no warm-up.",
@@ -33,6 +41,12 @@ static const struct option_spec option_table[] = {
      .help = "Of a damaged file of another tool, keep what could be read; the note of --list says "
              "where the damage is.",
      TARGET(lenient)},
+    {OPTION_STRING, "sample", .value_name = "TIME",
+     .help =
+         "Of folded stacks, such as py-spy's raw ones, the time that a count of one stands for: "
+         "10ms where there were 100 samples a second. Without it times are shown as counts of "
+         "samples.",
+     TARGET(sample)},
     {OPTION_FLAG, "import",
      .help = "Put the files given into the store of --into instead of reporting on one: a file of "
              "another tool becomes a session, of a store all sessions are copied, but for those "
@@ -255,11 +269,48 @@ static const struct option_spec option_table[] = {
 };
 
 static const struct option_topic topics[] = {
-    {"Reports (--report NAME)", report_print_kinds},
-    {"Columns of reports, to order by; the unit stands in the name", report_print_columns},
-    {"Exports (--export NAME)", export_print_kinds},
-    {"Sources, recognised by their content", source_print_kinds},
+    {"Reports (--report NAME)", report_print_kinds, "reports"},
+    {"Columns of reports, to order by; the unit stands in the name", report_print_columns,
+     "columns"},
+    {"Exports (--export NAME)", export_print_kinds, "exports"},
+    {"Sources, recognised by their content", source_print_kinds, "sources"},
 };
+
+static const char first_help[] =
+    "profile_analyze: say where the time and the memory of a model went\n"
+    "\n"
+    "Usage: profile_analyze [OPTION...] [FILE]\n"
+    "\n"
+    "FILE is a store of optraced (a.db, or a.db:3 for its session 3) or a profile of\n"
+    "PyTorch, ONNX Runtime, Nsight Systems, MegEngine or others. Without it the\n"
+    "default store is read.\n"
+    "\n"
+    "Ask:\n"
+    "  profile_analyze                      what ran last, where time and memory went\n"
+    "  profile_analyze --list               which sessions there are\n"
+    "  profile_analyze --report ops -t 10   the ten dearest operators\n"
+    "  profile_analyze --report runs        which runs were slow, and why\n"
+    "  profile_analyze --report memory      who holds the memory\n"
+    "  profile_analyze --report advice      what to do\n"
+    "  profile_analyze --compare OLD NEW    what got slower, and how sure that is\n"
+    "  profile_analyze --format html -o page.html     a page with charts\n"
+    "  profile_analyze --export chrome -o t.json.gz   for Perfetto\n"
+    "\n"
+    "Choose what it is about:\n"
+    "  --session ID                         3, 1,4..6, -1, last, all\n"
+    "  --program NAME, --since TIME         sessions of a program, since yesterday\n"
+    "  --runs A..B, --time FROM..TO         parts of a session\n"
+    "  --type TYPE, --opr-name REGEX        operators\n"
+    "\n"
+    "Choose how it is shown:\n"
+    "  -t N, --order-by COLUMN              how many lines, and which first\n"
+    "  --format table|json|csv|markdown|html, -o FILE\n"
+    "\n"
+    "More:\n"
+    "  --help reports                       all reports; --help NAME: one of them\n"
+    "  --help options                       all options; --help OPTION: one of them\n"
+    "  --help columns, exports, sources     to order by, to write, to read\n"
+    "  man profile_analyze                  all of it\n";
 
 const struct option_command analyze_command = {
     .name = "profile_analyze",
@@ -292,6 +343,8 @@ const struct option_command analyze_command = {
                  "3  the source is missing, damaged, of another format or too new\n"
                  "4  the system failed: no permission, no memory, disk full\n",
     .see_also = "optraced(1), load_and_run(1), optrace(1)",
+    .first_help = first_help,
+    .help_on = report_print_help,
     .topics = topics,
     .topic_count = sizeof(topics) / sizeof(topics[0]),
     .max_arguments = ANALYZE_FILES_MAX,
@@ -382,6 +435,8 @@ const char *analyze_options_useless(const struct analyze_options *options,
 {
     const struct given_option all[] = {
         {"session", options->session != NULL, is_about_sessions},
+        {"program", options->program != NULL, is_about_sessions},
+        {"since", options->since != NULL, is_about_sessions},
         {"runs", options->runs != NULL, is_about_events},
         {"time", options->time != NULL, is_about_events},
         {"warmup", options->warmup, counts_runs},

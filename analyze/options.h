@@ -20,12 +20,14 @@ enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct analyze_options {
     /* what to read */
-    const char *session; /* NULL: the last */
+    const char *session;         /* NULL: the last */
+    const char *program, *since; /* only sessions of it, since then; or NULL */
     const char *runs;
     const char *time;
     bool warmup, total;
     bool lenient, import, progress;
     const char *into;
+    const char *sample; /* a time with its unit; NULL: not known */
 
     /* which ops */
     struct option_list types;

@@ -83,6 +83,7 @@ int out_open(const struct out_options *options, struct out **out)
         return -ENOMEM;
     made->options = *options;
     made->printer = printers[options->format];
+    out_format_samples(0);
     if (made->printer->open)
         rc = made->printer->open(made);
     if (rc < 0) {
@@ -146,6 +147,12 @@ static char *show(char *text, bool has_lines)
     }
     free(text);
     return shown;
+}
+
+void out_count_samples(struct out *out, double sample_ns)
+{
+    (void)out; /* one report is printed at a time */
+    out_format_samples(sample_ns);
 }
 
 void out_nothing(struct out *out, const char *const *tables, const char *reason)

@@ -171,6 +171,11 @@ struct out;
 /** out  written only on success; give it to out_close(). Returns 0 or -ENOMEM. */
 int out_open(const struct out_options *options, struct out **out);
 
+/** Times are counts from now on, each of so many ns: people see "12 samples". */
+void out_count_samples(struct out *out, double sample_ns);
+/** How long each is; 0: times are times. */
+double out_sample_ns(void);
+
 /** Names with values, such as totals. */
 void out_facts(struct out *out, const struct out_section *section, const struct out_fact *facts,
                size_t count);

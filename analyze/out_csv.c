@@ -2,13 +2,15 @@
 /*
  * CSV as RFC 4180 has it, but for lines that end in a bare newline: each table with a line of names
  * on top, an empty line between two. Unknown values are empty. Facts and notes would break the
- * columns: they go to the side stream, unless facts are all there is.
+ * columns: they go to the side stream, unless facts are all there is. Texts begin no formula, and
+ * steer no terminal.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/out_private.h"
+#include "base/text.h"
 
 struct held_fact {
     char *name, *value; /* CSV fields */
@@ -26,16 +28,70 @@ static int csv_open(struct out *out)
     return out->state ? 0 : -ENOMEM;
 }
 
+/* "-1.5e3", and nothing behind it. */
+static bool is_number(const char *text)
+{
+    static const char digits[] = "0123456789";
+    size_t whole, part = 0;
+
+    text += *text == '-' || *text == '+';
+    whole = strspn(text, digits);
+    text += whole;
+    if (*text == '.') {
+        part = strspn(text + 1, digits);
+        text += 1 + part;
+    }
+    if (whole + part == 0)
+        return false;
+    if (*text == 'e' || *text == 'E') {
+        text += 1 + (text[1] == '-' || text[1] == '+');
+        if (strspn(text, digits) == 0)
+            return false;
+        text += strspn(text, digits);
+    }
+    return *text == '\0';
+}
+
+/* Spreadsheets compute what begins so; an apostrophe in front keeps them from it. What begins with
+ * one gets another, so that who takes one away always has the text. */
+static bool needs_apostrophe(const char *text)
+{
+    return *text && strchr("=+-@'\t\r\n", *text) && !is_number(text);
+}
+
+/* How many bytes from here on stand for themselves: nearly all of nearly all texts. */
+static size_t plain_length(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"')
+        length++;
+    return length;
+}
+
 static void add_field(struct out_buffer *buffer, const char *text)
 {
-    if (!strpbrk(text, "\",\r\n")) {
-        out_buffer_add(buffer, text, strlen(text));
-        return;
+    const char *quote = strpbrk(text, "\",\r\n") ? "\"" : "";
+    char shown[TEXT_SHOWN_BYTES];
+
+    out_buffer_add(buffer, quote, strlen(quote));
+    if (needs_apostrophe(text))
+        out_buffer_add(buffer, "'", 1);
+    for (size_t left = strlen(text), length; left; text += length, left -= length) {
+        length = plain_length(text);
+        if (length > 0) {
+            out_buffer_add(buffer, text, length);
+            continue;
+        }
+        length = text_show_next(text, left, shown);
+        if (*text == '"')
+            out_buffer_add(buffer, "\"\"", 2);
+        else if (strchr("\t\r\n", *text))
+            out_buffer_add(buffer, text, 1);
+        else
+            out_buffer_add(buffer, shown, strlen(shown));
     }
-    out_buffer_add(buffer, "\"", 1);
-    for (; *text; text++)
-        out_buffer_add(buffer, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    out_buffer_add(buffer, "\"", 1);
+    out_buffer_add(buffer, quote, strlen(quote));
 }
 
 static void add_value(struct out_buffer *buffer, const struct out_value *value)
@@ -71,7 +127,7 @@ static void csv_facts(struct out *out, const struct out_section *section,
         }
         if (facts[i].title) {
             out_buffer_print(&sentence, "%s: ", facts[i].title);
-            if (facts[i].value.kind == OUT_NS && facts[i].value.known)
+            if (facts[i].value.kind == OUT_NS && facts[i].value.known && !out_counts_samples())
                 out_buffer_print(&sentence, "%g s", facts[i].value.real * 1e-9);
             else
                 out_format_inline(&sentence, &facts[i].value);
@@ -144,15 +200,17 @@ static void csv_close(struct out *out)
             out_write(out, fact->value ? fact->value : "");
             out_write(out, "\n");
         } else if (side && fact->sentence && !out->error) {
-            fprintf(side, "%s\n", fact->sentence);
+            text_print(side, "%s\n", fact->sentence);
         }
         free(fact->name);
         free(fact->value);
         free(fact->sentence);
     }
     array_deinit(&state->facts);
-    for (size_t i = 0; i < out->notes.count && side && !out->error; i++)
-        fprintf(side, "%s\n", out->notes.items[i].text);
+    for (size_t i = 0; i < out->notes.count && side && !out->error; i++) {
+        text_put_page(out->notes.items[i].text, side);
+        fputc('\n', side);
+    }
     free(state);
 }
 

@@ -11,6 +11,35 @@
 #include "base/amount.h"
 #include "base/text.h"
 
+static double sample_length_ns; /* 0: times are times */
+
+void out_format_samples(double sample_ns)
+{
+    sample_length_ns = sample_ns;
+}
+
+double out_sample_ns(void)
+{
+    return sample_length_ns;
+}
+
+static const char *format_samples(char *text, size_t bytes, double ns)
+{
+    double count = ns / sample_length_ns;
+
+    snprintf(text, bytes, "%.*f sample%s", count == floor(count) ? 0 : 2, count,
+             count == 1 ? "" : "s");
+    return text;
+}
+
+void out_format_seconds(char *text, size_t bytes, double ns)
+{
+    if (out_counts_samples())
+        format_samples(text, bytes, ns);
+    else
+        out_format_3(text, bytes, ns * 1e-9);
+}
+
 void out_format_3(char *text, size_t bytes, double value)
 {
     char scientific[40];
@@ -225,7 +254,7 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
         out_buffer_print(buffer, "%.10g", value->real);
         break;
     case OUT_NS:
-        out_format_3(text, sizeof(text), value->real * 1e-9);
+        out_format_seconds(text, sizeof(text), value->real);
         out_buffer_add(buffer, text, strlen(text));
         break;
     case OUT_SHARE:
@@ -272,6 +301,8 @@ const char *out_duration_text(char *text, size_t bytes, double ns)
         const char *unit;
     } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
 
+    if (out_counts_samples())
+        return format_samples(text, bytes, ns);
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (fabs(ns) >= units[i].ns) {
             snprintf(text, bytes, "%.3f %s", ns / units[i].ns, units[i].unit);

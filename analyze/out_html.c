@@ -10,15 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 struct html_state {
     struct out_cells cells;   /* of the open table, the first rows of it */
     size_t row_count;         /* of the open table, all */
     struct html_chart *chart; /* of the open table, or NULL */
 };
 
+/* Marks that turn the direction of writing do so in browsers, too. */
 void html_add_escaped(struct out_buffer *buffer, const char *text)
 {
-    for (; *text; text++) {
+    char shown[TEXT_SHOWN_BYTES];
+
+    for (size_t left = strlen(text), length; left; text += length, left -= length) {
+        length = text_show_next(text, left, shown);
         switch (*text) {
         case '<':
             out_buffer_add(buffer, "&lt;", 4);
@@ -32,8 +38,11 @@ void html_add_escaped(struct out_buffer *buffer, const char *text)
         case '"':
             out_buffer_add(buffer, "&quot;", 6);
             break;
+        case '\n':
+            out_buffer_add(buffer, "\n", 1);
+            break;
         default:
-            out_buffer_add(buffer, text, 1);
+            out_buffer_add(buffer, shown, strlen(shown));
         }
     }
 }

@@ -93,7 +93,7 @@ static int digits_after_point(const char *number)
 
 static void format_fact(struct out_buffer *buffer, const struct out_value *value)
 {
-    if (value->kind == OUT_NS && value->known)
+    if (value->kind == OUT_NS && value->known && !out_counts_samples())
         out_buffer_print(buffer, "%g", value->real * 1e-9);
     else
         out_format_inline(buffer, value);
@@ -108,7 +108,7 @@ static bool align_numbers(struct out_buffer *texts, const struct out_fact *facts
     for (size_t i = 0; i < count; i++) {
         if (!facts[i].title)
             continue;
-        if (!facts[i].value.known || facts[i].value.kind != OUT_NS)
+        if (!facts[i].value.known || facts[i].value.kind != OUT_NS || out_counts_samples())
             return false;
         if (digits_after_point(texts[i].text) > after)
             after = digits_after_point(texts[i].text);

@@ -67,7 +67,7 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value)
     }
     switch (value->kind) {
     case OUT_NS:
-        out_format_3(text, sizeof(text), value->real * 1e-9);
+        out_format_seconds(text, sizeof(text), value->real);
         out_buffer_add(buffer, text, strlen(text));
         break;
     case OUT_FLOP:
@@ -99,7 +99,7 @@ static void wiki_facts(struct out *out, const struct out_section *section,
 
         if (!facts[i].title)
             continue;
-        if (facts[i].value.kind == OUT_NS && facts[i].value.known)
+        if (facts[i].value.kind == OUT_NS && facts[i].value.known && !out_counts_samples())
             out_buffer_print(&text, "%g", facts[i].value.real * 1e-9);
         else
             add_value(&text, &facts[i].value);

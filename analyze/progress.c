@@ -4,6 +4,7 @@
 
 #include "base/amount.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -23,13 +24,13 @@ void progress_update_at(struct progress *progress, uint64_t now_ns, uint64_t don
     progress->last_ns = now_ns;
     seconds = (double)(now_ns - progress->start_ns) / 1e9;
     rate = (double)done_bytes / seconds;
-    fprintf(progress->out, "\r\033[Kreading: %s",
-            amount_format_bytes(done, sizeof(done), (double)done_bytes));
+    text_print(progress->out, "\r\033[Kreading: %s",
+               amount_format_bytes(done, sizeof(done), (double)done_bytes));
     if (total_bytes >= done_bytes && rate > 0)
-        fprintf(progress->out, " of %s, %.0f s left",
-                amount_format_bytes(total, sizeof(total), (double)total_bytes),
-                (double)(total_bytes - done_bytes) / rate);
-    fprintf(progress->out, ", %s/s", amount_format_bytes(speed, sizeof(speed), rate));
+        text_print(progress->out, " of %s, %.0f s left",
+                   amount_format_bytes(total, sizeof(total), (double)total_bytes),
+                   (double)(total_bytes - done_bytes) / rate);
+    text_print(progress->out, ", %s/s", amount_format_bytes(speed, sizeof(speed), rate));
     fflush(progress->out);
 }
 

@@ -3,6 +3,7 @@
 #include "analyze/query_environment.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "analyze/out_buffer.h"
@@ -123,6 +124,27 @@ int query_environment(struct store *store, const int64_t *session_ids, size_t se
     if (rc == 0 && out->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the sessions") : rc;
+}
+
+int query_world_size(struct store *store, int64_t session_id, double *out_count, struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(store,
+                           "SELECT CASE WHEN json_valid(environment) THEN"
+                           " json_extract(environment, '$.world_size') END"
+                           "  FROM session WHERE session_id = ?1",
+                           &statement, diag);
+
+    *out_count = NAN;
+    if (rc == 0)
+        sqlite3_bind_int64(statement, 1, session_id);
+    if (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
+        if (sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
+            *out_count = (double)sqlite3_column_int64(statement, 0);
+        rc = 0;
+    }
+    sqlite3_finalize(statement);
+    return rc;
 }
 
 void environment_deinit(struct environment *environment)

@@ -9,11 +9,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "analyze/foreign_file.h"
 #include "analyze/import_folded.h"
 #include "analyze/import_megengine.h"
 #include "analyze/import_nsys.h"
 #include "analyze/json_stream.h"
 #include "analyze/json_text.h"
+#include "base/text.h"
 
 enum { PARTS_MAX = 30 }; /* at least as many as megengine_parts has */
 
@@ -41,7 +43,7 @@ const struct source_name source_names[SOURCE_KINDS] = {
 void source_print_kinds(FILE *lines)
 {
     for (size_t i = 0; i < SOURCE_KINDS; i++)
-        fprintf(lines, "%s  %s.\n", source_names[i].name, source_names[i].about);
+        text_print(lines, "%s  %s.\n", source_names[i].name, source_names[i].about);
 }
 
 static int read_head(const char *path, const char *name, char *head, size_t size,
@@ -158,18 +160,45 @@ static int recognise_json(const char *path, const char *name, struct diag *diag)
     json_stream_close(&stream);
     if (kind != SOURCE_KINDS)
         return (int)kind;
-    if (rc == 0 || rc == -ENOTSUP)
-        return diag_set(diag, -EUCLEAN, "%s is JSON, but no profile that is known here: %s", name,
-                        source_supported);
-    return rc;
+    return rc < 0 && rc != -ENOTSUP ? rc : SOURCE_KINDS;
+}
+
+/* An array of what JSON knows, not a line that begins with a bracket. */
+static bool is_json(const char *text, size_t length)
+{
+    size_t next = 1;
+
+    while (next < length && strchr(" \t\r\n", text[next]))
+        next++;
+    return *text == '{' ||
+           (*text == '[' && (next == length || strchr("{[]\"-0123456789", text[next])));
+}
+
+static int refuse(const char *name, const char *head, size_t length, bool is_document,
+                  struct diag *diag)
+{
+    const char *hint = foreign_file_hint(head, length);
+
+    if (hint)
+        return diag_set(diag, -EUCLEAN, "%s is %s", name, hint);
+    return diag_set(diag, -EUCLEAN, "%s is %s: %s", name,
+                    is_document ? "JSON, but no profile that is known here"
+                                : "neither SQLite nor JSON",
+                    source_supported);
+}
+
+/* What was recognised, or an error, or the refusal of a document that means nothing. */
+static int known(int kind, const char *name, const char *head, size_t length, struct diag *diag)
+{
+    return kind == SOURCE_KINDS ? refuse(name, head, length, true, diag) : kind;
 }
 
 int recognise(const char *path, const char *name, struct diag *diag)
 {
-    char head[512];
+    char head[FOREIGN_FILE_BYTES + 1];
     size_t length = 0, first = 0;
     bool is_packed;
-    int rc = read_head(path, name, head, sizeof(head), &length, diag);
+    int rc = read_head(path, name, head, FOREIGN_FILE_BYTES, &length, diag);
 
     if (rc < 0)
         return rc;
@@ -177,19 +206,20 @@ int recognise(const char *path, const char *name, struct diag *diag)
         return import_nsys_recognises(path) ? SOURCE_NSYS : SOURCE_STORE;
     is_packed = length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
     if (is_packed)
-        length = unpack_head(path, head, sizeof(head));
+        length = unpack_head(path, head, FOREIGN_FILE_BYTES);
+    head[length] = '\0';
     if (is_packed && is_sqlite(head, length))
         return diag_set(diag, -EUCLEAN,
                         "%s is a compressed file of SQLite: unpack it first, with gunzip", name);
     while (first < length && head[first] && strchr(" \t\r\n\xef\xbb\xbf", head[first]))
         first++;
     if (first == length)
-        return is_packed || length == sizeof(head) ? recognise_json(path, name, diag)
-                                                   : diag_set(diag, -EUCLEAN, "%s is empty", name);
+        return is_packed || length == FOREIGN_FILE_BYTES
+                   ? known(recognise_json(path, name, diag), name, head, 0, diag)
+                   : diag_set(diag, -EUCLEAN, "%s is empty", name);
     if (!may_be_json(head + first, length - first) && import_folded_recognises(path))
         return SOURCE_FOLDED;
-    if (head[first] != '{' && head[first] != '[')
-        return diag_set(diag, -EUCLEAN, "%s is neither SQLite nor JSON: %s", name,
-                        source_supported);
-    return recognise_json(path, name, diag);
+    if (!is_json(head + first, length - first))
+        return refuse(name, head, length, false, diag);
+    return known(recognise_json(path, name, diag), name, head + first, length - first, diag);
 }

@@ -117,6 +117,9 @@ const struct report_kind *report_kind_of(const struct analyze_options *options, 
 void report_print_kinds(FILE *lines);
 void report_print_columns(FILE *lines);
 
+/** What --help NAME says of a report; false when there is none of that name. */
+bool report_print_help(const char *name, FILE *out);
+
 /* --- What the command line selects: report_selection.c --- */
 
 struct report_selection {

@@ -9,7 +9,7 @@
 #include "analyze/groups.h"
 #include "analyze/lane_use.h"
 #include "analyze/op_class.h"
-#include "analyze/report.h"
+#include "analyze/report_copies.h"
 
 struct copy_line {
     const char *name;
@@ -27,6 +27,7 @@ struct copy_lines {
 
 struct copies {
     struct copy_lines directions, ops;
+    struct copy_rates rates;
     uint64_t pageable_count; /* asynchronous ones from or to pageable memory */
 };
 
@@ -156,6 +157,8 @@ static int gather(const struct spans_answer *spans, struct copies *copies)
         owner = span_is_device(spans, span) ? span_owner(spans, span) : span->parent;
         copies->pageable_count += mode == COPY_ASYNC && strstr(name, "Pageable");
         rc = add(&copies->directions, name, mode, span);
+        if (rc == 0)
+            rc = copy_rates_add(&copies->rates, name, span);
         if (rc == 0 && owner != SPAN_NONE)
             rc = add(&copies->ops, span_op(spans, &spans->spans.items[owner])->name, mode, span);
     }
@@ -213,11 +216,14 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
     if (rc == 0)
         rc = emit_lines(report, "ops", &copies.ops, diag);
     if (rc == 0)
+        rc = copy_rates_emit(report, &copies.rates, diag);
+    if (rc == 0)
         note(report, &copies);
     array_deinit(&copies.directions.lines);
     array_deinit(&copies.ops.lines);
     groups_deinit(&copies.directions.groups);
     groups_deinit(&copies.ops.groups);
+    copy_rates_deinit(&copies.rates);
     return rc;
 }
 
@@ -233,8 +239,9 @@ static double time_ns(const void *item)
 
 const struct report_kind report_copies = {
     .name = "copies",
-    .about = "Copies and fills by direction and by operator: bytes, time, bandwidth, and whether "
-             "the host waited.",
+    .about =
+        "Copies and fills by direction and by operator: bytes, time, bandwidth, also over time, "
+        "and whether the host waited.",
     .run = run,
     .tables = (const char *const[]){"directions", "ops", NULL},
     .explain_time = "total_ns",

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analyze/out_buffer.h"
 #include "analyze/report.h"
 #include "base/text.h"
 
@@ -11,6 +12,7 @@
 extern const struct report_kind report_advice;
 extern const struct report_kind report_averages;
 extern const struct report_kind report_brief;
+extern const struct report_kind report_collectives;
 extern const struct report_kind report_compare;
 extern const struct report_kind report_copies;
 extern const struct report_kind report_counters;
@@ -40,6 +42,7 @@ const struct report_kind *const report_kinds[] = {
     &report_advice,
     &report_averages,
     &report_brief,
+    &report_collectives,
     &report_compare,
     &report_copies,
     &report_counters,
@@ -68,7 +71,7 @@ const struct report_kind *const report_kinds[] = {
 };
 /* clang-format on */
 
-enum { NAMES_MAX = 64 };
+enum { NAMES_MAX = 64, HELP_COLUMNS = 80, HELP_INDENT = 28 };
 
 static const struct report_kind *find_mode(const char *mode)
 {
@@ -124,7 +127,7 @@ void report_print_kinds(FILE *lines)
 {
     for (size_t i = 0; report_kinds[i]; i++) {
         if (!report_kinds[i]->mode)
-            fprintf(lines, "%s  %s\n", report_kinds[i]->name, report_kinds[i]->about);
+            text_print(lines, "%s  %s\n", report_kinds[i]->name, report_kinds[i]->about);
     }
 }
 
@@ -134,8 +137,72 @@ void report_print_columns(FILE *lines)
         const struct report_kind *kind = report_kinds[i];
 
         for (size_t k = 0; k < kind->column_count; k++)
-            fprintf(lines, "%s%s%s: %s%s", k ? "" : kind->name, k ? " " : "  ",
-                    kind->columns[k].out.name, kind->columns[k].about,
-                    k + 1 < kind->column_count ? ";" : ".\n");
+            text_print(lines, "%s%s%s: %s%s", k ? "" : kind->name, k ? " " : "  ",
+                       kind->columns[k].out.name, kind->columns[k].about,
+                       k + 1 < kind->column_count ? ";" : ".\n");
     }
+}
+
+/* Words of a text, on lines of 80 columns; the first one begins where the line is. */
+static void print_wrapped(const char *text, size_t indent, FILE *out)
+{
+    size_t column = indent;
+
+    while (*text) {
+        size_t length = strcspn(text, " ");
+
+        if (column > indent && column + 1 + length > HELP_COLUMNS) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        }
+        fprintf(out, "%s%.*s", column > indent ? " " : "", (int)length, text);
+        column += length + (column > indent);
+        text += length + strspn(text + length, " ");
+    }
+    fprintf(out, "\n");
+}
+
+static void print_column(const struct line_column *column, FILE *out)
+{
+    struct out_buffer text = {0};
+
+    out_buffer_print(&text, "%s", column->about);
+    for (size_t i = 0; i < sizeof(column->also) / sizeof(column->also[0]) && column->also[i]; i++)
+        out_buffer_print(&text, "%s%s", i ? ", " : "; also called ", column->also[i]);
+    fprintf(out, "  %-*s", HELP_INDENT - 2, column->out.name);
+    if (strlen(column->out.name) > HELP_INDENT - 3)
+        fprintf(out, "\n%*s", HELP_INDENT, "");
+    print_wrapped(out_buffer_text(&text), HELP_INDENT, out);
+    out_buffer_deinit(&text);
+}
+
+bool report_print_help(const char *name, FILE *out)
+{
+    const struct report_kind *kind = NULL;
+
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (!report_kinds[i]->mode && strcmp(report_kinds[i]->name, name) == 0)
+            kind = report_kinds[i];
+    }
+    if (!kind)
+        return false;
+    fprintf(out, "profile_analyze --report %s\n\n", kind->name);
+    print_wrapped(kind->about, 0, out);
+    if (kind->takes && kind->takes[0]) {
+        struct out_buffer options = {0};
+
+        for (size_t i = 0; kind->takes[i]; i++)
+            out_buffer_print(&options, "%s--%s", i ? " " : "", kind->takes[i]);
+        fprintf(out, "\nOptions of its own (--help OPTION says more):\n  ");
+        print_wrapped(out_buffer_text(&options), 2, out);
+        out_buffer_deinit(&options);
+    }
+    if (kind->column_count)
+        fprintf(out, "\nColumns, to order by; by itself %s:\n",
+                kind->order_by ? kind->order_by : "as they come");
+    for (size_t i = 0; i < kind->column_count; i++)
+        print_column(&kind->columns[i], out);
+    if (kind->explain)
+        fprintf(out, "\nprofile_analyze --report %s --explain shows its SQL.\n", kind->name);
+    return true;
 }

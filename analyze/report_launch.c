@@ -7,7 +7,7 @@
 
 #include "analyze/groups.h"
 #include "analyze/lane_use.h"
-#include "analyze/report.h"
+#include "analyze/report_launch.h"
 
 struct launch_line {
     const char *name;
@@ -166,6 +166,8 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
                                sizeof(*all.lines.items), NULL, diag);
     }
     if (rc == 0)
+        rc = report_launch_queues(report, spans, diag);
+    if (rc == 0)
         note(report, &all);
     free(summaries);
     array_deinit(&all.lines);
@@ -186,7 +188,7 @@ static double time_ns(const void *item)
 const struct report_kind report_launch = {
     .name = "launch",
     .about = "How long kernels and copies waited between their launch on the host and their start "
-             "on the device.",
+             "on the device; how long the queues of streams were, and when they were full.",
     .run = run,
     .tables = (const char *const[]){"launches", NULL},
     .explain_time = "delay_ns",

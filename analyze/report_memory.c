@@ -11,6 +11,7 @@
 #include "analyze/memory_view.h"
 #include "analyze/report.h"
 #include "analyze/span_filter.h"
+#include "analyze/step_curve.h"
 #include "base/amount.h"
 
 enum { CURVE_BINS = 32, TIMELINE_BINS = 100 };
@@ -192,21 +193,6 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 /* --- The pools. --- */
 
-static void format_curve(const struct report *report, const int64_t *bins, int64_t most,
-                         char text[CURVE_BINS * 3 + 1])
-{
-    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char *const plain[] = {" ", ".", ".", ":", "-", "=", "+", "*", "#"};
-
-    text[0] = '\0';
-    for (size_t i = 0; i < CURVE_BINS; i++) {
-        double height = most > 0 ? ceil((double)bins[i] * 8 / (double)most) : 0;
-        size_t level = height < 0 ? 0 : height > 8 ? 8 : (size_t)height;
-
-        strcat(text, report->options->ascii ? plain[level] : blocks[level]);
-    }
-}
-
 static struct out_value when_of(const struct memory_view *view, uint32_t pool)
 {
     int64_t time_ns = view->peaks[pool].time_ns;
@@ -235,10 +221,14 @@ static void emit_pool(const struct report *report, const struct memory_view *vie
     const struct memory_pool *pool = &view->blocks.pools.items[place];
     const struct slope *growth = &view->growth[place];
     int64_t bins[CURVE_BINS];
+    double bytes[CURVE_BINS];
     char curve[CURVE_BINS * 3 + 1];
 
     memory_curve_fill(view, place, bins, CURVE_BINS);
-    format_curve(report, bins, view->peaks[place].bytes, curve);
+    for (size_t i = 0; i < CURVE_BINS; i++)
+        bytes[i] = (double)bins[i];
+    step_curve_text(bytes, CURVE_BINS, (double)view->peaks[place].bytes, report->options->ascii,
+                    curve);
     out_row(report->out, (struct out_value[]){
                              out_text(pool->device ? pool->device : "host"),
                              out_number(OUT_BYTES, (double)view->peaks[place].bytes),
@@ -250,6 +240,7 @@ static void emit_pool(const struct report *report, const struct memory_view *vie
                              out_number(OUT_REAL, growth->low),
                              out_number(OUT_REAL, growth->high),
                              out_text(curve),
+                             out_text(memory_view_peak_op(view, place)),
                              out_integer(OUT_INT, pool->session_id),
                              out_integer(OUT_INT, (int64_t)pool->row_count),
                              out_integer(OUT_INT, (int64_t)pool->stray_count),
@@ -276,6 +267,7 @@ static void emit_pools(const struct report *report, const struct memory_view *vi
         {.name = "growth_low_bytes_per_run", .data_only = true},
         {.name = "growth_high_bytes_per_run", .data_only = true},
         {.name = "curve", .title = "over time", .wiki = "over time", .compact = true},
+        {.name = "peak_op", .data_only = true},
         {.name = "session_id", .data_only = true},
         {.name = "event_count", .data_only = true},
         {.name = "stray_free_count", .data_only = true},
@@ -414,6 +406,33 @@ static void note_growth(const struct report *report, const struct memory_view *v
             out_note(report->out, OUT_NOTE_PLAIN,
                      "The memory of %s does not grow from run to run (95%% sure: %s to %s).",
                      device ? device : "host", low, high);
+    }
+}
+
+/* Where each pool was fullest, and who held most of it then. */
+static void note_peaks(const struct report *report, const struct memory_view *view)
+{
+    for (uint32_t i = 0; i < view->blocks.pools.count; i++) {
+        const char *device = view->blocks.pools.items[i].device;
+        const char *op = memory_view_peak_op(view, i);
+        const struct memory_line *most = NULL;
+        char holder[300] = "";
+
+        for (size_t k = 0; k < view->lines.count; k++) {
+            const struct memory_line *line = &view->lines.items[k];
+
+            if (line->pool == i && line->peak_bytes > 0 &&
+                (!most || line->peak_bytes > most->peak_bytes))
+                most = line;
+        }
+        if (!view->is_shown[i] || view->peaks[i].bytes <= 0 || (!op && !most))
+            continue;
+        if (most)
+            snprintf(holder, sizeof(holder), "; %.200s held most of it, %.1f%%",
+                     most->name ? most->name : "what no op owns",
+                     100.0 * (double)most->peak_bytes / (double)view->peaks[i].bytes);
+        out_note(report->out, OUT_NOTE_PLAIN, "The peak of %s%s%s%s.", device ? device : "the host",
+                 op ? " was reached in " : "", op ? op : "", op ? holder : holder + 1);
     }
 }
 
@@ -558,6 +577,7 @@ static int emit(const struct report *report, const struct memory_view *view, str
     if (view->plans.count)
         emit_plans(report, view);
     if (rc == 0 && view->lines.count) {
+        note_peaks(report, view);
         note_growth(report, view);
         note_pairing(report, view);
         out_note(report->out, OUT_NOTE_PLAIN,

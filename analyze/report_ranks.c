@@ -7,7 +7,7 @@
 
 #include "analyze/out_buffer.h"
 #include "analyze/ranks.h"
-#include "analyze/report.h"
+#include "analyze/report_collectives.h"
 #include "analyze/run_samples.h"
 
 struct rank_line {
@@ -336,7 +336,7 @@ static int compare_ranks(struct ranks_state *state, struct diag *diag)
         rc = emit_sessions(state, diag);
     if (rc == 0)
         rc = emit_steps(state, diag);
-    return rc;
+    return rc ? rc : report_stragglers(state->report, &state->samples.spans, diag);
 }
 
 /* Runs whose events are gone still have durations. */

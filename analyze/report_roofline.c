@@ -180,8 +180,8 @@ static void note_machine(const struct report *report, const struct roofline_mach
 
     if (isnan(peaks->flop_per_s) && isnan(peaks->bytes_per_s))
         out_note(report->out, OUT_NOTE_PLAIN,
-                 "What this machine can do at best is not known: record it with load_and_run "
-                 "--calibrate, or give --peak-flops and --peak-bandwidth.");
+                 "What this machine can do at best is not known: load_and_run --calibrate measures "
+                 "it in 10 s, or give --peak-flops and --peak-bandwidth.");
     else if (machine->threads)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "The peaks are those of %s on %s, measured in session %lld; they are of the host, "
@@ -209,6 +209,9 @@ static void note_unknown(const struct report *report, const struct roofline_line
                  above == 1 ? " is" : "s are", above == 1 ? "it reads" : "they read");
 }
 
+/* Of emit(): no table, as nothing is known to hold operators against. */
+enum { ONE_SENTENCE = 2 };
+
 static int emit(const struct report *report, struct roofline_lines *lines, struct diag *diag)
 {
     struct roofline_guides guides;
@@ -227,6 +230,11 @@ static int emit(const struct report *report, struct roofline_lines *lines, struc
 
     if (rc < 0)
         return rc;
+    if (isnan(machine.peaks.flop_per_s) && isnan(machine.peaks.bytes_per_s) &&
+        report->options->format == OUT_FORMAT_TABLE && !report->options->wiki && lines->count) {
+        note_machine(report, &machine); /* a table of unknown bounds would say less */
+        return ONE_SENTENCE;
+    }
     hold_against(lines, &machine);
     roofline_make_guides(&machine, &guides);
     chart.guide_count = guides.count;
@@ -256,6 +264,9 @@ static int run(const struct report *report, struct diag *diag)
         rc = emit(report, &lines, diag);
     if (rc == 0)
         report_footer(report, &answer.basis);
+    else if (rc == ONE_SENTENCE)
+        report_judge(report, &answer.basis);
+    rc = rc == ONE_SENTENCE ? 0 : rc;
     array_deinit(&lines);
     ops_answer_deinit(&answer);
     report_selection_deinit(&selection);

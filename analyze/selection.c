@@ -120,6 +120,77 @@ static bool read_side(const char *text, struct selection_time *side)
     return read_calendar(text, &side->ns);
 }
 
+/* The first moment of the day that is so many days before now. */
+static bool find_day(int64_t now_ns, int days_before, int64_t *out_ns)
+{
+    time_t seconds = (time_t)(now_ns / 1000000000);
+    struct tm calendar;
+
+    if (!localtime_r(&seconds, &calendar))
+        return false;
+    calendar.tm_sec = calendar.tm_min = calendar.tm_hour = 0;
+    calendar.tm_mday -= days_before;
+    calendar.tm_isdst = -1;
+    seconds = mktime(&calendar);
+    *out_ns = (int64_t)seconds * 1000000000;
+    return seconds >= 0;
+}
+
+/* A day, or a minute of it, in local time. */
+static bool read_short_calendar(const char *text, int64_t *out_ns)
+{
+    static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"};
+
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        struct tm calendar = {.tm_isdst = -1};
+        const char *rest = strptime(text, formats[i], &calendar);
+        time_t seconds = rest && !*rest ? mktime(&calendar) : -1;
+
+        if (seconds >= 0) {
+            *out_ns = (int64_t)seconds * 1000000000;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "2h", "3d", "1w". */
+static bool read_ago(const char *text, int64_t now_ns, int64_t *out_ns)
+{
+    static const struct {
+        char letter;
+        double ns;
+    } days[] = {{'d', 86400e9}, {'w', 604800e9}};
+    size_t length = strlen(text);
+    const char *rest;
+    double value;
+
+    for (size_t i = 0; i < 2 && length; i++) {
+        if (text[length - 1] == days[i].letter && read_number(text, &value, &rest) && !rest[1]) {
+            *out_ns =
+                value * days[i].ns < (double)now_ns ? now_ns - (int64_t)(value * days[i].ns) : 0;
+            return true;
+        }
+    }
+    if (!length || !isalpha((unsigned char)text[length - 1]) || !read_offset(text, out_ns))
+        return false;
+    *out_ns = *out_ns < now_ns ? now_ns - *out_ns : 0;
+    return true;
+}
+
+int selection_parse_since(const char *text, int64_t now_ns, int64_t *out_ns, struct diag *diag)
+{
+    if ((strcmp(text, "today") == 0 && find_day(now_ns, 0, out_ns)) ||
+        (strcmp(text, "yesterday") == 0 && find_day(now_ns, 1, out_ns)) ||
+        (*text == '@' && read_seconds(text + 1, out_ns)) || read_ago(text, now_ns, out_ns) ||
+        read_short_calendar(text, out_ns) || read_calendar(text, out_ns))
+        return 0;
+    return diag_set(diag, -EINVAL,
+                    "--since takes today, yesterday, 2h, 3d, 2026-01-31 or 2026-01-31T08:00, not "
+                    "\"%s\"",
+                    text);
+}
+
 /* Whether nothing can lie in it, wherever the session begins and ends. */
 static bool is_empty(const struct selection_window *window)
 {

@@ -38,6 +38,13 @@ struct selection_window {
 int selection_parse_window(const char *text, struct selection_window *out_window,
                            struct diag *diag);
 
+/**
+ * Read since when: "today", "yesterday" (their first moment in local time), "2h", "90m", "3d" or
+ * "1w" before `now_ns`, "2026-01-31", "2026-01-31T08:00", or what a window takes as a date or as
+ * seconds since 1970. Returns 0, or -EINVAL with a sentence.
+ */
+int selection_parse_since(const char *text, int64_t now_ns, int64_t *out_ns, struct diag *diag);
+
 /** The bounds [from, until) in ns since 1970 of a window in a session of this start and end. */
 void selection_resolve_window(const struct selection_window *window, int64_t start_ns,
                               int64_t end_ns, int64_t *out_from_ns, int64_t *out_until_ns);

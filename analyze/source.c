@@ -201,6 +201,8 @@ int source_import(const char *path, const struct import_options *options, struct
     struct source source = {.store = store};
     int rc = open_file(path, &source, options, diag);
 
+    if (rc == 0 && options && options->sample_ns && source.kind != SOURCE_FOLDED)
+        rc = diag_set(diag, -EUCLEAN, SOURCE_NO_SAMPLES, path);
     free(source.name);
     return rc;
 }

@@ -8,6 +8,9 @@
 #include "base/diag.h"
 #include "schema/store.h"
 
+/* Of options->sample_ns beside another file; only source_import() says so itself. */
+#define SOURCE_NO_SAMPLES "--sample is for folded stacks, and %s is something else"
+
 struct source {
     enum source_kind kind;
     char *name;          /* the path */

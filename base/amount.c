@@ -22,8 +22,8 @@ static const struct unit byte_units[] = {
 };
 
 static const struct unit time_units[] = {
-    {"ms", 1e6},    {"s", 1e9},         {"m", 60e9}, {"h", 3600e9},
-    {"d", 86400e9}, {"w", 7 * 86400e9}, {NULL, 0},
+    {"ns", 1},     {"us", 1e3},    {"ms", 1e6},        {"s", 1e9}, {"m", 60e9},
+    {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {NULL, 0},
 };
 
 /* "1.5", no sign, no exponent, and what follows it. */
@@ -80,7 +80,7 @@ int amount_parse_duration(const char *name, const char *text, int64_t *out_ns, s
         return 0;
     return diag_set(
         diag, -EINVAL,
-        "%s takes a time with its unit (ms, s, m, h, d, w), such as 12h or 7d, or none, "
+        "%s takes a time with its unit (ns, us, ms, s, m, h, d, w), such as 12h or 7d, or none, "
         "not '%.40s'",
         name, text);
 }

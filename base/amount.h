@@ -13,7 +13,8 @@
  *  begins with `name`. */
 int amount_parse_bytes(const char *name, const char *text, int64_t *out_bytes, struct diag *diag);
 
-/** "7d", "12h", "90m", "30s", "250ms", "2w", also with a fraction; "none" is 0. Returns as above.
+/** "7d", "12h", "90m", "30s", "250ms", "10us", "2w", also with a fraction; "none" is 0. Returns as
+ * above.
  */
 int amount_parse_duration(const char *name, const char *text, int64_t *out_ns, struct diag *diag);
 

@@ -131,16 +131,16 @@ static size_t plain_length(const char *text, size_t length)
 {
     size_t count = 0;
 
-    while (count < length && (unsigned char)(text[count] - 0x20) < 0x60 && text[count] != '"' &&
+    while (count < length && (unsigned char)(text[count] - 0x20) < 0x5f && text[count] != '"' &&
            text[count] != '\\')
         count++;
     return count;
 }
 
 /* The escape of a character that must not stand for itself, or NULL. */
-static const char *escape(unsigned char byte, char buffer[8])
+static const char *escape(uint32_t code, char buffer[8])
 {
-    switch (byte) {
+    switch (code) {
     case '"':
         return "\\\"";
     case '\\':
@@ -152,9 +152,10 @@ static const char *escape(unsigned char byte, char buffer[8])
     case '\t':
         return "\\t";
     default:
-        if (byte >= 0x20)
+        /* A document may be looked at in a terminal; who parses it gets the same. */
+        if (!text_is_steering(code))
             return NULL;
-        snprintf(buffer, 8, "\\u%04x", byte);
+        snprintf(buffer, 8, "\\u%04x", (unsigned)code);
         return buffer;
     }
 }
@@ -171,14 +172,12 @@ static void put_quoted(struct json_writer *json, const char *text, size_t length
         const char *replacement;
 
         size = text_decode(text + i, length - i, &code);
-        replacement = size == 0   ? "\xef\xbf\xbd"
-                      : size == 1 ? escape((unsigned char)text[i], buffer)
-                                  : NULL;
+        replacement = size == 0 ? "\xef\xbf\xbd" : escape(code, buffer);
         if (!replacement)
             continue;
         put(json, text + plain, i - plain);
         put_text(json, replacement);
-        plain = i + 1;
+        plain = i + (size ? size : 1);
     }
     put(json, text + plain, length - plain);
     put(json, "\"", 1);

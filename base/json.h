@@ -57,7 +57,8 @@ void json_end_array(struct json_writer *json);
 void json_key(struct json_writer *json, const char *name);
 void json_key_n(struct json_writer *json, const char *name, size_t length);
 
-/** A string; NULL writes null. Bytes that are no UTF-8 become U+FFFD each. */
+/** A string; NULL writes null. Characters that steer a terminal are escaped, as all others below
+ * U+0020 are. Bytes that are no UTF-8 become U+FFFD each. */
 void json_string(struct json_writer *json, const char *text);
 void json_string_n(struct json_writer *json, const char *text, size_t length);
 

@@ -218,16 +218,31 @@ static int set_flag(const struct parser *parser, const struct occurrence *option
     return 0;
 }
 
+/* --help takes a word, if there is one. */
+static int show_help(const struct parser *parser, const struct occurrence *option)
+{
+    const char *word = option->attached;
+    int rc;
+
+    if (!word && parser->next < parser->argc)
+        word = parser->argv[parser->next];
+    if (!word) {
+        options_print_help(parser->command, stdout);
+        return OPTIONS_SHOWN;
+    }
+    rc = options_print_help_on(parser->command, word, stdout, parser->diag);
+    return rc < 0 ? rc : OPTIONS_SHOWN;
+}
+
 static int show_standard(const struct parser *parser, const struct occurrence *option)
 {
+    if (option->spec == &options_standard[STANDARD_HELP])
+        return show_help(parser, option);
     if (option->attached)
         return diag_set(parser->diag, -EINVAL, "%s takes no value", option->shown);
     switch (option->spec - options_standard) {
-    case STANDARD_HELP:
-        options_print_help(parser->command, stdout);
-        break;
     case STANDARD_VERSION:
-        printf("%s %s\n", parser->command->name, parser->command->version);
+        text_print(stdout, "%s %s\n", parser->command->name, parser->command->version);
         break;
     case STANDARD_MAN:
         options_print_man(parser->command, stdout);
@@ -339,7 +354,7 @@ int options_parse(const struct option_command *command, int argc, char **argv, v
 
 int options_complain(const struct option_command *command, const struct diag *diag)
 {
-    fprintf(stderr, "%s: %s\nTry '%s --help'.\n", command->name, diag->text, command->name);
+    text_print(stderr, "%s: %s\nTry '%s --help'.\n", command->name, diag->text, command->name);
     return EXIT_USAGE;
 }
 

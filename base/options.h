@@ -4,8 +4,8 @@
  *
  * A program declares `static const struct option_spec options[]` (usually from its options.def),
  * fills a struct with its defaults, calls options_parse() and then reads the struct. Every command
- * has --help (-h, unless its table uses that letter), --version, --help-man (the man page, roff, on
- * stdout) and --help-completion (bash, on stdout) without declaring them.
+ * has --help [WORD] (-h, unless its table uses that letter), --version, --help-man (the man page,
+ * roff, on stdout) and --help-completion (bash, on stdout) without declaring them.
  *
  * Spelling: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; a flag takes no value, and
  * `--no-name` clears it where OPTION_NEGATABLE is set; `-ab` is `-a -b` where a is a flag. `--`
@@ -69,6 +69,7 @@ struct option_spec {
 struct option_topic {
     const char *heading;
     void (*print)(FILE *lines); /* writes lines "KEY  meaning" */
+    const char *name;           /* of --help NAME; NULL: it cannot be asked for alone */
 };
 
 struct option_command {
@@ -88,6 +89,10 @@ struct option_command {
     const char *environment;           /* man page: lines "NAME  meaning" */
     const struct option_topic *topics; /* between options and exit statuses */
     size_t topic_count;
+    const char *first_help; /* lines that --help alone prints, at most 40 of 80 columns, in place of
+                               all options and topics, which --help options then prints */
+    bool (*help_on)(const char *word, FILE *out); /* prints what --help WORD says of a word of the
+                                                     program's own; false: there is none */
     bool stop_at_argument; /* the first positional word ends the options (`run CMD -x`) */
     const struct option_command *const *commands; /* subcommands, ending in NULL; their names are
                                                      "optrace run", .... Implies stop_at_argument */
@@ -125,6 +130,11 @@ const struct option_command *options_find_command(const struct option_command *c
 /* What --help, --help-man and --help-completion print. Help is wrapped at the width of the terminal
  * that `out` is, at 80 columns when it is none. */
 void options_print_help(const struct option_command *command, FILE *out);
+
+/** What --help WORD prints: all for "options", a topic, a word of the program's own, an option, a
+ *  subcommand. Returns 0, or -EINVAL with a sentence for another word. */
+int options_print_help_on(const struct option_command *command, const char *word, FILE *out,
+                          struct diag *diag);
 void options_print_man(const struct option_command *command, FILE *out);
 void options_print_completion(const struct option_command *command, FILE *out);
 

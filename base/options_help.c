@@ -2,6 +2,7 @@
 /* --help: the table as wrapped text. */
 #include "base/options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,7 +182,7 @@ static void print_examples(const char *examples, FILE *out)
     }
 }
 
-void options_print_help(const struct option_command *command, FILE *out)
+static void print_all(const struct option_command *command, FILE *out)
 {
     size_t columns = output_columns(out);
     struct flow flow = {out, columns, 0, 0};
@@ -200,4 +201,86 @@ void options_print_help(const struct option_command *command, FILE *out)
     print_lines(options_exit_text(command), 8, out, columns);
     if (command->examples)
         print_examples(command->examples, out);
+}
+
+void options_print_help(const struct option_command *command, FILE *out)
+{
+    if (command->first_help)
+        fputs(command->first_help, out);
+    else
+        print_all(command, out);
+}
+
+/* --- --help WORD. --- */
+
+static bool print_topic(const struct option_command *command, const char *word, FILE *out)
+{
+    for (size_t i = 0; i < command->topic_count; i++) {
+        const struct option_topic *topic = &command->topics[i];
+        char *text;
+
+        if (!topic->name || strcmp(topic->name, word) != 0)
+            continue;
+        text = options_topic_text(topic);
+        fprintf(out, "%s:\n", topic->heading);
+        if (text)
+            print_lines(text, TOPIC_COLUMN, out, output_columns(out));
+        free(text);
+        return true;
+    }
+    return false;
+}
+
+static bool print_one_option(const struct option_command *command, const char *word, FILE *out)
+{
+    const char *name = word + strspn(word, "-");
+    const struct option_spec *spec;
+
+    for (size_t i = 0; (spec = options_row(command, i)); i++) {
+        bool is_letter = name[0] && !name[1] && spec->short_name == name[0];
+
+        if (spec->kind == OPTION_GROUP || (!is_letter && strcmp(spec->name, name) != 0))
+            continue;
+        if (spec->kind == OPTION_REFUSED)
+            fprintf(out, "--%s is not offered: %s\n", spec->name, spec->help);
+        else
+            print_option(command, spec, out, output_columns(out));
+        return true;
+    }
+    return false;
+}
+
+/* "options, reports, columns" */
+static void list_words(const struct option_command *command, char *words, size_t bytes)
+{
+    snprintf(words, bytes, "options");
+    for (size_t i = 0; i < command->topic_count; i++) {
+        size_t used = strlen(words);
+
+        if (command->topics[i].name)
+            snprintf(words + used, bytes - used, ", %s", command->topics[i].name);
+    }
+}
+
+int options_print_help_on(const struct option_command *command, const char *word, FILE *out,
+                          struct diag *diag)
+{
+    char words[200];
+
+    if (strcmp(word, "options") == 0) {
+        print_all(command, out);
+        return 0;
+    }
+    for (size_t i = 0; command->commands && command->commands[i]; i++) {
+        if (strcmp(command->commands[i]->name + strlen(command->name) + 1, word) == 0) {
+            options_print_help(command->commands[i], out);
+            return 0;
+        }
+    }
+    if (print_topic(command, word, out) || (command->help_on && command->help_on(word, out)) ||
+        print_one_option(command, word, out))
+        return 0;
+    list_words(command, words, sizeof(words));
+    return diag_set(diag, -EINVAL, "there is no help on \"%s\": there is on %s%s and each option",
+                    word, words, command->help_on ? ", each of them by its name," : "");
 }

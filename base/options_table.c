@@ -13,7 +13,8 @@ const struct option_spec options_standard[STANDARD_COUNT] = {
     [STANDARD_HELP] = {.kind = OPTION_FLAG,
                        .name = "help",
                        .short_name = 'h',
-                       .help = "Print this help and exit."},
+                       .help = "Print this help and exit. --help WORD: help on that alone, such as "
+                               "options for all of them, or the name of one."},
     [STANDARD_VERSION] = {.kind = OPTION_FLAG,
                           .name = "version",
                           .help = "Print the version and exit."},

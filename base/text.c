@@ -92,6 +92,12 @@ static bool turns_direction(uint32_t code)
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
+bool text_is_steering(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
+           turns_direction(code);
+}
+
 size_t text_show_next(const char *text, size_t left, char out_shown[TEXT_SHOWN_BYTES])
 {
     uint32_t code = 0;
@@ -103,11 +109,10 @@ size_t text_show_next(const char *text, size_t left, char out_shown[TEXT_SHOWN_B
     }
     if (code < 0x20 || code == 0x7f)
         snprintf(out_shown, TEXT_SHOWN_BYTES, "\\x%02x", (unsigned)code);
-    else if ((code >= 0x80 && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
-             turns_direction(code))
+    else if (text_is_steering(code))
         snprintf(out_shown, TEXT_SHOWN_BYTES, "\\u%04x", (unsigned)code);
     else
-        snprintf(out_shown, TEXT_SHOWN_BYTES, "%.*s", (int)length, text);
+        *(char *)mempcpy(out_shown, text, length) = '\0';
     return length;
 }
 
@@ -138,6 +143,11 @@ int text_put(const char *text, FILE *stream)
             return EOF;
     }
     return 0;
+}
+
+int text_put_page(const char *page, FILE *stream)
+{
+    return fputs(page, stream) == EOF ? EOF : 0;
 }
 
 size_t text_distance(const char *a, const char *b)

@@ -37,8 +37,24 @@ size_t text_show_next(const char *text, size_t left, char out_shown[TEXT_SHOWN_B
  *  all of it and the NUL behind it. Returns how many bytes were written without that. */
 size_t text_show(const char *text, size_t length, char *out_shown, size_t room);
 
+/** True for characters that text_show() writes out: they steer a terminal or turn the direction of
+ *  writing. */
+bool text_is_steering(uint32_t code);
+
 /** Write a text to a stream as it may be shown. Returns 0, or EOF as fputs() does. */
 int text_put(const char *text, FILE *stream);
+
+/**
+ * fprintf() with what stands for each %s as it may be shown; the format is taken as it is. A width
+ * counts terminal columns, a precision the bytes of the text. Strings of char only, all
+ * numbers, and %c, %p and %%. Programs print every text from outside with this or text_put().
+ *
+ * Returns 0 or EOF.
+ */
+int text_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** A page that was printed into memory by these, with the lines that it has, or one's own words. */
+int text_put_page(const char *page, FILE *stream);
 
 /** Columns of the terminal that a stream is, or 0 when it is none or does not say. */
 size_t text_terminal_columns(FILE *stream);

@@ -203,12 +203,16 @@ void drain_nothing(struct collector *collector, struct session *session)
 {
     for (size_t i = 0; i < session->rings.count; i++) {
         struct ring *ring = session->rings.items[i];
+        struct drain_pace any = {0};
         struct diag ignored = {0};
         uint32_t depth;
         uint64_t head;
 
-        if (!ring->is_broken && ring_load(ring, &head, &depth, &ignored) == 0 && head != ring->read)
+        if (ring->is_broken || ring_load(ring, &head, &depth, &ignored) < 0)
+            continue;
+        if (head != ring->read)
             lose_ring(collector, session, ring, head);
+        drain_gaps(collector, session, ring, &any);
     }
 }
 

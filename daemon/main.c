@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
 #include "daemon/process.h"
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
     if (settings_read(argc, argv, &settings, &status) != 0)
         return status;
     if (!settings.foreground && (ready_fd = process_go_background()) < 0) {
-        fprintf(stderr, "optraced: cannot go into the background: %s\n", strerror(-ready_fd));
+        text_print(stderr, "optraced: cannot go into the background: %s\n", strerror(-ready_fd));
         return EXIT_SYSTEM;
     }
     memory_return_large();
@@ -45,6 +46,6 @@ int main(int argc, char **argv)
     rc = service_run(&settings, ready_fd, &diag);
     if (rc == 0)
         return EXIT_OK;
-    fprintf(stderr, "optraced: %s\n", diag.text[0] ? diag.text : strerror(-rc));
+    text_print(stderr, "optraced: %s\n", diag.text[0] ? diag.text : strerror(-rc));
     return exit_status(rc);
 }

@@ -44,28 +44,36 @@ struct writer {
     for (size_t i = 0; rc == 0 && i < (list).count; i++)                                           \
     rc = put(store, &(list).items[i], diag)
 
+static int put_repeat(struct store *store, struct batch *batch, const struct store_run *run,
+                      struct diag *diag)
+{
+    const struct store_gap gap = {.session_id = run->session_id,
+                                  .lane_id = run->lane_id,
+                                  .reason = ot_wire_loss_name(OT_LOSS_BAD_RECORD),
+                                  .lost_count = 1,
+                                  .start_ns = run->start_ns,
+                                  .end_ns =
+                                      run->end_ns == STORE_NULL ? run->start_ns : run->end_ns};
+
+    batch_push(&batch->repeats, (struct batch_repeat){run->session_id, run->run});
+    return store_add_gap(store, &gap, diag);
+}
+
 /* Only the store knows all numbers that a session has used, also before this daemon. */
 static int put_runs(struct store *store, struct batch *batch, struct diag *diag)
 {
+    const size_t count = batch->runs.count;
+    size_t done = 0, added;
     int rc = 0;
 
     batch->repeats.count = 0; /* of a try before */
-    for (size_t i = 0; rc == 0 && i < batch->runs.count; i++) {
-        const struct store_run *run = &batch->runs.items[i];
-        const struct store_gap gap = {.session_id = run->session_id,
-                                      .lane_id = run->lane_id,
-                                      .reason = ot_wire_loss_name(OT_LOSS_BAD_RECORD),
-                                      .lost_count = 1,
-                                      .start_ns = run->start_ns,
-                                      .end_ns =
-                                          run->end_ns == STORE_NULL ? run->start_ns : run->end_ns};
-        bool is_new = true;
-
-        rc = store_add_run(store, run, &is_new, diag);
-        if (rc < 0 || is_new)
-            continue;
-        rc = store_add_gap(store, &gap, diag);
-        batch_push(&batch->repeats, (struct batch_repeat){run->session_id, run->run});
+    while (rc == 0 && done < count) {
+        rc = store_add_runs(store, batch->runs.items + done, count - done, &added, diag);
+        if (rc < 0)
+            return rc;
+        done += added;
+        if (done < count)
+            rc = put_repeat(store, batch, &batch->runs.items[done++], diag);
     }
     return rc;
 }

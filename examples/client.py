@@ -27,7 +27,9 @@ def receive(wanted):
 
 
 # Say who we are. Clock kind 0 is CLOCK_MONOTONIC: ticks are nanoseconds.
-path = os.environ.get("OPTRACE_SOCKET") or os.environ["XDG_RUNTIME_DIR"] + "/optrace/collector.sock"
+path = os.environ.get("OPTRACE_SOCKET") or os.environ.get("XDG_RUNTIME_DIR", "") + "/optrace/collector.sock"
+if not os.path.exists(path):
+    path = "/run/optrace/collector.sock"
 daemon = socket.socket(socket.AF_UNIX)
 daemon.connect(path)
 stream = daemon.makefile("rwb")

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "kernels/peak.h"
 #include "runtime/trace.h"
 
@@ -68,9 +69,9 @@ static void record(const struct calibration *calibration)
 
 static void print_text(const struct calibration *calibration, const char *status, FILE *out)
 {
-    fprintf(out, "f32 multiply-adds (%s): %.1f GFLOP/s with 1 thread, %.1f with %zu\n",
-            calibration->one.isa, calibration->one.f32_flops / 1e9,
-            calibration->all.f32_flops / 1e9, calibration->threads);
+    text_print(out, "f32 multiply-adds (%s): %.1f GFLOP/s with 1 thread, %.1f with %zu\n",
+               calibration->one.isa, calibration->one.f32_flops / 1e9,
+               calibration->all.f32_flops / 1e9, calibration->threads);
     fprintf(out, "reading memory: %.1f GB/s with 1 thread, %.1f with %zu\n",
             calibration->one.read_bytes_s / 1e9, calibration->all.read_bytes_s / 1e9,
             calibration->threads);
@@ -79,7 +80,7 @@ static void print_text(const struct calibration *calibration, const char *status
             fprintf(out, "reading cache L%d (%zu KiB): %.1f GB/s with 1 thread\n", i + 1,
                     calibration->cache_bytes[i] / 1024, calibration->cache_bytes_s[i] / 1e9);
     }
-    fprintf(out, "%s\n", status);
+    text_print(out, "%s\n", status);
 }
 
 static void member(struct json_writer *json, const char *key, double value)
@@ -123,6 +124,9 @@ int calibrate(bool json, FILE *out, struct diag *diag)
     char status[300];
     int rc = measure(&calibration, diag);
 
+    if (rc < 0)
+        return rc;
+    rc = trace_begin(diag);
     if (rc < 0)
         return rc;
     record(&calibration);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runtime/compare.h"
 #include "runtime/eval.h"
 #include "runtime/program.h"
@@ -73,13 +74,14 @@ static void print_difference(const struct check *check, uint32_t instruction, ui
     const struct instruction *at = &check->program->instructions.items[instruction];
     const struct exec_step *step = exec_step(check->program->exec, at->step);
 
-    fprintf(check->out,
-            "%s %s (%s, by %s): output %u: %" PRId64 " of %" PRId64
-            " elements differ, worst at %s: %.9Lg, not %.9Lg; the difference %.3g is above %.3g\n",
-            program_name(check->program, instruction, name), step->name, step->type,
-            step->implementation, output, result->mismatches, result->count,
-            compare_index_text(&expected->shape, result->worst_index, index), result->worst_got,
-            result->worst_expected, result->worst_error, result->worst_allowed);
+    text_print(
+        check->out,
+        "%s %s (%s, by %s): output %u: %" PRId64 " of %" PRId64
+        " elements differ, worst at %s: %.9Lg, not %.9Lg; the difference %.3g is above %.3g\n",
+        program_name(check->program, instruction, name), step->name, step->type,
+        step->implementation, output, result->mismatches, result->count,
+        compare_index_text(&expected->shape, result->worst_index, index), result->worst_got,
+        result->worst_expected, result->worst_error, result->worst_allowed);
 }
 
 /* What nobody reads need not be written. */
@@ -126,9 +128,9 @@ static void note_step(struct check *check, uint32_t instruction, bool all_agree)
     if (!all_agree && check->differing++ == 0)
         check->first = instruction;
     if (all_agree && check->config->verbose)
-        fprintf(check->out, "%s %s (%s, by %s): agrees\n",
-                program_name(check->program, instruction, name), step->name, step->type,
-                step->implementation);
+        text_print(check->out, "%s %s (%s, by %s): agrees\n",
+                   program_name(check->program, instruction, name), step->name, step->type,
+                   step->implementation);
 }
 
 static int check_step(struct check *check, uint32_t instruction, struct diag *diag)
@@ -174,9 +176,9 @@ static int check_all(struct check *check, struct diag *diag)
         fprintf(check->out, "passed: all %u operators agree with their reference\n",
                 check->checked);
     else
-        fprintf(check->out, "failed: %u of %u operators differ, the first is %s %s\n",
-                check->differing, check->checked, program_name(program, check->first, name),
-                program->instructions.items[check->first].node->name);
+        text_print(check->out, "failed: %u of %u operators differ, the first is %s %s\n",
+                   check->differing, check->checked, program_name(program, check->first, name),
+                   program->instructions.items[check->first].node->name);
     return check->differing == 0;
 }
 

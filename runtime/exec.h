@@ -239,6 +239,11 @@ uint32_t exec_block_count(const struct exec *exec);
 /** out_blocks has room for exec_block_count() of them. */
 void exec_blocks(const struct exec *exec, struct exec_block *out_blocks);
 
+/** The step during which most of the arena is needed, and how much; EXEC_NO_STEP, and 0, without
+ *  blocks or memory. */
+#define EXEC_NO_STEP UINT32_MAX
+uint32_t exec_peak_step(const struct exec *exec, size_t *out_bytes);
+
 /** Threads of the kernels' team. */
 uint32_t exec_threads(const struct exec *exec);
 

@@ -126,3 +126,31 @@ size_t exec_release_graph(struct exec *exec, struct graph *graph)
     }
     return bytes + graph_release_details(graph);
 }
+
+uint32_t exec_peak_step(const struct exec *exec, size_t *out_bytes)
+{
+    uint32_t steps = exec_step_count(exec), count = exec_block_count(exec), peak = EXEC_NO_STEP;
+    struct exec_block *blocks = calloc(count ? count : 1, sizeof(*blocks));
+    size_t *taken = calloc((size_t)steps + 1, sizeof(*taken)), live = 0;
+    size_t *given = calloc((size_t)steps + 1, sizeof(*given));
+
+    *out_bytes = 0;
+    if (blocks && taken && given) {
+        exec_blocks(exec, blocks);
+        for (uint32_t i = 0; i < count; i++) {
+            taken[blocks[i].first_step < steps ? blocks[i].first_step : steps] += blocks[i].bytes;
+            given[blocks[i].end_step < steps ? blocks[i].end_step : steps] += blocks[i].bytes;
+        }
+        for (uint32_t i = 0; i < steps; i++) {
+            live += taken[i] - given[i];
+            if (live > *out_bytes) {
+                *out_bytes = live;
+                peak = i;
+            }
+        }
+    }
+    free(blocks);
+    free(taken);
+    free(given);
+    return peak;
+}

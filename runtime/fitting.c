@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "runtime/compare.h"
 #include "runtime/element.h"
 #include "runtime/samples.h"
@@ -84,9 +85,9 @@ static void print_options(const struct fitting *fitting, unsigned made, bool is_
             continue;
         fputs(is_list ? "--" : " --", out);
         if (i == IS_INLINE)
-            fputs(fitting->config->inline_option, out);
+            text_put(fitting->config->inline_option, out);
         else
-            fputs(choices[i].name, out);
+            text_put(choices[i].name, out);
         fputs(is_list ? "\n" : "", out);
     }
 }
@@ -209,7 +210,7 @@ static void tell(const struct fitting *fitting, unsigned made, double mean_ms)
 {
     fputs("load_and_run: profile option:", stderr);
     print_options(fitting, made, false, stderr);
-    fprintf(stderr, "%s avg_time=%.3f ms\n", made == 0 ? " as given" : "", mean_ms);
+    text_print(stderr, "%s avg_time=%.3f ms\n", made == 0 ? " as given" : "", mean_ms);
 }
 
 /* The model as it was given. */
@@ -310,7 +311,7 @@ static void try(struct fitting *fitting, unsigned made)
     if (rc < 0) {
         fputs("load_and_run: profile option:", stderr);
         print_options(fitting, made, false, stderr);
-        fprintf(stderr, " left out: %s\n", diag.text[0] != '\0' ? diag.text : strerror(-rc));
+        text_print(stderr, " left out: %s\n", diag.text[0] != '\0' ? diag.text : strerror(-rc));
     }
     session_destroy(&session);
 }
@@ -339,7 +340,7 @@ int fitting_run(const struct fitting_config *config, FILE *out, struct fitting_s
     if (rc == 0)
         search(&fitting);
     if (rc == 0) {
-        fprintf(out, "the best options:%s\n", fitting.made == 0 ? " as given" : "");
+        text_print(out, "the best options:%s\n", fitting.made == 0 ? " as given" : "");
         print_options(&fitting, fitting.made, true, out);
         *out_best = setup_of(&fitting, fitting.made);
     }

@@ -2,6 +2,7 @@
 /* How much a step computes and how many bytes it moves. */
 #include <string.h>
 
+#include "base/op_flop.h"
 #include "runtime/footprint.h"
 #include "runtime/pass.h"
 
@@ -21,11 +22,11 @@ static int64_t spatial_elements(const struct shape *shape)
 
 static int64_t elementwise(const struct node *node)
 {
-    uint32_t operands = 0;
+    int64_t operands = 0;
 
     for (uint32_t i = 0; i < node->input_count; i++)
         operands += node->inputs[i] != NULL;
-    return elements(node->outputs[0]) * ((operands < 2 ? 2 : operands) - 1);
+    return FLOP_OF_ELEMENTWISE(elements(node->outputs[0]), operands);
 }
 
 /* One per step and element. */
@@ -50,34 +51,31 @@ static int64_t fused_matmul(const struct node *node)
                : is_batch                                      ? 0
                                                                : a->rank - 2;
 
-    return elements(node->outputs[0]) * 2 * a->dims[axis];
+    return FLOP_OF_PRODUCT(elements(node->outputs[0]), a->dims[axis], false);
 }
 
 static int64_t conv(const struct node *node)
 {
     const struct shape *w = &node->inputs[1]->shape;
-    int64_t out = elements(node->outputs[0]);
-
     /* w holds channels / group already. */
-    return out * 2 * w->dims[1] * spatial_elements(w) + (node_input(node, 2) != NULL ? out : 0);
+    return FLOP_OF_CONV(elements(node->outputs[0]), w->dims[1] * spatial_elements(w),
+                        node_input(node, 2) != NULL);
 }
 
 static int64_t gemm(const struct node *node)
 {
     const struct shape *a = &node->inputs[0]->shape;
-    int64_t out = elements(node->outputs[0]);
     int64_t k = a->dims[node_int(node, "transA", 0) != 0 ? 0 : 1];
 
-    return out * 2 * k + (node_input(node, 2) != NULL ? out : 0);
+    return FLOP_OF_PRODUCT(elements(node->outputs[0]), k, node_input(node, 2) != NULL);
 }
 
 static int64_t matmul(const struct node *node)
 {
     const struct shape *a = &node->inputs[0]->shape;
 
-    int64_t out = elements(node->outputs[0]);
-
-    return out * 2 * a->dims[a->rank - 1] + (node_input(node, 2) != NULL ? out : 0);
+    return FLOP_OF_PRODUCT(elements(node->outputs[0]), a->dims[a->rank - 1],
+                           node_input(node, 2) != NULL);
 }
 
 static int64_t pool(const struct node *node)
@@ -98,12 +96,12 @@ static int64_t global_pool(const struct node *node)
 
 static int64_t batch_norm(const struct node *node)
 {
-    return elements(node->outputs[0]) * 2;
+    return FLOP_OF_BATCH_NORM(elements(node->outputs[0]));
 }
 
 static int64_t softmax(const struct node *node)
 {
-    return elements(node->outputs[0]) * 5;
+    return FLOP_OF_SOFTMAX(elements(node->outputs[0]));
 }
 
 static int64_t lrn(const struct node *node)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/element.h"
+#include "base/text.h"
 #include "runtime/graph_text.h"
 
 enum { LITERAL_ELEMENTS_MAX = 10 };
@@ -58,21 +59,17 @@ static void write_type(const struct value *value, FILE *out)
 {
     char text[SHAPE_TEXT_BYTES];
 
-    fprintf(out, " -> %s, %s", dtype_name(value->dtype), shape_text(&value->shape, text));
+    text_print(out, " -> %s, %s", dtype_name(value->dtype), shape_text(&value->shape, text));
 }
 
-/* In quotes; what could break the line or move the cursor becomes '?'. */
 static void write_quoted(const char *text, FILE *out)
 {
-    fputc('"', out);
-    for (; *text != '\0'; text++)
-        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
-    fputc('"', out);
+    text_print(out, "\"%s\"", text);
 }
 
 void graph_text_attribute(const struct attribute *a, FILE *out)
 {
-    fprintf(out, "%s=", a->name);
+    text_print(out, "%s=", a->name);
     switch (a->type) {
     case ATTRIBUTE_INT:
         fprintf(out, "%" PRId64, a->i);
@@ -108,7 +105,7 @@ void graph_text_attribute(const struct attribute *a, FILE *out)
 
 void graph_text_activation(const struct fused *fused, FILE *out)
 {
-    fputs(activation_name(fused->activation), out);
+    text_put(activation_name(fused->activation), out);
     if (fused->activation == ACTIVATION_LEAKY_RELU)
         fprintf(out, "[%.7g]", (double)fused->alpha);
     if (fused->activation == ACTIVATION_CLIP)
@@ -120,7 +117,7 @@ static void write_fused(const struct node *node, FILE *out)
     const struct fused *fused = &node->fused;
 
     if (fused->residual_input >= 0)
-        fprintf(out, " + %s", node->inputs[fused->residual_input]->name);
+        text_print(out, " + %s", node->inputs[fused->residual_input]->name);
     if (fused->activation == ACTIVATION_NONE)
         return;
     fputs(" + ", out);
@@ -135,7 +132,7 @@ static void write_names(struct value *const *values, uint32_t count, int except,
         if (i > 0)
             fputc(',', out);
         if (values[i] != NULL)
-            fputs(values[i]->name, out);
+            text_put(values[i]->name, out);
     }
 }
 
@@ -162,7 +159,7 @@ static void write_bodies(const struct graph *graph, const char *name, FILE *out)
 static void write_node(const struct node *node, FILE *out)
 {
     write_names(node->outputs, node->output_count, -1, out);
-    fprintf(out, " = %s%s%s", node->domain, node->domain[0] != '\0' ? "." : "", node->op_type);
+    text_print(out, " = %s%s%s", node->domain, node->domain[0] != '\0' ? "." : "", node->op_type);
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         fputc(i == 0 ? '[' : ',', out);
         graph_text_attribute(&node->attributes[i], out);
@@ -174,7 +171,7 @@ static void write_node(const struct node *node, FILE *out)
     if (node_output(node, 0) != NULL)
         write_type(node->outputs[0], out);
     for (uint32_t i = 0; i < node->origin_count; i++)
-        fprintf(out, "%s%s", i == 0 ? " # " : ", ", node->origins[i]);
+        text_print(out, "%s%s", i == 0 ? " # " : ", ", node->origins[i]);
     fputc('\n', out);
 }
 
@@ -184,7 +181,7 @@ static void write_module(const struct graph *graph, const char *name, FILE *out)
     write_quoted(name, out);
     fputc('\n', out);
     for (uint32_t i = 0; i < graph->input_count; i++) {
-        fprintf(out, "%s = @param", graph->inputs[i]->name);
+        text_print(out, "%s = @param", graph->inputs[i]->name);
         write_type(graph->inputs[i], out);
         fputc('\n', out);
     }
@@ -194,7 +191,7 @@ static void write_module(const struct graph *graph, const char *name, FILE *out)
 
         if (value->data == NULL)
             continue;
-        fprintf(out, "%s = @literal", value->name);
+        text_print(out, "%s = @literal", value->name);
         graph_text_elements(&view, out);
         write_type(value, out);
         fputc('\n', out);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "runtime/element.h"
 
 enum { SHOWN = 5, FILE_DIMS = 7 };
@@ -48,8 +49,8 @@ static void write_layout(const struct shown *shown, FILE *out)
     layout_strides(&shown->layout, shape, strides);
     fputc('{', out);
     for (int i = 0; i < shape->rank; i++)
-        fprintf(out, "%s%" PRId64 "(%" PRId64 ")", i > 0 ? "," : "", shape->dims[i], strides[i]);
-    fprintf(out, " %s}", type_text(shown->value->dtype));
+        text_print(out, "%s%" PRId64 "(%" PRId64 ")", i > 0 ? "," : "", shape->dims[i], strides[i]);
+    text_print(out, " %s}", type_text(shown->value->dtype));
 }
 
 static void write_values(const struct tensor_view *tensor, FILE *out)
@@ -58,7 +59,7 @@ static void write_values(const struct tensor_view *tensor, FILE *out)
 
     fputc('[', out);
     for (int64_t i = 0; i < count && i < SHOWN; i++)
-        fprintf(out, "%s%.4Lg", i > 0 ? ", " : "", element_get(tensor->data, tensor->dtype, i));
+        text_print(out, "%s%.4Lg", i > 0 ? ", " : "", element_get(tensor->data, tensor->dtype, i));
     fputs(count > SHOWN ? ", ...]" : "]", out);
 }
 
@@ -130,12 +131,14 @@ static int gather_inputs(struct io_dump *dump, const struct program *program, ui
 
 static void write_block(const struct shown *shown, FILE *out)
 {
-    fprintf(out, "var%u produced: name=%s layout=", shown->value->id, shown->value->name);
+    text_print(out, "var%u produced: name=%s layout=", shown->value->id, shown->value->name);
     write_layout(shown, out);
-    fprintf(out, " owner_opr=%s{%s}", shown->owner, shown->type);
+    text_print(out, " owner_opr=%s{%s}", shown->owner, shown->type);
     if (shown->node != NULL)
         fprintf(out, " opr%u", shown->node->id);
-    fprintf(out, "\n deps:\n%s val: ", shown->inputs);
+    fputs("\n deps:\n", out);
+    text_put_page(shown->inputs, out);
+    fputs(" val: ", out);
     write_values(&shown->view, out);
     write_statistics(&shown->view, out);
     fputs(" s\n", out);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runtime/layout_private.h"
 #include "runtime/pass.h"
 
@@ -169,16 +170,17 @@ static void print(const struct layout_choice *choice, const struct layout_job *j
     }
     for (size_t i = 0; i < job->trials.count; i++)
         shapes += job->trials.items[i].subjects[0].request.node != NULL;
-    fprintf(choice->out,
-            "load_and_run: --layout-transform: %" PRIu32 " of %" PRIu32
-            " operators that know two layouts compute in another than by rule: %.3f ms expected in "
-            "place of %.3f ms; %" PRIu32 " shapes timed in %.1f s%s",
-            other, both, after * 1e-6, before * 1e-6, shapes, (double)job->timing_ns * 1e-9,
-            is_exact ? "" : "; there may be a better choice, the search was cut");
+    text_print(
+        choice->out,
+        "load_and_run: --layout-transform: %" PRIu32 " of %" PRIu32
+        " operators that know two layouts compute in another than by rule: %.3f ms expected in "
+        "place of %.3f ms; %" PRIu32 " shapes timed in %.1f s%s",
+        other, both, after * 1e-6, before * 1e-6, shapes, (double)job->timing_ns * 1e-9,
+        is_exact ? "" : "; there may be a better choice, the search was cut");
     if (job->wrong_count > 0)
-        fprintf(choice->out,
-                ", %" PRIu32 " kernel%s turned down whose output differs from the reference's",
-                job->wrong_count, job->wrong_count == 1 ? "" : "s");
+        text_print(choice->out,
+                   ", %" PRIu32 " kernel%s turned down whose output differs from the reference's",
+                   job->wrong_count, job->wrong_count == 1 ? "" : "s");
     fputc('\n', choice->out);
     for (uint32_t i = 0; choice->is_verbose && i < graph->node_count; i++) {
         const struct layout_trial *trial;
@@ -186,7 +188,7 @@ static void print(const struct layout_choice *choice, const struct layout_job *j
         if (job->node_trials[i] == SEARCH_NONE)
             continue;
         trial = &job->trials.items[job->node_trials[i]];
-        fprintf(
+        text_print(
             choice->out,
             "load_and_run:   %s (%s): row-major %.3f ms by %s, channels-last %.3f ms by %s%s%s\n",
             graph->nodes[i]->name, graph->nodes[i]->op_type, (double)trial->times_ns[0] * 1e-6,

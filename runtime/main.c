@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "runtime/calibrate.h"
 #include "runtime/check_ops.h"
 #include "runtime/copr_library.h"
@@ -52,8 +53,8 @@ static int complain(int status, const struct diag *given)
 
     if ((status == EXIT_INPUT || status == EXIT_SYSTEM) && limits_explain(diag))
         status = EXIT_INPUT;
-    fprintf(stderr, "%s: %s\n", load_and_run_command.name,
-            diag->text[0] != '\0' ? diag->text : "something failed without saying what");
+    text_print(stderr, "%s: %s\n", load_and_run_command.name,
+               diag->text[0] != '\0' ? diag->text : "something failed without saying what");
     return status;
 }
 
@@ -303,6 +304,11 @@ static int run_check(const struct run_options *options, const char *model)
     return rc == 1 || options->disable_assert_throw ? EXIT_OK : EXIT_NO;
 }
 
+static void warn(const struct diag *diag)
+{
+    complain(EXIT_OK, diag);
+}
+
 static int run_calibrate(const struct run_options *options)
 {
     struct diag diag = {0};
@@ -339,10 +345,10 @@ static int open_library(const struct run_options *options, struct diag *diag)
                            &extras, diag);
     if (rc < 0)
         return rc;
-    fprintf(out, "loaded C opr library: %s\n", options->c_opr_lib);
+    text_print(out, "loaded C opr library: %s\n", options->c_opr_lib);
     for (int i = 0; i < COPR_EXTRAS; i++)
         if (extras & 1u << i)
-            fprintf(out, "get %s from: %s\n", copr_extras[i], options->c_opr_lib);
+            text_print(out, "get %s from: %s\n", copr_extras[i], options->c_opr_lib);
     return 0;
 }
 
@@ -490,17 +496,17 @@ static int run_command(int argc, char **argv)
         copr_library_close();
         return complain(exit_status(rc), &diag);
     }
-    rc = options.no_trace ? 0 : trace_start(options.trace, options.counters, &diag);
-    if (rc == 1) {
-        complain(EXIT_OK, &diag);
-        diag = (struct diag){0};
-    }
+    rc = options.no_trace
+             ? 0
+             : trace_start(&(struct trace_config){options.trace, options.counters, warn}, &diag);
     if (rc < 0) {
         tuning_destroy(&options.tuning);
         copr_library_close();
         return complain(EXIT_SYSTEM, &diag);
     }
     status = run_mode(&options, model);
+    if (trace_is_refused())
+        status = EXIT_SYSTEM;
     if (status == EXIT_OK)
         status = dump_layouts(&options, model);
     tuning_destroy(&options.tuning);

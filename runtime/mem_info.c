@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "runtime/graph_exec.h"
 
 struct layout_info {
@@ -141,17 +142,6 @@ static int write_file(const struct layout_info *info, const char *folder, const 
 
 /* --- Text. --- */
 
-static size_t live_bytes(const struct layout_info *info, uint32_t step)
-{
-    size_t bytes = 0;
-
-    for (uint32_t i = 0; i < info->count; i++) {
-        if (info->blocks[i].first_step <= step && step < info->blocks[i].end_step)
-            bytes += info->blocks[i].bytes;
-    }
-    return bytes;
-}
-
 static int larger_first(const void *a, const void *b)
 {
     const struct exec_block *x = a, *y = b;
@@ -167,30 +157,25 @@ static double mib(size_t bytes)
 static void tell_peak(struct layout_info *info, FILE *out)
 {
     const struct exec *exec = info->session->exec;
-    uint32_t peak = 0;
-    size_t peak_bytes = 0;
+    size_t peak_bytes;
+    uint32_t peak = exec_peak_step(exec, &peak_bytes);
 
-    for (uint32_t i = 0; i < info->steps; i++) {
-        if (live_bytes(info, i) > peak_bytes) {
-            peak_bytes = live_bytes(info, i);
-            peak = i;
-        }
-    }
-    if (peak_bytes == 0)
+    if (peak == EXEC_NO_STEP)
         return;
     qsort(info->blocks, info->count, sizeof(*info->blocks), larger_first);
-    fprintf(out,
-            "static memory: %.3f MiB for intermediate tensors; at most %.3f MiB of it are live, in "
-            "%s (%s):\n",
-            mib(exec_arena_bytes(exec)), mib(peak_bytes), exec_step(exec, peak)->name,
-            exec_step(exec, peak)->type);
+    text_print(
+        out,
+        "static memory: %.3f MiB for intermediate tensors; at most %.3f MiB of it are live, in "
+        "%s (%s):\n",
+        mib(exec_arena_bytes(exec)), mib(peak_bytes), exec_step(exec, peak)->name,
+        exec_step(exec, peak)->type);
     for (uint32_t i = 0; i < info->count; i++) {
         const struct exec_block *block = &info->blocks[i];
 
         if (block->first_step <= peak && peak < block->end_step)
-            fprintf(out, "  %10.3f MiB %5.1f%%  %s\n", mib(block->bytes),
-                    100 * (double)block->bytes / (double)peak_bytes,
-                    block->owner != NULL ? block->owner->name : "scratch");
+            text_print(out, "  %10.3f MiB %5.1f%%  %s\n", mib(block->bytes),
+                       100 * (double)block->bytes / (double)peak_bytes,
+                       block->owner != NULL ? block->owner->name : "scratch");
     }
 }
 

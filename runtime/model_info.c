@@ -19,19 +19,32 @@ static void fill_row(const struct value *value, const char *type, const char *ce
     cells[3] = dtype_name(value->dtype);
 }
 
+/* As it is shown. */
+static size_t columns_of(const char *text)
+{
+    char shown[TEXT_SHOWN_BYTES];
+    size_t columns = 0;
+
+    for (size_t at = 0, length = strlen(text); at < length;) {
+        at += text_show_next(text + at, length - at, shown);
+        columns += text_columns(shown, strlen(shown));
+    }
+    return columns;
+}
+
 static void widen(size_t widths[COLUMNS], const char *const cells[COLUMNS])
 {
     for (int i = 0; i < COLUMNS; i++) {
-        size_t wanted = text_columns(cells[i], strlen(cells[i])) + 2;
+        size_t wanted = columns_of(cells[i]) + 2;
 
         widths[i] = wanted > widths[i] ? wanted : widths[i];
     }
 }
 
-static void repeat(char c, size_t count, FILE *out)
+static void repeat(const char *text, size_t count, FILE *out)
 {
     while (count-- > 0)
-        fputc(c, out);
+        text_put(text, out);
 }
 
 /* The first rule bears the title over its left end, as far as there is room. */
@@ -41,11 +54,11 @@ static void write_rule(const size_t widths[COLUMNS], bool is_first, FILE *out)
 
     fputc('+', out);
     if (is_first)
-        fputs(title, out);
+        text_put_page(title, out);
     for (int i = 0; i < COLUMNS; i++) {
         size_t hidden = skip < widths[i] ? skip : widths[i];
 
-        repeat('-', widths[i] - hidden, out);
+        repeat("-", widths[i] - hidden, out);
         skip -= hidden;
         if (skip > 0)
             skip--;
@@ -58,12 +71,12 @@ static void write_rule(const size_t widths[COLUMNS], bool is_first, FILE *out)
 static void write_row(const size_t widths[COLUMNS], const char *const cells[COLUMNS], FILE *out)
 {
     for (int i = 0; i < COLUMNS; i++) {
-        size_t space = widths[i] - text_columns(cells[i], strlen(cells[i]));
+        size_t space = widths[i] - columns_of(cells[i]);
 
         fputc('|', out);
-        repeat(' ', space / 2, out);
-        fputs(cells[i], out);
-        repeat(' ', space - space / 2, out);
+        repeat(" ", space / 2, out);
+        text_put(cells[i], out);
+        repeat(" ", space - space / 2, out);
     }
     fputs("|\n", out);
 }

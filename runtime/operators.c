@@ -89,6 +89,8 @@ size_t operators_count(void)
 
 static const char *types_of(call_bind_fn *bind, const char *op_type, const char *family_types)
 {
+    if (shape_is_logical(op_type))
+        return "bool";
     if (family_types)
         return family_types;
     /* Clip is a chain of zip; the functions say themselves what they are defined over. */

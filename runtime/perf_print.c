@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/perf.h"
+#include "base/text.h"
 
 /* --- Derived values. --- */
 
@@ -42,7 +43,7 @@ struct groups ARRAY_FIELDS(struct group);
 static void write_shape(const struct value *value, FILE *out)
 {
     for (int i = 0; i < value->shape.rank; i++)
-        fprintf(out, "%s%" PRId64, i > 0 ? "x" : "", value->shape.dims[i]);
+        text_print(out, "%s%" PRId64, i > 0 ? "x" : "", value->shape.dims[i]);
 }
 
 /* "Conv", or in detail "Conv<float32(1x3x8x8, 4x3x3x3)>". NULL without memory. */
@@ -56,9 +57,9 @@ static char *group_name(const struct perf *perf, uint32_t index)
 
     if (out == NULL)
         return NULL;
-    fputs(step->type, out);
+    text_put(step->type, out);
     if (perf->config->detailed && step->output_count > 0 && step->outputs[0] != NULL) {
-        fprintf(out, "<%s(", dtype_name(step->outputs[0]->dtype));
+        text_print(out, "<%s(", dtype_name(step->outputs[0]->dtype));
         for (uint32_t i = 0; i < step->input_count; i++) {
             if (step->inputs[i] == NULL)
                 continue;
@@ -157,16 +158,17 @@ static void print_totals(const struct perf *perf, double sum_ms, FILE *out)
 
 static void print_notes(const struct perf *perf, FILE *out)
 {
-    fprintf(out,
-            "\n%" PRIu64 " runs after %" PRIu64 " warm-up%s. Total time and the times of "
-            "instructions are interquartile means: without the lowest and the highest quarter. "
-            "Percentages of instructions are of their total, those of overheads of the total time; "
-            "percentiles are nearest rank.\n"
-            "The first overhead is a walk over all instructions that computes nothing; the second "
-            "is the total time less that of the instructions, negative when timing them, about "
-            "%.3g us each, cost more than what lies between them.\n",
-            perf->config->run_count, perf->config->warmup_count,
-            perf->config->warmup_count == 1 ? "" : "s", perf->clock_ms * 1000);
+    text_print(
+        out,
+        "\n%" PRIu64 " runs after %" PRIu64 " warm-up%s. Total time and the times of "
+        "instructions are interquartile means: without the lowest and the highest quarter. "
+        "Percentages of instructions are of their total, those of overheads of the total time; "
+        "percentiles are nearest rank.\n"
+        "The first overhead is a walk over all instructions that computes nothing; the second "
+        "is the total time less that of the instructions, negative when timing them, about "
+        "%.3g us each, cost more than what lies between them.\n",
+        perf->config->run_count, perf->config->warmup_count,
+        perf->config->warmup_count == 1 ? "" : "s", perf->clock_ms * 1000);
 }
 
 int perf_print_text(const struct perf *perf, FILE *out)
@@ -179,10 +181,10 @@ int perf_print_text(const struct perf *perf, FILE *out)
         print_instructions(perf, sum_ms, out);
         fputs("\nSummary:\n", out);
         for (size_t i = 0; i < groups.count; i++)
-            fprintf(out, "%s: %.6gms / %u = %.6gms, %.2f%%\n", groups.items[i].name,
-                    groups.items[i].sum_ms, groups.items[i].count,
-                    groups.items[i].sum_ms / groups.items[i].count,
-                    percent(groups.items[i].sum_ms, sum_ms));
+            text_print(out, "%s: %.6gms / %u = %.6gms, %.2f%%\n", groups.items[i].name,
+                       groups.items[i].sum_ms, groups.items[i].count,
+                       groups.items[i].sum_ms / groups.items[i].count,
+                       percent(groups.items[i].sum_ms, sum_ms));
         fputc('\n', out);
         print_totals(perf, sum_ms, out);
         print_notes(perf, out);

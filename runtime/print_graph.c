@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/text.h"
 #include "runtime/program.h"
 #include "runtime/session.h"
 
@@ -66,12 +67,18 @@ static void write_texts(const struct print_config *config, const struct session 
     const char *before = config->stage != PRINT_AFTER ? session->text_before : NULL;
     const char *after = config->stage != PRINT_BEFORE ? session->text_after : NULL;
 
-    if (config->format == PRINT_JSON)
-        fprintf(out, "{\"version\": 1, \"graphs\": [%s%s%s]}\n", before != NULL ? before : "",
-                before != NULL && after != NULL ? "," : "", after != NULL ? after : "");
-    else
-        fprintf(out, "%s%s%s", before != NULL ? before : "",
-                before != NULL && after != NULL ? "\n" : "", after != NULL ? after : "");
+    bool is_json = config->format == PRINT_JSON;
+
+    if (is_json)
+        fputs("{\"version\": 1, \"graphs\": [", out);
+    if (before != NULL)
+        text_put_page(before, out);
+    if (before != NULL && after != NULL)
+        fputc(is_json ? ',' : '\n', out);
+    if (after != NULL)
+        text_put_page(after, out);
+    if (is_json)
+        fputs("]}\n", out);
 }
 
 int print_graph(const struct print_config *config, FILE *out, struct diag *diag)

@@ -4,15 +4,17 @@
 #include <string.h>
 
 #include "runtime/graph_text.h"
+#include "base/text.h"
 #include "runtime/program.h"
 
-/* In a quoted string of DOT. */
+/* In a quoted string of DOT, in which a backslash stands for itself behind another. */
 static void write_text(const char *text, FILE *out)
 {
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+    char shown[TEXT_SHOWN_BYTES];
+
+    for (size_t at = 0, length = strlen(text); at < length;) {
+        at += text_show_next(text + at, length - at, shown);
+        text_print(out, "%s%s", shown[0] == '"' || shown[0] == '\\' ? "\\" : "", shown);
     }
 }
 
@@ -54,7 +56,7 @@ static void write_attributes(const struct program *program, const struct instruc
         fputc('\n', lines);
     }
     if (instruction->step != PROGRAM_NONE)
-        fprintf(lines, "by %s\n", exec_step(program->exec, instruction->step)->implementation);
+        text_print(lines, "by %s\n", exec_step(program->exec, instruction->step)->implementation);
     if (fclose(lines) == 0) {
         for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
             fputs("\\n", out);
@@ -69,7 +71,7 @@ static void write_node(const struct program *program, uint32_t index, bool brief
     const struct instruction *instruction = &program->instructions.items[index];
     char name[PROGRAM_NAME_BYTES];
 
-    fprintf(out, "    \"@%u\" [fillcolor=\"%s\" label=\"", index, color_of(instruction));
+    text_print(out, "    \"@%u\" [fillcolor=\"%s\" label=\"", index, color_of(instruction));
     write_text(instruction->type, out);
     if (instruction->kind == INSTRUCTION_PARAM || !brief) {
         fputs("\\n", out);
@@ -95,21 +97,22 @@ static void write_edges(const struct program *program, uint32_t index, bool brie
             program_output(&program->instructions.items[argument->instruction], argument->output);
         fprintf(out, "    \"@%u\" -> \"@%u\"", argument->instruction, index);
         if (!brief && value != NULL)
-            fprintf(out, " [label=\"%s %s\"]", dtype_name(value->dtype),
-                    shape_text(&value->shape, text));
+            text_print(out, " [label=\"%s %s\"]", dtype_name(value->dtype),
+                       shape_text(&value->shape, text));
         fputc('\n', out);
     }
 }
 
 void program_write_dot(const struct program *program, const char *name, bool brief, FILE *out)
 {
-    fprintf(out,
-            "digraph \"%s\" {\n"
-            "    label=\"%s\"\n"
-            "    node [shape=box style=\"filled,rounded\" color=\"#777777\" fontname=\"Helvetica\" "
-            "fontsize=11]\n"
-            "    edge [color=\"#777777\" fontname=\"Helvetica\" fontsize=9]\n",
-            name, name);
+    text_print(
+        out,
+        "digraph \"%s\" {\n"
+        "    label=\"%s\"\n"
+        "    node [shape=box style=\"filled,rounded\" color=\"#777777\" fontname=\"Helvetica\" "
+        "fontsize=11]\n"
+        "    edge [color=\"#777777\" fontname=\"Helvetica\" fontsize=9]\n",
+        name, name);
     for (uint32_t i = 0; i < program->instructions.count; i++)
         write_node(program, i, brief, out);
     for (uint32_t i = 0; i < program->instructions.count; i++)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "runtime/graph_text.h"
+#include "base/text.h"
 #include "runtime/program.h"
 
 static void write_argument(const struct program *program,
@@ -12,7 +13,7 @@ static void write_argument(const struct program *program,
 
     if (argument->instruction == PROGRAM_NONE)
         return; /* left out: nothing between the commas */
-    fputs(program_name(program, argument->instruction, text), out);
+    text_put(program_name(program, argument->instruction, text), out);
     if (argument->output > 0)
         fprintf(out, ".%u", argument->output);
 }
@@ -35,13 +36,13 @@ static void write_shape(const struct value *value, const struct layout *layout, 
     char text[SHAPE_TEXT_BYTES];
     int64_t strides[SHAPE_MAX_RANK];
 
-    fprintf(out, "%s, %s", dtype_name(value->dtype), shape_text(&value->shape, text));
+    text_print(out, "%s, %s", dtype_name(value->dtype), shape_text(&value->shape, text));
     if (!shape_is_known(&value->shape) || layout->rank != value->shape.rank)
         return;
     layout_strides(layout, &value->shape, strides);
     fputs(", {", out);
     for (int i = 0; i < value->shape.rank; i++)
-        fprintf(out, "%s%" PRId64, i > 0 ? "," : "", strides[i]);
+        text_print(out, "%s%" PRId64, i > 0 ? "," : "", strides[i]);
     fputc('}', out);
 }
 
@@ -95,7 +96,7 @@ static void write_attributes(const struct program *program, const struct instruc
     }
     if (instruction->step != PROGRAM_NONE) {
         next_attribute(&has_any, out);
-        fprintf(out, "by=\"%s\"", exec_step(program->exec, instruction->step)->implementation);
+        text_print(out, "by=\"%s\"", exec_step(program->exec, instruction->step)->implementation);
     }
     if (instruction->is_in_arena) {
         next_attribute(&has_any, out);
@@ -111,14 +112,14 @@ void program_write_instruction(const struct program *program, uint32_t index, FI
     const struct node *node = instruction->node;
     char text[PROGRAM_NAME_BYTES];
 
-    fprintf(out, "%s = ", program_name(program, index, text));
+    text_print(out, "%s = ", program_name(program, index, text));
     if (instruction->kind == INSTRUCTION_VIEW)
         fputs("view:", out);
     if (node != NULL && node->domain[0] != '\0')
-        fprintf(out, "%s.", node->domain);
-    fputs(instruction->type, out);
+        text_print(out, "%s.", node->domain);
+    text_put(instruction->type, out);
     if (instruction->kind == INSTRUCTION_PARAM) {
-        fprintf(out, ":%s", instruction->value->name);
+        text_print(out, ":%s", instruction->value->name);
     } else if (instruction->kind == INSTRUCTION_LITERAL) {
         struct tensor_view view = {instruction->value->dtype, instruction->value->shape,
                                    instruction->value->data};
@@ -130,7 +131,7 @@ void program_write_instruction(const struct program *program, uint32_t index, FI
     }
     write_outputs(instruction, out);
     for (uint32_t i = 0; node != NULL && i < node->origin_count; i++)
-        fprintf(out, "%s%s", i == 0 ? " # " : ", ", node->origins[i]);
+        text_print(out, "%s%s", i == 0 ? " # " : ", ", node->origins[i]);
 }
 
 void program_write_text(const struct program *program, FILE *out)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "runtime/copr_library.h"
 #include "runtime/format.h"
 #include "runtime/graph_text.h"
@@ -90,11 +91,11 @@ static void tell_inputs(const struct worker *worker)
         const struct report_input *input = &worker->report->inputs[i];
 
         if (input->is_made_up)
-            fprintf(stderr,
-                    "load_and_run: input '%s' (%s %s) has no data, using random numbers (seed "
-                    "%" PRIu64 ")\n",
-                    input->name, dtype_name(input->dtype), shape_text(&input->shape, text),
-                    worker->config->seed);
+            text_print(stderr,
+                       "load_and_run: input '%s' (%s %s) has no data, using random numbers (seed "
+                       "%" PRIu64 ")\n",
+                       input->name, dtype_name(input->dtype), shape_text(&input->shape, text),
+                       worker->config->seed);
     }
 }
 
@@ -112,8 +113,8 @@ static void tell_steps(const struct worker *worker)
     for (uint32_t i = 0; i < exec_step_count(exec); i++) {
         const struct exec_step *step = exec_step(exec, i);
 
-        fprintf(stderr, "load_and_run: step %u: %s (%s) by %s, %zu bytes of scratch\n", i,
-                step->name, step->type, step->implementation, step->workspace_bytes);
+        text_print(stderr, "load_and_run: step %u: %s (%s) by %s, %zu bytes of scratch\n", i,
+                   step->name, step->type, step->implementation, step->workspace_bytes);
     }
 }
 
@@ -165,7 +166,7 @@ static uint32_t count_told_layouts(const struct graph *graph)
 static void tell_effect(bool is_wanted, const char *option, uint32_t count, const char *effect)
 {
     if (is_wanted)
-        fprintf(stderr, "load_and_run: --%s: %u operators %s\n", option, count, effect);
+        text_print(stderr, "load_and_run: --%s: %u operators %s\n", option, count, effect);
 }
 
 /* How many of the model's operators are in fused ones of this type, and how many those are. */
@@ -209,18 +210,20 @@ static void tell_half(const struct worker *worker)
 
     if (dtype == DTYPE_NONE)
         return;
-    fprintf(stderr,
-            "load_and_run: --%s: %u operators read or write tensors stored in %s; all compute in "
-            "float32, after converting them by %s\n",
-            dtype == DTYPE_BF16 ? "bf16" : "fp16", pass_half_count(graph, dtype), dtype_name(dtype),
-            dtype == DTYPE_BF16 ? "shifts"
-            : has_f16c          ? "F16C instructions"
-                                : "software");
+    text_print(
+        stderr,
+        "load_and_run: --%s: %u operators read or write tensors stored in %s; all compute in "
+        "float32, after converting them by %s\n",
+        dtype == DTYPE_BF16 ? "bf16" : "fp16", pass_half_count(graph, dtype), dtype_name(dtype),
+        dtype == DTYPE_BF16 ? "shifts"
+        : has_f16c          ? "F16C instructions"
+                            : "software");
     if (deciding > 0)
-        fprintf(stderr,
-                "load_and_run: --%s: %u operators stay in float32, as sizes of tensors depend on "
-                "what they compute\n",
-                dtype == DTYPE_BF16 ? "bf16" : "fp16", deciding);
+        text_print(
+            stderr,
+            "load_and_run: --%s: %u operators stay in float32, as sizes of tensors depend on "
+            "what they compute\n",
+            dtype == DTYPE_BF16 ? "bf16" : "fp16", deciding);
 }
 
 /* On how many operators each option took effect. */
@@ -281,8 +284,11 @@ static void show_info(struct worker *worker)
 
     if (worker->out != NULL) {
         model_info_write(session->graph, worker->out);
-        fprintf(worker->out, "\nbefore optimisation:\n%s\nafter optimisation:\n%s\n",
-                session->text_before, session->text_after);
+        fputs("\nbefore optimisation:\n", worker->out);
+        text_put_page(session->text_before, worker->out);
+        fputs("\nafter optimisation:\n", worker->out);
+        text_put_page(session->text_after, worker->out);
+        fputc('\n', worker->out);
         return;
     }
     worker->report->text_before = session->text_before;
@@ -428,14 +434,15 @@ static int work(struct worker *worker)
         return rc;
     if (worker->out != NULL)
         report_loaded(worker->out, worker->report);
-    if (config->trace)
-        rc = trace_open(worker->session, worker->number, config->trace_detail, &worker->trace,
-                        &worker->diag);
-    if (rc == 0 && config->profile_path != NULL)
+    if (config->profile_path != NULL)
         rc = profile_create(worker->session, &worker->profile, &worker->diag);
     if (rc == 0)
         rc = run_tools_init(&worker->tools, &config->tools, worker->session,
                             worker->out != NULL ? worker->out : stderr, &worker->diag);
+    /* The last that can go wrong before it runs, for then there is a session. */
+    if (rc == 0 && config->trace)
+        rc = trace_open(worker->session, worker->number, config->trace_detail, &worker->trace,
+                        &worker->diag);
     if (rc == 0 && config->frees_graph)
         run_free_graph(worker->session, worker->number == 0);
     if (rc == 0)
@@ -506,8 +513,10 @@ static void show_pages(const struct run_config *config, const struct worker *wor
         if (workers[i].out == NULL)
             continue;
         fclose(workers[i].out);
-        if (pages[i].size > 0)
-            printf("thread %u:\n%s", i, pages[i].text);
+        if (pages[i].size > 0) {
+            printf("thread %u:\n", i);
+            text_put_page(pages[i].text, stdout);
+        }
         free(pages[i].text);
     }
 }

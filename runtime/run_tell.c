@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What options on memory and on the order of work have done. */
 #include "runtime/run_tell.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -28,18 +29,18 @@ void run_tell_sharing(const struct graph *graph)
 
 void run_tell_recorded(const struct exec *exec, bool frees_graph, bool is_stepwise)
 {
-    fprintf(stderr, "load_and_run: --%s: %u operators are handed over %s\n",
-            frees_graph ? "record-comp-seq2" : "record-comp-seq", exec_step_count(exec),
-            is_stepwise ? "one by one, as dumps look at each" : "as one");
+    text_print(stderr, "load_and_run: --%s: %u operators are handed over %s\n",
+               frees_graph ? "record-comp-seq2" : "record-comp-seq", exec_step_count(exec),
+               is_stepwise ? "one by one, as dumps look at each" : "as one");
 }
 
 void run_tell_sanity(enum sanity_choice choice, const struct sanity_result *result)
 {
-    fprintf(stderr,
-            "load_and_run: %s: none of %" PRIu64 " tensors was changed before it was read, "
-            "%.1f MiB looked at in %.3f ms\n",
-            choice == SANITY_ON ? "--sanity-check" : "sanity check", result->tensors,
-            (double)result->bytes / 1048576, (double)result->time_ns * 1e-6);
+    text_print(stderr,
+               "load_and_run: %s: none of %" PRIu64 " tensors was changed before it was read, "
+               "%.1f MiB looked at in %.3f ms\n",
+               choice == SANITY_ON ? "--sanity-check" : "sanity check", result->tensors,
+               (double)result->bytes / 1048576, (double)result->time_ns * 1e-6);
 }
 
 void run_free_graph(struct session *session, bool is_told)

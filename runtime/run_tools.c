@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tools that options ask for. */
 #include "runtime/run_tools.h"
+#include "base/text.h"
 
 #include <stdio.h>
 
@@ -11,8 +12,8 @@ static void tell_dispatch(const struct program *program)
         const struct instruction *instruction = &program->instructions.items[i];
 
         if (instruction->kind == INSTRUCTION_VIEW)
-            fprintf(stderr, "load_and_run: operator %s{%s} does not dispatch kernel on cpu:0\n",
-                    instruction->node->name, instruction->type);
+            text_print(stderr, "load_and_run: operator %s{%s} does not dispatch kernel on cpu:0\n",
+                       instruction->node->name, instruction->type);
     }
 }
 

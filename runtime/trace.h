@@ -3,9 +3,10 @@
  * What load_and_run records through liboptrace. trace.c is the only file of the runtime that knows
  * liboptrace; the others see this.
  *
- * Order: trace_start() once, before any thread; per session trace_open(), then trace_run_begin()
- * and trace_run_end() around each run, trace_close() before the session goes; at last trace_stop().
- * All accept NULL in place of a trace and then do nothing: that is --no-trace.
+ * Order: trace_start() once, before any thread; per session, when it is ready to run, trace_open(),
+ * then trace_run_begin() and trace_run_end() around each run, trace_close() before the session
+ * goes; at last trace_stop(). All accept NULL in place of a trace and then do nothing: that is
+ * --no-trace.
  *
  * Recorded: the model; an op per step, with shapes, dtypes, computation, memory, scratch, the
  * implementation and the names of the model's nodes it came from; for each execution of a step a
@@ -33,16 +34,34 @@ enum trace_detail {
     TRACE_ALL, /* and each node's phases under a name of their own: "conv1/compute" */
 };
 
+struct trace_config {
+    bool required;        /* the daemon's absence is an error */
+    const char *counters; /* CPU counters to record; NULL: those of the environment. With a list
+                             recording is required, and it is an error that none can be read */
+    /* Is told, once, where only some counters of the list can be read. */
+    void (*warn)(const struct diag *diag);
+};
+
 /**
- * Start recording to the daemon. With `required` its absence is an error: -ENOENT, -ECONNREFUSED,
- * -EACCES, -ETIMEDOUT, ... with the sentence in diag. Without, nothing is an error.
+ * Record from trace_begin() on, which trace_open() calls: what goes wrong before it leaves no
+ * session in the store.
  *
- * counters  CPU counters to record; NULL: those of the environment. With a list recording is
- *           required, and -ENODATA is that none of them can be read
- *
- * Returns 0, or 1 when some counters of the list cannot be read, with the sentence in diag.
+ * Returns 0, or, where a recording is required and nobody listens, what trace_begin() does, so that
+ * it is known before the work is done.
  */
-int trace_start(bool required, const char *counters, struct diag *diag);
+int trace_start(const struct trace_config *config, struct diag *diag);
+
+/**
+ * Connect to the daemon, once; later calls, on whichever thread, return what the first one did.
+ *
+ * Returns 0, also where trace_start() was not called, and where there is no daemon and none is
+ * required; else -ENOENT, -ECONNREFUSED, -EACCES, -ETIMEDOUT, -EINVAL for a wrong setting, -ENODATA
+ * for counters, with the sentence in diag.
+ */
+int trace_begin(struct diag *diag);
+
+/** Whether trace_begin() failed. */
+bool trace_is_refused(void);
 
 /** Whether it is a list of CPU counters: 0, or -EINVAL with the sentence. */
 int trace_check_counters(const char *list, struct diag *diag);
@@ -62,6 +81,8 @@ void trace_stop(void);
  *
  * number  of the session in this process, for the name of its queue's lane
  * detail  the same for all sessions of the process
+ *
+ * Returns 0, what trace_begin() returns, or -ENOMEM.
  */
 int trace_open(struct session *session, uint32_t number, enum trace_detail detail,
                struct trace **out_trace, struct diag *diag);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runtime/element.h"
 
 enum { ENDS = 5, SHORT = 10 };
@@ -119,7 +120,7 @@ static void print_statistics(const struct tensor_view *tensor, FILE *out)
     fputs("Output has ", out);
     for (int i = 0; i < KINDS; i++) {
         if (s.counts[i] > 0)
-            fprintf(out, "%s%s", has_any ? ", " : "", kind_names[i]);
+            text_print(out, "%s%s", has_any ? ", " : "", kind_names[i]);
         has_any = has_any || s.counts[i] > 0;
     }
     fputc('\n', out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/graph_text.h"
+#include "base/text.h"
 #include "runtime/tune_private.h"
 
 /* In a key, and in what stands for the part of it that is too long. */
@@ -18,7 +19,7 @@ static void write_tensor(const struct tensor_view *view, const struct layout *la
         fputs(" -", out);
         return;
     }
-    fprintf(out, " %s {", dtype_name(view->dtype));
+    text_print(out, " %s {", dtype_name(view->dtype));
     for (int i = 0; i < view->shape.rank; i++) {
         bool is_batch = i == 0 && has_shared_batch && view->data == NULL &&
                         view->shape.dims[0] == leading && view->shape.rank > 1;
@@ -37,7 +38,7 @@ static void write_tensor(const struct tensor_view *view, const struct layout *la
         graph_text_elements(view, out);
     if (!layout_is_row_major(layout, &view->shape))
         for (int i = 0; i < layout->rank; i++)
-            fprintf(out, "%c%d", i == 0 ? '@' : '.', layout->order[i]);
+            fprintf(out, i == 0 ? "@%d" : ".%d", layout->order[i]);
 }
 
 static void write_key(const struct subject *subject, bool has_shared_batch, FILE *out)
@@ -46,8 +47,8 @@ static void write_key(const struct subject *subject, bool has_shared_batch, FILE
     bool is_shared = has_shared_batch && subject->has_batch;
     int64_t leading = is_shared ? subject->outputs[0].shape.dims[0] : 0;
 
-    fprintf(out, "%s%s%s %" PRId64, node->domain, node->domain[0] != '\0' ? "." : "", node->op_type,
-            graph_opset(subject->request.graph, node->domain));
+    text_print(out, "%s%s%s %" PRId64, node->domain, node->domain[0] != '\0' ? "." : "",
+               node->op_type, graph_opset(subject->request.graph, node->domain));
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         fputc(' ', out);
         graph_text_attribute(&node->attributes[i], out);

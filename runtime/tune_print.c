@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "runtime/tune_private.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -42,17 +43,17 @@ static const char *options_name(const struct tune_options *options)
 static void print_candidate(const struct candidate *candidate, bool is_default, bool is_chosen,
                             FILE *out)
 {
-    fprintf(out, "load_and_run:     %s", candidate->version.name);
+    text_print(out, "load_and_run:     %s", candidate->version.name);
     if (candidate->time_ns > 0)
-        fprintf(out, ", %.3f ms%s", (double)candidate->time_ns * 1e-6,
-                candidate->is_slow ? ", given up" : "");
+        text_print(out, ", %.3f ms%s", (double)candidate->time_ns * 1e-6,
+                   candidate->is_slow ? ", given up" : "");
     else if (candidate->is_refused)
         fputs(", cannot be used", out);
     if (candidate->verdict == POLICY_DIFFERS)
         fputs(", differs from the reference", out);
     if (candidate->has_workspace)
         fprintf(out, ", %zu bytes of scratch", candidate->workspace_bytes);
-    fprintf(out, "%s%s\n", is_default ? ", default" : "", is_chosen ? ", taken" : "");
+    text_print(out, "%s%s\n", is_default ? ", default" : "", is_chosen ? ", taken" : "");
 }
 
 /* What the options other than timing cost: the best there is against what may be taken. */
@@ -66,8 +67,8 @@ static void print_cost(const struct tune_op *op, FILE *out)
             best = &op->candidates[i];
     if (best != NULL && chosen->time_ns > best->time_ns &&
         (double)chosen->time_ns * 0.97 > (double)best->time_ns)
-        fprintf(out, "load_and_run:     the options cost it %.3f ms: %s is outside of them\n",
-                (double)(chosen->time_ns - best->time_ns) * 1e-6, best->version.name);
+        text_print(out, "load_and_run:     the options cost it %.3f ms: %s is outside of them\n",
+                   (double)(chosen->time_ns - best->time_ns) * 1e-6, best->version.name);
 }
 
 static void print_op(const struct tune_job *job, const struct tune_op *op)
@@ -75,10 +76,10 @@ static void print_op(const struct tune_job *job, const struct tune_op *op)
     const struct exec_step *info = &job->steps[op->first_step].info;
     FILE *out = job->tuning->options.out;
 
-    fprintf(out, "load_and_run:   %s (%s)", info->name, info->type);
+    text_print(out, "load_and_run:   %s (%s)", info->name, info->type);
     if (op->step_count > 1)
         fprintf(out, " and %" PRIu32 " more of its shape", op->step_count - 1);
-    fprintf(out, "%s:\n", op->is_timed ? "" : op->is_known ? ", known" : ", not timed");
+    text_print(out, "%s:\n", op->is_timed ? "" : op->is_known ? ", known" : ", not timed");
     for (int i = 0; i < op->count; i++)
         print_candidate(&op->candidates[i], i == op->by_default, i == op->chosen, out);
     print_cost(op, out);
@@ -90,11 +91,11 @@ void tune_print_wrong(const struct tune_job *job, const struct tune_op *op, int 
     const struct exec_step *info = &job->steps[op->first_step].info;
 
     if (options->out != NULL)
-        fprintf(options->out,
-                "load_and_run: %s: %s is not taken for \"%s\" (%s): its output differs from the "
-                "reference's\n",
-                options->policy_path, op->candidates[candidate].version.name, info->name,
-                info->type);
+        text_print(options->out,
+                   "load_and_run: %s: %s is not taken for \"%s\" (%s): its output differs from the "
+                   "reference's\n",
+                   options->policy_path, op->candidates[candidate].version.name, info->name,
+                   info->type);
 }
 
 /* What the summary counts. */
@@ -131,10 +132,10 @@ void tune_print(const struct tune_job *job)
     for (size_t i = 0; i < job->ops.count; i++)
         if (job->ops.items[i].count > 1 || job->ops.items[i].changed_count > 0)
             add_op(&job->ops.items[i], &sums);
-    fprintf(options->out,
-            "load_and_run: %s: %" PRIu32 " of %" PRIu32 " operators with a choice take another "
-            "kernel than by default",
-            options_name(options), sums.changed, sums.all);
+    text_print(options->out,
+               "load_and_run: %s: %" PRIu32 " of %" PRIu32 " operators with a choice take another "
+               "kernel than by default",
+               options_name(options), sums.changed, sums.all);
     if (sums.before > 0)
         fprintf(options->out, ": %.3f ms expected in place of %.3f ms", sums.after * 1e-6,
                 sums.before * 1e-6);
@@ -143,9 +144,9 @@ void tune_print(const struct tune_job *job)
         fprintf(options->out, " in %.1f s", (double)job->timing_ns * 1e-9);
     fprintf(options->out, ", %" PRIu32 " known", sums.known);
     if (sums.wrong > 0)
-        fprintf(options->out,
-                ", %" PRIu32 " kernel%s turned down whose output differs from the reference's",
-                sums.wrong, sums.wrong == 1 ? "" : "s");
+        text_print(options->out,
+                   ", %" PRIu32 " kernel%s turned down whose output differs from the reference's",
+                   sums.wrong, sums.wrong == 1 ? "" : "s");
     fputc('\n', options->out);
     for (size_t i = 0; options->is_verbose && i < job->ops.count; i++)
         if (job->ops.items[i].count > 1)

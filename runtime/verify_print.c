@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/verify_print.h"
+#include "base/text.h"
 
 void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json)
 {
@@ -108,10 +109,10 @@ static void print_worst(FILE *out, const struct tensor_view *expected,
 
     if (comparison->worst_index < 0)
         return;
-    fprintf(out, "; worst at %s: expected %.9Lg, got %.9Lg, error %.3g, allowed %.3g",
-            compare_index_text(&expected->shape, comparison->worst_index, text),
-            comparison->worst_expected, comparison->worst_got, comparison->worst_error,
-            comparison->worst_allowed);
+    text_print(out, "; worst at %s: expected %.9Lg, got %.9Lg, error %.3g, allowed %.3g",
+               compare_index_text(&expected->shape, comparison->worst_index, text),
+               comparison->worst_expected, comparison->worst_got, comparison->worst_error,
+               comparison->worst_allowed);
 }
 
 static void print_output(struct verify_printer *printer, const char *name,
@@ -121,18 +122,18 @@ static void print_output(struct verify_printer *printer, const char *name,
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     FILE *out = printer->out;
 
-    fprintf(out, "%s: output '%s': ", printer->set, name);
+    text_print(out, "%s: output '%s': ", printer->set, name);
     if (!comparison->same_form) {
-        fprintf(out, "DIFFERS: expected %s %s, got %s %s\n", dtype_name(expected->dtype),
-                shape_text(&expected->shape, a), dtype_name(got->dtype),
-                shape_text(&got->shape, b));
+        text_print(out, "DIFFERS: expected %s %s, got %s %s\n", dtype_name(expected->dtype),
+                   shape_text(&expected->shape, a), dtype_name(got->dtype),
+                   shape_text(&got->shape, b));
         return;
     }
     if (comparison->mismatches > 0)
         fprintf(out, "DIFFERS in %" PRId64 " of %" PRId64 " elements", comparison->mismatches,
                 comparison->count);
     else
-        fprintf(out, "ok, %s %s", dtype_name(got->dtype), shape_text(&got->shape, a));
+        text_print(out, "ok, %s %s", dtype_name(got->dtype), shape_text(&got->shape, a));
     print_worst(out, expected, comparison);
     fputc('\n', out);
 }
@@ -168,8 +169,9 @@ int verify_print_end(struct verify_printer *printer, bool passed,
     int rc;
 
     if (!printer->is_json) {
-        fprintf(printer->out, "%s: %u of %u data sets agree within ", passed ? "passed" : "FAILED",
-                printer->set_count - printer->failed_count, printer->set_count);
+        text_print(printer->out, "%s: %u of %u data sets agree within ",
+                   passed ? "passed" : "FAILED", printer->set_count - printer->failed_count,
+                   printer->set_count);
         verify_tolerance_print(tolerance, printer->out);
         fputc('\n', printer->out);
         return fflush(printer->out) != 0 ? -errno : 0;
@@ -183,7 +185,7 @@ int verify_print_end(struct verify_printer *printer, bool passed,
     if (rc < 0)
         return rc;
     text = json_take(json, NULL);
-    rc = fputs(text, printer->out) < 0 || fflush(printer->out) != 0 ? -errno : 0;
+    rc = text_put_page(text, printer->out) < 0 || fflush(printer->out) != 0 ? -errno : 0;
     free(text);
     return rc;
 }

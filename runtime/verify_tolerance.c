@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "runtime/verify_tolerance.h"
 
 #define DEFAULT_RTOL 1e-3
@@ -110,10 +111,10 @@ static void print_source(const struct part *part, enum dtype stored, FILE *out)
         fputs(" (data.json)", out);
         break;
     case TOLERANCE_OPTION:
-        fprintf(out, " (%s)", part->option);
+        text_print(out, " (%s)", part->option);
         break;
     case TOLERANCE_STORAGE:
-        fprintf(out, " (tensors are stored in %s)", dtype_name(stored));
+        text_print(out, " (tensors are stored in %s)", dtype_name(stored));
         break;
     }
 }
@@ -133,7 +134,7 @@ void verify_tolerance_print(const struct verify_tolerance *tolerance, FILE *out)
                                      tolerance->atol_share, TOLERANCE_STORAGE, NULL};
     count += has_share;
     for (unsigned i = 0; i < count; i++) {
-        fprintf(out, "%s%g%s", parts[i].before, parts[i].number, parts[i].behind);
+        text_print(out, "%s%g%s", parts[i].before, parts[i].number, parts[i].behind);
         if (i + 1 == count || parts[i].source != parts[i + 1].source ||
             parts[i].source == TOLERANCE_OPTION)
             print_source(&parts[i], tolerance->stored, out);

@@ -214,10 +214,10 @@ int store_put_op(struct store *store, const struct store_op *row, struct diag *d
 int store_put_lane(struct store *store, const struct store_lane *row, struct diag *diag);
 int store_put_run(struct store *store, const struct store_run *row, struct diag *diag);
 
-/** The same for a run that nobody has put before: one with a number that its session has used is
- * left out. *out_is_new says which it was. */
-int store_add_run(struct store *store, const struct store_run *row, bool *out_is_new,
-                  struct diag *diag);
+/** The same for runs that nobody has put before, up to one with a number that its session has used:
+ * *out_added is how many are before it, `count` when there is none. */
+int store_add_runs(struct store *store, const struct store_run *rows, size_t count,
+                   size_t *out_added, struct diag *diag);
 int store_add_gap(struct store *store, const struct store_gap *row, struct diag *diag);
 int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag);
 

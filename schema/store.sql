@@ -6,8 +6,8 @@
 -- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
 -- column is a point in time; durations are ns too. What is not known is NULL, never 0.
 
--- One row per fact about the file: schema_version ("1.3"), created_ns, created_by; rolled_up: see
--- op_stat.
+-- One row per fact about the file: schema_version ("1.3"), created_ns, created_by; rolled_up...:
+-- see op_stat.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -180,8 +180,8 @@ CREATE TABLE event_batch (
     lanes       TEXT              -- JSON: ids of its lanes; NULL when there are more than 64
 );
 
--- Roll-ups per op and time bucket, up to the event whose rowid is meta.rolled_up, or to the last:
--- v_op_stat has the others, too. Every finished event counts in exactly one row: a longer bucket takes
+-- Roll-ups per op and time bucket, up to the event whose rowid is meta.rolled_up, or to the last, and
+-- up to meta.rolled_up_ended of events before meta.rolled_up_ended_ns: v_op_stat has the others, too. Every finished event counts in exactly one row: a longer bucket takes
 -- the place of shorter ones. The rows stand in the order of time, because those of the last bucket are
 -- written again and again.
 CREATE TABLE op_stat (

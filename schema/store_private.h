@@ -48,7 +48,6 @@ enum store_statement {
     STORE_PUT_OP,
     STORE_PUT_LANE,
     STORE_PUT_RUN,
-    STORE_ADD_RUN,
     STORE_PUT_CURSOR,
     STORE_DROP_CURSOR,
     STORE_PUT_MEM_CHUNK,
@@ -96,12 +95,13 @@ enum store_rows {
 };
 extern const struct rows_table store_rows_tables[STORE_ROWS_COUNT];
 
-/* Tables whose rows store_gather() holds back. */
+/* Tables whose rows store_gather() holds back, and others that are written many at a time. */
 enum store_bulk {
     STORE_BULK_OP,
     STORE_BULK_MEM_CHUNK,
     STORE_BULK_VARIABLE,
     STORE_BULK_STAT,
+    STORE_BULK_RUN,
     STORE_BULK_COUNT,
 };
 
@@ -125,7 +125,8 @@ struct store {
     struct room room;
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     struct rows rows[STORE_ROWS_COUNT];
-    bool gathers; /* rows of these tables wait here: */
+    bool knows_gathered; /* the table that bulks are read by */
+    bool gathers;        /* rows of these tables wait here: */
     struct bulk bulks[STORE_BULK_COUNT];
     const struct bulk *flushed; /* that are being written */
     /* What follows is known from our own writing, and forgotten when another program has written.
@@ -208,6 +209,9 @@ int store_statement(struct store *store, enum store_statement which, const char 
 
 /** Step a statement that returns no rows, and reset it. */
 int store_step(struct store *store, sqlite3_stmt *statement, const char *doing, struct diag *diag);
+
+/** Before a bulk is written. */
+int store_know_gathered(struct store *store, struct diag *diag);
 
 /** Write what waits. `insert` is "INSERT INTO TABLE(COLUMNS)", `conflict` what goes behind the
  *  SELECT. */

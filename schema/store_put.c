@@ -227,14 +227,20 @@ static int flush_table(struct store *store, enum store_bulk which, struct diag *
     return store_bulk_write(store, &store->bulks[which], insert, conflict, diag);
 }
 
+int store_know_gathered(struct store *store, struct diag *diag)
+{
+    int code = store->knows_gathered ? SQLITE_OK : bulk_register(store->db, &store->flushed);
+
+    store->knows_gathered = code == SQLITE_OK;
+    return code == SQLITE_OK ? 0 : store_fail(store, code, "write", diag);
+}
+
 int store_gather(struct store *store, struct diag *diag)
 {
-    int code = store->gathers ? SQLITE_OK : bulk_register(store->db, &store->flushed);
+    int rc = store_know_gathered(store, diag);
 
-    if (code != SQLITE_OK)
-        return store_fail(store, code, "write", diag);
-    store->gathers = true;
-    return 0;
+    store->gathers |= rc == 0;
+    return rc;
 }
 
 int store_flush(struct store *store, struct diag *diag)
@@ -405,23 +411,6 @@ int store_put_run(struct store *store, const struct store_run *row, struct diag 
                        "session_id,run,model_id,lane_id,start_ns,end_ns,warmup", diag);
 
     return rc < 0 ? rc : finish_run(&b, row, diag);
-}
-
-int store_add_run(struct store *store, const struct store_run *row, bool *out_is_new,
-                  struct diag *diag)
-{
-    struct binder b = {.store = store};
-    int rc =
-        store_statement(store, STORE_ADD_RUN,
-                        "INSERT INTO run(session_id,run,model_id,lane_id,start_ns,end_ns,warmup)"
-                        " VALUES(?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-                        &b.statement, diag);
-
-    if (rc == 0)
-        rc = finish_run(&b, row, diag);
-    if (rc == 0)
-        *out_is_new = sqlite3_changes(store->db) > 0;
-    return rc;
 }
 
 int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag)

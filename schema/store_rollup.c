@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "schema/store_private.h"
 
-/* Times of writing that an entry stays after its last change: 16 s when that is every 250 ms. */
-enum { ROLLUP_IDLE_MAX = 64 };
+/* Times of writing that an entry stays after its last change: 16 s when that is once a second. */
+enum { ROLLUP_IDLE_MAX = 16 };
 #define NOT_FOUND UINT32_MAX
 
 static uint32_t hash_of(int64_t op_id, int64_t start_ns, uint8_t lane_kind)
@@ -203,14 +204,24 @@ static void add_saturated(int64_t *sum, int64_t value)
         *sum = INT64_MAX;
 }
 
+static void note_bucket(struct rollup *rollup)
+{
+    if (rollup->bucket_ns <= rollup->newest_ns)
+        return;
+    rollup->newest_ns = rollup->bucket_ns;
+    rollup->newest_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
+}
+
 /* Finds or makes its entry. */
 static inline int place(struct store *store, struct rollup_event *item, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
     const struct store_event *event = item->event;
 
-    if ((uint64_t)event->start_ns - (uint64_t)rollup->bucket_ns >= (uint64_t)ROLLUP_BUCKET_NS)
+    if ((uint64_t)event->start_ns - (uint64_t)rollup->bucket_ns >= (uint64_t)ROLLUP_BUCKET_NS) {
         rollup->bucket_ns = bucket_start(event->start_ns);
+        note_bucket(rollup);
+    }
     item->entry = find_entry(rollup, item->lane_kind, event->op_id, rollup->bucket_ns);
     return item->entry == NOT_FOUND ? new_entry(store, item->lane_kind, event->op_id,
                                                 rollup->bucket_ns, &item->entry, diag)
@@ -223,6 +234,14 @@ static inline void fetch_ahead(const struct rollup_entry *entry, const struct st
 
     if (place < entry->histogram.length)
         __builtin_prefetch(&entry->histogram.counts[place], 1);
+}
+
+static void begin_waiting(struct rollup *rollup, struct rollup_entry *entry, int64_t rowid)
+{
+    if (rollup->dirty_count++ == 0)
+        rollup->mark = (struct rollup_mark){.rowid = rowid - 1};
+    entry->first_rowid = rowid;
+    entry->is_dirty = true;
 }
 
 static inline int count(struct rollup *rollup, const struct rollup_event *item)
@@ -243,9 +262,8 @@ static inline int count(struct rollup *rollup, const struct rollup_event *item)
         entry->min_ns = event->dur_ns;
     if (event->dur_ns > entry->max_ns)
         entry->max_ns = event->dur_ns;
-    if (!entry->is_dirty && rollup->dirty_count++ == 0)
-        rollup->mark = item->rowid - 1;
-    entry->is_dirty = true;
+    if (!entry->is_dirty)
+        begin_waiting(rollup, entry, item->rowid);
     return 0;
 }
 
@@ -263,6 +281,8 @@ int store_rollup_add(struct store *store, struct rollup_event *events, size_t ev
     }
     for (size_t i = 0; i < event_count && rc == 0; i++)
         rc = count(rollup, &events[i]);
+    if (event_count > 0)
+        rollup->last_rowid = events[event_count - 1].rowid;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the roll-ups of %s", store->path) : rc;
 }
 
@@ -364,15 +384,20 @@ static int gather_entry(struct store *store, const struct rollup_entry *entry, s
     return rc ? write_gathered(store, diag) : 0;
 }
 
+static bool is_to_write(const struct rollup_entry *entry, int64_t before_ns)
+{
+    return entry->is_dirty && entry->start_ns < before_ns;
+}
+
 /* New rows follow each other in the table as they do here: the last one tells where they are. */
-static int write_new_entries(struct store *store, struct diag *diag)
+static int write_new_entries(struct store *store, int64_t before_ns, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
     int64_t count = 0, rowid;
     int rc = 0;
 
     for (uint32_t i = 0; i < rollup->entry_count && rc == 0; i++) {
-        if (!rollup->entries[i].is_dirty || rollup->entries[i].rowid)
+        if (!is_to_write(&rollup->entries[i], before_ns) || rollup->entries[i].rowid)
             continue;
         rc = gather_entry(store, &rollup->entries[i], diag);
         count++;
@@ -385,7 +410,7 @@ static int write_new_entries(struct store *store, struct diag *diag)
     for (uint32_t i = 0; i < rollup->entry_count && count; i++) {
         struct rollup_entry *entry = &rollup->entries[i];
 
-        if (!entry->is_dirty || entry->rowid)
+        if (!is_to_write(entry, before_ns) || entry->rowid)
             continue;
         entry->rowid = ++rowid;
         note_written(rollup, entry);
@@ -393,7 +418,7 @@ static int write_new_entries(struct store *store, struct diag *diag)
     return 0;
 }
 
-/* Those that were not touched for a while, or begin before a time. */
+/* Of those that are written, such that were not touched for a while, or begin before a time. */
 static void forget(struct rollup *rollup, uint32_t idle_max, int64_t before_ns)
 {
     uint32_t kept = 0;
@@ -401,7 +426,7 @@ static void forget(struct rollup *rollup, uint32_t idle_max, int64_t before_ns)
     for (uint32_t i = 0; i < rollup->entry_count; i++) {
         struct rollup_entry *entry = &rollup->entries[i];
 
-        if (entry->idle_count <= idle_max && entry->start_ns >= before_ns)
+        if (entry->is_dirty || (entry->idle_count <= idle_max && entry->start_ns >= before_ns))
             rollup->entries[kept++] = *entry;
         else
             store_histogram_deinit(&entry->histogram);
@@ -426,7 +451,7 @@ void store_rollup_forget(struct rollup *rollup, int64_t before_ns)
     forget(rollup, UINT32_MAX, before_ns);
 }
 
-int store_rollup_write_rows(struct store *store, struct diag *diag)
+int store_rollup_write_rows(struct store *store, int64_t before_ns, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
     int rc = 0;
@@ -438,9 +463,9 @@ int store_rollup_write_rows(struct store *store, struct diag *diag)
     if (!rollup->text)
         return diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
     if (store->gathers)
-        rc = write_new_entries(store, diag);
+        rc = write_new_entries(store, before_ns, diag);
     for (uint32_t i = 0; i < rollup->entry_count && rc == 0; i++) {
-        if (rollup->entries[i].is_dirty)
+        if (is_to_write(&rollup->entries[i], before_ns))
             rc = write_entry(store, &rollup->entries[i], diag);
     }
     if (rc == 0)
@@ -454,6 +479,7 @@ void store_rollup_clear(struct rollup *rollup)
     rollup->knows_ops = false;
     rollup->knows_mark = false;
     rollup->dirty_count = 0;
+    rollup->newest_ns = INT64_MIN;
 }
 
 void store_rollup_deinit(struct rollup *rollup)

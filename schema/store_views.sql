@@ -118,6 +118,9 @@ SELECT
     END                      AS bin
 FROM event e CROSS JOIN lane l ON l.lane_id = e.lane_id
 WHERE e.rowid > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'rolled_up')
+  -- Of buckets that have ended it counts all that there was when they were written.
+  AND (e.rowid > coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'rolled_up_ended'), 0)
+       OR e.start_ns >= (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'rolled_up_ended_ns'))
   AND e.dur_ns IS NOT NULL AND e.op_id IS NOT NULL;
 
 -- op_stat, and a row for each event that it does not count yet: sums over these rows are exact at

@@ -245,10 +245,10 @@ static void print_taken(const struct desk_session *session, uint64_t session_id)
     else if (!(session->fixed.flags & OT_SESSION_OBEYS))
         puts(": told; it notices where it begins a run");
     else if (session->fixed.plan.state == OT_PLAN_FREE && session->fixed.plan.end_ns == 0)
-        printf(": %s\n", ot_wire_level_name(session->fixed.level));
+        text_print(stdout, ": %s\n", ot_wire_level_name(session->fixed.level));
     else
-        printf(": %s, %s\n", ot_wire_level_name(session->fixed.level),
-               show_plan(&session->fixed.plan, text));
+        text_print(stdout, ": %s, %s\n", ot_wire_level_name(session->fixed.level),
+                   show_plan(&session->fixed.plan, text));
 }
 
 static void print_unable(FILE *out, const struct desk_picture *picture,
@@ -258,18 +258,18 @@ static void print_unable(FILE *out, const struct desk_picture *picture,
         const struct desk_session *session = desk_find(picture, answer->unable.items[i]);
 
         print_program(out, session, answer->unable.items[i]);
-        fprintf(out, ": cannot obey: %s\n",
-                session && session->fixed.flags & OT_SESSION_CONTROL &&
-                        plan->unit == OT_UNIT_RUNS && ot_plan_has_schedule(plan)
-                    ? "its library is older and knows no schedules in runs, only in time"
-                    : "it takes no commands");
+        text_print(out, ": cannot obey: %s\n",
+                   session && session->fixed.flags & OT_SESSION_CONTROL &&
+                           plan->unit == OT_UNIT_RUNS && ot_plan_has_schedule(plan)
+                       ? "its library is older and knows no schedules in runs, only in time"
+                       : "it takes no commands");
     }
 }
 
 static int print_nobody(const struct option_command *command, const struct desk_picture *picture,
                         const struct desk_answer *answer, const struct ot_wire_plan *plan)
 {
-    fprintf(stderr, "%s: no program matches", command->name);
+    text_print(stderr, "%s: no program matches", command->name);
     if (picture->sessions.count == 0)
         fputs(picture->status.hidden_count ? ": none of yours is connected" : ": none is connected",
               stderr);
@@ -295,7 +295,8 @@ static void print_late(const struct control_options *options, const struct ot_wi
     char text[SHOW_CELL_BYTES];
 
     if (options->at && plan->start_ns < now_ns)
-        printf("late: that time was over %s ago\n", show_duration(now_ns - plan->start_ns, text));
+        text_print(stdout, "late: that time was over %s ago\n",
+                   show_duration(now_ns - plan->start_ns, text));
 }
 
 static void print_later(const struct control_options *options, size_t select_count,
@@ -305,11 +306,13 @@ static void print_later(const struct control_options *options, size_t select_cou
     const char *whose = is_trusted ? "" : " of yours";
 
     if (select_count == 0 && answer->taken.count)
-        printf("and all programs%s that connect later\n", whose);
+        text_print(stdout, "and all programs%s that connect later\n", whose);
     else if (select_count == 0)
-        printf("no program%s is connected; it holds for those that connect later\n", whose);
+        text_print(stdout, "no program%s is connected; it holds for those that connect later\n",
+                   whose);
     for (size_t i = 0; i < options->programs.count; i++)
-        printf("and programs%s named %s that connect later\n", whose, options->programs.items[i]);
+        text_print(stdout, "and programs%s named %s that connect later\n", whose,
+                   options->programs.items[i]);
 }
 
 /* --- Other hosts --- */

@@ -76,7 +76,7 @@ static char *make_command(const struct hosts_job *job)
 
     if (!out)
         return NULL;
-    fprintf(out, "%s --follow", job->command->name);
+    text_print(out, "%s --follow", job->command->name);
     for (size_t i = 0; i < job->words.count; i++)
         put_quoted(out, job->words.items[i]);
     if (fclose(out) == 0)
@@ -118,7 +118,7 @@ static void be_child(const int in[2], const int out[2], const int err[2], char *
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
     execvp(argv[0], argv);
-    fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+    text_print(stderr, "%s: %s\n", argv[0], strerror(errno));
     _exit(127);
 }
 
@@ -308,9 +308,9 @@ static void tell_to_go(struct hosts *hosts, const struct hosts_job *job)
             when_parse(job->at, now_ns, &at_ns);
         snprintf(line, sizeof(line), FOLLOW_GO " @%" PRIu64 ".%09" PRIu64 "\n", at_ns / NS_PER_S,
                  at_ns % NS_PER_S);
-        printf("all hosts at %s.%03" PRIu64 ", @%" PRIu64 ".%09" PRIu64 "\n",
-               show_time(at_ns, text), at_ns % NS_PER_S / NS_PER_MS, at_ns / NS_PER_S,
-               at_ns % NS_PER_S);
+        text_print(stdout, "all hosts at %s.%03" PRIu64 ", @%" PRIu64 ".%09" PRIu64 "\n",
+                   show_time(at_ns, text), at_ns % NS_PER_S / NS_PER_MS, at_ns / NS_PER_S,
+                   at_ns % NS_PER_S);
         fflush(stdout);
     }
     for (size_t i = 0; i < hosts->list.count; i++) {
@@ -331,17 +331,24 @@ static void print_lines(FILE *out, const char *prefix, const char *name, const c
     while (text && *text) {
         const size_t length = strcspn(text, "\n");
 
-        char shown[TEXT_SHOWN_BYTES];
-
         if (length > 0)
-            fprintf(out, "%s%s: ", prefix, name);
-        for (size_t at = 0; at < length;) {
-            at += text_show_next(text + at, length - at, shown);
-            fputs(shown, out);
-        }
-        if (length > 0)
-            fputc('\n', out);
+            text_print(out, "%s%s: %.*s\n", prefix, name, (int)length, text);
         text += length + (text[length] == '\n');
+    }
+}
+
+/* A document as it stands; what must be written out in strings is written as JSON has it. */
+static void print_document(const char *text)
+{
+    while (*text) {
+        const size_t length = strcspn(text, "\n");
+
+        text_print(stdout, "%.*s", (int)length, text);
+        text += length;
+        if (*text == '\n') {
+            putchar('\n');
+            text++;
+        }
     }
 }
 
@@ -355,8 +362,8 @@ static void print_clock(const struct host *host)
     char size[SHOW_CELL_BYTES], error[SHOW_CELL_BYTES];
     const uint64_t off_ns = (uint64_t)(host->offset_ns < 0 ? -host->offset_ns : host->offset_ns);
 
-    printf("%s: clock %s %s ours, within %s\n", host->name, show_duration(off_ns, size),
-           host->offset_ns < 0 ? "behind" : "ahead of", show_duration(host->error_ns, error));
+    text_print(stdout, "%s: clock %s %s ours, within %s\n", host->name, show_duration(off_ns, size),
+               host->offset_ns < 0 ? "behind" : "ahead of", show_duration(host->error_ns, error));
 }
 
 static void print_host(const struct hosts_job *job, const struct host *host)
@@ -374,7 +381,8 @@ static void print_host(const struct hosts_job *job, const struct host *host)
     if (host->trouble[0])
         print_lines(stderr, prefix, host->name, host->trouble);
     else if (host->output[1].length == 0)
-        fprintf(stderr, "%s%s: exit status %d, without a word\n", prefix, host->name, host->status);
+        text_print(stderr, "%s%s: exit status %d, without a word\n", prefix, host->name,
+                   host->status);
 }
 
 static void put_host(struct json_writer *json, const struct host *host)
@@ -420,8 +428,10 @@ static void print_json(const struct hosts *hosts)
         text = json_take(&json, NULL);
         text[strcspn(text, "\n")] = 0;
         text[strlen(text) - 1] = 0; /* its last brace */
-        printf("%s, \"status\": %s}%s\n", text, host->status == 0 ? answer_of(host) : "null",
-               i + 1 < hosts->list.count ? "," : "");
+        text_put_page(text, stdout);
+        fputs(", \"status\": ", stdout);
+        print_document(host->status == 0 ? answer_of(host) : "null");
+        fputs(i + 1 < hosts->list.count ? "},\n" : "}\n", stdout);
         free(text);
     }
     puts("]\n}");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "client/cli/commands.h"
 
 static const struct option_command *const subcommands[] = {&status_command, &start_command,
@@ -42,7 +43,7 @@ static const struct option_command command = {
 
 int commands_fail(const struct option_command *which, int rc, const struct diag *diag)
 {
-    fprintf(stderr, "%s: %s\n", which->name, diag->text[0] ? diag->text : strerror(-rc));
+    text_print(stderr, "%s: %s\n", which->name, diag->text[0] ? diag->text : strerror(-rc));
     return rc == -ENOENT ? EXIT_INPUT : EXIT_SYSTEM;
 }
 

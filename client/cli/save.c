@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "client/cli/commands.h"
 #include "client/cli/desk.h"
 #include "client/cli/show.h"
@@ -152,7 +153,7 @@ static void say(void *context, const char *what, uint64_t bytes)
         return;
     saying->last_ns = now_ns;
     saying->was_shown = true;
-    fprintf(stderr, "\r\033[K%s: %s", what, show_bytes(bytes, text));
+    text_print(stderr, "\r\033[K%s: %s", what, show_bytes(bytes, text));
     fflush(stderr);
 }
 
@@ -288,7 +289,7 @@ int save_main(int argc, char **argv)
         status = commands_fail(&save_command, rc, &diag);
         return rc == -ENODATA ? EXIT_NO : status;
     }
-    printf("%u session%s in %s: %s\n", copy.session_count, copy.session_count == 1 ? "" : "s",
-           options.output, show_bytes(copy.bytes, text));
+    text_print(stdout, "%u session%s in %s: %s\n", copy.session_count,
+               copy.session_count == 1 ? "" : "s", options.output, show_bytes(copy.bytes, text));
     return EXIT_OK;
 }

@@ -133,11 +133,11 @@ static void print_cell(const struct show_table *table, size_t column, const char
     const int padding = own < width ? (int)(width - own) : 0;
 
     if (table->right[column] == 'r')
-        fprintf(out, "%*s%s", padding, "", text);
+        text_print(out, "%*s%s", padding, "", text);
     else if (column + 1 < table->column_count)
-        fprintf(out, "%s%*s", text, padding, "");
+        text_print(out, "%s%*s", text, padding, "");
     else
-        fputs(text, out);
+        text_put(text, out);
     fputs(column + 1 < table->column_count ? "  " : "\n", out);
 }
 

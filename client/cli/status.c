@@ -6,6 +6,7 @@
 
 #include "base/exit_status.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "client/cli/commands.h"
 #include "client/cli/desk.h"
 #include "client/cli/follow.h"
@@ -65,12 +66,13 @@ static void print_health(const struct ot_wire_health *health)
 
     if (health->longest_pause_at_ns == 0)
         return; /* of an older daemon, or of one that has just started */
-    printf("longest pause of its loop: %s", show_duration(health->longest_pause_ns, text));
-    printf(", until %s", show_time(health->longest_pause_at_ns, text));
+    text_print(stdout, "longest pause of its loop: %s",
+               show_duration(health->longest_pause_ns, text));
+    text_print(stdout, ", until %s", show_time(health->longest_pause_at_ns, text));
     if (health->writer_ns > 0)
-        printf("; writing since %s", show_duration(health->writer_ns, text));
+        text_print(stdout, "; writing since %s", show_duration(health->writer_ns, text));
     if (health->watchdog_ns > 0)
-        printf("; watchdog after %s", show_duration(health->watchdog_ns, text));
+        text_print(stdout, "; watchdog after %s", show_duration(health->watchdog_ns, text));
     putchar('\n');
 }
 
@@ -79,10 +81,13 @@ static void print_daemon(const struct desk_picture *picture)
     const struct ot_wire_status *status = &picture->status;
     char text[SHOW_CELL_BYTES];
 
-    printf("optraced %s on %s: pid %" PRIu32 " of user %" PRIu32 ", since %s, default level %s\n",
-           picture->version, picture->host, status->pid, status->uid,
-           show_time(status->started_ns, text), ot_wire_level_name(status->level));
-    printf("store %s: %s\n", picture->store_path, show_bytes(status->store_bytes, text));
+    text_print(stdout,
+               "optraced %s on %s: pid %" PRIu32 " of user %" PRIu32
+               ", since %s, default level %s\n",
+               picture->version, picture->host, status->pid, status->uid,
+               show_time(status->started_ns, text), ot_wire_level_name(status->level));
+    text_print(stdout, "store %s: %s\n", picture->store_path,
+               show_bytes(status->store_bytes, text));
     print_health(&picture->health);
     putchar('\n');
 }
@@ -92,9 +97,9 @@ static void print_hidden(const struct desk_picture *picture)
     const unsigned hidden = picture->status.hidden_count;
 
     if (hidden > 0)
-        printf("%s%u session%s of other users %s not shown.\n",
-               hidden == UINT16_MAX ? "At least " : "", hidden, hidden == 1 ? "" : "s",
-               hidden == 1 ? "is" : "are");
+        text_print(stdout, "%s%u session%s of other users %s not shown.\n",
+                   hidden == UINT16_MAX ? "At least " : "", hidden, hidden == 1 ? "" : "s",
+                   hidden == 1 ? "is" : "are");
 }
 
 static void print_sessions(const struct desk_picture *picture)

@@ -28,6 +28,11 @@ int shape_not(struct infer *infer)
     return infer_same(infer);
 }
 
+bool shape_is_logical(const char *op_type)
+{
+    return strcmp(op_type, "And") == 0 || strcmp(op_type, "Or") == 0 || strcmp(op_type, "Xor") == 0;
+}
+
 int shape_compare(struct infer *infer)
 {
     enum dtype dtype = infer_dtype(infer, 0);
@@ -35,9 +40,7 @@ int shape_compare(struct infer *infer)
 
     if (rc < 0)
         return rc;
-    if ((strcmp(infer->node->op_type, "And") == 0 || strcmp(infer->node->op_type, "Or") == 0 ||
-         strcmp(infer->node->op_type, "Xor") == 0) &&
-        dtype != DTYPE_BOOL)
+    if (shape_is_logical(infer->node->op_type) && dtype != DTYPE_BOOL)
         return infer_fail(infer, "its operands are %s, not bool", dtype_name(dtype));
     return infer_output(infer, 0, DTYPE_BOOL, &infer->node->outputs[0]->shape);
 }

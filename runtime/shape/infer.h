@@ -144,4 +144,7 @@ shape_fn shape_if, shape_loop;
 shape_fn shape_copr; /* operators of other people's libraries */
 shape_fn shape_recurrent, shape_grid_sample, shape_roi_align, shape_suppress;
 
+/** And, Or and Xor, which take bools alone, where other operators of two operands take numbers. */
+bool shape_is_logical(const char *op_type);
+
 #endif

@@ -54,7 +54,8 @@ static const struct trace traces[] = {
      "copy 1020, cpu_op 18656, cuda_runtime 7466, kernel 4010, label 462, memset 269, phase 366"},
     {"traces/pytorch/cnn_inference_cpu.function_events.json",
      "pytorch events 433 0 174 174 0 0 0 171000", "cpu_op 418, label 15"},
-    {"traces/pytorch/cnn_inference_cpu.stacks.txt", "folded 257 0 0 0 0 0 0 0", "frame 257"},
+    {"traces/pytorch/cnn_inference_cpu.stacks.txt", "folded samples 257 0 0 0 0 0 0 0",
+     "frame 257"},
     {"traces/pytorch/cnn_inference_cpu.json", "chrome 433 0 0 0 0 0 0 171000", "cpu_op 433"},
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "analyze/report.h"
+#include "base/text.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
@@ -288,10 +289,89 @@ static void strict_lets_the_whole_truth_pass(void **state)
     }
 }
 
+/* Counts lines, none of which takes more than 80 columns. */
+static size_t count_lines(const char *what, const char *text)
+{
+    size_t lines = 0;
+
+    for (; *text; lines++) {
+        size_t length = strcspn(text, "\n");
+
+        if (text_columns(text, length) > 80)
+            fail_msg("%s: %.*s", what, (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+    return lines;
+}
+
+static struct child_result help_on(const struct fixture *fixture, const char *word)
+{
+    const char *argv[] = {fixture->program, "--help", word, NULL};
+    struct child_result result = child_run(argv, NULL);
+
+    if (result.status != 0)
+        fail_msg("--help %s: %s", word ? word : "", result.err);
+    return result;
+}
+
+static void help_fits_a_screen(void **state)
+{
+    struct child_result first = help_on(*state, NULL), reports = help_on(*state, "reports"),
+                        options = help_on(*state, "options");
+
+    assert_in_range(count_lines("--help", first.out), 24, 40);
+    for (size_t i = 0; report_kinds[i]; i++) {
+        struct child_result result;
+        char head[80];
+
+        if (report_kinds[i]->mode)
+            continue;
+        snprintf(head, sizeof(head), "\n  %s ", report_kinds[i]->name);
+        CHECK_CONTAINS(reports.out, head);
+        result = help_on(*state, report_kinds[i]->name);
+        snprintf(head, sizeof(head), "profile_analyze --report %s\n", report_kinds[i]->name);
+        CHECK_CONTAINS(result.out, head);
+        count_lines(report_kinds[i]->name, result.out);
+        for (size_t k = 0; k < report_kinds[i]->column_count; k++)
+            CHECK_CONTAINS(result.out, report_kinds[i]->columns[k].out.name);
+        child_result_deinit(&result);
+    }
+    CHECK_CONTAINS(options.out, "--order-by [+]COLUMN");
+    CHECK_CONTAINS(options.out, "Exit status:");
+    child_result_deinit(&first);
+    child_result_deinit(&reports);
+    child_result_deinit(&options);
+    first = help_on(*state, "--order-by");
+    assert_memory_equal(first.out, "      --order-by [+]COLUMN ", 27);
+    child_result_deinit(&first);
+}
+
+/* A column may be called without its unit, and without what is before it where that is clear. */
+static void columns_are_called_alike(void **state)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+        bool has = false;
+
+        for (size_t k = 0; k < kind->column_count; k++)
+            has |= !kind->mode && strstr(kind->columns[k].out.name, "p99_ns") != NULL;
+        if (!has)
+            continue;
+        found++;
+        CHECK_OK(lines_check_order(kind->columns, kind->column_count, "p99", NULL));
+        CHECK_OK(lines_check_order(kind->columns, kind->column_count, "+P99_ns", NULL));
+    }
+    assert_true(found >= 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_without_an_answer),
+        cmocka_unit_test(help_fits_a_screen),
+        cmocka_unit_test(columns_are_called_alike),
         cmocka_unit_test(choices_without_an_answer),
         cmocka_unit_test(empty_answers_are_json),
         cmocka_unit_test(empty_answers_go_to_files),

@@ -219,7 +219,7 @@ def check_today():
         with gzip.open(TODAY / f"{tables}.tables.json.gz") as file:
             theirs = json.load(file)
         has_stacks = any(row["stack"] for row in theirs["group_by_stack_n"]["rows"])
-        has_flop = False
+        has_flop = any(row["flops"] for row in theirs["name"]["rows"])
         for table, options in TABLES.items():
             report = today_rows(trace, *options)
             there, here = {}, {}

@@ -9,7 +9,7 @@
  * call that recorded it has returned. After a SIGKILL at any moment, the store must hold, of each
  * thread, exactly the events 1 to n, where noted <= n <= noted + 1: each once, and nothing else but
  * unfinished spans. PAUSE_US microseconds pass between two runs, so that a daemon can keep up; what
- * is dropped for want of room is in `lost`. EVENTS 0 goes on until SIGTERM; then, as after EVENTS
+ * is dropped for want of room is in `lost`. EVENTS 0 stays until SIGTERM; then, as after EVENTS
  * events, it flushes, notes `done` and exits with 0.
  *
  * The daemon is the one of $OPTRACE_SOCKET and must be there at the start (else exit 4). Ops are
@@ -25,7 +25,7 @@ enum {
     CRASH_THREADS_MAX = 16,
     CRASH_STEPS = 16,                       /* of one run; each gives three events */
     CRASH_RUN_EVENTS = 3 * CRASH_STEPS + 1, /* the run itself is the last one */
-    CRASH_RUNS_MAX = 1 << 16,               /* noted per thread; it ends when they are used up */
+    CRASH_RUNS_MAX = 1 << 16,               /* noted per thread; it records no more of them */
 };
 
 /** One thread's notes; all numbers only grow. */

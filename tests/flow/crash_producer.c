@@ -132,6 +132,15 @@ static void wait_for_room(void)
         nanosleep(&pause, NULL);
 }
 
+/* The notes are used up: it records no more, and ends when it is told to. */
+static void wait_for_end(const struct producer *producer)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+
+    while (!is_ending && producer->event_count == 0)
+        nanosleep(&pause, NULL);
+}
+
 static void *produce(void *context)
 {
     struct producer *producer = context;
@@ -156,6 +165,7 @@ static void *produce(void *context)
         if (producer->pause_us > 0)
             nanosleep(&pause, NULL);
     }
+    wait_for_end(producer);
     return NULL;
 }
 

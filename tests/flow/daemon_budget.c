@@ -84,8 +84,8 @@ static int64_t log_bytes(const struct optraced *daemon)
  * batches. */
 static void check_all_counted(const struct optraced *daemon, const struct program *program)
 {
-    CHECK_U64(optraced_query(daemon, "SELECT sum(event_count) FROM op_stat"), program->count);
-    CHECK_U64(optraced_query(daemon, "SELECT sum(sum_ns) FROM op_stat"), program->dur_ns);
+    CHECK_U64(optraced_query(daemon, "SELECT sum(event_count) FROM v_op_stat"), program->count);
+    CHECK_U64(optraced_query(daemon, "SELECT sum(sum_ns) FROM v_op_stat"), program->dur_ns);
     CHECK_U64(optraced_query(daemon, "SELECT (SELECT count(*) FROM event) + (SELECT"
                                      " ifnull(sum(event_count), 0) FROM dropped)"),
               program->count);
@@ -167,9 +167,9 @@ static void events_are_dropped_when_they_are_old(void **state)
     optraced_wait_for(&daemon, "SELECT count(*) FROM event", 0);
     CHECK_U64(optraced_query(&daemon, "SELECT event_count FROM dropped WHERE reason = 'age'"),
               1000);
-    CHECK_U64(optraced_query(&daemon, "SELECT sum(sum_ns) FROM op_stat"), program.dur_ns);
+    CHECK_U64(optraced_query(&daemon, "SELECT sum(sum_ns) FROM v_op_stat"), program.dur_ns);
     program_record(&program, 1000);
-    CHECK_U64(optraced_query(&daemon, "SELECT sum(event_count) FROM op_stat"), 2000);
+    CHECK_U64(optraced_query(&daemon, "SELECT sum(event_count) FROM v_op_stat"), 2000);
     program_stop(&program);
     optraced_wait_for(&daemon, "SELECT count(*) FROM event", 0);
     CHECK_U64(optraced_query(&daemon, "SELECT event_count FROM dropped"), 2000);
@@ -195,7 +195,7 @@ static void sessions_are_dropped_when_they_are_old(void **state)
     program_record(&program, 20000);
     optraced_wait_for(&daemon, "SELECT sum(session_id) FROM session", 2);
     CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), 20000);
-    CHECK_U64(optraced_query(&daemon, "SELECT sum(event_count) FROM op_stat"), 20000);
+    CHECK_U64(optraced_query(&daemon, "SELECT sum(event_count) FROM v_op_stat"), 20000);
     CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM op WHERE session_id <> 2"), 0);
     program_record(&program, 1000);
     CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), 21000);
@@ -257,7 +257,7 @@ static void daemons_killed_while_they_drop_leave_a_sound_store(void **state)
     check_table(&daemon, "event", events);
     check_table(&daemon, "memory_event", memory);
     check_table(&daemon, "counter", counters + 2); /* what recording costs, by the library itself */
-    CHECK_U64(optraced_query(&daemon, "SELECT sum(event_count) FROM op_stat"), events);
+    CHECK_U64(optraced_query(&daemon, "SELECT sum(event_count) FROM v_op_stat"), events);
     CHECK_U64(optraced_query(&daemon, "SELECT count(*) - count(DISTINCT correlation) FROM event"),
               0);
     crash_check_integrity(&daemon);

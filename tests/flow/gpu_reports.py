@@ -187,6 +187,74 @@ def check_launch(path, spans):
             max(span.end, call.end) - call.start for span, call in pairs))
 
 
+def steps_of(changes):
+    """Value after each change of (time, change): [(time, value), ...]"""
+    value, steps = 0, []
+    for time, change in changes:
+        value += change
+        steps.append((time, value))
+    return steps
+
+
+def check_queues(path, spans):
+    """HTA: one more at the start of a call that launches, one less at the start on the device; mean
+    by time, full at 1024. Of equal times launches come first."""
+    calls = {span.correlation: span for span in spans if span.kind == "call"}
+    queues = collections.defaultdict(list)
+    for span in spans:
+        call = calls.get(span.correlation)
+        if span.kind in ("kernel", "copy", "fill") and call:
+            queues[span.device, span.stream] += [(call.start, 1), (span.start, -1)]
+    rows = report(path, "launch")["queues"]["rows"]
+    same("queues", len(rows), len(queues))
+    found = []
+    for changes in queues.values():
+        steps = steps_of(sorted(changes, key=lambda change: (change[0], -change[1])))
+        ends = [time for time, _ in steps[1:]] + [steps[-1][0]]
+        area = sum(value * (end - time) for (time, value), end in zip(steps, ends))
+        full = sum(end - time for (time, value), end in zip(steps, ends) if value >= 1024)
+        extent = steps[-1][0] - steps[0][0]
+        found.append((len(changes) // 2, max(value for _, value in steps),
+                      round(area / extent, 3) if extent else 0, full))
+    for got, want in zip(sorted((row["launch_count"], row["max_length"], row["mean_length"],
+                                 row["full_ns"]) for row in rows), sorted(found)):
+        for a, b in zip(got, want):
+            if abs(a - b) > 0.0011:
+                sys.exit(f"queue: {got}, computed {want}")
+    points = report(path, "launch")["queue_over_time"]["rows"]
+    same("parts of queues", len(points), 100 * len(queues))
+    same("the highest of all parts", max(row["max_length"] for row in points),
+         float(max(row[1] for row in found)))
+
+
+def check_bandwidth(path, spans):
+    """HTA: bytes / duration from start to end of each copy, added up; copies of 0 take 1 us."""
+    rates = collections.defaultdict(list)
+    for span in spans:
+        if span.kind in ("copy", "fill") and span.bytes is not None:
+            ns_taken = max(span.end - span.start, 0) or 1000
+            rate = int(span.bytes) * 1e9 / ns_taken
+            rates[span.name] += [(span.start, rate), (span.start + ns_taken, -rate)]
+    answer = report(path, "copies")
+    rows = {row["name"]: row for row in answer["bandwidth"]["rows"]}
+    same("bandwidths", sorted(rows), sorted(rates))
+    first = min(min(changes)[0] for changes in rates.values())
+    last = max(max(changes)[0] for changes in rates.values())
+    for name, changes in rates.items():
+        steps = steps_of(sorted(changes))
+        size = sum(int(span.bytes) for span in spans
+                   if span.name == name and span.kind in ("copy", "fill"))
+        if not math.isclose(rows[name]["max_bytes_per_s"], max(value for _, value in steps),
+                            rel_tol=1e-6):
+            sys.exit(f"{name}: {rows[name]}, computed {max(value for _, value in steps)}")
+        same(name, rows[name]["mean_bytes_per_s"], size * 1e9 / (last - first))
+        parts = [row["mean_bytes_per_s"] for row in answer["bandwidth_over_time"]["rows"]
+                 if row["name"] == name]
+        # The parts make up the whole.
+        if not math.isclose(sum(parts) / 100 * (last - first) * 1e-9, size, rel_tol=1e-6):
+            sys.exit(f"{name}: parts of {sum(parts) / 100 * (last - first) * 1e-9}, bytes {size}")
+
+
 def check_device(path, spans, wall):
     """busy = |all|, hidden = |kernels| + |others| - |both|, |.| the length of a union; HTA's overlap of
     computation and communication is hidden, of |communication|"""
@@ -257,6 +325,44 @@ def check_averages(path, spans):
     return len(owned)
 
 
+def check_collectives(path):
+    """A kernel's message is that of the innermost op with a collective around its launch; the rate of
+    the bus is bytes * 2 (n - 1) / n of an allreduce, bytes of a broadcast, by the time."""
+    with gzip.open(path, "rt") as file:
+        events = json.load(file, parse_float=str)["traceEvents"]
+    told = [(event["tid"], ns(event["ts"]), ns(event["ts"]) + ns(event["dur"]), event["args"])
+            for event in events if "Collective name" in event.get("args", {})]
+    calls = {event["args"].get("correlation"): event for event in events
+             if event.get("cat") == "cuda_runtime"}
+    element = {"Float": 4, "Byte": 1, "Char": 1, "Long": 8}
+    sums = collections.defaultdict(lambda: [0, 0, 0, 0.0])
+    for event in events:
+        if event.get("cat") != "kernel" or not event["name"].startswith("nccl"):
+            continue
+        call = calls[event["args"]["correlation"]]
+        at = ns(call["ts"])
+        around = [(end - start, args) for tid, start, end, args in told
+                  if tid == call["tid"] and start <= at <= end]
+        args = min(around, key=lambda pair: pair[0])[1]
+        size = max(args["In msg nelems"], args["Out msg nelems"]) * element[args["dtype"]]
+        ranks = args["Group size"]
+        factor = 2 * (ranks - 1) / ranks if "allreduce" in args["Collective name"] else 1
+        line = sums[event["name"]]
+        line[0] += 1
+        line[1] += ns(event["dur"])
+        line[2] += size
+        line[3] += size * factor
+    rows = {row["name"]: row for row in report(path, "collectives")["collectives"]["rows"]}
+    same("collectives", sorted(rows), sorted(sums))
+    for name, (count, total, size, crossed) in sums.items():
+        same(name, rows[name]["calls"], count)
+        same(name, rows[name]["total_ns"], float(total))
+        same(name, rows[name]["bytes"], float(size))
+        same(name, rows[name]["bandwidth_bytes_per_s"], size * 1e9 / total)
+        same(name, rows[name]["bus_bytes_per_s"], crossed * 1e9 / total)
+    return sum(line[0] for line in sums.values())
+
+
 def check_gloo(rank):
     """Collectives on threads: computation are ops without a span of some length inside, but for
     those that ask for a collective; exposed = |computation or communication| - |computation|."""
@@ -322,12 +428,15 @@ def main():
         check_kernels(path, spans)
         check_copies(path, spans)
         check_launch(path, spans)
+        check_queues(path, spans)
+        check_bandwidth(path, spans)
         check_device(path, spans, wall_of(spans))
         check_idle(path, spans)
         print(f"{name}: {len(spans)} spans agree")
     # The other traces have correlations where External ids should be.
     path, spans = (TRACES / "kineto-gpu" / "a100_resnet_nccl_rank.json.gz",
                    read_kineto("a100_resnet_nccl_rank"))
+    print(f"collectives: {check_collectives(path)} of NCCL agree")
     print(f"averages: {check_averages(path, spans)} ops with kernels agree")
     path, spans = read_nsys()
     check_kernels(path, spans)

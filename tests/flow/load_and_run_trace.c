@@ -339,6 +339,9 @@ static void memory_is_taken_and_given_back(void **state)
     expect("SELECT count(*) > 2 FROM memory_event", 1);
     expect("SELECT sum(bytes) FROM memory_event", 0);
     expect("SELECT count(*) FROM memory_event JOIN op USING (op_id) WHERE op.name = 'arena'", 2);
+    expect("SELECT count(*) FROM op a JOIN op b ON b.name = json_extract(a.params, '$.peak_op')"
+           " WHERE a.name = 'arena' AND json_extract(a.params, '$.peak_bytes') > 0",
+           1);
     stop();
 }
 
@@ -366,7 +369,7 @@ static void a_calibration_is_found_by_reports(void **state)
     RECORD(1, "--iter", "2", "--trace");
     result = child_run(argv, NULL);
     assert_int_equal(result.status, 0);
-    CHECK_CONTAINS(result.out, "record it with load_and_run --calibrate");
+    CHECK_CONTAINS(result.out, "load_and_run --calibrate");
     child_result_deinit(&result);
     record_with((const char *const[]){"--trace", NULL}, "--calibrate", 2);
     expect("SELECT count(*) > 4 FROM counter JOIN op USING (op_id) WHERE value > 0"
@@ -433,6 +436,65 @@ static void nothing_is_recorded_when_told_so(void **state)
     stop();
 }
 
+/* A run of the model in the folder that goes wrong. */
+static void fail_with(const char *model, const char *const words[WORDS_MAX], int status,
+                      const char *err)
+{
+    const char *argv[WORDS_MAX + 4] = {program, model};
+    char *socket;
+    struct child_options options = {.directory = daemon_.dir};
+    const char *environment[] = {NULL, NULL};
+    struct child_result result;
+
+    assert_true(asprintf(&socket, "OPTRACE_SOCKET=%s", daemon_.socket) > 0);
+    environment[0] = socket;
+    options.environment = environment;
+    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+        argv[i + 2] = words[i];
+    result = child_run(argv, &options);
+    if (result.status != status)
+        fail_msg("status %d: %s%s", result.status, result.out, result.err);
+    CHECK_CONTAINS(result.err, err);
+    child_result_deinit(&result);
+    free(socket);
+}
+
+#define FAIL(model, status, err, ...)                                                              \
+    fail_with(model, (const char *const[WORDS_MAX]){__VA_ARGS__}, status, err)
+
+/* What went wrong before it ran is no session, with a recording asked for or not. */
+static void failures_leave_no_session(void **state)
+{
+    static const char *const ways[] = {"--no-enable-jit", "--trace", "--trace-detail=op",
+                                       "--counters=task-clock"};
+
+    start();
+    free(temp_write(daemon_.dir, "bad.onnx", "no model", 8));
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        const char *way = ways[i];
+
+        FAIL("absent.onnx", EXIT_INPUT, "cannot open 'absent.onnx'", way);
+        FAIL("bad.onnx", EXIT_INPUT, "bad.onnx", way);
+        FAIL("absent.onnx", EXIT_INPUT, "cannot open 'absent.onnx'", way, "--thread", "3");
+        FAIL("model.onnx", EXIT_INPUT, "'z'", way, "--input", "z:1");
+        FAIL("model.onnx", EXIT_INPUT, "", way, "--verify", "absent");
+        FAIL("model.onnx", EXIT_INPUT, "", way, "--verify", ".");
+        FAIL("model.onnx", EXIT_INPUT, "make the folder first", way, "--bin-out-dump",
+             "absent/folder");
+        FAIL("model.onnx", EXIT_INPUT, "", way, "--io-dump", "absent/file");
+        FAIL("model.onnx", EXIT_INPUT, "", way, "--get-static-mem-info", "absent/folder");
+    }
+    RECORD(1, "--iter", "1");
+    expect("SELECT count(*) FROM session", 1);
+    /* What reads the settings says first that they are wrong, too, and leaves none either. */
+    FAIL("model.onnx", EXIT_USAGE, "--counters", "--counters", "nonsense");
+    /* From where it ran on, there is one. */
+    RECORD(2, "--iter", "1", "--thread", "3", "--trace");
+    expect("SELECT count(*) FROM session", 2);
+    expect("SELECT count(*) FROM run WHERE session_id = 2", 3 * (1 + 1));
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +512,7 @@ int main(void)
         cmocka_unit_test(counters_are_recorded_with_operators),
         cmocka_unit_test(a_schedule_chooses_runs),
         cmocka_unit_test(nothing_is_recorded_when_told_so),
+        cmocka_unit_test(failures_leave_no_session),
     };
     int failed;
 

@@ -323,6 +323,37 @@ static void reads_what_paddle_writes(void **state)
 }
 
 /* Paddle cuts starts, but not durations, to whole microseconds, and parts each thread in two. */
+/* As JAX 0.10 writes them: no categories, numbers as texts. */
+static const char xla[] =
+    "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
+    "{\"ph\":\"X\",\"pid\":701,\"tid\":8,\"ts\":10.5,\"dur\":90,\"name\":\"train\","
+    " \"args\":{\"step_num\":\"0\"}},"
+    "{\"ph\":\"X\",\"pid\":701,\"tid\":8,\"ts\":200,\"dur\":50,\"name\":\"train\","
+    " \"args\":{\"step_num\":\"1\"}},"
+    "{\"ph\":\"X\",\"pid\":701,\"tid\":8,\"ts\":20,\"dur\":30,\"name\":\"$api.py:7 jit\"},"
+    "{\"ph\":\"X\",\"pid\":701,\"tid\":8,\"ts\":25,\"dur\":20,\"name\":\"PjitFunction(f)\"},"
+    "{\"ph\":\"X\",\"pid\":701,\"tid\":9,\"ts\":210,\"dur\":5,\"name\":\"dot\",\"args\":"
+    " {\"hlo_op\":\"dot.3\",\"hlo_module\":\"jit_f\",\"run_id\":\"14\"}},"
+    "{}]}";
+
+static void steps_of_xla_are_runs(void **state)
+{
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import(xla, false, &store, &diag));
+    rows_check(store, "SELECT run, start_ns, end_ns - start_ns FROM run",
+               "1|10500|90000;2|200000|50000");
+    rows_check(store,
+               "SELECT o.name, o.type, run, o.params FROM event e JOIN op o USING (op_id)"
+               " ORDER BY e.start_ns",
+               "train|label|1|-;$api.py:7 jit|python_function|1|-;PjitFunction(f)|span|1|-;"
+               "train|label|2|-;dot|xla_op|2|{\"hlo_op\": \"dot.3\", \"hlo_module\": \"jit_f\"}");
+    rows_check(store, "SELECT note FROM session",
+               "t.json: 6 events of a Chrome trace; left out: run_id (1), events of kind  (1)");
+    store_close(&store);
+}
+
 static void nests_what_paddle_parts(void **state)
 {
     static const char text[] =
@@ -465,6 +496,7 @@ int main(void)
         cmocka_unit_test(keeps_totals_of_allocators),
         cmocka_unit_test(ties_kernels_to_ops_without_launches),
         cmocka_unit_test(reads_what_paddle_writes),
+        cmocka_unit_test(steps_of_xla_are_runs),
         cmocka_unit_test(nests_what_paddle_parts),
         cmocka_unit_test(says_where_damage_is),
         cmocka_unit_test(keeps_what_was_read_before_the_damage),

@@ -8,9 +8,9 @@
 
 static char *folder;
 
-static int import(const char *text, bool lenient, struct store **out_store, struct diag *diag)
+static int import_with(const char *text, struct import_options options, struct store **out_store,
+                       struct diag *diag)
 {
-    const struct import_options options = {.lenient = lenient};
     char *path = temp_write(folder, "stacks.txt", text, strlen(text));
     int rc;
 
@@ -18,6 +18,11 @@ static int import(const char *text, bool lenient, struct store **out_store, stru
     rc = import_folded(path, "stacks.txt", *out_store, &options, diag);
     free(path);
     return rc;
+}
+
+static int import(const char *text, bool lenient, struct store **out_store, struct diag *diag)
+{
+    return import_with(text, (struct import_options){.lenient = lenient}, out_store, diag);
 }
 
 static bool is_recognised(const char *text)
@@ -59,8 +64,25 @@ static void stacks_become_nested_spans(void **state)
                "a;a;b;m.py(3):_main;x");
     check_text(store, "SELECT group_concat(source) FROM op", "m.py:3");
     check_text(store, "SELECT note FROM session",
-               "stacks.txt: 5 folded stacks, one behind the other; counts are taken as "
-               "microseconds");
+               "stacks.txt: 5 folded stacks, one behind the other; times are counts of samples");
+    check_text(store, "SELECT source FROM session", FOLDED_SAMPLES);
+    store_close(&store);
+}
+
+static void counts_stand_for_a_time(void **state)
+{
+    const struct import_options options = {.sample_ns = 10000000};
+    struct store *store;
+    struct diag diag = {0};
+
+    CHECK_OK(import_with("a;b 5\na 0.25\n", options, &store, &diag));
+    check_text(store, "SELECT group_concat(dur_ns) FROM (SELECT dur_ns FROM event ORDER BY rowid)",
+               "50000000,52500000");
+    check_text(store, "SELECT source FROM session", "folded");
+    check_text(store, "SELECT note FROM session",
+               "stacks.txt: 2 folded stacks, one behind the other; a count stands for 10000000 ns");
+    store_close(&store);
+    assert_int_equal(import_with("a 9000000000000\n", options, &store, &diag), -EUCLEAN);
     store_close(&store);
 }
 
@@ -105,6 +127,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_stand_for_a_time),
         cmocka_unit_test(stacks_become_nested_spans),
         cmocka_unit_test(other_lines_are_damage),
         cmocka_unit_test(only_stacks_are_recognised),

@@ -123,10 +123,66 @@ static void csv_has_tables_only(void **state)
     assert_string_equal(text,
                         "rank,time_ns,name,bytes,note\n"
                         "0,1500000,\xe5\x90\x8d\xe5\x89\x8d-long|name,3851008,\"a,\"\"b\"\"\"\n"
-                        "1,500000,\"\033[1m\n\xff\",,\n");
+                        "1,500000,\"\\x1b[1m\n\\xff\",,\n");
     assert_string_equal(side, "total time: 0.0125 s\nhost: 3 s\nin words: 2 s\n3 lost\n");
     free(text);
     free(side);
+}
+
+/* A cell of text, as CSV has it. */
+static void check_csv_cell(const char *text, const char *expected)
+{
+    static const struct out_column two[] = {{.name = "name"}, {.name = "delta_ns"}};
+    const struct out_section section = {.name = "ops"};
+    const struct out_value row[] = {out_text(text), out_integer(OUT_INT, -5)};
+    char *printed = NULL, *wanted;
+    size_t size;
+    FILE *stream = open_memstream(&printed, &size);
+    struct out_options options = {.format = OUT_FORMAT_CSV, .stream = stream};
+    struct diag diag = {0};
+    struct out *out;
+
+    CHECK_OK(out_open(&options, &out));
+    out_table_begin(out, &section, two, 2);
+    out_row(out, row);
+    out_table_end(out);
+    CHECK_OK(out_close(&out, &diag));
+    fclose(stream);
+    assert_true(asprintf(&wanted, "name,delta_ns\n%s,-5\n", expected) > 0);
+    assert_string_equal(printed, wanted);
+    free(printed);
+    free(wanted);
+}
+
+/* Spreadsheets compute what begins like a formula. */
+static void csv_has_no_formulas(void **state)
+{
+    check_csv_cell("=1+1", "'=1+1");
+    check_csv_cell("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"");
+    check_csv_cell("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0");
+    check_csv_cell("-2+3", "'-2+3");
+    check_csv_cell("@SUM(A1)", "'@SUM(A1)");
+    check_csv_cell("\t=1", "'\t=1");
+    check_csv_cell("\r=1", "\"'\r=1\"");
+    check_csv_cell("\n=1", "\"'\n=1\"");
+    check_csv_cell("-", "'-");
+    check_csv_cell("-e5", "'-e5");
+    check_csv_cell("-0x10", "'-0x10");
+    check_csv_cell("-1 ", "'-1 ");
+    /* What has one already gets another, so that taking one away gives the text back. */
+    check_csv_cell("'=1", "''=1");
+    check_csv_cell("'quoted'", "''quoted'");
+    /* Numbers are none, nor is what begins otherwise. */
+    check_csv_cell("-1", "-1");
+    check_csv_cell("+1.5e-3", "+1.5e-3");
+    check_csv_cell("-.5", "-.5");
+    check_csv_cell("-12.", "-12.");
+    check_csv_cell("a=1", "a=1");
+    check_csv_cell("1-2", "1-2");
+    check_csv_cell("", "");
+    check_csv_cell(" =1", " =1");
+    /* What steers is written out; lines and tabs are not. */
+    check_csv_cell("\x1b[2Ja\xe2\x80\xaeg\xff\n\tb", "\"\\x1b[2Ja\\u202eg\\xff\n\tb\"");
 }
 
 static void wiki_has_bars_and_escapes(void **state)
@@ -467,6 +523,7 @@ int main(void)
         cmocka_unit_test(table_minds_widths_and_escapes),
         cmocka_unit_test(json_is_exact),
         cmocka_unit_test(csv_has_tables_only),
+        cmocka_unit_test(csv_has_no_formulas),
         cmocka_unit_test(wiki_has_bars_and_escapes),
         cmocka_unit_test(markdown_has_units_and_escapes),
         cmocka_unit_test(html_is_safe_and_complete),

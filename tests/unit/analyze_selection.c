@@ -111,9 +111,51 @@ static void runs_are_read(void **state)
     }
 }
 
+static void since_is_a_moment(void **state)
+{
+    const int64_t day = INT64_C(86400000000000), hour = day / 24;
+    const int64_t now = 20000 * day + 10 * hour; /* 2024-10-04 10:00 */
+    static const char *const nonsense[] = {"",   "7", "tomorrow", "2024",      "-1h",
+                                           "1x", "h", "w",        "2024-13-01"};
+    const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {
+        {"today", now - 10 * hour},
+        {"yesterday", now - 34 * hour},
+        {"2h", now - 2 * hour},
+        {"1.5d", now - 36 * hour},
+        {"1w", now - 7 * day},
+        {"99999w", 0},
+        {"99999999999h", 0},
+        {"2024-10-03", now - 34 * hour},
+        {"2024-10-03T08:30", now - 34 * hour + 8 * hour + hour / 2},
+        {"2024-10-04T00:00:01Z", now - 10 * hour + 1000000000},
+        {"@1", 1000000000},
+    };
+    int64_t ns;
+
+    setenv("TZ", "UTC", 1);
+    tzset();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct diag diag = {0};
+
+        if (selection_parse_since(cases[i].text, now, &ns, &diag) != 0 || ns != cases[i].ns)
+            fail_msg("%s: %lld, not %lld", cases[i].text, (long long)ns, (long long)cases[i].ns);
+    }
+    for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+        struct diag diag = {0};
+
+        if (selection_parse_since(nonsense[i], now, &ns, &diag) != -EINVAL)
+            fail_msg("\"%s\" was taken", nonsense[i]);
+        CHECK_CONTAINS(diag.text, "--since takes today");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(since_is_a_moment),
         cmocka_unit_test(windows_are_read),
         cmocka_unit_test(local_time_is_local),
         cmocka_unit_test(wrong_windows_are_refused),

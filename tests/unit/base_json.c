@@ -78,10 +78,13 @@ static void strings_are_escaped(void **state)
     json_string_n(&json, "a\0b", 3);
     json_string(&json, "");
     json_string(&json, NULL);
+    json_string(&json, "\xc2\x9b"
+                       "1m\u202ea\u2029\u061c\u00a0");
     json_end_array(&json);
-    check_text(&json, "[\"a\\\"b\\\\c\\n\\r\\t\\u0001\\u001f\x7f\", \"\xc3\xa9\xf0\x9f\x98\x80\", "
-                      "\"x\xef\xbf\xbd\xef\xbf\xbdy\xef\xbf\xbd\xef\xbf\xbd\", \"a\\u0000b\", "
-                      "\"\", null]\n");
+    check_text(&json,
+               "[\"a\\\"b\\\\c\\n\\r\\t\\u0001\\u001f\\u007f\", \"\xc3\xa9\xf0\x9f\x98\x80\", "
+               "\"x\xef\xbf\xbd\xef\xbf\xbdy\xef\xbf\xbd\xef\xbf\xbd\", \"a\\u0000b\", "
+               "\"\", null, \"\\u009b1m\\u202ea\\u2029\\u061c\u00a0\"]\n");
 }
 
 static void keys_are_escaped(void **state)

@@ -2,6 +2,10 @@
 /* UTF-8 checks, terminal columns, "did you mean". */
 #include "base/text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "tests/support/check.h"
 
 #define IS_UTF8(bytes) text_is_utf8(bytes, sizeof(bytes) - 1)
@@ -112,6 +116,63 @@ static void what_steers_terminals_is_written_out(void **state)
     assert_string_equal(shown, "a\\x00b");
 }
 
+/* What both print is the same, where nothing has to be written out. */
+#define CHECK_LIKE_PRINTF(...)                                                                     \
+    do {                                                                                           \
+        char *text = NULL, *expected;                                                              \
+        size_t size;                                                                               \
+        FILE *out = open_memstream(&text, &size);                                                  \
+                                                                                                   \
+        assert_int_equal(text_print(out, __VA_ARGS__), 0);                                         \
+        fclose(out);                                                                               \
+        assert_true(asprintf(&expected, __VA_ARGS__) >= 0);                                        \
+        assert_string_equal(text, expected);                                                       \
+        free(text);                                                                                \
+        free(expected);                                                                            \
+    } while (0)
+
+static void numbers_are_printed_as_printf_does(void **state)
+{
+    CHECK_LIKE_PRINTF("%s", "");
+    CHECK_LIKE_PRINTF("no conversion at all\n");
+    CHECK_LIKE_PRINTF("%d %i %u %x %X %o %c %%|%5d|%-5d|%05d|%+d|% d|%#x\n", -1, 2, 3u, 255u, 255u,
+                      8u, 'c', 42, 42, 42, 42, 42, 255u);
+    CHECK_LIKE_PRINTF("%ld %lld %zu %jd %td %hd %hhu", -1L, -2LL, (size_t)-1, INTMAX_MIN,
+                      (ptrdiff_t)-5, (short)-7, (unsigned char)200);
+    CHECK_LIKE_PRINTF("%" PRIu64 " %" PRId64 " %016" PRIx64, UINT64_MAX, INT64_MIN, UINT64_MAX / 3);
+    CHECK_LIKE_PRINTF("%f %.3f %10.2f|%-10.1f|%g %.9Lg %e %a", 1.5, 2.25, 3.125, 4.0625, 1e-7,
+                      (long double)1 / 3, 12345.678, 0.1);
+    CHECK_LIKE_PRINTF("%*d|%-*d|%.*f|%*.*f|%*d|%.*f", 6, 1, 6, 2, 2, 3.14159, 9, 3, 2.71828, -6, 5,
+                      -1, 1.25);
+    CHECK_LIKE_PRINTF("%p %d", (void *)&state, 7);
+    CHECK_LIKE_PRINTF("%s|%8s|%-8s|%.2s|%6.3s|%*s|%-*s|%.*s|%%s %s", "abc", "abc", "abc", "abc",
+                      "abcdef", 5, "ab", 5, "cd", 1, "xyz", "end");
+}
+
+static void printed_texts_are_harmless(void **state)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    text_print(out, "\x1b[1m%s|%6s|%-6s|%.1s\n%s\n", "a\nb", "\xc2\x9b", "\u5c42x", "\xff\xfe",
+               "\u202e\x7f");
+    text_put("c\x1b[2J\n", out);
+    text_put_page("one\ntwo\n", out);
+    fclose(out);
+    assert_string_equal(text, "\x1b[1ma\\x0ab|\\u009b|\u5c42x   |\\xff\n\\u202e\\x7f\n"
+                              "c\\x1b[2J\\x0aone\ntwo\n");
+    free(text);
+    out = fopen("/dev/full", "w");
+    setvbuf(out, NULL, _IONBF, 0);
+    assert_int_equal(text_print(out, "a"), EOF);
+    assert_int_equal(text_print(out, "%s", "a"), EOF);
+    assert_int_equal(text_print(out, "%d", 1), EOF);
+    assert_int_equal(text_print(out, "%9s", ""), EOF);
+    assert_int_equal(text_put_page("a", out), EOF);
+    fclose(out);
+}
+
 static void nearest_is_what_was_meant(void **state)
 {
     static const char *const words[] = {"order-by", "aggregate", "aggregate-by", "top", "type"};
@@ -137,6 +198,8 @@ int main(void)
         cmocka_unit_test(distance_counts_slips),
         cmocka_unit_test(long_texts_are_cut),
         cmocka_unit_test(what_steers_terminals_is_written_out),
+        cmocka_unit_test(numbers_are_printed_as_printf_does),
+        cmocka_unit_test(printed_texts_are_harmless),
         cmocka_unit_test(nearest_is_what_was_meant),
     };
 

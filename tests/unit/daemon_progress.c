@@ -593,6 +593,36 @@ static void an_end_is_told_when_it_is_committed(void **state)
     end(&world);
 }
 
+/* While the store fails, and dead programs have left more than may wait for it: what is counted in
+ * their rings is lost no less than what lies there. */
+static void rings_given_up_are_counted_with_their_losses(void **state)
+{
+    struct world world;
+    struct client *client = begin_with_ring(&world), *last = &world.clients[3];
+
+    for (size_t i = 1; i < 4; i++) {
+        join(&world, &world.clients[i]);
+        for (size_t k = 0; k < RINGS; k++) /* hardly a page of each is ever touched */
+            new_ring(&world, &world.clients[i], OT_WIRE_RING_RECORDS_MAX / 2);
+    }
+    scripted_fail(-ENOSPC);
+    while (collector_room(world.collector)) {
+        client->inline_waits = 1000;
+        put_inline(&world, client);
+    }
+    put(&world, &last->rings[0], OT_RECORD_SPAN, 1, 5);
+    last->rings[0].memory->gaps[0].lost_count = 7;
+    world.put += 7;
+    for (size_t i = 1; i < 4; i++)
+        bye(&world, &world.clients[i]);
+    while (!collector_sessions(world.collector)->is_ended) /* the last one comes first */
+        scripted_ring();
+    scripted_fail(0);
+    come_to_rest(&world);
+    CHECK_U64(world.stored, world.put);
+    end(&world);
+}
+
 /* --- At random --- */
 
 static void act_connected(struct world *world, struct client *client)
@@ -705,6 +735,7 @@ int main(void)
         cmocka_unit_test(records_wait_for_frames_that_wait),
         cmocka_unit_test(what_last_frames_bring_is_read),
         cmocka_unit_test(an_end_is_told_when_it_is_committed),
+        cmocka_unit_test(rings_given_up_are_counted_with_their_losses),
         cmocka_unit_test(worlds_at_random_come_to_rest),
     };
 

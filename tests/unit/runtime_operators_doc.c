@@ -146,11 +146,31 @@ static void each_operator_has_kernels(void **state)
     }
 }
 
+static void logic_takes_bools(void **state)
+{
+    static const char *const logical[] = {"And", "Or", "Xor", "Not"};
+    size_t found = 0;
+
+    for (size_t i = 0; i < operators_count(); i++) {
+        struct operator_facts facts;
+
+        operators_get(i, &facts);
+        for (size_t k = 0; k < 4; k++) {
+            if (strcmp(facts.op_type, logical[k]) != 0)
+                continue;
+            assert_string_equal(facts.types, "bool");
+            found++;
+        }
+    }
+    assert_int_equal(found, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_is_current),
         cmocka_unit_test(each_operator_has_kernels),
+        cmocka_unit_test(logic_takes_bools),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,10 +299,71 @@ static void wall_time_grows_while_it_runs(void **state)
     store_close(&store);
 }
 
+static int64_t count_runs(struct store *store)
+{
+    return store_support_int(store, "SELECT count(*) FROM run");
+}
+
+/* As the daemon does it: one that is there already is left out. Returns how many were. */
+static size_t add_runs(struct store *store, const struct store_run *runs, size_t count)
+{
+    size_t left_out = 0, done = 0, added;
+    struct diag diag = {0};
+
+    while (done < count) {
+        CHECK_OK(store_add_runs(store, runs + done, count - done, &added, &diag));
+        assert_true(added <= count - done);
+        done += added;
+        left_out += done < count;
+        done += done < count;
+    }
+    return left_out;
+}
+
+static void runs_are_added_once(void **state)
+{
+    enum { COUNT = 5000 };
+    struct store_run *runs = calloc(COUNT, sizeof(*runs));
+    struct store *store = store_support_open(NULL, STORE_MEMORY);
+    struct diag diag = {0};
+    size_t added;
+
+    store_support_begin(store);
+    CHECK_OK(store_add_runs(store, runs, 0, &added, &diag));
+    CHECK_U64(added, 0);
+    for (int64_t i = 0; i < COUNT; i++)
+        runs[i] = (struct store_run){1 + i % 3, i / 3 + 1, STORE_NULL, 6, i, i + 1, i % 2};
+    runs[2700].run = runs[0].run; /* of the same session */
+    runs[2701].run = runs[1].run;
+    runs[4999].run = runs[1].run;
+    CHECK_OK(store_add_runs(store, runs, COUNT, &added, &diag));
+    CHECK_U64(added, 2700);
+    CHECK_U64(count_runs(store), 2700);
+    store_support_commit(store);
+    store_support_begin(store);
+    CHECK_U64(add_runs(store, runs + 2700, COUNT - 2700), 3);
+    CHECK_U64(count_runs(store), COUNT - 3);
+    CHECK_U64(add_runs(store, runs, COUNT), COUNT); /* all of them again */
+    CHECK_U64(count_runs(store), COUNT - 3);
+    check_text(store, "SELECT * FROM run WHERE run = 100 AND session_id = 1",
+               "1|100|NULL|6|297|298|1");
+    store_support_commit(store);
+    store_support_begin(store);
+    runs[0].session_id = runs[1].session_id = 9;
+    runs[1].lane_id = STORE_NULL;
+    assert_true(store_add_runs(store, runs, 2, &added, &diag) < 0);
+    assert_non_null(strstr(diag.text, "lane_id"));
+    store_rollback(store);
+    CHECK_U64(count_runs(store), COUNT - 3);
+    store_close(&store);
+    free(runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_stored_and_replaced),
+        cmocka_unit_test(runs_are_added_once),
         cmocka_unit_test(last_ids_are_the_highest),
         cmocka_unit_test(ending_a_session_drops_its_cursors),
         cmocka_unit_test(rows_that_make_no_sense_are_refused),

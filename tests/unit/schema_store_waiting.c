@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "schema/store_private.h"
 #include "schema/store_retain.h"
 #include "tests/support/check.h"
@@ -259,6 +260,140 @@ static void somebody_else_writes(void **state)
     free(path);
 }
 
+/* As many rows make it: those of buckets that have ended are written, the others wait on. */
+static void wait_for_ends(struct store *store)
+{
+    store_delay_rollups(store, ROLLUP_WAIT_NS);
+    store->rollup.last_ns = ot_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* So that they may be written at the next commit. */
+static void pass_time(struct store *store)
+{
+    store->rollup.last_ns -= 9 * SECOND_NS;
+    store->rollup.newest_since_ns -= 9 * SECOND_NS;
+}
+
+static int64_t count_waiting(struct store *store)
+{
+    return store_support_int(store, "SELECT count(*) FROM v_op_waiting");
+}
+
+/* Of the newest bucket nothing is written, and of those before it all that was there. */
+static void check_ended(struct store *store)
+{
+    CHECK_U64(count_marks(store), 1);
+    check_views(store);
+    CHECK_U64(
+        store_support_int(store, "SELECT max(start_ns) FROM op_stat") <
+            store_support_int(store, "SELECT max(start_ns) / 10000000000 * 10000000000 " FINISHED),
+        1);
+    CHECK_U64(count_waiting(store),
+              store_support_int(store, "SELECT count(*) " FINISHED " AND start_ns >= (SELECT"
+                                       " max(start_ns) / 10000000000 * 10000000000 " FINISHED ")"));
+}
+
+static void buckets_that_have_ended_are_written(void **state)
+{
+    struct store *store = make_named(state, "store.db");
+    struct store *reader = open_named(state, "store.db", STORE_READ);
+    char *path = temp_path(*state, "store.db");
+
+    wait_for_ends(store);
+    for (int64_t i = 0; i < 8; i++) {
+        int64_t stored = count_stored(store);
+
+        add(store, 250, 250 * i);
+        CHECK_U64(count_stored(store), stored);
+        check_views(reader);
+        pass_time(store);
+        add(store, 21, i % 3 ? 250 * i + 190 : 10); /* some of them come very late */
+        assert_true(count_stored(store) > stored);
+        check_ended(reader);
+        add(store, 14, 10); /* later still */
+        check_views(reader);
+        if (i == 2) {
+            store_support_begin(store);
+            put(store, 100, 100);
+            store_rollback(store);
+        }
+        if (i == 3)
+            store_support_run(path, "UPDATE session SET note = 'hello'");
+        if (i == 4) { /* nothing but what comes late */
+            pass_time(store);
+            add(store, 7, 20);
+            check_ended(reader);
+        }
+        if (i == 5) {
+            settle(store);
+            check_settled(reader);
+        }
+    }
+    settle(store);
+    check_settled(reader);
+    store_close(&reader);
+    store_close(&store);
+    free(path);
+}
+
+/* Somebody's clock is far ahead: what all others record is of a bucket before. */
+static void one_that_is_ahead_keeps_nobody_waiting(void **state)
+{
+    struct store *store = make_named(state, "store.db");
+
+    wait_for_ends(store);
+    add(store, 10, 1000000);
+    for (int64_t i = 0; i < 3; i++) {
+        add(store, 100, 100 * i);
+        check_views(store);
+        CHECK_U64(count_waiting(store), 8 + 85);
+        pass_time(store);
+        add(store, 7, 10);
+        check_ended(store);
+        CHECK_U64(count_waiting(store), 8);
+    }
+    store->rollup.last_ns -= ROLLUP_WAIT_MAX_NS;
+    add(store, 7, 10);
+    check_settled(store);
+    store_close(&store);
+}
+
+static void the_killed_leave_ended_buckets_right(void **state)
+{
+    struct store *store = make_named(state, "store.db");
+
+    store_close(&store);
+    for (int64_t i = 0; i < 5; i++) {
+        pid_t pid = fork();
+        int status;
+
+        if (pid == 0) {
+            store = open_store(state);
+            wait_for_ends(store);
+            add(store, 250, i * 300);
+            pass_time(store);
+            add(store, 50, i * 300 + 250);
+            if (i % 2)
+                add(store, 30, i * 300 + 220); /* of ended ones and of the last */
+            pass_time(store);
+            store_support_begin(store);
+            put(store, 300, i * 300 + 300);
+            raise(SIGKILL);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        store = open_named(state, "store.db", STORE_READ);
+        CHECK_U64(count_marks(store), 1);
+        assert_true(count_stored(store) > 0);
+        check_views(store);
+        store_close(&store);
+    }
+    store = open_store(state);
+    settle(store);
+    check_settled(store);
+    store_close(&store);
+}
+
 /* SIGKILL between the commits of a process, and within a transaction. */
 static void write_until_killed(void **state, int64_t number)
 {
@@ -494,6 +629,12 @@ int main(void)
                                         remove_place),
         cmocka_unit_test_setup_teardown(a_rollback_leaves_what_waits, make_place, remove_place),
         cmocka_unit_test_setup_teardown(somebody_else_writes, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(buckets_that_have_ended_are_written, make_place,
+                                        remove_place),
+        cmocka_unit_test_setup_teardown(one_that_is_ahead_keeps_nobody_waiting, make_place,
+                                        remove_place),
+        cmocka_unit_test_setup_teardown(the_killed_leave_ended_buckets_right, make_place,
+                                        remove_place),
         cmocka_unit_test_setup_teardown(the_killed_leave_nothing_uncounted, make_place,
                                         remove_place),
         cmocka_unit_test_setup_teardown(dropped_events_were_counted, make_place, remove_place),

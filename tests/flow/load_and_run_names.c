@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load_and_run: whatever a model's file calls things, and whatever files are called, nothing that
+ * it prints steers a terminal, turns the direction of writing or begins a line that is not its own.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/place.h"
+#include "tests/support/temp.h"
+
+/* What stands for words in the text of a model; control characters of ASCII are refused in names.
+ */
+static const char *const tokens[][2] = {
+    {"FIRSTTOK", "\xc2\x9b[7m\xe2\x80\xae"},
+    {"OTHERTOK", "\xe2\x80\xa8\xc2\x85"
+                 "abc"},
+    {"Conv_0", "\xc2\x9d"
+               "8;;x"},
+    {"Add_1", "\xe2\x81\xa6"
+              "ab"},
+    {"MatMul_", "\xe2\x80\xa9\xd8\x9c_\x7e"},
+    {"CONTROL", "\nFORGED"},
+    {"ESCAPES", "\x1b[7m\r\b\x7f"},
+};
+
+#define EVIL "e\x1b[7m\nFORGED\xe2\x80\xae"
+
+static char *program, *folder;
+
+enum { WORDS_MAX = 16 };
+
+/* All of it may be looked at. */
+static void check_harmless(const char *what, const char *text, size_t length)
+{
+    uint32_t code;
+
+    for (size_t at = 0, size; at < length; at += size) {
+        size = text_decode(text + at, length - at, &code);
+        if (size == 0 || (code != '\n' && text_is_steering(code)))
+            fail_msg("%s: byte %02x at %zu of: %s", what, (unsigned char)text[at], at, text);
+    }
+    if (strstr(text, "\nFORGE") != NULL || strncmp(text, "FORGE", 5) == 0)
+        fail_msg("%s: a line of somebody else's: %s", what, text);
+}
+
+static void run_with(const char *model, const char *const words[WORDS_MAX], int status)
+{
+    /* A daemon's absence is told. */
+    const char *const environment[] = {"OPTRACE_SOCKET=/nonexistent/" EVIL, NULL};
+    struct child_options options = {
+        .environment = environment, .directory = folder, .timeout_ms = 300000};
+    const char *argv[WORDS_MAX + 3] = {program, model};
+    struct child_result result;
+
+    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+        argv[2 + i] = words[i];
+    result = child_run(argv, &options);
+    if (result.status != status)
+        fail_msg("status %d: %s%s", result.status, result.out, result.err);
+    check_harmless(words[0] != NULL ? words[0] : model, result.out, strlen(result.out));
+    check_harmless(words[0] != NULL ? words[0] : model, result.err, strlen(result.err));
+    child_result_deinit(&result);
+}
+
+#define RUN(...)  run_with("model.onnx", (const char *const[WORDS_MAX]){__VA_ARGS__}, 0)
+#define FAIL(...) run_with("model.onnx", (const char *const[WORDS_MAX]){__VA_ARGS__}, 3)
+
+static void check_file(const char *name)
+{
+    char *path = temp_path(folder, name);
+    size_t size;
+    char *text = temp_read(path, &size);
+
+    check_harmless(name, text, size);
+    free(text);
+    free(path);
+}
+
+static void write_model(const char *name, const char *text)
+{
+    size_t size;
+    uint8_t *bytes = onnx_text_pack(text, &size);
+
+    for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+        size_t length = strlen(tokens[i][0]);
+
+        assert_true(length == strlen(tokens[i][1]));
+        for (uint8_t *at = bytes;
+             (at = memmem(at, size - (size_t)(at - bytes), tokens[i][0], length)) != NULL;)
+            memcpy(at, tokens[i][1], length);
+    }
+    free(temp_write(folder, name, bytes, size));
+    free(bytes);
+}
+
+static void write_tensor(const char *place, const char *text)
+{
+    size_t size;
+    uint8_t *bytes = onnx_text_pack_tensor(text, &size);
+
+    free(temp_write(folder, place, bytes, size));
+    free(bytes);
+}
+
+static void write_all(void)
+{
+    static const char *const sets[] = {"test_data_set_0", "test_data_set_" EVIL};
+    char *path;
+
+    write_model("model.onnx", "opset 13\ninput xFIRSTTOK f32 1,1,4,4\nconst wFIRSTTOK f32 2,1,3,3\n"
+                              "const bOTHERTOK f32 1,2,4,4\nconst mFIRSTTOK f32 4,4\n"
+                              "node Conv xFIRSTTOK,wFIRSTTOK -> cFIRSTTOK pads=[1,1,1,1]\n"
+                              "node Add cFIRSTTOK,bOTHERTOK -> aOTHERTOK\n"
+                              "node MatMul aOTHERTOK,mFIRSTTOK -> yFIRSTTOK\n"
+                              "node Softmax aOTHERTOK -> zOTHERTOK\n"
+                              "output yFIRSTTOK f32 1,2,4,4\noutput zOTHERTOK f32 1,2,4,4\n");
+    for (int i = 0; i < 2; i++) {
+        char place[80];
+
+        path = temp_path(folder, sets[i]);
+        mkdir(path, 0700);
+        free(path);
+        snprintf(place, sizeof(place), "%s/input_0.pb", sets[i]);
+        write_tensor(place, "f32 1,1,4,4");
+        for (int k = 0; k < 2; k++) {
+            snprintf(place, sizeof(place), "%s/output_%d.pb", sets[i], k);
+            write_tensor(place, "f32 1,2,4,4");
+        }
+    }
+}
+
+static void timing_shows_them(void **state)
+{
+    write_all();
+    RUN("--iter", "1");
+    RUN("--verbose", "--iter", "1");
+    RUN("--model-info", "--iter", "1");
+    RUN("--model-info", "--iter", "1", "--thread", "2");
+    RUN("--json", "--iter", "1", "--model-info");
+    RUN("--fast-run", "--verbose", "--iter", "1");
+    RUN("--layout-transform", "cpu", "--verbose", "--iter", "1");
+    RUN("--check-dispatch", "--iter", "1");
+    RUN("--get-static-mem-info", ".", "--iter", "1");
+    RUN("--fitting", "--iter", "1");
+    RUN("--profile", "profile.json", "--iter", "1");
+    check_file("profile.json");
+    RUN("--enable-ioc16", "--verbose", "--iter", "1");
+}
+
+static void printers_show_them(void **state)
+{
+    write_all();
+    for (int i = 0; i < 4; i++) {
+        static const char *const formats[] = {"text", "dot", "json", "brief"};
+
+        RUN("--print-graph", formats[i]);
+    }
+    RUN("--perf-report", "--detailed", "--iter", "2");
+    RUN("--perf-report", "--json", "--iter", "2");
+    for (const char *const *level = (const char *const[]){"1", "2", "3", NULL}; *level; level++)
+        RUN("--trace-eval", *level, "--iter", "1");
+    RUN("--io-dump", "dump.txt", "--iter", "1");
+    check_file("dump.txt");
+    RUN("--io-dump-stdout", "--iter", "1");
+    RUN("--io-dump-stderr", "--iter", "1");
+    RUN("--check-var-value", "1", "--iter", "20");
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--range", "1e-20", "--iter", "1"}, 1);
+}
+
+static void verification_shows_them(void **state)
+{
+    write_all();
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--verify", "."}, 1);
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--verify", "test_data_set_" EVIL}, 1);
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--verify", ".", "--json"}, 1);
+    RUN("--verify", ".", "--disable-assert-throw", "--thread", "2");
+    RUN("--verify-against", "ref", "--verbose");
+    run_with("model.onnx",
+             (const char *const[WORDS_MAX]){"--verify-against", "ref", "--rtol", "0", "--atol", "0",
+                                            "--bf16"},
+             1);
+}
+
+static void refusals_show_them(void **state)
+{
+    static const char *const bad[] = {
+        "opset 13\ninput x f32 2\nnode FIRSTTOK x -> y\noutput y\n",
+        "opset 13\ninput x f32 2\nnode OTHERTOK.FIRSTTOK x -> y\noutput y\n",
+        "opset 13\ninput x f32 2\nnode Neg FIRSTTOK -> y\noutput y\n",
+        "opset 13\ninput x f32 2\nnode Neg x -> y FIRSTTOK=1\noutput y\n",
+        "opset 13\ninput x f32 2\nnode Neg x -> y\noutput OTHERTOK\n",
+        "opset 13\ninput FIRSTTOK f32 2\nconst OTHERTOK f32 3\n"
+        "node Add FIRSTTOK,OTHERTOK -> y\noutput y\n",
+        "opset 13\ninput x f32 1,1,4,4\nconst w f32 1,1,3,3\n"
+        "node Conv x,w -> y auto_pad=\"OTHERTOK\"\noutput y\n",
+        "opset 13\ninput CONTROL f32 2\nnode Neg CONTROL -> y\noutput y\n",
+        "opset 13\ninput x f32 2\nnode CONTROL x -> y\noutput y\n",
+        "opset 13\ninput x f32 2\nnode Neg x -> y ESCAPES=1\noutput y\n",
+        "opset 13\ninput x f32 1,1,4,4\nconst w f32 1,1,3,3\n"
+        "node Conv x,w -> y auto_pad=\"ESCAPES\"\noutput y\n",
+        "opset 999\ninput x f32 2\nnode Neg x -> y\noutput y\n",
+        "opset 13\nopset 1 FIRSTTOK\ninput x f32 2\nnode FIRSTTOK.Neg x -> y\noutput y\n",
+    };
+
+    write_all();
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        write_model("bad.onnx", bad[i]);
+        run_with("bad.onnx", (const char *const[WORDS_MAX]){NULL}, 3);
+    }
+    run_with(EVIL ".onnx", (const char *const[WORDS_MAX]){NULL}, 3);
+    FAIL("--input", EVIL ":1");
+    FAIL("--input", "data:" EVIL ".npy");
+    FAIL("--input-dim", "{\"" EVIL "\": [1]}");
+    FAIL("--verify", EVIL);
+    FAIL("--c-opr-lib", "./" EVIL ".so");
+    FAIL("--fast-run-algo-policy", EVIL);
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--profile", EVIL "/x/y"}, 4);
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--" EVIL}, 2);
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--iter", EVIL}, 2);
+    run_with("model.onnx", (const char *const[WORDS_MAX]){"--print-graph", EVIL}, 2);
+    run_with("model.onnx", (const char *const[WORDS_MAX]){EVIL}, 2);
+}
+
+static int begin(void **state)
+{
+    program = place_program("runtime/load_and_run");
+    folder = temp_create();
+    return program != NULL && folder != NULL ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    temp_destroy(&folder);
+    free(program);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(timing_shows_them),
+        cmocka_unit_test(printers_show_them),
+        cmocka_unit_test(verification_shows_them),
+        cmocka_unit_test(refusals_show_them),
+    };
+
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations by shapes: each formula by hand, and what makes it unknown. */
+#include "base/op_flop.h"
+#include "tests/support/check.h"
+
+#define SHAPE(...)                                                                                 \
+    {                                                                                              \
+        .rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .dims = { __VA_ARGS__ }        \
+    }
+#define UNKNOWN                                                                                    \
+    {                                                                                              \
+        .rank = -1                                                                                 \
+    }
+
+static void products_of_aten(void **state)
+{
+    struct op_flop_call call = {
+        .name = "aten::mm", .inputs = {SHAPE(44, 32), SHAPE(32, 64)}, .input_count = 2};
+
+    CHECK_U64((uint64_t)op_flop(&call), 2 * 44 * 32 * 64);
+    call = (struct op_flop_call){.name = "aten::addmm",
+                                 .inputs = {SHAPE(64), SHAPE(44, 32), SHAPE(32, 64)},
+                                 .input_count = 3};
+    CHECK_U64((uint64_t)op_flop(&call), 2 * 44 * 32 * 64);
+    call = (struct op_flop_call){
+        .name = "aten::bmm", .inputs = {SHAPE(16, 11, 8), SHAPE(16, 8, 11)}, .input_count = 2};
+    CHECK_U64((uint64_t)op_flop(&call), 2 * 16 * 11 * 8 * 11);
+    call = (struct op_flop_call){.name = "aten::baddbmm",
+                                 .inputs = {SHAPE(11), SHAPE(16, 11, 8), SHAPE(16, 8, 5)},
+                                 .input_count = 3};
+    CHECK_U64((uint64_t)op_flop(&call), 2 * 16 * 11 * 8 * 5);
+    call.name = "aten::bmm"; /* whose operands do not fit */
+    assert_int_equal(op_flop(&call), -1);
+    call.name = "aten::matmul"; /* calls mm or bmm */
+    assert_int_equal(op_flop(&call), -1);
+    call = (struct op_flop_call){
+        .name = "aten::mul", .inputs = {SHAPE(4, 4, 11, 8), UNKNOWN}, .input_count = 2};
+    CHECK_U64((uint64_t)op_flop(&call), 4 * 4 * 11 * 8);
+    call.inputs[0].rank = 0;
+    CHECK_U64((uint64_t)op_flop(&call), 1);
+    call.input_count = 0;
+    assert_int_equal(op_flop(&call), -1);
+}
+
+static void convolutions_of_aten(void **state)
+{
+    struct op_flop_call call = {
+        .name = "aten::conv2d",
+        .inputs = {SHAPE(4, 16, 24, 24), SHAPE(32, 16, 3, 3), SHAPE(32)},
+        .input_count = 7,
+        .scalars = {NULL, NULL, NULL, "[2, 2]", "[0, 0]", "[1, 1]", "1"},
+    };
+
+    CHECK_U64((uint64_t)op_flop(&call), 2 * (4 * 32 * 11 * 11) * (16 * 3 * 3));
+    call.scalars[3] = "[1]"; /* for both */
+    call.scalars[4] = "1";
+    CHECK_U64((uint64_t)op_flop(&call), 2 * (4 * 32 * 24 * 24) * (16 * 3 * 3));
+    call.scalars[5] = "[1, 2]"; /* (24 + 2 - 2 * 2 - 1) / 1 + 1 = 22 */
+    CHECK_U64((uint64_t)op_flop(&call), 2 * (4 * 32 * 24 * 22) * (16 * 3 * 3));
+    call.inputs[1] = (struct op_flop_shape)SHAPE(32, 4, 3, 3); /* four groups */
+    CHECK_U64((uint64_t)op_flop(&call), 2 * (4 * 32 * 24 * 22) * (4 * 3 * 3));
+    for (const char *const *wrong = (const char *const[]){"[0, 1]", "", "x", "[-1]", NULL};;
+         wrong++) {
+        call.scalars[3] = *wrong;
+        assert_int_equal(op_flop(&call), -1);
+        if (!*wrong)
+            break;
+    }
+    call.scalars[3] = "1";
+    call.inputs[1].dims[0] = 0;
+    assert_int_equal(op_flop(&call), -1);
+}
+
+static void operators_of_onnx(void **state)
+{
+    struct op_flop_call call = {.name = "Conv",
+                                .inputs = {SHAPE(1, 3, 64, 64), SHAPE(32, 3, 3, 3), SHAPE(32)},
+                                .input_count = 3,
+                                .output = SHAPE(1, 32, 62, 62)};
+
+    CHECK_U64((uint64_t)op_flop(&call), (32 * 62 * 62) * (2 * 3 * 3 * 3 + 1));
+    call.input_count = 2;
+    CHECK_U64((uint64_t)op_flop(&call), (32 * 62 * 62) * (2 * 3 * 3 * 3));
+    call.output.rank = -1;
+    assert_int_equal(op_flop(&call), -1);
+    /* The weights are constants that the profile leaves out. */
+    call = (struct op_flop_call){
+        .name = "Gemm", .inputs = {SHAPE(2, 32)}, .input_count = 1, .output = SHAPE(2, 10)};
+    CHECK_U64((uint64_t)op_flop(&call), 2 * 2 * 10 * 32);
+    call.inputs[0] = (struct op_flop_shape)SHAPE(32, 2); /* transposed */
+    CHECK_U64((uint64_t)op_flop(&call), 2 * 2 * 10 * 32);
+    call = (struct op_flop_call){.name = "MatMul",
+                                 .inputs = {SHAPE(8, 5, 7), SHAPE(7, 3)},
+                                 .input_count = 2,
+                                 .output = SHAPE(8, 5, 3)};
+    CHECK_U64((uint64_t)op_flop(&call), 2 * 8 * 5 * 3 * 7);
+    call.name = "Sum";
+    call.input_count = 4;
+    CHECK_U64((uint64_t)op_flop(&call), 8 * 5 * 3 * 3);
+    call.name = "Softmax";
+    CHECK_U64((uint64_t)op_flop(&call), 8 * 5 * 3 * 5);
+    call.name = "Transpose";
+    assert_int_equal(op_flop(&call), 0);
+    call.name = "NoSuchOperator";
+    assert_int_equal(op_flop(&call), -1);
+}
+
+static void hostile_shapes_are_unknown(void **state)
+{
+    struct op_flop_call call = {.name = "aten::mm",
+                                .inputs = {SHAPE(INT64_MAX, INT64_MAX), SHAPE(INT64_MAX, 2)},
+                                .input_count = 2};
+
+    assert_int_equal(op_flop(&call), -1);
+    call.inputs[0] = (struct op_flop_shape)SHAPE(-3, 4);
+    call.inputs[1] = (struct op_flop_shape)SHAPE(4, 2);
+    assert_int_equal(op_flop(&call), -1);
+    call = (struct op_flop_call){
+        .name = "aten::conv2d",
+        .inputs = {SHAPE(1, 1, INT64_MAX, INT64_MAX), SHAPE(1, 1, 1, 1)},
+        .input_count = 2,
+        .scalars = {NULL, NULL, NULL, "[1]", "[9223372036854775807]", "[9223372036854775807]"},
+    };
+    assert_int_equal(op_flop(&call), -1);
+    call = (struct op_flop_call){
+        .name = "Gemm", .inputs = {SHAPE(0, 4)}, .input_count = 1, .output = SHAPE(0, 3)};
+    assert_int_equal(op_flop(&call), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_of_aten),
+        cmocka_unit_test(convolutions_of_aten),
+        cmocka_unit_test(operators_of_onnx),
+        cmocka_unit_test(hostile_shapes_are_unknown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
