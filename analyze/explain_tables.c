@@ -22,10 +22,26 @@ const struct explain_table explain_tables[EXPLAIN_TABLES] = {
      "                   ORDER BY lane_id DESC, start_ns DESC, dur_ns, event_id) AS nth\n"
      "          FROM every_span WHERE side = 'host' AND correlation IS NOT NULL)\n"
      "     WHERE nth = 1"},
+    /* What autograd runs on a thread of its own belongs to the labels around the call of
+     * backward(), whose thread waits: it is in no op then. */
+    {"backward_in_label",
+     "SELECT DISTINCT b.event_id FROM every_span b JOIN every_span l ON l.op_id IN ({labels})\n"
+     "           AND l.side = 'host' AND l.session_id = b.session_id AND l.lane_id <> b.lane_id\n"
+     "           AND l.start_ns <= b.start_ns AND l.end_ns >= b.end_ns\n"
+     "     WHERE b.side = 'host' AND b.type = 'cpu_op' AND (\n"
+     "           b.name GLOB 'autograd::engine::evaluate_function: *'\n"
+     "           OR b.name GLOB 'torch::autograd::*' OR rtrim(b.name, '0123456789') GLOB "
+     "'*Backward')\n"
+     "       AND NOT EXISTS (\n"
+     "           SELECT 1 FROM every_span o WHERE o.lane_id = l.lane_id AND o.start_ns <= "
+     "b.start_ns\n"
+     "              AND o.end_ns > b.start_ns AND o.type NOT IN (\n"
+     "                  'label', 'phase', 'mark', 'counter', 'python_function'))"},
     /* Outer spans come first: a span lies in a label that began before it and ends after it. */
     {"in_label",
      "SELECT * FROM (\n"
-     "        SELECT *, max(end_ns) FILTER (WHERE op_id IN ({labels})) OVER (\n"
+     "        SELECT *, max(end_ns) FILTER (WHERE op_id IN ({labels}) OR event_id IN (\n"
+     "                   SELECT event_id FROM backward_in_label)) OVER (\n"
      "                   PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC\n"
      "                   ROWS UNBOUNDED PRECEDING) >= end_ns AS is_inside FROM every_span)\n"
      "     WHERE is_inside"},

@@ -35,11 +35,11 @@ struct explain_table {
 };
 
 /* A table names those before it only. */
-enum { EXPLAIN_TABLES = 18 };
+enum { EXPLAIN_TABLES = 19 };
 enum {
     EXPLAIN_COUNTED_RUN,
     EXPLAIN_EVERY_SPAN,
-    EXPLAIN_LABELLED = 4,
+    EXPLAIN_LABELLED = 5,
     EXPLAIN_COUNTED_SPAN,
 };
 extern const struct explain_table explain_tables[EXPLAIN_TABLES];

@@ -70,6 +70,50 @@ static const char *const busy_choices[][3] = {
     {"--state=all", "--detail=all", "--per-thread"},
 };
 
+/* Of a training: what autograd runs for a scope on a thread of its own, and collectives. */
+static const char *const training_choices[][3] = {
+    {NULL},
+    {"--label=step"},
+    {"--label=step", "--type=kernel"},
+    {"--label=inner"},
+    {"--type=collective"},
+};
+#define EVENT(cat, name, pid, tid, ts, dur, args)                                                  \
+    "{\"ph\": \"X\", \"cat\": \"" cat "\", \"name\": \"" name "\", \"pid\": " pid                  \
+    ", \"tid\": " tid ", \"ts\": " ts ", \"dur\": " dur ", \"args\": {" args "}}"
+static const char training[] = "{\"traceEvents\": ["
+    /* clang-format off */
+    EVENT("user_annotation", "step", "1", "1", "0", "1000", "") ","
+    EVENT("user_annotation", "inner", "1", "1", "400", "100", "") ","
+    EVENT("cpu_op", "aten::mm", "1", "1", "10", "90", "") ","
+    EVENT("cuda_runtime", "cudaLaunchKernel", "1", "1", "20", "5", "\"correlation\": 1") ","
+    EVENT("kernel", "gemm", "0", "7", "60", "100", "\"correlation\": 1, \"device\": 0") ","
+    EVENT("cpu_op", "MmBackward0", "1", "2", "50", "40", "") ","
+    EVENT("cpu_op", "autograd::engine::evaluate_function: MmBackward0", "1", "2", "200", "300", "") ","
+    EVENT("cpu_op", "MmBackward0", "1", "2", "210", "280", "") ","
+    EVENT("cuda_runtime", "cudaLaunchKernel", "1", "2", "220", "5", "\"correlation\": 2") ","
+    EVENT("kernel", "gemm", "0", "7", "240", "150", "\"correlation\": 2, \"device\": 0") ","
+    EVENT("cpu_op", "torch::autograd::AccumulateGrad", "1", "2", "990", "20", "") ","
+    EVENT("cpu_op", "record_param_comms", "1", "2", "600", "60", "\"Collective name\": \"allreduce\","
+          " \"dtype\": \"Float\", \"In msg nelems\": 1000, \"Group size\": 2") ","
+    EVENT("user_annotation", "nccl:all_reduce", "1", "2", "610", "40", "") ","
+    EVENT("cuda_runtime", "cudaLaunchKernelExC", "1", "2", "620", "5", "\"correlation\": 3") ","
+    EVENT("kernel", "ncclDevKernel_AllReduce_Sum_f32", "0", "20", "640", "90", "\"correlation\": 3, \"device\": 0") ","
+    EVENT("user_annotation", "gloo:broadcast", "1", "3", "700", "80", "\"Input Dims\": [[10]], \"Input type\": [\"float\"]")
+    /* clang-format on */
+    "]}";
+
+static void write_training(const struct fixture *fixture)
+{
+    char *path = temp_path(fixture->dir, "training.json");
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fputs(training, file) < 0, 0);
+    assert_int_equal(fclose(file), 0);
+    free(path);
+}
+
 /* busy_0.json and on; many.db has them all. */
 static void write_traces(const struct fixture *fixture)
 {
@@ -110,6 +154,7 @@ static int start(void **state)
     dropped_store_make(store, 5);
     free(store);
     write_traces(fixture);
+    write_training(fixture);
     *state = fixture;
     return 0;
 }
@@ -269,6 +314,10 @@ static void sql_gives_the_lines_of_the_report(void **state)
             reports += check(*state, "store.db", report_kinds[i], choices[k]);
         if (report_kinds[i]->has_totals) /* they tell of launches and copies, too */
             reports += check(*state, ((struct fixture *)*state)->gpu, report_kinds[i], choices[0]);
+        for (size_t k = 0; k < sizeof(training_choices) / sizeof(training_choices[0]) &&
+                           report_kinds[i]->has_totals;
+             k++)
+            reports += check(*state, "training.json", report_kinds[i], training_choices[k]);
         for (size_t k = 0; k < sizeof(counter_choices) / sizeof(counter_choices[0]) &&
                            strcmp(report_kinds[i]->name, "counters") == 0;
              k++)

@@ -73,7 +73,9 @@ def read_kineto(name):
     with gzip.open(TRACES / "kineto-gpu" / f"{name}.json.gz", "rt") as file:
         document = json.load(file, parse_float=str)
     kinds = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "fill",
-             "cuda_runtime": "call", "cuda_driver": "call", "cpu_op": "op"}
+             "cuda_runtime": "call", "cuda_driver": "call", "cpu_op": "op",
+             "Kernel": "kernel", "Memcpy": "copy", "Memset": "fill", "Runtime": "call",
+             "Operator": "op"}  # the latter in 2021
     spans = []
     for event in document["traceEvents"]:
         kind = kinds.get(event.get("cat"))
@@ -423,7 +425,8 @@ def main():
         sys.exit(77)
     for rank in (0, 1):
         print(f"gloo_rank{rank}: {check_gloo(rank)} collectives agree")
-    for name in ("a100_alexnet_train", "a100_resnet_nccl_rank", "a100_recsys_train_shapes"):
+    for name in ("a100_alexnet_train", "a100_resnet_nccl_rank", "a100_recsys_train_shapes",
+                 "v100_resnet50_shapes_stack_memory_legacy"):
         path, spans = TRACES / "kineto-gpu" / f"{name}.json.gz", read_kineto(name)
         check_kernels(path, spans)
         check_copies(path, spans)
@@ -442,6 +445,8 @@ def main():
     check_kernels(path, spans)
     check_copies(path, spans)
     check_launch(path, spans)
+    check_queues(path, spans)
+    check_bandwidth(path, spans)
     check_idle(path, spans)
     print(f"{path.name}: {len(spans)} spans agree")
 

@@ -321,6 +321,51 @@ static void labels_show_what_they_hold_and_launch(void **state)
     free_tree(&answer);
 }
 
+/* 0 label on the thread that calls backward(), which runs 2 and 3 on a thread of its own, where
+ * they launch 6; 1 an op in the label: what runs meanwhile (4), or behind it (5), is not its. */
+static void labels_show_what_autograd_runs_for_them(void **state)
+{
+    static struct lane_row threads[] = {
+        {.side = OP_HOST, .session_id = 1, .name = "main"},
+        {.side = OP_HOST, .session_id = 1, .name = "autograd"},
+        {.side = OP_DEVICE, .session_id = 1, .name = "stream 7", .device = "cuda:0"},
+        {.side = OP_HOST, .session_id = 2, .name = "other"},
+    };
+    static struct op_row rows[] = {
+        {.name = "step 1", .type = "label", .is_label = true},
+        {.name = "aten::mm", .type = "cpu_op"},
+        {.name = "autograd::engine::evaluate_function: MmBackward0", .type = "cpu_op"},
+        {.name = "MmBackward12", .type = "cpu_op"},
+        {.name = "Backward of mine", .type = "cpu_op"},
+    };
+    static uint8_t row_kinds[] = {SPAN_LABEL, SPAN_OP, SPAN_OP, SPAN_OP, SPAN_OP};
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 100, .op = 0},
+        {.start_ns = 10, .dur_ns = 10, .op = 1},
+        {.start_ns = 30, .dur_ns = 50, .op = 2, .lane = 1},
+        {.start_ns = 40, .dur_ns = 10, .op = 1, .lane = 1, .correlation = 1},
+        {.start_ns = 84, .dur_ns = 10, .op = 4, .lane = 1}, /* it is only called so */
+        {.start_ns = 95, .dur_ns = 10, .op = 3, .lane = 1}, /* the label ends before */
+        {.start_ns = 200, .dur_ns = 10, .op = 1, .lane = 2, .correlation = 1},
+        {.start_ns = 12, .dur_ns = 5, .op = 3, .lane = 1},  /* while the thread is in its op */
+        {.start_ns = 30, .dur_ns = 10, .op = 3, .lane = 3}, /* another session */
+    };
+    struct spans_answer answer = {
+        .ops = {.items = rows, .count = 5},
+        .op_kinds = row_kinds,
+        .lanes = {.items = threads, .count = 4},
+    };
+    struct filter filter = {0};
+
+    hand_spans_build(&answer, spans, 9);
+    CHECK_OK(filter_set_pattern(&filter, FILTER_LABEL, "step", NULL));
+    /* By lane and start: 0 label, 1 its op; 2 the one at 12, 3, 4 of autograd, 5, 6; 7 the kernel.
+     */
+    assert_string_equal(shown(&answer, &filter), "01347");
+    filter_deinit(&filter);
+    hand_spans_drop(&answer);
+}
+
 static void conditions_hold_together(void **state)
 {
     const char *const types[] = {"Conv"};
@@ -383,6 +428,7 @@ int main(void)
         cmocka_unit_test(unfinished_spans_stand_apart),
         cmocka_unit_test(all_kinds_of_spans_are_there),
         cmocka_unit_test(labels_show_what_they_hold_and_launch),
+        cmocka_unit_test(labels_show_what_autograd_runs_for_them),
         cmocka_unit_test(conditions_hold_together),
         cmocka_unit_test(costs_of_shown_spans_are_those_of_a_scan),
         cmocka_unit_test(memory_comes_in_the_order_of_time),
