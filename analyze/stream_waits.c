@@ -47,6 +47,7 @@ static int add_wait(const struct spans_answer *answer, const struct span *span,
         .source_op = SPAN_NONE,
         .source_wait = SPAN_NONE,
         .awaited = SPAN_NONE,
+        .latest = SPAN_NONE,
     };
     int64_t number;
 
@@ -171,10 +172,16 @@ static void resolve(const struct spans_answer *answer, struct stream_waits *wait
     struct span_range range = waits_between(waits, wait->source, wait->recorded_ns);
 
     wait->source_op = wait->awaited = op ? op->span : SPAN_NONE;
-    for (size_t i = range.first; i < range.first + range.count; i++) {
-        wait->awaited = later_end(answer, wait->awaited, waits->waits.items[i].awaited);
-        wait->source_wait = (uint32_t)i;
+    if (range.count) {
+        wait->source_wait = (uint32_t)(range.first + range.count - 1);
+        wait->awaited =
+            later_end(answer, wait->awaited, waits->waits.items[wait->source_wait].latest);
     }
+    op = last_issued(waits, wait->lane, wait->issued_ns);
+    wait->latest = wait->awaited;
+    if (wait > waits->waits.items && wait[-1].lane == wait->lane &&
+        (!op || wait[-1].issued_ns > op->issued_ns))
+        wait->latest = later_end(answer, wait[-1].latest, wait->awaited);
 }
 
 static int compare_times(const void *a, const void *b, void *context)
@@ -242,9 +249,6 @@ uint32_t stream_waits_awaited(const struct stream_waits *waits, const struct spa
                               uint32_t span)
 {
     struct span_range range = stream_waits_before(waits, answer, span);
-    uint32_t awaited = SPAN_NONE;
 
-    for (size_t i = range.first; i < range.first + range.count; i++)
-        awaited = later_end(answer, awaited, waits->waits.items[i].awaited);
-    return awaited;
+    return range.count ? waits->waits.items[range.first + range.count - 1].latest : SPAN_NONE;
 }

@@ -21,6 +21,7 @@ struct stream_wait {
     uint32_t source_op;    /* the last op launched on the source before, or SPAN_NONE */
     uint32_t source_wait;  /* the last wait of the source itself between the two, or SPAN_NONE */
     uint32_t awaited;      /* of all that it waits for, what ends last, or SPAN_NONE */
+    uint32_t latest;       /* the same, also of those before it on its lane since the last op */
 };
 
 /* An op of a device, with its launch. */
