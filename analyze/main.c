@@ -220,6 +220,7 @@ static int print_report(struct report *report, struct diag *diag)
         .subject = report->source->name,
         .side = stderr,
         .ascii = options->ascii,
+        .all_notes = options->notes,
     };
     int rc = sink_open(&sink, !report->kind->is_streamed, diag), close_rc;
     bool is_written;

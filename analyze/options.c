@@ -252,6 +252,9 @@ static const struct option_spec option_table[] = {
      TARGET(wiki)},
     {OPTION_FLAG, "wiki", .help = "The same as --confluence.", TARGET(wiki)},
     {OPTION_FLAG, "ascii", .help = "Draw tables without box-drawing characters.", TARGET(ascii)},
+    {OPTION_FLAG, "notes",
+     .help = "Show all notes below the tables; without it those that matter most, on three lines.",
+     TARGET(notes)},
     {OPTION_INT, "width", .value_name = "N", .default_text = "that of the terminal",
      .help =
          "Columns that tables should fit in: long names lose their middle as far as that takes. "
@@ -304,6 +307,7 @@ static const char first_help[] =
     "\n"
     "Choose how it is shown:\n"
     "  -t N, --order-by COLUMN              how many lines, and which first\n"
+    "  --notes                              all that there is to say below a table\n"
     "  --format table|json|csv|markdown|html, -o FILE\n"
     "\n"
     "More:\n"
@@ -578,6 +582,10 @@ int analyze_options_check(const struct analyze_options *options, const char *con
         return diag_set(diag, -EINVAL, "unexpected argument '%s'", files[1]);
     if (options->wiki && options->format != 0)
         return diag_set(diag, -EINVAL, "--wiki is a format of its own: leave out --format");
+    if (options->notes && (options->wiki || options->format != OUT_FORMAT_TABLE))
+        return diag_set(diag, -EINVAL,
+                        "--notes is about tables on the screen: other formats have "
+                        "all notes");
     if (options->width >= 0 && (options->wiki || options->format != OUT_FORMAT_TABLE))
         return diag_set(diag, -EINVAL,
                         "--width is about tables on the screen: it has no effect on "

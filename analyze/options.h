@@ -65,7 +65,7 @@ struct analyze_options {
 
     /* form */
     int format; /* enum out_format */
-    bool wiki, ascii;
+    bool wiki, ascii, notes;
     int64_t width; /* -1: that of the terminal */
     int color;     /* enum color_choice */
     const char *output;

@@ -152,6 +152,7 @@ struct out_fact {
 
 enum out_note_kind {
     OUT_NOTE_PLAIN,
+    OUT_NOTE_BASIS,   /* what all numbers stand for: shown before other plain ones */
     OUT_NOTE_WARNING, /* the numbers are not the whole truth: loss, death of the program */
 };
 
@@ -163,7 +164,8 @@ struct out_options {
     FILE *side;          /* borrowed: where CSV leaves facts and notes; NULL: nowhere */
     bool ascii;          /* tables without box-drawing characters */
     bool color;
-    size_t width; /* columns of the terminal: tables of compact columns are made to fit; 0: any */
+    bool all_notes; /* tables on the screen: not only those that matter most */
+    size_t width;   /* columns of the terminal: tables of compact columns are made to fit; 0: any */
 };
 
 struct out;

@@ -240,7 +240,7 @@ static void write_notes(struct out *out, enum out_note_kind kind, const char *id
     for (size_t i = 0; i < out->notes.count; i++) {
         const char *note = out->notes.items[i].text;
 
-        if (out->notes.items[i].kind != kind)
+        if ((out->notes.items[i].kind == OUT_NOTE_WARNING) != (kind == OUT_NOTE_WARNING))
             continue;
         if (!count++)
             out_buffer_print(&text, "<section id=\"%s\">\n<h2>%s</h2>\n<ul>\n", id, title);

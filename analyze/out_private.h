@@ -50,6 +50,9 @@ void out_fail(struct out *out, int error);
 /** Write to the stream; a failure is kept. */
 void out_write(struct out *out, const char *text);
 
+/** Notes of a screen: options.all_notes, or those that matter most on three lines. */
+void out_write_notes(struct out *out);
+
 /** How people see a value: lines with '\n' between; "N/A" when it is not known. Characters that
  *  would steer the terminal are shown as \xNN. */
 void out_format_value(struct out_buffer *buffer, const struct out_value *value, unsigned wrap);

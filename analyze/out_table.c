@@ -566,16 +566,9 @@ static void table_close(struct out *out)
 {
     struct table_state *state = out->state;
 
-    for (size_t i = 0; i < out->notes.count && !out->error; i++) {
-        bool warn = out->options.color && out->notes.items[i].kind == OUT_NOTE_WARNING;
-
-        if (i == 0)
-            start_section(out, NULL);
-        if (warn)
-            out_write(out, "\033[33m");
-        out_write(out, out->notes.items[i].text);
-        out_write(out, warn ? "\033[0m\n" : "\n");
-    }
+    if (out->notes.count)
+        start_section(out, NULL);
+    out_write_notes(out);
     drop_table(state);
     array_deinit(&state->cells);
     free(state);

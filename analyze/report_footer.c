@@ -88,14 +88,14 @@ static void note_selection(const struct report *report, const struct basis *basi
 
     describe_runs(runs, sizeof(runs), basis);
     if (report->source->kind == SOURCE_MEGENGINE) {
-        out_note(report->out, OUT_NOTE_PLAIN,
+        out_note(report->out, OUT_NOTE_BASIS,
                  "MegEngine's profile %s holds one run, its last; host and device times count from "
                  "different zeros.",
                  report->source->name);
     } else if (report->session_count == 1) {
         const struct session_row *session = report_session(report, report->session_ids[0]);
 
-        out_note(report->out, OUT_NOTE_PLAIN, "Session %" PRId64 " of %s%s%s%s, %s; %s.",
+        out_note(report->out, OUT_NOTE_BASIS, "Session %" PRId64 " of %s%s%s%s, %s; %s.",
                  session->session_id, or_unknown(session->program), session->models ? " " : "",
                  session->models ? session->models : "",
                  session->is_abandoned ? ", which did not end"
@@ -103,7 +103,7 @@ static void note_selection(const struct report *report, const struct basis *basi
                                        : "",
                  runs, meaning);
     } else {
-        out_note(report->out, OUT_NOTE_PLAIN, "%zu sessions, %s; %s.", report->session_count, runs,
+        out_note(report->out, OUT_NOTE_BASIS, "%zu sessions, %s; %s.", report->session_count, runs,
                  meaning);
     }
 }

@@ -180,7 +180,7 @@ static void every_report_says_what_was_dropped(void **state)
         snprintf(arguments, sizeof(arguments), "left.db --session 2 --report %s", of_all[i]);
         SAYS(arguments, 0, text);
     }
-    SAYS("left.db --report ops --session 2", 0, text, "3 runs; times",
+    SAYS("left.db --report ops --session 2 --notes", 0, text, "3 runs; times",
          "5 runs of which not all events are there are left out above.",
          "Operators cover 73.9% on the host of the runs' wall time, as far as events are stored.");
     SAYS("left.db --report ops --session 1", 0,
@@ -215,27 +215,27 @@ static void nothing_is_said_where_nothing_is_missing(void **state)
 /* What was dropped was recorded: --strict is about what never came. */
 static void dropped_events_are_no_losses(void **state)
 {
-    SAYS("left.db --report ops --session 1 --strict", 0, "No event was lost.");
-    SAYS("left.db --session 2 --strict --report events", 0, "No event was lost.");
+    SAYS("left.db --report ops --session 1 --strict --notes", 0, "No event was lost.");
+    SAYS("left.db --session 2 --strict --report events --notes", 0, "No event was lost.");
 }
 
 /* Runs, and the history of them, outlive their events. */
 static void runs_are_known_without_events(void **state)
 {
-    SAYS("none.db --session 1 --report runs -t 0", 0, "11.750 ms",
+    SAYS("none.db --session 1 --report runs -t 0 --notes", 0, "11.750 ms",
          "7 of these runs count with their durations alone");
-    SAYS("left.db --session 1 --report runs -t 0", 0, "10.250 ms", "11.750 ms",
+    SAYS("left.db --session 1 --report runs -t 0 --notes", 0, "10.250 ms", "11.750 ms",
          "4 of these runs count with their durations alone");
     SAYS("left.db --session 1 --report runs --runs 3", 0, "10.500 ms");
     SAYS("none.db --session 1 --report events", 1, "old ones were dropped");
-    SAYS("none.db --history --session 1,2", 0, "Of 2 sessions old events were dropped: they count",
-         "11.000 ms");
-    SAYS("--compare whole.db:1 left.db:1", 0,
+    SAYS("none.db --history --session 1,2 --notes", 0,
+         "Of 2 sessions old events were dropped: they count", "11.000 ms");
+    SAYS("--compare whole.db:1 left.db:1 --notes", 0,
          "Of new, 20 events, 10 memory events up to 2026-03-01 08:01:20 +0000 were dropped because",
-         "With 7 and 3 runs");
+         "one session a side does not show");
     SAYS("--compare whole.db:1 none.db:1", 1, "old ones were dropped");
     SAYS("left.db --report ops --session 1 --time ..50s", 1, "old ones were dropped");
-    SAYS("none.db --report ops --session 2", 0, "outer", "from roll-ups",
+    SAYS("none.db --report ops --session 2 --notes", 0, "outer", "from roll-ups",
          "and times with those of operators inside.");
     SAYS("none.db --sql SELECT\tcalls\tFROM\tv_op\tWHERE\top_id=1", 0, "8");
 }

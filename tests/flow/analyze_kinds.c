@@ -346,6 +346,49 @@ static void help_fits_a_screen(void **state)
     child_result_deinit(&first);
 }
 
+/* Lines below the last table. */
+static size_t count_notes(const char *text)
+{
+    const char *last = text;
+    size_t count = 0;
+
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL;) {
+        at++;
+        if (strncmp(at, "╘", strlen("╘")) == 0 || strncmp(at, "---", 3) == 0)
+            last = at;
+    }
+    for (last = strchr(last, '\n'); last && last[1]; last = strchr(last + 1, '\n'))
+        count += last[1] != '\n';
+    return count;
+}
+
+static void few_notes_stand_below_tables(void **state)
+{
+    size_t shortened = 0;
+
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+        struct child_result few, all;
+
+        if (!is_about_events(kind) || kind->writes_itself)
+            continue;
+        few = run(*state, kind, "store.db", NULL, NULL);
+        all = run(*state, kind, "store.db", "--notes", NULL);
+        assert_int_equal(few.status, all.status);
+        if (strstr(few.out, "\n╘") && count_notes(few.out) > 3)
+            fail_msg("%s: %zu notes in:\n%s", kind->name, count_notes(few.out), few.out);
+        if (strlen(all.out) > strlen(few.out)) {
+            CHECK_CONTAINS(few.out, " more note");
+            CHECK_CONTAINS(few.out, "42 events were lost"); /* which matters most */
+            CHECK_CONTAINS(all.out, "Session 2 of load_and_run");
+            shortened++;
+        }
+        child_result_deinit(&few);
+        child_result_deinit(&all);
+    }
+    assert_true(shortened > 5);
+}
+
 /* A column may be called without its unit, and without what is before it where that is clear. */
 static void columns_are_called_alike(void **state)
 {
@@ -372,6 +415,7 @@ int main(void)
         cmocka_unit_test(sources_without_an_answer),
         cmocka_unit_test(help_fits_a_screen),
         cmocka_unit_test(columns_are_called_alike),
+        cmocka_unit_test(few_notes_stand_below_tables),
         cmocka_unit_test(choices_without_an_answer),
         cmocka_unit_test(empty_answers_are_json),
         cmocka_unit_test(empty_answers_go_to_files),

@@ -33,15 +33,16 @@ static void reports_look_as_agreed(void **state)
         const char *golden;
         const char *arguments[ANALYZE_ARGUMENTS_MAX];
     } cases[] = {
-        {"several.txt", {"ranks.db", "--report", "ranks", "--session", "1..5"}},
+        {"several.txt", {"ranks.db", "--report", "ranks", "--session", "1..5", "--notes"}},
         {"two.txt",
-         {"ranks.db", "--report", "ranks", "--session", "1,3", "-t2", "--order-by", "+p90"}},
+         {"ranks.db", "--report", "ranks", "--session", "1,3", "-t2", "--order-by", "+p90",
+          "--notes"}},
         {"warmup.json.txt",
          {"ranks.db", "--report", "ranks", "--session", "1..3", "--warmup", "--runs", "1..3",
           "--format", "json"}},
         {"time.txt",
          {"ranks.db", "--report", "ranks", "--session", "1,5", "--time", "..", "--opr-name",
-          "conv1"}},
+          "conv1", "--notes"}},
         {"several.csv.txt",
          {"ranks.db", "--report", "ranks", "--session", "1..3", "--format", "csv"}},
     };

@@ -265,14 +265,31 @@ static int stop(void **state)
     return 0;
 }
 
+/* Tables on the screen show few notes of their own accord. */
+static bool is_table(const char *const *arguments)
+{
+    static const char *const others[] = {"--format", "--wiki", "--confluence"};
+
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++) {
+        for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+            if (strcmp(arguments[i], others[k]) == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
 static struct child_result run(const struct fixture *fixture, const char *const *arguments)
 {
     static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
     const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+    const char *argv[ARGUMENTS_MAX + 3] = {fixture->program};
+    size_t count = 1;
 
     for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
-        argv[i + 1] = arguments[i];
+        argv[count++] = arguments[i];
+    if (is_table(arguments))
+        argv[count++] = "--notes";
     return child_run(argv, &options);
 }
 

@@ -473,8 +473,9 @@ static void tables_fit_the_terminal(void **state)
                               "|                  | b                |\n"
                               "|                  | the_la...f_them! |\n"
                               "+------------------+------------------+\n\n"
-                              "Left out, as the terminal is 40 columns wide: memory, time; -o FILE "
-                              "and the other formats have them.\n");
+                              "Left out, as the terminal is 40 columns\n"
+                              "wide: memory, time; -o FILE and the\n"
+                              "other formats have them.\n");
     free(text);
 }
 
