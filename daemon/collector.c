@@ -386,6 +386,7 @@ int collector_hello(struct collector *collector, struct producer *producer,
     session_watch_process(session);
     session->producer = producer;
     session->frames_wait = false;
+    session->caught_up_ns = alarm_now_ns(CLOCK_MONOTONIC); /* its definitions come now */
     schedule(collector);
     *out_session = session;
     *out_status = OT_WELCOME_OK;

@@ -24,12 +24,15 @@ static void note_pace(const struct ring *ring, uint64_t head, struct drain_pace 
 }
 
 /* Whether to wait for definitions of this ring's records. */
-static bool is_patient(const struct session *session, const struct ring *ring)
+static bool is_patient(const struct collector *collector, const struct session *session,
+                       const struct ring *ring)
 {
     uint64_t since_ns = ring->waiting_since_ns;
 
-    if (!session->producer)
+    if (session->end_reason)
         return false; /* nobody is there to send one */
+    if (!session->producer)
+        return !collector_is_stopping(collector) || session_process_lives(session); /* comes back */
     if (since_ns < session->caught_up_ns)
         since_ns = session->caught_up_ns; /* before, it may have stood in frames we did not read */
     return session->frames_wait || ring->waiting_since_ns == 0 ||
@@ -55,7 +58,7 @@ static int drain_records(struct collector *collector, struct session *session, s
     struct ingest ingest;
     size_t taken, count, written;
 
-    ingest_init(&ingest, session, NULL, is_patient(session, ring));
+    ingest_init(&ingest, session, NULL, is_patient(collector, session, ring));
     while (ring->read < head) {
         if (pace->quota == 0)
             return DRAIN_TURN;

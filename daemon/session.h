@@ -114,7 +114,7 @@ struct session {
 
     bool has_repeated_run;     /* has given a number twice; said once */
     bool frames_wait;          /* its connection is not read until there is room */
-    uint64_t caught_up_ns;     /* CLOCK_MONOTONIC when that last ended; 0: it never waited */
+    uint64_t caught_up_ns;     /* CLOCK_MONOTONIC when that last ended, or it connected */
     bool is_touched;           /* has rows in the open batch */
     bool is_over;              /* counted as such in the budget */
     bool is_ended;             /* the row that ends it is on its way */

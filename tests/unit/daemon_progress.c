@@ -593,6 +593,33 @@ static void an_end_is_told_when_it_is_committed(void **state)
     end(&world);
 }
 
+/* A program that has lost its connection records on, also with what it has defined since. It comes
+ * back with the definitions, or is given up. */
+static void records_wait_for_a_program_that_comes_back(void **state)
+{
+    for (int comes_back = 0; comes_back < 2; comes_back++) {
+        struct world world;
+        struct client *client = begin_with_ring(&world);
+        const struct session *session = client->session;
+
+        leave(&world, client);
+        put(&world, &client->rings[0], OT_RECORD_SPAN, 2, 20);
+        for (int i = 0; i < 5; i++)
+            ring_alarm(&world);
+        CHECK_U64(session->rings.items[0]->read, 0);
+        if (comes_back) {
+            scripted_pass(UINT64_C(4000000000));
+            join(&world, client);
+            define(&world, client, 2);
+        }
+        come_to_rest(&world);
+        if (comes_back)
+            CHECK_U64(session->lost_count, 0);
+        CHECK_U64(world.stored, world.put);
+        end(&world);
+    }
+}
+
 /* While the store fails, and dead programs have left more than may wait for it: what is counted in
  * their rings is lost no less than what lies there. */
 static void rings_given_up_are_counted_with_their_losses(void **state)
@@ -735,6 +762,7 @@ int main(void)
         cmocka_unit_test(records_wait_for_frames_that_wait),
         cmocka_unit_test(what_last_frames_bring_is_read),
         cmocka_unit_test(an_end_is_told_when_it_is_committed),
+        cmocka_unit_test(records_wait_for_a_program_that_comes_back),
         cmocka_unit_test(rings_given_up_are_counted_with_their_losses),
         cmocka_unit_test(worlds_at_random_come_to_rest),
     };
