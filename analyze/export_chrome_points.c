@@ -7,6 +7,7 @@
 
 #include "analyze/export_chrome_private.h"
 #include "analyze/place_map.h"
+#include "analyze/span_counters.h"
 
 static void add_place(struct chrome_writer *writer, uint32_t lane)
 {
@@ -143,13 +144,40 @@ static int write_all_memory(struct chrome_writer *writer)
 
 /* --- Counters and losses. --- */
 
+/* What was counted in a kernel, as Kineto writes it. */
+static void write_kernel_counter(struct chrome_writer *writer, const struct counter_row *row,
+                                 size_t length, const char *value)
+{
+    const char *name = writer->spans->ops.items[row->op].name;
+    struct out_buffer kernel = {0};
+
+    out_buffer_add(&kernel, name, length);
+    chrome_begin(writer, "X");
+    chrome_add(writer, ",\"cat\":\"cuda_profiler_range\",\"name\":");
+    chrome_add_text(&writer->line, out_buffer_text(&kernel));
+    add_place(writer, row->lane);
+    chrome_add_time(writer, "ts", row->time_ns);
+    chrome_add(writer, ",\"dur\":0,\"args\":{");
+    chrome_add_text(&writer->line, name + length + 1);
+    chrome_add(writer, ":");
+    chrome_add(writer, value);
+    chrome_add(writer, "}");
+    chrome_end(writer);
+    out_buffer_deinit(&kernel);
+}
+
 static void write_counter(struct chrome_writer *writer, const struct counter_row *row)
 {
+    size_t kernel = kernel_counter_length(&writer->spans->ops.items[row->op]);
     char value[40];
 
     if (row->value - row->value != 0)
         return; /* JSON has neither infinities nor NaN */
     snprintf(value, sizeof(value), "%.17g", row->value);
+    if (kernel) {
+        write_kernel_counter(writer, row, kernel, value);
+        return;
+    }
     chrome_begin(writer, "C");
     chrome_add(writer, ",");
     chrome_add(writer, writer->ops[row->op].head);

@@ -8,6 +8,7 @@
 #include "analyze/groups.h"
 #include "analyze/report.h"
 #include "analyze/report_counters.h"
+#include "analyze/span_counters.h"
 
 struct kernel_line {
     const char *name; /* of the counter: kernel, space, metric */
@@ -46,21 +47,12 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("max", "Max"), .value = max_of},
 };
 
-/* The kernel's part of the name of such a counter; 0: it is another counter. */
-static size_t kernel_length(const struct op_row *op)
-{
-    const char *metric = op->params ? strstr(op->params, "\"metric\"") : NULL;
-    const char *space = metric ? strrchr(op->name, ' ') : NULL;
-
-    return space ? (size_t)(space - op->name) : 0;
-}
-
 static int add_row(const struct spans_answer *spans, const struct counter_row *row,
                    struct kernel_lines *all)
 {
     const struct op_row *op = &spans->ops.items[row->op];
     struct kernel_line made = {.name = op->name,
-                               .kernel_length = kernel_length(op),
+                               .kernel_length = kernel_counter_length(op),
                                .device = spans->lanes.items[row->lane].device};
     struct place_key key = {0};
     uint32_t group;
@@ -85,7 +77,7 @@ static int gather(const struct report *report, const struct spans_answer *spans,
         const struct counter_row *row = &rows->items[i];
         const struct op_row *op = &spans->ops.items[row->op];
 
-        if (kernel_length(op) && filter_passes_op(&selection.filter, op) &&
+        if (kernel_counter_length(op) && filter_passes_op(&selection.filter, op) &&
             filter_passes_lane(&selection.filter, &spans->lanes.items[row->lane], op))
             rc = add_row(spans, row, all);
     }

@@ -221,6 +221,14 @@ void span_counters_deinit(struct span_counters *counters)
     *counters = (struct span_counters){.is_read = NULL};
 }
 
+size_t kernel_counter_length(const struct op_row *op)
+{
+    const char *metric = op->params ? strstr(op->params, "\"metric\"") : NULL;
+    const char *space = metric ? strrchr(op->name, ' ') : NULL;
+
+    return space ? (size_t)(space - op->name) : 0;
+}
+
 bool span_counters_are_there(const struct span_counters *counters)
 {
     for (int i = 0; i < SPAN_COUNTERS; i++) {

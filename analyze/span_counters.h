@@ -42,6 +42,10 @@ int span_counters_make(const struct spans_answer *spans, const struct counter_ro
                        struct span_counters *out);
 void span_counters_deinit(struct span_counters *counters);
 
+/** Of a counter of what a device counted in a kernel, "KERNEL METRIC" with params.metric, the
+ * length of the kernel's name; 0: it is another counter. */
+size_t kernel_counter_length(const struct op_row *op);
+
 /** Whether any counter was read. */
 bool span_counters_are_there(const struct span_counters *counters);
 

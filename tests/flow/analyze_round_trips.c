@@ -371,6 +371,37 @@ static void memory_keeps_its_owners(void **state)
     free(path);
 }
 
+/* What CUPTI counted in kernels is no curve over time: name and metric stay apart. */
+static void counters_of_kernels_come_back(void **state)
+{
+    static const char trace[] =
+        "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":1,"
+        "\"dur\":9},{\"ph\":\"X\",\"cat\":\"cuda_profiler_range\",\"name\":\"void k<4>(int, "
+        "\\\"f\\\")\","
+        "\"pid\":0,\"tid\":0,\"ts\":100,\"dur\":121,\"args\":{\"inst.sum\":7,\"bytes\":8.5}}]";
+    static const char sql[] = "SELECT o.name, o.params, device, time_ns, value FROM counter"
+                              " JOIN op o USING (op_id) ORDER BY 1";
+    static const char *const first[] = {"ranges.json", "--format", "csv", "--sql", sql, NULL};
+    static const char *const export[] = {"ranges.json", "--export",      "chrome",
+                                         "-o",          "ranges_2.json", NULL};
+    static const char *const second[] = {"ranges_2.json", "--format", "csv", "--sql", sql, NULL};
+    const struct analyze_scene *scene = *state;
+    char *path = temp_path(scene->dir, "ranges.json"), *before, *after;
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fputs(trace, file) < 0, 0);
+    assert_int_equal(fclose(file), 0);
+    before = analyze_scene_output(scene, first);
+    free(analyze_scene_output(scene, export));
+    after = analyze_scene_output(scene, second);
+    CHECK_CONTAINS(before, "cuda:0,100000,7");
+    assert_string_equal(after, before);
+    free(before);
+    free(after);
+    free(path);
+}
+
 static void shared_traces_come_back_event_by_event(void **state)
 {
     static const char *const traces[] = {
@@ -523,6 +554,7 @@ int main(void)
         cmocka_unit_test(every_report_is_the_same_of_a_smaller_store),
         cmocka_unit_test(chrome_traces_bring_all_events_back),
         cmocka_unit_test(memory_keeps_its_owners),
+        cmocka_unit_test(counters_of_kernels_come_back),
         cmocka_unit_test(shared_traces_come_back_event_by_event),
         cmocka_unit_test(stacks_are_those_of_pytorch),
         cmocka_unit_test(appended_sessions_stand_beside_each_other),
