@@ -47,24 +47,24 @@ CELL(bus_of, out_number(OUT_BYTE_RATE, rate(line->bus_bytes, line->bus_ns)))
 
 static const struct line_column columns[] = {
     {LINE_TEXT("name", "Name", 50), {NULL}, "collective, send or receive", name_of},
-    {LINE_COMPACT("side", "On"), {NULL}, "host or device", side_of},
     {LINE_COMPACT("calls", "Count"), {"count"}, "calls, of all sessions", calls_of},
     {LINE_COMPACT("total_ns", "Total"),
      {"time"},
      "sum of durations, waits for others included",
      total_of},
     {LINE_COMPACT("mean_ns", "Mean"), {NULL}, "mean duration", mean_of},
-    {LINE_COMPACT("min_ns", "Min"), {NULL}, "shortest", min_of},
-    {LINE_COMPACT("max_ns", "Max"), {NULL}, "longest", max_of},
-    {LINE_COMPACT("bytes", "Bytes"), {NULL}, "of messages, as far as known", bytes_of},
+    {LINE_COMPACT("bus_bytes_per_s", "Bus"),
+     {"bus"},
+     "bytes by the share that crosses each link, as in nccl-tests, in the time of those calls",
+     bus_of},
     {LINE_COMPACT("bandwidth_bytes_per_s", "Bandwidth"),
      {"bandwidth"},
      "bytes in the time of those calls",
      rate_of},
-    {LINE_COMPACT("bus_bytes_per_s", "Bus"),
-     {"bus"},
-     "the same by the share that crosses each link, as in nccl-tests",
-     bus_of},
+    {LINE_COMPACT("bytes", "Bytes"), {NULL}, "of messages, as far as known", bytes_of},
+    {LINE_COMPACT("side", "On"), {NULL}, "host or device", side_of},
+    {LINE_COMPACT("min_ns", "Min"), {NULL}, "shortest", min_of},
+    {LINE_COMPACT("max_ns", "Max"), {NULL}, "longest", max_of},
 };
 
 struct name_lines {
@@ -148,10 +148,10 @@ static const struct line_column size_columns[] = {
     {LINE_COMPACT("rank_count", "Ranks"), .value = size_ranks},
     {LINE_COMPACT("calls", "Count"), .value = size_calls},
     {LINE_COMPACT("mean_ns", "Mean"), .value = size_mean},
-    {LINE_COMPACT("min_ns", "Min"), .value = size_min},
-    {LINE_COMPACT("bandwidth_bytes_per_s", "Bandwidth"), .value = size_rate},
     {LINE_COMPACT("bus_bytes_per_s", "Bus"), .value = size_bus},
     {LINE_COMPACT("best_bus_bytes_per_s", "Best"), .value = size_best},
+    {LINE_COMPACT("bandwidth_bytes_per_s", "Bandwidth"), .value = size_rate},
+    {LINE_COMPACT("min_ns", "Min"), .value = size_min},
     {{.name = "total_ns", .data_only = true}, .value = size_total},
 };
 
@@ -197,16 +197,16 @@ LATE(late_held_up, out_number(OUT_NS, line->held_up_ns))
 static const struct line_column late_columns[] = {
     {LINE_TEXT("name", "Collective", 40), .value = late_name},
     {LINE_COMPACT("message_bytes", "Message"), .value = late_bytes},
-    {LINE_COMPACT("session_count", "Sessions"), .value = late_sessions},
     {LINE_COMPACT("calls", "Calls"), .value = late_calls},
-    {LINE_COMPACT("transfer_ns", "Transfer"), .value = late_transfer},
-    {LINE_COMPACT("bus_bytes_per_s", "Bus"), .value = late_bus},
     {LINE_COMPACT("wait_ns", "Wait"), .value = late_wait},
-    {{.name = "wait_total_ns", .data_only = true}, .value = late_wait_sum},
     {LINE_COMPACT("last_session_id", "Last is"), .value = late_last},
-    {{.name = "last_count", .data_only = true}, .value = late_last_count},
     {LINE_COMPACT("last_share", "of calls"), .value = late_share},
     {LINE_COMPACT("held_up_ns", "Held up"), .value = late_held_up},
+    {LINE_COMPACT("transfer_ns", "Transfer"), .value = late_transfer},
+    {LINE_COMPACT("bus_bytes_per_s", "Bus"), .value = late_bus},
+    {LINE_COMPACT("session_count", "Sessions"), .value = late_sessions},
+    {{.name = "wait_total_ns", .data_only = true}, .value = late_wait_sum},
+    {{.name = "last_count", .data_only = true}, .value = late_last_count},
 };
 
 static int emit_stragglers(const struct report *report, const struct spans_answer *spans,
