@@ -149,6 +149,16 @@ int lines_check_order(const struct line_column *columns, size_t column_count, co
     return find_column(columns, column_count, order_by, &column, diag);
 }
 
+const char *lines_order_name(const struct line_column *columns, size_t column_count,
+                             const char *order_by)
+{
+    const struct line_column *column;
+    struct diag diag;
+
+    return find_column(columns, column_count, order_by, &column, &diag) == 0 ? column->out.name
+                                                                             : NULL;
+}
+
 /* --- Sorting. --- */
 
 struct sorted_line {
@@ -242,6 +252,7 @@ int lines_emit(struct out *out, const struct out_section *section, const struct 
 {
     struct out_column *columns = calloc(lines->column_count, sizeof(*columns));
     struct out_value *values = calloc(lines->column_count, sizeof(*values));
+    struct out_section ordered = *section;
     size_t *order = NULL, count = 0;
     int rc = columns && values ? lines_sort(lines, &order, &count, diag)
                                : diag_set(diag, -ENOMEM, "no memory for the table");
@@ -249,7 +260,9 @@ int lines_emit(struct out *out, const struct out_section *section, const struct 
     if (rc == 0) {
         for (size_t i = 0; i < lines->column_count; i++)
             columns[i] = lines->columns[i].out;
-        out_table_begin(out, section, columns, lines->column_count);
+        if (lines->keeps_order)
+            ordered.sorted = lines_order_name(lines->columns, lines->column_count, lines->order_by);
+        out_table_begin(out, &ordered, columns, lines->column_count);
         for (size_t i = 0; i < count; i++)
             emit_line(out, lines, order[i], values);
         out_table_end(out);

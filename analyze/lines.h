@@ -52,6 +52,7 @@ struct lines {
 
     const char *order_by; /* "COLUMN" descending, "+COLUMN" ascending */
     int64_t top;          /* lines kept; 0: all; negative: that many fewer from the end */
+    bool keeps_order;     /* on a narrow terminal the column that orders them stays */
 };
 
 /** Whether `order_by` names a column. Case and the kind of dash do not matter. Returns 0, or
@@ -69,6 +70,10 @@ int lines_check_order(const struct line_column *columns, size_t column_count, co
  */
 int lines_emit(struct out *out, const struct out_section *section, const struct lines *lines,
                size_t *out_shown, struct diag *diag);
+
+/** The column that `order_by`, which was checked, means: its name in JSON. */
+const char *lines_order_name(const struct line_column *columns, size_t column_count,
+                             const char *order_by);
 
 /** Places of the lines in the order they are printed in; the caller frees *out_order. */
 int lines_sort(const struct lines *lines, size_t **out_order, size_t *out_count, struct diag *diag);

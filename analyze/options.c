@@ -257,8 +257,9 @@ static const struct option_spec option_table[] = {
      TARGET(notes)},
     {OPTION_INT, "width", .value_name = "N", .default_text = "that of the terminal",
      .help =
-         "Columns that tables should fit in: long names lose their middle as far as that takes. "
-         "0 leaves them whole, as where the output is no terminal.",
+         "Columns that tables should fit in: long names lose what they have in common, and columns "
+         "that matter less go, as far as that takes. 0 leaves all, as where the output is no "
+         "terminal.",
      TARGET(width), .min = 0, .max = 100000},
     {OPTION_CHOICE, "color", .value_name = "WHEN", .default_text = "auto",
      .help = "Colour: auto uses it on a terminal unless NO_COLOR is set.", TARGET(color),

@@ -139,8 +139,13 @@ struct out_chart {
 struct out_section {
     const char *name; /* member of the JSON object */
     enum out_style style;
-    bool data_only;    /* JSON only: people read the same thing in a note */
-    const char *title; /* a line above it for people; NULL: none, in documents the name */
+    bool data_only; /* JSON only: people read the same thing in a note */
+    /* Where a terminal is narrow: names of columns with blanks between, the most important first,
+     * which always stays; the first four go only when names are short already, and columns that are
+     * not named go before all others, the last one first. NULL: the first column stays. */
+    const char *keep;
+    const char *sorted; /* the column that its lines are ordered by stays, too; or NULL */
+    const char *title;  /* a line above it for people; NULL: none, in documents the name */
     const struct out_chart *chart; /* or NULL; drawn also when the table is data only */
 };
 

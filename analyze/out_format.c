@@ -313,66 +313,9 @@ const char *out_duration_text(char *text, size_t bytes, double ns)
     return text;
 }
 
-/* The bytes of the next character, or 1 where there is none, and the columns that it takes. */
-static size_t next_character(const char *text, size_t left, size_t *out_columns)
-{
-    uint32_t code;
-    size_t bytes = text_decode(text, left, &code);
-
-    bytes = bytes ? bytes : 1;
-    *out_columns = text_columns(text, bytes);
-    return bytes;
-}
-
-/* Head and tail are counted in columns; the characters between them take more bytes than the dots
- * do: they have four columns or more, and no character has more columns than bytes. */
-static void shorten_line(char *text, size_t columns)
-{
-    const size_t length = strlen(text), all = text_columns(text, length);
-    const size_t room = columns - 3, head_room = room / 2;
-    size_t head = 0, head_columns = 0, tail, rest, bytes, width;
-
-    if (columns < 8 || all <= columns)
-        return;
-    bytes = next_character(text, length, &width);
-    while (head_columns + width <= head_room) {
-        head += bytes;
-        head_columns += width;
-        bytes = next_character(text + head, length - head, &width);
-    }
-    /* A mark without columns goes with what it stands on. */
-    rest = all - head_columns;
-    for (tail = head; tail < length; tail += bytes) {
-        bytes = next_character(text + tail, length - tail, &width);
-        if (rest <= room - head_columns && width > 0)
-            break;
-        rest -= width;
-    }
-    memmove(text + head + 3, text + tail, length - tail + 1);
-    memcpy(text + head, "...", 3);
-}
-
-void out_shorten(char *text, size_t columns)
-{
-    for (char *line = text, *end; line; line = end) {
-        end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
-        shorten_line(line, columns);
-        if (end) {
-            size_t kept = strlen(line);
-
-            memmove(line + kept + 1, end + 1, strlen(end + 1) + 1);
-            line[kept] = '\n';
-            end = line + kept + 1;
-        }
-    }
-}
-
-void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap)
+void out_format_compact(struct out_buffer *buffer, const struct out_value *value)
 {
     const struct scale *scale = scale_of(value->kind);
-    size_t from = buffer->length;
     char text[48];
 
     if (!value->known)
@@ -392,10 +335,6 @@ void out_format_compact(struct out_buffer *buffer, const struct out_value *value
         out_buffer_print(buffer, "%.4g", value->real);
     else
         add_value(buffer, value, 0, ' ');
-    if (wrap && out_is_text(value->kind) && buffer->length > from) {
-        out_shorten(buffer->text + from, wrap);
-        buffer->length = from + strlen(buffer->text + from);
-    }
 }
 
 void out_format_cell(struct out_buffer *buffer, const struct out_value *value)
@@ -403,7 +342,7 @@ void out_format_cell(struct out_buffer *buffer, const struct out_value *value)
     struct out_buffer text = {0};
     const char *rest;
 
-    out_format_compact(&text, value, 0);
+    out_format_compact(&text, value);
     rest = out_buffer_text(&text);
     while (*rest == ' ') {
         out_buffer_print(buffer, "\u00a0");

@@ -109,7 +109,7 @@ static void html_facts(struct out *out, const struct out_section *section,
         out_buffer_print(&text, "<div><dt>");
         html_add_escaped(&text, out_buffer_text(&value));
         value.length = 0;
-        out_format_compact(&value, &facts[i].value, 0);
+        out_format_compact(&value, &facts[i].value);
         out_buffer_print(&text, "</dt><dd>");
         html_add_escaped(&text, out_buffer_text(&value));
         out_buffer_print(&text, "</dd></div>\n");

@@ -77,7 +77,7 @@ static void markdown_facts(struct out *out, const struct out_section *section,
         out_buffer_add(&lines, "|", 1);
         add_cell(&lines, out_buffer_text(&value));
         value.length = 0;
-        out_format_compact(&value, &facts[i].value, 0);
+        out_format_compact(&value, &facts[i].value);
         add_cell(&lines, out_buffer_text(&value));
         out_buffer_add(&lines, "\n", 1);
     }

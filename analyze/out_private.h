@@ -61,14 +61,19 @@ void out_format_value(struct out_buffer *buffer, const struct out_value *value, 
 void out_format_inline(struct out_buffer *buffer, const struct out_value *value);
 
 /** How people see a value of a compact column: "4.721 ms". */
-void out_format_compact(struct out_buffer *buffer, const struct out_value *value, unsigned wrap);
+void out_format_compact(struct out_buffer *buffer, const struct out_value *value);
 
 /** The same for a cell of a document, where blanks in front, which indent, would be swallowed. */
 void out_format_cell(struct out_buffer *buffer, const struct out_value *value);
 
-/** Takes the middle out of each line of a text that takes more columns, as names differ at both
- *  ends. Fewer than 8 columns leave it as it is. */
-void out_shorten(char *text, size_t columns);
+/** Makes the names of a column fit: those that take more columns lose what they have in common,
+ * then of their middle, which becomes three dots, and names that differ look different: for want of
+ * room they end in a number. A name with less than 8 columns is left as it is.
+ *
+ *  texts  each from malloc(); what is shown takes their place. As they were after a failure
+ *
+ *  Returns 0 or -ENOMEM. */
+int out_shorten(char **texts, size_t count, size_t columns);
 
 /** True for counts, ids and points in time: `integer` holds the number; else `real` does. */
 bool out_is_integer(enum out_kind kind);

@@ -7,24 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/out_private.h"
+#include "analyze/out_table_private.h"
 #include "base/text.h"
-
-/* One displayed column: a column with a title and those that stand below it. */
-struct shown {
-    size_t first, count; /* in out->columns */
-    size_t width;        /* terminal columns */
-    bool compact, has_value, has_text;
-    bool is_share; /* of a whole: large ones are marked where there is colour */
-};
-
-struct table_state {
-    struct shown *shown;
-    size_t shown_count;
-    ARRAY_OF(char *) cells; /* shown_count for each row; NULL is empty */
-    bool has_tall_cells;    /* of several lines: rules then stand between all rows */
-    size_t section_count;   /* printed so far: a blank line stands between two */
-};
 
 /* Corners, crossings and lines of the box. */
 struct rules {
@@ -215,10 +199,11 @@ static void table_begin(struct out *out)
         if (column->title || !shown) {
             shown = &state->shown[state->shown_count++];
             shown->first = i;
-            shown->width = column->title ? text_columns(column->title, strlen(column->title)) : 0;
+            shown->title_width =
+                column->title ? text_columns(column->title, strlen(column->title)) : 0;
             shown->compact = column->compact;
             if (out->section->style == OUT_STYLE_BOX && !column->compact)
-                shown->width += 2;
+                shown->padding = 2;
         }
         shown->is_share |= is_share(column->name);
         shown->count = i + 1 - shown->first;
@@ -235,7 +220,7 @@ static char *render_cell(struct out *out, struct shown *shown, const struct out_
             continue;
         part.length = 0;
         if (shown->compact)
-            out_format_compact(&part, &values[i], out->columns[i].wrap);
+            out_format_compact(&part, &values[i]);
         else
             out_format_value(&part, &values[i], out->columns[i].wrap);
         shown->has_value |= values[i].known;
@@ -250,17 +235,6 @@ static char *render_cell(struct out *out, struct shown *shown, const struct out_
     }
     out_buffer_deinit(&part);
     return cell.text;
-}
-
-static void widen(struct shown *shown, const char *cell)
-{
-    while (*cell) {
-        size_t length = strcspn(cell, "\n");
-        size_t width = text_columns(cell, length);
-
-        shown->width = width > shown->width ? width : shown->width;
-        cell += length + (cell[length] == '\n');
-    }
 }
 
 static void write_line_row(struct out *out, const struct out_value *values)
@@ -304,7 +278,7 @@ static void table_row(struct out *out, const struct out_value *values)
         }
         if (!cell)
             continue;
-        widen(&state->shown[i], cell);
+        out_table_widen(&state->shown[i], cell);
         state->has_tall_cells |= strchr(cell, '\n') != NULL;
     }
 }
@@ -420,125 +394,14 @@ static void drop_empty_columns(struct table_state *state)
     state->shown_count = columns;
 }
 
-/* --- Making a table fit a terminal. --- */
-
-enum { TEXT_MIN = 16 }; /* columns that a text keeps */
-
-static size_t width_of(const struct table_state *state)
-{
-    size_t width = 1;
-
-    for (size_t i = 0; i < state->shown_count; i++)
-        width += state->shown[i].width + 3;
-    return width;
-}
-
-/* The widest column of texts that can give something away, or NULL. */
-static struct shown *find_widest(const struct out *out, struct table_state *state)
-{
-    struct shown *widest = NULL;
-
-    for (size_t i = 0; i < state->shown_count; i++) {
-        struct shown *shown = &state->shown[i];
-        const char *title = out->columns[shown->first].title;
-        size_t least = title ? text_columns(title, strlen(title)) : 0;
-
-        least = least > TEXT_MIN ? least : TEXT_MIN;
-        if (shown->compact && shown->has_text && shown->width > least &&
-            (!widest || shown->width > widest->width))
-            widest = shown;
-    }
-    return widest;
-}
-
-static void shrink(const struct out *out, struct table_state *state, struct shown *shown,
-                   size_t columns)
-{
-    const char *title = out->columns[shown->first].title;
-
-    shown->width = title ? text_columns(title, strlen(title)) : 0;
-    for (size_t i = (size_t)(shown - state->shown); i < state->cells.count;
-         i += state->shown_count) {
-        if (!state->cells.items[i])
-            continue;
-        out_shorten(state->cells.items[i], columns);
-        widen(shown, state->cells.items[i]);
-    }
-}
-
-/* The last column of numbers, or else the last of all. */
-static size_t find_dispensable(const struct table_state *state)
-{
-    for (size_t i = state->shown_count; i-- > 1;) {
-        if (state->shown[i].compact && !state->shown[i].has_text)
-            return i;
-    }
-    return state->shown_count - 1;
-}
-
-static void drop_column(struct table_state *state, size_t column)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < state->cells.count; i++) {
-        if (i % state->shown_count == column)
-            free(state->cells.items[i]);
-        else
-            state->cells.items[kept++] = state->cells.items[i];
-    }
-    state->cells.count = kept;
-    state->shown_count--;
-    memmove(&state->shown[column], &state->shown[column + 1],
-            (state->shown_count - column) * sizeof(*state->shown));
-}
-
-static bool is_compact(const struct table_state *state)
-{
-    for (size_t i = 0; i < state->shown_count; i++) {
-        if (!state->shown[i].compact)
-            return false;
-    }
-    return true;
-}
-
-static void fit(struct out *out)
-{
-    struct table_state *state = out->state;
-    size_t limit = out->options.width, dropped = 0;
-    struct out_buffer names = {0};
-    struct shown *widest;
-
-    while (width_of(state) > limit && (widest = find_widest(out, state))) {
-        size_t excess = width_of(state) - limit;
-
-        shrink(out, state, widest,
-               widest->width > excess + TEXT_MIN ? widest->width - excess : TEXT_MIN);
-    }
-    while (width_of(state) > limit && state->shown_count > 2) {
-        size_t column = find_dispensable(state);
-        const char *title = out->columns[state->shown[column].first].title;
-
-        out_buffer_print(&names, "%s%s", dropped++ ? ", " : "", title ? title : "");
-        drop_column(state, column);
-    }
-    if (names.failed)
-        out_fail(out, -ENOMEM);
-    else if (dropped)
-        out_note(out, OUT_NOTE_PLAIN,
-                 "Left out, as the terminal is %zu columns wide: %s; -o FILE and the other formats "
-                 "have them.",
-                 limit, out_buffer_text(&names));
-    out_buffer_deinit(&names);
-}
-
 static void table_end(struct out *out)
 {
     struct table_state *state = out->state;
     const struct rules *rules = out->options.ascii ? &ascii_rules : &unicode_rules;
 
     drop_empty_columns(state);
-    if (out->options.width && state->shown_count && is_compact(state))
-        fit(out);
+    if (state->shown_count && out->section->style == OUT_STYLE_BOX)
+        out_table_fit(out);
     if (out->section->style == OUT_STYLE_BOX && !out->section->data_only && state->shown_count) {
         start_section(out, out->section);
         write_head(out, rules);

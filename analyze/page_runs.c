@@ -132,6 +132,6 @@ void page_name_run(const struct page *page, const struct page_run *chosen, struc
         struct out_value took = out_number(OUT_NS, (double)ns);
 
         out_buffer_print(name, ": ");
-        out_format_compact(name, &took, 0);
+        out_format_compact(name, &took);
     }
 }

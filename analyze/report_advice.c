@@ -24,7 +24,10 @@ CELL(action_of, out_text(line->finding->action))
 CELL(command_of, out_text(out_buffer_text(&line->command)))
 
 static const struct line_column columns[] = {
-    {{.name = "rule", .title = "rule", .wiki = "rule"}, {NULL}, "its name", rule_of},
+    {{.name = "rule", .title = "rule", .wiki = "rule", .compact = true},
+     {NULL},
+     "its name",
+     rule_of},
     {{.name = "share", .title = "of wall", .wiki = "of wall", .compact = true},
      {"severity"},
      "of the wall time, what it concerns; unknown where it is no matter of time",

@@ -139,7 +139,10 @@ static int emit_lines(const struct report *report, const struct spans_answer *sp
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"self_cpu_ns", "self_device_ns"}};
-    static const struct out_section section = {.name = "averages", .chart = &chart};
+    static const struct out_section section = {
+        .name = "averages",
+        .keep = "name self_cpu_ns self_cpu_share self_device_ns cpu_ns calls",
+        .chart = &chart};
     struct line_column titled[COLUMN_COUNT];
     struct report_kind kind = *report->kind;
     struct report with_titles = *report;

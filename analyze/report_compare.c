@@ -267,7 +267,10 @@ static int emit(const struct report *report, const struct compare_side *sides,
                 const struct comparison *comparison, const struct compare_gates *gates,
                 struct diag *diag)
 {
-    static const struct out_section section = {.name = "changes", .title = "Changes:"};
+    static const struct out_section section = {
+        .name = "changes",
+        .keep = "name base_ns new_ns change verdict delta_ns share",
+        .title = "Changes:"};
     size_t count = comparison->lines.count - 1;
     struct change_line *ranked = calloc(count + 1, sizeof(*ranked));
     size_t *places = calloc(count + 1, sizeof(*places));

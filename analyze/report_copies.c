@@ -171,7 +171,10 @@ static int emit_lines(const struct report *report, const char *name, struct copy
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"total_ns"}, .color = "mode"};
-    struct out_section section = {.name = name, .chart = &chart};
+    struct out_section section = {.name = name,
+                                  .keep =
+                                      "name total_ns share calls bytes bandwidth_bytes_per_s mode",
+                                  .chart = &chart};
     struct group_summary *summaries;
 
     if (!all->lines.count)

@@ -244,7 +244,8 @@ static int emit_lines(const struct report *report, const struct spans_answer *sp
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"time_ns", "task_clock_ns"}};
-    static const struct out_section section = {.name = "counters", .chart = &chart};
+    static const struct out_section section = {
+        .name = "counters", .keep = "name time_ns calls self_ns cpu_share", .chart = &chart};
     int rc;
 
     if (!span_counters_are_there(counters)) {

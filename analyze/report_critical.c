@@ -137,6 +137,7 @@ static const struct line_column step_columns[] = {
 static int emit_steps(const struct report *report, const struct path_report *all, struct diag *diag)
 {
     static const struct out_section section = {.name = "path",
+                                               .keep = "name at_ns time_ns kind",
                                                .title = "The path in the order of time"};
     const struct lines lines = {
         .columns = step_columns,
@@ -235,7 +236,8 @@ static int emit_path(const struct report *report, struct path_report *all,
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"time_ns"}, .color = "kind"};
-    static const struct out_section section = {.name = "critical", .chart = &chart};
+    static const struct out_section section = {
+        .name = "critical", .keep = "name time_ns share kind count type", .chart = &chart};
     const struct spans_answer *spans = all->spans;
     int rc = critical_path_make(spans, ended ? run->start_ns : spans->start_ns,
                                 ended ? run->end_ns : spans->end_ns, &all->path);

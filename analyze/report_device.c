@@ -116,7 +116,9 @@ static const struct line_column columns[] = {
 
 static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
-    static const struct out_section section = {.name = "devices"};
+    static const struct out_section section = {
+        .name = "devices",
+        .keep = "device stream busy_ns share idle_ns copy_hidden_share communication_exposed_ns"};
     struct device_use_array uses = {0};
     bool talks = false;
     int rc = device_use_make(spans, &uses);

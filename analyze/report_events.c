@@ -194,7 +194,8 @@ static char *indent(const struct report *report, const struct event_row *row)
 static int emit_lines(const struct report *report, const struct context *context,
                       const uint32_t *order, size_t count, struct diag *diag)
 {
-    static const struct out_section section = {.name = "events"};
+    static const struct out_section section = {
+        .name = "events", .keep = "event total_ns calls host_ns device_ns mean_ns"};
     struct event_line *items = calloc(count ? count : 1, sizeof(*items));
     size_t *position = calloc(context->tree->rows.count + 1, sizeof(*position));
     struct line_column shown[COLUMNS];

@@ -258,7 +258,9 @@ static void describe_surroundings(const struct past *past, size_t before, size_t
 static void emit_sessions(const struct past *past)
 {
     const char *what = past->is_filtered ? "ops asked for" : "one run";
-    const struct out_section section = {.name = "sessions", .title = "Sessions:"};
+    const struct out_section section = {.name = "sessions",
+                                        .keep = "session_id start_ns median_ns change differs host",
+                                        .title = "Sessions:"};
     const struct out_column columns[] = {
         {.name = "session_id", .title = "session", .wiki = "session", .compact = true},
         {.name = "start_ns", .title = "start", .wiki = "start", .compact = true},
@@ -382,7 +384,10 @@ enum { COLUMN_COUNT = sizeof(columns) / sizeof(columns[0]) };
 
 static int emit_changes(const struct past *past, struct diag *diag)
 {
-    static const struct out_section section = {.name = "changes", .title = "Changes:"};
+    static const struct out_section section = {
+        .name = "changes",
+        .keep = "name before_ns after_ns change session_id start_ns",
+        .title = "Changes:"};
     static const struct out_section none = {.name = "changes", .data_only = true};
     const struct change_context context = {past};
     size_t count = past->history.changes.count;

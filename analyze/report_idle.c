@@ -126,7 +126,10 @@ static int emit_gaps(const struct report *report, const struct idle_lines *all, 
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "lane", .values = {"total_ns"}, .color = "cause"};
-    static const struct out_section section = {.name = "gaps", .chart = &chart};
+    static const struct out_section section = {
+        .name = "gaps",
+        .keep = "lane total_ns share cause during device gap_count longest_ns",
+        .chart = &chart};
     int rc;
 
     if (!all->lines.count) {

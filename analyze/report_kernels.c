@@ -122,7 +122,10 @@ static int emit_kernels(const struct report *report, struct kernel_lines *all, s
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"total_ns"}};
-    static const struct out_section section = {.name = "kernels", .chart = &chart};
+    static const struct out_section section = {
+        .name = "kernels",
+        .keep = "name total_ns grid block calls share mean_ns device max_ns",
+        .chart = &chart};
     struct group_summary *summaries = NULL;
     int rc = groups_summarize(&all->groups, &summaries);
 

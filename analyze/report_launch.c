@@ -142,7 +142,10 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"delay_ns"}};
-    static const struct out_section section = {.name = "launches", .chart = &chart};
+    static const struct out_section section = {
+        .name = "launches",
+        .keep = "name calls delay_ns delay_mean_ns delay_p99_ns queued",
+        .chart = &chart};
     struct launch_lines all = {0};
     struct group_summary *summaries = NULL;
     int rc;

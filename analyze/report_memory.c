@@ -252,7 +252,9 @@ static void emit_pool(const struct report *report, const struct memory_view *vie
 
 static void emit_pools(const struct report *report, const struct memory_view *view)
 {
-    static const struct out_section section = {.name = "pools"};
+    static const struct out_section section = {
+        .name = "pools",
+        .keep = "device peak_bytes after_bytes growth_bytes_per_run peak_at_ns peak_run"};
     static const struct out_column head[] = {
         {.name = "device", .title = "memory of", .wiki = "memory of", .compact = true},
         {.name = "peak_bytes", .title = "peak", .wiki = "peak", .compact = true},
@@ -465,7 +467,8 @@ static void note_pairing(const struct report *report, const struct memory_view *
 
 static void emit_counters(const struct report *report, const struct memory_view *view)
 {
-    static const struct out_section section = {.name = "counters"};
+    static const struct out_section section = {.name = "counters",
+                                               .keep = "name peak_bytes last_bytes device"};
     static const struct out_column head[] = {
         {.name = "name", .title = "counter", .wiki = "counter", .wrap = 40, .compact = true},
         {.name = "device", .title = "of", .wiki = "of", .compact = true},
@@ -559,7 +562,10 @@ static int explain_nothing(const struct memory_view *view, struct diag *diag)
 
 static int emit(const struct report *report, const struct memory_view *view, struct diag *diag)
 {
-    static const struct out_section section = {.name = "holders"};
+    static const struct out_section section = {
+        .name = "holders",
+        .keep =
+            "name at_peak_bytes at_peak_share kept_bytes type taken_bytes growth_bytes_per_run"};
     int rc = 0;
 
     if (!view->lines.count && !view->counters.count && !view->plans.count)

@@ -234,6 +234,11 @@ static void emit_table(const struct table *table)
     struct out_section section = {
         .name = table->view.side == OP_DEVICE ? "device" : "host",
         .style = table->report->options->dump_only_opr ? OUT_STYLE_LINES : OUT_STYLE_BOX,
+        .keep = "time_ns type flop_per_s calls cumulative_ns computation_flop "
+                "bandwidth_bytes_per_s memory_bytes",
+        .sorted = table->report->options->order_by
+                      ? lines_order_name(ops_columns, OPS_COLUMNS, table->view.order_by)
+                      : NULL,
     };
     struct cells head = cells_of(table, &(struct ops_line){.type = ""}, 0, 0);
     double sum_ns = 0;

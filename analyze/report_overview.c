@@ -90,7 +90,8 @@ static const struct line_column part_columns[] = {
 
 static int emit_parts(const struct overview *overview, struct diag *diag)
 {
-    static const struct out_section section = {.name = "overhead"};
+    static const struct out_section section = {.name = "overhead",
+                                               .keep = "title time_ns wall_share recorded_share"};
     const struct overhead_times *times = &overview->overhead->times;
     const struct overhead_times *lanes = &overview->overhead->lanes;
     double unrecorded_ns = fmax(0, times->wall_ns - times->recorded_ns - times->labels_ns);
@@ -160,7 +161,8 @@ static const struct line_column side_columns[] = {
 
 static int emit_sides(const struct overview *overview, struct diag *diag)
 {
-    static const struct out_section section = {.name = "devices"};
+    static const struct out_section section = {
+        .name = "devices", .keep = "device busy_ns utilization copies_ns lane_count"};
 
     return emit_table(overview, &section, side_columns, COUNT_OF(side_columns),
                       overview->overhead->sides.items, overview->overhead->sides.count,
@@ -242,7 +244,8 @@ static struct overhead_copies sum_copies(const struct overhead *overhead,
 /* As Paddle does, lines without a call are left out but for the first. */
 static int emit_copies(const struct overview *overview, struct diag *diag)
 {
-    static const struct out_section section = {.name = "copies"};
+    static const struct out_section section = {
+        .name = "copies", .keep = "title total_ns share bytes bandwidth_bytes_per_s"};
     struct copy_line lines[COUNT_OF(copy_choices)];
     size_t count = 0;
     double share;
@@ -316,7 +319,8 @@ static const struct line_column phase_columns[] = {
 
 static int emit_phases(const struct overview *overview, struct diag *diag)
 {
-    static const struct out_section section = {.name = "model"};
+    static const struct out_section section = {
+        .name = "model", .keep = "phase total_ns share device_ns calls mean_ns"};
     const struct model_phases *phases = overview->phases;
     struct phase_line lines[MODEL_PHASES];
     size_t count = 0;

@@ -137,7 +137,10 @@ static const struct line_column step_columns[] = {
 
 static int emit_steps(const struct ranks_state *state, struct diag *diag)
 {
-    static const struct out_section section = {.name = "steps", .title = "The worst steps"};
+    static const struct out_section section = {
+        .name = "steps",
+        .keep = "run spread_ns spread_share slowest_session_id cause cause_ns",
+        .title = "The worst steps"};
     size_t count = state->ranks.steps.count, shown;
     struct step_line *items = malloc((count + 1) * sizeof(*items));
     struct lines lines = {
@@ -175,7 +178,10 @@ static int emit_sessions(const struct ranks_state *state, struct diag *diag)
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "session_id", .values = {"behind_fastest_ns"}};
-    static const struct out_section section = {.name = "sessions", .chart = &chart};
+    static const struct out_section section = {
+        .name = "sessions",
+        .keep = "session_id dur_p50_ns behind_fastest_ns behind_fastest_share cause cause_ns",
+        .chart = &chart};
     struct rank_line *lines = calloc(state->rank_count + 1, sizeof(*lines));
     size_t count = 0;
     int rc;

@@ -224,7 +224,10 @@ static int emit(const struct report *report, struct roofline_lines *lines, struc
         .is_log = true,
         .guides = guides.guides,
     };
-    const struct out_section section = {.name = "operators", .chart = &chart};
+    const struct out_section section = {
+        .name = "operators",
+        .keep = "name time_ns efficiency win_ns bound calls best_ns flop_per_s",
+        .chart = &chart};
     struct roofline_machine machine;
     int rc = roofline_find_machine(report, fastest(lines), &machine, diag);
 

@@ -503,7 +503,8 @@ static void emit_statistics(const struct runs_state *state)
 
 static int emit_lines(struct runs_state *state, struct diag *diag)
 {
-    static const struct out_section section = {.name = "each_run"};
+    static const struct out_section section = {
+        .name = "each_run", .keep = "run dur_ns cause cause_ns of_median slow at_ns"};
     const struct run_line *items = state->lines.items;
     size_t count = state->lines.count;
 

@@ -108,6 +108,7 @@ static void note_excess(const struct runs_state *state)
 int runs_emit_excess(const struct runs_state *state)
 {
     static const struct out_section section = {.name = "excess",
+                                               .keep = "name more_ns share slow_ns usual_ns",
                                                .title = "Why the slow ones are slow"};
     static const struct out_column head[] = {
         {.name = "name", .title = "what", .wiki = "what", .wrap = 40, .compact = true},

@@ -241,6 +241,7 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
         .context = context,
         .order_by = report_order_by(report),
         .top = report_top(report),
+        .keeps_order = report->options->order_by || report->options->sort_by,
     };
     size_t shown;
     int rc;

@@ -116,7 +116,8 @@ static int emit_sequences(const struct report *report, const struct spans_answer
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "ops", .values = {"total_ns", "gap_ns"}};
-    static const struct out_section section = {.name = "sequences", .chart = &chart};
+    static const struct out_section section = {
+        .name = "sequences", .keep = "ops calls total_ns gap_ns share length", .chart = &chart};
     struct sequence_line *lines = calloc(all->items.count + 1, sizeof(*lines));
     struct query_texts texts = {.failed = !lines};
     int rc;

@@ -22,7 +22,8 @@ static const char *state_of(const struct session_row *row)
 
 static int run(const struct report *report, struct diag *diag)
 {
-    static const struct out_section section = {.name = "sessions"};
+    static const struct out_section section = {
+        .name = "sessions", .keep = "session_id program start_ns state run_count length_ns models"};
     static const struct out_column columns[] = {
         {.name = "session_id", .title = "session", .wiki = "session"},
         {.name = "start_ns", .title = "start", .wiki = "start"},

@@ -104,8 +104,10 @@ static int emit_types(const struct report *report, const struct summary *summary
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "type", .values = {"total_ns"}, .color = "type"};
-    static const struct out_section section = {
-        .name = "types", .title = "Summary", .chart = &chart};
+    static const struct out_section section = {.name = "types",
+                                               .title = "Summary",
+                                               .keep = "type total_ns share op_count mean_ns",
+                                               .chart = &chart};
     const struct context context = {summary};
     const struct lines lines = {
         .columns = type_columns,
@@ -156,7 +158,8 @@ static struct totals totals_of(const struct report *report, const struct summary
 
 static void emit_runs(const struct totals *totals)
 {
-    static const struct out_section section = {.name = "total", .title = "Total time"};
+    static const struct out_section section = {
+        .name = "total", .keep = "mean_ns median_ns p99_ns run_count", .title = "Total time"};
     static const struct out_column columns[] = {
         LINE_COMPACT("total_ns", "total"),
         LINE_COMPACT("min_ns", "min"),
@@ -204,7 +207,7 @@ static void print_value(struct out_buffer *text, enum out_kind kind, double valu
 {
     struct out_value cell = out_number(kind, value);
 
-    out_format_compact(text, &cell, 0);
+    out_format_compact(text, &cell);
 }
 
 static void describe_batch(struct out_buffer *text, const struct totals *totals)
@@ -331,7 +334,8 @@ static void note_meaning(const struct report *report, const struct summary *summ
 
 static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
 {
-    static const struct out_section section = {.name = "ops"};
+    static const struct out_section section = {
+        .name = "ops", .keep = "name mean_ns share calls_per_run type max_ns"};
     struct summary summary;
     const struct context context = {&summary};
     struct totals totals;

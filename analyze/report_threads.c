@@ -92,7 +92,10 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "lane", .values = {"busy_ns"}};
-    static const struct out_section section = {.name = "threads", .chart = &chart};
+    static const struct out_section section = {
+        .name = "threads",
+        .keep = "lane busy_ns share span_count device longest_gap_ns kind",
+        .chart = &chart};
     struct lane_line *lines = calloc(spans->lanes.count + 1, sizeof(*lines));
     uint32_t *last_lane = malloc((spans->ops.count + 1) * sizeof(*last_lane));
     struct lane_use *uses = NULL;

@@ -117,7 +117,10 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "type", .values = {"self_ns"}, .color = "type"};
-    static const struct out_section section = {.name = "types", .chart = &chart};
+    static const struct out_section section = {
+        .name = "types",
+        .keep = "type self_ns share calls mean_ns p99_ns side total_ns",
+        .chart = &chart};
     struct type_lines all = {0};
     struct group_summary *summaries = NULL;
     int rc = gather(spans, &all);
