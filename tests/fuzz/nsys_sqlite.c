@@ -14,8 +14,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char path[64];
 static int input = -1;
 
+/* What SQLite leaves beside an input would be a part of the next. */
+static void remove_beside(void)
+{
+    static const char *const endings[] = {"-wal", "-shm", "-journal"};
+    char beside[sizeof(path) + 10];
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        snprintf(beside, sizeof(beside), "%s%s", path, endings[i]);
+        unlink(beside);
+    }
+}
+
 static void remove_input(void)
 {
+    remove_beside();
     unlink(path);
 }
 
@@ -71,5 +84,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (import_nsys(path, "input", store, NULL, &diag) < 0 && diag.text[0] == '\0')
         abort();
     kept_store_forget(store);
+    remove_beside();
     return 0;
 }
