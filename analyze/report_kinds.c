@@ -152,10 +152,10 @@ static void print_wrapped(const char *text, size_t indent, FILE *out)
         size_t length = strcspn(text, " ");
 
         if (column > indent && column + 1 + length > HELP_COLUMNS) {
-            fprintf(out, "\n%*s", (int)indent, "");
+            text_print(out, "\n%*s", (int)indent, "");
             column = indent;
         }
-        fprintf(out, "%s%.*s", column > indent ? " " : "", (int)length, text);
+        text_print(out, "%s%.*s", column > indent ? " " : "", (int)length, text);
         column += length + (column > indent);
         text += length + strspn(text + length, " ");
     }
@@ -169,9 +169,9 @@ static void print_column(const struct line_column *column, FILE *out)
     out_buffer_print(&text, "%s", column->about);
     for (size_t i = 0; i < sizeof(column->also) / sizeof(column->also[0]) && column->also[i]; i++)
         out_buffer_print(&text, "%s%s", i ? ", " : "; also called ", column->also[i]);
-    fprintf(out, "  %-*s", HELP_INDENT - 2, column->out.name);
+    text_print(out, "  %-*s", HELP_INDENT - 2, column->out.name);
     if (strlen(column->out.name) > HELP_INDENT - 3)
-        fprintf(out, "\n%*s", HELP_INDENT, "");
+        text_print(out, "\n%*s", HELP_INDENT, "");
     print_wrapped(out_buffer_text(&text), HELP_INDENT, out);
     out_buffer_deinit(&text);
 }
@@ -186,7 +186,7 @@ bool report_print_help(const char *name, FILE *out)
     }
     if (!kind)
         return false;
-    fprintf(out, "profile_analyze --report %s\n\n", kind->name);
+    text_print(out, "profile_analyze --report %s\n\n", kind->name);
     print_wrapped(kind->about, 0, out);
     if (kind->takes && kind->takes[0]) {
         struct out_buffer options = {0};
@@ -198,11 +198,11 @@ bool report_print_help(const char *name, FILE *out)
         out_buffer_deinit(&options);
     }
     if (kind->column_count)
-        fprintf(out, "\nColumns, to order by; by itself %s:\n",
-                kind->order_by ? kind->order_by : "as they come");
+        text_print(out, "\nColumns, to order by; by itself %s:\n",
+                   kind->order_by ? kind->order_by : "as they come");
     for (size_t i = 0; i < kind->column_count; i++)
         print_column(&kind->columns[i], out);
     if (kind->explain)
-        fprintf(out, "\nprofile_analyze --report %s --explain shows its SQL.\n", kind->name);
+        text_print(out, "\nprofile_analyze --report %s --explain shows its SQL.\n", kind->name);
     return true;
 }

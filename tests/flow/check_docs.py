@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/check-docs: an example that prints something else is found, durations aside, and rewritten."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+BUILD = os.environ["OPTRACE_BUILD_ROOT"]
+SCRIPT = ROOT / "scripts" / "check-docs"
+
+
+def check(page, text, *words):
+    page.write_text(text)
+    return subprocess.run([sys.executable, str(SCRIPT), *words, "--page", str(page), BUILD], capture_output=True, text=True,
+                          check=False)
+
+
+def block(body, mark="<!-- run -->"):
+    return f"Words.\n\n{mark}\n```\n{body}```\n\nMore.\n"
+
+
+def expect(condition, what, done):
+    if not condition:
+        sys.exit(f"{what}\nexit status {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        page = pathlib.Path(name) / "page.md"
+        for body in ("$ echo hello\nhello\n", "$ echo took 5.25 ms, 12.5 %\ntook 7 ms, 3 %\n", "$ true\n",
+                     "$ echo a\na\n$ echo b >&2\nb\n", "$ echo 'x   1 us |'\nx 22.5 us   |\n"):
+            done = check(page, block(body))
+            expect(done.returncode == 0, f"refused: {body}", done)
+        for body in ("$ echo hello\ngoodbye\n", "$ echo 5 runs\n6 runs\n", "$ echo a\n", "$ true\nwords\n", "no command\n",
+                     "$ echo a\na\n$ echo b\nc\n", "$ no-such-program\nwords\n"):
+            done = check(page, block(body))
+            expect(done.returncode == 1 and "page.md:3: " in done.stderr, f"not found: {body}", done)
+            expect("hello" not in body or "the example prints now:\n$ echo hello\nhello" in done.stderr, "what it prints", done)
+        done = check(page, block("$ echo 5 runs\n6 runs\n", "<!-- run: numbers aside -->"))
+        expect(done.returncode == 0, "numbers aside", done)
+        done = check(page, block("$ echo a\nb\n", ""))
+        expect(done.returncode == 1 and "no example" in done.stderr, "an unmarked block was run", done)
+        done = check(page, "<!-- run -->\n\n```\n$ true\n```\n" + block("$ true\n"))
+        expect(done.returncode == 1 and "without a block behind it" in done.stderr, "a mark far from its block", done)
+        done = check(page, block("$ echo 5 runs of 3 ms\n6 runs of 4 ms\n"), "--rewrite")
+        expect(done.returncode == 0 and "$ echo 5 runs of 3 ms\n5 runs of 3 ms\n```\n\nMore" in page.read_text(), "--rewrite", done)
+        done = check(page, block("$ profile_analyze store.db --session 1 --export folded | head -1\nphase one 6000000\n"))
+        expect(done.returncode == 0, "programs and the store are there", done)
+        done = check(page, block("$ profile_analyze store.db --session 1 --export folded | head -1\nphase two 6000000\n"))
+        expect(done.returncode == 1, "a report that says something else", done)
+
+
+main()
