@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/compare_page.h"
 #include "analyze/out_private.h"
 #include "analyze/report_private.h"
 
@@ -393,6 +394,46 @@ void compare_set_regression(const struct comparison *comparison, struct diag *di
                  plural(slower));
     else
         diag_set(diag, 0, "regression: %s", text);
+}
+
+/* --- The screen. --- */
+
+/* "also different: client library 0.1 > 0.2; runs 20 > 40" */
+static void describe_differences(struct out_buffer *text,
+                                 const struct compare_side sides[ALIGN_SIDES])
+{
+    struct environment_rows differences = {.count = 0};
+
+    gather_differences(sides, &differences);
+    for (size_t i = 0; i < differences.count; i++) {
+        const struct environment_row *row = &differences.rows[i];
+
+        out_buffer_print(text, "%s%s %s > %s", i ? "; " : "also different: ", row->title,
+                         row->base ? row->base : "-", row->new ? row->new : "-");
+    }
+}
+
+int compare_emit_screen(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
+                        const struct comparison *comparison, const struct compare_gates *gates,
+                        const size_t *ranked)
+{
+    struct out_buffer need = {0}, differs = {0}, text = {0};
+    struct compare_page page = {report, sides, comparison, ranked, NULL, NULL};
+    int rc;
+
+    if (comparison->lines.items[0].result.verdict == COMPARE_CANNOT_TELL) {
+        describe_need(&need, sides, gates);
+        page.need = out_buffer_text(&need);
+    }
+    describe_differences(&differs, sides);
+    page.differs = differs.length ? out_buffer_text(&differs) : NULL;
+    rc = need.failed || differs.failed ? -ENOMEM : compare_print_page(&page, &text);
+    if (rc == 0)
+        out_block(report->out, out_buffer_text(&text));
+    out_buffer_deinit(&need);
+    out_buffer_deinit(&differs);
+    out_buffer_deinit(&text);
+    return rc;
 }
 
 /* --- Notes. --- */

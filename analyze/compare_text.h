@@ -25,6 +25,11 @@ void compare_emit_answer(const struct report *report, const struct compare_side 
                          const struct comparison *comparison, const struct compare_gates *gates,
                          const size_t *ranked);
 
+/** The same as lines for a screen of 80 columns. Returns 0 or -ENOMEM. */
+int compare_emit_screen(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
+                        const struct comparison *comparison, const struct compare_gates *gates,
+                        const size_t *ranked);
+
 /** Notes: how it was tested, noise, too few runs, losses. */
 void compare_emit_notes(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
                         const struct comparison *comparison, const struct compare_gates *gates);

@@ -263,6 +263,15 @@ static bool has_ops(const struct comparison *comparison)
     return false;
 }
 
+/* People see what changed first; what else there is in tables takes an option about these. */
+static bool is_for_screen(const struct report *report)
+{
+    const struct analyze_options *options = report->options;
+
+    return !options->wiki && options->top == TOP_OF_REPORT && !options->order_by &&
+           (options->format == OUT_FORMAT_TABLE || options->format == OUT_FORMAT_MARKDOWN);
+}
+
 static int emit(const struct report *report, const struct compare_side *sides,
                 const struct comparison *comparison, const struct compare_gates *gates,
                 struct diag *diag)
@@ -276,8 +285,12 @@ static int emit(const struct report *report, const struct compare_side *sides,
     size_t *places = calloc(count + 1, sizeof(*places));
     int rc = ranked && places ? 0 : diag_set(diag, -ENOMEM, "no memory for the comparison");
 
-    if (rc == 0) {
+    if (rc == 0)
         rank_lines(comparison, ranked, places);
+    if (rc == 0 && is_for_screen(report)) {
+        if (compare_emit_screen(report, sides, comparison, gates, places) < 0)
+            rc = diag_set(diag, -ENOMEM, "no memory for the comparison");
+    } else if (rc == 0) {
         compare_emit_environment(report, sides);
         compare_emit_sides(report, sides);
         compare_emit_answer(report, sides, comparison, gates, places);

@@ -248,13 +248,14 @@ static void statuses_are_for_ci(void **state)
         {0,
          "below threshold",
          NULL,
-         {"--compare", "base.db:all", "conv2.db:all", "--threshold", "15"}},
+         {"--compare", "base.db:all", "conv2.db:all", "--threshold", "15", "-t0"}},
         {0, "cannot tell", NULL, {"--compare", "base.db:all", "conv2.db:all", "--alpha", "1e-30"}},
         /* parts */
         {0,
          "ops not asked for",
          NULL,
-         {"--compare", "base.db:all", "conv2.db:all", "--opr-name", "conv1", "--threshold", "5"}},
+         {"--compare", "base.db:all", "conv2.db:all", "--opr-name", "conv1", "--threshold", "5",
+          "-t0"}},
         {0, "no change", NULL, {"--compare", "base.db:all", "same.db:all", "--runs", "2..9"}},
         /* places */
         {0, "session 3 of a.db", NULL, {"--compare", "3", "5"}},
@@ -268,7 +269,7 @@ static void statuses_are_for_ci(void **state)
 static void sessions_are_compared_together(void **state)
 {
     static const struct compare_case cases[] = {
-        {1, "conv2 (Conv): 3.", "regression", {"--compare", "a.db:all", "b.db:all"}},
+        {1, "conv2", "regression", {"--compare", "a.db:all", "b.db:all"}},
         {0, "no change", NULL, {"--compare", "a.db:1..5", "a.db:6..10"}},
     };
 
@@ -283,13 +284,19 @@ static void one_session_a_side_cannot_tell(void **state)
          "one session a side does not show how much processes differ. Record 5 or more of each "
          "side",
          NULL,
-         {"--compare", "single.db", "conv2.db:3"}},
-        {0, "cannot tell   one session a side", NULL, {"--compare", "base.db:1", "slower.db:1"}},
+         {"--compare", "single.db", "conv2.db:3", "--width", "400"}},
+        {0,
+         "cannot tell: one session a side",
+         NULL,
+         {"--compare", "base.db:1", "slower.db:1", "--width", "400"}},
         {0,
          "how much processes differ (here, of 4 earlier ones: 0.0 %)",
          NULL,
-         {"--compare", "base.db", "conv2.db"}},
-        {0, "3 and 3 sessions do not show", NULL, {"--compare", "base.db:1..3", "conv2.db:1..3"}},
+         {"--compare", "base.db", "conv2.db", "--width", "400"}},
+        {0,
+         "3 and 3 sessions do not show",
+         NULL,
+         {"--compare", "base.db:1..3", "conv2.db:1..3", "--width", "400"}},
     };
 
     check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
@@ -301,16 +308,25 @@ static void earlier_sessions_show_how_processes_differ(void **state)
         {1,
          "session 13 and 11 earlier ones like it of history.db",
          "1 part of it got slower",
-         {"--compare", "13", "history.db:14,15", "--alpha", "0.02"}},
+         {"--compare", "13", "history.db:14,15", "--alpha", "0.02", "--width", "400"}},
         /* 12 and 2 take 14 sessions: 1 / 91 */
         {0,
          "(here, of 11 earlier ones: 1.4 %). Record 3 or more of new",
          NULL,
-         {"--compare", "13", "history.db:14,15"}},
-        {0, "no change", NULL, {"--compare", "11", "history.db:12,13", "--alpha", "0.02"}},
+         {"--compare", "13", "history.db:14,15", "--width", "400"}},
+        {0,
+         "no change",
+         NULL,
+         {"--compare", "11", "history.db:12,13", "--alpha", "0.02", "--width", "400"}},
         /* those of another library are none, and the named base decides */
-        {0, "cannot tell", NULL, {"--compare", "5", "history.db:14,15", "--alpha", "0.02"}},
-        {0, "no change", NULL, {"--compare", "14", "history.db:15", "--alpha", "0.1"}},
+        {0,
+         "cannot tell",
+         NULL,
+         {"--compare", "5", "history.db:14,15", "--alpha", "0.02", "--width", "400"}},
+        {0,
+         "no change",
+         NULL,
+         {"--compare", "14", "history.db:15", "--alpha", "0.1", "--width", "400"}},
     };
 
     check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
@@ -322,13 +338,13 @@ static void disturbed_runs_are_set_aside(void **state)
         {0,
          "45 of 120 runs of base and 45 of 120 runs of new are set aside",
          NULL,
-         {"--compare", "quiet.db:all", "busy.db:all"}},
-        {0, "no change", NULL, {"--compare", "quiet.db:all", "busy.db:all"}},
-        {1, "slower", "regression", {"--compare", "calm.db:all", "waits.db:all"}},
+         {"--compare", "quiet.db:all", "busy.db:all", "--width", "400"}},
+        {0, "no change", NULL, {"--compare", "quiet.db:all", "busy.db:all", "--width", "400"}},
+        {1, "slower", "regression", {"--compare", "calm.db:all", "waits.db:all", "--width", "400"}},
         {0,
          "45 of 120 runs of base and 0 of 120 runs of new were off the CPU for longer",
          NULL,
-         {"--compare", "quiet.db:all", "calm.db:all"}},
+         {"--compare", "quiet.db:all", "calm.db:all", "--width", "400"}},
     };
 
     check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
@@ -369,6 +385,7 @@ static void reports_look_as_agreed(void **state)
         {"single.txt", {"--compare", "base.db", "single.db"}},
         {"sessions.txt", {"--compare", "a.db:all", "b.db:all"}},
         {"slower.json.txt", {"--compare", "base.db:all", "slower.db:all", "--format", "json"}},
+        {"slower.tables.txt", {"--compare", "base.db:all", "slower.db:all", "-t0"}},
         {"slower.csv.txt", {"--compare", "base.db:all", "slower.db:all", "--format", "csv"}},
         {"slower.md.txt", {"--compare", "base.db:all", "slower.db:all", "--format", "markdown"}},
     };
