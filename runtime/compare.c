@@ -6,9 +6,8 @@
 #include "runtime/compare.h"
 #include "runtime/element.h"
 
-#define DEFAULT_RTOL       1e-3
-#define BRAIN_RTOL         0x1p-7
-#define DEFAULT_ATOL_SHARE 1e-5
+#define DEFAULT_RTOL 1e-3
+#define BRAIN_RTOL   0x1p-7
 
 /* Most tensors are float32, and a loop over these is many times as fast. */
 static double largest_f32(const float *data, int64_t count)
@@ -45,7 +44,7 @@ struct tolerance compare_tolerance(const struct tensor_view *expected, double rt
 
     return (struct tolerance){
         .rtol = rtol >= 0 ? rtol : usual,
-        .atol = atol >= 0 ? atol : DEFAULT_ATOL_SHARE * compare_largest(expected),
+        .atol = atol >= 0 ? atol : COMPARE_ATOL_SHARE * compare_largest(expected),
     };
 }
 

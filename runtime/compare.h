@@ -18,6 +18,9 @@ struct tolerance {
  */
 struct tolerance compare_tolerance(const struct tensor_view *expected, double rtol, double atol);
 
+/** The share of the largest expected magnitude that kernels of an operator may differ by. */
+#define COMPARE_ATOL_SHARE 1e-5
+
 /** What outputs may differ by where tensors between operators are rounded to a type, beside what is
  *  allowed anyway: rtol, and an atol that is atol_share of the largest expected magnitude. */
 struct storage_tolerance {

@@ -161,8 +161,11 @@ static int run_session(struct data_set *set)
         rc = session_prepare(set->session, &session_config, set->diag);
     if (rc < 0)
         return rc;
-    if (pass_half_count(set->session->graph, config->passes.half) > 0)
-        verify_tolerance_widen(&set->tolerance, config->passes.half);
+    verify_tolerance_widen(&set->tolerance,
+                           pass_half_count(set->session->graph, config->passes.half) > 0
+                               ? config->passes.half
+                               : DTYPE_NONE,
+                           config->exec.tuning != NULL || config->exec.layouts != NULL);
     if (tells && config->exec.is_recorded)
         run_tell_recorded(set->session->exec, config->frees_graph, false);
     if (tells && config->shares)
@@ -241,7 +244,7 @@ static int verify_set(struct data_set *set, const char *name)
         rc = runners[i].result;
         if (rc == 0)
             rc = compare_runner(&runners[i], name);
-        if (runners[i].set.tolerance.stored != DTYPE_NONE)
+        if (runners[i].set.tolerance.atol_share >= set->told.atol_share)
             set->told = runners[i].set.tolerance;
         passed &= rc == 1;
         if (rc < 0 && runners[i].diag.text[0] != '\0')

@@ -66,7 +66,7 @@ int verify_tolerance_read(const struct verify_config *config, struct verify_tole
     return rc;
 }
 
-void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype stored)
+void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype stored, bool is_chosen)
 {
     struct storage_tolerance storage = compare_storage_tolerance(stored);
 
@@ -75,8 +75,14 @@ void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype store
         tolerance->rtol = storage.rtol;
         tolerance->rtol_source = TOLERANCE_STORAGE;
     }
-    if (tolerance->atol_source != TOLERANCE_OPTION)
+    if (tolerance->atol_source == TOLERANCE_OPTION)
+        return;
+    tolerance->atol_share = is_chosen ? COMPARE_ATOL_SHARE : 0;
+    tolerance->share_source = TOLERANCE_CHOICE;
+    if (storage.atol_share > tolerance->atol_share) {
         tolerance->atol_share = storage.atol_share;
+        tolerance->share_source = TOLERANCE_STORAGE;
+    }
 }
 
 struct tolerance verify_tolerance_of(const struct verify_tolerance *tolerance,
@@ -113,6 +119,9 @@ static void print_source(const struct part *part, enum dtype stored, FILE *out)
     case TOLERANCE_OPTION:
         text_print(out, " (%s)", part->option);
         break;
+    case TOLERANCE_CHOICE:
+        fputs(" (kernels are chosen)", out);
+        break;
     case TOLERANCE_STORAGE:
         text_print(out, " (tensors are stored in %s)", dtype_name(stored));
         break;
@@ -131,7 +140,7 @@ void verify_tolerance_print(const struct verify_tolerance *tolerance, FILE *out)
             (struct part){" and atol ", "", tolerance->atol, tolerance->atol_source, "--atol"};
     if (has_share)
         parts[count] = (struct part){count == 1 ? " and atol " : " or ", " of the largest number",
-                                     tolerance->atol_share, TOLERANCE_STORAGE, NULL};
+                                     tolerance->atol_share, tolerance->share_source, NULL};
     count += has_share;
     for (unsigned i = 0; i < count; i++) {
         text_print(out, "%s%g%s", parts[i].before, parts[i].number, parts[i].behind);
@@ -144,9 +153,8 @@ void verify_tolerance_print(const struct verify_tolerance *tolerance, FILE *out)
 static const char *source_name(enum tolerance_source source)
 {
     static const char *const names[] = {
-        [TOLERANCE_DEFAULT] = "default",
-        [TOLERANCE_DATA_JSON] = "data.json",
-        [TOLERANCE_OPTION] = "option",
+        [TOLERANCE_DEFAULT] = "default", [TOLERANCE_DATA_JSON] = "data.json",
+        [TOLERANCE_OPTION] = "option",   [TOLERANCE_CHOICE] = "choice",
         [TOLERANCE_STORAGE] = "storage",
     };
 
@@ -165,6 +173,11 @@ void verify_tolerance_write(const struct verify_tolerance *tolerance, struct jso
     json_string(json, source_name(tolerance->atol_source));
     json_key(json, "atol_of_largest");
     json_double(json, tolerance->atol_share);
+    json_key(json, "atol_of_largest_from");
+    if (tolerance->atol_share > 0)
+        json_string(json, source_name(tolerance->share_source));
+    else
+        json_null(json);
     json_key(json, "stored");
     if (tolerance->stored != DTYPE_NONE)
         json_string(json, dtype_name(tolerance->stored));

@@ -12,13 +12,14 @@ enum tolerance_source {
     TOLERANCE_DEFAULT,
     TOLERANCE_DATA_JSON,
     TOLERANCE_OPTION,
+    TOLERANCE_CHOICE, /* of kernels */
     TOLERANCE_STORAGE,
 };
 
 struct verify_tolerance {
     double rtol, atol;
     double atol_share; /* of the largest expected magnitude, where that is more than atol */
-    enum tolerance_source rtol_source, atol_source;
+    enum tolerance_source rtol_source, atol_source, share_source;
     enum dtype stored; /* what tensors between operators are stored in; 0: as the model says */
 };
 
@@ -33,8 +34,12 @@ int verify_tolerance_read(const struct verify_config *config, struct verify_tole
 /**
  * Widen what options do not say to what a type can hold (compare_storage_tolerance()), also where
  * data.json says less: that was written for the model as it is. DTYPE_NONE changes nothing.
+ *
+ * is_chosen  kernels or layouts are others than by default, each of which was compared with its
+ *            reference to COMPARE_ATOL_SHARE of the largest number: which are taken depends on how
+ *            fast they were, and the verdict must not
  */
-void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype stored);
+void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype stored, bool is_chosen);
 
 /** For one output. */
 struct tolerance verify_tolerance_of(const struct verify_tolerance *tolerance,

@@ -118,6 +118,28 @@ static void wrong_numbers_are_seen(void **state)
     expect(VERIFY("--bf16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}");
 }
 
+/* They are compared with their reference to 1e-5 of the largest number before they are taken: that
+ * much, a small number between large ones may be off by. */
+static void chosen_kernels_are_allowed_theirs(void **state)
+{
+    static const char *const ways[] = {"--fast-run", "--full-run", "--reproducible"};
+
+    write_case();
+    write_tensor("output_0.pb", "f32 1,2 = 0.010015 2.01");
+    expect(VERIFY(NULL), EXIT_NO, "worst at {0,0}: expected 0.01001499");
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        expect(VERIFY(ways[i]), EXIT_OK,
+               "within rtol 0.001 (default) and atol 1e-05 of the largest number (kernels are "
+               "chosen)\n");
+    expect(VERIFY("--fast-run", "--atol", "1e-7"), EXIT_NO,
+           "within rtol 0.001 (default) and atol 1e-07 (--atol)\n");
+    expect(VERIFY("--fast-run", "--fp16"), EXIT_OK,
+           "within rtol 0.015625 and atol 0.00390625 of the largest number (tensors are stored in "
+           "float16)\n");
+    write_tensor("output_0.pb", "f32 1,2 = 0.0101 2.01");
+    expect(VERIFY("--fast-run"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}");
+}
+
 /* What is stored decides, not what was asked for. */
 static void float32_is_held_to_float32(void **state)
 {
@@ -184,6 +206,7 @@ int main(void)
         cmocka_unit_test(tensors_in_half_are_allowed_their_rounding),
         cmocka_unit_test(what_is_asked_for_decides),
         cmocka_unit_test(wrong_numbers_are_seen),
+        cmocka_unit_test(chosen_kernels_are_allowed_theirs),
         cmocka_unit_test(float32_is_held_to_float32),
         cmocka_unit_test(a_case_written_for_float32_is_widened),
         cmocka_unit_test(the_document_has_it),
