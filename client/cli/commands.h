@@ -10,12 +10,18 @@ extern const struct option_command status_command;
 extern const struct option_command start_command;
 extern const struct option_command stop_command;
 extern const struct option_command save_command;
+extern const struct option_command top_command;
+extern const struct option_command report_command;
+extern const struct option_command compare_command;
 
 /** argv[0] is the subcommand's word. Returns the exit status; has printed what there is to say. */
 int status_main(int argc, char **argv);
 int start_main(int argc, char **argv);
 int stop_main(int argc, char **argv);
 int save_main(int argc, char **argv);
+int top_main(int argc, char **argv);
+int report_main(int argc, char **argv);
+int compare_main(int argc, char **argv);
 
 /* Options that all of them have. */
 #define COMMANDS_HOST_OPTIONS(hosts_target, follow_target)                                         \

@@ -10,16 +10,18 @@
 #include "base/text.h"
 #include "client/cli/commands.h"
 
-static const struct option_command *const subcommands[] = {&status_command, &start_command,
-                                                           &stop_command, &save_command, NULL};
+static const struct option_command *const subcommands[] = {
+    &status_command, &start_command,  &stop_command,    &save_command,
+    &top_command,    &report_command, &compare_command, NULL};
 
-static int (*const mains[])(int argc, char **argv) = {status_main, start_main, stop_main,
-                                                      save_main};
+static int (*const mains[])(int argc, char **argv) = {
+    status_main, start_main, stop_main, save_main, top_main, report_main, compare_main};
 
 static const struct option_command command = {
     .name = "optrace",
     .version = OPTRACE_VERSION,
-    .purpose = "see who is being recorded by the daemon, start and stop it, save what is there",
+    .purpose =
+        "see who is being recorded by the daemon, start and stop it, save and show what is there",
     .arguments = "COMMAND [ARGUMENT...]",
     .examples = "optrace status\n"
                 "    who is being recorded, how much, and who was refused\n"
@@ -27,6 +29,8 @@ static const struct option_command command = {
                 "    record all programs for ten seconds\n"
                 "optrace start --program trainer --wait 5 --warmup 1 --active 3 --repeat 2\n"
                 "    twice three runs of the programs of that name\n"
+                "optrace report\n"
+                "    what ran last, how long it took, where the time went\n"
                 "optrace save -o mine.db --last 1h\n"
                 "    a store with what your programs recorded\n",
     .environment = "OPTRACE_SOCKET  the daemon's socket, unless --socket names it\n"
