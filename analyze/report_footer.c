@@ -267,6 +267,14 @@ static void note_each_loss(const struct report *report, const struct basis *basi
                  basis->losses.count - SHOWN_MAX);
 }
 
+/* Not so of traces, which end where somebody cut them, nor of what runs still. */
+static bool has_died(const struct report *report, int64_t session_id)
+{
+    const struct session_row *session = report_session(report, session_id);
+
+    return session && session->end_reason && strcmp(session->end_reason, "died") == 0;
+}
+
 static void note_unfinished(const struct report *report, const struct basis *basis)
 {
     enum { SHOWN_MAX = 8 };
@@ -293,8 +301,9 @@ static void note_unfinished(const struct report *report, const struct basis *bas
         const struct unfinished_row *span = &basis->unfinished.items[i];
 
         out_note(report->out, OUT_NOTE_WARNING,
-                 "%s (%s) on %s never ended: the program died in it; it is in no number above.",
-                 or_unknown(span->op), or_unknown(span->type), or_unknown(span->lane));
+                 "%s (%s) on %s never ended%s; it is in no number above.", or_unknown(span->op),
+                 or_unknown(span->type), or_unknown(span->lane),
+                 has_died(report, span->session_id) ? ": the program died in it" : "");
     }
     if (basis->unfinished_count > SHOWN_MAX)
         out_note(report->out, OUT_NOTE_WARNING, "%" PRIu64 " spans in all never ended.",

@@ -38,7 +38,7 @@ CREATE TABLE event_1_0 (
     op_id       INTEGER, -- op
     run         INTEGER, -- run.run of the lane's session; NULL: outside any run
     start_ns    INTEGER, -- ns since 1970
-    dur_ns      INTEGER, -- end - start in ns; 0 for a mark; NULL: unfinished, the program died in it
+    dur_ns      INTEGER, -- end - start in ns; 0 for a mark; NULL: it never ended
     kern_ns     INTEGER, -- first kernel - start in ns: waiting and preparation; NULL: not known
     correlation INTEGER, -- same number on the launching host span and the device span of a run; NULL: none
     bytes       INTEGER  -- bytes of a copy; NULL otherwise

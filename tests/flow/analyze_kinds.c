@@ -289,6 +289,26 @@ static void strict_lets_the_whole_truth_pass(void **state)
     }
 }
 
+/* A trace that somebody cut tells nothing of how its program ended; a session that says so does. */
+static void only_the_dead_have_died(void **state)
+{
+    static const char trace[] =
+        "[{\"ph\":\"X\",\"name\":\"whole\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":"
+        "3},"
+        "{\"ph\":\"B\",\"name\":\"half\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":5}]";
+    const struct fixture *fixture = *state;
+    const struct report_kind ops = {.name = "ops"};
+    struct child_result cut, died;
+
+    free(temp_write(fixture->dir, "cut.json", trace, sizeof(trace) - 1));
+    cut = run(fixture, &ops, "cut.json", "--notes", NULL);
+    died = run(fixture, &ops, "store.db", "--notes", NULL);
+    CHECK_CONTAINS(cut.out, "half (cpu_op) on 1/1 never ended; it is in no number above.");
+    CHECK_CONTAINS(died.out, "never ended: the program died in it; it is in no number above.");
+    child_result_deinit(&cut);
+    child_result_deinit(&died);
+}
+
 /* Counts lines, none of which takes more than 80 columns. */
 static size_t count_lines(const char *what, const char *text)
 {
@@ -423,6 +443,7 @@ int main(void)
         cmocka_unit_test(unknown_reports_lead_to_the_nearest),
         cmocka_unit_test(strict_tells_what_is_missing),
         cmocka_unit_test(strict_lets_the_whole_truth_pass),
+        cmocka_unit_test(only_the_dead_have_died),
     };
 
     return cmocka_run_group_tests(tests, start, stop);
