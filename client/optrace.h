@@ -608,12 +608,12 @@ OPTRACE_API int optrace_record(const struct optrace_event *event);
  * how long they were not counted. What cannot be read is left out, and optrace_status() says why.
  *
  * Cost of a span, begin and end together, measured on a Zen 4 in a virtual machine with Linux 6.18
- * (meson test --benchmark span): 0.5 to 0.8 us for page faults, context switches or both, 1.0 to
- * 1.2 us for the task clock, 1.3 to 1.5 us for a perf_event_open() group (cpu-migrations) with the
- * task clock; the processor's own were not measured. Of this, what lies after the reading at the
- * begin and before that at the end is in the span's own counts. Two records of 64 bytes are written
- * for each counter of a span: give rings more room (ring_records) when there are many. Spans
- * without counters cost what they did.
+ * (meson test -C build --benchmark span): 0.5 to 0.8 us for page faults, context switches or
+ * both, 1.0 to 1.2 us for the task clock, 1.3 to 1.5 us for a perf_event_open() group
+ * (cpu-migrations) with the task clock; the processor's own were not measured. Of this, what lies
+ * after the reading at the begin and before that at the end is in the span's own counts. Two
+ * records of 64 bytes are written for each counter of a span: give rings more room (ring_records)
+ * when there are many. Spans without counters cost what they did.
  */
 
 enum { OPTRACE_COUNTERS_MAX = 12 };
