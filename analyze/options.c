@@ -15,7 +15,7 @@
 #define THRESHOLD_PERCENT 3.0
 
 static const struct option_spec option_table[] = {
-    {OPTION_GROUP, "What to read"},
+    {OPTION_GROUP, "What to read", .value_name = "reading"},
     {OPTION_STRING, "session", .value_name = "ID", .default_text = "last",
      .help = "Which sessions of a store: a number (see --list), numbers such as 1,4..6, last, all, "
              "or -1 for the last, -2 for the one before it.",
@@ -66,7 +66,7 @@ static const struct option_spec option_table[] = {
              "time, computation and memory are those of one run in the mean.",
      TARGET(total)},
 
-    {OPTION_GROUP, "Which operators"},
+    {OPTION_GROUP, "Which operators", .value_name = "operators"},
     {OPTION_LIST, "type", .value_name = "TYPE",
      .help = "Only operators of this type, spelled exactly so; may be given again for more types. "
              "label shows scopes named by a person.",
@@ -100,7 +100,7 @@ static const struct option_spec option_table[] = {
     {OPTION_FLOAT, "max-time", .value_name = "SECONDS", .default_text = "inf",
      .help = "Only what takes at most this long, likewise.", TARGET(max_time_s)},
 
-    {OPTION_GROUP, "Lines of the table"},
+    {OPTION_GROUP, "Lines of the table", .value_name = "lines"},
     {OPTION_INT, "top", 't', "N", "3 of ops, else as many as the report thinks right",
      "Lines to show; 0 shows all, a negative number drops that many from the end.", TARGET(top)},
     {OPTION_STRING, "order-by", .value_name = "[+]COLUMN", .default_text = "time",
@@ -135,7 +135,7 @@ static const struct option_spec option_table[] = {
     {OPTION_CHOICE, "aggregate-by", .value_name = "WHAT",
      .help = "With --aggregate: one line for each type.", TARGET(aggregate_by), .choices = "type"},
 
-    {OPTION_GROUP, "What to show"},
+    {OPTION_GROUP, "What to show", .value_name = "showing"},
     {OPTION_STRING, "report", .value_name = "NAME",
      .default_text = "brief; ops where an option is about it, page with --format html",
      .help = "Which report; they are listed below.", TARGET(report)},
@@ -197,7 +197,7 @@ static const struct option_spec option_table[] = {
              "the source is.",
      TARGET(sql)},
 
-    {OPTION_GROUP, "Comparing"},
+    {OPTION_GROUP, "Comparing", .value_name = "comparing"},
     {OPTION_STRING, "compare", .value_name = "BASE",
      .help = "Compare with this recording instead: a file, a file and its sessions (a.db:3, "
              "a.db:all, run.json), or sessions of the store that is read (3). Exit status 1 when "
@@ -218,7 +218,7 @@ static const struct option_spec option_table[] = {
              "operators together.",
      .min = 0, .max = 1, TARGET(alpha)},
 
-    {OPTION_GROUP, "For other programs"},
+    {OPTION_GROUP, "For other programs", .value_name = "programs"},
     {OPTION_STRING, "export", .value_name = "NAME",
      .help = "Instead of a report, write what is selected for another program, one by one and not "
              "summed up: everything of the session, warm-ups too, unless --runs or --time choose. "
@@ -242,7 +242,7 @@ static const struct option_spec option_table[] = {
      .help = "Of roofline: bytes per second that it can read.", TARGET(peak_bandwidth), .min = 1,
      .max = 1e30},
 
-    {OPTION_GROUP, "How to show it"},
+    {OPTION_GROUP, "How to show it", .value_name = "formats"},
     {OPTION_CHOICE, "format", .value_name = "FORMAT", .default_text = "table",
      .help = "table for people; markdown for people who write to others; html "
              "for a browser, in one file that needs no network; json and csv for "

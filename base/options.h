@@ -31,7 +31,8 @@ enum option_kind {
     OPTION_FLOAT,   /* double */
     OPTION_LIST,    /* struct option_list: every occurrence, in order */
     OPTION_CHOICE,  /* int: index of the word in `choices` ("table|json|csv") */
-    OPTION_GROUP,   /* no option: a headline for --help and the man page */
+    OPTION_GROUP,   /* no option: a headline for --help and the man page; value_name, where it has
+                       one,   is the word by which --help shows its options alone */
     OPTION_REFUSED, /* an option that users of another tool know and that is not offered here: using
                        it is an error; `help` says why, as the rest of "--name is not offered: ...".
                        Listed in the man page only. Needs no target */
@@ -90,7 +91,7 @@ struct option_command {
     const struct option_topic *topics; /* between options and exit statuses */
     size_t topic_count;
     const char *first_help; /* lines that --help alone prints, at most 40 of 80 columns, in place of
-                               all options and topics, which --help options then prints */
+                               all options of the command, where these take more */
     bool (*help_on)(const char *word, FILE *out); /* prints what --help WORD says of a word of the
                                                      program's own; false: there is none */
     bool stop_at_argument; /* the first positional word ends the options (`run CMD -x`) */
@@ -131,8 +132,8 @@ const struct option_command *options_find_command(const struct option_command *c
  * that `out` is, at 80 columns when it is none. */
 void options_print_help(const struct option_command *command, FILE *out);
 
-/** What --help WORD prints: all for "options", a topic, a word of the program's own, an option, a
- *  subcommand. Returns 0, or -EINVAL with a sentence for another word. */
+/** What --help WORD prints: all for "options", a topic, a group of options, a word of the program's
+ *  own, an option, a subcommand. Returns 0, or -EINVAL with a sentence for another word. */
 int options_print_help_on(const struct option_command *command, const char *word, FILE *out,
                           struct diag *diag);
 void options_print_man(const struct option_command *command, FILE *out);

@@ -15,6 +15,8 @@ enum {
     MAX_COLUMNS = 100, /* longer lines are hard to read */
     HELP_COLUMN = 28,  /* where the help texts begin */
     TOPIC_COLUMN = 16, /* the same in topics */
+    SCREEN_LINES = 40,
+    WORDS_BYTES = 400,
 };
 
 static size_t output_columns(FILE *out)
@@ -104,12 +106,17 @@ static void print_option(const struct option_command *command, const struct opti
     }
     if (spec->default_text) {
         snprintf(note, sizeof(note), "[default: %s]", spec->default_text);
-        flow_word(&flow, note, strlen(note));
+        if (strlen(note) <= columns - HELP_COLUMN)
+            flow_word(&flow, note, strlen(note));
+        else
+            flow_print(&flow, note, strlen(note));
     }
     fputc('\n', out);
 }
 
-static void print_options(const struct option_command *command, FILE *out, size_t columns)
+/* Those that every command has stand behind its own. */
+static void print_options(const struct option_command *command, bool with_standard, FILE *out,
+                          size_t columns)
 {
     const struct option_spec *group = NULL;
     const struct option_spec *spec;
@@ -117,6 +124,8 @@ static void print_options(const struct option_command *command, FILE *out, size_
 
     /* A headline is printed with its first row: a group may hold nothing that is listed. */
     for (size_t i = 0; (spec = options_row(command, i)); i++) {
+        if (!with_standard && i >= command->option_count)
+            break;
         if (spec->kind == OPTION_GROUP) {
             group = spec;
             has_headline = false;
@@ -182,9 +191,8 @@ static void print_examples(const char *examples, FILE *out)
     }
 }
 
-static void print_all(const struct option_command *command, FILE *out)
+static void print_usage(const struct option_command *command, FILE *out, size_t columns)
 {
-    size_t columns = output_columns(out);
     struct flow flow = {out, columns, 0, 0};
 
     flow_print(&flow, command->name, strlen(command->name));
@@ -193,9 +201,14 @@ static void print_all(const struct option_command *command, FILE *out)
     flow_print(&flow, command->purpose, strlen(command->purpose));
     fprintf(out, "\n\nUsage: %s [OPTION...]%s%s\n", command->name, command->arguments ? " " : "",
             command->arguments ? command->arguments : "");
+}
+
+static void print_all(const struct option_command *command, FILE *out, size_t columns)
+{
+    print_usage(command, out, columns);
     if (command->commands)
         print_commands(command, out, columns);
-    print_options(command, out, columns);
+    print_options(command, true, out, columns);
     print_topics(command, out, columns);
     fprintf(out, "\nExit status:\n");
     print_lines(options_exit_text(command), 8, out, columns);
@@ -203,12 +216,75 @@ static void print_all(const struct option_command *command, FILE *out)
         print_examples(command->examples, out);
 }
 
+/* Words that --help knows besides "options", commands and options: ", reports, columns". */
+static void list_words(const struct option_command *command, char *words, size_t bytes)
+{
+    const struct option_spec *spec;
+
+    words[0] = 0;
+    for (size_t i = 0; (spec = options_row(command, i)); i++) {
+        size_t used = strlen(words);
+
+        if (spec->kind == OPTION_GROUP && spec->value_name)
+            snprintf(words + used, bytes - used, ", %s", spec->value_name);
+    }
+    for (size_t i = 0; i < command->topic_count; i++) {
+        size_t used = strlen(words);
+
+        if (command->topics[i].name)
+            snprintf(words + used, bytes - used, ", %s", command->topics[i].name);
+    }
+}
+
+/* What all commands have alike, and exit statuses, wait for --help options. */
+static void print_short(const struct option_command *command, FILE *out, size_t columns)
+{
+    char words[WORDS_BYTES];
+
+    print_usage(command, out, columns);
+    if (command->commands)
+        print_commands(command, out, columns);
+    print_options(command, false, out, columns);
+    if (command->examples)
+        print_examples(command->examples, out);
+    fputs("\nMore:\n"
+          "  --help options            all options and exit statuses; --help OPTION: one\n",
+          out);
+    list_words(command, words, sizeof(words));
+    if (words[0])
+        fprintf(out, "  --help %-18s that alone\n", words + 2);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+
+    for (; (text = strchr(text, '\n')); text++)
+        lines++;
+    return lines;
+}
+
 void options_print_help(const struct option_command *command, FILE *out)
 {
-    if (command->first_help)
+    const size_t columns = output_columns(out);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *lines;
+
+    if (command->first_help) {
         fputs(command->first_help, out);
+        return;
+    }
+    lines = open_memstream(&text, &bytes);
+    if (lines) {
+        print_all(command, lines, columns);
+        fclose(lines);
+    }
+    if (text && count_lines(text) <= SCREEN_LINES)
+        fputs(text, out);
     else
-        print_all(command, out);
+        print_short(command, out, columns);
+    free(text);
 }
 
 /* --- --help WORD. --- */
@@ -231,6 +307,25 @@ static bool print_topic(const struct option_command *command, const char *word, 
     return false;
 }
 
+/* The options below a headline whose word this is. */
+static bool print_group(const struct option_command *command, const char *word, FILE *out)
+{
+    const struct option_spec *spec;
+    bool is_inside = false, is_found = false;
+
+    for (size_t i = 0; (spec = options_row(command, i)); i++) {
+        if (spec->kind == OPTION_GROUP) {
+            is_inside = spec->value_name && strcmp(spec->value_name, word) == 0;
+            if (is_inside)
+                fprintf(out, "%s:\n", spec->name);
+            is_found |= is_inside;
+        } else if (is_inside && options_is_listed(spec)) {
+            print_option(command, spec, out, output_columns(out));
+        }
+    }
+    return is_found;
+}
+
 static bool print_one_option(const struct option_command *command, const char *word, FILE *out)
 {
     const char *name = word + strspn(word, "-");
@@ -250,25 +345,13 @@ static bool print_one_option(const struct option_command *command, const char *w
     return false;
 }
 
-/* "options, reports, columns" */
-static void list_words(const struct option_command *command, char *words, size_t bytes)
-{
-    snprintf(words, bytes, "options");
-    for (size_t i = 0; i < command->topic_count; i++) {
-        size_t used = strlen(words);
-
-        if (command->topics[i].name)
-            snprintf(words + used, bytes - used, ", %s", command->topics[i].name);
-    }
-}
-
 int options_print_help_on(const struct option_command *command, const char *word, FILE *out,
                           struct diag *diag)
 {
-    char words[200];
+    char words[WORDS_BYTES];
 
     if (strcmp(word, "options") == 0) {
-        print_all(command, out);
+        print_all(command, out, output_columns(out));
         return 0;
     }
     for (size_t i = 0; command->commands && command->commands[i]; i++) {
@@ -277,10 +360,11 @@ int options_print_help_on(const struct option_command *command, const char *word
             return 0;
         }
     }
-    if (print_topic(command, word, out) || (command->help_on && command->help_on(word, out)) ||
-        print_one_option(command, word, out))
+    if (print_topic(command, word, out) || print_group(command, word, out) ||
+        (command->help_on && command->help_on(word, out)) || print_one_option(command, word, out))
         return 0;
     list_words(command, words, sizeof(words));
-    return diag_set(diag, -EINVAL, "there is no help on \"%s\": there is on %s%s and each option",
-                    word, words, command->help_on ? ", each of them by its name," : "");
+    return diag_set(diag, -EINVAL,
+                    "there is no help on \"%s\": there is on options%s%s and each option", word,
+                    words, command->help_on ? ", each of them by its name," : "");
 }

@@ -17,7 +17,7 @@
 #define TARGET(field) offsetof(struct settings, field)
 
 static const struct option_spec specs[] = {
-    {OPTION_GROUP, "Places"},
+    {OPTION_GROUP, "Places", .value_name = "places"},
     {OPTION_STRING, "socket", 's', "PATH",
      "$OPTRACE_SOCKET, else $XDG_RUNTIME_DIR/optrace/collector.sock, else "
      "/run/optrace/collector.sock",
@@ -31,7 +31,7 @@ static const struct option_spec specs[] = {
      "File that receives what the daemon has to say. SIGHUP opens it anew.", TARGET(log_path)},
     {OPTION_STRING, "pid-file", 0, "FILE", NULL,
      "Write the process id there once programs can connect; removed at the end.", TARGET(pid_path)},
-    {OPTION_GROUP, "What the store keeps"},
+    {OPTION_GROUP, "What the store keeps", .value_name = "keeping"},
     {OPTION_STRING, "store-budget", 0, "SIZE", "$OPTRACE_STORE_BUDGET, else 2GiB",
      "How large the store may become with its log: 512MiB, 20GB, none. At it, and where its disk "
      "is full, the oldest events, memory events "
@@ -49,7 +49,7 @@ static const struct option_spec specs[] = {
     {OPTION_FLAG, "no-command-lines", 0, NULL, NULL,
      "Keep no command lines of programs. Otherwise what looks like a secret in them is masked.",
      TARGET(no_commands)},
-    {OPTION_GROUP, "Behaviour"},
+    {OPTION_GROUP, "Behaviour", .value_name = "behaviour"},
     {OPTION_STRING, "on-lost-store", 0, "WORD", "$OPTRACE_ON_LOST_STORE, else new",
      "When the store is deleted, renamed or replaced while the daemon runs: new goes on in what is "
      "at its path then, a new file where there is none; stop ends with a sentence and status 4.",
@@ -71,6 +71,43 @@ static const struct option_spec specs[] = {
     {OPTION_FLAG, "verbose", 'v', NULL, NULL, "Say who comes and goes.", TARGET(verbose)},
 };
 
+static const char first_help[] =
+    "optraced: collect what programs record and keep it in a store\n"
+    "\n"
+    "Usage: optraced [OPTION...]\n"
+    "\n"
+    "  optraced                             start it in the background\n"
+    "  optraced --foreground --once         record until the programs that come now\n"
+    "                                       have ended\n"
+    "  optraced --store-budget 20GiB --keep-events 7d\n"
+    "                                       a week of events, in 20 GiB at most\n"
+    "\n"
+    "Places:\n"
+    "  -s, --socket PATH                    $OPTRACE_SOCKET, else below\n"
+    "                                       $XDG_RUNTIME_DIR, else /run\n"
+    "  -o, --store PATH                     $OPTRACE_STORE, else below\n"
+    "                                       $XDG_STATE_HOME, else ~/.local/state\n"
+    "      --log FILE, --pid-file FILE      STORE.log in the background\n"
+    "\n"
+    "What the store keeps:\n"
+    "      --store-budget SIZE              2GiB; then the oldest events go, their\n"
+    "                                       roll-ups stay\n"
+    "      --keep-events DURATION           as long as there is room\n"
+    "      --keep-sessions DURATION         for ever\n"
+    "      --no-command-lines               of programs\n"
+    "\n"
+    "Behaviour:\n"
+    "  -l, --level off|on|detail            what programs record: on\n"
+    "  -g, --group NAME                     its members may connect, too\n"
+    "  -f, --foreground; -1, --once; -v, --verbose; --on-lost-store new|stop\n"
+    "\n"
+    "More:\n"
+    "  --help places, keeping, behaviour    the options of that kind\n"
+    "  --help options                       all options and exit statuses; --help\n"
+    "                                       OPTION: one of them\n"
+    "  optrace status                       whether it runs, and whom it records\n"
+    "  man optraced                         all of it\n";
+
 static const struct option_command command = {
     .name = "optraced",
     .version = OPTRACE_VERSION,
@@ -90,6 +127,7 @@ static const struct option_command command = {
                  "all could be stored, the log says how much\n",
     .see_also = "profile_analyze(1), load_and_run(1), optrace(1)",
     .max_arguments = 0,
+    .first_help = first_help,
 };
 
 static const char *default_socket(char *out, size_t bytes)

@@ -15,6 +15,42 @@ static const struct option_spec specs[] = {
 #include "runtime/options.def"
 };
 
+static const char first_help[] =
+    "load_and_run: load an ONNX model, run it, time it, check it\n"
+    "\n"
+    "Usage: load_and_run [OPTION...] MODEL.onnx\n"
+    "\n"
+    "Time it:\n"
+    "  load_and_run m.onnx --iter 100       the time of each run, and a summary\n"
+    "  load_and_run m.onnx --multithread 2  two threads compute each operator\n"
+    "  load_and_run m.onnx --fast-run       time kernels first, take the fastest\n"
+    "  load_and_run m.onnx --fitting        find the options that make it fastest\n"
+    "  load_and_run m.onnx --perf-report    MIGraphX's report: each instruction\n"
+    "  load_and_run --calibrate             what this machine can do at best\n"
+    "\n"
+    "Check it:\n"
+    "  load_and_run m.onnx --verify DIR     against an ONNX test data set\n"
+    "  load_and_run m.onnx --verify-against ref   each operator against its reference\n"
+    "  load_and_run m.onnx --sanity-check   nothing is overwritten before it is read\n"
+    "\n"
+    "Look at it:\n"
+    "  load_and_run m.onnx --model-info     inputs, outputs, the graph\n"
+    "  load_and_run m.onnx --print-graph dot | dot -Tsvg > m.svg\n"
+    "  load_and_run m.onnx --profile p.json then profile_analyze p.json\n"
+    "\n"
+    "Often used:\n"
+    "  --input NAME:VALUE                   x:image.npy, x:1,2,3, x:{1,3,224,224}\n"
+    "  --batch N, --seed N                  size and start of inputs without data\n"
+    "  --thread N, --warmup-iter N          models side by side, untimed runs\n"
+    "  --trace, --no-trace                  record to optraced: must, must not\n"
+    "  --json, --verbose                    for scripts; what was chosen, on stderr\n"
+    "\n"
+    "More:\n"
+    "  --help running, device, optimisation, kernels, input, checking, operators,\n"
+    "         output, recording             the options of that kind\n"
+    "  --help options                       all options; --help OPTION: one of them\n"
+    "  man load_and_run                     all of it\n";
+
 const struct option_command load_and_run_command = {
     .name = "load_and_run",
     .version = OPTRACE_VERSION,
@@ -38,6 +74,7 @@ const struct option_command load_and_run_command = {
         "5  an option of another tool that is not offered here\n",
     .see_also = "optraced(1), profile_analyze(1)",
     .max_arguments = 1,
+    .first_help = first_help,
     .description =
         "Reads the model, infers shapes, optimises the graph, and runs it. Prints the time of each "
         "run from the first dispatch to the end of all work (e2e) and until all was dispatched "

@@ -41,7 +41,7 @@ struct control_options {
 #define TARGET(field) offsetof(struct control_options, field)
 
 #define WHO_OPTIONS                                                                                \
-    {OPTION_GROUP, "Who"},                                                                         \
+    {OPTION_GROUP, "Who", .value_name = "who"},                                                    \
         {OPTION_LIST,                                                                              \
          "pid",                                                                                    \
          'p',                                                                                      \
@@ -66,7 +66,7 @@ struct control_options {
 
 static const struct option_spec start_specs[] = {
     WHO_OPTIONS,
-    {OPTION_GROUP, "What and when"},
+    {OPTION_GROUP, "What and when", .value_name = "when"},
     {OPTION_CHOICE, "level", 'l', "WORD", "on", "Ops, runs and memory, or phases inside ops too.",
      TARGET(level), "on|detail"},
     {OPTION_STRING, "at", 0, "TIME", "at once",
@@ -76,7 +76,8 @@ static const struct option_spec start_specs[] = {
      TARGET(at)},
     {OPTION_STRING, "for", 0, "DURATION", NULL, "Stop after that time, such as 30s or 5min.",
      TARGET(duration)},
-    {OPTION_GROUP, "Schedule, in runs (3) or in time (500ms, 2s, 1min, 1h), not mixed"},
+    {OPTION_GROUP, "Schedule, in runs (3) or in time (500ms, 2s, 1min, 1h), not mixed",
+     .value_name = "schedule"},
     {OPTION_STRING, "active", 0, "LENGTH", NULL, "Record that long in each cycle.", TARGET(active)},
     {OPTION_STRING, "wait", 0, "LENGTH", "0", "First leave out that much of each cycle.",
      TARGET(wait)},
@@ -89,7 +90,7 @@ static const struct option_spec start_specs[] = {
 
 static const struct option_spec stop_specs[] = {
     WHO_OPTIONS,
-    {OPTION_GROUP, "When"},
+    {OPTION_GROUP, "When", .value_name = "when"},
     {OPTION_STRING, "at", 0, "TIME", "at once",
      "Stop then: +10s from now, @1700000000.5, or 2026-11-20T19:30:00.", TARGET(at)},
 };
@@ -100,6 +101,39 @@ static const char exit_text[] =
     "2  wrong use of the command line\n"
     "3  no daemon listens\n"
     "4  the daemon refuses, does not answer, or is too old; the system failed\n";
+
+static const char start_help[] =
+    "optrace start: begin to record programs that run, with a schedule or without\n"
+    "\n"
+    "Usage: optrace start [OPTION...]\n"
+    "\n"
+    "  optrace start --for 10s              all your programs, for ten seconds\n"
+    "  optrace start --program trainer --wait 5 --warmup 1 --active 3 --repeat 2\n"
+    "                                       as PyTorch's schedule: twice three runs\n"
+    "  optrace start --host a,b,c --for 30s on three hosts at the same moment\n"
+    "\n"
+    "Who:\n"
+    "  -p, --pid PID, --session N, --program NAME\n"
+    "                                       may be repeated; otherwise all of yours,\n"
+    "                                       also those that connect later\n"
+    "  -H, --host HOST[,HOST...]            on these hosts, by ssh\n"
+    "  -s, --socket PATH                    of the daemon\n"
+    "\n"
+    "What and when:\n"
+    "  -l, --level on|detail                ops, runs and memory, or phases too\n"
+    "      --at TIME                        +10s, @1700000000.5, 2026-11-20T19:30:00\n"
+    "      --for DURATION                   30s, 5min\n"
+    "\n"
+    "Schedule, in runs (3) or in time (500ms, 2s, 1min, 1h), not mixed:\n"
+    "      --skip-first LENGTH              once, then cycles of\n"
+    "      --wait, --warmup, --active LENGTH\n"
+    "      --repeat N                       cycles; otherwise for ever\n"
+    "\n"
+    "More:\n"
+    "  --help who, when, schedule           the options of that kind\n"
+    "  --help options                       all options and exit statuses; --help\n"
+    "                                       OPTION: one of them\n"
+    "  man optrace                          all of it\n";
 
 const struct option_command start_command = {
     .name = "optrace start",
@@ -114,6 +148,7 @@ const struct option_command start_command = {
                 "optrace start --host a,b,c --for 30s\n"
                 "    on three hosts at the same moment, two seconds after all are ready\n",
     .exit_text = exit_text,
+    .first_help = start_help,
 };
 
 const struct option_command stop_command = {

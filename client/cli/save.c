@@ -36,7 +36,7 @@ static const struct option_spec specs[] = {
      "Store to write, for profile_analyze; needed. Only its owner may read it (mode 0600).",
      TARGET(output)},
     {OPTION_FLAG, "force", 'f', NULL, NULL, "Replace a file that is there.", TARGET(force)},
-    {OPTION_GROUP, "Which sessions"},
+    {OPTION_GROUP, "Which sessions", .value_name = "sessions"},
     {OPTION_STRING, "last", 0, "DURATION", NULL,
      "Those that still run, or ended within that time: 30s, 5min, 2h.", TARGET(last)},
     {OPTION_LIST, "session", 0, "N", NULL,
@@ -46,7 +46,7 @@ static const struct option_spec specs[] = {
     {OPTION_LIST, "program", 0, "NAME", NULL, "Sessions of programs of this name.",
      TARGET(programs)},
     {OPTION_LIST, "pid", 'p', "PID", NULL, "Sessions of this process id.", TARGET(pids)},
-    {OPTION_GROUP, "Behaviour"},
+    {OPTION_GROUP, "Behaviour", .value_name = "behaviour"},
     {OPTION_FLAG, "progress", 0, NULL, NULL,
      "Say on standard error how far it is, from the first second on. Without it, or "
      "--no-progress, that is done on a terminal.",

@@ -351,9 +351,14 @@ static char *printed(void (*print)(const struct option_command *command, FILE *o
     return text;
 }
 
+static void print_all(const struct option_command *command, FILE *out)
+{
+    CHECK_OK(options_print_help_on(command, "options", out, NULL));
+}
+
 static void help_lists_and_wraps(void **state)
 {
-    char *help = printed(options_print_help, &sample_command);
+    char *help = printed(print_all, &sample_command);
 
     CHECK_CONTAINS(help, "sample: show how options work\n\nUsage: sample [OPTION...] [FILE]\n");
     CHECK_CONTAINS(help, "\nInput:\n  -s, --store FILE          The store to read. "
