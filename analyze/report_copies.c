@@ -246,7 +246,7 @@ const struct report_kind report_copies = {
         "Copies and fills by direction and by operator: bytes, time, bandwidth, also over time, "
         "and whether the host waited.",
     .run = run,
-    .tables = (const char *const[]){"directions", "ops", NULL},
+    .tables = (const char *const[]){"directions", "ops", "bandwidth", "bandwidth_over_time", NULL},
     .explain_time = "total_ns",
     .explain =
         "SELECT d.name, CASE WHEN h.name LIKE '%Async%' THEN 'async'\n"

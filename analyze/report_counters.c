@@ -318,7 +318,7 @@ const struct report_kind report_counters = {
              "CPU time; those that were recorded (OPTRACE_COUNTERS, load_and_run --counters). And "
              "what devices counted in kernels, of traces that have it.",
     .run = run,
-    .tables = (const char *const[]){"counters", NULL},
+    .tables = (const char *const[]){"counters", "kernel_counters", NULL},
     .takes = takes,
     .explain_time = "time_ns",
     .explain =

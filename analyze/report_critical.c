@@ -483,7 +483,7 @@ const struct report_kind report_critical = {
     .about = "The critical path through one run, the median one unless --runs names another: what "
              "its end waited for, moment by moment; --what-if says what would be won.",
     .run = run,
-    .tables = (const char *const[]){"critical", NULL},
+    .tables = (const char *const[]){"critical", "path", NULL},
     .explain_time = "time_ns",
     .explain = explain_sql,
     .takes = takes,

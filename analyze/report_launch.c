@@ -193,7 +193,7 @@ const struct report_kind report_launch = {
     .about = "How long kernels and copies waited between their launch on the host and their start "
              "on the device; how long the queues of streams were, and when they were full.",
     .run = run,
-    .tables = (const char *const[]){"launches", NULL},
+    .tables = (const char *const[]){"launches", "queues", "queue_over_time", NULL},
     .explain_time = "delay_ns",
     .explain =
         "SELECT d.name, count(*) AS calls, sum(h.end_ns IS NULL) AS unlaunched,\n"

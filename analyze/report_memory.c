@@ -622,7 +622,8 @@ const struct report_kind report_memory = {
     .about = "What was alive in memory over time, who held it at the peak, how long it lives, and "
              "whether it grows from run to run.",
     .run = run,
-    .tables = (const char *const[]){"pools", "holders", NULL},
+    .tables = (const char *const[]){"pools", "holders", "timeline", "timeline_by_group", "counters",
+                                    "plans", NULL},
     .takes = takes,
     .columns = columns,
     .column_count = COLUMNS,

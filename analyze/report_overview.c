@@ -405,7 +405,7 @@ const struct report_kind report_overview = {
     .about = "Paddle's overview: computation against framework overhead and what nobody recorded, "
              "how busy host and devices were, copies, phases of a model's steps.",
     .run = run,
-    .tables = (const char *const[]){"overhead", "devices", "model", NULL},
+    .tables = (const char *const[]){"overhead", "devices", "copies", "model", NULL},
     /* Of the table of devices: time with anything recorded, overlaps once. */
     .explain =
         "WITH op_span AS (\n"

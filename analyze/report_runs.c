@@ -666,7 +666,7 @@ const struct report_kind report_runs = {
     .about = "Each run with its duration, the slowest first, percentiles, and which ops explain "
              "why the slow ones are slow; with --runs and one number, why that run was.",
     .run = run,
-    .tables = (const char *const[]){"each_run", NULL},
+    .tables = (const char *const[]){"each_run", "excess", NULL},
     .columns = columns,
     .column_count = COLUMNS,
     .order_by = "dur_ns",

@@ -377,7 +377,7 @@ const struct report_kind report_summary = {
              "the order in which they run, sums by type, whole runs with percentiles, both "
              "overheads.",
     .run = run,
-    .tables = (const char *const[]){"ops", NULL},
+    .tables = (const char *const[]){"ops", "types", "total", NULL},
     .takes = takes,
     .explain =
         "SELECT name, type, node_id AS id,\n"
