@@ -289,34 +289,6 @@ static int write_events(struct chrome_writer *writer)
 
 /* --- The file. --- */
 
-/* In the array form the zero of times has no other place than an event. */
-static void write_base_event(struct chrome_writer *writer)
-{
-    chrome_begin(writer, "M");
-    chrome_add(writer, ",\"name\":\"baseTimeNanoseconds\"");
-    chrome_add_int(writer, "pid", chrome_pid(writer, writer->export->report->session_ids[0]));
-    out_buffer_print(&writer->line, ",\"args\":{\"value\":%" PRId64 "}", writer->base_ns);
-    chrome_end(writer);
-}
-
-static void write_head(struct chrome_writer *writer)
-{
-    const struct export *export = writer->export;
-
-    if (export->taken_bytes)
-        return;
-    if (export->report->options->append) {
-        fputs("[\n", export->stream);
-        write_base_event(writer);
-    } else {
-        text_print(
-            export->stream,
-            "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%" PRId64
-            ",\"otherData\":{\"tool\":\"optrace %s\"},\"traceEvents\":[\n",
-            writer->base_ns, OPTRACE_VERSION);
-    }
-}
-
 static int64_t choose_base(const struct export *export)
 {
     int64_t first_ns = export->spans->spans.count ? export->spans->start_ns : INT64_MAX;
@@ -346,8 +318,9 @@ static int run(const struct export *export, struct diag *diag)
         rc = chrome_make_ops(&writer);
     if (rc == 0)
         rc = chrome_make_places(&writer);
+    if (rc == 0)
+        rc = chrome_write_head(&writer, diag);
     if (rc == 0) {
-        write_head(&writer);
         rc = write_events(&writer);
         fputs(export->report->options->append ? "\n]\n" : "\n]}\n", export->stream);
     }
@@ -358,7 +331,7 @@ static int run(const struct export *export, struct diag *diag)
     free(writer.places);
     free(writer.pids);
     export_rows_deinit(&writer.rows);
-    return rc < 0 ? diag_set(diag, rc, "no memory for the trace") : 0;
+    return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the trace") : rc;
 }
 
 const struct export_kind export_chrome = {

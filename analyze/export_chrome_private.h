@@ -55,6 +55,12 @@ int64_t chrome_pid(const struct chrome_writer *writer, int64_t session_id);
 /** The thread number of another row of a lane, or of the row for runs (lane NULL). */
 int64_t chrome_row_tid(const struct lane_row *lane, const struct chrome_place *place, uint32_t row);
 
+/* --- export_chrome_head.c --- */
+
+/** What stands before the first event, unless the file has events already. Returns 0 or a negative
+ *  errno with a sentence. */
+int chrome_write_head(struct chrome_writer *writer, struct diag *diag);
+
 /* --- export_chrome_points.c --- */
 
 /** Memory, counters, losses. Returns 0 or -ENOMEM. */

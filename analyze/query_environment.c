@@ -3,7 +3,6 @@
 #include "analyze/query_environment.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "analyze/out_buffer.h"
@@ -126,21 +125,24 @@ int query_environment(struct store *store, const int64_t *session_ids, size_t se
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the sessions") : rc;
 }
 
-int query_world_size(struct store *store, int64_t session_id, double *out_count, struct diag *diag)
+int query_world_place(struct store *store, int64_t session_id, struct world_place *out,
+                      struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(store,
-                           "SELECT CASE WHEN json_valid(environment) THEN"
-                           " json_extract(environment, '$.world_size') END"
-                           "  FROM session WHERE session_id = ?1",
+                           "SELECT json_extract(environment, '$.rank'),"
+                           " json_extract(environment, '$.world_size')"
+                           "  FROM session WHERE session_id = ?1 AND json_valid(environment)",
                            &statement, diag);
 
-    *out_count = NAN;
+    *out = (struct world_place){STORE_NULL, STORE_NULL};
     if (rc == 0)
         sqlite3_bind_int64(statement, 1, session_id);
     if (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         if (sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
-            *out_count = (double)sqlite3_column_int64(statement, 0);
+            out->rank = sqlite3_column_int64(statement, 0);
+        if (sqlite3_column_type(statement, 1) == SQLITE_INTEGER)
+            out->size = sqlite3_column_int64(statement, 1);
         rc = 0;
     }
     sqlite3_finalize(statement);

@@ -44,8 +44,13 @@ int query_environment(struct store *store, const int64_t *session_ids, size_t se
                       struct environment *out, struct diag *diag);
 void environment_deinit(struct environment *environment);
 
-/** Of how many processes a session is one, as in torch.distributed; NaN: not known. Returns 0 or a
- *  negative errno with a sentence. */
-int query_world_size(struct store *store, int64_t session_id, double *out_count, struct diag *diag);
+/* Which of how many processes a session is, as in torch.distributed; STORE_NULL: not known. */
+struct world_place {
+    int64_t rank, size;
+};
+
+/** Returns 0 or a negative errno with a sentence. */
+int query_world_place(struct store *store, int64_t session_id, struct world_place *out,
+                      struct diag *diag);
 
 #endif

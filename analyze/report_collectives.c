@@ -248,11 +248,14 @@ static int find(const struct report *report, const struct spans_answer *spans,
                 struct collectives *out, struct diag *diag)
 {
     double *sizes = malloc((spans->windows.count + 1) * sizeof(*sizes));
+    struct world_place place;
     int rc = sizes ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < spans->windows.count && rc == 0; i++)
-        rc = query_world_size(report->source->store, spans->windows.items[i].session_id, &sizes[i],
-                              diag);
+    for (size_t i = 0; i < spans->windows.count && rc == 0; i++) {
+        rc = query_world_place(report->source->store, spans->windows.items[i].session_id, &place,
+                               diag);
+        sizes[i] = place.size == STORE_NULL ? NAN : (double)place.size;
+    }
     if (rc == 0)
         rc = collectives_find(spans, sizes, out);
     free(sizes);

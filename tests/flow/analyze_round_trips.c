@@ -451,6 +451,30 @@ static void stacks_are_those_of_pytorch(void **state)
     free(wanted_path);
 }
 
+/* Which rank of how many a trace is of, and on what it was recorded. */
+static void chrome_traces_keep_their_place(void **state)
+{
+    static const char trace[] =
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"A \\\"100\\\"\"}],"
+        "\"distributedInfo\":{\"backend\":\"gloo\",\"rank\":1,\"world_size\":4},"
+        "\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]}";
+    static const char sql[] = "SELECT environment FROM session";
+    const char *const export[] = {"rank.json", "--export", "chrome", "-o", "rank_back.json", NULL};
+    const char *const ask[] = {"rank.json", "--format", "csv", "--sql", sql, NULL};
+    const char *const ask_back[] = {"rank_back.json", "--format", "csv", "--sql", sql, NULL};
+    struct analyze_scene *scene = *state;
+    char *there, *back;
+
+    free(temp_write(scene->dir, "rank.json", trace, strlen(trace)));
+    free(analyze_scene_output(scene, export));
+    there = analyze_scene_output(scene, ask);
+    back = analyze_scene_output(scene, ask_back);
+    CHECK_CONTAINS(there, "\"\"world_size\"\": 4");
+    assert_string_equal(back, there);
+    free(there);
+    free(back);
+}
+
 /* --- Adding to a trace. --- */
 
 static void appended_sessions_stand_beside_each_other(void **state)
@@ -553,6 +577,7 @@ int main(void)
         cmocka_unit_test(a_smaller_store_has_all_of_its_session),
         cmocka_unit_test(every_report_is_the_same_of_a_smaller_store),
         cmocka_unit_test(chrome_traces_bring_all_events_back),
+        cmocka_unit_test(chrome_traces_keep_their_place),
         cmocka_unit_test(memory_keeps_its_owners),
         cmocka_unit_test(counters_of_kernels_come_back),
         cmocka_unit_test(shared_traces_come_back_event_by_event),
