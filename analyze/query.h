@@ -147,7 +147,9 @@ struct basis {
     bool wall_is_runs;
     bool covered_is_exact;
     uint64_t event_count, outside_count, bad_count;
-    uint64_t clipped_count; /* single spans whose insides took longer than they did */
+    uint64_t clipped_count;        /* single spans whose insides took longer than they did */
+    int64_t backward_elsewhere_ns; /* with --label: what autograd ran outside of these labels for
+                                      sessions that have operators in them */
     ARRAY_OF(struct loss_row) losses;
     ARRAY_OF(struct dropped_row) dropped;       /* in the time that is asked for; the last first */
     ARRAY_OF(struct unfinished_row) unfinished; /* the first of them */

@@ -147,6 +147,18 @@ static void note_runs(const struct report *report, const struct basis *basis)
              duration(text[5], sizeof(text[5]), ns[count - 1]));
 }
 
+static void note_backward(const struct report *report, const struct basis *basis)
+{
+    char text[32];
+
+    if (basis->backward_elsewhere_ns)
+        out_note(report->out, OUT_NOTE_BASIS,
+                 "Autograd ran for %s outside of what --label chose; what of it is for operators "
+                 "inside is not told apart, and in no number above. A label around backward() has "
+                 "it.",
+                 duration(text, sizeof(text), (double)basis->backward_elsewhere_ns));
+}
+
 static double coverage_of(const struct basis *basis, enum op_side side)
 {
     if (isnan(basis->total_ns[side]) || !(basis->wall_ns[side] > 0))
@@ -405,6 +417,7 @@ void report_footer(const struct report *report, const struct basis *basis)
     report_judge(report, basis);
     emit_selection(report, basis);
     note_selection(report, basis);
+    note_backward(report, basis);
     note_runs(report, basis);
     note_coverage(report, basis);
     report_note_dropped(report, basis);

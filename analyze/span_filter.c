@@ -123,12 +123,10 @@ static bool is_in_op(const struct spans_answer *answer, uint32_t lane, int64_t t
     return false;
 }
 
-/* Whether a scope on another thread is open while a span runs, and that thread waits. */
-static bool is_in_scope(const struct spans_answer *answer, const struct scope_array *scopes,
-                        const struct span *span)
+/* How many scopes of a session and those before it begin until a time. */
+static size_t scopes_until(const struct scope_array *scopes, int64_t session_id, int64_t time_ns)
 {
-    const struct scope key = {.session_id = answer->lanes.items[span->lane].session_id,
-                              .start_ns = span->start_ns};
+    const struct scope key = {.session_id = session_id, .start_ns = time_ns};
     size_t low = 0, high = scopes->count;
 
     while (low < high) {
@@ -139,16 +137,68 @@ static bool is_in_scope(const struct spans_answer *answer, const struct scope_ar
         else
             high = middle;
     }
-    for (; low > 0; low--) {
-        const struct scope *scope = &scopes->items[low - 1];
+    return low;
+}
 
-        if (scope->session_id != key.session_id || scope->latest_ns < span_end_ns(span))
+static bool has_scope(const struct scope_array *scopes, int64_t session_id)
+{
+    size_t count = scopes_until(scopes, session_id, INT64_MAX);
+
+    return count && scopes->items[count - 1].session_id == session_id;
+}
+
+/* Whether a scope on another thread is open while a span runs, and that thread waits. */
+static bool is_in_scope(const struct spans_answer *answer, const struct scope_array *scopes,
+                        const struct span *span)
+{
+    int64_t session_id = answer->lanes.items[span->lane].session_id;
+
+    for (size_t i = scopes_until(scopes, session_id, span->start_ns); i > 0; i--) {
+        const struct scope *scope = &scopes->items[i - 1];
+
+        if (scope->session_id != session_id || scope->latest_ns < span_end_ns(span))
             break;
         if (scope->lane != span->lane && scope->end_ns >= span_end_ns(span) &&
             !is_in_op(answer, scope->lane, span->start_ns))
             return true;
     }
     return false;
+}
+
+static bool lies_in_backward(const struct spans_answer *answer, const struct verdicts *verdicts,
+                             const struct span *span)
+{
+    const struct span *items = answer->spans.items;
+
+    for (uint32_t at = span->parent; at != SPAN_NONE; at = items[at].parent) {
+        if (verdicts->is_backward[items[at].op])
+            return true;
+    }
+    return false;
+}
+
+/* Which of it is for the operators of a label, the numbers of autograd would tell, which a store
+ * has not: so it is said how much there is. */
+static void count_backward_elsewhere(struct spans_answer *answer, const struct verdicts *verdicts,
+                                     const struct scope_array *scopes)
+{
+    bool has_forward = false;
+    int64_t sum_ns = 0;
+
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        const struct span *span = &answer->spans.items[i];
+        int64_t session_id = answer->lanes.items[span->lane].session_id;
+        bool is_backward = verdicts->is_backward[span->op];
+
+        if (span_is_device(answer, span))
+            continue;
+        has_forward |= span->is_shown && !is_backward && span_is_op(answer, span) &&
+                       !span_is_python(answer, span);
+        if (is_backward && !span->is_shown && has_scope(scopes, session_id) &&
+            !lies_in_backward(answer, verdicts, span))
+            sum_ns += span->dur_ns;
+    }
+    answer->basis.backward_elsewhere_ns = has_forward ? sum_ns : 0;
 }
 
 /* Sets is_shown where the span is or lies in such a label; outer spans come first. */
@@ -172,6 +222,8 @@ static int find_labelled(struct spans_answer *answer, const struct verdicts *ver
         if (span_is_device(answer, span) && span->launch != SPAN_NONE)
             span->is_shown |= items[span->launch].is_shown;
     }
+    if (rc == 0)
+        count_backward_elsewhere(answer, verdicts, &scopes);
     array_deinit(&scopes);
     return rc;
 }

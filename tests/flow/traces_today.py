@@ -123,6 +123,24 @@ def check_samples(folder):
         says(run(stacks, "--sample", wrong, status=2).stderr, "--sample takes a time", wrong)
 
 
+def check_forward_labels():
+    """A scope of the forward pass says how much autograd ran that is not in it; that of the backward
+    pass has all of it, and says nothing."""
+    for name in ("torch_with_stack_default", "torch_memory_hang_width80"):
+        with gzip.open(TODAY / f"{name}.json.gz") as file:
+            events = json.load(file)["traceEvents"]
+        autograd = sum(round(event["dur"] * 1000) for event in events
+                       if event["name"].startswith("autograd::engine::evaluate_function"))
+        for label, has_note in (("forward", True), ("^backward$", False)):
+            notes = json.loads(run(TODAY / f"{name}.json.gz", "--report", "averages", "--label", label,
+                                   "--format", "json").stdout)["notes"]
+            found = [note["text"] for note in notes if "Autograd ran for" in note["text"]]
+            if bool(found) != has_note:
+                sys.exit(f"{name} --label {label}: {found}")
+            if has_note:
+                says(found[0], f"{autograd / 1e6:.4g} ms", name, label)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -133,6 +151,7 @@ def main():
         check_refused(folder)
         check_read()
         check_steps()
+        check_forward_labels()
 
 
 main()

@@ -362,6 +362,8 @@ static void labels_show_what_autograd_runs_for_them(void **state)
     /* By lane and start: 0 label, 1 its op; 2 the one at 12, 3, 4 of autograd, 5, 6; 7 the kernel.
      */
     assert_string_equal(shown(&answer, &filter), "01347");
+    /* Of session 1 what is called at 12 and 95 by itself; that of another is no matter of it. */
+    CHECK_U64((uint64_t)answer.basis.backward_elsewhere_ns, 15);
     filter_deinit(&filter);
     hand_spans_drop(&answer);
 }
