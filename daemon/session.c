@@ -531,7 +531,9 @@ void session_put_cursors(struct session *session, struct batch *batch)
     row.clock = clock;
     row.clock_bytes = tick_clock_save(&session->clock, clock);
     row.complete_ns = session->complete_ns;
-    row.process = session->process[0] ? session->process : NULL;
+    /* A copy: the session may come back with another one while the writer reads this. */
+    if (session->process[0])
+        row.process = arena_text(&batch->texts, session->process, strlen(session->process));
     batch_push(&batch->cursors, row);
 }
 

@@ -201,7 +201,7 @@ static void send_ring(struct world *world, struct client *client, size_t index)
 
 enum ot_wire_welcome_status world_say_hello(struct world *world, struct client *client)
 {
-    struct session_peer peer = {.pid = getpid(),
+    struct session_peer peer = {.pid = client->pid ? client->pid : getpid(),
                                 .uid = getuid(),
                                 .ticks_per_s = 1000000000,
                                 .now_ns = alarm_now_ns(CLOCK_BOOTTIME)};

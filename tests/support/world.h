@@ -24,6 +24,7 @@ struct client {
     bool is_over;
     bool has_second_op;
     int process[2];        /* a pipe in place of a pidfd */
+    int64_t pid;           /* said in HELLO; 0: this one's */
     uint32_t inline_waits; /* records of an EVENTS frame that found no room */
     uint32_t brings; /* records in a ring whose frame, with a BYE behind it, is not read yet */
     uint64_t put, answered; /* records, also those that found no room; FLUSHED */

@@ -214,6 +214,30 @@ static void records_wait_for_a_program_that_comes_back(void **state)
     }
 }
 
+/* A session may be taken up by another process, after an exec, while rows that tell of the one
+ * before are on their way. The writer reads them at any time, so they are not changed any more. */
+static void rows_on_their_way_stay_as_they_are(void **state)
+{
+    struct world world;
+    struct client *client = world_begin_with_ring(&world);
+    const struct store_cursor *row;
+    char *before;
+
+    world_put(&world, &client->rings[0], OT_RECORD_SPAN, 1, 5);
+    while (scripted_queued() == 0)
+        world_ring_alarm(&world);
+    row = &scripted_batch()->cursors.items[scripted_batch()->cursors.count - 1];
+    CHECK_U64(row->ring_id, 0);
+    before = strdup(row->process);
+    world_leave(&world, client);
+    client->pid = 1;
+    world_join(&world, client);
+    assert_string_not_equal(client->session->process, before);
+    assert_string_equal(row->process, before);
+    free(before);
+    world_end(&world);
+}
+
 /* While the store fails, and dead programs have left more than may wait for it: what is counted in
  * their rings is lost no less than what lies there. */
 static void rings_given_up_are_counted_with_their_losses(void **state)
@@ -358,6 +382,7 @@ int main(void)
         cmocka_unit_test(what_last_frames_bring_is_read),
         cmocka_unit_test(an_end_is_told_when_it_is_committed),
         cmocka_unit_test(records_wait_for_a_program_that_comes_back),
+        cmocka_unit_test(rows_on_their_way_stay_as_they_are),
         cmocka_unit_test(rings_given_up_are_counted_with_their_losses),
         cmocka_unit_test(worlds_at_random_come_to_rest),
     };
