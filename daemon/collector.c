@@ -384,6 +384,8 @@ int collector_hello(struct collector *collector, struct producer *producer,
     if (rc < 0)
         return rc;
     session_watch_process(session);
+    if (session->producer)
+        collector->events.on_replaced(collector->events.context, session->producer);
     session->producer = producer;
     session->frames_wait = false;
     session->caught_up_ns = alarm_now_ns(CLOCK_MONOTONIC); /* its definitions come now */

@@ -40,6 +40,8 @@ struct collector_events {
                        int status);
     /* A ring of this connection holds nonsense; it is to be cut off. */
     void (*on_nonsense)(void *context, struct producer *producer, const char *text);
+    /* The session of this connection, which is hung up, goes on with another one. */
+    void (*on_replaced)(void *context, struct producer *producer);
     /* There is room again after collector_turn() returned NULL: for connections without a session.
      */
     void (*on_room)(void *context);
@@ -98,7 +100,8 @@ struct store_ids *collector_ids(struct collector *collector);
  * broke. There must be room.
  *
  * peer           all but its budget and the environment, which are set here
- * is_alive       tells whether another connection of the same session still stands
+ * is_alive       tells whether another connection of the same session still stands; one that does
+ *                not is told by on_replaced()
  * out_session    written when *out_status is OT_WELCOME_OK; it belongs to `producer` from now on
  * out_status     enum ot_wire_welcome_status
  *

@@ -352,6 +352,14 @@ void producer_on_nonsense(void *context, struct producer *producer, const char *
     cut_off(producer, text);
 }
 
+/* What it has sent and was not read stays unread: on the new connection its client begins with what
+ * the store lacks. */
+void producer_on_replaced(void *context, struct producer *producer)
+{
+    producer->session = NULL;
+    close_producer(producer);
+}
+
 /* While the daemon stops: what had been sent by then, and no more. A client that sends as fast as
  * it is read must not keep the daemon from ending. */
 static void read_last(struct producer *producer)

@@ -61,6 +61,7 @@ int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid);
 void producer_on_flushed(void *context, struct producer *producer, uint64_t token, bool is_durable,
                          int status);
 void producer_on_nonsense(void *context, struct producer *producer, const char *text);
+void producer_on_replaced(void *context, struct producer *producer);
 
 bool producer_on_turn(void *context, struct producer *producer);
 

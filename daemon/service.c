@@ -119,8 +119,13 @@ static void adopt_rings(struct service *service, struct notify_fds *fds)
 
 static int open_store(struct service *service, struct diag *diag)
 {
-    const struct collector_events events = {service,      producer_on_flushed, producer_on_nonsense,
-                                            on_room,      producer_on_turn,    on_empty,
+    const struct collector_events events = {service,
+                                            producer_on_flushed,
+                                            producer_on_nonsense,
+                                            producer_on_replaced,
+                                            on_room,
+                                            producer_on_turn,
+                                            on_empty,
                                             on_lost_store};
     struct collector_store store = {.path = service->settings->store_path,
                                     .bounds = service->settings->bounds};

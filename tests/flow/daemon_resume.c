@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions that go on: after the daemon was killed, or only the connection broke. */
+#include <linux/sockios.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
+#include "tests/support/wait.h"
 
 /* Spans `first` to `last`, numbered by their correlation. */
 static void put_spans(struct raw_ring *ring, uint64_t first, uint64_t last)
@@ -295,6 +299,89 @@ static void another_store_begins_where_the_ring_stands(void **state)
     optraced_deinit(&daemon);
 }
 
+static bool is_heard(void *context)
+{
+    const struct raw_client *client = context;
+    int unread;
+
+    assert_int_equal(ioctl(client->fd, SIOCOUTQ, &unread), 0);
+    return unread == 0;
+}
+
+/* Connect, and say so much of HELLO that the daemon has taken the connection. */
+static void say_half_of_hello(struct raw_client *client, const char *socket, uint8_t frame[256],
+                              int *out_left)
+{
+    const struct ot_wire_hello hello = raw_hello(client);
+    const struct ot_wire_hello_texts texts = {.program = {"raw", 3}};
+    const int half = 8, length = ot_wire_encode_hello(&hello, &texts, frame, 256);
+
+    assert_true(length > half);
+    assert_true(raw_connect(client, socket));
+    assert_true(raw_send(client, frame, (size_t)half));
+    assert_true(wait_until(is_heard, client, WAIT_MS));
+    memmove(frame, frame + half, (size_t)(length - half));
+    *out_left = length - half;
+}
+
+static void pause_daemon(const struct optraced *daemon)
+{
+    siginfo_t info;
+
+    kill(daemon->child.pid, SIGSTOP);
+    assert_int_equal(waitid(P_PID, (id_t)daemon->child.pid, &info, WSTOPPED | WNOWAIT), 0);
+}
+
+static enum ot_wire_welcome_status hear_welcome(struct raw_client *client)
+{
+    uint8_t frame[OT_WIRE_REMARK_BYTES_MAX + sizeof(struct ot_wire_welcome)];
+    struct ot_wire_welcome_view welcome;
+    size_t length = raw_receive(client, frame, sizeof(frame));
+
+    assert_int_equal(ot_wire_decode_welcome(frame, length, &welcome, NULL), 0);
+    return welcome.fixed.status;
+}
+
+/* The connection of a session breaks, and its client comes back by another one, which the daemon
+ * hears of first: what becomes of the old one is nothing to the session. */
+static void an_old_connection_takes_nothing_along(void **state)
+{
+    struct raw_client old, new, third;
+    struct ot_wire_hello hello;
+    struct optraced daemon;
+    uint8_t frame[256];
+    int left;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&old);
+    raw_join(&old, daemon.socket);
+    raw_define(&old);
+    assert_int_equal(raw_flush(&old), 0);
+    new = third = old;
+    new.fd = third.fd = -1;
+    say_half_of_hello(&new, daemon.socket, frame, &left);
+    pause_daemon(&daemon); /* all of this waits for it, in this order */
+    assert_true(raw_send(&new, frame, (size_t)left));
+    raw_close(&old);
+    kill(daemon.child.pid, SIGCONT);
+    assert_int_equal(hear_welcome(&new), OT_WELCOME_OK);
+    raw_define(&new);
+    assert_int_equal(raw_flush(&new), 0);
+    assert_true(raw_connect(&third, daemon.socket));
+    hello = raw_hello(&third);
+    raw_send_hello(&third, &hello);
+    assert_int_equal(hear_welcome(&third), OT_WELCOME_BUSY);
+    send_spans(&new, 1, 5);
+    assert_int_equal(raw_flush(&new), 0);
+    check_events(&daemon, 5);
+    raw_bye(&new);
+    raw_close(&new);
+    raw_close(&third);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +392,7 @@ int main(void)
         cmocka_unit_test(rings_that_are_over_leave_nothing),
         cmocka_unit_test(a_session_has_one_connection_and_one_end),
         cmocka_unit_test(another_store_begins_where_the_ring_stands),
+        cmocka_unit_test(an_old_connection_takes_nothing_along),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,13 @@ static void on_nonsense(void *context, struct producer *producer, const char *te
     client->is_over = true;
 }
 
+static void on_replaced(void *context, struct producer *producer)
+{
+    struct world *world = context;
+
+    collector_forget(world->collector, producer);
+}
+
 void world_put_inline(struct world *world, struct client *client)
 {
     const struct ot_wire_record record = {.kind = OT_RECORD_SPAN,
@@ -95,7 +102,7 @@ uint32_t world_draw(struct world *world, uint32_t below)
 
 void world_begin(struct world *world, uint32_t seed)
 {
-    const struct collector_events events = {world,   on_flushed, on_nonsense,
+    const struct collector_events events = {world,   on_flushed, on_nonsense, on_replaced,
                                             on_room, on_turn,    on_empty};
     struct collector_store store = {0};
     struct diag diag = {0};
