@@ -193,6 +193,7 @@ static void put_run(struct ingest *ingest, const struct ot_wire_record *record,
     };
 
     batch_push(&ingest->batch->runs, row);
+    pace_note_run(&ingest->session->pace, (uint64_t)(row.end_ns - row.start_ns), row.warmup);
 }
 
 static void put_memory_event(struct ingest *ingest, const struct ot_wire_record *record,

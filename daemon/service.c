@@ -11,6 +11,7 @@
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
+#include "daemon/usage.h"
 
 enum { SIGNAL_COUNT = 3, SERVICE_AGAIN = 1 };
 
@@ -25,6 +26,7 @@ struct service {
     struct diag diag; /* why not all was stored */
     int rc;
     struct health health;
+    struct usage usage;
     bool has_served; /* a session has come and gone */
     bool has_lost_store;
     bool is_stopping;
@@ -67,6 +69,7 @@ static void on_empty(void *context)
     if (service->rc < 0 && (service->settings->log_path || service->has_lost_store))
         log_say("%s", service->diag.text); /* main() says it on stderr */
     producer_close_all(&service->producers);
+    usage_stop(&service->usage);
     collector_destroy(&service->collector);
     health_stop(&service->health);
     for (size_t i = 0; i < SIGNAL_COUNT; i++)
@@ -171,6 +174,9 @@ static int start(struct service *service, struct diag *diag)
     }
     health_start(&service->health, &service->loop, writer_ns, service);
     service->producers.host.health = &service->health;
+    usage_start(&service->usage, &service->loop, service->collector, service->settings->store_path,
+                (uint64_t)service->settings->bounds.budget_bytes);
+    service->producers.host.usage = &service->usage;
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/keep.h"
 #include "daemon/log.h"
 #include "daemon/memory.h"
@@ -113,6 +114,7 @@ struct session *session_alloc(const uint8_t uuid[16], struct session_budget *bud
 
     memcpy(session->uuid, uuid, sizeof(session->uuid));
     session->process_fd = -1;
+    pace_sample(&session->pace, ot_clock_ns(CLOCK_MONOTONIC), 0);
     session->budget = budget;
     session->budget->session_count++;
     session_set_names(session, (struct ot_text){0}, (struct ot_text){0});

@@ -22,6 +22,7 @@
 #include "daemon/batch.h"
 #include "daemon/clock.h"
 #include "daemon/identity.h"
+#include "daemon/pace.h"
 #include "daemon/ring.h"
 #include "schema/wire.h"
 
@@ -89,6 +90,7 @@ struct session {
     uint64_t features;    /* what both sides can do, of the latest connection */
     uint64_t event_count; /* records taken since the daemon started */
     uint64_t lost_count;
+    struct pace pace;
     uint64_t refused_count;     /* of these, records that made no sense */
     uint64_t refused_told;      /* of these, the client knows */
     uint32_t refused_reason;    /* enum ot_wire_loss, of the first of them */

@@ -14,6 +14,8 @@
 #include "daemon/memory.h"
 #include "daemon/privacy.h"
 
+enum { USAGE_MINOR = 3 }; /* the minor version that brought USAGE and PACE */
+
 static int send_frame(struct visit *visit, int length)
 {
     return length < 0 ? length : visit->send(visit->context, visit->scratch, (size_t)length);
@@ -29,6 +31,11 @@ static uint64_t file_bytes(const char *path, const char *suffix)
     if (snprintf(name, sizeof(name), "%s%s", path, suffix) >= (int)sizeof(name))
         return 0;
     return stat(name, &info) == 0 ? (uint64_t)info.st_size : 0;
+}
+
+static uint64_t store_bytes(const struct visit_host *host)
+{
+    return file_bytes(host->store_path, "") + file_bytes(host->store_path, "-wal");
 }
 
 /* A text for an answer, in `place`. */
@@ -74,7 +81,7 @@ static int send_status(struct visit *visit)
     const struct ot_wire_status status = {
         .now_ns = ot_clock_ns(CLOCK_REALTIME),
         .started_ns = host->started_ns,
-        .store_bytes = file_bytes(host->store_path, "") + file_bytes(host->store_path, "-wal"),
+        .store_bytes = store_bytes(host),
         .refusal_count = count_refusals(visit),
         .pid = (uint32_t)getpid(),
         .uid = geteuid(),
@@ -106,6 +113,16 @@ static int send_health(struct visit *visit)
     };
 
     return visit->minor < 2 ? 0 : visit->send(visit->context, &frame, sizeof(frame));
+}
+
+static int send_usage(struct visit *visit)
+{
+    struct ot_wire_usage frame;
+
+    if (visit->minor < USAGE_MINOR)
+        return 0;
+    frame = usage_look(visit->host->usage, store_bytes(visit->host));
+    return visit->send(visit->context, &frame, sizeof(frame));
 }
 
 static int send_refusals(struct visit *visit)
@@ -165,6 +182,23 @@ static int send_session(struct visit *visit, const struct session *session)
         visit, ot_wire_encode_session(&frame, &texts, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
 }
 
+static int send_pace(struct visit *visit, const struct session *session)
+{
+    const struct pace_view view =
+        pace_look(&session->pace, ot_clock_ns(CLOCK_MONOTONIC), session->event_count);
+    const struct ot_wire_pace frame = {
+        .header = ot_wire_header(OT_FRAME_PACE, sizeof(frame)),
+        .session_id = (uint64_t)session->session_id,
+        .window_ns = view.window_ns,
+        .event_count = view.event_count,
+        .run_count = view.run_count,
+        .run_p50_ns = view.run_p50_ns,
+        .run_sample_count = view.run_sample_count,
+    };
+
+    return visit->minor < USAGE_MINOR ? 0 : visit->send(visit->context, &frame, sizeof(frame));
+}
+
 static int on_ask(struct visit *visit, const void *frame, size_t length, struct diag *diag)
 {
     struct collector *collector = visit->host->collector;
@@ -178,6 +212,8 @@ static int on_ask(struct visit *visit, const void *frame, size_t length, struct 
     if (rc == 0 && ask.first_session == 0)
         rc = send_health(visit);
     if (rc == 0 && ask.first_session == 0)
+        rc = send_usage(visit);
+    if (rc == 0 && ask.first_session == 0)
         rc = send_refusals(visit);
     if (rc < 0)
         return rc;
@@ -185,6 +221,8 @@ static int on_ask(struct visit *visit, const void *frame, size_t length, struct 
     for (int seen = 0; rc == 0 && session && seen < OT_WIRE_PAGE_SESSIONS;) {
         if (privacy_may_see(visit->uid, session->uid)) {
             rc = send_session(visit, session);
+            if (rc == 0)
+                rc = send_pace(visit, session);
             seen++;
         }
         session = collector_next_session(collector, session->session_id + 1);

@@ -15,6 +15,7 @@
 #include "daemon/health.h"
 #include "daemon/refusals.h"
 #include "daemon/save.h"
+#include "daemon/usage.h"
 
 /** What controllers may know and command. All borrowed. */
 struct visit_host {
@@ -23,6 +24,7 @@ struct visit_host {
     struct saves *saves;
     const struct refusals *refusals;
     const struct health *health;
+    const struct usage *usage;
     const char *store_path;
     uint64_t started_ns; /* CLOCK_REALTIME */
 };

@@ -28,7 +28,7 @@
 
 #define OT_WIRE_MAGIC         0x5254504fu /* "OPTR" as bytes */
 #define OT_WIRE_VERSION_MAJOR 1
-#define OT_WIRE_VERSION_MINOR 2
+#define OT_WIRE_VERSION_MINOR 3
 
 /* What a peer may make the daemon hold. A client that goes beyond one is cut off. */
 enum {

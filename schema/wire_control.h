@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames of version 1.1 and of 1.2, by which recording is commanded and asked about: schedules
+ * The frames of versions 1.1 to 1.3 by which recording is commanded and asked about: schedules
  * for clients, and the visits of controllers such as the `optrace` command. Part of schema/wire.h,
  * which includes this file; schema/wire.md has it in prose.
  *
@@ -165,6 +165,28 @@ struct ot_wire_health {
     uint64_t watchdog_ns;         /* the service manager restarts it after so long; 0: never */
 };
 
+/* Since 1.3. */
+struct ot_wire_usage {
+    struct ot_wire_header header;
+    uint64_t budget_bytes;  /* of the store; 0: none */
+    uint64_t room_bytes;    /* until the oldest events go; UINT64_MAX: not known */
+    uint64_t growth_bytes;  /* how much larger the store became in ... */
+    uint64_t growth_ns;     /* ... this time; 0: not known yet */
+    uint64_t cpu_ns;        /* of the daemon's threads in ... */
+    uint64_t cpu_window_ns; /* ... this time; 0: not known yet */
+};
+
+struct ot_wire_pace {
+    struct ot_wire_header header;
+    uint64_t session_id;  /* of the SESSION before it */
+    uint64_t window_ns;   /* what is counted below is of the last so many ns; 0: not known yet */
+    uint64_t event_count; /* records taken */
+    uint64_t run_count;   /* runs among them */
+    uint64_t run_p50_ns;  /* median of the last runs that are no warm-ups */
+    uint32_t run_sample_count; /* so many of them; 0: there was none */
+    uint32_t reserved;
+};
+
 struct ot_wire_save {
     struct ot_wire_header header;
     uint64_t since_ns; /* CLOCK_REALTIME: not the sessions that ended before; 0: all */
@@ -187,6 +209,8 @@ struct ot_wire_saved {
 
 static_assert(sizeof(struct ot_wire_plan) == 88, "plan");
 static_assert(sizeof(struct ot_wire_health) == 40, "health");
+static_assert(sizeof(struct ot_wire_usage) == 56, "usage");
+static_assert(sizeof(struct ot_wire_pace) == 56, "pace");
 
 /** The header of a SCHEDULE goes with it. */
 static inline struct ot_wire_schedule ot_wire_schedule(const struct ot_wire_plan *plan)
@@ -307,6 +331,10 @@ int ot_wire_decode_refusal(const void *frame, size_t length,
 int ot_wire_decode_answer(const void *frame, size_t length, struct ot_wire_answer_view *out_answer,
                           struct diag *diag);
 
+int ot_wire_decode_usage(const void *frame, size_t length, struct ot_wire_usage *out_usage,
+                         struct diag *diag);
+int ot_wire_decode_pace(const void *frame, size_t length, struct ot_wire_pace *out_pace,
+                        struct diag *diag);
 int ot_wire_decode_health(const void *frame, size_t length, struct ot_wire_health *out_health,
                           struct diag *diag);
 

@@ -635,6 +635,29 @@ int ot_wire_decode_refusal(const void *frame, size_t length,
     return rc;
 }
 
+int ot_wire_decode_usage(const void *frame, size_t length, struct ot_wire_usage *out_usage,
+                         struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        RULE_TIME(ot_wire_usage, growth_ns),
+        RULE_TIME(ot_wire_usage, cpu_ns),
+        RULE_TIME(ot_wire_usage, cpu_window_ns),
+    };
+
+    return DECODE_WHOLE(OT_FRAME_USAGE, rules, out_usage);
+}
+
+int ot_wire_decode_pace(const void *frame, size_t length, struct ot_wire_pace *out_pace,
+                        struct diag *diag)
+{
+    static const struct ot_rule rules[] = {
+        RULE_TIME(ot_wire_pace, window_ns),
+        RULE_TIME(ot_wire_pace, run_p50_ns),
+    };
+
+    return DECODE_WHOLE(OT_FRAME_PACE, rules, out_pace);
+}
+
 int ot_wire_decode_health(const void *frame, size_t length, struct ot_wire_health *out_health,
                           struct diag *diag)
 {

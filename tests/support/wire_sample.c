@@ -275,6 +275,14 @@ static size_t sample_whole(uint32_t type, uint8_t *out)
         return WHOLE(OT_FRAME_HEALTH, ot_wire_health, .longest_pause_ns = 1234567,
                      .longest_pause_at_ns = 1700000000000000000, .writer_ns = 89,
                      .watchdog_ns = 30000000000);
+    case OT_FRAME_USAGE:
+        return WHOLE(OT_FRAME_USAGE, ot_wire_usage, .budget_bytes = 5368709120,
+                     .room_bytes = 4080218931, .growth_bytes = 16777216, .growth_ns = 3600000000000,
+                     .cpu_ns = 660000000, .cpu_window_ns = 60000000000);
+    case OT_FRAME_PACE:
+        return WHOLE(OT_FRAME_PACE, ot_wire_pace, .session_id = 12, .window_ns = 60000000000,
+                     .event_count = 5904000, .run_count = 2460, .run_p50_ns = 24100000,
+                     .run_sample_count = 64);
     case OT_FRAME_SAVE:
         return WHOLE(OT_FRAME_SAVE, ot_wire_save, .since_ns = 1700000001000000000);
     default:
@@ -588,6 +596,10 @@ int wire_sample_visit(uint32_t type, const void *frame, size_t length, uint64_t 
         VISIT_WHOLE(ask);
     case OT_FRAME_HEALTH:
         VISIT_WHOLE(health);
+    case OT_FRAME_USAGE:
+        VISIT_WHOLE(usage);
+    case OT_FRAME_PACE:
+        VISIT_WHOLE(pace);
     case OT_FRAME_STATUS:
         return visit_status(frame, length, out_sum, diag);
     case OT_FRAME_SESSION:

@@ -224,6 +224,21 @@ static const struct field fields[] = {
     FIELD(ot_wire_health, longest_pause_at_ns),
     FIELD(ot_wire_health, writer_ns),
     FIELD(ot_wire_health, watchdog_ns),
+    FIELD(ot_wire_usage, header),
+    FIELD(ot_wire_usage, budget_bytes),
+    FIELD(ot_wire_usage, room_bytes),
+    FIELD(ot_wire_usage, growth_bytes),
+    FIELD(ot_wire_usage, growth_ns),
+    FIELD(ot_wire_usage, cpu_ns),
+    FIELD(ot_wire_usage, cpu_window_ns),
+    FIELD(ot_wire_pace, header),
+    FIELD(ot_wire_pace, session_id),
+    FIELD(ot_wire_pace, window_ns),
+    FIELD(ot_wire_pace, event_count),
+    FIELD(ot_wire_pace, run_count),
+    FIELD(ot_wire_pace, run_p50_ns),
+    FIELD(ot_wire_pace, run_sample_count),
+    FIELD(ot_wire_pace, reserved),
     FIELD(ot_wire_answer, header),
     FIELD(ot_wire_answer, command_id),
     FIELD(ot_wire_answer, next_session),
@@ -483,21 +498,20 @@ static const struct field *find_field(const char *tag, const char *name)
 /* The version that brought the struct, or the field in place of a reserved one. */
 static const char *since(const char *tag, const char *name)
 {
-    static const struct {
-        const char *tag, *version;
-    } newer[] = {
+    static const char *const newer[][2] = {
         {"ot_wire_schedule", "1.1"},   {"ot_wire_plan", "1.1"},    {"ot_wire_visit", "1.1"},
         {"ot_wire_select", "1.1"},     {"ot_wire_ask", "1.1"},     {"ot_wire_status", "1.1"},
         {"ot_wire_session", "1.1"},    {"ot_wire_refusal", "1.1"}, {"ot_wire_answer", "1.1"},
         {"ot_wire_hello_more", "1.2"}, {"ot_wire_save", "1.2"},    {"ot_wire_saved", "1.2"},
-        {"ot_wire_refused", "1.2"},    {"ot_wire_health", "1.2"},
+        {"ot_wire_refused", "1.2"},    {"ot_wire_health", "1.2"},  {"ot_wire_usage", "1.3"},
+        {"ot_wire_pace", "1.3"},
     };
 
     if (strcmp(tag, "ot_wire_status") == 0 && strcmp(name, "hidden_count") == 0)
         return "1.2";
     for (size_t i = 0; i < COUNT(newer); i++) {
-        if (strcmp(newer[i].tag, tag) == 0)
-            return newer[i].version;
+        if (strcmp(newer[i][0], tag) == 0)
+            return newer[i][1];
     }
     return "1.0";
 }
