@@ -284,6 +284,20 @@ static int take_session(struct desk_picture *picture, const uint8_t *frame, size
     return no_memory(diag);
 }
 
+/* Of the session before it, as the contract says; of another one it says nothing. */
+static int take_pace(struct desk_picture *picture, const uint8_t *frame, size_t length,
+                     struct diag *diag)
+{
+    struct ot_wire_pace pace;
+    const size_t count = picture->sessions.count;
+    int rc = ot_wire_decode_pace(frame, length, &pace, diag);
+
+    if (rc == 0 && count > 0 &&
+        picture->sessions.items[count - 1].fixed.session_id == pace.session_id)
+        picture->sessions.items[count - 1].pace = pace;
+    return rc;
+}
+
 static int take_refusal(struct desk_picture *picture, const uint8_t *frame, size_t length,
                         struct diag *diag)
 {
@@ -318,6 +332,10 @@ static int take_page(struct desk *desk, struct desk_picture *picture, uint64_t *
             rc = take_status(picture, frame, (size_t)length, diag);
         else if (type == OT_FRAME_HEALTH)
             rc = ot_wire_decode_health(frame, (size_t)length, &picture->health, diag);
+        else if (type == OT_FRAME_USAGE)
+            rc = ot_wire_decode_usage(frame, (size_t)length, &picture->usage, diag);
+        else if (type == OT_FRAME_PACE)
+            rc = take_pace(picture, frame, (size_t)length, diag);
         else if (type == OT_FRAME_SESSION)
             rc = take_session(picture, frame, (size_t)length, diag);
         else if (type == OT_FRAME_REFUSAL)

@@ -34,6 +34,7 @@ void desk_close(struct desk *desk);
 /* Texts are owned and have no control characters. */
 struct desk_session {
     struct ot_wire_session fixed;
+    struct ot_wire_pace pace; /* header.length 0: an older daemon */
     char *program;
     char *command;
 };
@@ -47,6 +48,7 @@ struct desk_refusal {
 struct desk_picture {
     struct ot_wire_status status;
     struct ot_wire_health health; /* header.length 0: an older daemon */
+    struct ot_wire_usage usage;   /* the same */
     char *version;
     char *host;
     char *store_path;

@@ -24,6 +24,66 @@ const char *show_time(uint64_t realtime_ns, char out[SHOW_CELL_BYTES])
     return out;
 }
 
+const char *show_since(uint64_t realtime_ns, uint64_t now_ns, char out[SHOW_CELL_BYTES])
+{
+    const time_t seconds = (time_t)(realtime_ns / NS_PER_S), now = (time_t)(now_ns / NS_PER_S);
+    struct tm then, today;
+    const char *format = "%Y-%m-%d";
+
+    if (realtime_ns == 0 || !localtime_r(&seconds, &then) || !localtime_r(&now, &today)) {
+        snprintf(out, SHOW_CELL_BYTES, "-");
+        return out;
+    }
+    if (then.tm_year == today.tm_year)
+        format = then.tm_yday == today.tm_yday ? "%H:%M" : "%-d %b";
+    if (strftime(out, SHOW_CELL_BYTES, format, &then) == 0)
+        snprintf(out, SHOW_CELL_BYTES, "-");
+    return out;
+}
+
+const char *show_age(uint64_t ns, char out[SHOW_CELL_BYTES])
+{
+    const uint64_t seconds = ns / NS_PER_S, minutes = seconds / 60, hours = minutes / 60;
+
+    if (seconds < 60)
+        snprintf(out, SHOW_CELL_BYTES, "%" PRIu64 " s", seconds);
+    else if (minutes < 60)
+        snprintf(out, SHOW_CELL_BYTES, "%" PRIu64 " min", minutes);
+    else if (hours < 24)
+        snprintf(out, SHOW_CELL_BYTES, "%" PRIu64 " h %" PRIu64 " min", hours, minutes % 60);
+    else
+        snprintf(out, SHOW_CELL_BYTES, "%" PRIu64 " d %" PRIu64 " h", hours / 24, hours % 24);
+    return out;
+}
+
+const char *show_count(uint64_t count, char out[SHOW_CELL_BYTES])
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+    size_t used = 0;
+
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = 0;
+    return out;
+}
+
+const char *show_figures(double number, char out[SHOW_CELL_BYTES])
+{
+    uint64_t unit = 1;
+
+    if (number < 99.95) {
+        snprintf(out, SHOW_CELL_BYTES, "%.*f", number == 0 ? 0 : number < 9.995 ? 2 : 1, number);
+        return out;
+    }
+    while (number / (double)unit >= 999.5)
+        unit *= 10;
+    return show_count((uint64_t)(number / (double)unit + 0.5) * unit, out);
+}
+
 const char *show_bytes(uint64_t bytes, char out[SHOW_CELL_BYTES])
 {
     return amount_format_bytes(out, SHOW_CELL_BYTES, (double)bytes);
@@ -34,7 +94,7 @@ const char *show_duration(uint64_t ns, char out[SHOW_CELL_BYTES])
     static const struct {
         const char *unit;
         double ns;
-    } units[] = {{"h", 3600e9}, {"min", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    } units[] = {{"h", 3600e9}, {"min", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1}};
     size_t i = 0;
 
     while (i + 1 < sizeof(units) / sizeof(units[0]) && (double)ns < units[i].ns)
@@ -141,8 +201,7 @@ static void print_cell(const struct show_table *table, size_t column, const char
     fputs(column + 1 < table->column_count ? "  " : "\n", out);
 }
 
-/* Cuts the text between two characters. */
-static void cut(char *text, size_t columns)
+void show_cut(char *text, size_t columns)
 {
     size_t length = strlen(text);
 
@@ -152,6 +211,25 @@ static void cut(char *text, size_t columns)
             length--;
     }
     text[length] = 0;
+}
+
+/* As wide as its texts, as far as `most` allows; but as its head. */
+static size_t cut_first(struct show_table *table, size_t most)
+{
+    const size_t head = columns_of(table->heads[0]);
+    size_t width = head;
+
+    for (size_t i = 0; i < table->cell_count; i += table->column_count) {
+        if (!table->cells[i])
+            continue;
+        if (columns_of(table->cells[i]) > (most > head ? most : head)) {
+            show_cut(table->cells[i], (most > head ? most : head) - 1);
+            strcat(table->cells[i], "…"); /* show_add() has left room */
+        }
+        if (columns_of(table->cells[i]) > width)
+            width = columns_of(table->cells[i]);
+    }
+    return width;
 }
 
 void show_print(struct show_table *table, FILE *out)
@@ -170,13 +248,20 @@ void show_print(struct show_table *table, FILE *out)
     }
     for (size_t c = 0; c + 1 < count; c++)
         before += widths[c] + 2;
+    if (table->first_gives && terminal > 0 && before + widths[count - 1] > terminal) {
+        const size_t rest = before - widths[0] + widths[count - 1];
+
+        before -= widths[0];
+        widths[0] = cut_first(table, terminal > rest ? terminal - rest : 0);
+        before += widths[0];
+    }
     for (size_t c = 0; c < count; c++)
         print_cell(table, c, table->heads[c], widths[c], out);
     for (size_t i = 0; i + count <= table->cell_count; i += count) {
         char *last = table->cells[i + count - 1];
 
         if (terminal > before + widths[count - 1] / 8 && last)
-            cut(last, terminal - before);
+            show_cut(last, terminal - before);
         for (size_t c = 0; c < count; c++)
             print_cell(table, c, table->cells[i + c] ? table->cells[i + c] : "", widths[c], out);
     }

@@ -3,6 +3,7 @@
 #ifndef OPTRACE_CLIENT_CLI_SHOW_H
 #define OPTRACE_CLIENT_CLI_SHOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,10 +18,25 @@ enum {
 /** Local date and time, "2026-11-20 19:51:07". */
 const char *show_time(uint64_t realtime_ns, char out[SHOW_CELL_BYTES]);
 
+/** The hour on the same day, else the day: "19:43", "22 Nov", "2025-11-22". */
+const char *show_since(uint64_t realtime_ns, uint64_t now_ns, char out[SHOW_CELL_BYTES]);
+
+/** "34 s", "14 min", "2 h 14 min", "3 d 4 h" */
+const char *show_age(uint64_t ns, char out[SHOW_CELL_BYTES]);
+
+/** Three figures at least, in groups of three: "0.15", "24.1", "98,400". */
+const char *show_figures(double number, char out[SHOW_CELL_BYTES]);
+
+/** "1,234,567" */
+const char *show_count(uint64_t count, char out[SHOW_CELL_BYTES]);
+
+/** Cut a text that may be shown where it takes more columns, between two characters. */
+void show_cut(char *text, size_t columns);
+
 /** "12.5 MiB" */
 const char *show_bytes(uint64_t bytes, char out[SHOW_CELL_BYTES]);
 
-/** "250 ms", "3 s", "2.5 min" */
+/** "250 ms", "3 s", "2.5 min", "40 µs" */
 const char *show_duration(uint64_t ns, char out[SHOW_CELL_BYTES]);
 
 /** What a session's plan does: "-", "wait 2 of 5", "active, cycle 1 of 2", "starts at ...". */
@@ -33,12 +49,13 @@ struct show_table {
     const char *right; /* a letter per column: 'r' for those at the right, else 'l' */
     char **cells;      /* row by row, owned */
     size_t cell_count, cell_capacity;
+    bool first_gives; /* the first column is cut before the last one where there is no room */
 };
 
 /** Add the next cell, copied. Returns 0 or -ENOMEM. */
 int show_add(struct show_table *table, const char *text);
 
-/** Print and forget all rows. The last column is cut where the terminal ends, when `out` is one. */
+/** Print all rows. The last column is cut where the terminal ends, when `out` is one. */
 void show_print(struct show_table *table, FILE *out);
 void show_deinit(struct show_table *table);
 

@@ -12,12 +12,13 @@
 #include "client/cli/follow.h"
 #include "client/cli/hosts.h"
 #include "client/cli/show.h"
+#include "client/cli/status_view.h"
 
 enum { FORMAT_VERSION = 1 };
 
 struct status_options {
     const char *socket;
-    bool json;
+    bool json, all;
     struct option_list hosts;
     bool follow;
 };
@@ -27,6 +28,10 @@ struct status_options {
 static const struct option_spec specs[] = {
     {OPTION_STRING, "socket", 's', "PATH", "$OPTRACE_SOCKET, else the one that programs connect to",
      "Socket of the daemon.", TARGET(socket)},
+    {OPTION_FLAG, "long", 'l', NULL, NULL,
+     "All that is known of the daemon and of each program: numbers of sessions, users, levels, "
+     "schedules, spans that are not finished, command lines.",
+     TARGET(all)},
     {OPTION_FLAG, "json", 'j', NULL, NULL, "JSON in place of tables.", TARGET(json)},
     COMMANDS_HOST_OPTIONS(TARGET(hosts), TARGET(follow)),
 };
@@ -38,7 +43,10 @@ const struct option_command status_command = {
     .options = specs,
     .option_count = sizeof(specs) / sizeof(specs[0]),
     .examples = "optrace status\n"
-                "    a row per program: what it records, how many events, how many lost\n"
+                "    how the daemon fares, and a row per program: how fast it records, how\n"
+                "    long a run takes, how much was lost\n"
+                "optrace status --long\n"
+                "    numbers of sessions, users, schedules, command lines\n"
                 "optrace status --json\n"
                 "    the same for scripts\n"
                 "optrace status --host a,b,c\n"
@@ -48,116 +56,6 @@ const struct option_command status_command = {
                  "3  no daemon listens\n"
                  "4  the daemon refuses, does not answer, or is too old; the system failed\n",
 };
-
-/* --- Tables --- */
-
-static void add_number(struct show_table *table, uint64_t number)
-{
-    char text[SHOW_CELL_BYTES];
-
-    snprintf(text, sizeof(text), "%" PRIu64, number);
-    show_add(table, text);
-}
-
-/* Whether the daemon keeps up with itself. */
-static void print_health(const struct ot_wire_health *health)
-{
-    char text[SHOW_CELL_BYTES];
-
-    if (health->longest_pause_at_ns == 0)
-        return; /* of an older daemon, or of one that has just started */
-    text_print(stdout, "longest pause of its loop: %s",
-               show_duration(health->longest_pause_ns, text));
-    text_print(stdout, ", until %s", show_time(health->longest_pause_at_ns, text));
-    if (health->writer_ns > 0)
-        text_print(stdout, "; writing since %s", show_duration(health->writer_ns, text));
-    if (health->watchdog_ns > 0)
-        text_print(stdout, "; watchdog after %s", show_duration(health->watchdog_ns, text));
-    putchar('\n');
-}
-
-static void print_daemon(const struct desk_picture *picture)
-{
-    const struct ot_wire_status *status = &picture->status;
-    char text[SHOW_CELL_BYTES];
-
-    text_print(stdout,
-               "optraced %s on %s: pid %" PRIu32 " of user %" PRIu32
-               ", since %s, default level %s\n",
-               picture->version, picture->host, status->pid, status->uid,
-               show_time(status->started_ns, text), ot_wire_level_name(status->level));
-    text_print(stdout, "store %s: %s\n", picture->store_path,
-               show_bytes(status->store_bytes, text));
-    print_health(&picture->health);
-    putchar('\n');
-}
-
-static void print_hidden(const struct desk_picture *picture)
-{
-    const unsigned hidden = picture->status.hidden_count;
-
-    if (hidden > 0)
-        text_print(stdout, "%s%u session%s of other users %s not shown.\n",
-                   hidden == UINT16_MAX ? "At least " : "", hidden, hidden == 1 ? "" : "s",
-                   hidden == 1 ? "is" : "are");
-}
-
-static void print_sessions(const struct desk_picture *picture)
-{
-    static const char *const heads[] = {"session",    "pid",      "user",   "program",
-                                        "level",      "schedule", "events", "lost",
-                                        "unfinished", "since",    "command"};
-    struct show_table table = {sizeof(heads) / sizeof(heads[0]), heads, "rrrlllrrrll", NULL, 0, 0};
-    char text[SHOW_CELL_BYTES];
-
-    if (picture->sessions.count == 0) {
-        puts(picture->status.hidden_count ? "No program of yours is connected."
-                                          : "No program is connected.");
-        return;
-    }
-    for (size_t i = 0; i < picture->sessions.count; i++) {
-        const struct desk_session *session = &picture->sessions.items[i];
-        const struct ot_wire_session *fixed = &session->fixed;
-
-        add_number(&table, fixed->session_id);
-        add_number(&table, fixed->pid);
-        add_number(&table, fixed->uid);
-        show_add(&table, session->program);
-        show_add(&table,
-                 fixed->flags & OT_SESSION_CONNECTED ? ot_wire_level_name(fixed->level) : "away");
-        show_add(&table, show_plan(&fixed->plan, text));
-        add_number(&table, fixed->event_count);
-        add_number(&table, fixed->lost_count);
-        add_number(&table, fixed->open_count);
-        show_add(&table, show_time(fixed->started_ns, text));
-        show_add(&table, session->command);
-    }
-    show_print(&table, stdout);
-    show_deinit(&table);
-}
-
-static void print_refusals(const struct desk_picture *picture)
-{
-    static const char *const heads[] = {"refused", "pid", "user", "why"};
-    struct show_table table = {sizeof(heads) / sizeof(heads[0]), heads, "lrrl", NULL, 0, 0};
-    char text[SHOW_CELL_BYTES];
-
-    if (picture->refusals.count == 0)
-        return;
-    putchar('\n');
-    for (size_t i = 0; i < picture->refusals.count; i++) {
-        const struct desk_refusal *refusal = &picture->refusals.items[i];
-
-        show_add(&table, show_time(refusal->fixed.time_ns, text));
-        add_number(&table, refusal->fixed.pid);
-        add_number(&table, refusal->fixed.uid);
-        show_add(&table, refusal->text);
-    }
-    show_print(&table, stdout);
-    show_deinit(&table);
-    if (picture->status.refusal_count > picture->refusals.count)
-        printf("and %" PRIu64 " before\n", picture->status.refusal_count - picture->refusals.count);
-}
 
 /* --- JSON --- */
 
@@ -217,7 +115,25 @@ static void put_session(struct json_writer *json, const struct desk_session *ses
     put_number(json, "lost", fixed->lost_count);
     put_number(json, "unfinished", fixed->open_count);
     put_number(json, "since_ns", fixed->started_ns);
+    if (session->pace.header.length > 0) {
+        put_number(json, "window_ns", session->pace.window_ns);
+        put_number(json, "window_events", session->pace.event_count);
+        put_number(json, "window_runs", session->pace.run_count);
+        put_number(json, "run_p50_ns", session->pace.run_p50_ns);
+        put_number(json, "run_p50_of", session->pace.run_sample_count);
+    }
     json_end_object(json);
+}
+
+static void put_usage(struct json_writer *json, const struct ot_wire_usage *usage)
+{
+    put_number(json, "store_budget_bytes", usage->budget_bytes);
+    if (usage->room_bytes != UINT64_MAX)
+        put_number(json, "store_room_bytes", usage->room_bytes);
+    put_number(json, "store_growth_bytes", usage->growth_bytes);
+    put_number(json, "store_growth_ns", usage->growth_ns);
+    put_number(json, "cpu_ns", usage->cpu_ns);
+    put_number(json, "cpu_window_ns", usage->cpu_window_ns);
 }
 
 static void put_daemon(struct json_writer *json, const struct desk_picture *picture)
@@ -243,6 +159,8 @@ static void put_daemon(struct json_writer *json, const struct desk_picture *pict
         put_number(json, "writer_ns", picture->health.writer_ns);
         put_number(json, "watchdog_ns", picture->health.watchdog_ns);
     }
+    if (picture->usage.header.length > 0)
+        put_usage(json, &picture->usage);
     json_end_object(json);
 }
 
@@ -281,11 +199,13 @@ static int run_on_hosts(const struct status_options *options)
 {
     struct hosts_job job = {
         .command = &status_command, .hosts = &options->hosts, .is_json = options->json};
-    const char *words[3];
+    const char *words[4];
 
     job.words.items = words;
     if (options->json)
         words[job.words.count++] = "--json";
+    if (options->all)
+        words[job.words.count++] = "--long";
     if (options->socket) {
         words[job.words.count++] = "--socket";
         words[job.words.count++] = options->socket;
@@ -318,10 +238,7 @@ int status_main(int argc, char **argv)
     } else if (options.json) {
         status = print_json(&picture);
     } else {
-        print_daemon(&picture);
-        print_sessions(&picture);
-        print_hidden(&picture);
-        print_refusals(&picture);
+        (options.all ? status_view_print_long : status_view_print)(&picture);
         status = EXIT_OK;
     }
     desk_picture_deinit(&picture);

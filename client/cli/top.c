@@ -74,7 +74,8 @@ static void print_picture(const struct desk_picture *now, const struct desk_pict
 {
     static const char *const heads[] = {"program", "pid",  "since",   "events/s",
                                         "events",  "lost", "records", "schedule"};
-    struct show_table table = {sizeof(heads) / sizeof(heads[0]), heads, "lrlrrrll", NULL, 0, 0};
+    struct show_table table = {
+        sizeof(heads) / sizeof(heads[0]), heads, "lrlrrrll", NULL, 0, 0, false};
     double seconds = (double)(now->status.now_ns - before->status.now_ns) / 1e9;
     char text[SHOW_CELL_BYTES];
 

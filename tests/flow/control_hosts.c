@@ -173,7 +173,7 @@ static void a_host_that_fails_is_named(void **state)
     result = OPTRACE(scene, "status", "--host", "gamma,alpha");
     assert_int_equal(result.status, 3);
     CHECK_CONTAINS(result.err, "optrace status: gamma: optrace status: no daemon listens on");
-    CHECK_CONTAINS(result.out, "alpha: optraced ");
+    CHECK_CONTAINS(result.out, "alpha: collector ");
     child_result_deinit(&result);
     add_host(scene, "old", "");
     result = OPTRACE(scene, "stop", "--host", "old");

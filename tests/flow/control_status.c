@@ -120,6 +120,88 @@ static void rows_are_there_and_right(void **state)
     optraced_deinit(&daemon);
 }
 
+/* How many frames of a type the answer to ASK has for a controller of this minor version. */
+static unsigned count_frames(const struct optraced *daemon, uint16_t minor, uint16_t type)
+{
+    const struct ot_wire_visit visit = {.header = ot_wire_header(OT_FRAME_VISIT, sizeof(visit)),
+                                        .magic = OT_WIRE_MAGIC,
+                                        .version_major = OT_WIRE_VERSION_MAJOR,
+                                        .version_minor = minor,
+                                        .features = OT_FEATURE_VISIT};
+    const struct ot_wire_ask ask_all = {.header = ot_wire_header(OT_FRAME_ASK, sizeof(ask_all))};
+    struct raw_client controller;
+    unsigned found = 0;
+    uint8_t frame[8192];
+
+    raw_init(&controller);
+    assert_true(raw_connect(&controller, daemon->socket));
+    raw_send(&controller, &visit, sizeof(visit));
+    raw_send(&controller, &ask_all, sizeof(ask_all));
+    for (;;) {
+        size_t length = raw_receive(&controller, frame, sizeof(frame));
+        struct ot_wire_header header;
+
+        assert_true(length > 0);
+        memcpy(&header, frame, sizeof(header));
+        if (header.type == OT_FRAME_ANSWER)
+            break;
+        found += header.type == type;
+    }
+    raw_close(&controller);
+    return found;
+}
+
+/* Three runs of 3, 5 and 3 ms, the second one warm-up, in frames. */
+static void send_runs(struct raw_client *client)
+{
+    const uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    struct ot_wire_record runs[3];
+
+    for (uint64_t i = 0; i < 3; i++) {
+        runs[i] = raw_span(0, 1, now_ns - 10000000 + i, (3 + 2 * (i % 2)) * 1000000, 0);
+        runs[i].kind = OT_RECORD_RUN;
+        runs[i].run = i + 1;
+        runs[i].flags |= i == 1 ? OT_RECORD_WARMUP : 0;
+    }
+    assert_true(raw_events(client, runs, 3));
+    CHECK_OK(raw_flush(client));
+}
+
+/* Only what a controller understands is sent to it; the figures are those of the session. */
+static void paces_are_told_to_those_who_know_them(void **state)
+{
+    const cJSON *told, *row;
+    struct raw_client client;
+    struct optraced daemon;
+    cJSON *json;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, (const char *const[]){"--store-budget", "64MiB", NULL});
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    raw_define(&client);
+    send_runs(&client);
+    CHECK_U64(count_frames(&daemon, 2, OT_FRAME_USAGE), 0);
+    CHECK_U64(count_frames(&daemon, 2, OT_FRAME_PACE), 0);
+    CHECK_U64(count_frames(&daemon, 3, OT_FRAME_USAGE), 1);
+    CHECK_U64(count_frames(&daemon, 3, OT_FRAME_PACE), 1);
+    json = ask(&daemon);
+    told = cJSON_GetObjectItem(json, "daemon");
+    CHECK_U64(number(told, "store_budget_bytes"), 64 << 20);
+    assert_in_range(number(told, "store_room_bytes"), 1 << 20, 64 << 20);
+    assert_true(number(told, "cpu_window_ns") > 0);
+    row = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "sessions"), 0);
+    CHECK_U64(number(row, "window_events"), 3);
+    CHECK_U64(number(row, "window_runs"), 3);
+    CHECK_U64(number(row, "run_p50_ns"), 3000000);
+    CHECK_U64(number(row, "run_p50_of"), 2);
+    assert_true(number(row, "window_ns") > 0);
+    cJSON_Delete(json);
+    raw_close(&client);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 static void names_steer_no_terminal(void **state)
 {
     struct raw_client client;
@@ -142,42 +224,6 @@ static void names_steer_no_terminal(void **state)
     optraced_deinit(&daemon);
 }
 
-/* Whether the answer to ASK has a HEALTH for a controller of this minor version. */
-static bool has_health(const struct optraced *daemon, uint16_t minor)
-{
-    const struct ot_wire_visit visit = {.header = ot_wire_header(OT_FRAME_VISIT, sizeof(visit)),
-                                        .magic = OT_WIRE_MAGIC,
-                                        .version_major = OT_WIRE_VERSION_MAJOR,
-                                        .version_minor = minor,
-                                        .features = OT_FEATURE_VISIT};
-    const struct ot_wire_ask ask_all = {.header = ot_wire_header(OT_FRAME_ASK, sizeof(ask_all))};
-    struct ot_wire_health health;
-    struct raw_client controller;
-    struct diag diag = {0};
-    uint8_t frame[8192];
-    bool found = false;
-
-    raw_init(&controller);
-    assert_true(raw_connect(&controller, daemon->socket));
-    raw_send(&controller, &visit, sizeof(visit));
-    raw_send(&controller, &ask_all, sizeof(ask_all));
-    for (;;) {
-        size_t length = raw_receive(&controller, frame, sizeof(frame));
-        struct ot_wire_header header;
-
-        assert_true(length > 0);
-        memcpy(&header, frame, sizeof(header));
-        if (header.type == OT_FRAME_ANSWER)
-            break;
-        if (header.type != OT_FRAME_HEALTH)
-            continue;
-        CHECK_OK(ot_wire_decode_health(frame, length, &health, &diag));
-        found = true;
-    }
-    raw_close(&controller);
-    return found;
-}
-
 /* The daemon is stopped for a while: it says so, to those who know the frame. */
 static void pauses_are_told(void **state)
 {
@@ -197,11 +243,11 @@ static void pauses_are_told(void **state)
     assert_true(number(cJSON_GetObjectItem(json, "daemon"), "longest_pause_ns") >=
                 stopped_ns - 1000000000);
     cJSON_Delete(json);
-    result = run_status(&daemon, NULL);
+    result = run_status(&daemon, "--long");
     CHECK_CONTAINS(result.out, "longest pause of its loop: ");
     child_result_deinit(&result);
-    assert_true(has_health(&daemon, 2));
-    assert_false(has_health(&daemon, 1));
+    CHECK_U64(count_frames(&daemon, 2, OT_FRAME_HEALTH), 1);
+    CHECK_U64(count_frames(&daemon, 1, OT_FRAME_HEALTH), 0);
     assert_int_equal(optraced_stop(&daemon), 0);
     optraced_deinit(&daemon);
 }
@@ -243,10 +289,13 @@ static void refusals_say_why(void **state)
     assert_true(number(row, "time_ns") > UINT64_C(1600000000000000000));
     cJSON_Delete(json);
 
-    result = run_status(&daemon, NULL);
+    result = run_status(&daemon, "--long");
     assert_int_equal(result.status, 0);
     CHECK_CONTAINS(result.out, "this session is connected already");
     CHECK_CONTAINS(result.out, "raw test");
+    child_result_deinit(&result);
+    result = run_status(&daemon, NULL);
+    CHECK_CONTAINS(result.out, "this session is connected already");
     child_result_deinit(&result);
     raw_close(&good);
     raw_close(&again);
@@ -389,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_there_and_right),
+        cmocka_unit_test(paces_are_told_to_those_who_know_them),
         cmocka_unit_test(names_steer_no_terminal),
         cmocka_unit_test(pauses_are_told),
         cmocka_unit_test(refusals_say_why),
