@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "client/cli/commands.h"
 
 #define EXITS                                                                                      \
@@ -64,7 +65,7 @@ static int run_analyze(const struct option_command *command, const char **words)
         execv(path, (char *const *)words);
     }
     execvp(words[0], (char *const *)words);
-    fprintf(stderr, "%s: cannot run profile_analyze: %s\n", command->name, strerror(errno));
+    text_print(stderr, "%s: cannot run profile_analyze: %s\n", command->name, strerror(errno));
     return EXIT_SYSTEM;
 }
 
@@ -77,7 +78,7 @@ static int pass_on(const struct option_command *command, const char *option, int
     int count, rc;
 
     if (!words) {
-        fprintf(stderr, "%s: out of memory\n", command->name);
+        text_print(stderr, "%s: out of memory\n", command->name);
         return EXIT_SYSTEM;
     }
     rc = options_parse(command, argc, argv, nothing, words + 2, &count, &diag);
