@@ -117,13 +117,13 @@ static bool one_dominates(const struct advice_facts *facts, struct advice_findin
     if (facts->top_op && facts->top_op_ns > least_ns) {
         finding->op = facts->top_op;
         return say(finding, share_of(facts, facts->top_op_ns),
-                   "The operator %.80s takes %s, %.1f%% of the own time of all operators.",
+                   "The operator %.80s takes %s, %.1f%% of the self time of all operators.",
                    facts->top_op, NS(facts->top_op_ns), 100 * facts->top_op_ns / facts->own_ns);
     }
     finding->type = facts->top_type;
     return facts->top_type && facts->type_count > 1 && facts->top_type_ns > least_ns &&
            say(finding, share_of(facts, facts->top_type_ns),
-               "Operators of type %.80s take %s, %.1f%% of the own time of all operators.",
+               "Operators of type %.80s take %s, %.1f%% of the self time of all operators.",
                facts->top_type, NS(facts->top_type_ns), 100 * facts->top_type_ns / facts->own_ns);
 }
 
@@ -145,7 +145,7 @@ static bool layout_changes(const struct advice_facts *facts, struct advice_findi
     return facts->layout_ns > ADVICE_LAYOUT_SHARE * facts->own_ns &&
            say(finding, share_of(facts, facts->layout_ns),
                "Changes of layout (Reorder, Transpose; %" PRIu64
-               ") take %s, %.1f%% of the own time "
+               ") take %s, %.1f%% of the self time "
                "of all operators.",
                facts->layout_calls, NS(facts->layout_ns), 100 * facts->layout_ns / facts->own_ns);
 }
@@ -156,7 +156,7 @@ static bool ops_are_tiny(const struct advice_facts *facts, struct advice_finding
     return facts->call_count >= ADVICE_CALLS_MIN && facts->tiny_count * 2 > facts->call_count &&
            !(out_sample_ns() > 0) &&
            say(finding, share_of(facts, facts->tiny_ns),
-               "%" PRIu64 " of %" PRIu64 " calls take less than %d us of their own, the median %s.",
+               "%" PRIu64 " of %" PRIu64 " calls take less than %d µs of self time, the median %s.",
                facts->tiny_count, facts->call_count, ADVICE_TINY_NS / 1000,
                NS(facts->call_median_ns));
 }

@@ -23,10 +23,10 @@
 #define ADVICE_COPY_SHARE     0.1  /* of wall time, of copies while nothing computes */
 #define ADVICE_SMALL_BYTES    65536
 #define ADVICE_IDLE_SHARE     0.1 /* of wall time */
-#define ADVICE_DOMINANT_SHARE 0.5 /* of the own time of all operators */
+#define ADVICE_DOMINANT_SHARE 0.5 /* of the self time of all operators */
 #define ADVICE_ROOF_SHARE     0.5 /* of what the machine allows */
 #define ADVICE_ROOF_WIN_SHARE 0.1 /* of wall time that could be won */
-#define ADVICE_LAYOUT_SHARE   0.1 /* of the own time of all operators */
+#define ADVICE_LAYOUT_SHARE   0.1 /* of the self time of all operators */
 #define ADVICE_TINY_NS        5000
 #define ADVICE_VARIATION      0.1 /* standard deviation / mean of the runs */
 #define ADVICE_DRIFT          0.05
@@ -39,7 +39,7 @@
 #define ADVICE_LATER_RUNS_MIN 3
 
 /* Texts are those of what was measured. NaN: not known. Times of work on several lanes at once are
- * lengths of unions, but own times of operators add up. */
+ * lengths of unions, but self times of operators add up. */
 struct advice_facts {
     double wall_ns; /* of the counted runs, or from the first event to the last */
 

@@ -50,7 +50,7 @@ static int add_total(struct totals *totals, const char *text, double ns)
     return rc < 0 ? rc : groups_add(&totals->groups, group, ns);
 }
 
-/* The text whose own time is longest. */
+/* The text whose self time is longest. */
 static int find_top(struct totals *totals, const char **out_text, double *out_ns)
 {
     struct group_summary *summaries = NULL;

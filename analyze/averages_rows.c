@@ -179,7 +179,7 @@ int average_rows_make(const struct spans_answer *spans, struct average_rows *out
 
 /* --- What recording took. --- */
 
-/* A row pays for what is within its own time; who it lies in, for the rest. What is no row of its
+/* A row pays for what is within its self time; who it lies in, for the rest. What is no row of its
  * own, a phase or an only child that is one with its parent, is paid for by the row around. */
 int average_rows_add_recording(struct average_rows *rows, const struct own_costs *costs)
 {

@@ -96,7 +96,7 @@ static bool is_slowest(const struct brief_slowest *slowest, const struct run_row
     return run->session_id == slowest->run.session_id && run->run == slowest->run.run;
 }
 
-/* What each part of the slowest run took more than in the mean of the others. */
+/* What each part of the slowest run took more than on average over the others. */
 static int compare_parts(struct brief_slowest *slowest, size_t usual_count)
 {
     const struct spans_answer *spans = &slowest->spans;

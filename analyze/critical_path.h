@@ -66,7 +66,7 @@ void critical_path_deinit(struct critical_path *path);
 /**
  * How long the run would take.
  *
- * scale  for each span, what its own time is multiplied with; >= 0
+ * scale  for each span, what its self time is multiplied with; >= 0
  *
  * Returns 0 or -ENOMEM.
  */

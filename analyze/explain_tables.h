@@ -9,7 +9,7 @@
  *   counted_span  of every_span what --type, --opr-name and the like choose
  *   launching     spans of hosts that launched something, one for each session, run, correlation
  *   own_piece     what lies between two starts or ends of ops on a thread, and the op that it is of
- *   sample_of_op  own times of ops on one side, the devices' where they have any, with is_shown:
+ *   sample_of_op  self times of ops on one side, the devices' where they have any, with is_shown:
  *                 of the types asked for
  *   sampled_op    their rows of `op`, with part_id: the op that it is in the first of the sessions
  *   issued_op     what ran on devices, with issued_ns: the start of its launch, and before_ns: that

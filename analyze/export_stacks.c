@@ -52,7 +52,7 @@ static int make_line(const struct op_row *op, char **out_line)
     return rc;
 }
 
-/* Of an op, its own time on the host, or of what it launched itself. */
+/* Of an op, its self time on the host, or of what it launched itself. */
 static int64_t weigh(const struct export *export, const struct average_rows *rows, size_t place)
 {
     const struct span *span = &export->spans->spans.items[place];

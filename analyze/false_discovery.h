@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many tests at once: p values such that calling every one below alpha a difference keeps the share
- * of false ones among them below alpha in the mean, and the chance of any at all below alpha where
+ * of false ones among them below alpha on average, and the chance of any at all below alpha where
  * nothing differs (Benjamini, Hochberg, "Controlling the false discovery rate", 1995).
  *
  * The k-th smallest of n becomes the least of p_j * n / j over j >= k, and at most 1.

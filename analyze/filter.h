@@ -25,7 +25,7 @@ struct filter {
     bool has_input_shape;    /* set by filter_set_input_shape(), as are: */
     int input_rank;
     int64_t input_dims[FILTER_RANK_MAX]; /* -1: any size */
-    double min_ns, max_ns;               /* bounds on an op's own time, inclusive, where has_... */
+    double min_ns, max_ns;               /* bounds on an op's self time, inclusive, where has_... */
     bool has_min, has_max;
     const char
         *device; /* of the lane or, for want of that, the op: cuda:0, or cuda for all of it */
@@ -59,7 +59,7 @@ int filter_set_input_shape(struct filter *filter, const char *text, struct diag 
  *  -ENOMEM. */
 int filter_set_ops(struct filter *filter, const int64_t *op_ids, size_t count);
 
-/** time_ns: the op's own time, NaN when it is not known. Labels, lanes and devices are not looked
+/** time_ns: the op's self time, NaN when it is not known. Labels, lanes and devices are not looked
  *  at. */
 bool filter_passes(struct filter *filter, const struct op_row *op, double time_ns);
 

@@ -12,7 +12,7 @@
 enum {
     PAGE_SLOTS = 4096,
     FREE_PAGES = 16,       /* that many may be nearly empty */
-    SLOTS_PER_NUMBER = 16, /* in use, in the mean, beyond them */
+    SLOTS_PER_NUMBER = 16, /* in use, on average, beyond them */
 };
 
 static uint32_t *page_of(const struct number_map *map, uint64_t number)

@@ -63,7 +63,7 @@ static const struct option_spec option_table[] = {
     {OPTION_FLAG, "warmup", .help = "Count warm-up runs too.", TARGET(warmup)},
     {OPTION_FLAG, "total",
      .help = "Show totals over all that is counted, ops outside of runs included. Without it "
-             "time, computation and memory are those of one run in the mean.",
+             "time, computation and memory are those of one run on average.",
      TARGET(total)},
 
     {OPTION_GROUP, "Which operators", .value_name = "operators"},

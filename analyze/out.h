@@ -108,8 +108,8 @@ enum out_chart_kind {
 };
 
 /* What a timeline's table must have: which of several timelines it belongs to ("run 3"); its lane
- * and what that is ("cuda:0"); start (of each view's own clock), own time or NULL, how deep it lies
- * in others; row of the span that launched it, or NULL. */
+ * and what that is ("cuda:0"); start (of each view's own clock), self time or NULL, how deep it
+ * lies in others; row of the span that launched it, or NULL. */
 #define OUT_TIMELINE_COLUMNS                                                                       \
     {                                                                                              \
         "view", "lane", "side", "name", "type", "start_ns", "dur_ns", "self_ns", "depth", "launch" \

@@ -12,7 +12,7 @@
 
 #include "analyze/spans.h"
 
-/* Of a span, begin and end, and what of that is within its own time. NaN: not known. */
+/* Of a span, begin and end, and what of that is within its self time. NaN: not known. */
 struct own_cost_rate {
     double span_ns, empty_ns;
 };

@@ -80,7 +80,7 @@ struct ops_question {
     size_t chosen_run_count;
     bool warmups;             /* warm-ups count too */
     bool totals;              /* totals over all that is counted, also outside of runs;
-                                 else what one run takes in the mean */
+                                 else what one run takes on average */
     bool labels;              /* rows for labels too */
     bool runs_without_events; /* runs count too whose events were dropped; else they are left out
                                  where there are others, unless totals are asked for */
@@ -141,7 +141,7 @@ struct basis {
     bool is_flat;              /* of a profile that tells one time per op and side (MegEngine's) */
     double *run_ns;            /* durations of the counted runs that ended, ascending */
     size_t run_ns_count;
-    double total_ns[OP_SIDES];   /* own time of all counted ops; NaN: nothing there */
+    double total_ns[OP_SIDES];   /* self time of all counted ops; NaN: nothing there */
     double wall_ns[OP_SIDES];    /* time that counted runs, or else counted ops, span; NaN: none */
     double covered_ns[OP_SIDES]; /* of it, with an op on some lane of that side */
     bool wall_is_runs;

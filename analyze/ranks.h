@@ -27,7 +27,7 @@ struct ranks_question {
     const struct rank_run *runs;
     size_t run_count;
     uint32_t rank_count;
-    const double *op_ns; /* op_ns[op * op_stride + run]: own time */
+    const double *op_ns; /* op_ns[op * op_stride + run]: self time */
     size_t op_count, op_stride;
 
     /* false: runs of the same number are a step. true: the runs of the first rank that has any mark
@@ -71,7 +71,7 @@ struct rank {
     double behind_fastest_ns, behind_median_ns;       /* means; the latter may be negative */
     double behind_fastest_share, behind_median_share; /* of the fastest's, the median's mean */
     size_t part; /* as of a step, by the mean over its steps that have parts; SIZE_MAX: none
-                    has, or in the mean it is not behind the median */
+                    has, or on average it is not behind the median */
     double part_ns;
 };
 

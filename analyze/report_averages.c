@@ -188,7 +188,7 @@ static void emit_totals(const struct report *report, const struct averages *aver
     if (averages->negative_count)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "%" PRIu64 " spans end after the one around them, mostly by rounding, and count "
-                 "in full beside what they overlap: own times become negative there.",
+                 "in full beside what they overlap: self times become negative there.",
                  averages->negative_count);
     if (averages->unsized_count)
         out_note(report->out, OUT_NOTE_WARNING,

@@ -82,7 +82,7 @@ static void emit_selection(const struct report *report, const struct basis *basi
 static void note_selection(const struct report *report, const struct basis *basis)
 {
     const char *meaning = basis->is_per_run
-                              ? "times, computation and memory are those of one run in the mean"
+                              ? "times, computation and memory are those of one run on average"
                               : "times, computation and memory are totals";
     char runs[128];
 
@@ -138,7 +138,7 @@ static void note_runs(const struct report *report, const struct basis *basis)
     if (count < 2 || report->session_count > 1 || report->source->kind == SOURCE_MEGENGINE)
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
-             "A run took %s in the mean, P50 %s, P90 %s, P99 %s (nearest rank), from %s to %s.",
+             "A run took %s on average, P50 %s, P90 %s, P99 %s (nearest rank), from %s to %s.",
              duration(text[0], sizeof(text[0]), sum / (double)count),
              duration(text[1], sizeof(text[1]), values[0]),
              duration(text[2], sizeof(text[2]), values[1]),

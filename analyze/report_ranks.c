@@ -95,7 +95,7 @@ static const struct line_column columns[] = {
      behind_median_share},
     {LINE_TEXT("cause", "Why", 40),
      {NULL},
-     "op whose own time exceeds the median of the others most, in the mean of the steps; of "
+     "op whose self time exceeds the median of the others most, on average over the steps; of "
      "sessions behind the median",
      cause_of},
     {LINE_COMPACT("cause_ns", "By"), {NULL}, "how much longer that took", cause_ns},
@@ -265,7 +265,7 @@ static void note(const struct ranks_state *state)
     if (unknown == steps)
         return;
     out_note(out, OUT_NOTE_PLAIN,
-             "Why: the op whose own time on the %s exceeds the median of the other sessions most.",
+             "Why: the op whose self time on the %s exceeds the median of the other sessions most.",
              state->samples.side == OP_DEVICE ? "device" : "host");
 }
 

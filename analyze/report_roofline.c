@@ -51,7 +51,7 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("calls", "calls"), {0}, "executions that count", get_calls},
     {LINE_COMPACT("time_ns", "time"),
      {"time"},
-     "from the first kernel to the end where that is known, else own time",
+     "from the first kernel to the end where that is known, else self time",
      get_time},
     {LINE_COMPACT("flop_per_s", "FLOPS"),
      {"flops"},

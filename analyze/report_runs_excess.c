@@ -95,7 +95,7 @@ static void note_excess(const struct runs_state *state)
                  more_ns < 0 ? "less" : "more", state->usual.of_count, sample);
     else
         out_note(out, OUT_NOTE_PLAIN,
-                 "The %zu run%s at or above P99 took %.4g ms in the mean, %.4g ms more than the "
+                 "The %zu run%s at or above P99 took %.4g ms on average, %.4g ms more than the "
                  "%zu around the median%s.",
                  state->slow.of_count, state->slow.of_count == 1 ? "" : "s",
                  state->slow.dur_ns / 1e6, more_ns / 1e6, state->usual.of_count, sample);

@@ -23,7 +23,7 @@ struct type_lines {
     double self_ns[OP_SIDES]; /* of all ops, also of those not shown: what shares are of */
 };
 
-/* Its own time is no operator's. */
+/* Its self time is no operator's. */
 static bool is_label(const struct type_line *line)
 {
     return strcmp(line->type, "label") == 0;
@@ -58,7 +58,7 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("side", "On"), {NULL}, "host or device", side_of},
     {LINE_COMPACT("share", "Share"),
      {NULL},
-     "of the own time of all operators of that side",
+     "of the self time of all operators of that side",
      share},
     {LINE_COMPACT("self_ns", "Self"), {"time"}, "time without operators inside", self},
     {LINE_COMPACT("total_ns", "Total"), {NULL}, "from start to end", total},
@@ -136,7 +136,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
                                sizeof(*all.lines.items), &all, diag);
     if (rc == 0)
         out_note(report->out, OUT_NOTE_PLAIN,
-                 "Shares are of the own time of all operators on the host or the device; labels "
+                 "Shares are of the self time of all operators on the host or the device; labels "
                  "are in no such sum. Percentiles are of single calls, by nearest rank.");
     free(summaries);
     array_deinit(&all.lines);

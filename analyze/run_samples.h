@@ -2,8 +2,8 @@
 /*
  * What each op took in each run: the samples that comparisons stand on.
  *
- * An op's time in a run is its own time, without nested ops, on one side: the device where there is
- * any time of it, else the host. Together with the time of ops that were not asked for and that
+ * An op's time in a run is its self time, without nested ops, on one side: the device where there
+ * is any time of it, else the host. Together with the time of ops that were not asked for and that
  * between ops the times of a run add up to the run, exactly; where ops overlap in time, that
  * between them is negative.
  *
@@ -27,7 +27,7 @@
 
 struct sampled_op {
     const struct op_row *row; /* of the first session that has it */
-    double calls;             /* in one run, in the mean */
+    double calls;             /* in one run, on average */
 };
 
 struct sampled_run {

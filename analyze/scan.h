@@ -6,7 +6,7 @@
  * Order of calls: fill the fields marked "input" of a {0} struct scan, scan_prepare(), scan_add()
  * for each event, then read the results; scan_deinit(). One thread.
  *
- * On host threads an op's own time is what its nested ops leave of it. That needs inner spans
+ * On host threads an op's self time is what its nested ops leave of it. That needs inner spans
  * before outer ones, as each thread records them.
  */
 #ifndef OPTRACE_ANALYZE_SCAN_H
@@ -35,7 +35,7 @@ struct scan_event {
 
 enum scan_op_kind {
     SCAN_OP_SKIPPED, /* phases, counters, marks; labels unless asked for */
-    SCAN_OP_NESTING, /* an op: its own time leaves out nested ops */
+    SCAN_OP_NESTING, /* an op: its self time leaves out nested ops */
     SCAN_OP_WHOLE,   /* a label: its whole time */
 };
 

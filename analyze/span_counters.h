@@ -4,8 +4,8 @@
  * its start and end (schema/store.md, counters called "perf...."). Pure: no SQL, no printing.
  *
  * A span's total is the reading at its end less that at its start. Its own count is the total
- * without those of the ops nearest inside of it, labels and phases between them aside, as own times
- * are (span_own_ns()). A label has its whole total.
+ * without those of the ops nearest inside of it, labels and phases between them aside, as self
+ * times are (span_own_ns()). A label has its whole total.
  */
 #ifndef OPTRACE_ANALYZE_SPAN_COUNTERS_H
 #define OPTRACE_ANALYZE_SPAN_COUNTERS_H

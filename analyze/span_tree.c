@@ -97,7 +97,7 @@ static uint32_t op_around(const struct spans_answer *answer, const struct span *
     return around;
 }
 
-/* Whether some op's self_ns is not its own time: a label or a phase in it, or around what is. */
+/* Whether some op's self_ns is not its self time: a label or a phase in it, or around what is. */
 static bool needs_own(const struct spans_answer *answer)
 {
     for (size_t i = 0; i < answer->spans.count; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans in memory, one by one: who lies inside of whom, whose own time it is, which launch a device
- * span comes from. For reports and exports that sums per op (query_ops) cannot answer. A span takes
- * 88 bytes here, so that ten million take about 900 MB: --time and --runs narrow a question.
+ * Spans in memory, one by one: who lies inside of whom, whose self time it is, which launch a
+ * device span comes from. For reports and exports that sums per op (query_ops) cannot answer. A
+ * span takes 88 bytes here, so that ten million take about 900 MB: --time and --runs narrow a
+ * question.
  *
  * Spans stand lane by lane, each lane's by start, outer before inner: a span is followed by all
  * that lies inside of it. Nesting is by time on the same lane, never by name. On a device lane

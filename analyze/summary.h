@@ -3,7 +3,7 @@
  * What each op takes in one run, from the spans of many: the numbers of MIGraphX's perf report.
  * Pure: no SQL, no printing.
  *
- * The time of an op in a run is the own time of all its calls there, so that lines add up: what is
+ * The time of an op in a run is the self time of all its calls there, so that lines add up: what is
  * nested in it is in lines of its own. Its mean is the interquartile mean over the runs in which it
  * ran. Where nothing says what a run is, everything together is one.
  */
@@ -43,7 +43,7 @@ struct summary {
     size_t run_count;       /* that ended; 1 where there are no runs */
     size_t not_run_count;   /* nodes of a model that were described, but did not run */
     double instructions_ns; /* sum of part_ns */
-    double launch_ns;       /* interquartile mean over runs of the own time of host spans that
+    double launch_ns;       /* interquartile mean over runs of the self time of host spans that
                                launched device work; NaN: none did */
     int64_t batch;          /* first dimension of the model's input, or STORE_NULL */
     const char *batch_op;   /* name of the op that reads it */

@@ -394,7 +394,7 @@ class Timeline {
     ];
 
     if (span.self !== null && span.self !== span.duration)
-      parts.push(`own time ${formatDuration(span.self)}`);
+      parts.push(`self time ${formatDuration(span.self)}`);
     if (span.launch)
       parts.push(`started ${formatDuration(span.start - span.launch.start)} after its launch by ${span.launch.name}`);
     if (span.launched.length)

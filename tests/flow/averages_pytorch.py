@@ -144,14 +144,14 @@ def check_events():
 
 def check_chrome():
     """Here a span that sticks out by the rounding to 1 us is cut: totals differ by 1 us a call at
-    most, no own time is negative, and own times still add up to what no op is around. One of four
+    most, no self time is negative, and self times still add up to what no op is around. One of four
     aten::div_ is then the only child of another, and one with it, as PyTorch itself would have it."""
     tables = read_tables((STEM.parent / f"{STEM.name}.tables.txt").read_text())
     theirs = {row["name"]: row for row in analyze(".function_events.json", "-t", "0")["averages"]["rows"]}
     negative = [row["Name"] for row in next(tables)[2] if row["Self CPU"].startswith("-")]
     ours = analyze(".json", "-t", "0")
     if negative != ["aten::batch_norm", "stage2", "aten::convolution"]:
-        sys.exit(f"negative own times in PyTorch's table: {negative}")
+        sys.exit(f"negative self times in PyTorch's table: {negative}")
     for row in ours["averages"]["rows"]:
         other = theirs.pop(row["name"])
         if row["name"] == "aten::div_":
@@ -162,10 +162,10 @@ def check_chrome():
         if not 0 <= other["cpu_ns"] - row["cpu_ns"] <= 1000 * row["calls"]:
             sys.exit(f"{row['name']}: {other['cpu_ns']} there, {row['cpu_ns']} here")
         if row["self_cpu_ns"] < 0:
-            sys.exit(f"{row['name']}: own time {row['self_cpu_ns']}")
+            sys.exit(f"{row['name']}: self time {row['self_cpu_ns']}")
     total = sum(row["self_cpu_ns"] for row in ours["averages"]["rows"])
     if theirs or total != ours["totals"]["self_cpu_ns"] or total != SELF_TOTAL * 1000:
-        sys.exit(f"not there: {list(theirs)}; own times {total} ns, {ours['totals']}")
+        sys.exit(f"not there: {list(theirs)}; self times {total} ns, {ours['totals']}")
 
 
 # --- Traces with Python's functions, against what key_averages() held of the same recording. ---
@@ -247,7 +247,7 @@ def check_today():
 
 def events_with_stacks():
     """The rows of PyTorch's averages of the verbose trace, as its own profiler finds them: name,
-    stack and own time in ns of each."""
+    stack and self time in ns of each."""
     with gzip.open(TODAY / "torch_verbose_stack.json.gz") as file:
         events = [event for event in json.load(file)["traceEvents"]
                   if event.get("cat") in ("cpu_op", "user_annotation", "python_function")]

@@ -154,7 +154,7 @@ static void operators(void **state)
     no.tiny_count = 500;
     yes.call_median_ns = no.call_median_ns = 4000;
     yes.tiny_ns = no.tiny_ns = 2 * MS;
-    check_rule("tiny-ops", &yes, &no, 0.002, "501 of 1000 calls take less than 5 us");
+    check_rule("tiny-ops", &yes, &no, 0.002, "501 of 1000 calls take less than 5 µs");
     no.call_count = 99; /* too few */
     no.tiny_count = 99;
     check_rule("tiny-ops", &yes, &no, 0.002, "the median 4.000 us");

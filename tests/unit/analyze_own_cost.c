@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What recording cost, of spans made by hand; and own times without it. */
+/* What recording cost, of spans made by hand; and self times without it. */
 #include "analyze/own_cost.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static struct spans_answer make(const struct span *spans, size_t count)
 #define MAKE(...)                                                                                  \
     make((struct span[]){__VA_ARGS__}, sizeof((struct span[]){__VA_ARGS__}) / sizeof(struct span))
 
-/* A span takes 20 ns, 8 of them within its own time; with counters, on the queue, 500 and 10. */
+/* A span takes 20 ns, 8 of them within its self time; with counters, on the queue, 500 and 10. */
 static struct own_cost_rate plain[LANES] = {{20, 8}, {20, 8}, {20, 8}, {NAN, NAN}};
 static struct own_cost_rate counted[LANES] = {{NAN, NAN}, {500, 10}, {NAN, NAN}, {NAN, NAN}};
 static const struct own_costs costs = {plain, counted};
@@ -87,7 +87,7 @@ static const struct average_line *line_of(const struct averages *averages, const
     return NULL;
 }
 
-/* op holds inner twice and a phase: its own time has 8 of its own, 12 around each inner, and 20 of
+/* op holds inner twice and a phase: its self time has 8 of its own, 12 around each inner, and 20 of
  * the phase. */
 static void own_times_pay_for_what_is_inside(void **state)
 {

@@ -66,7 +66,7 @@ static void late_ranks_have_a_cause(void **state)
     CHECK_NEAR(ranks.ranks[2].behind_median_share, 70 / 210.0, 1e-9);
     CHECK_U64(ranks.ranks[2].part, CONV);
     CHECK_NEAR(ranks.ranks[2].part_ns, (47.5 + 17.5) / 2, 1e-9);
-    /* Ahead of the median in the mean: nothing to explain. */
+    /* Ahead of the median on average: nothing to explain. */
     CHECK_U64(ranks.ranks[0].slowest_count, 0);
     CHECK_NEAR(ranks.ranks[0].behind_fastest_ns, 5, 1e-9);
     CHECK_NEAR(ranks.ranks[0].behind_median_ns, -5, 1e-9);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pass over events: what counts, own time of nested ops, several lanes, coverage. */
+/* The pass over events: what counts, self time of nested ops, several lanes, coverage. */
 #include <math.h>
 
 #include "analyze/scan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans one by one: order, nesting, own time, launches; what a question selects of a store. */
+/* Spans one by one: order, nesting, self time, launches; what a question selects of a store. */
 #include <math.h>
 #include <sqlite3.h>
 
