@@ -37,6 +37,7 @@ struct producer;
 struct batch_mark {
     struct ring *ring; /* a reference */
     uint64_t position;
+    bool has_gaps; /* it tells of losses that were counted in the ring */
 };
 
 /* Once committed: answer FLUSH. */

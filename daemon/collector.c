@@ -621,6 +621,7 @@ static void take_back_marks(struct batch *batch)
 
         if (batch->status == 0)
             ring_release(mark->ring, mark->position);
+        mark->ring->gap_marks -= mark->has_gaps;
         ring_unref(&mark->ring);
     }
     batch->marks.count = 0;

@@ -88,8 +88,8 @@ static int drain_records(struct collector *collector, struct session *session, s
     return DRAIN_DONE;
 }
 
-static int drain_gaps(struct collector *collector, struct session *session, struct ring *ring,
-                      struct drain_pace *pace)
+static void drain_gaps(struct collector *collector, struct session *session, struct ring *ring,
+                       struct drain_pace *pace)
 {
     struct ot_ring_gap gap;
     struct ingest ingest;
@@ -103,7 +103,7 @@ static int drain_gaps(struct collector *collector, struct session *session, stru
         ingest_gap(&ingest, &gap, lost);
         ring->gaps_changed = pace->has_read = true;
     }
-    return DRAIN_DONE;
+    ring->gaps_wait = false;
 }
 
 /* How far to read: as far as it goes, but while the daemon stops only what was there when it first
@@ -137,8 +137,9 @@ static int drain_ring(struct collector *collector, struct session *session, stru
         ring->is_broken = true;
         return rc;
     }
-    if (rc == DRAIN_DONE)
-        rc = drain_gaps(collector, session, ring, pace);
+    /* Also of a ring that brings more than its turn allows, whenever that is. */
+    if (rc != DRAIN_FULL)
+        drain_gaps(collector, session, ring, pace);
     if (rc == DRAIN_DONE && is_closed)
         ring->is_drained = true;
     return rc;

@@ -33,10 +33,12 @@ struct ring {
     uint64_t waiting_since_ns; /* since when a record waits for its op's definition; 0: none */
     uint64_t last_head;        /* while the daemon stops: it is read up to here */
     bool has_last_head;
-    uint64_t mark;     /* a FLUSH waits until it is read up to here */
-    bool gaps_changed; /* gap_seen has, since a cursor was last put into a batch */
-    bool is_drained;   /* its thread has ended, and all was read */
-    bool is_broken;    /* its numbers were impossible: not read any more */
+    uint64_t mark;      /* a FLUSH waits until it is read up to here */
+    bool gaps_wait;     /* and until its gaps are */
+    bool gaps_changed;  /* gap_seen has, since a cursor was last put into a batch */
+    unsigned gap_marks; /* batches on their way that have what it had changed by */
+    bool is_drained;    /* its thread has ended, and all was read */
+    bool is_broken;     /* its numbers were impossible: not read any more */
 };
 
 /**

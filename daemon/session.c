@@ -446,6 +446,7 @@ void session_mark_rings(struct session *session)
 
         if (ring_load(ring, &ring->mark, &depth, &ignored) < 0)
             ring->mark = ring->read; /* will be found out when it is read */
+        ring->gaps_wait = true;
     }
 }
 
@@ -454,7 +455,9 @@ bool session_is_read_to_mark(const struct session *session)
     for (size_t i = 0; i < session->rings.count; i++) {
         const struct ring *ring = session->rings.items[i];
 
-        if (!ring->is_broken && ring->waiting_since_ns == 0 && ring->read < ring->mark)
+        if (ring->is_broken)
+            continue;
+        if (ring->gaps_wait || (ring->waiting_since_ns == 0 && ring->read < ring->mark))
             return false;
     }
     return true;
@@ -470,17 +473,38 @@ static bool needs_cursor(const struct ring *ring)
     return false;
 }
 
+/* Where the list is full, one goes; they are of rings that were read to their end, or of a client
+ * that has not come back with more rings than it may have. */
+static void keep_cursor(struct session *session, const struct ring *ring)
+{
+    struct session_cursor cursor = {.ring_id = ring->ring_id, .committed = ring->committed};
+
+    memcpy(cursor.gap_seen, ring->gap_seen, sizeof(cursor.gap_seen));
+    if (session->cursors.count < OT_WIRE_RINGS_MAX)
+        batch_push(&session->cursors, cursor);
+    else
+        session->cursors.items[ring->ring_id % session->cursors.count] = cursor;
+}
+
+static bool is_over(const struct ring *ring)
+{
+    return ring->is_drained && ring->committed == ring->read && !ring->gaps_changed &&
+           ring->gap_marks == 0;
+}
+
 void session_drop_closed_rings(struct session *session)
 {
     for (size_t i = session->rings.count; i-- > 0;) {
         struct ring *ring = session->rings.items[i];
 
-        if (ring->is_drained && ring->committed == ring->read && !ring->gaps_changed) {
-            keep_forget_ring(session, ring->ring_id);
-            if (!needs_cursor(ring))
-                memory_must(array_push(&session->gone_rings, ring->ring_id));
-            drop_ring(session, i);
-        }
+        if (!is_over(ring))
+            continue;
+        keep_forget_ring(session, ring->ring_id);
+        if (needs_cursor(ring))
+            keep_cursor(session, ring);
+        else
+            memory_must(array_push(&session->gone_rings, ring->ring_id));
+        drop_ring(session, i);
     }
 }
 
@@ -488,7 +512,12 @@ void session_drop_closed_rings(struct session *session)
 
 static void put_mark(struct ring *ring, struct batch *batch)
 {
-    batch_push(&batch->marks, (struct batch_mark){.ring = ring_ref(ring), .position = ring->read});
+    const struct batch_mark mark = {
+        .ring = ring_ref(ring), .position = ring->read, .has_gaps = ring->gaps_changed};
+
+    ring->gap_marks += mark.has_gaps;
+    ring->gaps_changed = false;
+    batch_push(&batch->marks, mark);
 }
 
 static void put_ring_cursor(const struct session *session, struct ring *ring, struct batch *batch)
@@ -504,7 +533,6 @@ static void put_ring_cursor(const struct session *session, struct ring *ring, st
 
     batch_push(&batch->cursors, row);
     ring->saved = ring->read;
-    ring->gaps_changed = false;
     put_mark(ring, batch);
 }
 

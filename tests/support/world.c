@@ -197,7 +197,7 @@ void world_define(struct world *world, struct client *client, uint32_t op_id)
     client->has_second_op |= op_id == 2;
 }
 
-static void send_ring(struct world *world, struct client *client, size_t index)
+void world_send_ring(struct world *world, struct client *client, size_t index)
 {
     struct diag diag = {0};
 
@@ -239,7 +239,7 @@ void world_join(struct world *world, struct client *client)
     world_define(world, client, 1);
     for (size_t i = 0; client->session && i < client->ring_count; i++)
         if (id_table_get(&client->session->lanes, 1) && !client->rings[i].memory->closed)
-            send_ring(world, client, i);
+            world_send_ring(world, client, i);
 }
 
 void world_new_ring(struct world *world, struct client *client, uint64_t record_count)
@@ -249,7 +249,7 @@ void world_new_ring(struct world *world, struct client *client, uint64_t record_
     if (client->ring_count == RINGS || !id_table_get(&client->session->lanes, 1))
         return;
     raw_ring_create(ring, &client->raw, (uint32_t)client->ring_count + 1, 1, record_count);
-    send_ring(world, client, client->ring_count++);
+    world_send_ring(world, client, client->ring_count++);
 }
 
 struct client *world_begin_with_ring(struct world *world)

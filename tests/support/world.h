@@ -69,6 +69,9 @@ void world_define(struct world *world, struct client *client, uint32_t op_id);
 /** A further ring, handed over; nothing beyond RINGS, or without a lane. */
 void world_new_ring(struct world *world, struct client *client, uint64_t record_count);
 
+/** Hand a ring over, for the first time or again. */
+void world_send_ring(struct world *world, struct client *client, size_t index);
+
 /** Write records into a ring; those that find no room are counted there as lost. */
 void world_put(struct world *world, struct raw_ring *ring, uint32_t kind, uint32_t op_id,
                uint64_t count);

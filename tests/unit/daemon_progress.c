@@ -214,6 +214,75 @@ static void records_wait_for_a_program_that_comes_back(void **state)
     }
 }
 
+/* A thread lost records after its others were read, and has ended. Its ring says so, and goes only
+ * when the store says so, too. */
+static void a_ring_stays_until_its_losses_are_committed(void **state)
+{
+    struct world world;
+    struct client *client = world_begin_with_ring(&world);
+
+    world_put(&world, &client->rings[0], OT_RECORD_SPAN, 1, 5);
+    world_come_to_rest(&world);
+    client->rings[0].memory->gaps[0].lost_count = 7;
+    world.put += 7;
+    world_end_thread(&client->rings[0]);
+    while (scripted_queued() == 0)
+        world_ring_alarm(&world);
+    for (int i = 0; i < 3; i++) { /* looks at the ring while the batch is on its way */
+        world_ring_alarm(&world);
+        assert_int_equal(client->session->rings.count, 1);
+    }
+    world_come_to_rest(&world);
+    CHECK_U64(world.stored, world.put);
+    assert_int_equal(client->session->rings.count, 0);
+    world_end(&world);
+}
+
+/* A ring that is handed over once more was read to its end. */
+static void losses_of_a_ring_that_comes_again_count_once(void **state)
+{
+    struct world world;
+    struct client *client = world_begin_with_ring(&world);
+
+    client->rings[0].memory->gaps[0].lost_count = 7;
+    world.put += 7;
+    world_end_thread(&client->rings[0]);
+    world_come_to_rest(&world);
+    assert_int_equal(client->session->rings.count, 0);
+    world_send_ring(&world, client, 0);
+    world_come_to_rest(&world);
+    CHECK_U64(world.stored, world.put);
+    assert_int_equal(client->session->rings.count, 0);
+    world_end(&world);
+}
+
+/* Those who ask for what they recorded to be stored ask for what they lost, too. */
+static void a_flush_covers_losses(void **state)
+{
+    struct world world;
+    struct client *client = world_begin_with_ring(&world);
+    const struct session *session = client->session;
+
+    world_new_ring(&world, client, 8192);
+    world_new_ring(&world, client, 64);
+    world_put(&world, &client->rings[1], OT_RECORD_SPAN, 1, 10);
+    for (int i = 0; i < 3; i++)
+        client->rings[i].memory->gaps[0].lost_count = 7;
+    world.put += 3 * 7;
+    session_mark_rings(client->session);
+    world_put(&world, &client->rings[1], OT_RECORD_SPAN, 1, 8000); /* more than one turn */
+    collector_read_rings(world.collector, client->session);
+    assert_true(session->rings.items[1]->read > 10);
+    assert_false(session_is_read_to_mark(session));
+    for (int i = 0; i < 10 && !session_is_read_to_mark(session); i++)
+        world_ring_alarm(&world);
+    assert_true(session_is_read_to_mark(session));
+    CHECK_U64(session->lost_count, 3 * 7);
+    world_come_to_rest(&world);
+    CHECK_U64(world.stored, world.put);
+    world_end(&world);
+}
+
 /* A session may be taken up by another process, after an exec, while rows that tell of the one
  * before are on their way. The writer reads them at any time, so they are not changed any more. */
 static void rows_on_their_way_stay_as_they_are(void **state)
@@ -382,6 +451,9 @@ int main(void)
         cmocka_unit_test(what_last_frames_bring_is_read),
         cmocka_unit_test(an_end_is_told_when_it_is_committed),
         cmocka_unit_test(records_wait_for_a_program_that_comes_back),
+        cmocka_unit_test(a_ring_stays_until_its_losses_are_committed),
+        cmocka_unit_test(losses_of_a_ring_that_comes_again_count_once),
+        cmocka_unit_test(a_flush_covers_losses),
         cmocka_unit_test(rows_on_their_way_stay_as_they_are),
         cmocka_unit_test(rings_given_up_are_counted_with_their_losses),
         cmocka_unit_test(worlds_at_random_come_to_rest),
