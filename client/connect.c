@@ -13,6 +13,7 @@
 #include "client/orphan.h"
 #include "client/schedule.h"
 #include "client/session.h"
+#include "client/thread_end.h"
 
 enum {
     BACKOFF_MIN_MS = 10,

@@ -11,6 +11,7 @@
 #include "client/define.h"
 #include "client/optrace.h"
 #include "client/session.h"
+#include "client/thread_ring.h"
 
 static_assert((int)OT_COUNTERS <= (int)OPTRACE_COUNTERS_MAX, "room for all counters");
 

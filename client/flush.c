@@ -6,6 +6,8 @@
 #include "client/connect.h"
 #include "client/optrace.h"
 #include "client/session.h"
+#include "client/thread_end.h"
+#include "client/thread_ring.h"
 
 enum { SLICE_MS = 10 }; /* another thread may take the answer off the socket */
 #define NS_PER_MS UINT64_C(1000000)

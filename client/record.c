@@ -6,6 +6,7 @@
 #include "client/greet.h"
 #include "client/hot.h"
 #include "client/optrace.h"
+#include "client/thread_ring.h"
 
 /* Records that bring their own times read no clock for the housekeeping, except each of so many. */
 enum { RECORDS_PER_LOOK = 64 };

@@ -19,6 +19,7 @@
 #include "client/orphan.h"
 #include "client/schedule.h"
 #include "client/stack.h"
+#include "client/thread_end.h"
 
 enum {
     RING_RECORDS_DEFAULT = 65536,

@@ -11,6 +11,7 @@
 #include "client/hot.h"
 #include "client/schedule.h"
 #include "client/session.h"
+#include "client/thread_ring.h"
 
 #define DEPTH_ONE (UINT64_C(1) << 48)
 

@@ -92,6 +92,10 @@ bool ot_is_past(uint64_t deadline, uint64_t now);
 /** Ticks in so many ns, which may be UINT64_MAX. Needs no lock. */
 uint64_t ot_ns_to_ticks(uint64_t ns);
 
+/** Ticks in a second, and in so many ms, which are few. Need no lock. */
+uint64_t ot_ticks_per_s(void);
+uint64_t ot_ms_to_ticks(uint64_t ms);
+
 /** Give the calling thread a ring, connecting first in a forked child. Returns false when it has
  *  none now: recording is off, or it cannot be made (then the loss is to be counted by
  *  ot_thread_lost_here()). */
@@ -109,36 +113,16 @@ int ot_thread_take_lane(struct ot_thread *thread, const char *name);
  *  moves to the ring of a new session, sets the next deadline. */
 void ot_thread_service(uint64_t now);
 
-/** Move the calling thread to a ring of the present session that can be handed over, if it has
- * none. Needs the session's lock. */
-void ot_thread_follow(uint64_t now);
+/** When a thread is to come to ot_thread_service() next; 0: at once. */
+void ot_thread_set_deadline(struct ot_hot *hot, uint64_t ticks);
 
-/** The program has closed the descriptor of this thread's ring, which is to be handed over: the
- * thread is called to move to a new one. Needs the session's lock. */
-void ot_thread_cut_off(struct ot_thread *thread);
-
-/** At the end: what threads hold that were called so, and have not come, is looked after as
- * orphans. Needs the session's lock. */
-void ot_thread_leave_cut_off(void);
-
-/** A new session has begun: what ended threads have left in rings of those before, which no daemon
- *  has, is counted as lost. Needs the session's lock. */
-void ot_thread_leave_past(void);
-
-/** At the end: the same of threads that live, and have not come to the session. Needs the session's
- *  lock. */
-void ot_thread_give_up_past(void);
-
-/** Make room for a record, or find that there is none; rings the daemon's doorbell. Sets
- *  ot_hot.stop. Returns false when the ring is full or there is none. */
-bool ot_thread_make_room(uint64_t now);
+/** Open the CPU counters that the program asks for now, close those that it no longer does; of the
+ *  calling thread. */
+void ot_thread_adapt_counters(struct ot_thread *thread);
+void ot_thread_drop_counters(struct ot_thread *thread);
 
 /** Count one record of the calling thread as lost. `lane` 0 is its own. */
 void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now);
-
-/** Close rings that no thread has asked for a while, and free ended threads whose records the
- * daemon has; with `all`, ended threads altogether. Needs the session's lock. */
-void ot_thread_reap(bool all);
 
 /** Call every thread into ot_thread_service(). Needs the session's lock. */
 void ot_thread_call_all(void);
@@ -149,11 +133,7 @@ void ot_thread_fork_child(void);
 /** Totals over all threads, ended ones included. Needs the session's lock. */
 void ot_thread_lost(uint64_t out_lost[OT_LOSS_NO_MEMORY + 1]);
 
-/** Records of its ring that are not committed; 0 for numbers that are no ring's. */
-uint64_t ot_thread_unread(const struct ot_thread *thread);
-
-/** True while a ring holds records that are not committed, of the present session or of one that
- *  ended without them. Needs the session's lock. */
-bool ot_thread_has_records(void);
+/** Add what this thread has lost. Needs the session's lock. */
+void ot_thread_add_lost(const struct ot_thread *thread, uint64_t out_lost[OT_LOSS_NO_MEMORY + 1]);
 
 #endif
