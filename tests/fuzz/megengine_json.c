@@ -41,8 +41,7 @@ static void report_on(struct store *store, enum out_format format, FILE *nowhere
     struct analyze_options options = analyze_options_default();
     struct report_verdict verdict = {0};
     struct session_rows sessions;
-    struct report report = {.kind = report_kinds[0],
-                            .options = &options,
+    struct report report = {.options = &options,
                             .source = &source,
                             .sessions = &sessions,
                             .session_ids = &session_id,
@@ -52,11 +51,14 @@ static void report_on(struct store *store, enum out_format format, FILE *nowhere
         .format = format, .report = "ops", .stream = nowhere, .side = nowhere};
     struct diag diag = {0};
 
+    options.report = "ops";
     options.top = 0;
     options.show_host = true;
     options.copy_time = true;
     options.order_by = "in_shapes";
     options.input_dtype = format == OUT_FORMAT_WIKI ? "f32" : NULL;
+    report.kind = report_kind_of(&options, &diag);
+    require(report.kind != NULL);
     require(query_sessions(store, &sessions, &diag) == 0);
     require(out_open(&out_options, &report.out) == 0);
     require(report.kind->run(&report, &diag) >= 0);
