@@ -192,6 +192,8 @@ static void print_daemon(const struct desk_picture *picture)
     text_print(stdout, "collector %s · %s %s%s%s\n", age, name, store, room, cpu);
     if (picture->health.longest_pause_ns >= LONG_PAUSE_NS)
         print_health(&picture->health);
+    if (status->level == OT_LEVEL_OFF)
+        puts("default level off: programs are recorded from `optrace start` on");
     putchar('\n');
 }
 
