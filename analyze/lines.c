@@ -14,32 +14,6 @@
 
 enum { NAMES_MAX = 256, WORD_MAX = 64 };
 
-int lines_compare_natural(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
-            size_t left, right;
-            int order;
-
-            a += strspn(a, "0");
-            b += strspn(b, "0");
-            left = strspn(a, "0123456789");
-            right = strspn(b, "0123456789");
-            order = left != right ? (left > right) - (left < right) : strncmp(a, b, left);
-            if (order)
-                return order;
-            a += left;
-            b += right;
-        } else if (*a != *b) {
-            break;
-        } else {
-            a++;
-            b++;
-        }
-    }
-    return (unsigned char)*a - (unsigned char)*b;
-}
-
 /* --- Which column. --- */
 
 /* All names to order by; returns how many. */
@@ -170,7 +144,7 @@ struct sorted_line {
 static int compare_known(const struct out_value *left, const struct out_value *right)
 {
     if (out_is_text(left->kind))
-        return lines_compare_natural(left->text, right->text);
+        return text_compare_natural(left->text, right->text);
     if (out_is_integer(left->kind))
         return (left->integer > right->integer) - (left->integer < right->integer);
     return (left->real > right->real) - (left->real < right->real);

@@ -81,7 +81,4 @@ int lines_sort(const struct lines *lines, size_t **out_order, size_t *out_count,
 /** How many of `count` lines `top` keeps. */
 size_t lines_kept(size_t count, int64_t top);
 
-/** Order of two texts with runs of digits compared as numbers: conv2 before conv10. */
-int lines_compare_natural(const char *a, const char *b);
-
 #endif

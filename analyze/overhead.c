@@ -9,7 +9,7 @@
 
 #include "analyze/interval_list.h"
 #include "analyze/lane_use.h"
-#include "analyze/lines.h"
+#include "base/text.h"
 
 enum part { RECORDED, COMPUTATION, COMMUNICATION, COPIES, LABELS, PARTS };
 
@@ -386,7 +386,7 @@ static int compare_sides(const void *a, const void *b)
         return left->session_id < right->session_id ? -1 : 1;
     if (left->is_device != right->is_device)
         return left->is_device ? 1 : -1;
-    return lines_compare_natural(left->name, right->name);
+    return text_compare_natural(left->name, right->name);
 }
 
 int overhead_measure(const struct spans_answer *spans, struct overhead *out)

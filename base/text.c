@@ -205,3 +205,29 @@ size_t text_terminal_columns(FILE *stream)
     return isatty(fileno(stream)) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col
                                                                                    : 0;
 }
+
+int text_compare_natural(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            size_t left, right;
+            int order;
+
+            a += strspn(a, "0");
+            b += strspn(b, "0");
+            left = strspn(a, "0123456789");
+            right = strspn(b, "0123456789");
+            order = left != right ? (left > right) - (left < right) : strncmp(a, b, left);
+            if (order)
+                return order;
+            a += left;
+            b += right;
+        } else if (*a != *b) {
+            break;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    return (unsigned char)*a - (unsigned char)*b;
+}

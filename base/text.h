@@ -59,6 +59,9 @@ int text_put_page(const char *page, FILE *stream);
 /** Columns of the terminal that a stream is, or 0 when it is none or does not say. */
 size_t text_terminal_columns(FILE *stream);
 
+/** Order of two texts with runs of digits compared as numbers: conv2 before conv10. */
+int text_compare_natural(const char *a, const char *b);
+
 /** Levenshtein distance, case-insensitive, for "did you mean". Texts are cut at 63 bytes. */
 size_t text_distance(const char *a, const char *b);
 
