@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/import_folded.h"
+#include "schema/store.h"
 
 /* Reads "3" or "4..6" at *text and goes on behind it. */
 static bool read_range(const char **text, int64_t *out_first, int64_t *out_last)
@@ -195,7 +195,7 @@ bool sessions_are_samples(const struct session_rows *sessions, const int64_t *id
 
         for (size_t k = 0; k < count; k++)
             found += session->session_id == ids[k] && session->source &&
-                     strcmp(session->source, FOLDED_SAMPLES) == 0;
+                     strcmp(session->source, STORE_SOURCE_SAMPLES) == 0;
     }
     return count && found == count;
 }

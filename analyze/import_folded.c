@@ -294,9 +294,9 @@ int import_folded(const char *path, const char *name, struct store *store,
     folded->name = name;
     folded->count_ns = is_known ? options->sample_ns : FOLDED_COUNT_NS;
     folded->file = gzopen(path, "re");
-    rc = folded->file
-             ? importer_begin(&folded->importer, store, is_known ? "folded" : FOLDED_SAMPLES, diag)
-             : diag_set(diag, -errno, "cannot open %s: %s", name, strerror(errno));
+    rc = folded->file ? importer_begin(&folded->importer, store,
+                                       is_known ? "folded" : STORE_SOURCE_SAMPLES, diag)
+                      : diag_set(diag, -errno, "cannot open %s: %s", name, strerror(errno));
     if (rc == 0)
         rc = importer_lane(&folded->importer, &lane, &folded->lane, diag);
     if (rc == 0)

@@ -9,7 +9,6 @@
 #include "analyze/importer.h"
 
 #define FOLDED_COUNT_NS 1000
-#define FOLDED_SAMPLES  "folded samples"
 
 /** True when the first line that is not empty is a stack with a count. */
 bool import_folded_recognises(const char *path);
@@ -18,7 +17,7 @@ bool import_folded_recognises(const char *path);
  * Put the stacks into an open store, as one session, in one transaction: one behind the other on a
  * lane, a span for each frame, options->sample_ns long for each count; frames that neighbours share
  * from the root on are one span. Where that is not known a count is FOLDED_COUNT_NS long, and the
- * session's source is FOLDED_SAMPLES: its times are counts, and shown as such.
+ * session's source is STORE_SOURCE_SAMPLES: its times are counts, and shown as such.
  *
  * path     of the file
  * name     what to call it in sentences and in the session's note

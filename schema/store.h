@@ -32,6 +32,9 @@
 /* What the integer fields below hold when a value is not known: it becomes NULL. */
 #define STORE_NULL INT64_MIN
 
+/* The source of sessions whose times are counts of samples. */
+#define STORE_SOURCE_SAMPLES "folded samples"
+
 struct store;
 struct sqlite3;
 

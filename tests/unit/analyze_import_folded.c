@@ -65,7 +65,7 @@ static void stacks_become_nested_spans(void **state)
     check_text(store, "SELECT group_concat(source) FROM op", "m.py:3");
     check_text(store, "SELECT note FROM session",
                "stacks.txt: 5 folded stacks, one behind the other; times are counts of samples");
-    check_text(store, "SELECT source FROM session", FOLDED_SAMPLES);
+    check_text(store, "SELECT source FROM session", STORE_SOURCE_SAMPLES);
     store_close(&store);
 }
 
