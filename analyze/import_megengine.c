@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analyze/import_megengine_private.h"
-#include "analyze/recognise.h"
 
 /* What is gone through entry by entry; the graph may stand beside or inside of the profiler. */
 const char *const megengine_parts[] = {"graph_exec",
@@ -162,7 +161,7 @@ static int check_whole(struct megengine *megengine, const char *name, struct dia
                            "%s: the file ends at byte %" PRIu64 ", before its brackets are closed",
                            name, json_stream_offset(megengine->stream));
     if (lack)
-        return diag_set(diag, -EUCLEAN, "%s %s: %s", name, lack, source_supported);
+        return diag_set(diag, -EUCLEAN, "%s %s: %s", name, lack, import_supported);
     return 0;
 }
 

@@ -8,6 +8,12 @@
 
 #include "analyze/importer_private.h"
 
+const char import_supported[] =
+    "supported are a store of optraced, Chrome traces such as PyTorch's, profiles of ONNX Runtime "
+    "and "
+    "of MegEngine's load_and_run, dumps of PyTorch's function events, "
+    "folded stacks, and times and profiles of TensorRT's trtexec";
+
 static int no_memory(struct diag *diag)
 {
     return diag_set(diag, -ENOMEM, "no memory for the imported rows");

@@ -30,6 +30,9 @@
 #include "base/diag.h"
 #include "schema/store.h"
 
+/** What the sentences about files that are none of these say is supported. */
+extern const char import_supported[];
+
 #define IMPORT_NONE UINT32_MAX
 
 /* A session's note begins with the name of its file, of which at most so many bytes. */

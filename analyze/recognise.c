@@ -13,17 +13,12 @@
 #include "analyze/import_folded.h"
 #include "analyze/import_megengine.h"
 #include "analyze/import_nsys.h"
+#include "analyze/importer.h"
 #include "analyze/json_stream.h"
 #include "analyze/json_text.h"
 #include "base/text.h"
 
 enum { PARTS_MAX = 30 }; /* at least as many as megengine_parts has */
-
-const char source_supported[] =
-    "supported are a store of optraced, Chrome traces such as PyTorch's, profiles of ONNX Runtime "
-    "and "
-    "of MegEngine's load_and_run, dumps of PyTorch's function events, "
-    "folded stacks, and times and profiles of TensorRT's trtexec";
 
 const struct source_name source_names[SOURCE_KINDS] = {
     [SOURCE_STORE] = {"store", "what optraced keeps, or --import made"},
@@ -184,7 +179,7 @@ static int refuse(const char *name, const char *head, size_t length, bool is_doc
     return diag_set(diag, -EUCLEAN, "%s is %s: %s", name,
                     is_document ? "JSON, but no profile that is known here"
                                 : "neither SQLite nor JSON",
-                    source_supported);
+                    import_supported);
 }
 
 /* What was recognised, or an error, or the refusal of a document that means nothing. */

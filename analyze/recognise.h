@@ -29,9 +29,6 @@ extern const struct source_name source_names[SOURCE_KINDS];
 /** For --help: lines "NAME  what it is". */
 void source_print_kinds(FILE *lines);
 
-/** What the sentences about files that are none of these say is supported. */
-extern const char source_supported[];
-
 /**
  * Look into a file; of a large one only the beginning is read.
  *
