@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analyze/choose_sessions.h"
+#include "analyze/command.h"
 #include "analyze/compare_place.h"
 #include "analyze/export_file.h"
 #include "analyze/import_files.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of profile_analyze; the table itself is in options.c. */
+/* What was asked for on the command line of profile_analyze, as values; command.h reads it. */
 #ifndef OPTRACE_ANALYZE_OPTIONS_H
 #define OPTRACE_ANALYZE_OPTIONS_H
 
@@ -9,8 +9,9 @@
 #include "base/options.h"
 
 enum { ANALYZE_FILES_MAX = 256 }; /* on one command line */
-enum { ANALYZE_MODES_MAX = 16 };
-enum { CHOICE_NONE = -1 }; /* of an option that was not given and has no default */
+enum { CHOICE_NONE = -1 };        /* of an option that was not given and has no default */
+
+#define THRESHOLD_PERCENT 3.0 /* of --compare, unless --threshold says another */
 
 #define TOP_OF_REPORT  INT64_MIN /* --top was not given: the report knows */
 #define BATCH_OF_MODEL INT64_MIN /* --batch was not given: that of the model's input */
@@ -71,24 +72,6 @@ struct analyze_options {
     const char *output;
     bool force; /* output may replace a store */
 };
-
-extern const struct option_command analyze_command;
-
-/** Which options go together. Returns 0, or -EINVAL with a sentence: what would be ignored beside
- *  another option is refused. */
-int analyze_options_check(const struct analyze_options *options, const char *const *files,
-                          int file_count, struct diag *diag);
-
-struct report_kind;
-
-/** The first option given that a report has no use for, without dashes, or NULL. */
-const char *analyze_options_useless(const struct analyze_options *options,
-                                    const struct report_kind *kind);
-
-/** The options given that choose what is reported, without dashes: "list", ..., "report" last.
- *  Returns how many; more than one is refused. */
-size_t analyze_options_modes(const struct analyze_options *options,
-                             const char *out_names[ANALYZE_MODES_MAX]);
 
 /** A bound on time in ns: 0.000065 s is 65,000 ns, not the nearest number below. NaN stays NaN. */
 double analyze_bound_ns(double seconds);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analyze/honoured.h"
 #include "analyze/out_buffer.h"
 #include "analyze/report.h"
 #include "base/text.h"
