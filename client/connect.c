@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/ended_losses.h"
 #include "client/greet.h"
 #include "client/loss_ring.h"
 #include "client/orphan.h"
@@ -330,6 +331,8 @@ int ot_connect_push(void)
         rc = push_rings();
     if (rc == 0)
         rc = ot_orphan_push();
+    if (rc == 0)
+        rc = ot_ended_losses_push();
     if (rc == 0)
         rc = ot_loss_ring_push();
     if (rc == 0)

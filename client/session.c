@@ -12,6 +12,7 @@
 
 #include "client/connect.h"
 #include "client/counted.h"
+#include "client/ended_losses.h"
 #include "client/greet.h"
 #include "client/lane_pool.h"
 #include "client/loss_ring.h"
@@ -361,6 +362,7 @@ static void stop(void)
     ot_orphan_forget();
     ot_thread_call_all();
     ot_thread_reap(true);
+    ot_ended_losses_forget();
 }
 
 void optrace_stop(void)
@@ -468,6 +470,7 @@ static void after_fork_child(void)
     session->forked = optrace_level() != OPTRACE_OFF;
     memset(session->lost, 0, sizeof(session->lost));
     ot_orphan_forget();
+    ot_ended_losses_forget();
     ot_thread_fork_child();
     ot_lane_pool_forget();
     ot_loss_ring_forget();

@@ -62,6 +62,8 @@ struct ot_thread {
     bool is_cut_off;              /* it cannot be handed over any more: a new one is needed */
     bool is_lent;                 /* and it is looked after as an orphan meanwhile */
     bool is_given_up;             /* what is in it is counted as lost */
+    bool losses_are_stored;       /* of an ended thread: those that its ring counts */
+    uint64_t losses_token;        /* of the FLUSH whose answer says so; 0: none */
     struct ot_counters *counters; /* or NULL */
 
     uint64_t pause_ticks; /* losses further apart than this have a time range of their own */

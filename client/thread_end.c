@@ -2,6 +2,7 @@
 /* What becomes of a ring whose thread has ended, or whose session has. */
 #include "client/thread_end.h"
 
+#include "client/ended_losses.h"
 #include "client/hot.h"
 #include "client/lane_pool.h"
 #include "client/loss_ring.h"
@@ -142,13 +143,14 @@ void ot_thread_ended(void *context)
     ot_leave();
 }
 
-/* The daemon has all that this thread left. */
+/* The store has all that this thread left. */
 static bool is_drained(const struct ot_thread *thread)
 {
     const struct ot_session *session = &ot_session;
 
     return session->phase == OT_PHASE_OPEN && thread->handed_link == session->link_number &&
-           ot_ring_tail(thread->ring) == ot_ring_head(ot_ring_load_state(thread->ring));
+           ot_ring_tail(thread->ring) == ot_ring_head(ot_ring_load_state(thread->ring)) &&
+           ot_ended_losses_are_stored(thread);
 }
 
 /* Rings that nobody has taken for a while are closed. */

@@ -43,7 +43,7 @@ void ot_thread_leave_past(void);
 void ot_thread_give_up_past(void);
 
 /** Close rings that no thread has asked for a while, and free ended threads whose records the
- * daemon has; with `all`, ended threads altogether. Needs the session's lock. */
+ * store has, and losses; with `all`, ended threads altogether. Needs the session's lock. */
 void ot_thread_reap(bool all);
 
 /** Records of its ring that are not committed; 0 for numbers that are no ring's. */

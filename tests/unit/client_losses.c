@@ -10,6 +10,7 @@
 
 #include "client/loss_ring.h"
 #include "client/optrace.h"
+#include "client/session.h"
 #include "tests/support/check.h"
 #include "tests/support/client_place.h"
 #include "tests/support/wait.h"
@@ -432,6 +433,44 @@ static void losses_told_in_vain_are_told_again(void **state)
     stop(place);
 }
 
+static void lose_some(void)
+{
+    record(TOO_MANY);
+}
+
+/* Housekeeping, until no ended thread has a ring. */
+static bool has_no_ended_threads(void *context)
+{
+    optrace_flush(WAIT_MS);
+    for (const struct ot_thread *thread = ot_session.threads; thread; thread = thread->next)
+        if (!thread->hot)
+            return false;
+    return true;
+}
+
+/* The thread that lost them has ended. Its daemon stored its records, and died before it had looked
+ * at what was dropped after them. */
+static void losses_of_ended_threads_wait_until_they_are_stored(void **state)
+{
+    struct client_place *place = *state;
+    const struct ot_ring *ring;
+
+    start_idle(place);
+    run_alone(lose_some);
+    ring = client_place_ring(place, 0);
+    __atomic_store_n((uint64_t *)(uintptr_t)&ring->tail, ot_ring_head(ring->state),
+                     __ATOMIC_RELEASE);
+    ot_session.spares->ended_ns = 0; /* long ago */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(optrace_flush(20), -ETIMEDOUT);
+    assert_int_equal(ring->closed, 1);
+    fake_daemon_destroy(&place->daemon);
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    expect_all(place, TOO_MANY + CLIENT_PLACE_OWN - CLIENT_PLACE_RECORDS);
+    assert_true(wait_until(has_no_ended_threads, NULL, WAIT_MS));
+    stop(place);
+}
+
 #define BARE(name) cmocka_unit_test_setup_teardown(name, client_place_make, client_place_clear)
 
 int main(void)
@@ -449,6 +488,7 @@ int main(void)
         BARE(common_losses_do_not_go_beyond_a_goodbye),
         BARE(no_loss_falls_between_two_rings),
         BARE(losses_told_in_vain_are_told_again),
+        BARE(losses_of_ended_threads_wait_until_they_are_stored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
