@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/export.h"
-#include "analyze/honoured.h"
-#include "analyze/report.h"
+#include "analyze/export/export.h"
+#include "analyze/reports/honoured.h"
+#include "analyze/reports/report.h"
 
 #define TARGET(field) .target = offsetof(struct analyze_options, field)
 
@@ -295,7 +295,7 @@ static const char first_help[] =
     "  profile_analyze --report memory      who holds the memory\n"
     "  profile_analyze --report advice      what to do\n"
     "  profile_analyze --compare OLD NEW    what got slower, and how sure that is\n"
-    "  profile_analyze --format html -o page.html     a page with charts\n"
+    "  profile_analyze --format html -o out/html/page.html     a page with charts\n"
     "  profile_analyze --export chrome -o t.json.gz   for Perfetto\n"
     "\n"
     "Choose what it is about:\n"

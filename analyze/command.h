@@ -3,7 +3,7 @@
 #ifndef OPTRACE_ANALYZE_COMMAND_H
 #define OPTRACE_ANALYZE_COMMAND_H
 
-#include "analyze/options.h"
+#include "analyze/options/options.h"
 #include "base/options.h"
 
 extern const struct option_command analyze_command;

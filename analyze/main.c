@@ -8,16 +8,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/choose_sessions.h"
 #include "analyze/command.h"
-#include "analyze/compare_place.h"
-#include "analyze/export_file.h"
-#include "analyze/import_files.h"
-#include "analyze/import_folded.h"
+#include "analyze/export/file.h"
+#include "analyze/import/folded.h"
 #include "analyze/output_check.h"
 #include "analyze/progress.h"
-#include "analyze/query_private.h"
-#include "analyze/report.h"
+#include "analyze/query/choose_sessions.h"
+#include "analyze/query/private.h"
+#include "analyze/reports/compare/place.h"
+#include "analyze/reports/report.h"
+#include "analyze/source/files.h"
 #include "base/amount.h"
 #include "base/exit_status.h"
 #include "base/text.h"

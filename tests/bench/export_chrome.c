@@ -5,7 +5,7 @@
  */
 #include <sys/resource.h>
 
-#include "analyze/export.h"
+#include "analyze/export/export.h"
 #include "base/clock.h"
 #include "tests/support/bench.h"
 #include "tests/support/big_store.h"

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyze/source.h"
+#include "analyze/source/source.h"
 #include "base/file.h"
 #include "tests/support/bench.h"
 #include "tests/support/check.h"

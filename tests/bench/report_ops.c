@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
-#include "analyze/query.h"
+#include "analyze/query/query.h"
 #include "base/clock.h"
 #include "tests/support/bench.h"
 #include "tests/support/big_store.h"

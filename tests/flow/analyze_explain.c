@@ -3,7 +3,7 @@
  * all columns that both have. Comparisons and histories are in analyze_explain_sides.c. */
 #include <string.h>
 
-#include "analyze/report.h"
+#include "analyze/reports/report.h"
 #include "tests/support/busy_trace.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/report.h"
+#include "analyze/reports/report.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/report.h"
+#include "analyze/reports/report.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"

@@ -4,7 +4,7 @@
 #include <cjson/cJSON.h>
 #include <unistd.h>
 
-#include "analyze/report.h"
+#include "analyze/reports/report.h"
 #include "base/text.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"

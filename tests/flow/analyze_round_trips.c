@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
-#include "analyze/report.h"
+#include "analyze/reports/report.h"
 #include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: the input is a Chrome trace. */
-#include "analyze/import_chrome.h"
+#include "analyze/import/chrome/chrome.h"
 #include "tests/fuzz/json_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

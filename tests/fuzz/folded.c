@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyze/import_folded.h"
+#include "analyze/import/folded.h"
 #include "tests/fuzz/kept_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analyze/importer.h"
-#include "analyze/json_stream.h"
+#include "analyze/import/importer.h"
+#include "analyze/json/stream.h"
 #include "tests/fuzz/kept_store.h"
 
 typedef int json_import(struct json_stream *stream, const char *name, struct store *store,

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/import_megengine.h"
-#include "analyze/report.h"
+#include "analyze/import/megengine/megengine.h"
+#include "analyze/reports/report.h"
 #include "tests/fuzz/kept_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "analyze/import_nsys.h"
+#include "analyze/import/nsys/nsys.h"
 #include "tests/fuzz/kept_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: the input is a profile of ONNX Runtime. */
-#include "analyze/import_ort.h"
+#include "analyze/import/ort.h"
 #include "tests/fuzz/json_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

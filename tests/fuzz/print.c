@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/import_chrome.h"
-#include "analyze/report.h"
+#include "analyze/import/chrome/chrome.h"
+#include "analyze/reports/report.h"
 #include "base/json.h"
 #include "base/text.h"
 

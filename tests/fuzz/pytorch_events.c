@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: the input is a dump of PyTorch's function events. */
-#include "analyze/import_pytorch_events.h"
+#include "analyze/import/pytorch_events.h"
 #include "tests/fuzz/json_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

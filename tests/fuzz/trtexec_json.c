@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: the input is what trtexec exports. */
-#include "analyze/import_trtexec.h"
+#include "analyze/import/trtexec.h"
 #include "tests/fuzz/json_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 /* From a short list in a test to spans with all that reports need. */
 #include "tests/support/hand_spans.h"
 
-#include "analyze/span_tree.h"
+#include "analyze/query/span_tree.h"
 #include "tests/support/check.h"
 
 static int64_t known(int64_t value)

@@ -3,7 +3,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_HAND_SPANS_H
 #define OPTRACE_TESTS_SUPPORT_HAND_SPANS_H
 
-#include "analyze/spans.h"
+#include "analyze/query/spans.h"
 
 /**
  * Puts spans into an answer whose ops, op_kinds and lanes are set (and the runs and windows that

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "analyze/random.h"
+#include "analyze/stats/random.h"
 
 const struct noise noise_kinds[NOISE_KINDS] = {
     {.name = "quiet", .process = 0.004, .op = 0.006, .run = 0.01},

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "analyze/random.h"
+#include "analyze/stats/random.h"
 #include "tests/support/check.h"
 
 static void put_session(struct store *store, const struct run_store_session *session,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of --report advice: each speaks on facts that call for it and is silent just below; and
  * the facts, from spans and ops made by hand. */
-#include "analyze/advice.h"
+#include "analyze/metrics/advice.h"
 
 #include <math.h>
 
-#include "analyze/report.h"
+#include "analyze/reports/report.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which op of one recording is which of another. */
-#include "analyze/align_ops.h"
+#include "analyze/metrics/align_ops.h"
 #include "tests/support/check.h"
 
 enum { OPS_MAX = 8 };

@@ -2,7 +2,7 @@
 /* PyTorch's averages from spans made by hand: what is a row, whose time and memory it is. */
 #include <math.h>
 
-#include "analyze/averages.h"
+#include "analyze/metrics/averages.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

@@ -2,9 +2,9 @@
 /* Bootstrap intervals against sums of binomials, resampling by hand, and their own promise. */
 #include <math.h>
 
-#include "analyze/bootstrap.h"
-#include "analyze/random.h"
-#include "analyze/stats.h"
+#include "analyze/stats/bootstrap.h"
+#include "analyze/stats/describe.h"
+#include "analyze/stats/random.h"
 #include "tests/support/check.h"
 
 /* I(x; k, n - k + 1) is the chance that at least k of n draws hit, each with chance x. */

@@ -2,8 +2,8 @@
 /* Change points: where they are, where there are none, and how improbable. */
 #include <math.h>
 
-#include "analyze/change_points.h"
-#include "analyze/random.h"
+#include "analyze/stats/change_points.h"
+#include "analyze/stats/random.h"
 #include "tests/support/check.h"
 
 static void fill(double *values, size_t first, size_t end, double level, uint64_t *seed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which sessions a text means. */
-#include "analyze/choose_sessions.h"
+#include "analyze/query/choose_sessions.h"
 #include "tests/support/check.h"
 
 static struct session_row rows[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What collectives move, and who comes last to them, from spans made by hand. */
-#include "analyze/collectives.h"
+#include "analyze/metrics/collectives.h"
 
 #include <math.h>
 

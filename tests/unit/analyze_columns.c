@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report.h"
+#include "analyze/reports/report.h"
 #include "base/text.h"
 #include "tests/support/check.h"
 

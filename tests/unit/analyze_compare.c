@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "analyze/compare.h"
-#include "analyze/random.h"
+#include "analyze/stats/random.h"
+#include "analyze/stats/significance.h"
 #include "tests/support/check.h"
 
 enum { OPS = 20, RUNS = 14 };

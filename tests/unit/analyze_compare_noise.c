@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/comparison.h"
+#include "analyze/metrics/comparison.h"
 #include "tests/support/check.h"
 #include "tests/support/noise_sessions.h"
 

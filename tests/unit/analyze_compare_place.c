@@ -2,7 +2,7 @@
 /* What names a file, what sessions, what both. */
 #include <unistd.h>
 
-#include "analyze/compare_place.h"
+#include "analyze/reports/compare/place.h"
 #include "tests/support/check.h"
 #include "tests/support/temp.h"
 

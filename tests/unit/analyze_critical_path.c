@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The critical path through spans made by hand, and predictions of another schedule. */
-#include "analyze/critical_path.h"
+#include "analyze/metrics/critical_path.h"
 
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"

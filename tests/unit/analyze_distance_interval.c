@@ -2,8 +2,8 @@
 /* Intervals of the distance of two samples: against tables, and how often they hold the truth. */
 #include <math.h>
 
-#include "analyze/distance_interval.h"
-#include "analyze/random.h"
+#include "analyze/stats/distance_interval.h"
+#include "analyze/stats/random.h"
 #include "tests/support/check.h"
 
 static void ends_are_those_of_the_table(void **state)

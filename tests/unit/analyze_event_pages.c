@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 
-#include "analyze/query_private.h"
+#include "analyze/query/private.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/temp.h"

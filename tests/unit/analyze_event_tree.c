@@ -2,7 +2,7 @@
 /* Rows of the event table: nesting, levels of detail, which time counts where, order. */
 #include <math.h>
 
-#include "analyze/event_tree.h"
+#include "analyze/metrics/event_tree.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

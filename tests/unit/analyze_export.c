@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "analyze/call_tree.h"
-#include "analyze/export_file.h"
-#include "analyze/export_rows.h"
+#include "analyze/export/call_tree.h"
+#include "analyze/export/file.h"
+#include "analyze/export/rows.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 #include "tests/support/temp.h"

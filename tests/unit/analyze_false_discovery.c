@@ -2,7 +2,7 @@
 /* Correction for many tests, against the example of the paper. */
 #include <math.h>
 
-#include "analyze/false_discovery.h"
+#include "analyze/stats/false_discovery.h"
 #include "tests/support/check.h"
 
 /* The fifteen p values of Benjamini and Hochberg's example; at 0.05 the first four stand. */

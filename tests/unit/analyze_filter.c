@@ -2,7 +2,7 @@
 /* Each condition on an op, and all together. */
 #include <math.h>
 
-#include "analyze/filter.h"
+#include "analyze/query/filter.h"
 #include "tests/support/check.h"
 
 static const struct op_row conv = {

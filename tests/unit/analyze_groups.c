@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of values: which key is which group, and the statistics of each. */
-#include "analyze/groups.h"
+#include "analyze/stats/groups.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 /* Ids to places, as a table and as a list. */
 #include <stdbool.h>
 
-#include "analyze/id_map.h"
+#include "analyze/containers/id_map.h"
 #include "tests/support/check.h"
 
 static void check_all(const int64_t *ids, size_t count, bool is_table)

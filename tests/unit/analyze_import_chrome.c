@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome traces into tables: every kind of event, both forms of Kineto's, damage and leniency. */
-#include "analyze/import_chrome.h"
+#include "analyze/import/chrome/chrome.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/import_chrome.h"
-#include "analyze/import_chrome_stacks.h"
+#include "analyze/import/chrome/chrome.h"
+#include "analyze/import/chrome/stacks.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 

@@ -2,7 +2,7 @@
 /* Folded stacks into spans, and lines that are none. */
 #include <sqlite3.h>
 
-#include "analyze/import_folded.h"
+#include "analyze/import/folded.h"
 #include "tests/support/check.h"
 #include "tests/support/temp.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome traces into tables: what profilers of GPUs write beside kernels and launches. */
-#include "analyze/import_chrome.h"
+#include "analyze/import/chrome/chrome.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MegEngine's profile JSON into tables: what stands where, and damage by its place. */
-#include "analyze/import_megengine.h"
+#include "analyze/import/megengine/megengine.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 

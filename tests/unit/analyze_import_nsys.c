@@ -2,7 +2,7 @@
 /* SQLite exports of Nsight Systems into tables. */
 #include <sqlite3.h>
 
-#include "analyze/import_nsys.h"
+#include "analyze/import/nsys/nsys.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 #include "tests/support/temp.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX Runtime's profile into tables. */
-#include "analyze/import_ort.h"
+#include "analyze/import/ort.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 

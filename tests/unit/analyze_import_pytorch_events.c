@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch's function events into tables. */
-#include "analyze/import_pytorch_events.h"
+#include "analyze/import/pytorch_events.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 

@@ -2,7 +2,7 @@
 /* What trtexec exports, into tables. */
 #include <sqlite3.h>
 
-#include "analyze/import_trtexec.h"
+#include "analyze/import/trtexec.h"
 #include "tests/support/check.h"
 
 static struct store *import(const char *text)

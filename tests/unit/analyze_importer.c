@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What importers share: the order of rows, on disk too; runs, memory and flows by their spans. */
-#include "analyze/importer.h"
+#include "analyze/import/importer.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The length of a union of intervals, against a slow one that marks every ns. */
-#include "analyze/interval.h"
+#include "analyze/containers/interval.h"
 #include "tests/support/check.h"
 
 static int64_t total_of(struct interval_union *set)

@@ -2,7 +2,7 @@
 /* Pieces of a JSON document: what is cut where, however the bytes arrive; damage by its place. */
 #include <zlib.h>
 
-#include "analyze/json_stream.h"
+#include "analyze/json/stream.h"
 #include "tests/support/check.h"
 #include "tests/support/temp.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking over JSON in place: members, exact decimals, texts. */
-#include "analyze/json_text.h"
+#include "analyze/json/text.h"
 #include "tests/support/check.h"
 
 static struct json_slice slice_of(const char *text)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes and devices in use, gaps and their causes, from spans made by hand. */
-#include "analyze/lane_use.h"
+#include "analyze/query/lane_use.h"
 
-#include "analyze/device_use.h"
-#include "analyze/idle.h"
+#include "analyze/metrics/device_use.h"
+#include "analyze/metrics/idle.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

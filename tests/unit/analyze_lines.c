@@ -2,7 +2,7 @@
 /* Lines of a table: order by any column, unknown values last, cutting, sentences for typos. */
 #include <math.h>
 
-#include "analyze/lines.h"
+#include "analyze/out/lines.h"
 #include "tests/support/check.h"
 
 struct animal {

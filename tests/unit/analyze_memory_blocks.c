@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairing memory taken with memory given back, and the peak of what is alive. */
-#include "analyze/memory_blocks.h"
+#include "analyze/metrics/memory_blocks.h"
 #include "tests/support/check.h"
 
 #define UNKNOWN STORE_NULL

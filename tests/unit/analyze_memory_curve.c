@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time in equal parts: the sums, and by name what adds up to them. */
-#include "analyze/memory_curve.h"
+#include "analyze/reports/memory_curve.h"
 #include "tests/support/check.h"
 
 enum { BINS = 4, NAMES = MEMORY_GROUPS_MAX + 3 };

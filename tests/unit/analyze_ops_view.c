@@ -2,7 +2,7 @@
 /* From ops to lines: order with unknown values last, reductions over what is known, cuts. */
 #include <math.h>
 
-#include "analyze/ops_view.h"
+#include "analyze/reports/ops_view.h"
 #include "tests/support/check.h"
 
 #define UNKNOWN                                                                                    \

@@ -3,8 +3,8 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-#include "analyze/out.h"
-#include "analyze/out_private.h"
+#include "analyze/out/out.h"
+#include "analyze/out/private.h"
 #include "tests/support/check.h"
 
 static const struct out_column columns[] = {

@@ -2,9 +2,9 @@
 /* Computation, framework overhead, what was not recorded; copies; phases of steps. */
 #include <math.h>
 
-#include "analyze/interval_list.h"
-#include "analyze/model_phases.h"
-#include "analyze/overhead.h"
+#include "analyze/containers/interval_list.h"
+#include "analyze/metrics/model_phases.h"
+#include "analyze/metrics/overhead.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What recording cost, of spans made by hand; and self times without it. */
-#include "analyze/own_cost.h"
+#include "analyze/query/recording_overhead.h"
 
 #include <math.h>
 
-#include "analyze/averages.h"
+#include "analyze/metrics/averages.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

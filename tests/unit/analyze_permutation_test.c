@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/permutation_test.h"
-#include "analyze/random.h"
+#include "analyze/stats/permutation_test.h"
+#include "analyze/stats/random.h"
 #include "tests/support/check.h"
 
 static struct permutation_line line_of(const double *base, const double *new, bool is_op)

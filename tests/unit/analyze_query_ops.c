@@ -2,8 +2,8 @@
 /* Sums over a small store whose numbers are known: runs, warm-ups, totals, windows, sessions. */
 #include <math.h>
 
-#include "analyze/ops_of_spans.h"
-#include "analyze/query.h"
+#include "analyze/query/ops_of_spans.h"
+#include "analyze/query/query.h"
 #include "tests/support/check.h"
 #include "tests/support/small_store.h"
 #include "tests/support/store_support.h"

@@ -2,8 +2,8 @@
 /* The rank test against published examples and against all ways to choose a sample, by force. */
 #include <math.h>
 
-#include "analyze/random.h"
-#include "analyze/rank_test.h"
+#include "analyze/stats/random.h"
+#include "analyze/stats/rank_test.h"
 #include "tests/support/check.h"
 
 /* Hollander and Wolfe's permeability of the chorioamnion at term and at 12 to 26 weeks; the help

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of several ranks, made by hand: which are one step, who is late, by which op. */
-#include "analyze/ranks.h"
+#include "analyze/metrics/ranks.h"
 
 #include <math.h>
 

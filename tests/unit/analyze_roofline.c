@@ -2,7 +2,7 @@
 /* Bounds by the roofline, against numbers worked out by hand. */
 #include <math.h>
 
-#include "analyze/roofline.h"
+#include "analyze/metrics/roofline.h"
 #include "tests/support/check.h"
 
 /* 100 FLOP/s and 10 bytes/s: the ridge is at 10 FLOP per byte. */

@@ -2,7 +2,7 @@
 /* What the wall time of a run went to: every moment to one part. */
 #include <math.h>
 
-#include "analyze/run_parts.h"
+#include "analyze/metrics/run_parts.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 #include "tests/support/small_store.h"

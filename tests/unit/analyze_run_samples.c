@@ -2,7 +2,7 @@
 /* Times of ops by run, from the small store. */
 #include <math.h>
 
-#include "analyze/run_samples.h"
+#include "analyze/metrics/run_samples.h"
 #include "tests/support/check.h"
 #include "tests/support/small_store.h"
 

@@ -2,7 +2,7 @@
 /* The pass over events: what counts, self time of nested ops, several lanes, coverage. */
 #include <math.h>
 
-#include "analyze/scan.h"
+#include "analyze/query/scan.h"
 #include "schema/store.h"
 #include "tests/support/check.h"
 

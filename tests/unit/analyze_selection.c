@@ -2,7 +2,7 @@
 /* Windows of time and ranges of runs, as texts. */
 #include <time.h>
 
-#include "analyze/selection.h"
+#include "analyze/query/selection.h"
 #include "tests/support/check.h"
 
 #define S INT64_C(1000000000)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequences of operators: what follows what, how often, and what is left out. */
-#include "analyze/sequences.h"
+#include "analyze/metrics/sequences.h"
 
-#include "analyze/lane_use.h"
-#include "analyze/random.h"
+#include "analyze/query/lane_use.h"
+#include "analyze/stats/random.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/out_private.h"
+#include "analyze/out/private.h"
 #include "base/text.h"
 #include "tests/support/check.h"
 

@@ -2,7 +2,7 @@
 /* Robust lines: the slope, and how sure it is. */
 #include <math.h>
 
-#include "analyze/slope.h"
+#include "analyze/stats/slope.h"
 #include "tests/support/check.h"
 
 static void outliers_do_not_move_it(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Totals and own counts of spans, from readings made by hand. */
-#include "analyze/span_counters.h"
+#include "analyze/metrics/span_counters.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans in order, and gathered by lane. */
-#include "analyze/span_bins.h"
-#include "analyze/span_sort.h"
+#include "analyze/query/span_bins.h"
+#include "analyze/query/span_sort.h"
 #include "tests/support/check.h"
 
 enum { SPANS = 30000, LANES = 7 };

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <sqlite3.h>
 
-#include "analyze/ops_of_spans.h"
-#include "analyze/span_filter.h"
-#include "analyze/spans.h"
+#include "analyze/query/ops_of_spans.h"
+#include "analyze/query/span_filter.h"
+#include "analyze/query/spans.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 #include "tests/support/small_store.h"

@@ -2,8 +2,8 @@
 /* Variation, drift, autocorrelation and outliers of a sample, against sums done by hand. */
 #include <math.h>
 
-#include "analyze/random.h"
-#include "analyze/spread.h"
+#include "analyze/stats/random.h"
+#include "analyze/stats/spread.h"
 #include "tests/support/check.h"
 
 static void variation_is_deviation_by_mean(void **state)

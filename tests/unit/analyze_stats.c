@@ -2,7 +2,7 @@
 /* Reductions that pass over what is not known, and percentiles by nearest rank. */
 #include <math.h>
 
-#include "analyze/stats.h"
+#include "analyze/stats/describe.h"
 #include "tests/support/check.h"
 
 static void reductions_pass_over_unknown(void **state)

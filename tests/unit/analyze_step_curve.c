@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Curves of steps: their highest value, their mean, their parts; queues of launches. */
-#include "analyze/step_curve.h"
+#include "analyze/metrics/step_curve.h"
 
 #include <math.h>
 
-#include "analyze/launch_queue.h"
+#include "analyze/metrics/launch_queue.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

@@ -2,8 +2,8 @@
 /* Times of ops by run: which runs a mean leaves out, what is counted once, what adds up. */
 #include <math.h>
 
-#include "analyze/op_class.h"
-#include "analyze/summary.h"
+#include "analyze/metrics/summary.h"
+#include "analyze/query/op_class.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 

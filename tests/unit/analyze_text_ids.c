@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places for ids, numbers and others; records that come back out of a file. */
-#include "analyze/spool.h"
-#include "analyze/text_ids.h"
+#include "analyze/containers/spool.h"
+#include "analyze/containers/text_ids.h"
 #include "tests/support/check.h"
 
 static uint32_t place_of(struct text_ids *ids, const char *text)

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorted lists of disjoint intervals. */
+#include "analyze/containers/interval_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct interval *left = a, *right = b;
+
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* Lanes are in order, so that most often there is nothing to sort. */
+static void sort(struct interval_array *list)
+{
+    for (size_t i = 1; i < list->count; i++) {
+        if (list->items[i].start_ns < list->items[i - 1].start_ns) {
+            qsort(list->items, list->count, sizeof(*list->items), compare_starts);
+            return;
+        }
+    }
+}
+
+/* The next one in order of starts, behind `count` that are joined; returns how many there are. */
+static size_t append(struct interval *joined, size_t count, struct interval next)
+{
+    struct interval *last = count ? &joined[count - 1] : NULL;
+
+    if (next.end_ns <= next.start_ns)
+        return count;
+    if (!last || next.start_ns > last->end_ns) {
+        joined[count] = next;
+        return count + 1;
+    }
+    if (next.end_ns > last->end_ns)
+        last->end_ns = next.end_ns;
+    return count;
+}
+
+void interval_list_join(struct interval_array *list)
+{
+    size_t kept = 0;
+
+    sort(list);
+    for (size_t i = 0; i < list->count; i++)
+        kept = append(list->items, kept, list->items[i]);
+    list->count = kept;
+}
+
+double interval_list_length(const struct interval_array *list)
+{
+    double length = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        length += (double)(list->items[i].end_ns - list->items[i].start_ns);
+    return length;
+}
+
+double interval_list_common(const struct interval_array *a, const struct interval_array *b)
+{
+    double length = 0;
+
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        const struct interval *left = &a->items[i], *right = &b->items[k];
+        int64_t start = left->start_ns > right->start_ns ? left->start_ns : right->start_ns;
+        int64_t end = left->end_ns < right->end_ns ? left->end_ns : right->end_ns;
+
+        length += end > start ? (double)(end - start) : 0;
+        if (left->end_ns < right->end_ns)
+            i++;
+        else
+            k++;
+    }
+    return length;
+}
+
+bool interval_list_has(const struct interval_array *list, int64_t time_ns)
+{
+    size_t low = 0, high = list->count; /* the first that ends later */
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->items[middle].end_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < list->count && list->items[low].start_ns <= time_ns;
+}
+
+int interval_list_unite(struct interval_array *into, const struct interval_array *from)
+{
+    struct interval_array both = {0};
+    size_t i = 0, k = 0;
+
+    if (!from->count)
+        return 0;
+    if (array_reserve(&both, into->count + from->count) < 0)
+        return -ENOMEM;
+    while (i < into->count || k < from->count) {
+        bool takes_from = i == into->count ||
+                          (k < from->count && from->items[k].start_ns < into->items[i].start_ns);
+
+        both.count = append(both.items, both.count, takes_from ? from->items[k] : into->items[i]);
+        k += takes_from;
+        i += !takes_from;
+    }
+    array_deinit(into);
+    *into = both;
+    return 0;
+}

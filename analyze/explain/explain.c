@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --explain: the SQL that gives the same numbers as a report. A report hands in a SELECT; what the
+ * command line chose is put before it as common tables (tables.h), those of them that it
+ * names.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/explain/private.h"
+#include "analyze/explain/tables.h"
+#include "analyze/query/private.h"
+#include "analyze/reports/compare/sides.h"
+#include "analyze/reports/report.h"
+#include "base/text_buffer.h"
+
+/* --- Which runs count: as choose_runs() in query/reading.c has it. --- */
+
+static int has_row(const struct report *report, const char *condition, bool *out_has,
+                   struct diag *diag)
+{
+    struct out_buffer sql = {0};
+    sqlite3_stmt *statement = NULL;
+    int rc;
+
+    out_buffer_print(&sql, "SELECT 1 FROM run WHERE %s AND session_id IN (0", condition);
+    for (size_t i = 0; i < report->session_count; i++)
+        out_buffer_print(&sql, ", %" PRId64, report->session_ids[i]);
+    out_buffer_print(&sql, ") LIMIT 1");
+    rc = sql.failed ? -ENOMEM
+                    : query_prepare(report->source->store, out_buffer_text(&sql), &statement, diag);
+    if (rc == 0)
+        rc = query_step(report->source->store, statement, diag);
+    *out_has = rc == 1;
+    sqlite3_finalize(statement);
+    out_buffer_deinit(&sql);
+    return rc < 0 ? rc : 0;
+}
+
+static int choose_counted(struct explanation *explanation, struct diag *diag)
+{
+    const struct ops_question *question = &explanation->selection.question;
+    const char *const conditions[] = {
+        question->totals ? "1" : "end_ns IS NOT NULL",
+        question->totals ? "warmup = 0" : "warmup = 0 AND end_ns IS NOT NULL",
+        "end_ns IS NOT NULL",
+        "1",
+    };
+    bool has = false;
+    int rc = has_row(explanation->report, "1", &explanation->has_runs, diag);
+
+    for (size_t i = question->warmups ? 0 : 1; i < 4 && rc == 0 && !has; i++) {
+        explanation->counted = conditions[i];
+        rc = has_row(explanation->report, conditions[i], &has, diag);
+    }
+    return rc;
+}
+
+/* Runs of which events were dropped are left out where there are others: as
+ * query_leave_out_incomplete() has it. */
+static int choose_whole(struct explanation *explanation, struct diag *diag)
+{
+    const struct ops_question *question = &explanation->selection.question;
+    const struct session_rows *sessions = explanation->report->sessions;
+    struct out_buffer condition = {0};
+    bool has = false, has_dropped = false;
+    int rc = 0;
+
+    for (size_t i = 0; sessions && i < sessions->rows.count; i++)
+        has_dropped |= sessions->rows.items[i].dropped_count > 0;
+    if (!has_dropped || !explanation->has_runs)
+        return 0;
+    out_buffer_print(&condition, "(");
+    explain_add_counted(explanation, &condition);
+    out_buffer_print(&condition, ")%s", EXPLAIN_IS_WHOLE);
+    rc = condition.failed ? -ENOMEM
+                          : has_row(explanation->report, out_buffer_text(&condition), &has, diag);
+    out_buffer_deinit(&condition);
+    explanation->only_whole = has &&
+                              (!question->totals || explanation->report->kind->wants_whole_runs) &&
+                              !explanation->report->kind->counts_runs_without_events;
+    explanation->lacks_whole = !has;
+    return rc;
+}
+
+/* --- Ids of what regular expressions and types of elements are about. --- */
+
+static int add_op_id(struct explanation *explanation, const struct op_row *op)
+{
+    struct filter *filter = &explanation->selection.filter;
+    struct filter names_only = *filter;
+    int rc = 0;
+
+    names_only.type_count = 0; /* that SQL can say */
+    if (filter_passes_op(&names_only, op))
+        rc = array_push(&explanation->op_ids, op->op_id);
+    if (rc == 0 && strcmp(op->type, "label") == 0 &&
+        filter_passes_name(filter, FILTER_LABEL, op->name))
+        rc = array_push(&explanation->label_ids, op->op_id);
+    return rc;
+}
+
+static int add_lane_id(struct explanation *explanation, int64_t lane_id, const char *name)
+{
+    return filter_passes_name(&explanation->selection.filter, FILTER_LANE, name)
+               ? array_push(&explanation->lane_ids, lane_id)
+               : 0;
+}
+
+/* Rows of a SELECT whose last condition is on the session. */
+static int find_ids(struct explanation *explanation, const char *select, bool of_ops,
+                    struct diag *diag)
+{
+    struct store *store = explanation->report->source->store;
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(store, select, &statement, diag);
+
+    for (size_t i = 0; i < explanation->report->session_count && rc == 0; i++) {
+        sqlite3_bind_int64(statement, 1, explanation->report->session_ids[i]);
+        while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
+            struct query_texts texts = {0};
+            struct op_row op = {
+                .op_id = query_int(statement, 0),
+                .name = query_text(&texts, statement, 1),
+                .type = query_text(&texts, statement, 2),
+                .input_dtypes = query_text(&texts, statement, 3),
+                .input_shapes = query_text(&texts, statement, 4),
+            };
+
+            if (!op.name || !op.type)
+                rc = -ENOMEM;
+            else
+                rc = of_ops ? add_op_id(explanation, &op)
+                            : add_lane_id(explanation, op.op_id, op.name);
+            query_texts_deinit(&texts);
+        }
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+static int choose_ids(struct explanation *explanation, struct diag *diag)
+{
+    const struct analyze_options *options = explanation->report->options;
+    int rc = 0;
+
+    if (options->opr_name || options->input_dtype || options->input_shape || options->label ||
+        explanation->selection.filter.has_op_ids)
+        rc = find_ids(explanation,
+                      "SELECT op_id, coalesce(name, ''), coalesce(type, ''), input_dtypes,"
+                      " input_shapes FROM op"
+                      " WHERE session_id = ?1",
+                      true, diag);
+    if (rc == 0 && options->lane)
+        rc = find_ids(explanation,
+                      "SELECT lane_id, coalesce(name, kind || ' ' || coalesce(native_id, 0)), '',"
+                      " NULL, NULL FROM lane WHERE session_id = ?1",
+                      false, diag);
+    return rc;
+}
+
+/* --- The query. --- */
+
+/* Which tables the report's SELECT needs, and those need. */
+static void find_needed(const struct analyze_options *options, const char *select, bool *needed)
+{
+    for (size_t i = EXPLAIN_TABLES; i-- > 0;) {
+        needed[i] = strstr(select, explain_tables[i].name) != NULL;
+        for (size_t k = i + 1; k < EXPLAIN_TABLES; k++)
+            needed[i] |= needed[k] && strstr(explain_tables[k].sql, explain_tables[i].name) != NULL;
+        if (i == EXPLAIN_LABELLED && options->label)
+            needed[i] |= needed[EXPLAIN_COUNTED_SPAN];
+    }
+}
+
+/* The tables that the SELECT needs, all but the last ones after `before`, then the SELECT. */
+static void put_query(struct explanation *explanation, const char *select, const bool *needed,
+                      const char *before)
+{
+    for (size_t i = 0; i < EXPLAIN_TABLES; i++) {
+        if (!needed[i])
+            continue;
+        out_buffer_print(&explanation->text, "%s%s AS (\n    ", before, explain_tables[i].name);
+        explain_add_sql(explanation, explain_tables[i].sql);
+        out_buffer_add(&explanation->text, ")", 1);
+        before = ",\n";
+    }
+    /* It may have common tables of its own. */
+    if (strcmp(before, "WITH ") != 0 && strncmp(select, "WITH ", 5) == 0)
+        select += 5;
+    else if (strcmp(before, "WITH ") != 0)
+        before = "\n";
+    else
+        before = "";
+    out_buffer_print(&explanation->text, "%s", before);
+    explain_add_sql(explanation, select);
+}
+
+static void choose_tables(const struct explanation *explanation, const char *select, bool *needed)
+{
+    bool divides = strstr(select, "{runs}") && explain_is_per_run(explanation);
+
+    find_needed(explanation->report->options, select, needed);
+    needed[EXPLAIN_COUNTED_RUN] |= divides || (needed[EXPLAIN_EVERY_SPAN] && explanation->has_runs);
+}
+
+static int begin(struct explanation *explanation, const struct report *report, struct diag *diag)
+{
+    int rc;
+
+    explanation->report = report;
+    rc = report_select(report, &explanation->selection, diag);
+    if (rc == 0)
+        rc = choose_counted(explanation, diag);
+    if (rc == 0)
+        rc = choose_whole(explanation, diag);
+    return rc ? rc : choose_ids(explanation, diag);
+}
+
+static void end(struct explanation *explanation)
+{
+    array_deinit(&explanation->op_ids);
+    array_deinit(&explanation->label_ids);
+    array_deinit(&explanation->lane_ids);
+    out_buffer_deinit(&explanation->text);
+    report_selection_deinit(&explanation->selection);
+}
+
+/* --- Comparisons. --- */
+
+/* A base of another file is attached; its tables take the place of those of the same names. */
+static int put_side(struct explanation *side, const struct report *report, bool is_attached,
+                    struct diag *diag)
+{
+    const char *select = report->kind->explain_side;
+    bool needed[EXPLAIN_TABLES];
+    int rc = begin(side, report, diag);
+
+    if (rc < 0)
+        return rc;
+    choose_tables(side, select, needed);
+    if (is_attached)
+        out_buffer_print(&side->text, "WITH event AS (SELECT rowid, * FROM base.event),\n"
+                                      "lane AS (SELECT * FROM base.lane),\n"
+                                      "op AS (SELECT * FROM base.op),\n"
+                                      "run AS (SELECT * FROM base.run),\n"
+                                      "dropped AS (SELECT * FROM base.dropped),\n"
+                                      "session AS (SELECT * FROM base.session)");
+    put_query(side, select, needed, is_attached ? ",\n" : "WITH ");
+    return side->text.failed ? -ENOMEM : 0;
+}
+
+static void add_attachment(struct explanation *explanation, const struct source *base)
+{
+    out_buffer_print(&explanation->text, "/* first: %sATTACH ",
+                     base->kind == SOURCE_STORE
+                         ? ""
+                         : "profile_analyze --import FILE --into STORE, and with that store ");
+    explain_add_quoted(explanation, base->name);
+    out_buffer_print(&explanation->text, " AS base */\n");
+}
+
+static int put_comparison(struct explanation *explanation, struct diag *diag)
+{
+    const struct report *report = explanation->report;
+    struct explanation sides[ALIGN_SIDES] = {{0}};
+    struct compare_side opened[ALIGN_SIDES];
+    const bool needed[EXPLAIN_TABLES] = {0};
+    int rc = compare_sides_open(report, opened, diag);
+
+    for (int i = 0; i < ALIGN_SIDES && rc == 0; i++) {
+        struct report of_side = compare_side_report(report, &opened[i]);
+
+        rc = put_side(&sides[i], &of_side, opened[i].source != report->source, diag);
+    }
+    if (rc == 0) {
+        explanation->sides = sides;
+        if (opened[ALIGN_BASE].source != report->source)
+            add_attachment(explanation, opened[ALIGN_BASE].source);
+        put_query(explanation, report->kind->explain, needed, "WITH ");
+        explanation->sides = NULL;
+    }
+    for (int i = 0; i < ALIGN_SIDES; i++)
+        end(&sides[i]);
+    compare_sides_deinit(opened);
+    return rc;
+}
+
+/* --- The explanation. --- */
+
+/* What the report says besides. */
+static void add_notes(struct explanation *explanation)
+{
+    const struct report *report = explanation->report;
+
+    if (report->options->what_if.count)
+        out_buffer_print(&explanation->text, "/* not in it: what --what-if tells */\n");
+    if (report->options->show_host)
+        out_buffer_print(&explanation->text, "/* not in it: the second table, of the host */\n");
+    if (report->kind->explain_lacks)
+        out_buffer_print(&explanation->text, "/* %s */\n", report->kind->explain_lacks);
+}
+
+/* All runs that ended count then. */
+static int choose_rolled(struct explanation *explanation, struct diag *diag)
+{
+    bool has = false;
+    int rc = has_row(explanation->report, "end_ns IS NOT NULL", &has, diag);
+
+    explanation->counted = "end_ns IS NOT NULL";
+    explanation->only_whole = false;
+    explanation->lacks_whole = !has;
+    return rc;
+}
+
+static const char *select_of(const struct analyze_options *options, const struct report_kind *kind)
+{
+    return options->aggregate != CHOICE_NONE ? kind->explain_reduced : kind->explain;
+}
+
+static const char *rolled_select_of(const struct analyze_options *options,
+                                    const struct report_kind *kind)
+{
+    return options->aggregate != CHOICE_NONE ? kind->explain_rolled_reduced : kind->explain_rolled;
+}
+
+/* --min-time and --max-time are about the lines of a SELECT. */
+static int put_lines(struct explanation *explanation, const char *select, const bool *needed)
+{
+    struct out_buffer bounded = {0};
+
+    out_buffer_print(&bounded, "SELECT * FROM (\n%s){bounds}", select);
+    if (!bounded.failed)
+        put_query(explanation, bounded.text, needed, "WITH ");
+    explanation->text.failed |= bounded.failed;
+    out_buffer_deinit(&bounded);
+    return explanation->text.failed ? -ENOMEM : 0;
+}
+
+static int put_together(struct explanation *explanation, struct diag *diag)
+{
+    const struct report_kind *kind = explanation->report->kind;
+    const struct analyze_options *options = explanation->report->options;
+    bool has_bounds =
+        kind->explain_time && (!isnan(options->min_time_s) || !isnan(options->max_time_s));
+    bool is_rolled = explanation->report->verdict->is_of_rollups;
+    const char *select = is_rolled ? rolled_select_of(options, kind) : select_of(options, kind);
+    bool needed[EXPLAIN_TABLES];
+    int rc = is_rolled ? choose_rolled(explanation, diag) : 0;
+
+    if (rc < 0)
+        return rc;
+    add_notes(explanation);
+    if (kind->explain_side)
+        return put_comparison(explanation, diag);
+    choose_tables(explanation, select, needed);
+    if (needed[EXPLAIN_EVERY_SPAN])
+        out_buffer_print(
+            &explanation->text,
+            "/* for looking into and changing: it asks for each span by itself, some "
+            "seconds for\n * 100,000 of them, where the report takes a hundredth */\n");
+    if (has_bounds && options->aggregate == CHOICE_NONE && !strstr(select, "{having}"))
+        return put_lines(explanation, select, needed);
+    put_query(explanation, select, needed, "WITH ");
+    return 0;
+}
+
+/* --- What it cannot say. --- */
+
+/* Whether a word is one that SQL has none for; what is no word at all the report says. */
+static bool lacks_group(const struct explain_group *group, const char *text)
+{
+    for (const char *at = text ? text : ""; group && *at;) {
+        size_t length = strcspn(at, ",:");
+        const struct explain_group *found = group;
+
+        while (found->word &&
+               (strlen(found->word) != length || strncmp(found->word, at, length) != 0))
+            found++;
+        if (found->word && !found->columns)
+            return true;
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    return false;
+}
+
+const char *report_explain_refused(const struct analyze_options *options,
+                                   const struct report_kind *kind)
+{
+    const char *select = kind->explain_side ? kind->explain_side : select_of(options, kind);
+    bool needed[EXPLAIN_TABLES] = {0};
+    bool filters, times, bounds;
+
+    if (!select)
+        return "aggregate";
+    find_needed(options, select, needed);
+    filters = needed[EXPLAIN_COUNTED_SPAN] || kind->explain_is_of_all;
+    times = needed[EXPLAIN_EVERY_SPAN] || strstr(select, "{runs_in_time}") ||
+            strstr(select, "{bounds_of_sessions}");
+    bounds = kind->explain_time || (filters && report_bounds_ops(kind, options));
+    const struct {
+        const char *name;
+        bool is_refused;
+    } all[] = {
+        {"opr-name", options->opr_name && !filters},
+        {"type", options->types.count && !filters},
+        {"label", options->label && !filters},
+        {"lane", options->lane && !filters},
+        {"device", options->device && !filters},
+        {"input-dtype", options->input_dtype && !filters},
+        {"input-shape", options->input_shape && !filters},
+        {"runs", options->runs && !times && !needed[EXPLAIN_COUNTED_RUN]},
+        {"time", options->time && !times},
+        {"group-by", lacks_group(kind->explain_groups, options->group_by)},
+        {"min-time", !isnan(options->min_time_s) && !bounds},
+        {"max-time", !isnan(options->max_time_s) && !bounds},
+        {"print-only", options->print_only == PRINT_SUMMARY},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].is_refused)
+            return all[i].name;
+    }
+    return NULL;
+}
+
+int report_explain(const struct report *report, struct diag *diag)
+{
+    static const struct out_section section = {.name = "explain", .data_only = true};
+    struct explanation explanation = {0};
+    int rc = begin(&explanation, report, diag);
+
+    if (rc == 0)
+        rc = put_together(&explanation, diag);
+    if (rc == -ENOMEM || (rc == 0 && explanation.text.failed))
+        rc = diag_set(diag, -ENOMEM, "no memory for the explanation");
+    if (rc == 0) {
+        struct out_fact sql = {"sql", NULL, out_text(explanation.text.text)};
+
+        out_facts(report->out, &section, &sql, 1);
+        out_note(report->out, OUT_NOTE_PLAIN, "The same in SQL:\n%s;", explanation.text.text);
+    }
+    end(&explanation);
+    return rc;
+}

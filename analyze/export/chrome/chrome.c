@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome traces, as Kineto writes them, for Perfetto and chrome://tracing. Times are microseconds
+ * with three decimals, so that they hold ns, and count from the beginning of the day (UTC) of the
+ * first event: a double then holds them exactly. baseTimeNanoseconds says which day that was.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/export/chrome/private.h"
+#include "base/text.h"
+
+#define DAY_NS INT64_C(86400000000000)
+
+/* --- Events. --- */
+
+static void write_out(struct chrome_writer *writer, const char *text, size_t length)
+{
+    fwrite(text, 1, length, writer->export->stream); /* the stream keeps its error */
+}
+
+void chrome_begin(struct chrome_writer *writer, const char *phase)
+{
+    writer->line.length = 0;
+    out_buffer_add(&writer->line, ",\n{\"ph\":\"", 9);
+    chrome_add(writer, phase);
+    chrome_add(writer, "\"");
+}
+
+void chrome_add(struct chrome_writer *writer, const char *text)
+{
+    out_buffer_add(&writer->line, text, strlen(text));
+}
+
+/* The digits of a number that is not negative, with `width` at least; returns how many. */
+static size_t format_digits(char *out, uint64_t value, size_t width)
+{
+    char digits[24];
+    size_t length = 0;
+
+    do {
+        digits[length++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value || length < width);
+    for (size_t i = 0; i < length; i++)
+        out[i] = digits[length - 1 - i];
+    return length;
+}
+
+static void add_name(struct chrome_writer *writer, const char *name)
+{
+    out_buffer_add(&writer->line, ",\"", 2);
+    chrome_add(writer, name);
+    out_buffer_add(&writer->line, "\":", 2);
+}
+
+void chrome_add_int(struct chrome_writer *writer, const char *name, int64_t value)
+{
+    char text[32] = "-";
+    size_t sign = value < 0;
+
+    add_name(writer, name);
+    out_buffer_add(
+        &writer->line, text,
+        sign + format_digits(text + sign, value < 0 ? -(uint64_t)value : (uint64_t)value, 1));
+}
+
+void chrome_add_duration(struct chrome_writer *writer, const char *name, int64_t ns)
+{
+    char text[40] = "-";
+    size_t length = ns < 0;
+    uint64_t value = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+
+    add_name(writer, name);
+    length += format_digits(text + length, value / 1000, 1);
+    text[length++] = '.';
+    length += format_digits(text + length, value % 1000, 3);
+    out_buffer_add(&writer->line, text, length);
+}
+
+void chrome_add_time(struct chrome_writer *writer, const char *name, int64_t time_ns)
+{
+    /* Times of a damaged store may be anything. */
+    chrome_add_duration(writer, name, (int64_t)((uint64_t)time_ns - (uint64_t)writer->base_ns));
+}
+
+void chrome_end(struct chrome_writer *writer)
+{
+    size_t skipped = writer->has_events ? 0 : 2;
+
+    out_buffer_add(&writer->line, "}", 1);
+    if (!writer->line.failed)
+        write_out(writer, writer->line.text + skipped, writer->line.length - skipped);
+    writer->has_events = true;
+}
+
+/* --- Runs. --- */
+
+uint32_t *chrome_run_rows(const struct spans_answer *spans, int64_t session_id, uint32_t *out_count)
+{
+    uint32_t *rows = calloc(spans->runs.count + 1, sizeof(*rows)), count = 0;
+    int64_t *ends = calloc(spans->runs.count + 1, sizeof(*ends));
+
+    for (size_t i = 0; rows && ends && i < spans->runs.count; i++) {
+        const struct run_row *run = &spans->runs.items[i];
+        uint32_t row = 0;
+
+        if (!run->selected || run->session_id != session_id)
+            continue;
+        while (row < count && ends[row] > run->start_ns)
+            row++;
+        count = row == count ? count + 1 : count;
+        ends[row] = run->end_ns == STORE_NULL ? INT64_MAX : run->end_ns;
+        rows[i] = row;
+    }
+    if (!ends) {
+        free(rows);
+        rows = NULL;
+    }
+    free(ends);
+    *out_count = count;
+    return rows;
+}
+
+static void write_run(struct chrome_writer *writer, const struct run_row *run, uint32_t row)
+{
+    bool ended = run->end_ns != STORE_NULL;
+
+    chrome_begin(writer, ended ? "X" : "B");
+    out_buffer_print(&writer->line, ",\"name\":\"%s %" PRId64 "\",\"cat\":\"optrace.run\"",
+                     run->warmup ? "warm-up run" : "run", run->run);
+    chrome_add_int(writer, "pid", chrome_pid(writer, run->session_id));
+    chrome_add_int(writer, "tid", chrome_row_tid(NULL, NULL, row));
+    chrome_add_time(writer, "ts", run->start_ns);
+    if (ended)
+        chrome_add_duration(writer, "dur", run->end_ns - run->start_ns);
+    out_buffer_print(&writer->line, ",\"args\":{\"run\":%" PRId64 ",\"warmup\":%d", run->run,
+                     run->warmup);
+    if (run->lane != SPAN_NONE) {
+        chrome_add_int(writer, "lane pid", writer->places[run->lane].pid);
+        chrome_add_int(writer, "lane tid", writer->places[run->lane].tid);
+    }
+    chrome_add(writer, "}");
+    chrome_end(writer);
+}
+
+static int write_runs(struct chrome_writer *writer)
+{
+    const struct spans_answer *spans = writer->spans;
+    const struct report *report = writer->export->report;
+
+    for (size_t i = 0; i < report->session_count; i++) {
+        uint32_t count, *rows = chrome_run_rows(spans, report->session_ids[i], &count);
+
+        if (!rows)
+            return -ENOMEM;
+        for (size_t k = 0; k < spans->runs.count; k++) {
+            const struct run_row *run = &spans->runs.items[k];
+
+            if (run->selected && run->session_id == report->session_ids[i])
+                write_run(writer, run, rows[k]);
+        }
+        free(rows);
+    }
+    return 0;
+}
+
+/* --- Spans. --- */
+
+/* Which launch a span belongs to: a number that the whole file has once, unlike those of a store,
+ * which runs share. 0: none. */
+static int64_t launch_id(const struct chrome_writer *writer, const struct span *span)
+{
+    if (span->launch == SPAN_NONE)
+        return 0;
+    return writer->first_id +
+           (span_is_device(writer->spans, span) ? span->launch : span_place(writer->spans, span));
+}
+
+/* The device and stream of Kineto's kinds of device work, as other readers look for them. */
+static void add_stream(struct chrome_writer *writer, const struct lane_row *lane)
+{
+    const char *number = lane->device ? strchr(lane->device, ':') : NULL;
+
+    if (lane->side == OP_HOST || strcmp(lane->kind, "stream") != 0)
+        return;
+    if (number)
+        chrome_add_int(writer, "device", atoll(number + 1));
+    if (lane->native_id != STORE_NULL)
+        chrome_add_int(writer, "stream", lane->native_id);
+}
+
+static void add_args(struct chrome_writer *writer, const struct span *span)
+{
+    int64_t id = launch_id(writer, span);
+
+    chrome_add(writer, ",\"args\":{");
+    chrome_add(writer, writer->ops[span->op].args);
+    if (span->run != SPAN_NONE)
+        chrome_add_int(writer, "run", writer->spans->runs.items[span->run].run);
+    if (span->kern_ns != STORE_NULL)
+        chrome_add_duration(writer, "kern_us", span->kern_ns);
+    if (id)
+        chrome_add_int(writer, "correlation", id);
+    if (span->bytes != STORE_NULL)
+        chrome_add_int(writer, "bytes", span->bytes);
+    add_stream(writer, &writer->spans->lanes.items[span->lane]);
+    chrome_add(writer, "}");
+}
+
+static void add_row(struct chrome_writer *writer, const struct span *span, uint32_t row)
+{
+    const struct chrome_place *place = &writer->places[span->lane];
+
+    chrome_add_int(writer, "pid", place->pid);
+    chrome_add_int(writer, "tid",
+                   chrome_row_tid(&writer->spans->lanes.items[span->lane], place, row));
+}
+
+/* The tie from a launch to a span on a device. There is one for each such span. */
+static void write_flow_end(struct chrome_writer *writer, const struct span *span, bool is_start,
+                           int64_t id)
+{
+    chrome_begin(writer, is_start ? "s" : "f");
+    chrome_add(writer, ",\"name\":\"ac2g\",\"cat\":\"ac2g\"");
+    chrome_add_int(writer, "id", id);
+    add_row(writer, span, writer->rows.row[span_place(writer->spans, span)]);
+    chrome_add_time(writer, "ts", span->start_ns);
+    if (!is_start)
+        chrome_add(writer, ",\"bp\":\"e\"");
+    chrome_end(writer);
+}
+
+static void write_span(struct chrome_writer *writer, const struct span *span)
+{
+    const struct spans_answer *spans = writer->spans;
+    uint32_t place = span_place(spans, span);
+    bool is_mark = spans->op_kinds[span->op] == SPAN_MARK;
+
+    chrome_begin(writer, is_mark ? "i" : "X");
+    chrome_add(writer, ",");
+    chrome_add(writer, writer->ops[span->op].head);
+    if (is_mark)
+        chrome_add(writer, ",\"s\":\"t\"");
+    add_row(writer, span, writer->rows.row[place]);
+    chrome_add_time(writer, "ts", span->start_ns);
+    if (!is_mark)
+        chrome_add_duration(writer, "dur", span->dur_ns);
+    add_args(writer, span);
+    chrome_end(writer);
+    if (span->launch == SPAN_NONE || !span_is_device(spans, span) ||
+        !spans->spans.items[span->launch].is_shown)
+        return;
+    write_flow_end(writer, &spans->spans.items[span->launch], true, writer->first_id + place);
+    write_flow_end(writer, span, false, writer->first_id + place);
+}
+
+/* A span that never ended is a beginning without an end. */
+static void write_unfinished(struct chrome_writer *writer, const struct span *span)
+{
+    chrome_begin(writer, "B");
+    chrome_add(writer, ",");
+    chrome_add(writer, writer->ops[span->op].head);
+    add_row(writer, span, 0);
+    chrome_add_time(writer, "ts", span->start_ns);
+    add_args(writer, span);
+    chrome_end(writer);
+}
+
+static int write_events(struct chrome_writer *writer)
+{
+    const struct spans_answer *spans = writer->spans;
+    int rc;
+
+    chrome_write_names(writer);
+    rc = write_runs(writer);
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        if (spans->spans.items[i].is_shown)
+            write_span(writer, &spans->spans.items[i]);
+    }
+    for (size_t i = 0; i < spans->unfinished.count; i++) {
+        if (spans->unfinished.items[i].is_shown)
+            write_unfinished(writer, &spans->unfinished.items[i]);
+    }
+    return rc < 0 ? rc : chrome_write_points(writer);
+}
+
+/* --- The file. --- */
+
+static int64_t choose_base(const struct export *export)
+{
+    int64_t first_ns = export->spans->spans.count ? export->spans->start_ns : INT64_MAX;
+
+    if (export->base_ns != STORE_NULL)
+        return export->base_ns;
+    for (size_t i = 0; i < export->report->session_count; i++) {
+        int64_t start_ns = export_session(export, export->report->session_ids[i])->start_ns;
+
+        first_ns = start_ns < first_ns ? start_ns : first_ns;
+    }
+    return first_ns - (first_ns % DAY_NS + DAY_NS) % DAY_NS;
+}
+
+static int run(const struct export *export, struct diag *diag)
+{
+    struct chrome_writer writer = {
+        .export = export,
+        .spans = export->spans,
+        .base_ns = choose_base(export),
+        .first_id = export->taken_bytes + 1,
+        .has_events = export->taken_bytes > 0,
+    };
+    int rc = export_rows_init(&writer.rows, export->spans);
+
+    if (rc == 0)
+        rc = chrome_make_ops(&writer);
+    if (rc == 0)
+        rc = chrome_make_places(&writer);
+    if (rc == 0)
+        rc = chrome_write_head(&writer, diag);
+    if (rc == 0) {
+        rc = write_events(&writer);
+        fputs(export->report->options->append ? "\n]\n" : "\n]}\n", export->stream);
+    }
+    if (rc == 0 && writer.line.failed)
+        rc = -ENOMEM;
+    out_buffer_deinit(&writer.line);
+    chrome_drop_ops(&writer);
+    free(writer.places);
+    free(writer.pids);
+    export_rows_deinit(&writer.rows);
+    return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the trace") : rc;
+}
+
+const struct export_kind export_chrome = {
+    .name = "chrome",
+    .about = "Chrome trace, for Perfetto and chrome://tracing: lanes, runs, launches as arrows, "
+             "memory, counters, losses.",
+    .suffix = ".json.gz",
+    .run = run,
+    .can_append = true,
+};

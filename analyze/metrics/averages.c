@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of one key make a line. */
+#include "analyze/metrics/averages.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/metrics/averages_private.h"
+#include "analyze/query/call_stack.h"
+#include "analyze/stats/groups.h"
+
+static const char memory_name[] = "[memory]"; /* as PyTorch calls what no op asked for */
+
+struct grouping {
+    const struct averages_options *options;
+    struct averages *out;
+    const struct average_rows *rows;
+    struct place_map lines;
+    uint32_t *line_of[OP_SIDES]; /* of each op: its line, or PLACE_NONE */
+};
+
+/* The nearest frames of params.stack as a JSON list; NULL without a stack. */
+static char *nearest_frames(const char *params, int64_t frame_count)
+{
+    char *stack = call_stack_of(params), *text = NULL;
+    const char *at = stack, *frame;
+    cJSON *frames = at ? cJSON_CreateArray() : NULL;
+    size_t length;
+
+    for (int64_t i = 0; frames && i < frame_count && call_stack_next(&at, &frame, &length); i++) {
+        char *copy = strndup(frame, length);
+
+        if (copy)
+            cJSON_AddItemToArray(frames, cJSON_CreateString(copy));
+        free(copy);
+    }
+    if (frames && cJSON_GetArraySize(frames))
+        text = cJSON_PrintUnformatted(frames);
+    cJSON_Delete(frames);
+    free(stack);
+    return text;
+}
+
+static struct average_line make_line(struct grouping *grouping, const struct op_row *op,
+                                     enum op_side side)
+{
+    struct average_line line = {
+        .name = op->name, .side = side, .is_label = op->is_label, .computation_flop = NAN};
+    const struct average_rows *rows = grouping->rows;
+
+    if (grouping->options->by_shape)
+        line.input_shapes = op->input_shapes;
+    if (grouping->options->frame_count > 0) {
+        char *stack = nearest_frames(op->params, grouping->options->frame_count);
+
+        line.stack = stack ? query_keep(&grouping->out->texts, stack) : NULL;
+        free(stack);
+    }
+    line.cpu_ns = line.self_cpu_ns = line.recording_ns = side == OP_DEVICE ? NAN : 0;
+    line.device_ns = line.self_device_ns = rows->has_device ? 0 : NAN;
+    line.cpu_bytes = line.self_cpu_bytes = side == OP_HOST && rows->has_memory[OP_HOST] ? 0 : NAN;
+    line.device_bytes = line.self_device_bytes =
+        side == OP_HOST && rows->has_memory[OP_DEVICE] ? 0 : NAN;
+    return line;
+}
+
+static int find_line(struct grouping *grouping, uint32_t op, enum op_side side, uint32_t *out)
+{
+    uint32_t *known = &grouping->line_of[side][op];
+    struct averages *averages = grouping->out;
+    struct place_key key = {0};
+    struct average_line line;
+
+    if (*known == PLACE_NONE) {
+        line = make_line(grouping, &grouping->rows->spans->ops.items[op], side);
+        key.low = (uint64_t)side << 1 | line.is_label;
+        groups_add_text(&key, line.name);
+        groups_add_text(&key, line.input_shapes);
+        groups_add_text(&key, line.stack);
+        *known = place_map_find(&grouping->lines, key);
+        if (*known == PLACE_NONE) {
+            *known = (uint32_t)averages->lines.count;
+            if (place_map_set(&grouping->lines, key, *known) < 0 ||
+                array_push(&averages->lines, line) < 0)
+                return -ENOMEM;
+        }
+    }
+    *out = *known;
+    return averages->texts.failed ? -ENOMEM : 0;
+}
+
+static void add_to_line(struct average_line *line, const struct average_rows *rows, size_t place)
+{
+    const struct span *span = &rows->spans->spans.items[place];
+    const struct average_cost *cost = &rows->costs[place];
+    int64_t flop = rows->spans->ops.items[span->op].computation_flop;
+
+    line->calls++;
+    line->cpu_ns += (double)span->dur_ns; /* NaN stays NaN */
+    line->self_cpu_ns += (double)cost->self_cpu_ns;
+    line->recording_ns += rows->recording_ns ? rows->recording_ns[place] : NAN;
+    line->device_ns += (double)cost->device_ns;
+    line->self_device_ns += (double)cost->self_device_ns;
+    line->cpu_bytes += (double)cost->bytes[OP_HOST];
+    line->self_cpu_bytes += (double)cost->self_bytes[OP_HOST];
+    line->device_bytes += (double)cost->bytes[OP_DEVICE];
+    line->self_device_bytes += (double)cost->self_bytes[OP_DEVICE];
+    if (flop != STORE_NULL)
+        line->computation_flop =
+            (isnan(line->computation_flop) ? 0 : line->computation_flop) + (double)flop;
+}
+
+static void add_to_total(double *total, int64_t value)
+{
+    *total = (isnan(*total) ? 0 : *total) + (double)value;
+}
+
+static int add_rows(struct grouping *grouping)
+{
+    const struct average_rows *rows = grouping->rows;
+    const struct spans_answer *spans = rows->spans;
+    struct averages *out = grouping->out;
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        enum op_side side = spans->lanes.items[span->lane].side;
+        uint32_t line;
+
+        if (rows->row[i] != i)
+            continue;
+        if (side == OP_HOST)
+            add_to_total(&out->self_cpu_ns, rows->costs[i].self_cpu_ns);
+        else if (spans->op_kinds[span->op] != SPAN_LABEL)
+            add_to_total(&out->self_device_ns, rows->costs[i].self_device_ns);
+        if (!span->is_shown)
+            continue;
+        out->negative_count += side == OP_HOST && rows->costs[i].self_cpu_ns < 0;
+        rc = find_line(grouping, span->op, side, &line);
+        if (rc == 0)
+            add_to_line(&out->lines.items[line], rows, i);
+    }
+    return rc;
+}
+
+/* Memory that no op asked for has a line of its own when nothing was filtered away. */
+static int add_loose_memory(struct averages *out, const struct average_rows *rows)
+{
+    struct average_line line = {
+        .name = memory_name,
+        .calls = rows->loose_count[OP_HOST] + rows->loose_count[OP_DEVICE],
+        .cpu_ns = 0,
+        .self_cpu_ns = 0,
+        .recording_ns = NAN,
+        .device_ns = rows->has_device ? 0 : NAN,
+        .self_device_ns = rows->has_device ? 0 : NAN,
+        .computation_flop = NAN,
+    };
+
+    for (size_t i = 0; i < rows->spans->spans.count; i++) {
+        if (!rows->spans->spans.items[i].is_shown)
+            return 0;
+    }
+    if (!line.calls)
+        return 0;
+    line.cpu_bytes = line.self_cpu_bytes =
+        rows->has_memory[OP_HOST] ? (double)rows->loose_bytes[OP_HOST] : NAN;
+    line.device_bytes = line.self_device_bytes =
+        rows->has_memory[OP_DEVICE] ? (double)rows->loose_bytes[OP_DEVICE] : NAN;
+    return array_push(&out->lines, line);
+}
+
+static int group(const struct average_rows *rows, const struct averages_options *options,
+                 struct averages *out)
+{
+    struct grouping grouping = {.options = options, .out = out, .rows = rows};
+    size_t bytes = (rows->spans->ops.count + 1) * sizeof(*grouping.line_of[0]);
+    int rc = 0;
+
+    for (int side = 0; side < OP_SIDES; side++) {
+        grouping.line_of[side] = malloc(bytes);
+        if (grouping.line_of[side])
+            memset(grouping.line_of[side], 0xff, bytes);
+        else
+            rc = -ENOMEM;
+    }
+    if (rc == 0)
+        rc = add_rows(&grouping);
+    if (rc == 0)
+        rc = add_loose_memory(out, rows);
+    for (int side = 0; side < OP_SIDES; side++)
+        free(grouping.line_of[side]);
+    place_map_deinit(&grouping.lines);
+    return rc;
+}
+
+int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
+                  const struct averages_options *options, struct averages *out)
+{
+    struct average_rows rows;
+    int rc = average_rows_make(spans, &rows);
+
+    *out = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
+    if (rc == 0)
+        rc = average_rows_add_memory(&rows, memory, options->runs_only);
+    if (rc == 0 && options->costs)
+        rc = average_rows_add_recording(&rows, options->costs);
+    if (rc == 0)
+        rc = group(&rows, options, out);
+    out->unsized_count = rows.unsized_count;
+    average_rows_deinit(&rows);
+    return rc;
+}
+
+void averages_deinit(struct averages *averages)
+{
+    array_deinit(&averages->lines);
+    query_texts_deinit(&averages->texts);
+}

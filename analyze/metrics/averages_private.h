@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which spans are rows of averages, and what each of them cost. */
+#ifndef OPTRACE_ANALYZE_METRICS_AVERAGES_PRIVATE_H
+#define OPTRACE_ANALYZE_METRICS_AVERAGES_PRIVATE_H
+
+#include "analyze/metrics/averages.h"
+
+/* What one span cost that is a row; the same place as the span. */
+struct average_cost {
+    int64_t self_cpu_ns;
+    int64_t device_ns, self_device_ns;
+    int64_t bytes[OP_SIDES], self_bytes[OP_SIDES];
+};
+
+struct average_rows {
+    const struct spans_answer *spans;
+    uint32_t *row;    /* of each span: the row it is one with, itself most often; or SPAN_NONE */
+    uint32_t *parent; /* of each row; or SPAN_NONE */
+    struct average_cost *costs;
+    double *recording_ns; /* of each row, as in its line; NULL: not known */
+    bool has_device, has_memory[OP_SIDES];
+    int64_t loose_bytes[OP_SIDES]; /* of memory events in no row */
+    uint64_t loose_count[OP_SIDES];
+    uint64_t unsized_count;
+};
+
+/** Give *out to average_rows_deinit() also after -ENOMEM. */
+int average_rows_make(const struct spans_answer *spans, struct average_rows *out);
+void average_rows_deinit(struct average_rows *rows);
+
+/** Fill in recording_ns. Returns 0 or -ENOMEM. */
+int average_rows_add_recording(struct average_rows *rows, const struct own_costs *costs);
+
+/** Charge memory events of the selected runs, and those outside of runs unless `runs_only`, to
+ *  rows: averages_memory.c. Returns 0 or -ENOMEM. */
+int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory,
+                            bool runs_only);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The critical path through one run: at each moment, who the end of the run waited for; and when
+ * the run would end if some ops took another time. Pure: no SQL.
+ *
+ * Lanes are cut into pieces: on a thread a piece is part of the innermost operator, on a device a
+ * whole one. A piece begins after those it depends on:
+ *   - the piece before it on its lane;
+ *   - on a device, the end of the call that launched it (or its own start, within that call);
+ *   - what its stream waits for since what was launched before it (stream_waits.h): such a wait is
+ * a piece without length, behind the piece before it on its lane and the last one of the stream
+ *     that recorded the event;
+ *   - the rest of a call that waits (...Synchronize, a copy that blocks), the last piece of a
+ *     device that ended in it and was launched before it;
+ *   - after a gap of a thread, a piece of another lane that ended in the last tenth of the gap;
+ *   - the first piece of a lane that no launch explains, what ended last before it anywhere.
+ * The one that ended last holds it up; the time in between is kept when the schedule is made anew.
+ * Labels, phases and marks are no operators.
+ */
+#ifndef OPTRACE_ANALYZE_METRICS_CRITICAL_PATH_H
+#define OPTRACE_ANALYZE_METRICS_CRITICAL_PATH_H
+
+#include "analyze/query/spans.h"
+
+enum path_step_kind {
+    PATH_HOST,    /* in an operator on a thread */
+    PATH_DEVICE,  /* in one on a device */
+    PATH_LAUNCH,  /* from the launching call to the start of `span` on the device */
+    PATH_QUEUE,   /* from the end of what ran before on the same lane of a device, or of what its
+                     stream waited for, to `span` */
+    PATH_NOTHING, /* nothing recorded: span is SPAN_NONE */
+    PATH_STEP_KINDS
+};
+extern const char *const path_step_names[];
+
+struct path_step {
+    int64_t start_ns, end_ns;
+    uint32_t span; /* place in the answer's spans */
+    enum path_step_kind kind;
+};
+
+struct path_piece {
+    int64_t start_ns, end_ns;
+    uint32_t span;
+    uint32_t before; /* pieces that it depends on, or SPAN_NONE: of its own lane */
+    uint32_t cross;  /* of another lane */
+    uint32_t nth; /* of a wait of a stream: 1 and up, each after those it may depend on; else 0 */
+    bool is_wait; /* it lasts until the piece that it waits for has ended: no time of its own */
+    bool is_launched;
+};
+
+struct critical_path {
+    const struct spans_answer *answer;
+    int64_t start_ns, end_ns; /* of the run */
+    ARRAY_OF(struct path_piece) pieces;
+    uint32_t *order;                  /* places of pieces, each after those it depends on */
+    ARRAY_OF(struct path_step) steps; /* in the order of time, without gaps, from start to end */
+};
+
+/** The path through what `answer` has between two times, which is of one session and not flat.
+ *  Returns 0 or -ENOMEM; for critical_path_deinit() after either. */
+int critical_path_make(const struct spans_answer *answer, int64_t start_ns, int64_t end_ns,
+                       struct critical_path *out);
+void critical_path_deinit(struct critical_path *path);
+
+/**
+ * How long the run would take.
+ *
+ * scale  for each span, what its self time is multiplied with; >= 0
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int critical_path_predict(const struct critical_path *path, const double *scale, double *out_ns);
+
+/** Spreads factors of ops over spans: a span gets that of its op; where that is 1 that of the
+ *  nearest span around it, or on a device around its launch, that has another. Returns an array
+ *  that the caller frees, or NULL without memory. */
+double *critical_path_scale(const struct spans_answer *answer, const double *of_ops);
+
+#endif

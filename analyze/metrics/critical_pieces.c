@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of lanes and what they depend on. */
+#include "analyze/metrics/critical_pieces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/metrics/stream_waits.h"
+#include "analyze/query/lane_use.h"
+#include "analyze/query/op_class.h"
+
+struct cut {
+    uint32_t lane;
+    int64_t time_ns;
+};
+
+struct cutter {
+    struct critical_path *path;
+    ARRAY_OF(struct cut) cuts; /* where a thread launched something; by lane and time */
+    size_t next_cut;
+    uint32_t *ended; /* pieces by end: first those of devices alone, then all */
+    size_t device_count;
+    struct span_range *ranges; /* pieces of each lane */
+    ARRAY_OF(uint32_t) open;   /* spans of the thread */
+    struct stream_waits waits;
+    uint32_t *piece_of_wait; /* beside waits.waits; SPAN_NONE: outside of the run */
+    uint32_t *piece_of_op;   /* beside the spans, where there are waits */
+    size_t next_wait;        /* of the lane */
+};
+
+static const struct span *span_at(const struct cutter *cutter, uint32_t place)
+{
+    return &cutter->path->answer->spans.items[place];
+}
+
+static int push_piece(struct cutter *cutter, int64_t start_ns, int64_t end_ns, uint32_t span,
+                      bool is_wait, uint32_t cross)
+{
+    struct path_piece piece = {.start_ns = start_ns,
+                               .end_ns = end_ns,
+                               .span = span,
+                               .before = SPAN_NONE,
+                               .cross = cross,
+                               .is_wait = is_wait};
+
+    return array_push(&cutter->path->pieces, piece);
+}
+
+/* --- Devices. --- */
+
+/* A thread is cut where a launch was made: at the end of the call, or where the device began. */
+static int add_cut(struct cutter *cutter, const struct span *span)
+{
+    const struct span *launch = span_at(cutter, span->launch);
+    struct cut cut = {launch->lane, span_end_ns(launch)};
+
+    if (span->start_ns < cut.time_ns)
+        cut.time_ns = span->start_ns;
+    return array_push(&cutter->cuts, cut);
+}
+
+/* The waits of a lane up to one of them. Their time is that of what they wait for: place_waits().
+ */
+static int push_waits(struct cutter *cutter, size_t end)
+{
+    const struct critical_path *path = cutter->path;
+    int rc = 0;
+
+    for (; cutter->next_wait < end && rc == 0; cutter->next_wait++) {
+        const struct stream_wait *wait = &cutter->waits.waits.items[cutter->next_wait];
+
+        if (wait->issued_ns < path->start_ns || wait->issued_ns > path->end_ns)
+            continue;
+        cutter->piece_of_wait[cutter->next_wait] = (uint32_t)path->pieces.count;
+        rc = push_piece(cutter, wait->issued_ns, wait->issued_ns, wait->span, true, SPAN_NONE);
+    }
+    return rc;
+}
+
+/* Those that come before an op. */
+static int push_waits_before(struct cutter *cutter, uint32_t op)
+{
+    struct span_range range = stream_waits_before(&cutter->waits, cutter->path->answer, op);
+
+    return range.count ? push_waits(cutter, range.first + range.count) : 0;
+}
+
+/* The rest of the lane's. */
+static int push_last_waits(struct cutter *cutter, uint32_t lane)
+{
+    size_t end = cutter->next_wait;
+
+    while (end < cutter->waits.waits.count && cutter->waits.waits.items[end].lane == lane)
+        end++;
+    return push_waits(cutter, end);
+}
+
+static int cut_device(struct cutter *cutter, const struct span_range *range)
+{
+    const struct critical_path *path = cutter->path;
+    int rc = 0;
+
+    for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
+        const struct span *span = &path->answer->spans.items[i];
+        int64_t from_ns = span->start_ns, until_ns = span_end_ns(span);
+
+        from_ns = from_ns < path->start_ns ? path->start_ns : from_ns;
+        until_ns = until_ns > path->end_ns ? path->end_ns : until_ns;
+        if (!span_is_op(path->answer, span) || from_ns > until_ns)
+            continue;
+        rc = push_waits_before(cutter, (uint32_t)i);
+        if (cutter->piece_of_op)
+            cutter->piece_of_op[i] = (uint32_t)path->pieces.count;
+        if (rc == 0)
+            rc = push_piece(cutter, from_ns, until_ns, (uint32_t)i, false, SPAN_NONE);
+        if (rc == 0 && span->launch != SPAN_NONE)
+            rc = add_cut(cutter, span);
+    }
+    return rc;
+}
+
+/* --- Threads. --- */
+
+static bool is_waiting(const struct cutter *cutter, const struct span *span)
+{
+    const struct spans_answer *answer = cutter->path->answer;
+
+    if (strstr(span_op(answer, span)->name, "Synchronize"))
+        return true;
+    return span->launch != SPAN_NONE &&
+           op_class_of(span_op(answer, span_at(cutter, span->launch))) == OP_CLASS_COPY &&
+           copy_mode_of(span_op(answer, span_at(cutter, span->launch)), span_op(answer, span)) ==
+               COPY_SYNC;
+}
+
+/* How many of the first `count` pieces of cutter->ended ended at a time or before. */
+static size_t count_ended(const struct cutter *cutter, size_t count, int64_t time_ns)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (cutter->path->pieces.items[cutter->ended[middle]].end_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The piece of a device that a call waited for between two times, or SPAN_NONE. */
+static uint32_t find_awaited(const struct cutter *cutter, uint32_t call, int64_t from_ns,
+                             int64_t until_ns)
+{
+    for (size_t i = count_ended(cutter, cutter->device_count, until_ns); i > 0; i--) {
+        uint32_t place = cutter->ended[i - 1];
+        const struct path_piece *piece = &cutter->path->pieces.items[place];
+        uint32_t launch = span_at(cutter, piece->span)->launch;
+
+        if (piece->end_ns <= from_ns)
+            break;
+        if (piece->is_wait)
+            continue;
+        if (launch == SPAN_NONE || launch == call ||
+            span_at(cutter, launch)->start_ns < span_at(cutter, call)->start_ns)
+            return place;
+    }
+    return SPAN_NONE;
+}
+
+/* A part of a thread that belongs to one span and in which nothing was launched. */
+static int add_part(struct cutter *cutter, int64_t from_ns, int64_t until_ns, uint32_t span)
+{
+    uint32_t awaited = SPAN_NONE;
+    int64_t back_ns;
+    int rc;
+
+    if (is_waiting(cutter, span_at(cutter, span)))
+        awaited = find_awaited(cutter, span, from_ns, until_ns);
+    if (awaited == SPAN_NONE)
+        return push_piece(cutter, from_ns, until_ns, span, false, SPAN_NONE);
+    back_ns = cutter->path->pieces.items[awaited].end_ns;
+    rc = push_piece(cutter, from_ns, back_ns, span, true, SPAN_NONE);
+    return rc ? rc : push_piece(cutter, back_ns, until_ns, span, false, awaited);
+}
+
+/* A part of a thread that belongs to one span, cut where it launched something. */
+static int add_parts(struct cutter *cutter, int64_t from_ns, int64_t until_ns, uint32_t span)
+{
+    const struct critical_path *path = cutter->path;
+    uint32_t lane = span_at(cutter, span)->lane;
+    int rc = 0;
+
+    from_ns = from_ns < path->start_ns ? path->start_ns : from_ns;
+    until_ns = until_ns > path->end_ns ? path->end_ns : until_ns;
+    if (from_ns > until_ns || (from_ns == until_ns && span_at(cutter, span)->dur_ns > 0))
+        return 0;
+    for (; cutter->next_cut < cutter->cuts.count && rc == 0; cutter->next_cut++) {
+        const struct cut *cut = &cutter->cuts.items[cutter->next_cut];
+
+        if (cut->lane > lane || (cut->lane == lane && cut->time_ns >= until_ns))
+            break;
+        if (cut->lane < lane || cut->time_ns <= from_ns)
+            continue;
+        rc = add_part(cutter, from_ns, cut->time_ns, span);
+        from_ns = cut->time_ns;
+    }
+    return rc ? rc : add_part(cutter, from_ns, until_ns, span);
+}
+
+/* Closes what ends by a time. *now_ns is how far the thread is cut. */
+static int close_until(struct cutter *cutter, int64_t time_ns, int64_t *now_ns)
+{
+    int rc = 0;
+
+    while (cutter->open.count && rc == 0) {
+        uint32_t top = cutter->open.items[cutter->open.count - 1];
+        int64_t end_ns = span_end_ns(span_at(cutter, top));
+
+        if (*now_ns < (end_ns < time_ns ? end_ns : time_ns)) {
+            int64_t until_ns = end_ns < time_ns ? end_ns : time_ns;
+
+            rc = add_parts(cutter, *now_ns, until_ns, top);
+            *now_ns = until_ns;
+        }
+        if (end_ns > time_ns)
+            break;
+        cutter->open.count--;
+    }
+    return rc;
+}
+
+static int cut_host(struct cutter *cutter, const struct span_range *range)
+{
+    int64_t now_ns = INT64_MIN;
+    int rc = 0;
+
+    for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
+        const struct span *span = span_at(cutter, (uint32_t)i);
+
+        if (!span_is_op(cutter->path->answer, span))
+            continue;
+        rc = close_until(cutter, span->start_ns, &now_ns);
+        now_ns = span->start_ns;
+        if (rc == 0 && span->dur_ns > 0)
+            rc = array_push(&cutter->open, (uint32_t)i);
+        else if (rc == 0)
+            rc = add_parts(cutter, span->start_ns, span->start_ns, (uint32_t)i);
+    }
+    return rc ? rc : close_until(cutter, INT64_MAX, &now_ns);
+}
+
+/* --- Waits of streams. --- */
+
+static int compare_waits(const void *a, const void *b, void *waits)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    const struct stream_wait *first = (const struct stream_wait *)waits + left;
+    const struct stream_wait *second = (const struct stream_wait *)waits + right;
+
+    if (first->issued_ns != second->issued_ns)
+        return first->issued_ns < second->issued_ns ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+/* The last piece of the stream that recorded the event. */
+static uint32_t find_recorded(const struct cutter *cutter, const struct stream_wait *wait)
+{
+    uint32_t piece = SPAN_NONE;
+
+    if (wait->source_wait != SPAN_NONE)
+        piece = cutter->piece_of_wait[wait->source_wait];
+    if (piece == SPAN_NONE && wait->source_op != SPAN_NONE)
+        piece = cutter->piece_of_op[wait->source_op];
+    return piece;
+}
+
+/* A wait ends with what it waits for, and not before what ran before on its own lane. */
+static void place_wait(struct cutter *cutter, uint32_t wait, uint32_t nth)
+{
+    struct path_piece *items = cutter->path->pieces.items;
+    uint32_t place = cutter->piece_of_wait[wait];
+    const struct stream_wait *row = &cutter->waits.waits.items[wait];
+    int64_t end_ns = cutter->path->start_ns;
+    struct path_piece *piece;
+
+    if (place == SPAN_NONE)
+        return;
+    piece = &items[place];
+    piece->cross = find_recorded(cutter, row);
+    piece->nth = nth;
+    if (place > cutter->ranges[row->lane].first)
+        piece->before = place - 1;
+    if (piece->before != SPAN_NONE && items[piece->before].end_ns > end_ns)
+        end_ns = items[piece->before].end_ns;
+    if (piece->cross != SPAN_NONE && items[piece->cross].end_ns > end_ns)
+        end_ns = items[piece->cross].end_ns;
+    piece->start_ns = piece->end_ns = end_ns;
+}
+
+/* In the order in which they were asked for, as one may wait for another. */
+static int place_waits(struct cutter *cutter)
+{
+    size_t count = cutter->waits.waits.count;
+    uint32_t *order = count ? malloc(count * sizeof(*order)) : NULL;
+
+    if (!count)
+        return 0;
+    if (!order)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof(*order), compare_waits, cutter->waits.waits.items);
+    for (uint32_t i = 0; i < count; i++)
+        place_wait(cutter, order[i], i + 1);
+    free(order);
+    return 0;
+}
+
+static int find_waits(struct cutter *cutter)
+{
+    const struct spans_answer *answer = cutter->path->answer;
+    int rc = stream_waits_make(answer, &cutter->waits);
+    size_t count = cutter->waits.waits.count;
+
+    if (rc < 0 || !count)
+        return rc;
+    cutter->piece_of_wait = malloc(count * sizeof(*cutter->piece_of_wait));
+    cutter->piece_of_op = malloc(answer->spans.count * sizeof(*cutter->piece_of_op));
+    if (!cutter->piece_of_wait || !cutter->piece_of_op)
+        return -ENOMEM;
+    memset(cutter->piece_of_wait, 0xff, count * sizeof(*cutter->piece_of_wait));
+    memset(cutter->piece_of_op, 0xff, answer->spans.count * sizeof(*cutter->piece_of_op));
+    return 0;
+}
+
+/* --- What depends on what. --- */
+
+/* By end; a piece comes after all that it can depend on. */
+static int compare_pieces(const void *a, const void *b, void *pieces)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    const struct path_piece *first = (const struct path_piece *)pieces + left;
+    const struct path_piece *second = (const struct path_piece *)pieces + right;
+
+    if (first->end_ns != second->end_ns)
+        return first->end_ns < second->end_ns ? -1 : 1;
+    if (first->start_ns != second->start_ns)
+        return first->start_ns < second->start_ns ? -1 : 1;
+    if (first->nth != second->nth)
+        return first->nth < second->nth ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+static int sort_ended(struct cutter *cutter)
+{
+    size_t count = cutter->path->pieces.count;
+    uint32_t *ended = realloc(cutter->ended, (count + 1) * sizeof(*ended));
+
+    if (!ended)
+        return -ENOMEM;
+    cutter->ended = ended;
+    for (size_t i = 0; i < count; i++)
+        ended[i] = (uint32_t)i;
+    qsort_r(ended, count, sizeof(*ended), compare_pieces, cutter->path->pieces.items);
+    return 0;
+}
+
+/* What ended last on another lane, between two times and before a piece; SPAN_NONE: nothing. */
+static uint32_t find_last(const struct cutter *cutter, uint32_t piece, int64_t after_ns)
+{
+    struct path_piece *items = cutter->path->pieces.items;
+    uint32_t lane = span_at(cutter, items[piece].span)->lane;
+    size_t count = count_ended(cutter, cutter->path->pieces.count, items[piece].start_ns);
+
+    for (; count > 0; count--) {
+        uint32_t place = cutter->ended[count - 1];
+
+        if (items[place].end_ns <= after_ns)
+            break;
+        if (span_at(cutter, items[place].span)->lane != lane && !items[place].is_wait &&
+            compare_pieces(&place, &piece, items) < 0)
+            return place;
+    }
+    return SPAN_NONE;
+}
+
+/* The piece of the launching thread that ended when the launch was made. */
+static uint32_t find_launch(const struct cutter *cutter, uint32_t piece, const struct span *launch)
+{
+    struct path_piece *items = cutter->path->pieces.items;
+    const struct span_range *range = &cutter->ranges[launch->lane];
+    size_t low = range->first, high = range->first + range->count;
+    int64_t time_ns = span_end_ns(launch);
+    uint32_t place;
+
+    if (items[piece].start_ns < time_ns)
+        time_ns = items[piece].start_ns;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (items[middle].end_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == range->first)
+        return SPAN_NONE;
+    place = (uint32_t)(low - 1);
+    return compare_pieces(&place, &piece, items) < 0 ? place : SPAN_NONE;
+}
+
+static void link_piece(struct cutter *cutter, uint32_t place, const struct span_range *range)
+{
+    struct path_piece *items = cutter->path->pieces.items, *piece = &items[place];
+    const struct span *span = span_at(cutter, piece->span);
+    bool is_device = span_is_device(cutter->path->answer, span);
+    int64_t gap_ns;
+
+    if (piece->nth)
+        return;
+    if (place > range->first)
+        piece->before = place - 1;
+    while (piece->before != SPAN_NONE && /* they overlap */
+           (items[piece->before].end_ns > piece->start_ns ||
+            compare_pieces(&piece->before, &place, items) > 0))
+        piece->before = items[piece->before].before;
+    if (is_device && span->launch != SPAN_NONE) {
+        piece->cross = find_launch(cutter, place, span_at(cutter, span->launch));
+        piece->is_launched = piece->cross != SPAN_NONE;
+    }
+    if (piece->cross != SPAN_NONE)
+        return;
+    if (piece->before == SPAN_NONE) {
+        piece->cross = find_last(cutter, place, INT64_MIN);
+    } else if (!is_device) {
+        gap_ns = piece->start_ns - items[piece->before].end_ns;
+        if (gap_ns > 0)
+            piece->cross = find_last(cutter, place, piece->start_ns - gap_ns / 10);
+    }
+}
+
+/* --- All of it. --- */
+
+static int compare_cuts(const void *a, const void *b)
+{
+    const struct cut *left = a, *right = b;
+
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+/* The lanes of one side. */
+static int cut_lanes(struct cutter *cutter, enum op_side side)
+{
+    const struct spans_answer *answer = cutter->path->answer;
+    int rc = 0;
+
+    for (size_t lane = 0; lane < answer->lanes.count && rc == 0; lane++) {
+        struct span_range *range = &cutter->ranges[lane];
+
+        if (answer->lanes.items[lane].side != side)
+            continue;
+        range->first = cutter->path->pieces.count;
+        while (cutter->next_wait < cutter->waits.waits.count &&
+               cutter->waits.waits.items[cutter->next_wait].lane < lane)
+            cutter->next_wait++;
+        rc = side == OP_DEVICE ? cut_device(cutter, &answer->ranges[lane])
+                               : cut_host(cutter, &answer->ranges[lane]);
+        if (rc == 0 && side == OP_DEVICE)
+            rc = push_last_waits(cutter, (uint32_t)lane);
+        range->count = cutter->path->pieces.count - range->first;
+    }
+    return rc;
+}
+
+static int cut_all(struct cutter *cutter)
+{
+    int rc = find_waits(cutter);
+
+    if (rc == 0)
+        rc = cut_lanes(cutter, OP_DEVICE);
+    if (rc == 0)
+        rc = place_waits(cutter);
+    cutter->device_count = cutter->path->pieces.count;
+    if (cutter->cuts.count)
+        qsort(cutter->cuts.items, cutter->cuts.count, sizeof(*cutter->cuts.items), compare_cuts);
+    if (rc == 0)
+        rc = sort_ended(cutter);
+    if (rc == 0)
+        rc = cut_lanes(cutter, OP_HOST);
+    return rc ? rc : sort_ended(cutter);
+}
+
+int critical_pieces_make(struct critical_path *path)
+{
+    size_t lane_count = path->answer->lanes.count;
+    struct cutter cutter = {.path = path, .ranges = calloc(lane_count + 1, sizeof(*cutter.ranges))};
+    int rc = cutter.ranges ? cut_all(&cutter) : -ENOMEM;
+
+    for (size_t lane = 0; lane < lane_count && rc == 0; lane++) {
+        const struct span_range *range = &cutter.ranges[lane];
+
+        for (size_t i = range->first; i < range->first + range->count; i++)
+            link_piece(&cutter, (uint32_t)i, range);
+    }
+    path->order = cutter.ended;
+    stream_waits_deinit(&cutter.waits);
+    free(cutter.piece_of_wait);
+    free(cutter.piece_of_op);
+    free(cutter.ranges);
+    array_deinit(&cutter.cuts);
+    array_deinit(&cutter.open);
+    return rc;
+}

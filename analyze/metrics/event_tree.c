@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the event table: found by their path, filled from host spans, then from device spans. */
+#include "analyze/metrics/event_tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/containers/place_map.h"
+#include "analyze/query/op_class.h"
+
+struct builder {
+    const struct spans_answer *spans;
+    const struct event_options *options;
+    struct event_tree *tree;
+    struct place_map paths; /* from a parent and a name to a row */
+    uint32_t *row_of;       /* by span: the innermost row that it counts for */
+    double *device_of;      /* by host span: device work launched in it */
+};
+
+/* --- Rows. --- */
+
+static int find_row(struct builder *builder, uint32_t parent, uint32_t lane, const char *name,
+                    enum event_kind kind, uint32_t *out_row)
+{
+    struct event_tree *tree = builder->tree;
+    struct place_key key = {.low = parent, .high = (uint64_t)lane << 8 | (kind == EVENT_INSTANCE)};
+    struct event_row row = {
+        .name = name,
+        .kind = kind,
+        .parent = parent,
+        .lane = lane,
+        .depth = parent == EVENT_NONE ? 0 : tree->rows.items[parent].depth + 1,
+        .min_ns = NAN,
+        .max_ns = NAN,
+        .device_min_ns = NAN,
+        .device_max_ns = NAN,
+        .first_end_ns = INT64_MAX,
+        .union_device = EVENT_NONE,
+    };
+    int rc;
+
+    place_key_add(&key, name, strlen(name) + 1);
+    *out_row = place_map_find(&builder->paths, key);
+    if (*out_row != PLACE_NONE)
+        return 0;
+    *out_row = (uint32_t)tree->rows.count;
+    rc = array_push(&tree->rows, row);
+    return rc ? rc : place_map_set(&builder->paths, key, *out_row);
+}
+
+static enum event_kind kind_of(const struct builder *builder, const struct span *span)
+{
+    switch ((enum span_kind)builder->spans->op_kinds[span->op]) {
+    case SPAN_LABEL:
+        return EVENT_LABEL;
+    case SPAN_PHASE:
+        return EVENT_PHASE;
+    default:
+        return span_is_device(builder->spans, span) ? EVENT_DEVICE : EVENT_OP;
+    }
+}
+
+/* The name of one op below its type; NULL when there is nothing to tell it apart by. */
+static const char *instance_name(const struct op_row *op)
+{
+    return op_is_grouped_by_type(op) ? op->name : op->input_shapes;
+}
+
+/* What a span's row is called: a phase that bears its op's name is told by what follows that. */
+static const char *name_of(const struct builder *builder, const struct span *span)
+{
+    const struct spans_answer *spans = builder->spans;
+    const char *name = op_group_name(&spans->ops.items[span->op]);
+    const char *outer;
+    size_t length;
+
+    if (span->parent == SPAN_NONE || spans->op_kinds[span->op] != SPAN_PHASE)
+        return name;
+    outer = spans->ops.items[spans->spans.items[span->parent].op].name;
+    length = strlen(outer);
+    return length && strncmp(name, outer, length) == 0 && name[length] == '/' ? name + length + 1
+                                                                              : name;
+}
+
+/* The row of a span inside of `parent`; with every detail, its op's below its type's. */
+static int descend(struct builder *builder, uint32_t parent, const struct span *span,
+                   uint32_t *out_row)
+{
+    const struct op_row *op = &builder->spans->ops.items[span->op];
+    enum event_kind kind = kind_of(builder, span);
+    uint32_t lane = EVENT_NONE;
+    const char *instance;
+    int rc;
+
+    if (builder->options->per_thread)
+        lane = parent == EVENT_NONE ? span->lane : builder->tree->rows.items[parent].lane;
+    rc = find_row(builder, parent, lane, name_of(builder, span), kind, out_row);
+    instance = instance_name(op);
+    if (rc < 0 || builder->options->detail != EVENTS_ALL || kind != EVENT_OP || !instance)
+        return rc;
+    return find_row(builder, *out_row, lane, instance, EVENT_INSTANCE, out_row);
+}
+
+/* Whether a span has a row of its own, or only counts for those around it. */
+static bool has_row(const struct builder *builder, const struct span *span)
+{
+    enum event_detail detail = builder->options->detail;
+    enum op_class class = op_class_of(&builder->spans->ops.items[span->op]);
+    bool on_device = span_is_device(builder->spans, span);
+
+    if (!span->is_shown)
+        return false;
+    switch ((enum span_kind)builder->spans->op_kinds[span->op]) {
+    case SPAN_MARK:
+        return false;
+    case SPAN_PHASE:
+        return detail != EVENTS_DEFAULT &&
+               (!on_device || span_is_device_phase(builder->spans, span));
+    case SPAN_LABEL:
+        return !on_device;
+    default:
+        break;
+    }
+    if (class == OP_CLASS_COPY || class == OP_CLASS_FILL)
+        return true;
+    if (class == OP_CLASS_CALL)
+        return detail == EVENTS_ALL;
+    return !on_device || detail != EVENTS_DEFAULT;
+}
+
+/* --- Host spans. --- */
+
+static int add_host_rows(struct builder *builder)
+{
+    const struct spans_answer *spans = builder->spans;
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        uint32_t outer = span->parent == SPAN_NONE ? EVENT_NONE : builder->row_of[span->parent];
+
+        builder->row_of[i] = outer;
+        if (!span_is_device(spans, span) && has_row(builder, span))
+            rc = descend(builder, outer, span, &builder->row_of[i]);
+    }
+    return rc;
+}
+
+static int64_t end_of(const struct span *span)
+{
+    return span->start_ns + span->dur_ns;
+}
+
+static double value_of(const struct builder *builder, size_t place)
+{
+    double host_ns = (double)builder->spans->spans.items[place].dur_ns;
+
+    if (builder->tree->state == EVENTS_CPU)
+        return host_ns;
+    return builder->device_of[place] + (builder->tree->state == EVENTS_SUM ? host_ns : 0);
+}
+
+/* Fills the rows in which a host span is; after its device work is known. */
+static void count_host_span(struct builder *builder, size_t place)
+{
+    const struct span *span = &builder->spans->spans.items[place];
+    double value_ns = value_of(builder, place);
+    uint32_t at = builder->row_of[place];
+    struct event_row *row;
+
+    do {
+        row = &builder->tree->rows.items[at];
+        row->calls++;
+        row->total_ns += value_ns;
+        row->host_ns += (double)span->dur_ns;
+        row->self_ns += (double)span->self_ns;
+        row->min_ns = fmin(row->min_ns, value_ns);
+        row->max_ns = fmax(row->max_ns, value_ns);
+        row->first_end_ns = end_of(span) < row->first_end_ns ? end_of(span) : row->first_end_ns;
+        at = row->parent;
+    } while (row->kind == EVENT_INSTANCE);
+}
+
+/* --- Device spans. --- */
+
+/* By device, then by start, so that a row's union needs only its end. */
+struct device_span {
+    uint32_t device;
+    uint32_t place;
+    int64_t start_ns;
+};
+
+static int compare_device_spans(const void *a, const void *b)
+{
+    const struct device_span *left = a, *right = b;
+
+    if (left->device != right->device)
+        return left->device < right->device ? -1 : 1;
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    return (left->place > right->place) - (left->place < right->place);
+}
+
+/* The first lane on the same device. */
+static uint32_t device_of_lane(const struct spans_answer *spans, uint32_t lane)
+{
+    const struct lane_row *row = &spans->lanes.items[lane];
+
+    for (uint32_t i = 0; i < lane && row->device; i++) {
+        const struct lane_row *other = &spans->lanes.items[i];
+
+        if (other->side == OP_DEVICE && other->device && strcmp(other->device, row->device) == 0 &&
+            other->session_id == row->session_id)
+            return i;
+    }
+    return lane;
+}
+
+static void count_device_time(struct event_row *row, const struct device_span *from, int64_t end_ns)
+{
+    int64_t counted_ns = row->union_until_ns;
+
+    if (row->union_device != from->device || counted_ns < from->start_ns)
+        counted_ns = from->start_ns;
+    if (end_ns > counted_ns || row->union_device != from->device)
+        row->union_until_ns = end_ns;
+    row->device_ns += end_ns > counted_ns ? (double)(end_ns - counted_ns) : 0;
+    row->union_device = from->device;
+}
+
+static void count_device_call(struct event_row *row, const struct span *span)
+{
+    double dur_ns = (double)span->dur_ns;
+
+    row->device_calls++;
+    row->device_total_ns += dur_ns;
+    row->device_min_ns = fmin(row->device_min_ns, dur_ns);
+    row->device_max_ns = fmax(row->device_max_ns, dur_ns);
+    if (end_of(span) < row->first_end_ns)
+        row->first_end_ns = end_of(span);
+}
+
+static void count_device_span(struct builder *builder, const struct device_span *from,
+                              uint32_t row_place, bool is_own)
+{
+    const struct span *span = &builder->spans->spans.items[from->place];
+
+    for (uint32_t at = row_place; at != EVENT_NONE;) {
+        struct event_row *row = &builder->tree->rows.items[at];
+
+        count_device_time(row, from, end_of(span));
+        if (is_own)
+            count_device_call(row, span);
+        is_own = is_own && row->kind == EVENT_INSTANCE;
+        at = row->parent;
+    }
+}
+
+/* A part of what its op's rows count already. */
+static int add_device_phase(struct builder *builder, const struct device_span *from)
+{
+    const struct span *span = &builder->spans->spans.items[from->place];
+    uint32_t outer = builder->row_of[span->parent], row;
+    int rc =
+        outer == EVENT_NONE || !has_row(builder, span) ? 1 : descend(builder, outer, span, &row);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    count_device_time(&builder->tree->rows.items[row], from, end_of(span));
+    count_device_call(&builder->tree->rows.items[row], span);
+    return 0;
+}
+
+static int add_device_span(struct builder *builder, const struct device_span *from)
+{
+    const struct spans_answer *spans = builder->spans;
+    const struct span *span = &spans->spans.items[from->place];
+    uint32_t outer = EVENT_NONE, row = EVENT_NONE;
+    bool own;
+    int rc = 0;
+
+    if (span->launch != SPAN_NONE) {
+        outer = builder->row_of[span->launch];
+        for (uint32_t at = span->launch; at != SPAN_NONE; at = spans->spans.items[at].parent)
+            builder->device_of[at] += (double)span->dur_ns;
+    }
+    /* An op that runs under its own name on the device is one row with both times. */
+    own = outer == EVENT_NONE ||
+          (span->op != spans->spans.items[span->launch].op && has_row(builder, span));
+    row = outer;
+    if (own)
+        rc = descend(builder, outer, span, &row);
+    builder->row_of[from->place] = row;
+    if (rc == 0)
+        count_device_span(builder, from, row, own);
+    return rc;
+}
+
+static int add_device_rows(struct builder *builder)
+{
+    const struct spans_answer *spans = builder->spans;
+    ARRAY_OF(struct device_span) found = {0};
+    int rc = 0;
+
+    for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
+        struct span_range range = spans->ranges[lane];
+        uint32_t device = device_of_lane(spans, lane);
+
+        for (size_t i = range.first; i < range.first + range.count && rc == 0; i++) {
+            const struct span *span = &spans->spans.items[i];
+            struct device_span item = {device, (uint32_t)i, span->start_ns};
+
+            if (spans->lanes.items[lane].side != OP_DEVICE || !span->is_shown)
+                continue;
+            if (spans->op_kinds[span->op] == SPAN_OP || span_is_device_phase(spans, span))
+                rc = array_push(&found, item);
+        }
+    }
+    builder->tree->has_device = found.count > 0;
+    if (found.count)
+        qsort(found.items, found.count, sizeof(*found.items), compare_device_spans);
+    for (size_t i = 0; i < found.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[found.items[i].place];
+
+        rc = span_is_device_phase(spans, span) ? add_device_phase(builder, &found.items[i])
+                                               : add_device_span(builder, &found.items[i]);
+    }
+    array_deinit(&found);
+    return rc;
+}
+
+/* --- Totals. --- */
+
+static void choose_state(struct builder *builder)
+{
+    const struct spans_answer *spans = builder->spans;
+    double host_ns = 0, device_ns = 0;
+
+    builder->tree->state = builder->options->state;
+    if (builder->tree->state != EVENTS_AUTO)
+        return;
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        if (!span->is_shown || builder->row_of[i] == EVENT_NONE)
+            continue;
+        if (!span_is_device(spans, span) &&
+            (span->parent == SPAN_NONE || builder->row_of[span->parent] == EVENT_NONE))
+            host_ns += (double)span->dur_ns;
+    }
+    for (size_t i = 0; i < builder->tree->rows.count; i++)
+        device_ns += builder->tree->rows.items[i].parent == EVENT_NONE
+                         ? builder->tree->rows.items[i].device_ns
+                         : 0;
+    builder->tree->state = device_ns > host_ns ? EVENTS_GPU : EVENTS_CPU;
+}
+
+/* A row in which host spans are, and device spans that nobody is known to have launched: where
+ * sources tell one time for each op and side. */
+static void add_unlaunched(struct event_row *row)
+{
+    if (row->total_ns == 0) {
+        row->min_ns = row->device_min_ns;
+        row->max_ns = row->device_max_ns;
+    }
+    row->total_ns += row->device_total_ns;
+}
+
+static void finish_row(struct event_row *row, enum event_state state)
+{
+    row->is_on_device = row->calls == 0;
+    if (!row->is_on_device && row->device_calls && state != EVENTS_CPU)
+        add_unlaunched(row);
+    if (row->is_on_device) {
+        row->calls = row->device_calls;
+        row->total_ns = row->device_total_ns;
+        row->min_ns = row->device_min_ns;
+        row->max_ns = row->device_max_ns;
+        row->host_ns = NAN;
+        row->self_ns = NAN;
+    }
+    if (row->union_device == EVENT_NONE)
+        row->device_ns = NAN;
+}
+
+static int sum_main_rows(struct builder *builder)
+{
+    struct event_tree *tree = builder->tree;
+
+    tree->sums = calloc(builder->spans->lanes.count + 1, sizeof(*tree->sums));
+    if (!tree->sums)
+        return -ENOMEM;
+    for (size_t i = 0; i < tree->rows.count; i++) {
+        struct event_row *row = &tree->rows.items[i];
+        struct event_sums *sums = &tree->sums[row->lane == EVENT_NONE ? 0 : row->lane];
+
+        finish_row(row, tree->state);
+        if (row->parent != EVENT_NONE)
+            continue;
+        sums->total_ns += row->is_on_device && tree->state == EVENTS_CPU ? 0 : row->total_ns;
+        sums->host_ns += isnan(row->host_ns) ? 0 : row->host_ns;
+        sums->device_ns += isnan(row->device_ns) ? 0 : row->device_ns;
+    }
+    return 0;
+}
+
+const struct event_sums *event_tree_sums(const struct event_tree *tree, const struct event_row *row)
+{
+    return &tree->sums[row->lane == EVENT_NONE ? 0 : row->lane];
+}
+
+int event_tree_build(const struct spans_answer *spans, const struct event_options *options,
+                     struct event_tree *out)
+{
+    size_t count = spans->spans.count ? spans->spans.count : 1;
+    struct builder builder = {
+        .spans = spans,
+        .options = options,
+        .tree = out,
+        .row_of = malloc(count * sizeof(*builder.row_of)),
+        .device_of = calloc(count, sizeof(*builder.device_of)),
+    };
+    int rc = builder.row_of && builder.device_of ? 0 : -ENOMEM;
+
+    *out = (struct event_tree){0};
+    if (rc == 0)
+        rc = add_host_rows(&builder);
+    if (rc == 0)
+        rc = add_device_rows(&builder);
+    if (rc == 0)
+        choose_state(&builder);
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        if (!span_is_device(spans, span) && has_row(&builder, span))
+            count_host_span(&builder, i);
+    }
+    if (rc == 0)
+        rc = sum_main_rows(&builder);
+    place_map_deinit(&builder.paths);
+    free(builder.row_of);
+    free(builder.device_of);
+    return rc;
+}
+
+void event_tree_deinit(struct event_tree *tree)
+{
+    array_deinit(&tree->rows);
+    free(tree->sums);
+    tree->sums = NULL;
+}

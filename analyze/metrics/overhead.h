@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of the time is computation, how much is what a framework does around it, and how much
+ * nobody recorded: Paddle's Overhead Summary, by lengths of unions of intervals, so that what
+ * overlaps counts once and nothing gets negative. Pure: no SQL, no printing.
+ *
+ * Recorded is when an operator, a copy, a call of a runtime or a phase was running on any lane.
+ *
+ * Computation, of that, is
+ *   - kernels on a device, from their first kernel on where that is known, copies and collectives
+ *     aside;
+ *   - phases whose name is "compute" or ends in that word;
+ *   - in sessions in which nothing ran on a device, operators that have neither operators nor
+ *     phases inside, from their first kernel on where that is known.
+ *
+ * Communication is collectives, on devices and on threads. It is hidden where something computed,
+ * and else exposed. Framework overhead is what was recorded and is neither computation nor
+ * communication.
+ */
+#ifndef OPTRACE_ANALYZE_METRICS_OVERHEAD_H
+#define OPTRACE_ANALYZE_METRICS_OVERHEAD_H
+
+#include <stdint.h>
+
+#include "analyze/query/op_class.h"
+#include "analyze/query/spans.h"
+
+/* Lengths of unions, within the wall time. */
+struct overhead_times {
+    double wall_ns; /* of the counted runs, or from the first event to the last */
+    double recorded_ns;
+    double computation_ns;
+    double communication_ns;
+    double exposed_ns; /* communication while nothing computed */
+    double copies_ns;  /* copies and fills while nothing computed and no collective ran */
+    double labels_ns;  /* in a label, and nothing recorded there */
+};
+
+/* One side of a session: its threads, or one device. */
+struct overhead_side {
+    const char *name; /* "host", "cuda:0" */
+    bool is_device;
+    int64_t session_id;
+    uint64_t lane_count; /* with an event */
+    uint64_t event_count;
+    double busy_ns, computation_ns, copies_ns; /* unions over its lanes, within the wall time */
+    double communication_ns;
+    double wall_ns;
+};
+
+/* Copies of one mode in one direction. */
+struct overhead_copies {
+    enum copy_mode mode;
+    enum copy_direction direction;
+    bool is_fill;
+    uint64_t calls, sized_calls; /* the latter with known bytes */
+    double total_ns, sized_ns;   /* sums of durations */
+    double bytes;
+};
+
+struct overhead {
+    struct overhead_times times; /* of several sessions the sum */
+    struct overhead_times lanes; /* of each lane for itself, added up */
+    ARRAY_OF(struct overhead_side) sides;
+    ARRAY_OF(struct overhead_copies) copies;
+};
+
+/** Measure the spans that are shown. Returns 0 or -ENOMEM; *out is for overhead_deinit() after
+ *  either. Texts are those of `spans`. */
+int overhead_measure(const struct spans_answer *spans, struct overhead *out);
+void overhead_deinit(struct overhead *overhead);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each op took in each run: the samples that comparisons stand on.
+ *
+ * An op's time in a run is its self time, without nested ops, on one side: the device where there
+ * is any time of it, else the host. Together with the time of ops that were not asked for and that
+ * between ops the times of a run add up to the run, exactly; where ops overlap in time, that
+ * between them is negative.
+ *
+ * A unit is what counts as one observation. Of one session that is a run. Of several sessions it is
+ * a session, of which the median run counts: runs of one process resemble each other more than
+ * those of two. A session without runs is one run, from its first op to its last; of a profile with
+ * one time per op (MegEngine's) the run is the sum of them.
+ */
+#ifndef OPTRACE_ANALYZE_METRICS_RUN_SAMPLES_H
+#define OPTRACE_ANALYZE_METRICS_RUN_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/metrics/align_ops.h"
+#include "analyze/query/spans.h"
+
+/* Ops times runs. */
+#define RUN_SAMPLES_MAX ((size_t)100000000)
+
+struct sampled_op {
+    const struct op_row *row; /* of the first session that has it */
+    double calls;             /* in one run, on average */
+};
+
+struct sampled_run {
+    double run_ns;
+    double other_ns;  /* ops that were not asked for */
+    uint32_t session; /* place in `spans.windows` */
+    uint32_t row;     /* place in `spans.runs`; SPAN_NONE: of a session without runs */
+};
+
+struct run_samples {
+    enum op_side side;                 /* which times these are */
+    struct spans_answer spans;         /* what the texts of rows belong to; its spans are gone */
+    ARRAY_OF(struct sampled_op) ops;   /* that have a time, in the order in which they first ran */
+    ARRAY_OF(struct sampled_run) runs; /* by session and number; sessions without runs last */
+    double *op_ns;                     /* op_ns[op * runs.count + run] */
+    size_t unit_count;
+    bool units_are_sessions;
+    bool has_runs; /* false: no session has any, each counts as one */
+};
+
+/**
+ * Take the samples.
+ *
+ * spans  with is_shown set: the ops asked for; moved into the samples, also after a failure
+ * side   whose times; OP_SIDES: as said above
+ *
+ * Returns 0; 1 with a sentence when there is no finished run; -EFBIG; -ENOMEM. Give *out to
+ * run_samples_deinit() after any of them.
+ */
+int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out,
+                     struct diag *diag);
+void run_samples_deinit(struct run_samples *samples);
+
+/** Forget runs. `is_left_out` is beside `runs`; of each session one has to stay. */
+void run_samples_leave_out(struct run_samples *samples, const bool *is_left_out);
+
+/* What a sum of samples is of. */
+enum sampled_part { SAMPLED_RUN, SAMPLED_OPS, SAMPLED_OTHER, SAMPLED_BETWEEN };
+
+/**
+ * Sum up a part by unit.
+ *
+ * ops, op_count  with SAMPLED_OPS: places in `ops`
+ * out_units      room for unit_count; of a session of several, the median run's sum
+ * out_mean       mean of the units' means: these add up. NaN without runs
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int run_samples_sum(const struct run_samples *samples, enum sampled_part part, const uint32_t *ops,
+                    size_t op_count, double *out_units, double *out_mean);
+
+/** The ops as align_ops() wants them, or NULL when memory is short; the caller frees them. */
+struct align_op *run_samples_align(const struct run_samples *samples);
+
+#endif

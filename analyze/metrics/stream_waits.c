@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding waits of streams, and what they wait for. */
+#include "analyze/metrics/stream_waits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/json/text.h"
+#include "analyze/query/lane_use.h"
+
+/* --- Which spans are waits. --- */
+
+/* The number of the stream that a phase waits for; false: it is no such phase. */
+static bool read_stream(const struct op_row *op, int64_t *out_number)
+{
+    struct json_slice stream;
+
+    if (!op->params || !strstr(op->params, "\"wait_on_stream\""))
+        return false;
+    stream = json_member(json_value(op->params, strlen(op->params)), "wait_on_stream");
+    return json_whole(stream, out_number);
+}
+
+static uint32_t find_stream(const struct spans_answer *answer, const struct lane_row *waiting,
+                            int64_t number)
+{
+    for (uint32_t i = 0; i < answer->lanes.count; i++) {
+        const struct lane_row *lane = &answer->lanes.items[i];
+
+        if (lane->session_id == waiting->session_id && lane->side == OP_DEVICE &&
+            lane->native_id == number && lane->device && waiting->device &&
+            strcmp(lane->device, waiting->device) == 0)
+            return i;
+    }
+    return SPAN_NONE;
+}
+
+static int add_wait(const struct spans_answer *answer, const struct span *span,
+                    struct stream_waits *out)
+{
+    const struct span *record;
+    struct stream_wait wait = {
+        .span = span_place(answer, span),
+        .lane = span->lane,
+        .issued_ns = span->start_ns,
+        .source_op = SPAN_NONE,
+        .source_wait = SPAN_NONE,
+        .awaited = SPAN_NONE,
+        .latest = SPAN_NONE,
+    };
+    int64_t number;
+
+    if (span->launch == SPAN_NONE || !read_stream(span_op(answer, span), &number))
+        return 0;
+    record = &answer->spans.items[span->launch];
+    wait.recorded_ns = record->start_ns;
+    wait.source = find_stream(answer, &answer->lanes.items[span->lane], number);
+    if (!strstr(span_op(answer, record)->name, "EventRecord") || wait.source == SPAN_NONE ||
+        wait.recorded_ns > wait.issued_ns)
+        return 0;
+    return array_push(&out->waits, wait);
+}
+
+/* --- What was launched when. --- */
+
+static int compare_issued(const void *a, const void *b)
+{
+    const struct issued_op *left = a, *right = b;
+
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    if (left->issued_ns != right->issued_ns)
+        return left->issued_ns < right->issued_ns ? -1 : 1;
+    return (left->span > right->span) - (left->span < right->span);
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+    const struct stream_wait *left = a, *right = b;
+
+    return compare_issued(&(struct issued_op){left->lane, left->span, left->issued_ns},
+                          &(struct issued_op){right->lane, right->span, right->issued_ns});
+}
+
+static int find_issued(const struct spans_answer *answer, struct stream_waits *out)
+{
+    const struct span *items = answer->spans.items;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < answer->spans.count && rc == 0; i++) {
+        if (span_is_device(answer, &items[i]) && span_is_op(answer, &items[i]) &&
+            items[i].launch != SPAN_NONE)
+            rc =
+                array_push(&out->issued,
+                           ((struct issued_op){items[i].lane, i, items[items[i].launch].start_ns}));
+    }
+    if (out->issued.count)
+        qsort(out->issued.items, out->issued.count, sizeof(*out->issued.items), compare_issued);
+    return rc;
+}
+
+/* The first that is not before a time on a lane. */
+static size_t issued_from(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
+{
+    size_t low = 0, high = waits->issued.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct issued_op *op = &waits->issued.items[middle];
+
+        if (op->lane < lane || (op->lane == lane && op->issued_ns < time_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t waits_from(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
+{
+    size_t low = 0, high = waits->waits.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct stream_wait *wait = &waits->waits.items[middle];
+
+        if (wait->lane < lane || (wait->lane == lane && wait->issued_ns < time_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The last op launched on a lane before a time, or NULL. */
+static const struct issued_op *last_issued(const struct stream_waits *waits, uint32_t lane,
+                                           int64_t time_ns)
+{
+    size_t place = issued_from(waits, lane, time_ns);
+
+    return place && waits->issued.items[place - 1].lane == lane ? &waits->issued.items[place - 1]
+                                                                : NULL;
+}
+
+/* Waits of a lane before a time, and after what was launched last before it. */
+static struct span_range waits_between(const struct stream_waits *waits, uint32_t lane,
+                                       int64_t time_ns)
+{
+    const struct issued_op *op = last_issued(waits, lane, time_ns);
+    size_t first = waits_from(waits, lane, op ? op->issued_ns + 1 : INT64_MIN);
+    size_t end = waits_from(waits, lane, time_ns);
+
+    return (struct span_range){first, end > first ? end - first : 0};
+}
+
+/* --- What they wait for. --- */
+
+static uint32_t later_end(const struct spans_answer *answer, uint32_t a, uint32_t b)
+{
+    const struct span *items = answer->spans.items;
+
+    if (a == SPAN_NONE || b == SPAN_NONE)
+        return a == SPAN_NONE ? b : a;
+    return span_end_ns(&items[b]) > span_end_ns(&items[a]) ? b : a;
+}
+
+static void resolve(const struct spans_answer *answer, struct stream_waits *waits,
+                    struct stream_wait *wait)
+{
+    const struct issued_op *op = last_issued(waits, wait->source, wait->recorded_ns);
+    struct span_range range = waits_between(waits, wait->source, wait->recorded_ns);
+
+    wait->source_op = wait->awaited = op ? op->span : SPAN_NONE;
+    if (range.count) {
+        wait->source_wait = (uint32_t)(range.first + range.count - 1);
+        wait->awaited =
+            later_end(answer, wait->awaited, waits->waits.items[wait->source_wait].latest);
+    }
+    op = last_issued(waits, wait->lane, wait->issued_ns);
+    wait->latest = wait->awaited;
+    if (wait > waits->waits.items && wait[-1].lane == wait->lane &&
+        (!op || wait[-1].issued_ns > op->issued_ns))
+        wait->latest = later_end(answer, wait[-1].latest, wait->awaited);
+}
+
+static int compare_times(const void *a, const void *b, void *context)
+{
+    const struct stream_wait *items = context;
+    const struct stream_wait *left = &items[*(const uint32_t *)a];
+    const struct stream_wait *right = &items[*(const uint32_t *)b];
+
+    if (left->issued_ns != right->issued_ns)
+        return left->issued_ns < right->issued_ns ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+/* In the order of time: what a wait waits for was asked for before. */
+static int resolve_all(const struct spans_answer *answer, struct stream_waits *waits)
+{
+    uint32_t *order = malloc(waits->waits.count * sizeof(*order));
+
+    if (!order)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < waits->waits.count; i++)
+        order[i] = i;
+    qsort_r(order, waits->waits.count, sizeof(*order), compare_times, waits->waits.items);
+    for (size_t i = 0; i < waits->waits.count; i++)
+        resolve(answer, waits, &waits->waits.items[order[i]]);
+    free(order);
+    return 0;
+}
+
+int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out)
+{
+    int rc = 0;
+
+    *out = (struct stream_waits){0};
+    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
+        const struct span *span = &answer->spans.items[i];
+
+        if (answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span))
+            rc = add_wait(answer, span, out);
+    }
+    if (rc < 0 || !out->waits.count)
+        return rc;
+    qsort(out->waits.items, out->waits.count, sizeof(*out->waits.items), compare_waits);
+    rc = find_issued(answer, out);
+    return rc ? rc : resolve_all(answer, out);
+}
+
+void stream_waits_deinit(struct stream_waits *waits)
+{
+    array_deinit(&waits->waits);
+    array_deinit(&waits->issued);
+}
+
+struct span_range stream_waits_before(const struct stream_waits *waits,
+                                      const struct spans_answer *answer, uint32_t span)
+{
+    const struct span *op = &answer->spans.items[span];
+
+    if (!waits->waits.count || op->launch == SPAN_NONE)
+        return (struct span_range){0, 0};
+    return waits_between(waits, op->lane, answer->spans.items[op->launch].start_ns);
+}
+
+uint32_t stream_waits_awaited(const struct stream_waits *waits, const struct spans_answer *answer,
+                              uint32_t span)
+{
+    struct span_range range = stream_waits_before(waits, answer, span);
+
+    return range.count ? waits->waits.items[range.first + range.count - 1].latest : SPAN_NONE;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams that wait for each other. A program records an event on one stream and lets another wait
+ * for it; from then on nothing that is launched on the second begins before all ended that was
+ * launched on the first until the record. Pure: no SQL.
+ *
+ * A wait is a phase on the waiting stream with params.wait_on_stream; its correlation is that of
+ * the call that recorded the event, and its start the time at which the wait was asked for. Waits
+ * for what was recorded later, or where nobody recorded it, hold up nothing.
+ */
+#ifndef OPTRACE_ANALYZE_METRICS_STREAM_WAITS_H
+#define OPTRACE_ANALYZE_METRICS_STREAM_WAITS_H
+
+#include "analyze/query/spans.h"
+
+struct stream_wait {
+    uint32_t span;         /* place of the phase that stands for it */
+    uint32_t lane, source; /* places of the lanes of the waiting and of the recording stream */
+    int64_t issued_ns;     /* when it was asked for */
+    int64_t recorded_ns;   /* when the event was recorded */
+    uint32_t source_op;    /* the last op launched on the source before, or SPAN_NONE */
+    uint32_t source_wait;  /* the last wait of the source itself between the two, or SPAN_NONE */
+    uint32_t awaited;      /* of all that it waits for, what ends last, or SPAN_NONE */
+    uint32_t latest;       /* the same, also of those before it on its lane since the last op */
+};
+
+/* An op of a device, with its launch. */
+struct issued_op {
+    uint32_t lane, span;
+    int64_t issued_ns;
+};
+
+struct stream_waits {
+    ARRAY_OF(struct stream_wait) waits; /* by lane and time */
+    ARRAY_OF(struct issued_op) issued;  /* the same; empty where there are no waits */
+};
+
+/** Of an answer that is not flat. Returns 0 or -ENOMEM; for stream_waits_deinit() after either. */
+int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out);
+void stream_waits_deinit(struct stream_waits *waits);
+
+/** The waits that come before an op of a device and after the op launched before it on its lane. */
+struct span_range stream_waits_before(const struct stream_waits *waits,
+                                      const struct spans_answer *answer, uint32_t span);
+
+/** Of what these wait for, what ends last; SPAN_NONE: nothing. */
+uint32_t stream_waits_awaited(const struct stream_waits *waits, const struct spans_answer *answer,
+                              uint32_t span);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times of ops by run, their means, and the sums by type. */
+#include "analyze/metrics/summary.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/containers/place_map.h"
+#include "analyze/query/op_class.h"
+#include "analyze/stats/describe.h"
+#include "base/text_buffer.h"
+
+/* What a span adds to its op in its run. */
+struct sample {
+    uint32_t line; /* place in ops */
+    uint32_t run;
+    double ns;
+};
+
+struct samples ARRAY_FIELDS(struct sample);
+
+static int compare_samples(const void *a, const void *b)
+{
+    const struct sample *left = a, *right = b;
+
+    if (left->line != right->line)
+        return left->line < right->line ? -1 : 1;
+    return (left->run > right->run) - (left->run < right->run);
+}
+
+/* Adds up the samples of one line by run, from `from` on: moves to the next line. */
+static int sum_by_run(const struct samples *samples, size_t *from, double **out_sums,
+                      size_t *out_count)
+{
+    ARRAY_OF(double) sums = {0};
+    uint32_t line = samples->items[*from].line, run = 0;
+    int rc = 0;
+
+    for (; *from < samples->count && samples->items[*from].line == line && rc == 0; ++*from) {
+        const struct sample *sample = &samples->items[*from];
+
+        if (sums.count && sample->run == run)
+            sums.items[sums.count - 1] += sample->ns;
+        else
+            rc = array_push(&sums, sample->ns);
+        run = sample->run;
+    }
+    stats_sort(sums.items, sums.count);
+    *out_sums = sums.items;
+    *out_count = sums.count;
+    return rc;
+}
+
+/* --- Ops. --- */
+
+static void add_text(struct place_key *key, const char *text)
+{
+    place_key_add(key, text ? text : "", text ? strlen(text) + 1 : 0);
+}
+
+/* Ops of one session are what they are; those of several meet by what describes them. */
+static struct place_key key_of(const struct spans_answer *spans, uint32_t op)
+{
+    const struct op_row *row = &spans->ops.items[op];
+    struct place_key key = {.low = op};
+
+    if (spans->windows.count < 2)
+        return key;
+    key = (struct place_key){0};
+    add_text(&key, row->name);
+    add_text(&key, row->type);
+    add_text(&key, row->node_id);
+    add_text(&key, row->device);
+    add_text(&key, row->input_shapes);
+    add_text(&key, row->input_dtypes);
+    return key;
+}
+
+/* Lines of ops: for each op of the spans its place in summary->ops, or PLACE_NONE. */
+struct lines_of_ops {
+    struct place_map map;
+    uint32_t *line_of;
+};
+
+static int find_line(const struct spans_answer *spans, struct summary *summary,
+                     struct lines_of_ops *lines, const struct span *span, uint32_t *out_line)
+{
+    struct place_key key;
+    int rc = 0;
+
+    *out_line = lines->line_of[span->op];
+    if (*out_line != PLACE_NONE)
+        return 0;
+    key = key_of(spans, span->op);
+    *out_line = place_map_find(&lines->map, key);
+    if (*out_line == PLACE_NONE) {
+        struct summary_op line = {.op = &spans->ops.items[span->op], .start_ns = span->start_ns};
+
+        *out_line = (uint32_t)summary->ops.count;
+        rc = array_push(&summary->ops, line);
+        if (rc == 0)
+            rc = place_map_set(&lines->map, key, *out_line);
+    }
+    lines->line_of[span->op] = *out_line;
+    return rc;
+}
+
+/* Runs that never ended are in no mean, unless there is no other. */
+static bool is_counted(const struct spans_answer *spans, const struct span *span)
+{
+    if (!span->is_shown || spans->op_kinds[span->op] != SPAN_OP)
+        return false;
+    return !spans->basis.is_per_run || !spans->basis.run_ns_count || span->run == SPAN_NONE ||
+           spans->runs.items[span->run].end_ns != STORE_NULL;
+}
+
+static int gather(const struct spans_answer *spans, struct summary *summary,
+                  struct lines_of_ops *lines, struct samples *samples)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        struct sample sample = {.run = spans->basis.is_per_run ? span->run : 0,
+                                .ns = (double)span_own_ns(spans, span)};
+
+        if (!is_counted(spans, span) || span_is_device(spans, span) != (summary->side == OP_DEVICE))
+            continue;
+        rc = find_line(spans, summary, lines, span, &sample.line);
+        if (rc == 0) {
+            struct summary_op *op = &summary->ops.items[sample.line];
+
+            op->calls++;
+            op->start_ns = span->start_ns < op->start_ns ? span->start_ns : op->start_ns;
+            rc = array_push(samples, sample);
+        }
+    }
+    if (samples->count)
+        qsort(samples->items, samples->count, sizeof(*samples->items), compare_samples);
+    return rc;
+}
+
+static int measure_ops(const struct samples *samples, struct summary *summary)
+{
+    double *ns;
+    size_t count;
+    int rc = 0;
+
+    for (size_t i = 0; i < samples->count && rc == 0;) {
+        struct summary_op *op = &summary->ops.items[samples->items[i].line];
+
+        rc = sum_by_run(samples, &i, &ns, &count);
+        if (rc == 0) {
+            double share = fmin(1, (double)count / (double)summary->run_count);
+            struct stats_reducer all = {0};
+
+            for (size_t k = 0; k < count; k++)
+                stats_add(&all, ns[k]);
+            op->run_count = count;
+            op->mean_ns = stats_trimmed_mean(ns, count);
+            op->plain_mean_ns = stats_reduced(&all, STATS_MEAN);
+            op->median_ns = stats_median(ns, count);
+            op->min_ns = ns[0];
+            op->max_ns = ns[count - 1];
+            op->part_ns = op->mean_ns * share;
+            summary->instructions_ns += op->part_ns;
+        }
+        free(ns);
+    }
+    return rc;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct summary_op *left = a, *right = b;
+
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    return (left->op > right->op) - (left->op < right->op);
+}
+
+/* --- Types. --- */
+
+static int compare_types(const void *a, const void *b)
+{
+    const struct summary_type *left = a, *right = b;
+
+    if (left->total_ns != right->total_ns)
+        return left->total_ns > right->total_ns ? -1 : 1;
+    if (left->op_count != right->op_count)
+        return left->op_count > right->op_count ? -1 : 1;
+    return strcmp(left->type, right->type);
+}
+
+/* The first of a JSON list of texts. */
+static void add_first(struct out_buffer *text, const char *json)
+{
+    cJSON *list = json ? cJSON_Parse(json) : NULL;
+    const char *first = cJSON_GetStringValue(cJSON_GetArrayItem(list, 0));
+
+    out_buffer_print(text, "%s", first ? first : "");
+    cJSON_Delete(list);
+}
+
+/* [[1,3],[4]] as 1x3, 4; what is not known as ?. */
+static void add_sizes(struct out_buffer *text, const char *json)
+{
+    cJSON *list = json ? cJSON_Parse(json) : NULL;
+    const cJSON *shape, *size;
+
+    cJSON_ArrayForEach(shape, list)
+    {
+        out_buffer_print(text, "%s%s", shape == list->child ? "" : ", ",
+                         cJSON_IsArray(shape) ? "" : "?");
+        cJSON_ArrayForEach(size, shape)
+        {
+            out_buffer_print(text, "%s", size == shape->child ? "" : "x");
+            if (cJSON_IsNumber(size))
+                out_buffer_print(text, "%.0f", size->valuedouble);
+            else
+                out_buffer_print(text, "?");
+        }
+    }
+    cJSON_Delete(list);
+}
+
+/* NULL without memory. */
+static const char *type_of(struct summary *summary, const struct op_row *op, bool is_detailed)
+{
+    struct out_buffer text = {0};
+    const char *kept;
+
+    if (!is_detailed)
+        return op_group_name(op);
+    out_buffer_print(&text, "%s<", op_group_name(op));
+    add_first(&text, op->output_dtypes);
+    out_buffer_print(&text, "(");
+    add_sizes(&text, op->input_shapes);
+    out_buffer_print(&text, ")>");
+    kept = text.failed ? NULL : query_keep(&summary->texts, out_buffer_text(&text));
+    out_buffer_deinit(&text);
+    return kept;
+}
+
+static int sum_types(struct summary *summary, bool is_detailed)
+{
+    struct place_map map = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < summary->ops.count && rc == 0; i++) {
+        const struct summary_op *op = &summary->ops.items[i];
+        const char *name = type_of(summary, op->op, is_detailed);
+        struct place_key key = {0};
+        uint32_t place;
+
+        if (!name) {
+            rc = -ENOMEM;
+            break;
+        }
+        add_text(&key, name);
+        place = place_map_find(&map, key);
+        if (place == PLACE_NONE) {
+            struct summary_type type = {.type = name};
+
+            place = (uint32_t)summary->types.count;
+            rc = array_push(&summary->types, type);
+            if (rc == 0)
+                rc = place_map_set(&map, key, place);
+        }
+        if (rc == 0) {
+            summary->types.items[place].op_count++;
+            summary->types.items[place].calls += op->calls;
+            summary->types.items[place].total_ns += op->part_ns;
+        }
+    }
+    if (rc == 0 && summary->types.count)
+        qsort(summary->types.items, summary->types.count, sizeof(*summary->types.items),
+              compare_types);
+    place_map_deinit(&map);
+    return rc;
+}
+
+/* --- Whole runs. --- */
+
+static int measure_launches(const struct spans_answer *spans, struct summary *summary)
+{
+    struct samples samples = {0};
+    double *ns = NULL;
+    size_t count, at = 0;
+    int rc = 0;
+
+    summary->launch_ns = NAN;
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        struct sample sample = {.run = spans->basis.is_per_run ? span->run : 0,
+                                .ns = (double)span_own_ns(spans, span)};
+
+        if (is_counted(spans, span) && !span_is_device(spans, span) && span->launch != SPAN_NONE)
+            rc = array_push(&samples, sample);
+    }
+    if (rc == 0 && samples.count) {
+        qsort(samples.items, samples.count, sizeof(*samples.items), compare_samples);
+        rc = sum_by_run(&samples, &at, &ns, &count);
+        if (rc == 0)
+            summary->launch_ns = stats_trimmed_mean(ns, count);
+    }
+    free(ns);
+    array_deinit(&samples);
+    return rc;
+}
+
+struct summary_runs summary_of_runs(const double *run_ns, size_t count)
+{
+    struct summary_runs runs = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    double sum = 0;
+
+    if (!count)
+        return runs;
+    for (size_t i = 0; i < count; i++)
+        sum += run_ns[i];
+    return (struct summary_runs){
+        .total_ns = stats_trimmed_mean(run_ns, count),
+        .min_ns = run_ns[0],
+        .max_ns = run_ns[count - 1],
+        .mean_ns = sum / (double)count,
+        .median_ns = stats_median(run_ns, count),
+        .p90_ns = stats_percentile(run_ns, count, 90),
+        .p95_ns = stats_percentile(run_ns, count, 95),
+        .p99_ns = stats_percentile(run_ns, count, 99),
+    };
+}
+
+int64_t summary_batch_of(const struct op_row *op)
+{
+    cJSON *params, *shapes;
+    const cJSON *input, *shape, *size;
+    int64_t batch = STORE_NULL;
+
+    if (!op->params || !op->input_shapes || !strstr(op->params, "\"model_inputs\""))
+        return STORE_NULL;
+    params = cJSON_Parse(op->params);
+    shapes = cJSON_Parse(op->input_shapes);
+    input = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(params, "model_inputs"), 0);
+    if (cJSON_IsNumber(input)) {
+        shape = cJSON_GetArrayItem(shapes, input->valueint);
+        size = cJSON_IsArray(shape) ? cJSON_GetArrayItem(shape, 0) : NULL;
+        if (cJSON_IsNumber(size) && size->valuedouble >= 1 && size->valuedouble < 1e15)
+            batch = (int64_t)size->valuedouble;
+    }
+    cJSON_Delete(params);
+    cJSON_Delete(shapes);
+    return batch;
+}
+
+static void find_batch(struct summary *summary)
+{
+    summary->batch = STORE_NULL;
+    for (size_t i = 0; i < summary->ops.count && summary->batch == STORE_NULL; i++) {
+        summary->batch = summary_batch_of(summary->ops.items[i].op);
+        summary->batch_op = summary->ops.items[i].op->name;
+    }
+}
+
+/* --- All of it. --- */
+
+static enum op_side find_side(const struct spans_answer *spans)
+{
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        if (is_counted(spans, span) && span_is_device(spans, span))
+            return OP_DEVICE;
+    }
+    return OP_HOST;
+}
+
+static void count_not_run(const struct spans_answer *spans, bool *seen, struct summary *summary)
+{
+    for (size_t i = 0; i < spans->spans.count; i++)
+        seen[spans->spans.items[i].op] = true;
+    for (size_t i = 0; i < spans->ops.count; i++)
+        summary->not_run_count += !seen[i] && spans->ops.items[i].node_id;
+}
+
+int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out)
+{
+    size_t op_count = spans->ops.count ? spans->ops.count : 1;
+    struct lines_of_ops lines = {.line_of = malloc(op_count * sizeof(*lines.line_of))};
+    bool *seen = calloc(op_count, sizeof(*seen));
+    struct samples samples = {0};
+    int rc = lines.line_of && seen ? 0 : -ENOMEM;
+
+    *out = (struct summary){.side = find_side(spans), .run_count = 1};
+    if (spans->basis.is_per_run)
+        out->run_count =
+            spans->basis.run_ns_count ? spans->basis.run_ns_count : (size_t)spans->basis.runs;
+    for (size_t i = 0; i < op_count && rc == 0; i++)
+        lines.line_of[i] = PLACE_NONE;
+    if (rc == 0)
+        rc = gather(spans, out, &lines, &samples);
+    if (rc == 0)
+        rc = measure_ops(&samples, out);
+    if (rc == 0 && out->ops.count)
+        qsort(out->ops.items, out->ops.count, sizeof(*out->ops.items), compare_starts);
+    for (size_t i = 0; i < out->ops.count && rc == 0; i++)
+        out->ops.items[i].position = i;
+    if (rc == 0)
+        rc = sum_types(out, is_detailed);
+    if (rc == 0)
+        rc = measure_launches(spans, out);
+    if (rc == 0) {
+        count_not_run(spans, seen, out);
+        find_batch(out);
+    }
+    free(lines.line_of);
+    free(seen);
+    place_map_deinit(&lines.map);
+    array_deinit(&samples);
+    return rc;
+}
+
+void summary_deinit(struct summary *summary)
+{
+    array_deinit(&summary->ops);
+    array_deinit(&summary->types);
+    query_texts_deinit(&summary->texts);
+}

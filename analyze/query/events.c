@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Feeding events to a scan. event_batch says which rows can belong to the time and the sessions
+ * asked for. A good part of the table is read page by page (event_pages.c). Else each row goes
+ * through one call of an aggregate function of ours, which keeps its sums in the scan: no sorting,
+ * no row handed back (GROUP BY needs a sorter of all rows).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/query/private.h"
+
+enum { LATE_NS = 10000000 };
+
+static int64_t argument(sqlite3_value *value)
+{
+    int64_t number = sqlite3_value_int64(value);
+
+    if (number == 0 && sqlite3_value_type(value) == SQLITE_NULL)
+        return STORE_NULL;
+    return number;
+}
+
+/* scan_events(lane_id, op_id, run, start_ns, dur_ns, kern_ns) */
+static void step(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct scan_event event = {
+        .lane_id = argument(values[0]),
+        .op_id = argument(values[1]),
+        .run = argument(values[2]),
+        .start_ns = argument(values[3]),
+        .dur_ns = argument(values[4]),
+        .kern_ns = argument(values[5]),
+    };
+
+    scan_add(sqlite3_user_data(context), &event);
+}
+
+static void finish(sqlite3_context *context)
+{
+    sqlite3_result_null(context);
+}
+
+/* The window that encloses those of all sessions. */
+static void find_bounds(const struct scan *scan, int64_t *from_ns, int64_t *until_ns)
+{
+    *from_ns = INT64_MAX;
+    *until_ns = INT64_MIN;
+    for (size_t i = 0; i < scan->session_count; i++) {
+        if (scan->sessions[i].from_ns < *from_ns)
+            *from_ns = scan->sessions[i].from_ns;
+        if (scan->sessions[i].until_ns > *until_ns)
+            *until_ns = scan->sessions[i].until_ns;
+    }
+}
+
+/* --- Near the selected runs. --- */
+
+/* Where the spans of a run lie: what it launched may go on after its end. */
+static struct interval around(const struct scan_run *run)
+{
+    int64_t end_ns = run->end_ns == STORE_NULL ? INT64_MAX / 2 : run->end_ns, late_ns;
+
+    late_ns = end_ns - run->start_ns < LATE_NS ? LATE_NS : end_ns - run->start_ns;
+    return (struct interval){run->start_ns - LATE_NS, end_ns + late_ns};
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct interval *left = a, *right = b;
+
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* Whether events far from selected runs may be left out. */
+static bool only_near_runs(const struct scan *scan)
+{
+    for (size_t i = 0; i < scan->session_count; i++) {
+        if (!scan->sessions[i].only_near_runs)
+            return false;
+    }
+    return scan->session_count > 0;
+}
+
+/* The times around all selected runs, disjoint and in order. */
+static int find_near(const struct scan *scan, struct interval_array *near)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < scan->session_count; i++) {
+        const struct scan_session *session = &scan->sessions[i];
+
+        for (size_t k = 0; k < session->run_count; k++) {
+            if (session->runs[k].selected && array_push(near, around(&session->runs[k])) < 0)
+                return -ENOMEM;
+        }
+    }
+    if (near->count)
+        qsort(near->items, near->count, sizeof(*near->items), compare_starts);
+    for (size_t i = 0; i < near->count; i++) {
+        if (kept && near->items[i].start_ns <= near->items[kept - 1].end_ns) {
+            if (near->items[i].end_ns > near->items[kept - 1].end_ns)
+                near->items[kept - 1].end_ns = near->items[i].end_ns;
+        } else {
+            near->items[kept++] = near->items[i];
+        }
+    }
+    near->count = kept;
+    return 0;
+}
+
+static bool is_near(const struct interval_array *near, int64_t start_ns, int64_t end_ns)
+{
+    size_t low = 0, high = near->count;
+
+    while (low < high) { /* the first that ends at or after start_ns */
+        size_t middle = low + (high - low) / 2;
+
+        if (near->items[middle].end_ns < start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < near->count && near->items[low].start_ns <= end_ns;
+}
+
+int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *ranges,
+                       struct diag *diag)
+{
+    int64_t from_ns, until_ns, low = INT64_MAX, high = INT64_MIN;
+    struct interval_array near = {0};
+    bool only_near = only_near_runs(scan);
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(store,
+                           "SELECT first_rowid, last_rowid, start_ns, end_ns FROM event_batch"
+                           " WHERE end_ns >= ?1 AND start_ns < ?2"
+                           "   AND session_max >= ?3 AND session_min <= ?4 ORDER BY first_rowid",
+                           &statement, diag);
+
+    find_bounds(scan, &from_ns, &until_ns);
+    for (size_t i = 0; i < scan->session_count; i++) {
+        low = scan->sessions[i].session_id < low ? scan->sessions[i].session_id : low;
+        high = scan->sessions[i].session_id > high ? scan->sessions[i].session_id : high;
+    }
+    if (rc == 0) {
+        sqlite3_bind_int64(statement, 1, from_ns);
+        sqlite3_bind_int64(statement, 2, until_ns);
+        sqlite3_bind_int64(statement, 3, low);
+        sqlite3_bind_int64(statement, 4, high);
+        rc = only_near ? find_near(scan, &near) : 0;
+    }
+    while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
+        struct row_range range = {query_int(statement, 0), query_int(statement, 1)};
+        struct row_range *last = ranges->count ? &ranges->items[ranges->count - 1] : NULL;
+
+        rc = 0;
+        if (only_near && !is_near(&near, query_int(statement, 2), query_int(statement, 3)))
+            continue;
+        if (last && last->last + 1 == range.first)
+            last->last = range.last;
+        else
+            rc = array_push(ranges, range);
+    }
+    sqlite3_finalize(statement);
+    array_deinit(&near);
+    return rc;
+}
+
+static void add_to_scan(void *scan, const struct event_row *row)
+{
+    scan_add(scan, &row->event);
+}
+
+static int read_rows(struct store *store, struct scan *scan, const struct row_ranges *ranges,
+                     struct diag *diag)
+{
+    sqlite3 *db = store_handle(store);
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8 | SQLITE_DIRECTONLY, scan,
+                                       NULL, step, finish);
+    int rc;
+
+    if (code != SQLITE_OK)
+        return store_fail(store, code, "read", diag);
+    rc = query_prepare(store,
+                       "SELECT scan_events(lane_id, op_id, run, start_ns, dur_ns, kern_ns)"
+                       "  FROM event WHERE rowid BETWEEN ?1 AND ?2",
+                       &statement, diag);
+    for (size_t i = 0; i < ranges->count && rc == 0; i++) {
+        sqlite3_bind_int64(statement, 1, ranges->items[i].first);
+        sqlite3_bind_int64(statement, 2, ranges->items[i].last);
+        rc = query_step(store, statement, diag);
+        rc = rc < 0 ? rc : 0;
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    /* The function points to the scan, which will not outlive its caller. */
+    sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+    return rc;
+}
+
+int query_events(struct store *store, struct scan *scan, struct diag *diag)
+{
+    struct row_ranges ranges = {0};
+    int rc = query_event_ranges(store, scan, &ranges, diag);
+
+    if (rc == 0 && event_pages_pay(store, &ranges) &&
+        event_pages(store, &ranges, EVENT_OF_SCAN, add_to_scan, scan))
+        goto out;
+    if (rc == 0) {
+        scan_restart(scan);
+        rc = read_rows(store, scan, &ranges, diag);
+    }
+out:
+    array_deinit(&ranges);
+    if (rc == 0)
+        rc = scan->error;
+    return rc == -ENOMEM ? diag_set(diag, rc, "no memory to sum up the events") : rc;
+}

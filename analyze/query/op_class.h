@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What sort of work an op is, and how a profiler's table calls it. By its type and name; pure. */
+#ifndef OPTRACE_ANALYZE_QUERY_OP_CLASS_H
+#define OPTRACE_ANALYZE_QUERY_OP_CLASS_H
+
+#include <stdbool.h>
+
+#include "analyze/query/query.h"
+
+enum op_class {
+    OP_CLASS_WORK, /* an operator, a kernel */
+    OP_CLASS_COPY,
+    OP_CLASS_FILL,          /* of memory: a memset */
+    OP_CLASS_CALL,          /* of a runtime: a launch, a wait */
+    OP_CLASS_COMMUNICATION, /* a collective between processes or devices, a send, a receive */
+};
+enum op_class op_class_of(const struct op_row *op);
+
+/** Whether it only asks for a collective: torch.distributed's c10d::allreduce_ and the like. */
+bool op_asks_for_collective(const struct op_row *op);
+
+/** Its type; where that only says what sort of event it is (kernel, cpu_op, copy, label, phase ...)
+ *  its name. Lives as long as the op. */
+const char *op_group_name(const struct op_row *op);
+
+/** False when its group is its name: there is nothing more to tell ops of a group apart by than
+ *  their shapes. */
+bool op_is_grouped_by_type(const struct op_row *op);
+
+enum copy_mode { COPY_ASYNC, COPY_SYNC, COPY_MODE_UNKNOWN };
+enum copy_direction {
+    COPY_TO_DEVICE,
+    COPY_TO_HOST,
+    COPY_ON_DEVICE, /* also between devices */
+    COPY_ON_HOST,
+    COPY_DIRECTION_UNKNOWN,
+};
+
+/** From a copy's name, "Memcpy HtoD (Pageable -> Device)" or "GpuMemcpySync:GPU->CPU". */
+enum copy_direction copy_direction_of(const struct op_row *copy);
+
+/** From its name, or that of the call that launched it. launch: NULL when it is not known. */
+enum copy_mode copy_mode_of(const struct op_row *copy, const struct op_row *launch);
+
+#endif

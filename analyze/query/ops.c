@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each op cost: has the events summed up and puts the sums beside the ops. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query/private.h"
+
+static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost sums,
+                     double divisor)
+{
+    double calls = (double)sums.calls;
+
+    cost->calls = sums.calls;
+    cost->end_ns = sums.end_ns / divisor;
+    cost->kern_ns = sums.kern_ns / divisor;
+    cost->exec_ns = sums.exec_ns / divisor;
+    cost->min_ns = sums.min_ns;
+    cost->max_ns = sums.max_ns;
+    memcpy(cost->percentile_ns, sums.percentile_ns, sizeof(cost->percentile_ns));
+    cost->computation_flop = NAN;
+    cost->memory_bytes = NAN;
+    if (row->computation_flop != STORE_NULL)
+        cost->computation_flop = (double)row->computation_flop * calls / divisor;
+    if (row->memory_bytes != STORE_NULL)
+        cost->memory_bytes = (double)row->memory_bytes * calls / divisor;
+}
+
+/* Where costs come from. */
+struct cost_source {
+    const struct scan *scan;
+    const struct rollups *rollups; /* NULL: the scan */
+};
+
+static struct scan_cost cost_of(const struct cost_source *source, uint32_t op, enum op_side side)
+{
+    return source->rollups ? rollups_cost(source->rollups, source->scan, op, side)
+                           : scan_op_cost(source->scan, op, (enum scan_side)side);
+}
+
+static int add_durations(const struct cost_source *source, uint32_t op, enum op_side side,
+                         struct store_histogram *into)
+{
+    return source->rollups
+               ? store_histogram_merge(into, &source->rollups->costs[op][side].durations)
+               : scan_add_durations(source->scan, op, (enum scan_side)side, into);
+}
+
+/* Hands the rows over, without those that are no ops here; durations beside them, unless NULL. */
+static int take_rows(struct reading *reading, const struct cost_source *source,
+                     struct ops_answer *answer, struct op_durations *durations)
+{
+    size_t kept = 0;
+    int rc = 0;
+
+    answer->rows = reading->rows;
+    reading->rows = (struct op_row_array){0};
+    for (size_t i = 0; i < answer->rows.count; i++) {
+        struct op_row *row = &answer->rows.items[i];
+
+        if (reading->op_kinds.items[i] == SCAN_OP_SKIPPED)
+            continue;
+        for (int side = 0; side < OP_SIDES; side++) {
+            set_cost(row, &row->cost[side], cost_of(source, (uint32_t)i, (enum op_side)side),
+                     answer->basis.divisor);
+            if (durations && rc == 0)
+                rc = add_durations(source, (uint32_t)i, (enum op_side)side,
+                                   &durations[kept].of[side]);
+        }
+        answer->rows.items[kept++] = *row;
+    }
+    answer->rows.count = kept;
+    return rc;
+}
+
+/* The rows, those that are one op together. */
+static int make_rows(struct reading *reading, const struct cost_source *source,
+                     struct ops_answer *answer)
+{
+    size_t count = reading->rows.count;
+    size_t sessions = reading->question->session_count;
+    enum query_merge merge = reading->question->merge;
+    bool merges = merges_ops(reading->rows.items, count, sessions, merge);
+    struct op_durations *durations = merges ? calloc(count + 1, sizeof(*durations)) : NULL;
+    int rc = merges && !durations ? -ENOMEM : take_rows(reading, source, answer, durations);
+
+    if (rc == 0 && merges)
+        rc = merge_equal_ops(answer, durations, sessions, merge);
+    op_durations_free(durations, count);
+    return rc;
+}
+
+int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
+              struct diag *diag)
+{
+    struct reading reading = {
+        .store = store, .question = question, .texts = &out->texts, .basis = &out->basis};
+    struct cost_source source = {0};
+    struct rollups rollups = {0};
+    struct scan scan;
+    int rc;
+
+    *out = (struct ops_answer){0};
+    rc = reading_open(&reading, diag);
+    if (rc == 0)
+        rc = reading_prepare_scan(&reading, &scan);
+    if (rc == 0)
+        rc = query_events(store, &scan, diag);
+    if (rc == 0)
+        rc = reading_finish_scan(&reading, &scan, diag);
+    source.scan = &scan;
+    if (rc == 0 && rollups_are_needed(&reading, &scan)) {
+        source.rollups = &rollups;
+        rc = rollups_read(&reading, &scan, &rollups, diag);
+    }
+    if (rc == 0)
+        rc = make_rows(&reading, &source, out);
+    rollups_deinit(&rollups);
+    reading_close(&reading);
+    if (rc == 0 && out->texts.failed)
+        rc = -ENOMEM;
+    return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the ops of this source") : rc;
+}
+
+void ops_answer_deinit(struct ops_answer *answer)
+{
+    array_deinit(&answer->rows);
+    basis_deinit(&answer->basis);
+    query_texts_deinit(&answer->texts);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each op cost, summed up from single spans: where the question is about some of its spans
+ * only, those in a label, on a lane or on a device. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/query/ops_of_spans.h"
+#include "analyze/query/private.h"
+#include "analyze/query/scan.h"
+
+static double add_known(double sum, double value)
+{
+    return isnan(sum) ? value : sum + value;
+}
+
+static void add_span(struct op_cost *cost, const struct span *span, double own_ns)
+{
+    double dur_ns = (double)span->dur_ns;
+
+    if (!cost->calls)
+        *cost = (struct op_cost){.kern_ns = NAN,
+                                 .exec_ns = NAN,
+                                 .min_ns = dur_ns,
+                                 .max_ns = dur_ns,
+                                 .percentile_ns = {NAN, NAN, NAN}};
+    cost->calls++;
+    cost->end_ns += own_ns;
+    cost->min_ns = fmin(cost->min_ns, dur_ns);
+    cost->max_ns = fmax(cost->max_ns, dur_ns);
+    if (span->kern_ns != STORE_NULL) {
+        cost->kern_ns = add_known(cost->kern_ns, (double)span->kern_ns);
+        cost->exec_ns = add_known(cost->exec_ns, (double)(span->dur_ns - span->kern_ns));
+    }
+}
+
+static void finish_cost(const struct op_row *row, struct op_cost *cost, double divisor)
+{
+    double calls = (double)cost->calls / divisor;
+
+    cost->end_ns /= divisor;
+    cost->kern_ns /= divisor;
+    cost->exec_ns /= divisor;
+    cost->computation_flop =
+        row->computation_flop == STORE_NULL ? NAN : (double)row->computation_flop * calls;
+    cost->memory_bytes = row->memory_bytes == STORE_NULL ? NAN : (double)row->memory_bytes * calls;
+}
+
+/* Durations of the single calls of each op. */
+static int find_durations(const struct spans_answer *spans, struct op_durations *durations)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        if (span->is_shown)
+            rc = store_histogram_count(&durations[span->op].of[spans->lanes.items[span->lane].side],
+                                       store_bin_of(span->dur_ns), 1);
+    }
+    return rc;
+}
+
+/* Hands over the rows that are ops here, with the durations beside them. */
+static void take_rows(const struct spans_answer *spans, bool labels, struct ops_answer *out,
+                      struct op_durations *durations)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < out->rows.count; i++) {
+        struct op_row row = out->rows.items[i];
+        struct op_durations swapped = durations[i];
+        enum span_kind kind = (enum span_kind)spans->op_kinds[i];
+
+        if (kind != SPAN_OP && (kind != SPAN_LABEL || !labels))
+            continue;
+        for (int side = 0; side < OP_SIDES; side++) {
+            struct op_cost *cost = &row.cost[side];
+
+            finish_cost(&row, cost, out->basis.divisor);
+            if (!cost->calls)
+                continue;
+            scan_percentiles(&swapped.of[side], cost->min_ns, cost->max_ns, cost->percentile_ns);
+            if (kind == SPAN_OP)
+                out->basis.total_ns[side] = add_known(out->basis.total_ns[side], cost->end_ns);
+        }
+        durations[i] = durations[kept];
+        durations[kept] = swapped;
+        out->rows.items[kept++] = row;
+    }
+    out->rows.count = kept;
+}
+
+int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
+                 struct ops_answer *out)
+{
+    size_t count = spans->ops.count;
+    struct op_durations *durations = calloc(count + 1, sizeof(*durations));
+    int rc = durations ? find_durations(spans, durations) : -ENOMEM;
+
+    *out = (struct ops_answer){.rows = spans->ops, .basis = spans->basis, .texts = spans->texts};
+    spans->ops = (struct op_row_array){0};
+    spans->basis = (struct basis){0};
+    spans->texts = (struct query_texts){0};
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        enum op_side side = spans->lanes.items[span->lane].side;
+
+        if (span->is_shown)
+            add_span(&out->rows.items[span->op].cost[side], span,
+                     (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
+                                                                      : span_own_ns(spans, span)));
+    }
+    for (int side = 0; side < OP_SIDES; side++)
+        out->basis.total_ns[side] = NAN;
+    if (rc == 0)
+        take_rows(spans, labels, out, durations);
+    if (rc == 0 && merges_ops(out->rows.items, out->rows.count, spans->windows.count, merge))
+        rc = merge_equal_ops(out, durations, spans->windows.count, merge);
+    op_durations_free(durations, count);
+    return rc;
+}

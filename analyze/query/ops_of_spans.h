@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Costs per op of chosen spans. */
+#ifndef OPTRACE_ANALYZE_QUERY_OPS_OF_SPANS_H
+#define OPTRACE_ANALYZE_QUERY_OPS_OF_SPANS_H
+
+#include "analyze/query/spans.h"
+
+/**
+ * Sums up the spans whose is_shown is set, as query_ops() does all of them; totals are those of
+ * these spans. Where only some calls of an op say when their kernels began, kern and exec are of
+ * these calls.
+ *
+ * spans   gives its ops, basis and texts away, and is good for spans_answer_deinit() only then
+ * labels  rows for labels too
+ *
+ * Rows of several sessions that are the same op become one. Returns 0 or -ENOMEM; *out is for
+ * ops_answer_deinit() after either.
+ */
+int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
+                 struct ops_answer *out);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the query files share: stepping statements, keeping texts, reading what is around events. */
+#ifndef OPTRACE_ANALYZE_QUERY_PRIVATE_H
+#define OPTRACE_ANALYZE_QUERY_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "analyze/query/query.h"
+#include "analyze/query/scan.h"
+
+/** Prepare; *out_statement is for sqlite3_finalize(). */
+int query_prepare(struct store *store, const char *sql, sqlite3_stmt **out_statement,
+                  struct diag *diag);
+
+/** Step. Returns 1 for a row, 0 at the end, or a negative errno. */
+int query_step(struct store *store, sqlite3_stmt *statement, struct diag *diag);
+
+/** A column as an integer; STORE_NULL for NULL. */
+int64_t query_int(sqlite3_stmt *statement, int column);
+
+/** More bytes than any machine holds (256 TiB) are damage, and not known: so sums stay within 64
+ * bits.
+ */
+static inline int64_t believed_bytes(int64_t bytes)
+{
+    const int64_t most = INT64_C(1) << 48;
+
+    return bytes > most || bytes < -most ? STORE_NULL : bytes;
+}
+
+/** A column as a text that `texts` keeps; NULL for NULL. */
+const char *query_text(struct query_texts *texts, sqlite3_stmt *statement, int column);
+
+/* reading.c */
+
+/* What a question about events reads first, and what its scan needs. Fill the fields marked
+ * "input"; reading_open(), reading_prepare_scan(), the events to scan_add(), reading_finish_scan();
+ * reading_close() after any of them. */
+struct reading {
+    struct store *store;                 /* input */
+    const struct ops_question *question; /* input */
+    bool every_span;                     /* input: labels, phases and marks count too */
+    struct query_texts *texts;           /* input: keeps the texts of all rows */
+    struct basis *basis;                 /* input: {0}; filled, for basis_deinit() */
+
+    struct op_row_array rows; /* without costs; may be taken over */
+    struct lane_row_array lane_rows;
+    ARRAY_OF(struct scan_session) sessions;
+    ARRAY_OF(struct scan_lane) lanes; /* beside lane_rows */
+    ARRAY_OF(int64_t) op_ids;         /* beside rows, as op_kinds is */
+    ARRAY_OF(uint8_t) op_kinds;       /* enum scan_op_kind */
+    struct interval_union wall;       /* time of the counted runs */
+    struct scan *scan;                /* what reading_prepare_scan() was given */
+};
+
+/** Begins a transaction that reading_close() ends. */
+int reading_open(struct reading *reading, struct diag *diag);
+/** Returns 0 or -ENOMEM. The scan belongs to the reading until reading_close(). */
+int reading_prepare_scan(struct reading *reading, struct scan *out_scan);
+/** Fills the basis. */
+int reading_finish_scan(struct reading *reading, struct scan *scan, struct diag *diag);
+void reading_close(struct reading *reading);
+
+/* op_rows.c */
+
+/** Adds the ops of a session to rows, op_ids and op_kinds. */
+int reading_read_ops(struct reading *reading, int64_t session_id, struct diag *diag);
+
+/* loss.c */
+
+int query_losses(struct reading *reading, int64_t session_id, struct diag *diag);
+
+/** Names for the unfinished spans that the scan met. */
+int query_unfinished(struct reading *reading, const struct scan *scan, struct diag *diag);
+
+/* dropped.c */
+
+/** What was dropped of a session, whose window is known; sets dropped_until_ns. */
+int query_dropped(struct reading *reading, struct scan_session *session, struct diag *diag);
+
+/** Of the selected runs only those stay selected whose events are all there, if there are any. */
+void query_leave_out_incomplete(struct reading *reading);
+
+/* rollups.c */
+
+/* The executions of an op on one side, as op_stat has them. */
+struct rollup_cost {
+    uint64_t calls;
+    double sum_ns, kern_ns, min_ns, max_ns;
+    bool is_there;
+    struct store_histogram durations;
+};
+
+struct rollups {
+    struct rollup_cost (*costs)[OP_SIDES]; /* beside the ops of the scan */
+    size_t op_count;
+};
+
+/** Whether roll-ups answer the question better than the events that are left. */
+bool rollups_are_needed(const struct reading *reading, const struct scan *scan);
+
+/** Returns 0 or a negative errno; rollups_deinit() is right after either. The basis becomes that of
+ *  the roll-ups. */
+int rollups_read(struct reading *reading, const struct scan *scan, struct rollups *out,
+                 struct diag *diag);
+struct scan_cost rollups_cost(const struct rollups *rollups, const struct scan *scan, uint32_t op,
+                              enum op_side side);
+void rollups_deinit(struct rollups *rollups);
+
+/* merge_ops.c */
+
+/* The durations of the calls of an op, on each side. */
+struct op_durations {
+    struct store_histogram of[OP_SIDES];
+};
+
+/** Whether rows of so many sessions are to be merged at all. */
+bool merges_ops(const struct op_row *rows, size_t count, size_t session_count,
+                enum query_merge merge);
+
+/** Rows that are the same op (name, type, node, device, shapes, dtypes, with QUERY_MERGE_EQUAL
+ *  params) become one, their costs added, in the place of the first; of one session kernels, copies
+ *  and fills alone. `durations` stand beside the rows, and are added to those of the first, too.
+ *  Params that differ are not known of the row. Returns 0 or -ENOMEM. */
+int merge_equal_ops(struct ops_answer *answer, struct op_durations *durations, size_t session_count,
+                    enum query_merge merge);
+
+/** Of `count` ops, as calloc() made them; NULL is accepted. */
+void op_durations_free(struct op_durations *durations, size_t count);
+
+/* events.c */
+
+/** Hand every event that may belong to the scan to scan_add(): those of committed batches that
+ *  overlap its sessions and windows. Inside a transaction of the caller. */
+int query_events(struct store *store, struct scan *scan, struct diag *diag);
+
+/* Rows of `event`, both ends included. */
+struct row_range {
+    int64_t first, last;
+};
+struct row_ranges ARRAY_FIELDS(struct row_range);
+
+/** Rows that may belong to the scan: those of batches that overlap its sessions and windows. */
+int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *out_ranges,
+                       struct diag *diag);
+
+/* event_pages.c */
+
+/* A row of `event`, and whoever takes rows. */
+struct event_row {
+    struct scan_event event;
+    int64_t correlation, bytes; /* STORE_NULL for NULL, and where they were not asked for */
+};
+typedef void event_row_fn(void *user, const struct event_row *row);
+
+/* How many columns of a row are wanted. */
+enum event_columns { EVENT_OF_SCAN = 6, EVENT_WHOLE = 8 };
+
+/** Hand rows in ascending ranges to `take`, by reading the pages of the whole table. Returns false
+ *  when that cannot be done with this database (in memory, an unusual layout, damage): it may have
+ *  handed over some of them then, and they are to be forgotten. Inside a transaction of the caller.
+ */
+bool event_pages(struct store *store, const struct row_ranges *ranges, enum event_columns columns,
+                 event_row_fn *take, void *user);
+
+/** Whether these are so many rows that reading all pages is faster than SQL. */
+bool event_pages_pay(struct store *store, const struct row_ranges *ranges);
+
+#endif

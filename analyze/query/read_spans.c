@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The spans that a question selects, as rows in memory. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query/private.h"
+#include "analyze/query/span_bins.h"
+#include "analyze/query/span_tree.h"
+
+static enum span_kind kind_of(const struct op_row *op)
+{
+    if (op->is_label)
+        return SPAN_LABEL;
+    if (strcmp(op->type, "phase") == 0)
+        return SPAN_PHASE;
+    return strcmp(op->type, "mark") == 0 || strcmp(op->type, "counter") == 0 ? SPAN_MARK : SPAN_OP;
+}
+
+/* What the reading has beside events. */
+static int take_rows(struct reading *reading, struct spans_answer *answer)
+{
+    answer->ops = reading->rows;
+    answer->lanes = reading->lane_rows;
+    reading->rows = (struct op_row_array){0};
+    reading->lane_rows = (struct lane_row_array){0};
+    answer->op_kinds = malloc(answer->ops.count ? answer->ops.count : 1);
+    if (!answer->op_kinds)
+        return -ENOMEM;
+    for (size_t i = 0; i < reading->sessions.count; i++) {
+        const struct scan_session *session = &reading->sessions.items[i];
+        struct session_window window = {session->session_id, session->from_ns, session->until_ns};
+
+        if (array_push(&answer->windows, window) < 0)
+            return -ENOMEM;
+    }
+    for (size_t i = 0; i < answer->ops.count; i++)
+        answer->op_kinds[i] = (uint8_t)kind_of(&answer->ops.items[i]);
+    return 0;
+}
+
+/* --- Runs. --- */
+
+static int read_session_runs(struct reading *reading, const struct scan *scan, size_t session,
+                             struct spans_answer *answer, struct diag *diag)
+{
+    const struct scan_session *from = &scan->sessions[session];
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(reading->store,
+                           "SELECT run, start_ns, end_ns, warmup, lane_id FROM run"
+                           " WHERE session_id = ?1 ORDER BY run",
+                           &statement, diag);
+
+    sqlite3_bind_int64(statement, 1, from->session_id);
+    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
+        struct run_row row = {
+            .session_id = from->session_id,
+            .run = query_int(statement, 0),
+            .start_ns = query_int(statement, 1),
+            .end_ns = query_int(statement, 2),
+            .warmup = sqlite3_column_int(statement, 3) != 0,
+            .lane = id_map_find(&scan->lane_map, query_int(statement, 4)),
+        };
+        uint32_t place = id_map_find(&from->run_map, row.run);
+
+        row.counts = place != ID_MAP_NONE && from->runs[place].selected;
+        row.selected = row.counts && row.start_ns >= from->from_ns && row.start_ns < from->until_ns;
+        row.lacks_events = place != ID_MAP_NONE && from->runs[place].lacks_events;
+        rc = array_push(&answer->runs, row);
+    }
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+/* Places of runs by number, one map for each session. */
+struct run_maps {
+    struct id_map *maps;
+    uint32_t *first; /* place of the session's first run */
+    size_t count;
+};
+
+static void deinit_run_maps(struct run_maps *maps)
+{
+    for (size_t i = 0; i < maps->count && maps->maps; i++)
+        id_map_deinit(&maps->maps[i]);
+    free(maps->maps);
+    free(maps->first);
+}
+
+static int map_session_runs(const struct spans_answer *answer, struct run_maps *maps,
+                            size_t session)
+{
+    size_t first = maps->first[session], count = answer->runs.count - first;
+    int64_t *numbers = malloc((count ? count : 1) * sizeof(*numbers));
+    int rc;
+
+    if (!numbers)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = answer->runs.items[first + i].run;
+    rc = id_map_init(&maps->maps[session], numbers, count);
+    free(numbers);
+    return rc;
+}
+
+static int read_runs(struct reading *reading, const struct scan *scan, struct spans_answer *answer,
+                     struct run_maps *maps, struct diag *diag)
+{
+    size_t count = scan->session_count;
+    int rc = 0;
+
+    maps->maps = calloc(count ? count : 1, sizeof(*maps->maps));
+    maps->first = calloc(count ? count : 1, sizeof(*maps->first));
+    maps->count = count;
+    if (!maps->maps || !maps->first)
+        return -ENOMEM;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        maps->first[i] = (uint32_t)answer->runs.count;
+        rc = read_session_runs(reading, scan, i, answer, diag);
+        if (rc == 0)
+            rc = map_session_runs(answer, maps, i);
+    }
+    return rc;
+}
+
+/* --- Spans. --- */
+
+static uint32_t find_run(const struct scan *scan, const struct run_maps *maps, uint32_t lane,
+                         int64_t run)
+{
+    uint32_t session = scan->lanes[lane].session, place = ID_MAP_NONE;
+
+    if (run != STORE_NULL)
+        place = id_map_find(&maps->maps[session], run);
+    return place == ID_MAP_NONE ? SPAN_NONE : maps->first[session] + place;
+}
+
+/* Whether the scan took the event as a whole one, and if not, as one that never ended. */
+enum taken { TAKEN_NOT, TAKEN_WHOLE, TAKEN_UNFINISHED };
+
+static enum taken offer(struct scan *scan, const struct scan_event *event)
+{
+    uint64_t counted = scan->counted, unfinished = scan->unfinished_count;
+
+    scan_add(scan, event);
+    if (scan->counted != counted)
+        return TAKEN_WHOLE;
+    return scan->unfinished_count != unfinished ? TAKEN_UNFINISHED : TAKEN_NOT;
+}
+
+static bool is_of_chosen_run(const struct scan *scan, const struct spans_answer *answer,
+                             const struct span *span)
+{
+    if (span->run == SPAN_NONE)
+        return scan->sessions[scan->lanes[span->lane].session].all_events;
+    return answer->runs.items[span->run].selected;
+}
+
+/* Where rows go. */
+struct taking {
+    struct scan *scan;
+    const struct run_maps *maps;
+    struct spans_answer *answer;
+    struct span_bins bins; /* finished spans, until all are there */
+    struct diag *diag;
+    int rc; /* of the first row that failed; the others are passed over */
+};
+
+static int add_row(struct taking *taking, const struct event_row *row)
+{
+    struct scan *scan = taking->scan;
+    struct spans_answer *answer = taking->answer;
+    enum taken taken;
+    struct span span = {
+        .start_ns = row->event.start_ns,
+        .dur_ns = row->event.dur_ns,
+        .kern_ns = row->event.kern_ns,
+        .self_ns = row->event.dur_ns,
+        .correlation = row->correlation,
+        .bytes = believed_bytes(row->bytes),
+        .parent = SPAN_NONE,
+        .launch = SPAN_NONE,
+        .next = SPAN_NONE,
+        .is_shown = true,
+        .order = (uint32_t)taking->bins.count,
+    };
+
+    taken = offer(scan, &row->event);
+    if (scan->error || taken == TAKEN_NOT)
+        return scan->error; /* not asked for, or nothing that can be counted */
+    if (taking->bins.count == SPANS_MAX)
+        return diag_set(taking->diag, -EFBIG,
+                        "more than %zu events to look at one by one: choose some of them with "
+                        "--runs or --time",
+                        SPANS_MAX);
+    span.lane = id_map_find(&scan->lane_map, row->event.lane_id);
+    span.op = id_map_find(&scan->op_map, row->event.op_id);
+    span.run = find_run(scan, taking->maps, span.lane, row->event.run);
+    if (taken == TAKEN_WHOLE)
+        return span_bins_add(&taking->bins, &span);
+    return is_of_chosen_run(scan, answer, &span) ? array_push(&answer->unfinished, span) : 0;
+}
+
+static void take_row(void *user, const struct event_row *row)
+{
+    struct taking *taking = user;
+
+    if (taking->rc == 0)
+        taking->rc = add_row(taking, row);
+}
+
+static void forget_rows(struct taking *taking)
+{
+    scan_restart(taking->scan);
+    span_bins_clear(&taking->bins);
+    taking->answer->unfinished.count = 0;
+    taking->rc = 0;
+}
+
+/* One by one, where pages are of no use. */
+static int step_rows(struct store *store, const struct row_ranges *ranges, struct taking *taking)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(store,
+                           "SELECT lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation,"
+                           "       bytes FROM event WHERE rowid BETWEEN ?1 AND ?2",
+                           &statement, taking->diag);
+
+    for (size_t i = 0; i < ranges->count && rc == 0; i++) {
+        sqlite3_bind_int64(statement, 1, ranges->items[i].first);
+        sqlite3_bind_int64(statement, 2, ranges->items[i].last);
+        while (rc == 0 && (rc = query_step(store, statement, taking->diag)) == 1) {
+            const struct event_row row = {
+                .event = {query_int(statement, 0), query_int(statement, 1), query_int(statement, 2),
+                          query_int(statement, 3), query_int(statement, 4),
+                          query_int(statement, 5)},
+                .correlation = query_int(statement, 6),
+                .bytes = query_int(statement, 7),
+            };
+
+            rc = add_row(taking, &row);
+        }
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+static int read_spans(struct store *store, struct taking *taking)
+{
+    struct row_ranges ranges = {0};
+    int rc = span_bins_init(&taking->bins, taking->scan->lane_count);
+
+    if (rc == 0)
+        rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
+    if (rc == 0 && event_pages_pay(store, &ranges) &&
+        event_pages(store, &ranges, EVENT_WHOLE, take_row, taking)) {
+        rc = taking->rc;
+    } else if (rc == 0) {
+        forget_rows(taking);
+        rc = step_rows(store, &ranges, taking);
+    }
+    if (rc == 0)
+        rc = span_bins_move(&taking->bins, taking->answer);
+    span_bins_deinit(&taking->bins);
+    array_deinit(&ranges);
+    return rc;
+}
+
+int query_spans(struct store *store, const struct ops_question *question, struct spans_answer *out,
+                struct diag *diag)
+{
+    struct reading reading = {
+        .store = store,
+        .question = question,
+        .every_span = true,
+        .texts = &out->texts,
+        .basis = &out->basis,
+    };
+    struct run_maps maps = {0};
+    struct scan scan;
+    int rc;
+
+    *out = (struct spans_answer){0};
+    rc = reading_open(&reading, diag);
+    if (rc == 0)
+        rc = reading_prepare_scan(&reading, &scan);
+    if (rc == 0)
+        rc = read_runs(&reading, &scan, out, &maps, diag);
+    if (rc == 0)
+        rc = read_spans(
+            store, &(struct taking){.scan = &scan, .maps = &maps, .answer = out, .diag = diag});
+    if (rc == 0)
+        rc = reading_finish_scan(&reading, &scan, diag);
+    if (rc == 0)
+        rc = take_rows(&reading, out);
+    reading_close(&reading);
+    deinit_run_maps(&maps);
+    if (rc == 0)
+        rc = span_tree_build(out, out->basis.is_flat);
+    out->basis.clipped_count = out->clipped_count;
+    if (rc == 0 && out->texts.failed)
+        rc = -ENOMEM;
+    return rc == -ENOMEM ? diag_set(diag, rc,
+                                    "no memory for the events: choose some of them with "
+                                    "--runs or --time")
+                         : rc;
+}
+
+void spans_answer_deinit(struct spans_answer *answer)
+{
+    array_deinit(&answer->spans);
+    array_deinit(&answer->unfinished);
+    array_deinit(&answer->ops);
+    array_deinit(&answer->lanes);
+    array_deinit(&answer->runs);
+    array_deinit(&answer->windows);
+    free(answer->op_kinds);
+    answer->op_kinds = NULL;
+    span_tree_deinit(answer);
+    basis_deinit(&answer->basis);
+    query_texts_deinit(&answer->texts);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans times what each cost. */
+#include "analyze/query/recording_overhead.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query/lane_use.h"
+
+void own_costs_deinit(struct own_costs *costs)
+{
+    free(costs->plain);
+    free(costs->counted);
+    *costs = (struct own_costs){NULL, NULL};
+}
+
+static bool is_recorded_by_threads(const struct lane_row *lane)
+{
+    return strcmp(lane->kind, "thread") == 0 || strcmp(lane->kind, "queue") == 0;
+}
+
+/* Phases have no counters of their own. */
+static bool has_counters(const struct own_costs *costs, const struct spans_answer *spans,
+                         const struct span *span)
+{
+    const uint8_t kind = spans->op_kinds[span->op];
+
+    return !isnan(costs->counted[span->lane].span_ns) && (kind == SPAN_OP || kind == SPAN_LABEL);
+}
+
+struct own_cost_rate own_cost_of(const struct own_costs *costs, const struct spans_answer *spans,
+                                 const struct span *span)
+{
+    const struct own_cost_rate none = {NAN, NAN};
+
+    if (!is_recorded_by_threads(&spans->lanes.items[span->lane]))
+        return none;
+    return has_counters(costs, spans, span) ? costs->counted[span->lane] : costs->plain[span->lane];
+}
+
+static void add_lane(const struct own_costs *costs, const struct spans_answer *spans, size_t lane,
+                     struct own_cost_sum *sum)
+{
+    const struct span_range *range = &spans->ranges[lane];
+    int64_t busy_until = INT64_MIN;
+
+    for (size_t i = range->first; i < range->first + range->count; i++) {
+        const struct span *span = &spans->spans.items[i];
+        const struct own_cost_rate rate = own_cost_of(costs, spans, span);
+        const int64_t end_ns = span_end_ns(span);
+        int64_t from_ns = span->start_ns < busy_until ? busy_until : span->start_ns;
+
+        if (spans->op_kinds[span->op] == SPAN_MARK)
+            continue;
+        if (isnan(rate.span_ns)) {
+            sum->unknown_count++;
+            continue;
+        }
+        sum->span_count++;
+        sum->cost_ns += rate.span_ns;
+        if (end_ns > from_ns) {
+            sum->recorded_ns += (double)(end_ns - from_ns);
+            busy_until = end_ns;
+        }
+    }
+}
+
+struct own_cost_sum own_cost_sum(const struct own_costs *costs, const struct spans_answer *spans)
+{
+    struct own_cost_sum sum = {0};
+
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        if (is_recorded_by_threads(&spans->lanes.items[i]))
+            add_lane(costs, spans, i, &sum);
+    }
+    return sum;
+}

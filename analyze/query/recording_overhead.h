@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What recording cost the recorded program, from what liboptrace measured when it started
+ * (schema/store.md, counters called "recording...."): of spans on threads and queues, which the
+ * program's threads record; streams of devices are written by the device. Pure but for the query,
+ * which is in recording_overhead.c.
+ *
+ * Nothing here is ever subtracted from other numbers.
+ */
+#ifndef OPTRACE_ANALYZE_QUERY_OVERHEAD_SUMS_H
+#define OPTRACE_ANALYZE_QUERY_OVERHEAD_SUMS_H
+
+#include "analyze/query/spans.h"
+
+/* Of a span, begin and end, and what of that is within its self time. NaN: not known. */
+struct own_cost_rate {
+    double span_ns, empty_ns;
+};
+
+struct own_costs {
+    struct own_cost_rate *plain;   /* beside lanes */
+    struct own_cost_rate *counted; /* of spans with CPU counters: beside lanes, NaN without */
+};
+
+/** Give *out to own_costs_deinit() after any result. Errors as in query.h. */
+int query_own_costs(struct store *store, const struct spans_answer *spans, struct own_costs *out,
+                    struct diag *diag);
+void own_costs_deinit(struct own_costs *costs);
+
+/** The rate of a span; NaN on streams too. */
+struct own_cost_rate own_cost_of(const struct own_costs *costs, const struct spans_answer *spans,
+                                 const struct span *span);
+
+struct own_cost_sum {
+    uint64_t span_count;    /* whose cost is known */
+    uint64_t unknown_count; /* of threads and queues, where it is not */
+    double cost_ns;
+    double recorded_ns; /* of the lanes of those whose cost is known: time in any span */
+};
+
+/** Over all spans, also those not shown. */
+struct own_cost_sum own_cost_sum(const struct own_costs *costs, const struct spans_answer *spans);
+
+#endif

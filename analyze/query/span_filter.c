@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The conditions of the command line on each span. */
+#include "analyze/query/span_filter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query/lane_use.h"
+
+/* For each op, what the filter says of it: names are matched once, not for every span. */
+struct verdicts {
+    bool *op_passes;
+    bool *is_label; /* it is one of the labels asked for */
+    bool *is_backward;
+};
+
+/* As autograd's engine and its functions are called, in PyTorch of today and of 2021. */
+static bool is_backward(const struct op_row *op)
+{
+    size_t length = strlen(op->name);
+
+    if (strcmp(op->type, "cpu_op") != 0)
+        return false;
+    if (strncmp(op->name, "autograd::engine::evaluate_function: ", 37) == 0 ||
+        strncmp(op->name, "torch::autograd::", 17) == 0)
+        return true;
+    while (length && isdigit((unsigned char)op->name[length - 1]))
+        length--;
+    return length >= 8 && memcmp(op->name + length - 8, "Backward", 8) == 0;
+}
+
+static int judge_ops(const struct spans_answer *answer, struct filter *filter,
+                     struct verdicts *verdicts)
+{
+    size_t count = answer->ops.count ? answer->ops.count : 1;
+
+    verdicts->op_passes = calloc(count, sizeof(*verdicts->op_passes));
+    verdicts->is_label = calloc(count, sizeof(*verdicts->is_label));
+    verdicts->is_backward = calloc(count, sizeof(*verdicts->is_backward));
+    if (!verdicts->op_passes || !verdicts->is_label || !verdicts->is_backward)
+        return -ENOMEM;
+    for (size_t i = 0; i < answer->ops.count; i++) {
+        const struct op_row *op = &answer->ops.items[i];
+
+        verdicts->op_passes[i] = filter_passes_op(filter, op);
+        verdicts->is_backward[i] = is_backward(op);
+        verdicts->is_label[i] =
+            answer->op_kinds[i] == SPAN_LABEL && filter_passes_name(filter, FILTER_LABEL, op->name);
+    }
+    return 0;
+}
+
+/* --- Labels. --- */
+
+/* A label that is asked for, on a thread. */
+struct scope {
+    int64_t session_id, start_ns, end_ns;
+    int64_t latest_ns; /* the latest end of it and those before it in its session */
+    uint32_t lane;
+};
+struct scope_array ARRAY_FIELDS(struct scope);
+
+static int compare_scopes(const void *a, const void *b)
+{
+    const struct scope *left = a, *right = b;
+
+    if (left->session_id != right->session_id)
+        return left->session_id < right->session_id ? -1 : 1;
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+static int find_scopes(const struct spans_answer *answer, const struct verdicts *verdicts,
+                       struct scope_array *out)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
+        const struct span *span = &answer->spans.items[i];
+        struct scope scope = {.session_id = answer->lanes.items[span->lane].session_id,
+                              .start_ns = span->start_ns,
+                              .end_ns = span_end_ns(span),
+                              .lane = span->lane};
+
+        if (verdicts->is_label[span->op] && !span_is_device(answer, span))
+            rc = array_push(out, scope);
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof(*out->items), compare_scopes);
+    for (size_t i = 0; i < out->count; i++) {
+        struct scope *scope = &out->items[i], *before = i ? &out->items[i - 1] : NULL;
+
+        scope->latest_ns = scope->end_ns;
+        if (before && before->session_id == scope->session_id &&
+            before->latest_ns > scope->latest_ns)
+            scope->latest_ns = before->latest_ns;
+    }
+    return rc;
+}
+
+/* Whether a thread is in an op at a time; functions of Python are none. */
+static bool is_in_op(const struct spans_answer *answer, uint32_t lane, int64_t time_ns)
+{
+    const struct span *items = answer->spans.items;
+    size_t low = answer->ranges[lane].first, high = low + answer->ranges[lane].count;
+    uint32_t place;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (items[middle].start_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    place = low > answer->ranges[lane].first ? (uint32_t)(low - 1) : SPAN_NONE;
+    for (; place != SPAN_NONE; place = items[place].parent) {
+        if (span_end_ns(&items[place]) > time_ns && span_is_op(answer, &items[place]) &&
+            !span_is_python(answer, &items[place]))
+            return true;
+    }
+    return false;
+}
+
+/* How many scopes of a session and those before it begin until a time. */
+static size_t scopes_until(const struct scope_array *scopes, int64_t session_id, int64_t time_ns)
+{
+    const struct scope key = {.session_id = session_id, .start_ns = time_ns};
+    size_t low = 0, high = scopes->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_scopes(&scopes->items[middle], &key) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has_scope(const struct scope_array *scopes, int64_t session_id)
+{
+    size_t count = scopes_until(scopes, session_id, INT64_MAX);
+
+    return count && scopes->items[count - 1].session_id == session_id;
+}
+
+/* Whether a scope on another thread is open while a span runs, and that thread waits. */
+static bool is_in_scope(const struct spans_answer *answer, const struct scope_array *scopes,
+                        const struct span *span)
+{
+    int64_t session_id = answer->lanes.items[span->lane].session_id;
+
+    for (size_t i = scopes_until(scopes, session_id, span->start_ns); i > 0; i--) {
+        const struct scope *scope = &scopes->items[i - 1];
+
+        if (scope->session_id != session_id || scope->latest_ns < span_end_ns(span))
+            break;
+        if (scope->lane != span->lane && scope->end_ns >= span_end_ns(span) &&
+            !is_in_op(answer, scope->lane, span->start_ns))
+            return true;
+    }
+    return false;
+}
+
+static bool lies_in_backward(const struct spans_answer *answer, const struct verdicts *verdicts,
+                             const struct span *span)
+{
+    const struct span *items = answer->spans.items;
+
+    for (uint32_t at = span->parent; at != SPAN_NONE; at = items[at].parent) {
+        if (verdicts->is_backward[items[at].op])
+            return true;
+    }
+    return false;
+}
+
+/* Which of it is for the operators of a label, the numbers of autograd would tell, which a store
+ * has not: so it is said how much there is. */
+static void count_backward_elsewhere(struct spans_answer *answer, const struct verdicts *verdicts,
+                                     const struct scope_array *scopes)
+{
+    bool has_forward = false;
+    int64_t sum_ns = 0;
+
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        const struct span *span = &answer->spans.items[i];
+        int64_t session_id = answer->lanes.items[span->lane].session_id;
+        bool is_backward = verdicts->is_backward[span->op];
+
+        if (span_is_device(answer, span))
+            continue;
+        has_forward |= span->is_shown && !is_backward && span_is_op(answer, span) &&
+                       !span_is_python(answer, span);
+        if (is_backward && !span->is_shown && has_scope(scopes, session_id) &&
+            !lies_in_backward(answer, verdicts, span))
+            sum_ns += span->dur_ns;
+    }
+    answer->basis.backward_elsewhere_ns = has_forward ? sum_ns : 0;
+}
+
+/* Sets is_shown where the span is or lies in such a label; outer spans come first. */
+static int find_labelled(struct spans_answer *answer, const struct verdicts *verdicts)
+{
+    struct span *items = answer->spans.items;
+    struct scope_array scopes = {0};
+    int rc = find_scopes(answer, verdicts, &scopes);
+
+    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
+        struct span *span = &items[i];
+
+        span->is_shown = verdicts->is_label[span->op] ||
+                         (verdicts->is_backward[span->op] && !span_is_device(answer, span) &&
+                          is_in_scope(answer, &scopes, span)) ||
+                         (span->parent != SPAN_NONE && items[span->parent].is_shown);
+    }
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        struct span *span = &items[i];
+
+        if (span_is_device(answer, span) && span->launch != SPAN_NONE)
+            span->is_shown |= items[span->launch].is_shown;
+    }
+    if (rc == 0)
+        count_backward_elsewhere(answer, verdicts, &scopes);
+    array_deinit(&scopes);
+    return rc;
+}
+
+static bool passes(const struct spans_answer *answer, struct filter *filter,
+                   const struct verdicts *verdicts, const struct span *span)
+{
+    if (!verdicts->op_passes[span->op])
+        return false;
+    return !(filter->device || filter->patterns[FILTER_LANE]) ||
+           filter_passes_lane(filter, &answer->lanes.items[span->lane],
+                              &answer->ops.items[span->op]);
+}
+
+int span_filter(struct spans_answer *answer, struct filter *filter)
+{
+    struct verdicts verdicts = {0};
+    int rc = judge_ops(answer, filter, &verdicts);
+
+    if (rc == 0 && filter->patterns[FILTER_LABEL])
+        rc = find_labelled(answer, &verdicts);
+    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
+        struct span *span = &answer->spans.items[i];
+
+        span->is_shown = span->is_shown && passes(answer, filter, &verdicts, span);
+    }
+    for (size_t i = 0; i < answer->unfinished.count && rc == 0; i++) {
+        struct span *span = &answer->unfinished.items[i];
+
+        span->is_shown = (!filter->patterns[FILTER_LABEL] || verdicts.is_label[span->op]) &&
+                         passes(answer, filter, &verdicts, span);
+    }
+    free(verdicts.op_passes);
+    free(verdicts.is_label);
+    free(verdicts.is_backward);
+    return rc;
+}

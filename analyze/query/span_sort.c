@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A span is large, and recorded spans are nearly in order: first each goes to its lane, then only
+ * lanes out of order are sorted, by keys of theirs.
+ */
+#include "analyze/query/span_sort.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Moves the item at each place i to targets[i]; consumes targets. */
+static void permute(struct span *items, uint32_t *targets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        while (targets[i] != i) {
+            uint32_t target = targets[i];
+            struct span moved = items[i];
+
+            items[i] = items[target];
+            items[target] = moved;
+            targets[i] = targets[target];
+            targets[target] = target;
+        }
+    }
+}
+
+static bool is_by_lane(const struct span *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (items[i].lane < items[i - 1].lane)
+            return false;
+    }
+    return true;
+}
+
+/* Keeps the order within each lane. */
+static int sort_by_lane(struct span *items, size_t count, size_t lane_count, uint32_t *targets)
+{
+    uint32_t *next;
+    uint32_t sum = 0;
+
+    if (is_by_lane(items, count))
+        return 0;
+    next = calloc(lane_count, sizeof(*next));
+    if (!next)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        next[items[i].lane]++;
+    for (size_t i = 0; i < lane_count; i++) {
+        uint32_t in_lane = next[i];
+
+        next[i] = sum;
+        sum += in_lane;
+    }
+    for (size_t i = 0; i < count; i++)
+        targets[i] = next[items[i].lane]++;
+    permute(items, targets, count);
+    free(next);
+    return 0;
+}
+
+/* --- Within a lane. --- */
+
+struct key {
+    int64_t start_ns, dur_ns;
+    uint32_t order, place;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct key *left = a, *right = b;
+
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    if (left->dur_ns != right->dur_ns)
+        return left->dur_ns > right->dur_ns ? -1 : 1;
+    return (left->order < right->order) - (left->order > right->order);
+}
+
+static struct key key_of(const struct span *span, size_t place)
+{
+    return (struct key){span->start_ns, span->dur_ns, span->order, (uint32_t)place};
+}
+
+static bool is_sorted(const struct span *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct key before = key_of(&items[i - 1], 0), after = key_of(&items[i], 0);
+
+        if (compare_keys(&before, &after) > 0)
+            return false;
+    }
+    return true;
+}
+
+static int sort_lane(struct span *items, size_t count, uint32_t *targets)
+{
+    struct key *keys;
+
+    if (is_sorted(items, count))
+        return 0;
+    keys = malloc(count * sizeof(*keys));
+    if (!keys)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        keys[i] = key_of(&items[i], i);
+    qsort(keys, count, sizeof(*keys), compare_keys);
+    for (size_t i = 0; i < count; i++)
+        targets[keys[i].place] = (uint32_t)i;
+    free(keys);
+    permute(items, targets, count);
+    return 0;
+}
+
+int span_sort(struct span *items, size_t count, size_t lane_count)
+{
+    uint32_t *targets = malloc((count ? count : 1) * sizeof(*targets));
+    int rc = targets ? sort_by_lane(items, count, lane_count, targets) : -ENOMEM;
+
+    for (size_t first = 0, end; first < count && rc == 0; first = end) {
+        for (end = first + 1; end < count && items[end].lane == items[first].lane;)
+            end++;
+        rc = sort_lane(items + first, end - first, targets);
+    }
+    free(targets);
+    return rc;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spans in memory, one by one: who lies inside of whom, whose self time it is, which launch a
+ * device span comes from. For reports and exports that sums per op (query_ops) cannot answer. A
+ * span takes 88 bytes here, so that ten million take about 900 MB: --time and --runs narrow a
+ * question.
+ *
+ * Spans stand lane by lane, each lane's by start, outer before inner: a span is followed by all
+ * that lies inside of it. Nesting is by time on the same lane, never by name. On a device lane
+ * labels hold other spans, ops hold their phases, and nothing else holds any. A span that overlaps
+ * an earlier one without lying inside it begins a branch of its own under what encloses both.
+ */
+#ifndef OPTRACE_ANALYZE_QUERY_SPANS_H
+#define OPTRACE_ANALYZE_QUERY_SPANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/query/query.h"
+
+#define SPAN_NONE UINT32_MAX
+#define SPANS_MAX ((size_t)100000000)
+
+enum span_kind {
+    SPAN_OP,    /* also copies, kernels, calls of a runtime: everything that is nothing below */
+    SPAN_LABEL, /* a scope named by a person */
+    SPAN_PHASE, /* a part of an op */
+    SPAN_MARK,  /* a point in time */
+};
+
+struct span {
+    int64_t start_ns; /* ns since 1970 */
+    int64_t dur_ns;   /* >= 0 */
+    int64_t kern_ns;  /* first kernel - start, or STORE_NULL */
+    int64_t self_ns;  /* dur_ns without the spans directly inside, phases and marks aside; >= 0 */
+    int64_t correlation; /* or STORE_NULL */
+    int64_t bytes;       /* of a copy, or STORE_NULL */
+    uint32_t op, lane;   /* places in `ops` and `lanes` */
+    uint32_t run;        /* place in `runs`, or SPAN_NONE */
+    uint32_t parent;     /* place of the span it lies directly in, or SPAN_NONE */
+    uint32_t launch;     /* of a device span: the host span that launched it; of a launching host
+                            span: the first device span it launched; else SPAN_NONE */
+    uint32_t next;       /* of a device span: the next one of the same launch, or SPAN_NONE */
+    uint32_t depth : 31; /* 0: inside of nothing */
+    bool is_shown : 1;   /* true, unless span_filter() found that nobody asked for it */
+    uint32_t order;      /* in the order of the store: an inner span before its outer one */
+};
+
+struct run_row {
+    int64_t session_id, run;  /* the number counts from 1 */
+    int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
+    uint32_t lane;            /* place in `lanes`, or SPAN_NONE */
+    bool warmup;
+    bool counts;       /* it is one of those asked for, whatever time is */
+    bool selected;     /* and it begins in that time: its spans are there */
+    bool lacks_events; /* only what is left of them */
+};
+
+/* The spans of one lane: spans[first .. first + count). */
+struct span_range {
+    size_t first, count;
+};
+
+/* The part of a session that was asked for: what starts in [from, until). */
+struct session_window {
+    int64_t session_id, from_ns, until_ns;
+};
+
+struct spans_answer {
+    ARRAY_OF(struct span) spans;
+    ARRAY_OF(struct span) unfinished; /* of chosen runs; dur_ns, self_ns STORE_NULL */
+    struct op_row_array ops;          /* costs are not filled in */
+    uint8_t *op_kinds;                /* enum span_kind, beside ops */
+    struct lane_row_array lanes;
+    struct span_range *ranges;     /* beside lanes */
+    int64_t *own_ns;               /* beside spans, where ops lie in labels or phases that lie in
+                                      ops: see span_own_ns(); else NULL */
+    ARRAY_OF(struct run_row) runs; /* all of the sessions, by session and number */
+    ARRAY_OF(struct session_window) windows;
+    int64_t start_ns, end_ns; /* of the first and the last span; 0 where there is none */
+    uint64_t clipped_count;   /* spans whose insides took longer than they did: self_ns is 0 */
+    struct basis basis;
+    struct query_texts texts;
+};
+
+/**
+ * All finished spans that the question selects; `question->labels` makes no difference: every kind
+ * is there. Errors as in query.h, and -EFBIG when there are more than SPANS_MAX.
+ */
+int query_spans(struct store *store, const struct ops_question *question, struct spans_answer *out,
+                struct diag *diag);
+void spans_answer_deinit(struct spans_answer *answer);
+
+/** Whether a span is on a device or a queue. */
+static inline bool span_is_device(const struct spans_answer *answer, const struct span *span)
+{
+    return answer->lanes.items[span->lane].side == OP_DEVICE;
+}
+
+/** Place of a span. */
+static inline uint32_t span_place(const struct spans_answer *answer, const struct span *span)
+{
+    return (uint32_t)(span - answer->spans.items);
+}
+
+/** Whether a span is a phase of an op on a device or a queue; other phases there are waits. */
+static inline bool span_is_device_phase(const struct spans_answer *answer, const struct span *span)
+{
+    return answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span) &&
+           span->parent != SPAN_NONE &&
+           answer->op_kinds[answer->spans.items[span->parent].op] == SPAN_OP;
+}
+
+/** The time of an op without the ops inside of it. Labels and phases are no ops: their time is the
+ *  op's that they lie in. Of anything else self_ns. */
+static inline int64_t span_own_ns(const struct spans_answer *answer, const struct span *span)
+{
+    return answer->own_ns ? answer->own_ns[span_place(answer, span)] : span->self_ns;
+}
+
+/** The first place behind all that lies inside of a span. */
+uint32_t span_subtree_end(const struct spans_answer *answer, uint32_t place);
+
+/* --- Memory, counters: memory.c --- */
+
+struct memory_row {
+    uint32_t lane, op; /* places as in the spans' answer; op SPAN_NONE: not known */
+    int64_t run;       /* number, or STORE_NULL */
+    int64_t time_ns;
+    int64_t address; /* or STORE_NULL */
+    int64_t bytes;   /* > 0 taken, < 0 given back; STORE_NULL: given back, size not known */
+};
+struct memory_row_array ARRAY_FIELDS(struct memory_row);
+
+struct counter_row {
+    uint32_t lane, op;
+    int64_t run; /* number, or STORE_NULL */
+    int64_t time_ns;
+    double value;
+};
+struct counter_row_array ARRAY_FIELDS(struct counter_row);
+
+/* The chunks of memory that a session planned, and what lies in them. */
+struct memory_plan {
+    int64_t session_id;
+    uint64_t chunk_count;
+    int64_t chunk_bytes;
+    uint64_t variable_count; /* whose place and size are known */
+    int64_t used_bytes;      /* of the chunks, where some variable lies at some time */
+};
+struct memory_plan_array ARRAY_FIELDS(struct memory_plan);
+
+/** The plans of the question's sessions that have one. The caller gives *out to array_deinit(),
+ *  also after a failure. */
+int query_memory_plans(struct store *store, const struct ops_question *question,
+                       struct memory_plan_array *out, struct diag *diag);
+
+/** Rows of the sessions and windows of `spans`, by time; runs do not narrow them, because what is
+ *  alive in a run was taken before it too. Places are those of `spans`. The caller gives *out to
+ *  array_deinit(), also after a failure. */
+int query_memory(struct store *store, const struct spans_answer *spans,
+                 struct memory_row_array *out, struct diag *diag);
+int query_counters(struct store *store, const struct spans_answer *spans,
+                   struct counter_row_array *out, struct diag *diag);
+
+/** The first counter "Total Allocated" of each lane: what its allocator held in all after that
+ *  event of it. Else the same. */
+int query_memory_totals(struct store *store, const struct spans_answer *spans,
+                        struct counter_row_array *out, struct diag *diag);
+
+/** The same of counters called "perf....", also outside of the windows: a span that begins in one
+ *  may end behind it. */
+int query_readings(struct store *store, const struct spans_answer *spans,
+                   struct counter_row_array *out, struct diag *diag);
+
+#endif

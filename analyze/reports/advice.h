@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rules of metrics/advice.h find in what a report is about, and the command that shows
+ * each. */
+#ifndef OPTRACE_ANALYZE_REPORTS_ADVICE_H
+#define OPTRACE_ANALYZE_REPORTS_ADVICE_H
+
+#include "analyze/metrics/advice.h"
+#include "analyze/reports/memory_view.h"
+#include "base/text_buffer.h"
+
+struct report_advice {
+    struct advice_facts facts;
+    struct advice_findings findings; /* in the order of the rules; their texts are those below */
+    struct spans_answer spans;
+    struct ops_answer ops;   /* totals */
+    struct memory_view view; /* empty where no memory was recorded */
+};
+
+/** Fills {0}. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
+ * sentence; for report_advice_deinit() after any of them. */
+int report_advice_find(const struct report *report, struct report_selection *selection,
+                       struct report_advice *advice, struct diag *diag);
+void report_advice_deinit(struct report_advice *advice);
+
+/** Appends the command that shows a finding, of the same selection, as a shell reads it. `source`
+ *  stands for the source's name where that is too long; NULL: the name, none of the default store.
+ */
+void report_advice_command(const struct report *report, const struct advice_finding *finding,
+                           const char *source, struct out_buffer *command);
+
+#endif

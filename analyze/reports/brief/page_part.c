@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines, numbers and tables of a first screen. */
+#include "analyze/reports/brief/page_part.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/reports/brief/brief.h"
+#include "base/array.h"
+#include "base/text.h"
+
+enum { GAP = 2, NAME_COLUMNS_MIN = 12, NAME_COLUMNS = 36 };
+
+/* --- Lines. --- */
+
+char *brief_shown(const char *text)
+{
+    size_t length = strlen(text);
+    char *shown = malloc(length * TEXT_SHOWN_BYTES + 1);
+
+    if (shown)
+        text_show(text, length, shown, length * TEXT_SHOWN_BYTES + 1);
+    return shown;
+}
+
+void brief_put(struct brief_page *page, const char *format, ...)
+{
+    char *text = NULL, *shown = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    if (text)
+        shown = brief_shown(text);
+    if (shown)
+        out_buffer_add(&page->line, shown, strlen(shown));
+    else
+        page->line.failed = true;
+    free(text);
+    free(shown);
+}
+
+size_t brief_columns(const struct brief_page *page)
+{
+    return text_columns(out_buffer_text(&page->line), page->line.length);
+}
+
+void brief_pad(struct brief_page *page, size_t column)
+{
+    size_t columns = brief_columns(page);
+
+    for (; columns < column; columns++)
+        out_buffer_add(&page->line, " ", 1);
+}
+
+/* Bytes of the characters that fit into so many columns. */
+static size_t head_bytes(const char *text, size_t length, size_t columns)
+{
+    size_t at = 0;
+
+    while (at < length) {
+        uint32_t code;
+        size_t bytes = text_decode(text + at, length - at, &code);
+
+        bytes = bytes ? bytes : 1;
+        if (text_columns(text, at + bytes) > columns)
+            break;
+        at += bytes;
+    }
+    return at;
+}
+
+/* Where the last characters that fit into so many columns begin. */
+static size_t tail_start(const char *text, size_t length, size_t columns)
+{
+    size_t at = length;
+
+    while (at > 0) {
+        size_t before = at - 1;
+
+        while (before > 0 && ((unsigned char)text[before] & 0xc0) == 0x80)
+            before--;
+        if (text_columns(text + before, length - before) > columns)
+            break;
+        at = before;
+    }
+    /* A mark that combines with what was cut off would stand on the dots. */
+    while (at < length) {
+        uint32_t code;
+        size_t bytes = text_decode(text + at, length - at, &code);
+
+        if (!bytes || text_columns(text + at, bytes) > 0)
+            break;
+        at += bytes;
+    }
+    return at;
+}
+
+char *brief_cut(const char *text, size_t columns, size_t tail_columns)
+{
+    static const char dots[] = "...";
+    size_t length = strlen(text), head, tail;
+    char *cut = malloc(length + sizeof(dots));
+
+    if (!cut)
+        return NULL;
+    if (text_columns(text, length) <= columns) {
+        memcpy(cut, text, length + 1);
+        return cut;
+    }
+    if (columns < sizeof(dots)) {
+        head = head_bytes(text, length, columns);
+        memcpy(cut, text, head);
+        cut[head] = '\0';
+        return cut;
+    }
+    columns -= sizeof(dots) - 1;
+    tail_columns = tail_columns < columns ? tail_columns : columns;
+    head = head_bytes(text, length, columns - tail_columns);
+    tail = tail_start(text, length, tail_columns);
+    memcpy(cut, text, head);
+    memcpy(cut + head, dots, sizeof(dots) - 1);
+    memcpy(cut + head + sizeof(dots) - 1, text + tail, length - tail + 1);
+    return cut;
+}
+
+void brief_end(struct brief_page *page)
+{
+    struct out_buffer *line = &page->line;
+    char *cut;
+
+    while (line->length && line->text[line->length - 1] == ' ')
+        line->text[--line->length] = '\0';
+    cut = brief_cut(out_buffer_text(line), page->width, 0);
+    if (cut)
+        out_buffer_add(page->out, cut, strlen(cut));
+    out_buffer_add(page->out, "\n", 1);
+    page->out->failed |= !cut || line->failed;
+    free(cut);
+    line->length = 0;
+    if (line->text)
+        line->text[0] = '\0';
+}
+
+void brief_wrap(struct brief_page *page, size_t indent, const char *text)
+{
+    char *shown = brief_shown(text);
+    bool is_first = true;
+
+    page->line.failed |= !shown;
+    brief_pad(page, indent);
+    for (const char *at = shown; at && *at;) {
+        size_t length = strcspn(at, " ");
+
+        if (!is_first && brief_columns(page) + 1 + text_columns(at, length) > page->width) {
+            brief_end(page);
+            brief_pad(page, indent);
+            is_first = true;
+        }
+        if (length)
+            brief_put(page, "%s%.*s", is_first ? "" : " ", (int)length, at);
+        is_first = is_first && !length;
+        at += length + strspn(at + length, " ");
+    }
+    brief_end(page);
+    free(shown);
+}
+
+/* --- Numbers. --- */
+
+struct brief_unit brief_time_unit(double most_ns, bool ascii)
+{
+    if (out_sample_ns() > 0)
+        return (struct brief_unit){"samples", out_sample_ns()};
+    if (!(most_ns >= 1e3))
+        return (struct brief_unit){"ns", 1};
+    if (most_ns < 1e6)
+        return (struct brief_unit){ascii ? "us" : "µs", 1e3};
+    return most_ns < 1e10 ? (struct brief_unit){"ms", 1e6} : (struct brief_unit){"s", 1e9};
+}
+
+struct brief_unit brief_rate_unit(double most_flop_per_s)
+{
+    if (most_flop_per_s >= 1e13)
+        return (struct brief_unit){"TFLOP/s", 1e12};
+    return most_flop_per_s < 1e8 ? (struct brief_unit){"MFLOP/s", 1e6}
+                                 : (struct brief_unit){"GFLOP/s", 1e9};
+}
+
+const char *brief_number(char *text, size_t bytes, double value)
+{
+    double size = fabs(value);
+
+    if (size >= 99.95)
+        snprintf(text, bytes, "%.0f", value);
+    else if (size >= 9.995)
+        snprintf(text, bytes, "%.1f", value);
+    else if (size > 0 && size < 0.005)
+        snprintf(text, bytes, "<0.01");
+    else
+        snprintf(text, bytes, "%.2f", value);
+    return text;
+}
+
+const char *brief_time(char *text, size_t bytes, double ns, bool ascii)
+{
+    struct brief_unit unit = brief_time_unit(fabs(ns), ascii);
+    char number[32];
+
+    if (out_sample_ns() > 0)
+        return out_duration_text(text, bytes, ns);
+    if (unit.factor == 1e6 && fabs(ns) >= 1e9)
+        unit = (struct brief_unit){"s", 1e9};
+    if (fabs(ns) >= 36e11)
+        snprintf(text, bytes, "%.1f h", ns / 36e11);
+    else if (fabs(ns) >= 6e11)
+        snprintf(text, bytes, "%.1f min", ns / 6e10);
+    else
+        snprintf(text, bytes, "%s %s", brief_number(number, sizeof(number), ns / unit.factor),
+                 unit.name);
+    return text;
+}
+
+const char *brief_size(char *text, size_t bytes, double size_bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    char number[32];
+
+    while (fabs(size_bytes) >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        size_bytes /= 1024;
+        unit++;
+    }
+    if (unit == 0)
+        snprintf(text, bytes, "%.0f B", size_bytes);
+    else
+        snprintf(text, bytes, "%s %s", brief_number(number, sizeof(number), size_bytes),
+                 units[unit]);
+    return text;
+}
+
+const char *brief_count(char *text, size_t bytes, double count)
+{
+    char digits[32];
+    size_t length, used = 0;
+
+    if (count != floor(count) && count < 1000)
+        return brief_number(text, bytes, count);
+    snprintf(digits, sizeof(digits), "%.0f", count);
+    length = strlen(digits);
+    for (size_t i = 0; i < length && used + 2 < bytes; i++) {
+        if (i && (length - i) % 3 == 0 && digits[i - 1] != '-')
+            text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+    return text;
+}
+
+const char *brief_bar(double value, double low, double high, bool ascii)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const letters[] = {"_", ".", "-", "~", "=", "+", "*", "#"};
+    double part = high > low ? (value - low) / (high - low) : 0;
+    int level = (int)(part * 7 + 0.5);
+
+    level = level < 0 ? 0 : level > 7 ? 7 : level;
+    return ascii ? letters[level] : blocks[level];
+}
+
+/* --- Names. --- */
+
+static void free_names(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(names[i]);
+        names[i] = NULL;
+    }
+}
+
+static bool are_different(char *const *whole, char *const *cut, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(cut[i], cut[k]) == 0 && strcmp(whole[i], whole[k]) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Numbers behind those that still look alike. */
+static int number_names(char *const *whole, char **cut, size_t count, size_t columns)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_alike = false;
+        char mark[16], *numbered, *shorter;
+
+        for (size_t k = 0; k < count; k++)
+            is_alike |= k != i && strcmp(cut[i], cut[k]) == 0 && strcmp(whole[i], whole[k]) != 0;
+        if (!is_alike)
+            continue;
+        snprintf(mark, sizeof(mark), "#%zu", i + 1);
+        shorter = brief_cut(cut[i], columns > strlen(mark) ? columns - strlen(mark) : 0, 0);
+        if (!shorter || asprintf(&numbered, "%s%s", shorter, mark) < 0) {
+            free(shorter);
+            return -ENOMEM;
+        }
+        free(shorter);
+        free(cut[i]);
+        cut[i] = numbered;
+    }
+    return 0;
+}
+
+/* Cuts all of them in each way until they stay different. */
+static int cut_names(char *const *whole, size_t count, size_t columns, char **out_shown)
+{
+    const size_t tails[] = {columns / 2, columns * 3 / 4, columns / 4, 0, columns};
+
+    for (size_t way = 0; way < sizeof(tails) / sizeof(tails[0]); way++) {
+        bool failed = false;
+
+        free_names(out_shown, count);
+        for (size_t i = 0; i < count; i++) {
+            out_shown[i] = brief_cut(whole[i], columns, tails[way]);
+            failed |= !out_shown[i];
+        }
+        if (failed)
+            return -ENOMEM;
+        if (are_different(whole, out_shown, count))
+            return 0;
+    }
+    return number_names(whole, out_shown, count, columns);
+}
+
+/* Of a kernel what it is called: not that it returns nothing, nor what it takes. */
+static void strip_signature(char *name)
+{
+    size_t length = strlen(name), at = length, depth = 0;
+
+    if (strncmp(name, "void ", 5) != 0 || name[length - 1] != ')')
+        return;
+    while (at-- > 5) {
+        depth += name[at] == ')';
+        depth -= name[at] == '(';
+        if (!depth)
+            break;
+    }
+    if (depth || at <= 5)
+        return;
+    name[at] = '\0';
+    memmove(name, name + 5, at - 4);
+}
+
+/* Strips all, or none where some would be alike. */
+static int strip_signatures(char **whole, size_t count)
+{
+    char *stripped[BRIEF_ROWS_MAX] = {NULL};
+    bool failed = false;
+
+    for (size_t i = 0; i < count; i++) {
+        stripped[i] = strdup(whole[i]);
+        if (stripped[i])
+            strip_signature(stripped[i]);
+        failed |= !stripped[i];
+    }
+    if (!failed && are_different(whole, stripped, count)) {
+        for (size_t i = 0; i < count; i++)
+            strcpy(whole[i], stripped[i]); /* which is no longer */
+    }
+    free_names(stripped, count);
+    return failed ? -ENOMEM : 0;
+}
+
+/* Bytes that all names begin with, up to behind a separator; their own tails stay. */
+static size_t common_head(char *const *names, size_t count)
+{
+    size_t common = 0, kept = 0;
+
+    if (count < 2)
+        return 0;
+    for (;; common++) {
+        for (size_t i = 0; i < count; i++) {
+            if (!names[i][common] || names[i][common] != names[0][common])
+                return kept;
+        }
+        if (strchr("/.:", names[0][common]))
+            kept = common + 1;
+    }
+}
+
+int brief_fit_names(const char *const *names, size_t count, size_t columns, char **out_shown)
+{
+    char *whole[BRIEF_ROWS_MAX] = {NULL};
+    size_t widest = 0, head;
+    bool failed = false;
+    int rc = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        out_shown[i] = NULL;
+        whole[i] = brief_shown(names[i] ? names[i] : "(no name)");
+        failed |= !whole[i];
+        if (whole[i] && text_columns(whole[i], strlen(whole[i])) > widest)
+            widest = text_columns(whole[i], strlen(whole[i]));
+    }
+    if (!failed && widest > columns)
+        failed = strip_signatures(whole, count) < 0;
+    head = failed || widest <= columns ? 0 : common_head(whole, count);
+    for (size_t i = 0; i < count && head > 3; i++) {
+        memmove(whole[i] + 3, whole[i] + head, strlen(whole[i] + head) + 1);
+        memcpy(whole[i], "...", 3);
+    }
+    rc = failed ? -ENOMEM : cut_names(whole, count, columns, out_shown);
+    free_names(whole, count);
+    if (rc < 0)
+        free_names(out_shown, count);
+    return rc;
+}
+
+/* --- Tables. --- */
+
+struct brief_column *brief_add_column(struct brief_table *table, const char *head, int priority)
+{
+    struct brief_column *column = &table->columns[table->column_count++];
+
+    *column = (struct brief_column){.priority = priority};
+    snprintf(column->head, sizeof(column->head), "%s", head);
+    return column;
+}
+
+static size_t columns_of(const char *text)
+{
+    return text_columns(text, strlen(text));
+}
+
+/* 0 where the column holds nothing, or was dropped. */
+static size_t column_width(const struct brief_table *table, const struct brief_column *column)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < table->row_count && !column->is_gone; i++) {
+        if (columns_of(column->cells[i]) > width)
+            width = columns_of(column->cells[i]);
+    }
+    return width && columns_of(column->head) > width ? columns_of(column->head) : width;
+}
+
+static size_t table_width(const struct brief_table *table)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < table->column_count; i++) {
+        size_t own = column_width(table, &table->columns[i]);
+
+        width += own ? own + GAP : 0;
+    }
+    return width;
+}
+
+/* Drops columns until names have some room; returns what names may take. */
+static size_t make_room(struct brief_table *table, size_t width, size_t widest)
+{
+    for (;;) {
+        size_t others = table_width(table);
+        size_t wanted = widest < NAME_COLUMNS ? widest : NAME_COLUMNS;
+        struct brief_column *least = NULL;
+
+        if (others + wanted <= width)
+            return width - others;
+        for (size_t i = 0; i < table->column_count; i++) {
+            struct brief_column *column = &table->columns[i];
+
+            if (column_width(table, column) && column->priority &&
+                (!least || column->priority >= least->priority))
+                least = column;
+        }
+        if (!least)
+            return others + NAME_COLUMNS_MIN < width ? width - others : NAME_COLUMNS_MIN;
+        least->is_gone = true;
+    }
+}
+
+static void put_cell(struct brief_page *page, const char *text, size_t width, bool is_left)
+{
+    size_t blanks = width - columns_of(text) + GAP, before = is_left ? GAP : blanks;
+
+    brief_put(page, "%*s%s%*s", (int)before, "", text, (int)(blanks - before), "");
+}
+
+int brief_print_table(struct brief_page *page, struct brief_table *table)
+{
+    size_t widest = columns_of(table->title), room, cut = table->row_count - table->fixed_count;
+    char *names[BRIEF_ROWS_MAX];
+
+    for (size_t i = 0; i < table->row_count; i++) {
+        if (table->names[i] && columns_of(table->names[i]) > widest)
+            widest = columns_of(table->names[i]);
+    }
+    room = make_room(table, page->width, widest);
+    if (brief_fit_names(table->names, cut, room, names) < 0)
+        return -ENOMEM;
+    widest = columns_of(table->title);
+    for (size_t i = 0; i < table->row_count; i++) {
+        const char *name = i < cut ? names[i] : table->names[i];
+
+        widest = columns_of(name) > widest ? columns_of(name) : widest;
+    }
+    for (size_t row = 0; row <= table->row_count; row++) {
+        const char *name = !row            ? table->title
+                           : row - 1 < cut ? names[row - 1]
+                                           : table->names[row - 1];
+
+        brief_put(page, "%s", name);
+        brief_pad(page, widest);
+        for (size_t i = 0; i < table->column_count; i++) {
+            const struct brief_column *column = &table->columns[i];
+            size_t width = column_width(table, column);
+
+            if (width)
+                put_cell(page, row ? column->cells[row - 1] : column->head, width, column->is_left);
+        }
+        brief_end(page);
+    }
+    free_names(names, cut);
+    return 0;
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The critical path through one run: by operator, and in the order of time. */
+#include "analyze/reports/critical.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analyze/query/lane_use.h"
+#include "analyze/stats/groups.h"
+
+struct path_line {
+    const char *name;
+    const char *type;
+    enum path_step_kind kind;
+    struct group_summary steps;
+};
+
+struct path_report {
+    const struct spans_answer *spans;
+    struct critical_path path;
+    ARRAY_OF(struct path_line) lines;
+    ARRAY_OF(struct path_step) shown; /* steps of what is asked for */
+    struct groups groups;
+    double wall_ns;
+};
+
+static const char left_out[] = "(left out by what is asked for)";
+static const char not_recorded[] = "(nothing recorded)";
+
+/* --- By operator. --- */
+
+#define CELL(name, value) LINE_CELL(name, struct path_line, value)
+#define ALL               ((const struct path_report *)context)
+
+CELL(name_of, out_text(line->name))
+CELL(type_of, out_text(line->type))
+CELL(kind_of, out_text(path_step_names[line->kind]))
+CELL(time_of, out_number(OUT_NS, line->steps.sum))
+CELL(share_of, out_number(OUT_SHARE, line->steps.sum / ALL->wall_ns))
+CELL(count_of, out_integer(OUT_INT, (int64_t)line->steps.count))
+CELL(mean_of, out_number(OUT_NS, line->steps.mean))
+CELL(longest_of, out_number(OUT_NS, line->steps.max))
+
+static const struct line_column columns[] = {
+    {LINE_TEXT("name", "Name", 50), {NULL}, "operator", name_of},
+    {LINE_COMPACT("type", "Type"), {NULL}, "its type", type_of},
+    {LINE_COMPACT("kind", "What"),
+     {NULL},
+     "host, device: it ran there; launch: it was launched and had not started; between: it waited "
+     "behind what ran before on its lane, or for an event; not recorded",
+     kind_of},
+    {LINE_COMPACT("time_ns", "On the path"), {"time"}, "sum of its parts of the path", time_of},
+    {LINE_COMPACT("share", "Share"), {NULL}, "of the wall time of the run", share_of},
+    {LINE_COMPACT("count", "Count"), {"calls"}, "its parts of the path", count_of},
+    {LINE_COMPACT("mean_ns", "Mean"), {NULL}, "mean part", mean_of},
+    {LINE_COMPACT("longest_ns", "Longest"), {"max"}, "the longest part", longest_of},
+};
+
+static int add_step(struct path_report *all, const struct path_step *step)
+{
+    struct path_line line = {.name = not_recorded, .kind = step->kind};
+    struct place_key key = {.low = step->kind};
+    uint32_t group;
+    int rc = 0;
+
+    if (step->span != SPAN_NONE && !all->spans->spans.items[step->span].is_shown) {
+        line.name = left_out;
+    } else {
+        rc = array_push(&all->shown, *step);
+        if (step->span != SPAN_NONE) {
+            line.name = span_op(all->spans, &all->spans->spans.items[step->span])->name;
+            line.type = span_op(all->spans, &all->spans->spans.items[step->span])->type;
+        }
+    }
+    groups_add_text(&key, line.name);
+    groups_add_text(&key, line.type);
+    if (rc == 0)
+        rc = groups_find(&all->groups, key, &group);
+    if (rc == 1)
+        rc = array_push(&all->lines, line);
+    return rc < 0 ? rc : groups_add(&all->groups, group, (double)(step->end_ns - step->start_ns));
+}
+
+static int gather(struct path_report *all)
+{
+    struct group_summary *summaries = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < all->path.steps.count && rc == 0; i++)
+        rc = add_step(all, &all->path.steps.items[i]);
+    if (rc == 0)
+        rc = groups_summarize(&all->groups, &summaries);
+    for (size_t i = 0; i < all->lines.count && rc == 0; i++)
+        all->lines.items[i].steps = summaries[i];
+    free(summaries);
+    return rc;
+}
+
+/* --- In the order of time. --- */
+
+#define STEP(name, value) LINE_CELL(name, struct path_step, value)
+
+static const struct span *step_span(const struct path_report *all, const struct path_step *step)
+{
+    return step->span == SPAN_NONE ? NULL : &all->spans->spans.items[step->span];
+}
+
+static const char *step_name(const struct path_report *all, const struct path_step *step)
+{
+    const struct span *span = step_span(all, step);
+
+    return span ? span_op(all->spans, span)->name : not_recorded;
+}
+
+static const char *step_lane(const struct path_report *all, const struct path_step *step)
+{
+    const struct span *span = step_span(all, step);
+
+    return span ? all->spans->lanes.items[span->lane].name : NULL;
+}
+
+STEP(step_at, out_number(OUT_NS, (double)(line->start_ns - ALL->path.start_ns)))
+STEP(step_time, out_number(OUT_NS, (double)(line->end_ns - line->start_ns)))
+STEP(step_kind, out_text(path_step_names[line->kind]))
+STEP(step_name_of, out_text(step_name(ALL, line)))
+STEP(step_lane_of, out_text(step_lane(ALL, line)))
+
+static const struct line_column step_columns[] = {
+    {LINE_COMPACT("at_ns", "At"), {NULL}, "its start, after that of the run", step_at},
+    {LINE_COMPACT("time_ns", "Time"), {NULL}, "its length", step_time},
+    {LINE_COMPACT("kind", "What"), {NULL}, "as above", step_kind},
+    {LINE_TEXT("name", "Name", 50), {NULL}, "operator", step_name_of},
+    {LINE_TEXT("lane", "Lane", 30), {NULL}, "where", step_lane_of},
+};
+
+static int emit_steps(const struct report *report, const struct path_report *all, struct diag *diag)
+{
+    static const struct out_section section = {.name = "path",
+                                               .keep = "name at_ns time_ns kind",
+                                               .title = "The path in the order of time"};
+    const struct lines lines = {
+        .columns = step_columns,
+        .column_count = sizeof(step_columns) / sizeof(step_columns[0]),
+        .items = all->shown.items,
+        .count = all->shown.count,
+        .item_bytes = sizeof(*all->shown.items),
+        .context = all,
+        .order_by = "+at_ns",
+        .top = report_top(report),
+    };
+    size_t shown;
+    int rc = lines_emit(report->out, &section, &lines, &shown, diag);
+
+    if (rc == 0 && shown < lines.count)
+        out_note(report->out, OUT_NOTE_PLAIN, "%zu of %zu parts of the path are shown.", shown,
+                 lines.count);
+    return rc;
+}
+
+/* --- Which run. --- */
+
+static int compare_durations(const void *a, const void *b)
+{
+    const struct counted_run *left = a, *right = b;
+    int64_t left_ns = left->end_ns - left->start_ns, right_ns = right->end_ns - right->start_ns;
+
+    return (left_ns > right_ns) - (left_ns < right_ns);
+}
+
+/* Those whose events are all there. Returns how many they are. */
+static size_t keep_whole(struct counted_run *runs, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!runs[i].lacks_events)
+            runs[kept++] = runs[i];
+    }
+    return kept;
+}
+
+/* The run in the middle of those that ended. *out_ended is how many did; 0: there are no runs. */
+static int choose_run(const struct report *report, const struct ops_question *question,
+                      struct counted_run *out_run, size_t *out_ended, struct diag *diag)
+{
+    struct counted_runs runs = {0};
+    size_t whole = 0;
+    int rc = query_runs(report->source->store, question, &runs, diag);
+
+    *out_ended = 0;
+    for (size_t i = 0; i < runs.count; i++) {
+        if (runs.items[i].end_ns != STORE_NULL)
+            runs.items[(*out_ended)++] = runs.items[i];
+    }
+    for (size_t i = 0; i < *out_ended; i++)
+        whole += !runs.items[i].lacks_events;
+    if (whole && whole < *out_ended)
+        *out_ended = keep_whole(runs.items, *out_ended);
+    if (rc == 0 && *out_ended) {
+        qsort(runs.items, *out_ended, sizeof(*runs.items), compare_durations);
+        *out_run = runs.items[(*out_ended - 1) / 2];
+    } else if (rc == 0 && runs.count) {
+        diag_set(diag, 0, "no run that is asked for has ended");
+        rc = REPORT_NOTHING;
+    }
+    array_deinit(&runs);
+    return rc;
+}
+
+static void note_path(const struct report *report, const struct path_report *all,
+                      const struct counted_run *run, size_t ended)
+{
+    char wall[32];
+
+    out_duration_text(wall, sizeof(wall), all->wall_ns);
+    if (ended == 1)
+        out_note(report->out, OUT_NOTE_PLAIN, "Shares are of the wall time of run %" PRId64 ", %s.",
+                 run->run, wall);
+    else if (ended)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "Shares are of the wall time of run %" PRId64
+                 ", %s: the median of %zu; --runs chooses another.",
+                 run->run, wall, ended);
+    else
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "Shares are of the time from the first event to the end of the last, %s.", wall);
+    out_note(report->out, OUT_NOTE_PLAIN,
+             "The path leads back from the end to what was waited for last: what ran before on the "
+             "lane, the launch, an event of another stream, or the device where a call waits for "
+             "it.");
+}
+
+static int emit_path(const struct report *report, struct path_report *all,
+                     const struct counted_run *run, size_t ended, struct diag *diag)
+{
+    static const struct out_chart chart = {
+        .kind = OUT_CHART_BARS, .label = "name", .values = {"time_ns"}, .color = "kind"};
+    static const struct out_section section = {
+        .name = "critical", .keep = "name time_ns share kind count type", .chart = &chart};
+    const struct spans_answer *spans = all->spans;
+    int rc = critical_path_make(spans, ended ? run->start_ns : spans->start_ns,
+                                ended ? run->end_ns : spans->end_ns, &all->path);
+
+    all->wall_ns = (double)(all->path.end_ns - all->path.start_ns);
+    if (rc == 0)
+        rc = gather(all);
+    if (rc < 0)
+        return diag_set(diag, rc, "no memory for the path");
+    rc = report_emit_lines(report, &section, all->lines.items, all->lines.count,
+                           sizeof(*all->lines.items), all, diag);
+    if (rc == 0)
+        rc = emit_steps(report, all, diag);
+    if (rc == 0)
+        note_path(report, all, run, ended);
+    if (rc == 0 && report->options->what_if.count)
+        rc = critical_emit_what_if(report, &all->path, diag);
+    return rc;
+}
+
+static int query_run(const struct report *report, struct report_selection *selection,
+                     struct path_report *all, struct spans_answer *spans, struct diag *diag)
+{
+    struct counted_run chosen = {0};
+    struct run_key key;
+    size_t ended;
+    int rc = choose_run(report, &selection->question, &chosen, &ended, diag);
+
+    if (rc == 0 && !ended && report->session_count > 1)
+        rc = diag_set(diag, -EINVAL,
+                      "the critical path is that of one run, and these sessions have none: choose "
+                      "one of them with --session");
+    if (rc == 0 && ended) {
+        key = (struct run_key){chosen.session_id, chosen.run};
+        selection->question.chosen_runs = &key;
+        selection->question.chosen_run_count = 1;
+    }
+    if (rc == 0)
+        rc = report_query_spans(report, selection, spans, diag);
+    if (rc == 0 && spans->basis.is_flat) {
+        diag_set(diag, 0, "host and device times of this profile count from different zeros");
+        rc = REPORT_NOTHING;
+    }
+    if (rc == 0)
+        rc = emit_path(report, all, &chosen, ended, diag);
+    if (rc == 0)
+        report_footer(report, &spans->basis);
+    return rc;
+}
+
+static int run(const struct report *report, struct diag *diag)
+{
+    struct report_selection selection;
+    struct spans_answer spans = {0};
+    struct path_report all = {.spans = &spans};
+    int rc = report_select(report, &selection, diag);
+
+    if (rc == 0)
+        rc = query_run(report, &selection, &all, &spans, diag);
+    critical_path_deinit(&all.path);
+    array_deinit(&all.lines);
+    array_deinit(&all.shown);
+    groups_deinit(&all.groups);
+    spans_answer_deinit(&spans);
+    report_selection_deinit(&selection);
+    return rc;
+}
+
+static double time_ns(const void *item)
+{
+    return ((const struct path_line *)item)->steps.sum;
+}
+
+static const char *const takes[] = {"what-if", NULL};
+
+static const char explain_sql[] =
+    "WITH chosen AS MATERIALIZED (\n"
+    "    SELECT session_id, run, start_ns, end_ns FROM (\n"
+    "           SELECT *, row_number() OVER (ORDER BY dur_ns, session_id, run) AS nth,\n"
+    "                  count(*) OVER () AS ended FROM (SELECT * FROM counted_run{runs_in_time})\n"
+    "            WHERE dur_ns IS NOT NULL) WHERE nth = (ended + 1) / 2),\n"
+    "bounds AS MATERIALIZED (\n"
+    "    SELECT coalesce((SELECT start_ns FROM chosen), min(start_ns)) AS from_ns,\n"
+    "           coalesce((SELECT end_ns FROM chosen), max(end_ns)) AS until_ns FROM every_span),\n"
+    "span AS MATERIALIZED (\n"
+    "    SELECT s.event_id, s.session_id, s.lane_id, s.side, s.name, s.type, s.run, "
+    "s.correlation,\n"
+    "           s.start_ns, s.end_ns,\n"
+    "           s.event_id IN (SELECT event_id FROM counted_span) AS is_shown,\n"
+    "           l.event_id AS launch_id, l.lane_id AS launch_lane, l.start_ns AS launch_from_ns,\n"
+    "           l.end_ns AS launch_until_ns, l.name AS launch_name\n"
+    "      FROM every_span s LEFT JOIN launching l ON s.side = 'device' AND l.session_id = "
+    "s.session_id\n"
+    "           AND l.run IS s.run AND l.correlation = s.correlation\n"
+    "     WHERE s.type NOT IN ('label', 'phase', 'mark', 'counter')\n"
+    "       AND (NOT EXISTS (SELECT 1 FROM chosen)\n"
+    "            OR (s.session_id, s.run) IN (SELECT session_id, run FROM chosen))),\n"
+    "on_device AS MATERIALIZED (\n"
+    "    SELECT s.*, max(s.start_ns, from_ns) AS part_from_ns, min(s.end_ns, until_ns) AS "
+    "part_until_ns\n"
+    "      FROM span s, bounds WHERE side = 'device' AND s.start_ns <= until_ns AND s.end_ns >= "
+    "from_ns),\n"
+    "/* Threads are cut where they launch something, */\n"
+    "part AS MATERIALIZED (\n"
+    "    SELECT s.event_id, s.lane_id, max(p.time_ns, from_ns) AS from_ns,\n"
+    "           min(p.time_ns + p.ns, until_ns) AS until_ns\n"
+    "      FROM own_piece p JOIN span s USING (event_id), bounds\n"
+    "     WHERE p.ns > 0 AND p.time_ns < until_ns AND p.time_ns + p.ns > from_ns),\n"
+    "bit AS MATERIALIZED (\n"
+    "    SELECT event_id, lane_id, time_ns AS from_ns, coalesce(lead(time_ns) OVER (\n"
+    "               PARTITION BY event_id, until_ns ORDER BY time_ns), until_ns) AS until_ns\n"
+    "      FROM (SELECT event_id, lane_id, from_ns AS time_ns, until_ns FROM part\n"
+    "            UNION SELECT p.event_id, p.lane_id, min(d.start_ns, d.launch_until_ns), "
+    "p.until_ns\n"
+    "              FROM on_device d JOIN part p ON p.lane_id = d.launch_lane\n"
+    "                   AND p.from_ns < min(d.start_ns, d.launch_until_ns)\n"
+    "                   AND p.until_ns > min(d.start_ns, d.launch_until_ns))),\n"
+    "/* and where they wait for a device: what ended last in that time and was launched before. "
+    "*/\n"
+    "waiting AS (\n"
+    "    SELECT event_id, start_ns FROM span WHERE side = 'host' AND name GLOB '*Synchronize*'\n"
+    "    UNION\n"
+    "    SELECT launch_id, launch_from_ns FROM (\n"
+    "           SELECT *, row_number() OVER (PARTITION BY launch_id ORDER BY lane_id, start_ns) AS "
+    "nth\n"
+    "             FROM span WHERE launch_id IS NOT NULL)\n"
+    "     WHERE nth = 1 AND (type IN ('copy', 'Copy') OR type GLOB 'GpuMemcpy*')\n"
+    "       AND name || type NOT GLOB '*Async*' AND (name || type GLOB '*Sync*'\n"
+    "           OR (launch_name NOT GLOB '*Async*'\n"
+    "               AND (launch_name GLOB '*emcpy*' OR launch_name GLOB '*emset*')))),\n"
+    "back AS (\n"
+    "    SELECT b.event_id, b.from_ns, d.event_id AS awaited_id, d.part_until_ns AS back_ns,\n"
+    "           row_number() OVER (PARTITION BY b.event_id, b.from_ns\n"
+    "                              ORDER BY d.part_until_ns DESC, d.part_from_ns DESC, d.lane_id "
+    "DESC,\n"
+    "                                       d.start_ns DESC, d.end_ns, d.event_id) AS nth\n"
+    "      FROM bit b JOIN waiting w USING (event_id) JOIN on_device d\n"
+    "        ON d.part_until_ns > b.from_ns AND d.part_until_ns <= b.until_ns\n"
+    "           AND (d.launch_id IS NULL OR d.launch_id = b.event_id\n"
+    "                OR d.launch_from_ns < w.start_ns)),\n"
+    "cut AS (\n"
+    "    SELECT event_id, lane_id, 0 AS side, part_from_ns AS from_ns, part_until_ns AS until_ns,\n"
+    "           0 AS is_wait, NULL AS awaited_id, launch_lane,\n"
+    "           min(part_from_ns, launch_until_ns) AS launch_ns, start_ns, end_ns FROM on_device\n"
+    "    UNION ALL\n"
+    "    SELECT b.event_id, lane_id, 1, CASE i WHEN 1 THEN back_ns ELSE b.from_ns END,\n"
+    "           CASE i WHEN 0 THEN back_ns ELSE until_ns END, i = 0 AND back_ns IS NOT NULL,\n"
+    "           CASE i WHEN 1 THEN awaited_id END, NULL, NULL, b.from_ns, i\n"
+    "      FROM bit b LEFT JOIN back k ON k.event_id = b.event_id AND k.from_ns = b.from_ns AND "
+    "k.nth = 1\n"
+    "      JOIN (SELECT 0 AS i UNION ALL SELECT 1 UNION ALL SELECT 2)\n"
+    "        ON (i = 2) = (k.back_ns IS NULL)),\n"
+    "lined AS MATERIALIZED (\n"
+    "    SELECT *, CASE WHEN lag(until_ns) OVER lane <= from_ns THEN lag(place) OVER lane\n"
+    "                   WHEN lag(until_ns, 2) OVER lane <= from_ns THEN lag(place, 2) OVER lane "
+    "END\n"
+    "           AS before, CASE WHEN lag(until_ns) OVER lane <= from_ns THEN lag(until_ns) OVER "
+    "lane\n"
+    "                   WHEN lag(until_ns, 2) OVER lane <= from_ns THEN lag(until_ns, 2) OVER lane "
+    "END\n"
+    "           AS before_ns\n"
+    "      FROM (SELECT *, row_number() OVER (ORDER BY side, lane_id, start_ns,\n"
+    "                          CASE side WHEN 0 THEN -end_ns ELSE end_ns END, -event_id) AS place\n"
+    "              FROM cut)\n"
+    "    WINDOW lane AS (PARTITION BY side, lane_id ORDER BY place)),\n"
+    "/* What its stream waited for counts as what ran before on it. */\n"
+    "piece AS MATERIALIZED (\n"
+    "    SELECT p.place, p.event_id, p.lane_id, p.side, p.from_ns, p.until_ns, p.is_wait, "
+    "p.awaited_id,\n"
+    "           p.launch_lane, p.launch_ns,\n"
+    "           iif(d.until_ns >= coalesce(p.before_ns, d.until_ns), d.place, p.before) AS "
+    "before,\n"
+    "           iif(d.until_ns >= coalesce(p.before_ns, d.until_ns), d.until_ns, p.before_ns)\n"
+    "           AS before_ns\n"
+    "      FROM lined p LEFT JOIN event_awaited a ON p.side = 0 AND a.event_id = p.event_id\n"
+    "      LEFT JOIN lined d ON d.side = 0 AND d.event_id = a.awaited_id AND d.until_ns <= "
+    "p.from_ns),\n"
+    "/* Back from the end: a piece waited for what ended last of the piece before it on its lane "
+    "and of\n"
+    " * `other`, one of another lane. */\n"
+    "walk(n, place, event_id, lane_id, side, from_ns, until_ns, before, before_ns, launch, other) "
+    "AS (\n"
+    "    SELECT -1, NULL, NULL, NULL, NULL, NULL, NULL, (SELECT place FROM piece\n"
+    "            ORDER BY until_ns DESC, from_ns DESC, place DESC LIMIT 1), NULL, NULL, NULL\n"
+    "    UNION ALL\n"
+    "    SELECT n + 1, p.place, p.event_id, p.lane_id, p.side, p.from_ns, p.until_ns, p.before,\n"
+    "           p.before_ns,\n"
+    "           (SELECT l.place FROM piece l WHERE p.side = 0 AND l.side = 1\n"
+    "               AND l.lane_id = p.launch_lane AND l.until_ns <= p.launch_ns\n"
+    "             ORDER BY l.place DESC LIMIT 1),\n"
+    "           CASE WHEN p.awaited_id IS NOT NULL\n"
+    "                THEN (SELECT d.place FROM piece d WHERE d.side = 0 AND d.event_id = "
+    "p.awaited_id)\n"
+    "                WHEN p.before IS NULL OR (p.side = 1 AND p.from_ns > p.before_ns)\n"
+    "                THEN (SELECT x.place FROM piece x WHERE x.lane_id <> p.lane_id AND NOT "
+    "x.is_wait\n"
+    "                         AND x.until_ns <= p.from_ns\n"
+    "                         AND (p.before IS NULL\n"
+    "                              OR x.until_ns > p.from_ns - (p.from_ns - p.before_ns) / 10)\n"
+    "                         AND (x.until_ns, x.from_ns, x.place) < (p.until_ns, p.from_ns, "
+    "p.place)\n"
+    "                       ORDER BY x.until_ns DESC, x.from_ns DESC, x.place DESC LIMIT 1) END\n"
+    "      FROM walk w JOIN piece p ON p.place = CASE\n"
+    "           WHEN coalesce(w.launch, w.other) IS NULL THEN w.before WHEN w.before IS NULL OR (\n"
+    "                SELECT until_ns FROM piece x WHERE x.place = coalesce(w.launch, w.other))\n"
+    "                >= w.before_ns\n"
+    "           THEN coalesce(w.launch, w.other) ELSE w.before END),\n"
+    "held AS (\n"
+    "    SELECT *, lead(place) OVER back AS holder, lead(until_ns) OVER back AS held_ns FROM walk\n"
+    "     WHERE n >= 0 WINDOW back AS (ORDER BY n)),\n"
+    "/* Each piece, what is between it and what held it up, what is behind the last. */\n"
+    "step AS (\n"
+    "    SELECT 2 * n + i AS n, CASE WHEN i = 0 OR kind <> 'not recorded' THEN event_id END AS "
+    "event_id,\n"
+    "           CASE WHEN i <> 0 THEN kind WHEN side = 0 THEN 'device' ELSE 'host' END AS kind,\n"
+    "           CASE i WHEN 0 THEN until_ns - from_ns WHEN 1 THEN from_ns - held_ns\n"
+    "                  ELSE run_until_ns - coalesce(until_ns, run_from_ns) END AS ns\n"
+    "      FROM (SELECT i, n, event_id, side, h.from_ns, h.until_ns, b.from_ns AS run_from_ns,\n"
+    "                   b.until_ns AS run_until_ns, coalesce(held_ns, b.from_ns) AS held_ns,\n"
+    "                   CASE WHEN i = -1 OR side = 1 OR holder IS NULL THEN 'not recorded'\n"
+    "                        WHEN holder = before THEN 'between'\n"
+    "                        WHEN launch IS NOT NULL THEN 'launch' ELSE 'not recorded' END AS "
+    "kind\n"
+    "              FROM bounds b JOIN (SELECT 0 AS i UNION ALL SELECT 1 UNION ALL SELECT -1)\n"
+    "              LEFT JOIN held h ON i >= 0 OR n = 0)),\n"
+    "joined AS (\n"
+    "    SELECT event_id, kind, sum(ns) AS ns FROM (\n"
+    "           SELECT *, sum(begins) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS island FROM (\n"
+    "                  SELECT *, NOT (event_id IS lag(event_id) OVER o AND kind IS lag(kind) OVER "
+    "o)\n"
+    "                            AS begins FROM step WHERE ns > 0 WINDOW o AS (ORDER BY n)))\n"
+    "     GROUP BY island)\n"
+    "SELECT CASE WHEN j.event_id IS NULL THEN '(nothing recorded)'\n"
+    "            WHEN s.is_shown THEN s.name ELSE '(left out by what is asked for)' END AS name,\n"
+    "       CASE WHEN s.is_shown THEN s.type END AS type, kind, sum(ns) AS time_ns,\n"
+    "       sum(ns) * 1.0 / (SELECT until_ns - from_ns FROM bounds) AS share, count(*) AS count,\n"
+    "       avg(ns) AS mean_ns, max(ns) AS longest_ns\n"
+    "  FROM joined j LEFT JOIN span s USING (event_id) GROUP BY 1, 2, 3 ORDER BY time_ns DESC";
+
+const struct report_kind report_critical = {
+    .wants_whole_runs = true,
+    .name = "critical",
+    .about = "The critical path through one run, the median one unless --runs names another: what "
+             "its end waited for, moment by moment; --what-if says what would be won.",
+    .run = run,
+    .tables = (const char *const[]){"critical", "path", NULL},
+    .explain_time = "time_ns",
+    .explain = explain_sql,
+    .takes = takes,
+    .has_totals = true,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .top = 20,
+    .order_by = "time_ns",
+    .time_ns = time_ns,
+};

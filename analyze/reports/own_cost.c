@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What recording cost, below reports on spans. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "analyze/query/recording_overhead.h"
+#include "analyze/reports/report.h"
+
+static void emit_sum(const struct report *report, const struct own_cost_sum *sum)
+{
+    static const struct out_section section = {.name = "recording", .data_only = true};
+    const bool is_known = sum->span_count > 0;
+    const double mean_ns = is_known ? sum->cost_ns / (double)sum->span_count : NAN;
+    const double share = sum->recorded_ns > 0 ? sum->cost_ns / sum->recorded_ns : NAN;
+    char text[32];
+
+    out_facts(
+        report->out, &section,
+        (struct out_fact[]){
+            {"span_count", NULL,
+             is_known ? out_integer(OUT_INT, (int64_t)sum->span_count) : out_unknown(OUT_INT)},
+            {"span_ns", NULL, out_number(OUT_NS, mean_ns)},
+            {"cost_ns", NULL, out_number(OUT_NS, is_known ? sum->cost_ns : NAN)},
+            {"recorded_ns", NULL, out_number(OUT_NS, is_known ? sum->recorded_ns : NAN)},
+            {"share", NULL, out_number(OUT_SHARE, share)},
+            {"unknown_span_count", NULL, out_integer(OUT_INT, (int64_t)sum->unknown_count)},
+        },
+        6);
+    if (!is_known)
+        return;
+    out_note(report->out, OUT_NOTE_PLAIN,
+             "Recording took about %.2g%% of the recorded time of threads and queues: %" PRIu64
+             " spans at %s each, as measured when the program started. It is in the times above.",
+             isnan(share) ? 0 : 100 * share, sum->span_count,
+             out_duration_text(text, sizeof(text), mean_ns));
+    if (sum->unknown_count)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "What recording %" PRIu64 " other spans cost is not known.", sum->unknown_count);
+}
+
+int report_own_cost(const struct report *report, const struct spans_answer *spans,
+                    struct diag *diag)
+{
+    struct own_costs costs;
+    struct own_cost_sum sum;
+    int rc = query_own_costs(report->source->store, spans, &costs, diag);
+
+    if (rc == 0) {
+        sum = own_cost_sum(&costs, spans);
+        emit_sum(report, &sum);
+    }
+    own_costs_deinit(&costs);
+    return rc;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page's timeline: the spans of chosen runs, or of all of the time where there are no runs. Of
+ * too many it shows the longest. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/reports/page/page.h"
+
+/* Spans of one run. */
+struct view {
+    char *name;
+    uint32_t run;     /* place in the answer's runs; SPAN_NONE: every span */
+    int64_t start_ns; /* where its clock begins */
+    size_t span_count, shown_count;
+    int64_t shortest_ns;  /* of those that are shown */
+    size_t shortest_left; /* how many of just that length there is room for */
+};
+
+struct timeline {
+    const struct page *page;
+    const struct spans_answer *spans;
+    struct view views[PAGE_RUNS_MAX];
+    size_t view_count;
+    uint32_t *rows;    /* beside the spans: their row, or SPAN_NONE */
+    char **lane_names; /* beside the lanes, each another */
+};
+
+static bool belongs(const struct timeline *timeline, const struct view *view, size_t place)
+{
+    const struct span *span = &timeline->spans->spans.items[place];
+
+    return span->is_shown && timeline->spans->op_kinds[span->op] != SPAN_MARK &&
+           (view->run == SPAN_NONE || span->run == view->run);
+}
+
+/* --- Views. --- */
+
+static int add_view(struct timeline *timeline, struct out_buffer *name, uint32_t run,
+                    int64_t start_ns)
+{
+    if (name->failed || !name->text) {
+        out_buffer_deinit(name);
+        return -ENOMEM;
+    }
+    timeline->views[timeline->view_count++] =
+        (struct view){.name = name->text, .run = run, .start_ns = start_ns};
+    return 0;
+}
+
+static uint32_t place_of_run(const struct spans_answer *spans, const struct counted_run *run)
+{
+    for (size_t i = 0; i < spans->runs.count; i++) {
+        if (spans->runs.items[i].session_id == run->session_id &&
+            spans->runs.items[i].run == run->run)
+            return (uint32_t)i;
+    }
+    return SPAN_NONE;
+}
+
+static int make_views(struct timeline *timeline)
+{
+    const struct page *page = timeline->page;
+    int rc = 0;
+
+    for (size_t i = 0; i < page->chosen_count && rc == 0; i++) {
+        struct out_buffer name = {0};
+
+        page_name_run(page, &page->chosen[i], &name);
+        rc = add_view(timeline, &name, place_of_run(timeline->spans, &page->chosen[i].run),
+                      page->chosen[i].run.start_ns);
+    }
+    if (!page->chosen_count) {
+        struct out_buffer name = {0};
+
+        out_buffer_print(&name, "all of the time");
+        rc = add_view(timeline, &name, SPAN_NONE, timeline->spans->start_ns);
+    }
+    return rc;
+}
+
+/* --- Lanes: a name that another one has, too, gets its number. --- */
+
+static bool has_namesake(const struct spans_answer *spans, size_t lane)
+{
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        if (i != lane && strcmp(spans->lanes.items[i].name, spans->lanes.items[lane].name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int name_lanes(struct timeline *timeline)
+{
+    const struct spans_answer *spans = timeline->spans;
+
+    timeline->lane_names = calloc(spans->lanes.count + 1, sizeof(*timeline->lane_names));
+    if (!timeline->lane_names)
+        return -ENOMEM;
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        const struct lane_row *lane = &spans->lanes.items[i];
+        struct out_buffer name = {0};
+
+        out_buffer_print(&name, "%s", lane->name);
+        if (has_namesake(spans, i))
+            out_buffer_print(&name, " (lane %" PRId64 ")", lane->lane_id);
+        timeline->lane_names[i] = name.text;
+        if (name.failed)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* --- Which spans: the longest. --- */
+
+static int compare_falling(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return (left < right) - (left > right);
+}
+
+/* Sets the bound on durations that at most `most` spans reach. */
+static int bound_view(const struct timeline *timeline, struct view *view, size_t most)
+{
+    const struct span *spans = timeline->spans->spans.items;
+    int64_t *durations;
+    size_t count = 0;
+
+    for (size_t i = 0; i < timeline->spans->spans.count; i++)
+        view->span_count += belongs(timeline, view, i);
+    view->shortest_ns = -1; /* all are longer */
+    if (view->span_count <= most)
+        return 0;
+    durations = malloc(view->span_count * sizeof(*durations));
+    if (!durations)
+        return -ENOMEM;
+    for (size_t i = 0; i < timeline->spans->spans.count; i++) {
+        if (belongs(timeline, view, i))
+            durations[count++] = spans[i].dur_ns;
+    }
+    qsort(durations, count, sizeof(*durations), compare_falling);
+    view->shortest_ns = durations[most - 1];
+    while (view->shortest_left < most &&
+           durations[most - 1 - view->shortest_left] == view->shortest_ns)
+        view->shortest_left++;
+    free(durations);
+    return 0;
+}
+
+/* Gives the spans of a view that are shown their rows. */
+static uint32_t choose_spans(struct timeline *timeline, struct view *view, uint32_t row)
+{
+    for (size_t i = 0; i < timeline->spans->spans.count; i++) {
+        int64_t dur_ns = timeline->spans->spans.items[i].dur_ns;
+
+        if (!belongs(timeline, view, i) || dur_ns < view->shortest_ns ||
+            (dur_ns == view->shortest_ns && !view->shortest_left))
+            continue;
+        view->shortest_left -= dur_ns == view->shortest_ns;
+        timeline->rows[i] = row++;
+        view->shown_count++;
+    }
+    return row;
+}
+
+/* --- Rows. --- */
+
+static const char *side_of(const struct lane_row *lane)
+{
+    if (lane->side == OP_HOST)
+        return "host";
+    return lane->device ? lane->device : "device";
+}
+
+/* The kind of a span tells how it is coloured: what a framework calls a type, else what it is. */
+static const char *type_of(const struct spans_answer *spans, const struct span *span)
+{
+    static const char *const kinds[] = {
+        [SPAN_LABEL] = "label", [SPAN_PHASE] = "phase", [SPAN_MARK] = "mark"};
+    enum span_kind kind = (enum span_kind)spans->op_kinds[span->op];
+
+    return kind == SPAN_OP ? spans->ops.items[span->op].type : kinds[kind];
+}
+
+static void emit_span(const struct timeline *timeline, const struct view *view, size_t place)
+{
+    const struct spans_answer *spans = timeline->spans;
+    const struct span *span = &spans->spans.items[place];
+    const struct lane_row *lane = &spans->lanes.items[span->lane];
+    uint32_t launch = span_is_device(spans, span) ? span->launch : SPAN_NONE;
+    bool has_launch = launch != SPAN_NONE && timeline->rows[launch] != SPAN_NONE;
+    bool has_self = spans->op_kinds[span->op] == SPAN_OP;
+
+    out_row(timeline->page->report->out,
+            (struct out_value[]){
+                out_text(view->name),
+                out_text(timeline->lane_names[span->lane]),
+                out_text(side_of(lane)),
+                out_text(spans->ops.items[span->op].name),
+                out_text(type_of(spans, span)),
+                out_number(OUT_NS, (double)(span->start_ns - view->start_ns)),
+                out_number(OUT_NS, (double)span->dur_ns),
+                has_self ? out_number(OUT_NS, (double)span->self_ns) : out_unknown(OUT_NS),
+                out_integer(OUT_INT, span->depth),
+                has_launch ? out_integer(OUT_INT, timeline->rows[launch]) : out_unknown(OUT_INT),
+            });
+}
+
+static void emit(const struct timeline *timeline)
+{
+    static const char *const names[] = OUT_TIMELINE_COLUMNS;
+    static const struct out_chart chart = {.kind = OUT_CHART_TIMELINE};
+    static const struct out_section section = {
+        .name = "timeline", .title = "Timeline", .data_only = true, .chart = &chart};
+    struct out_column columns[sizeof(names) / sizeof(names[0])] = {{NULL}};
+    struct out *out = timeline->page->report->out;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        columns[i].name = columns[i].title = names[i];
+    out_table_begin(out, &section, columns, sizeof(names) / sizeof(names[0]));
+    for (size_t view = 0; view < timeline->view_count; view++) {
+        for (size_t i = 0; i < timeline->spans->spans.count; i++) {
+            if (timeline->rows[i] != SPAN_NONE && belongs(timeline, &timeline->views[view], i))
+                emit_span(timeline, &timeline->views[view], i);
+        }
+    }
+    out_table_end(out);
+    for (size_t i = 0; i < timeline->view_count; i++) {
+        const struct view *view = &timeline->views[i];
+
+        if (view->shown_count < view->span_count)
+            out_note(out, OUT_NOTE_PLAIN,
+                     "The timeline of %s shows the %zu longest of %zu spans; --runs and --time "
+                     "choose fewer.",
+                     view->name, view->shown_count, view->span_count);
+    }
+}
+
+int page_timeline(const struct page *page, const struct spans_answer *spans, struct diag *diag)
+{
+    struct timeline timeline = {.page = page, .spans = spans};
+    uint32_t row = 0;
+    int rc = make_views(&timeline);
+    size_t most = PAGE_SPANS_MAX / (timeline.view_count ? timeline.view_count : 1);
+
+    if (rc == 0)
+        rc = name_lanes(&timeline);
+    timeline.rows = malloc((spans->spans.count + 1) * sizeof(*timeline.rows));
+    if (!timeline.rows)
+        rc = -ENOMEM;
+    else
+        memset(timeline.rows, 0xff, (spans->spans.count + 1) * sizeof(*timeline.rows));
+    for (size_t i = 0; i < timeline.view_count && rc == 0; i++) {
+        rc = bound_view(&timeline, &timeline.views[i], most);
+        if (rc == 0)
+            row = choose_spans(&timeline, &timeline.views[i], row);
+    }
+    if (rc == 0 && row)
+        emit(&timeline);
+    for (size_t i = 0; i < timeline.view_count; i++)
+        free(timeline.views[i].name);
+    for (size_t i = 0; i < spans->lanes.count && timeline.lane_names; i++)
+        free(timeline.lane_names[i]);
+    free(timeline.lane_names);
+    free(timeline.rows);
+    return rc < 0 ? diag_set(diag, rc, "no memory for the timeline") : 0;
+}

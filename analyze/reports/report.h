@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every report gets, and the table of reports that the command line, --help and the checks of
+ * options run on. A report asks the query layer and hands typed cells to the output; it never
+ * prints.
+ *
+ * A new report is a file here that defines a `const struct report_kind`, and a line in
+ * kinds.c.
+ */
+#ifndef OPTRACE_ANALYZE_REPORTS_REPORT_H
+#define OPTRACE_ANALYZE_REPORTS_REPORT_H
+
+#include "analyze/options/options.h"
+#include "analyze/out/lines.h"
+#include "analyze/out/out.h"
+#include "analyze/query/filter.h"
+#include "analyze/query/query.h"
+#include "analyze/query/selection.h"
+#include "analyze/query/spans.h"
+#include "analyze/source/source.h"
+
+/* What is missing in what was shown. */
+struct report_verdict {
+    uint64_t lost;        /* events */
+    uint64_t unknown;     /* sessions that lost an unknown number of events besides */
+    uint64_t unfinished;  /* spans that never ended */
+    uint64_t damaged;     /* events whose op or times make no sense; files read only in part */
+    uint64_t clipped;     /* spans whose insides took longer than they did */
+    uint64_t regressions; /* what a comparison found slower: with any the exit status is 1, and
+                             the report says why in diag */
+    bool is_of_rollups;   /* basis.is_of_rollups: nothing is missing because of that */
+};
+
+struct report {
+    const struct report_kind *kind;
+    const struct analyze_options *options;
+    const struct source *source;
+    const struct session_rows *sessions; /* all of the source; NULL with takes_no_session */
+    const int64_t *session_ids;          /* the chosen ones */
+    size_t session_count;
+    struct out *out;
+    size_t width;                   /* columns that the output has; 0: any */
+    struct report_verdict *verdict; /* filled by report_footer() */
+};
+
+/* REPORT_NOTHING, with the reason in diag: nothing matches, exit status 1. */
+enum { REPORT_NOTHING = 1 };
+
+/* What {grouped} and {group_key} of a SELECT become with this word of --group-by; each array ends
+ * with a word of NULL. */
+struct explain_group {
+    const char *word;
+    const char *columns; /* a format, for N of "word:N" */
+    const char *key;
+};
+
+struct report_kind {
+    const char *name;  /* of --report NAME; member "report" in JSON */
+    const char *about; /* for --help: one or two sentences */
+
+    /** Returns 0, REPORT_NOTHING, or a negative errno with a sentence; wrong texts of the command
+     *  line are -EINVAL. */
+    int (*run)(const struct report *report, struct diag *diag);
+
+    /* Names of its main tables, ending in NULL: JSON has them, empty, when there is no answer. */
+    const char *const *tables;
+
+    /* Options that it honours besides those of every report (options/options.h), without dashes,
+     * ending in NULL. Any other one is refused. NULL: none. */
+    const char *const *takes;
+
+    /* For --explain: a SELECT that gives the lines of its main table, the columns under the names
+     * that they have there, the first one telling lines apart; explain/tables.h says which
+     * tables it may name besides those of the store. */
+    const char *explain;
+    const char *explain_reduced; /* the same with --aggregate, or NULL */
+    const char *explain_rolled;  /* both where the answer is from roll-ups, or NULL */
+    const char *explain_rolled_reduced;
+    const char *explain_time; /* what of its columns time_ns() is, or, where the SQL has {having},
+                                 of its groups; NULL: bounds are refused */
+    const struct explain_group *explain_groups; /* of --group-by; the first is what the report does
+                                                   without; columns NULL: refused */
+    bool explain_is_of_all; /* its main table is of all spans, whatever is chosen of them, */
+    bool wants_whole_runs;  /* of runs whose events are all there, also of totals */
+    bool counts_runs_without_events; /* also of runs whose events were dropped */
+    const char *explain_side;  /* of a comparison: the query on one side, for {base} and {new} */
+    const char *explain_lacks; /* what the table has that the SELECT has not, or NULL */
+
+    /* For --help: of its main table. NULL: it does not order lines by columns. */
+    const struct line_column *columns;
+    size_t column_count;
+    int64_t top;                         /* lines without --top; 0: all */
+    const char *order_by;                /* without --order-by */
+    double (*time_ns)(const void *line); /* what --min-time and --max-time bound; NULL: the ops,
+                                            by bounds_itself */
+
+    bool bounds_itself;      /* without time_ns: each of its tables by the time that it shows */
+    const char *mode;        /* chosen by this option, "list", instead of by --report; or NULL */
+    bool is_of_all_sessions; /* without --session it is about all of them, not the last */
+    bool takes_no_events;    /* it is not about events: what chooses them is refused */
+    bool takes_no_filter;    /* it is about all that ran: what chooses ops is refused */
+    bool takes_no_session;   /* it is not about sessions either */
+    bool is_whole;           /* --warmup and --total are refused: all there is counts anyway */
+    bool writes_itself;      /* it makes its own output: report->out is NULL */
+    bool has_totals;         /* its values are totals, never means of a run */
+    bool is_of_runs;         /* its values are those of single runs */
+    bool is_streamed;        /* it prints as it goes: its output is not held back until the end */
+};
+
+/** All of them, ending in NULL. */
+extern const struct report_kind *const report_kinds[];
+
+/** The report that the options choose, or NULL with a sentence that has the nearest name. */
+const struct report_kind *report_kind_of(const struct analyze_options *options, struct diag *diag);
+
+/** For --help: lines "NAME  what it tells" and "NAME  its columns". */
+void report_print_kinds(FILE *lines);
+void report_print_columns(FILE *lines);
+
+/** What --help NAME says of a report; false when there is none of that name. */
+bool report_print_help(const char *name, FILE *out);
+
+/* --- What the command line selects: selection.c --- */
+
+struct report_selection {
+    struct selection_window window;
+    struct ops_question question; /* may point to `window`: do not move it */
+    struct filter filter;
+};
+
+/** Read the options on runs, time, ops, labels, lanes and devices. Returns 0 or -EINVAL; give the
+ *  selection to report_selection_deinit() after either. */
+int report_select(const struct report *report, struct report_selection *out_selection,
+                  struct diag *diag);
+void report_selection_deinit(struct report_selection *selection);
+
+/** Whether --min-time and --max-time are given and choose operators, as the report's lines take no
+ *  time of their own. */
+bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options);
+
+/** The spans selected, is_shown set by the filter. Returns 0, REPORT_NOTHING when no span is shown,
+ *  or a negative errno. Give *out to spans_answer_deinit() in any case. */
+int report_query_spans(const struct report *report, struct report_selection *selection,
+                       struct spans_answer *out, struct diag *diag);
+
+/** For reports on single spans: select, query, `emit`, footer. `emit` returns 0, REPORT_NOTHING or
+ *  a negative errno, as run() does; what it changes in the spans' basis the footer then says. */
+int report_on_spans(const struct report *report,
+                    int (*emit)(const struct report *report, struct spans_answer *spans,
+                                struct diag *diag),
+                    struct diag *diag);
+
+/** The ops selected, with their costs; the filter's patterns on ops are still to be applied. Errors
+ *  are those of report_query_spans(). Give *out to ops_answer_deinit() in any case. */
+int report_query_ops(const struct report *report, struct report_selection *selection,
+                     struct ops_answer *out, struct diag *diag);
+
+/** Whether the output is JSON or CSV, where names are not indented. */
+bool report_is_for_programs(const struct report *report);
+
+/** --order-by and --top, or what the report does without them. */
+const char *report_order_by(const struct report *report);
+int64_t report_top(const struct report *report);
+
+/** Print lines of the report's own columns (kind->columns), bounded, ordered and cut as asked, and
+ *  a note when lines were cut. People see a column "session_id" when there are several sessions.
+ *  Returns 0, REPORT_NOTHING when there are no lines, or a negative errno. */
+int report_emit_lines(const struct report *report, const struct out_section *section,
+                      const void *items, size_t count, size_t item_bytes, const void *context,
+                      struct diag *diag);
+
+/* --- For reports on events: footer.c --- */
+
+/** What the numbers stand for and what is missing in them: session, runs, coverage, losses,
+ *  unfinished spans; the latter also for --strict. Denominators of percentages are noted by the
+ *  report itself, before. */
+void report_footer(const struct report *report, const struct basis *basis);
+
+/** The latter alone, for what ends without notes. */
+void report_judge(const struct report *report, const struct basis *basis);
+
+/** Add what was lost. */
+void report_judge_losses(struct report_verdict *verdict, const struct basis *basis);
+
+/** Local time with its zone: "2026-11-22 14:03:11 +0100". */
+void report_describe_time(char *text, size_t bytes, int64_t time_ns);
+
+/** What recording these spans cost the program, where it was measured: facts "recording", and a
+ *  sentence. Returns 0 or a negative errno. */
+int report_own_cost(const struct report *report, const struct spans_answer *spans,
+                    struct diag *diag);
+
+/** The session of that id, or NULL. */
+const struct session_row *report_session(const struct report *report, int64_t session_id);
+
+/** For --strict: whether anything is missing, with the sentence in diag. */
+bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag);
+
+/* --- --explain: explain/explain.c --- */
+
+/** Print kind->explain as a query that runs as it stands: with the sessions, runs, time and types
+ *  of the command line in it. Returns 0 or a negative errno. */
+int report_explain(const struct report *report, struct diag *diag);
+
+/** An option given that this query could not honour, without dashes, or NULL. */
+const char *report_explain_refused(const struct analyze_options *options,
+                                   const struct report_kind *kind);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binary segmentation with a rank statistic and its permutation p. */
+#include "analyze/stats/change_points.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/stats/describe.h"
+#include "analyze/stats/random.h"
+#include "analyze/stats/rank_test.h"
+
+/* The largest standardised rank sum, and the first value behind its place. */
+static double largest_z(const size_t *ranks, size_t count, double ties, size_t *out_place)
+{
+    double n = (double)count, spread = (n + 1 - ties / (n * (n - 1))) / 12, sum = 0, largest = 0;
+
+    for (size_t k = 1; k + CHANGE_SEGMENT_MIN <= count; k++) {
+        double z;
+
+        sum += (double)ranks[k - 1] / 2;
+        if (k < CHANGE_SEGMENT_MIN || !(spread > 0))
+            continue;
+        z = fabs(sum - (double)k * (n + 1) / 2) / sqrt((double)k * (n - (double)k) * spread);
+        if (z > largest) {
+            largest = z;
+            *out_place = k;
+        }
+    }
+    return largest;
+}
+
+static void shuffle(size_t *ranks, size_t count, uint64_t *state)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t other = random_below(state, i), kept = ranks[i - 1];
+
+        ranks[i - 1] = ranks[other];
+        ranks[other] = kept;
+    }
+}
+
+/* The best place to part the values, and its p; place 0: there is none. */
+static int test_segment(const double *values, size_t count, uint64_t *state, double *out_p,
+                        size_t *out_place)
+{
+    size_t *ranks, reached = 0, orders = 0, ignored;
+    double ties, observed;
+
+    *out_p = 1;
+    if (count < CHANGE_SERIES_MIN)
+        return 0;
+    ranks = malloc(count * sizeof(*ranks));
+    ties = ranks ? rank_doubled(values, count, ranks) : -1;
+    if (ties < 0) {
+        free(ranks);
+        return -ENOMEM;
+    }
+    observed = largest_z(ranks, count, ties, out_place);
+    while (observed > 0 && orders < CHANGE_ORDERS_MAX && reached < CHANGE_REACHED_MAX) {
+        shuffle(ranks, count, state);
+        orders++;
+        reached += largest_z(ranks, count, ties, &ignored) >= observed - 1e-9;
+    }
+    if (observed > 0)
+        *out_p = (double)(1 + reached) / (double)(1 + orders);
+    free(ranks);
+    return 0;
+}
+
+/* Searches values[first .. end) and adds what it finds in order. */
+static int search(const double *values, size_t first, size_t end, double alpha, uint64_t *state,
+                  struct change_point_array *out, double *out_p)
+{
+    double ignored;
+    struct change_point point = {0};
+    size_t place = 0;
+    int rc = test_segment(values + first, end - first, state, &point.p, &place);
+
+    *out_p = point.p;
+    if (rc < 0 || !place || point.p > alpha)
+        return rc;
+    point.place = first + place;
+    rc = search(values, first, point.place, alpha, state, out, &ignored);
+    if (rc == 0)
+        rc = array_push(out, point);
+    return rc ? rc : search(values, point.place, end, alpha, state, out, &ignored);
+}
+
+static int set_levels(const double *values, size_t count, struct change_point_array *points)
+{
+    double *copy = malloc((count ? count : 1) * sizeof(*copy));
+    size_t first = 0;
+
+    if (!copy)
+        return -ENOMEM;
+    for (size_t i = 0; i <= points->count; i++) {
+        size_t end = i < points->count ? points->items[i].place : count;
+        double level = NAN;
+
+        if (end > first) {
+            memcpy(copy, values + first, (end - first) * sizeof(*copy));
+            stats_sort(copy, end - first);
+            level = stats_percentile(copy, end - first, 50);
+        }
+        if (i > 0)
+            points->items[i - 1].after = level;
+        if (i < points->count)
+            points->items[i].before = level;
+        first = end;
+    }
+    free(copy);
+    return 0;
+}
+
+int change_points_find(const double *values, size_t count, double alpha, uint64_t seed,
+                       struct change_point_array *out, double *out_p)
+{
+    int rc;
+
+    *out = (struct change_point_array){0};
+    rc = search(values, 0, count, alpha, &seed, out, out_p);
+    return rc ? rc : set_levels(values, count, out);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups of values: gathered one by one, sorted once. */
+#include "analyze/stats/groups.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/stats/describe.h"
+
+int groups_find(struct groups *groups, struct place_key key, uint32_t *out_group)
+{
+    *out_group = place_map_find(&groups->map, key);
+    if (*out_group != PLACE_NONE)
+        return 0;
+    *out_group = groups->count;
+    if (place_map_set(&groups->map, key, *out_group) < 0)
+        return -ENOMEM;
+    groups->count++;
+    return 1;
+}
+
+int groups_add(struct groups *groups, uint32_t group, double value)
+{
+    return isnan(value) ? 0 : array_push(&groups->values, ((struct group_value){group, value}));
+}
+
+static struct group_summary summarize(const double *sorted, size_t count)
+{
+    struct group_summary summary = {.count = count};
+    double squares = 0;
+
+    for (size_t i = 0; i < count; i++)
+        summary.sum += sorted[i];
+    summary.mean = summary.sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (sorted[i] - summary.mean) * (sorted[i] - summary.mean);
+    summary.min = sorted[0];
+    summary.max = sorted[count - 1];
+    summary.median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    summary.stddev = count > 1 ? sqrt(squares / (double)(count - 1)) : NAN;
+    summary.p50 = stats_percentile(sorted, count, 50);
+    summary.p90 = stats_percentile(sorted, count, 90);
+    summary.p99 = stats_percentile(sorted, count, 99);
+    return summary;
+}
+
+/* The values of each group together, by counting. */
+static void spread(const struct groups *groups, size_t *ends, double *values)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; i < groups->values.count; i++)
+        ends[groups->values.items[i].group]++;
+    for (uint32_t group = 0; group < groups->count; group++) {
+        size_t count = ends[group];
+
+        ends[group] = first;
+        first += count;
+    }
+    for (size_t i = 0; i < groups->values.count; i++)
+        values[ends[groups->values.items[i].group]++] = groups->values.items[i].value;
+}
+
+int groups_summarize(struct groups *groups, struct group_summary **out)
+{
+    size_t *ends = calloc(groups->count + 1, sizeof(*ends));
+    double *values = malloc((groups->values.count + 1) * sizeof(*values));
+    struct group_summary *summaries = calloc(groups->count + 1, sizeof(*summaries));
+
+    if (!ends || !values || !summaries) {
+        free(ends);
+        free(values);
+        free(summaries);
+        return -ENOMEM;
+    }
+    spread(groups, ends, values);
+    for (uint32_t group = 0; group < groups->count; group++) {
+        size_t first = group ? ends[group - 1] : 0, count = ends[group] - first;
+
+        stats_sort(values + first, count);
+        summaries[group] =
+            count ? summarize(values + first, count)
+                  : (struct group_summary){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    }
+    free(ends);
+    free(values);
+    *out = summaries;
+    return 0;
+}
+
+void groups_deinit(struct groups *groups)
+{
+    place_map_deinit(&groups->map);
+    array_deinit(&groups->values);
+}
+
+void groups_add_text(struct place_key *key, const char *text)
+{
+    place_key_add(key, text ? text : "", text ? strlen(text) + 1 : 0);
+}

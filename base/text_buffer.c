@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that grows while it is put together. */
+#include "base/text_buffer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool out_buffer_reserve(struct out_buffer *buffer, size_t extra)
+{
+    size_t needed = buffer->length + extra + 1;
+    size_t capacity = buffer->capacity ? buffer->capacity : 64;
+    char *grown;
+
+    if (needed <= buffer->capacity)
+        return true;
+    while (capacity < needed)
+        capacity *= 2;
+    grown = realloc(buffer->text, capacity);
+    if (!grown) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->text = grown;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void out_buffer_add(struct out_buffer *buffer, const char *text, size_t length)
+{
+    if (!out_buffer_reserve(buffer, length))
+        return;
+    memcpy(buffer->text + buffer->length, text, length);
+    buffer->length += length;
+    buffer->text[buffer->length] = '\0';
+}
+
+void out_buffer_print(struct out_buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0 || !out_buffer_reserve(buffer, (size_t)length))
+        return;
+    va_start(arguments, format);
+    vsnprintf(buffer->text + buffer->length, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    buffer->length += (size_t)length;
+}
+
+const char *out_buffer_text(const struct out_buffer *buffer)
+{
+    return buffer->text ? buffer->text : "";
+}
+
+void out_buffer_deinit(struct out_buffer *buffer)
+{
+    free(buffer->text);
+    *buffer = (struct out_buffer){0};
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that grows while it is put together. */
+#ifndef OPTRACE_BASE_TEXT_BUFFER_H
+#define OPTRACE_BASE_TEXT_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* {0} is empty. When memory runs out the text stays as it was and `failed` is set. */
+struct out_buffer {
+    char *text; /* NULL, or NUL-terminated */
+    size_t length, capacity;
+    bool failed;
+};
+void out_buffer_add(struct out_buffer *buffer, const char *text, size_t length);
+void out_buffer_print(struct out_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/** The text; "" when there is none. */
+const char *out_buffer_text(const struct out_buffer *buffer);
+void out_buffer_deinit(struct out_buffer *buffer);
+
+#endif
