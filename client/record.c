@@ -43,6 +43,8 @@ static COLD int put_slowly(struct words words)
     if (hot->state != OT_STATE_NONE) {
         if (!hot->busy && ot_is_called(hot, now))
             ot_thread_service(now);
+        if (optrace_level() == OPTRACE_OFF) /* it has been switched off meanwhile */
+            return 0;
     } else if (!ot_thread_attach(now)) {
         if (optrace_level() == OPTRACE_OFF)
             return 0;

@@ -73,7 +73,7 @@ void ot_leave(void)
 
 void ot_session_set_level(uint32_t level)
 {
-    if (ot_session.starts == 0 || level > OT_LEVEL_DETAIL)
+    if (ot_session.starts == 0 || ot_session.is_stopping || level > OT_LEVEL_DETAIL)
         level = OT_LEVEL_OFF;
     __atomic_store_n(&optrace_level_now, level, __ATOMIC_RELAXED);
 }
@@ -349,11 +349,14 @@ static void stop(void)
 {
     struct ot_session *session = &ot_session;
 
-    ot_schedule_refuse(); /* whatever the daemon may still say */
+    session->is_stopping = true; /* whatever the daemon may still say */
+    ot_schedule_refuse();
+    ot_thread_call_all(); /* who has seen the old level looks again */
     say_goodbye();
     ot_link_close(&session->link);
     session->phase = OT_PHASE_CLOSED;
     session->starts = 0;
+    session->is_stopping = false;
     ot_session_set_level(OT_LEVEL_OFF);
     poll_again();
     complain(0, session->saved_epoch == session->epoch || !ot_thread_has_records()

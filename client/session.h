@@ -47,10 +47,11 @@ struct ot_flush {
 struct ot_session {
     pthread_mutex_t lock;
     struct ot_settings settings;
-    uint32_t starts; /* optrace_start() calls not yet undone */
-    bool refused;    /* the daemon said no; no more tries until the next start */
-    bool welcomed;   /* this session has been accepted once: its level holds while disconnected */
-    bool forked;     /* a child that has not connected yet */
+    uint32_t starts;  /* optrace_start() calls not yet undone */
+    bool is_stopping; /* nothing is recorded any more */
+    bool refused;     /* the daemon said no; no more tries until the next start */
+    bool welcomed;    /* this session has been accepted once: its level holds while disconnected */
+    bool forked;      /* a child that has not connected yet */
     uint64_t fork_state; /* ot_hot.state of the thread that is forking */
     bool fork_is_nested; /* it forks from within the library */
     uint8_t uuid[16];

@@ -59,6 +59,8 @@ static COLD struct optrace_span begin_slowly(uint64_t kind_word, uint64_t bytes)
         now = ot_ticks(); /* that took its time, which is not the span's */
     } else if (ot_is_called(hot, now)) {
         ot_thread_service(now);
+        if (optrace_level() == OPTRACE_OFF) /* it has been switched off meanwhile */
+            return none;
         now = ot_ticks();
     }
     if (hot->state >= OT_STATE_DEEP) {

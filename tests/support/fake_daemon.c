@@ -165,6 +165,8 @@ static void drain(struct fake_daemon *daemon)
         const uint64_t state = __atomic_load_n(&ring->memory->state, __ATOMIC_ACQUIRE);
         const uint64_t head = ot_ring_head(state);
 
+        if (ring->is_left)
+            continue;
         if (head - ring->read > ring->frame.record_count ||
             ot_ring_depth(state) > OT_RING_DEPTH_MAX) {
             breach(daemon, "a ring's state is impossible");
@@ -184,6 +186,15 @@ static void drain(struct fake_daemon *daemon)
         }
         __atomic_store_n(&ring->memory->tail, ring->read, __ATOMIC_RELEASE);
     }
+}
+
+/* What comes into its rings afterwards, nobody reads. */
+static void take_bye(struct fake_daemon *daemon, const struct fake_connection *connection)
+{
+    drain(daemon);
+    for (uint32_t i = 0; i < daemon->ring_count; i++)
+        if (memcmp(daemon->rings[i].uuid, connection->uuid, sizeof(connection->uuid)) == 0)
+            daemon->rings[i].is_left = true;
 }
 
 static void take_text(struct fake_daemon *daemon, const struct ot_wire_string_view *string)
@@ -298,7 +309,7 @@ static void take_other(struct fake_daemon *daemon, struct fake_connection *conne
              ot_wire_decode_schedule(frame, length, &schedule, NULL) == 0)
         daemon->schedule = schedule.plan;
     else if (type == OT_FRAME_BYE)
-        drain(daemon);
+        take_bye(daemon, connection);
     else if (type != OT_FRAME_CLOCK && type != OT_FRAME_DOORBELL)
         breach(daemon, "a frame that makes no sense");
 }

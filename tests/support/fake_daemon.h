@@ -65,6 +65,7 @@ struct fake_ring {
     uint8_t uuid[16];       /* of its session */
     struct ot_ring *memory; /* mapped a second time */
     uint64_t read;
+    bool is_left; /* its session has said goodbye */
 };
 
 struct fake_record {
