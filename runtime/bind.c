@@ -8,8 +8,6 @@
 
 #include "runtime/bind_private.h"
 #include "runtime/format.h"
-#include "runtime/layout_choose.h"
-#include "runtime/tune.h"
 
 /* Constants and graph inputs have memory of their own, row-major. */
 static int bind_sources(struct binding *binding)
@@ -140,8 +138,9 @@ static int choose_formats(struct binding *binding, const struct bind_options *op
     binding->formats = formats;
     if (!formats)
         return binding_no_memory(binding);
-    return options->layouts ? layout_choose(options->layouts, graph, formats, binding->diag)
-                            : format_parse(graph->layouts, graph, formats, binding->diag);
+    return options->layouts
+               ? options->layouts->choose(options->layouts, graph, formats, binding->diag)
+               : format_parse(graph->layouts, graph, formats, binding->diag);
 }
 
 int bind_graph(const struct graph *graph, const struct bind_options *options,
@@ -156,7 +155,7 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
     bound->graph = graph;
     bound->plan.is_lavish = options->is_lavish;
     /* Kernels that are yet to be chosen pack constants, too. */
-    binding.frees_packed = options->tuning ? NULL : options->frees_packed;
+    binding.frees_packed = options->kernels ? NULL : options->frees_packed;
     kernel_table_init(&binding.kernels, kernel_best_level());
     rc = choose_formats(&binding, options);
     if (rc == 0)
@@ -167,11 +166,11 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
     bound->plan.buffer_count = (uint32_t)binding.buffers.count;
     bound->memory = binding.memory.items;
     bound->layouts = binding.layouts.items;
-    if (rc == 0 && options->tuning)
-        rc = tuning_choose(options->tuning, graph, bound->steps, bound->step_count, bound->layouts,
-                           diag);
+    if (rc == 0 && options->kernels)
+        rc = options->kernels->choose(options->kernels, graph, bound->steps, bound->step_count,
+                                      bound->layouts, diag);
     binding.frees_packed = options->frees_packed;
-    for (uint32_t i = 0; rc == 0 && options->tuning && i < bound->step_count; i++)
+    for (uint32_t i = 0; rc == 0 && options->kernels && i < bound->step_count; i++)
         binding_free_packed(&binding, &bound->steps[i]);
     if (rc == 0)
         rc = make_plan(bound, diag);

@@ -16,6 +16,7 @@
 
 #include "base/diag.h"
 #include "runtime/call.h"
+#include "runtime/choosers.h"
 #include "runtime/exec.h"
 #include "runtime/graph.h"
 #include "runtime/layout.h"
@@ -47,13 +48,11 @@ struct bound {
     uint32_t *input_buffers;  /* by position in graph->inputs: external, memory NULL until placed */
 };
 
-struct tuning;
-
 struct bind_options {
-    bool is_lavish;                /* see plan.h */
-    struct graph *frees_packed;    /* see exec.h; NULL or the same graph */
-    struct tuning *tuning;         /* chooses kernels; NULL: the default ones */
-    struct layout_choice *layouts; /* chooses layouts; NULL: graph->layouts, or the rules */
+    bool is_lavish;                 /* see plan.h */
+    struct graph *frees_packed;     /* see exec.h; NULL or the same graph */
+    struct kernel_chooser *kernels; /* NULL: the default ones */
+    struct layout_chooser *layouts; /* NULL: graph->layouts, or the rules */
 };
 
 /** On the thread that will run the steps: kernels prepare for the size of its team. Returns 0 or

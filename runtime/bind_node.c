@@ -2,7 +2,7 @@
 /* Binding: one node, its kernel, and the layouts that its values then have. */
 #include "runtime/bind_private.h"
 #include "runtime/format.h"
-#include "runtime/pass.h"
+#include "runtime/fused_ops.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which binder serves which operator, and what the binders share. */
 #include "runtime/call.h"
-#include "runtime/pass.h"
+#include "runtime/fused_ops.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -151,7 +151,7 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
     struct exec *exec = calloc(1, sizeof(*exec));
     struct bind_task task = {
         .graph = graph,
-        .options = {options->is_lavish, options->frees_packed, options->tuning, options->layouts},
+        .options = {options->is_lavish, options->frees_packed, options->kernels, options->layouts},
         .diag = diag,
     };
     int rc;

@@ -19,12 +19,11 @@
 
 #include "base/diag.h"
 #include "runtime/call.h"
+#include "runtime/choosers.h"
 #include "runtime/graph.h"
 #include "runtime/layout.h"
 
 struct exec;
-struct layout_choice;
-struct tuning;
 
 struct exec_options {
     uint32_t threads; /* of the kernels; 0: as many as this process may use CPUs */
@@ -38,9 +37,9 @@ struct exec_options {
                                    whoever looks at them later */
     const uint32_t
         *cores; /* on which each thread of the team stays, `threads` of them; NULL: any */
-    struct layout_choice *layouts; /* chooses layouts, see layout_choose.h; borrowed for the call;
-                                      NULL: what graph->layouts says, or the rules */
-    struct tuning *tuning; /* chooses kernels, see tune.h; borrowed for the call; NULL: none */
+    /* Borrowed for the call of exec_create(). */
+    struct layout_chooser *layouts; /* NULL: what graph->layouts says, or the rules */
+    struct kernel_chooser *kernels; /* NULL: the default ones */
 };
 
 /**

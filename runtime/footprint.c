@@ -4,7 +4,7 @@
 
 #include "base/op_flop.h"
 #include "runtime/footprint.h"
-#include "runtime/pass.h"
+#include "runtime/fused_ops.h"
 
 static int64_t elements(const struct value *value)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "runtime/call.h"
-#include "runtime/pass.h"
+#include "runtime/fused_ops.h"
 
 #define HEADER "optrace-layout 1"
 

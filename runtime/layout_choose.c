@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "runtime/layout_private.h"
-#include "runtime/pass.h"
+#include "runtime/fused_ops.h"
 
 /* Another choice than the rules' is taken when it saves this share of their time: less is noise. */
 static const double worth = 0.03;
@@ -254,13 +254,20 @@ static int choose(struct layout_choice *choice, const struct graph *graph, uint8
     return choice->text != NULL ? 0 : diag_set(diag, -ENOMEM, "out of memory");
 }
 
-int layout_choose(struct layout_choice *choice, const struct graph *graph, uint8_t *out_formats,
-                  struct diag *diag)
+static int choose_once(struct layout_chooser *chooser, const struct graph *graph,
+                       uint8_t *out_formats, struct diag *diag)
 {
+    struct layout_choice *choice = (struct layout_choice *)chooser;
     int rc;
 
     pthread_mutex_lock(&choice->lock);
     rc = choose(choice, graph, out_formats, diag);
     pthread_mutex_unlock(&choice->lock);
     return rc;
+}
+
+struct layout_chooser *layout_chooser(struct layout_choice *choice)
+{
+    choice->chooser.choose = choose_once;
+    return &choice->chooser;
 }

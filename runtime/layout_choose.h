@@ -13,23 +13,22 @@
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "runtime/choosers.h"
 #include "runtime/graph.h"
 
 /** Made by the caller, who frees text; one for all executions of one model. */
 struct layout_choice {
-    FILE *out; /* where it says what it did; NULL: nowhere */
+    struct layout_chooser chooser; /* first; layout_chooser() fills it in */
+    FILE *out;                     /* where it says what it did; NULL: nowhere */
     bool is_verbose;
     pthread_mutex_t lock;
     char *text; /* format_text() of what was chosen for the first of them; NULL: nothing yet */
 };
 
 /**
- * out_formats  graph->node_count of them, enum format: FORMAT_BY_RULE where the rules' choice stays
- *
- * The second execution gets what was chosen for the first. On the thread that will run the graph.
- * Returns 0 or -ENOMEM; errors of format_parse().
+ * The chooser of a choice. The second execution gets what was chosen for the first. It returns 0 or
+ * -ENOMEM; errors of format_parse().
  */
-int layout_choose(struct layout_choice *choice, const struct graph *graph, uint8_t *out_formats,
-                  struct diag *diag);
+struct layout_chooser *layout_chooser(struct layout_choice *choice);
 
 #endif

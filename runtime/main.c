@@ -70,8 +70,8 @@ static struct exec_options exec_options_of(const struct run_options *options)
         .is_recorded = options->record_comp_seq || options->record_comp_seq2,
         .is_lavish = options->disable_mem_opt,
         .cores = options->core_count > 0 ? options->cores : NULL,
-        .tuning = options->tuning,
-        .layouts = options->layouts,
+        .kernels = options->tuning,
+        .layouts = options->layouts ? layout_chooser(options->layouts) : NULL,
     };
 }
 

@@ -46,7 +46,7 @@ struct run_options {
     int layout_transform; /* 0: cpu; -1 */
     const char *layout_dump;
     struct layout_choice *layouts; /* what main() makes of these; NULL: none of them is given */
-    struct tuning *tuning;         /* what main() makes of these; NULL: none of them is given */
+    struct kernel_chooser *tuning; /* what main() makes of these; NULL: none of them is given */
     bool model_info, record_comp_seq, disable_mem_opt, wait_gdb, disable_assert_throw;
     const char *static_mem_info;
     bool perf_report, detailed, calibrate;

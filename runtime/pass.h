@@ -11,6 +11,7 @@
 #define OPTRACE_RUNTIME_PASS_H
 
 #include "base/diag.h"
+#include "runtime/fused_ops.h"
 #include "runtime/graph.h"
 #include "runtime/shape/shape.h"
 
@@ -46,13 +47,6 @@ int pass_recognise(struct graph *graph, struct diag *diag);
 
 /** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
-
-/** The operator that pass_fuse_chains() makes; its attributes are described there. No model can
- * hold it. */
-#define CHAIN_OP_TYPE "FusedElementwise"
-
-/** The operator that pass_preprocess() makes; its attributes are described there. */
-#define PREPROCESS_OP_TYPE "FusedPreprocess"
 
 /** Casts to float32, transpositions, a pad by a constant, and sums and products with constants that
  *  stand right behind an input of the graph become one node (PREPROCESS_OP_TYPE), where it is two

@@ -41,36 +41,6 @@ static int read_policy(struct tuning *tuning, struct diag *diag)
     return rc;
 }
 
-int tuning_create(const struct tune_options *options, struct tuning **out_tuning, struct diag *diag)
-{
-    struct tuning *tuning = calloc(1, sizeof(*tuning));
-    int rc = 0;
-
-    if (tuning == NULL)
-        return diag_set(diag, -ENOMEM, "out of memory");
-    tuning->options = *options;
-    pthread_mutex_init(&tuning->lock, NULL);
-    if (options->policy_path != NULL)
-        rc = read_policy(tuning, diag);
-    if (rc < 0)
-        tuning_destroy(&tuning);
-    else
-        *out_tuning = tuning;
-    return rc;
-}
-
-void tuning_destroy(struct tuning **tuning_ptr)
-{
-    struct tuning *tuning = *tuning_ptr;
-
-    *tuning_ptr = NULL;
-    if (tuning == NULL)
-        return;
-    policy_deinit(&tuning->policy);
-    pthread_mutex_destroy(&tuning->lock);
-    free(tuning);
-}
-
 /* Which steps have a choice */
 
 static int no_memory(struct tune_job *job)
@@ -559,9 +529,11 @@ static int run_job(struct tune_job *job)
     return rc;
 }
 
-int tuning_choose(struct tuning *tuning, const struct graph *graph, struct bound_step *steps,
-                  uint32_t count, const struct layout *layouts, struct diag *diag)
+static int choose_kernels(struct kernel_chooser *chooser, const struct graph *graph,
+                          struct bound_step *steps, uint32_t count, const struct layout *layouts,
+                          struct diag *diag)
 {
+    struct tuning *tuning = (struct tuning *)chooser;
     struct tune_job job = {
         .tuning = tuning,
         .graph = graph,
@@ -583,4 +555,35 @@ int tuning_choose(struct tuning *tuning, const struct graph *graph, struct bound
     array_deinit(&job.ops);
     free(job.step_ops);
     return rc;
+}
+
+int tuning_create(const struct tune_options *options, struct kernel_chooser **out_tuning,
+                  struct diag *diag)
+{
+    struct tuning *tuning = calloc(1, sizeof(*tuning));
+    int rc = 0;
+
+    if (tuning == NULL)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    tuning->chooser.choose = choose_kernels;
+    tuning->options = *options;
+    pthread_mutex_init(&tuning->lock, NULL);
+    if (options->policy_path != NULL)
+        rc = read_policy(tuning, diag);
+    *out_tuning = &tuning->chooser;
+    if (rc < 0)
+        tuning_destroy(out_tuning);
+    return rc;
+}
+
+void tuning_destroy(struct kernel_chooser **tuning_ptr)
+{
+    struct tuning *tuning = (struct tuning *)*tuning_ptr;
+
+    *tuning_ptr = NULL;
+    if (tuning == NULL)
+        return;
+    policy_deinit(&tuning->policy);
+    pthread_mutex_destroy(&tuning->lock);
+    free(tuning);
 }

@@ -3,8 +3,8 @@
  * Choosing kernels other than by default: by timing them, by what an earlier run found, by what
  * they declare, by how much scratch they need.
  *
- * Order: tuning_create(); any number of executions are made with it (exec_options.tuning), each of
- * which calls tuning_choose() while it is bound; tuning_destroy(). Executions may be made on
+ * Order: tuning_create(); any number of executions are made with it (exec_options.kernels), each of
+ * which asks it while it is bound; tuning_destroy(). Executions may be made on
  * several threads at once: they choose one after the other, so that they do not disturb each
  * other's times.
  */
@@ -36,29 +36,19 @@ struct tune_options {
     FILE *out; /* where it says what it did; NULL: nowhere */
 };
 
-struct tuning;
-
 /**
- * Reads the file of the policy.
+ * Reads the file of the policy. The chooser writes it where something was timed.
  *
  * Returns 0; -ENOENT when there is none and nothing would make it; errors of policy_load(); what
  * keeps the file from being written, if it will have to be; -ENOMEM.
+ *
+ * The chooser returns 0; -ENOTSUP when an operator has no kernel within the options, which diag
+ * names; -ENOMEM; errors of policy_save().
  */
-int tuning_create(const struct tune_options *options, struct tuning **out_tuning,
+int tuning_create(const struct tune_options *options, struct kernel_chooser **out_tuning,
                   struct diag *diag);
 
 /** Accepts NULL; sets *tuning to NULL. */
-void tuning_destroy(struct tuning **tuning);
-
-/**
- * Let the steps of a graph that was bound, and has no addresses yet, call the kernels that the
- * options ask for; write the policy's file where something was timed. On the thread that will run
- * the steps. Blocks for as long as timing takes.
- *
- * Returns 0; -ENOTSUP when an operator has no kernel within the options, which diag names;
- * -ENOMEM; errors of policy_save().
- */
-int tuning_choose(struct tuning *tuning, const struct graph *graph, struct bound_step *steps,
-                  uint32_t count, const struct layout *layouts, struct diag *diag);
+void tuning_destroy(struct kernel_chooser **tuning);
 
 #endif

@@ -11,6 +11,7 @@
 #include "runtime/tune.h"
 
 struct tuning {
+    struct kernel_chooser chooser; /* first: what others hold of it */
     struct tune_options options;
     struct policy policy;
     bool is_missing; /* the policy's file, which is written whatever is found */

@@ -165,7 +165,7 @@ static int run_session(struct data_set *set)
                            pass_half_count(set->session->graph, config->passes.half) > 0
                                ? config->passes.half
                                : DTYPE_NONE,
-                           config->exec.tuning != NULL || config->exec.layouts != NULL);
+                           config->exec.kernels != NULL || config->exec.layouts != NULL);
     if (tells && config->exec.is_recorded)
         run_tell_recorded(set->session->exec, config->frees_graph, false);
     if (tells && config->shares)

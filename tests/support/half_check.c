@@ -67,11 +67,11 @@ static int create(const struct graph *graph, uint32_t way, struct exec **out_exe
 {
     struct tune_options tune = {.run = TUNE_FULL, .workspace_limit = UINT64_MAX};
     struct exec_options options = {.threads = 1 + way / 2 % 2, .is_lavish = way % 2 != 0};
-    int rc = way == TUNED ? tuning_create(&tune, &options.tuning, diag) : 0;
+    int rc = way == TUNED ? tuning_create(&tune, &options.kernels, diag) : 0;
 
     if (rc == 0)
         rc = exec_create(graph, &options, out_exec, diag);
-    tuning_destroy(&options.tuning);
+    tuning_destroy(&options.kernels);
     return rc;
 }
 

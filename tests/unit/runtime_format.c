@@ -112,7 +112,7 @@ static void what_is_chosen_is_done(void **state)
 static void a_choice_is_made_once(void **state)
 {
     struct layout_choice choice = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    struct exec_options options = {.threads = 2, .layouts = &choice};
+    struct exec_options options = {.threads = 2, .layouts = layout_chooser(&choice)};
     struct exec *exec = NULL;
     struct diag diag = {0};
     char *first, *said = NULL;

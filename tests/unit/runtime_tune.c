@@ -101,9 +101,9 @@ static struct tune_options options_of(enum tune_run run)
     return (struct tune_options){.run = run, .workspace_limit = UINT64_MAX};
 }
 
-static struct exec *create(const struct graph *graph, struct tuning *tuning)
+static struct exec *create(const struct graph *graph, struct kernel_chooser *tuning)
 {
-    struct exec_options options = {.threads = 2, .tuning = tuning};
+    struct exec_options options = {.threads = 2, .kernels = tuning};
     struct exec *exec = NULL;
     struct diag diag = {0};
 
@@ -135,7 +135,7 @@ static void compute(const struct graph *graph, struct exec *exec, float *out)
 static void run_with(const struct tune_options *options, int64_t batch, float *out)
 {
     struct graph *graph = make_graph(batch);
-    struct tuning *tuning = NULL;
+    struct kernel_chooser *tuning = NULL;
     struct exec *exec;
     struct diag diag = {0};
 
@@ -276,7 +276,7 @@ static void count(struct tune_options options, int64_t batch, const char *what)
 {
     struct graph *graph = make_graph(batch);
     struct exec *usual = create(graph, NULL), *exec;
-    struct tuning *tuning = NULL;
+    struct kernel_chooser *tuning = NULL;
     unsigned said = 0, all = 0, changed = 0;
     struct diag diag = {0};
     char *text = NULL, *at;
@@ -387,7 +387,7 @@ static void scratch_stays_below_its_limit(void **state)
 {
     struct tune_options options = options_of(TUNE_NOTHING);
     struct graph *graph = make_graph(1);
-    struct tuning *tuning = NULL;
+    struct kernel_chooser *tuning = NULL;
     struct exec *exec;
     struct diag diag = {0};
     float got[CLASSES], want[CLASSES];
@@ -423,17 +423,17 @@ static void who_cannot_be_served_is_named(void **state)
     CHECK_OK(graph_add_output(graph, add_node(graph, "LSTM", DIMS(2, 1, 1, 3), inputs, 3, &node)));
     CHECK_OK(node_set_int(node, "hidden_size", 3));
     options.workspace_limit = 8;
-    CHECK_OK(tuning_create(&options, &exec_options.tuning, &diag));
+    CHECK_OK(tuning_create(&options, &exec_options.kernels, &diag));
     assert_int_equal(exec_create(graph, &exec_options, &exec, &diag), -ENOTSUP);
     CHECK_CONTAINS(diag.text, "--workspace-limit: node \"LSTM\" (LSTM) needs ");
-    tuning_destroy(&exec_options.tuning);
+    tuning_destroy(&exec_options.kernels);
     graph_destroy(&graph);
 }
 
 static void a_policy_must_be_there_or_be_made(void **state)
 {
     struct tune_options options = options_of(TUNE_NOTHING);
-    struct tuning *tuning = NULL;
+    struct kernel_chooser *tuning = NULL;
     struct diag diag = {0};
 
     options.policy_path = path;

@@ -65,7 +65,7 @@ static struct graph *make_graph(void)
 /* NULL: no kernel is within the options. Of some we do not know whether they are reproducible. */
 static float *run(const struct graph *graph, const struct tune_options *options)
 {
-    struct tuning *tuning = NULL;
+    struct kernel_chooser *tuning = NULL;
     struct exec_options exec_options = {.threads = 1};
     struct exec *exec = NULL;
     struct diag diag = {0};
@@ -74,7 +74,7 @@ static float *run(const struct graph *graph, const struct tune_options *options)
 
     if (options && tuning_create(options, &tuning, &diag) < 0)
         fail_msg("%s", diag.text);
-    exec_options.tuning = tuning;
+    exec_options.kernels = tuning;
     rc = exec_create(graph, &exec_options, &exec, &diag);
     if (rc < 0 && !(rc == -ENOTSUP && options && options->reproducible))
         fail_msg("%s", diag.text);

@@ -146,7 +146,7 @@ static struct outcome run(struct graph *graph, struct tune_options options)
     size_t size;
 
     options.out = open_memstream(&outcome.said, &size);
-    if (tuning_create(&options, &exec_options.tuning, &diag) < 0 ||
+    if (tuning_create(&options, &exec_options.kernels, &diag) < 0 ||
         exec_create(graph, &exec_options, &exec, &diag) < 0)
         fail_msg("%s", diag.text);
     fclose(options.out);
@@ -154,7 +154,7 @@ static struct outcome run(struct graph *graph, struct tune_options options)
     snprintf(counted, sizeof(counted), ": %u of ", outcome.changed_steps);
     CHECK_CONTAINS(outcome.said, counted);
     exec_destroy(&exec);
-    tuning_destroy(&exec_options.tuning);
+    tuning_destroy(&exec_options.kernels);
     graph_destroy(&graph);
     return outcome;
 }
@@ -289,7 +289,7 @@ static void a_layout_whose_kernel_is_wrong_is_not_chosen(void **state)
 {
     struct graph *graph = build_graph(13);
     struct layout_choice layouts = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    struct exec_options options = {.threads = 1, .layouts = &layouts};
+    struct exec_options options = {.threads = 1, .layouts = layout_chooser(&layouts)};
     struct exec *exec = NULL;
     struct diag diag = {0};
     size_t size;
