@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/copr.h"
+#include "runtime/ops/copr.h"
 
 struct scale {
     struct copr_desc desc;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/amount.h"
-#include "runtime/checkers.h"
-#include "runtime/trace.h"
-#include "runtime/trace_eval.h"
+#include "runtime/modes/checkers.h"
+#include "runtime/modes/trace_eval.h"
+#include "runtime/session/trace.h"
 
 static const struct option_spec specs[] = {
 #include "runtime/options.def"

@@ -4,7 +4,7 @@
 #define OPTRACE_RUNTIME_OPTIONS_H
 
 #include "base/options.h"
-#include "runtime/run_limits.h"
+#include "runtime/graph/run_limits.h"
 
 /** -1 (and NULL): not given, where another option forbids or replaces it. */
 enum { CORES_MAX = 1024 };

@@ -8,16 +8,16 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "runtime/copr_library.h"
-#include "runtime/format.h"
-#include "runtime/graph_text.h"
-#include "runtime/run_limits.h"
-#include "runtime/mem_info.h"
-#include "runtime/model_info.h"
-#include "runtime/pass.h"
-#include "runtime/profile.h"
+#include "runtime/exec/layout_format.h"
+#include "runtime/graph/run_limits.h"
+#include "runtime/graph/text.h"
+#include "runtime/modes/mem_info.h"
+#include "runtime/modes/model_info.h"
+#include "runtime/modes/profile.h"
+#include "runtime/modes/tell.h"
+#include "runtime/ops/extern_library.h"
+#include "runtime/passes/pass.h"
 #include "runtime/run.h"
-#include "runtime/run_tell.h"
 
 /* One thread's work. */
 struct worker {

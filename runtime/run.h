@@ -3,11 +3,11 @@
 #ifndef OPTRACE_RUNTIME_RUN_H
 #define OPTRACE_RUNTIME_RUN_H
 
-#include "runtime/input.h"
-#include "runtime/report.h"
-#include "runtime/run_tools.h"
-#include "runtime/sanity.h"
-#include "runtime/trace.h"
+#include "runtime/inputs/input.h"
+#include "runtime/modes/run_tools.h"
+#include "runtime/modes/sanity.h"
+#include "runtime/session/report.h"
+#include "runtime/session/trace.h"
 
 /* Options whose effect is told. */
 struct run_effects {

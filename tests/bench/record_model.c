@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "client/optrace.h"
-#include "runtime/exec_private.h"
-#include "runtime/session.h"
-#include "runtime/trace.h"
+#include "runtime/exec/private.h"
+#include "runtime/session/session.h"
+#include "runtime/session/trace.h"
 #include "tests/support/bench.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"

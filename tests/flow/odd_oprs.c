@@ -2,7 +2,7 @@
 /* A library of operators that are not as they should be, for load_and_run --c-opr-lib. */
 #include <stdlib.h>
 
-#include "runtime/copr.h"
+#include "runtime/ops/copr.h"
 
 static void release(struct copr_desc *self)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/element.h"
-#include "runtime/input.h"
+#include "runtime/graph/element.h"
+#include "runtime/inputs/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/graph_text.h"
-#include "runtime/input.h"
-#include "runtime/model_onnx.h"
-#include "runtime/onnx_tensor.h"
-#include "runtime/pass.h"
+#include "runtime/graph/text.h"
+#include "runtime/inputs/input.h"
+#include "runtime/onnx/model.h"
+#include "runtime/onnx/tensor.h"
+#include "runtime/passes/pass.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/policy.h"
+#include "runtime/tune/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/element.h"
-#include "runtime/eval.h"
-#include "runtime/shape/shape.h"
+#include "runtime/graph/element.h"
+#include "runtime/ops/eval.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/example.h"
 #include "tests/support/graph_build.h"
 

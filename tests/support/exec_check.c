@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "runtime/eval.h"
+#include "runtime/ops/eval.h"
 #include "tests/support/check.h"
 
 float exec_check_random(uint32_t *state)

@@ -3,8 +3,8 @@
 #ifndef OPTRACE_TESTS_SUPPORT_EXEC_CHECK_H
 #define OPTRACE_TESTS_SUPPORT_EXEC_CHECK_H
 
-#include "runtime/exec.h"
-#include "runtime/graph.h"
+#include "runtime/exec/exec.h"
+#include "runtime/graph/graph.h"
 
 /** Uniform in [-1, 1), from *state. */
 float exec_check_random(uint32_t *state);

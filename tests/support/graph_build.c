@@ -2,9 +2,9 @@
 /* Graphs from short texts, for tests of the runtime. */
 #include "tests/support/graph_build.h"
 
-#include "runtime/element.h"
-#include "runtime/eval.h"
-#include "runtime/shape/shape.h"
+#include "runtime/graph/element.h"
+#include "runtime/ops/eval.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/check.h"
 
 static const struct {

@@ -14,7 +14,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_GRAPH_BUILD_H
 #define OPTRACE_TESTS_SUPPORT_GRAPH_BUILD_H
 
-#include "runtime/graph.h"
+#include "runtime/graph/graph.h"
 
 struct graph *build_graph(int64_t opset);
 

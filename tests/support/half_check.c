@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-#include "runtime/eval.h"
-#include "runtime/exec.h"
-#include "runtime/pass.h"
-#include "runtime/shape/shape.h"
-#include "runtime/tune.h"
+#include "runtime/exec/exec.h"
+#include "runtime/ops/eval.h"
+#include "runtime/ops/shape/shape.h"
+#include "runtime/passes/pass.h"
+#include "runtime/tune/tune.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 

@@ -3,7 +3,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_HALF_CHECK_H
 #define OPTRACE_TESTS_SUPPORT_HALF_CHECK_H
 
-#include "runtime/graph.h"
+#include "runtime/graph/graph.h"
 
 enum { HALF_CHECK_TYPES = 2 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/onnx.pb-c.h"
+#include "runtime/onnx/onnx.pb-c.h"
 
 enum { ONNX_SAMPLE_NODES = 2, ONNX_SAMPLE_ROOM = 8 };
 

@@ -4,7 +4,7 @@
 #include "tests/support/check.h"
 
 #include "kernels/kernels.h"
-#include "runtime/backend.h"
+#include "runtime/exec/backend.h"
 
 struct counter {
     uint64_t next;  /* the number that the next item must carry */

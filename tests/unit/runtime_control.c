@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/eval.h"
-#include "runtime/exec.h"
-#include "runtime/shape/shape.h"
+#include "runtime/exec/exec.h"
+#include "runtime/ops/eval.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/graph_build.h"
 
 /* A body's input, whose type is what it is fed. */

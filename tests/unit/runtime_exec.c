@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "runtime/exec.h"
+#include "runtime/exec/exec.h"
 #include "tests/support/exec_check.h"
 
 /* Building small graphs */

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "runtime/eval.h"
-#include "runtime/shape/shape.h"
+#include "runtime/ops/eval.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/exec_check.h"
 
 enum { MOST_NODES = 24, MOST_VALUES = MOST_NODES + 2 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layouts of operators: whatever is chosen computes the same; the text of a choice. */
-#include "runtime/bind.h"
-#include "runtime/exec.h"
-#include "runtime/format.h"
-#include "runtime/layout_choose.h"
+#include "runtime/exec/bind.h"
+#include "runtime/exec/exec.h"
+#include "runtime/exec/layout_format.h"
+#include "runtime/tune/layout_choose.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph: names, edges, editing, order, and that graph_check() finds what is broken. */
-#include "runtime/graph.h"
-#include "runtime/graph_text.h"
+#include "runtime/graph/graph.h"
+#include "runtime/graph/text.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 

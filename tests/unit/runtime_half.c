@@ -2,8 +2,8 @@
 /* Tensors stored in float16 and bfloat16: which, and how far the numbers move. */
 #include <math.h>
 
-#include "runtime/exec.h"
-#include "runtime/pass.h"
+#include "runtime/exec/exec.h"
+#include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"

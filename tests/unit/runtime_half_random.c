@@ -3,7 +3,7 @@
  * so, nothing is refused, and what no decision stands before is near. A failure names the seed. */
 #include <math.h>
 
-#include "runtime/shape/shape.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"

@@ -3,10 +3,10 @@
  * another size out of a number, the tensor stays in float32, and everything around it does not. */
 #include <math.h>
 
-#include "runtime/eval.h"
-#include "runtime/exec.h"
-#include "runtime/pass.h"
-#include "runtime/shape/shape.h"
+#include "runtime/exec/exec.h"
+#include "runtime/ops/eval.h"
+#include "runtime/ops/shape/shape.h"
+#include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"

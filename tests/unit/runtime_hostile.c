@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime/eval.h"
-#include "runtime/shape/infer.h"
-#include "runtime/shape/shape.h"
+#include "runtime/ops/eval.h"
+#include "runtime/ops/shape/infer.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/graph_build.h"
 
 enum { ROUNDS = 40 };

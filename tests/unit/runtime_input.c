@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --input: each format, each way of getting it wrong, and binding to a model. */
-#include "runtime/element.h"
-#include "runtime/input.h"
+#include "runtime/graph/element.h"
+#include "runtime/inputs/input.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 #include "tests/support/temp.h"

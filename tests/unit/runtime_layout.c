@@ -2,7 +2,7 @@
 /* Orders of axes, and which reshapes need no copy. */
 #include "tests/support/check.h"
 
-#include "runtime/layout.h"
+#include "runtime/graph/layout.h"
 
 static struct shape shape_of(int rank, const int64_t *dims)
 {

@@ -2,7 +2,7 @@
 /* The cheapest choice of layouts, against all choices there are. */
 #include <math.h>
 
-#include "runtime/layout_search.h"
+#include "runtime/tune/layout_search.h"
 #include "tests/support/check.h"
 
 enum { NODES = 9, VALUES = NODES + 1, READS = 3 };

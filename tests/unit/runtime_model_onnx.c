@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ONNX reader: what it reads, and that each way of spoiling a model gives its own sentence. */
-#include "runtime/model_onnx.h"
-#include "runtime/onnx_tensor.h"
+#include "runtime/onnx/model.h"
+#include "runtime/onnx/tensor.h"
 #include "tests/support/check.h"
 #include "tests/support/onnx_sample.h"
 #include "tests/support/place.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "runtime/operators.h"
+#include "runtime/ops/operators.h"
 
 static const char head[] =
     "# Operators\n"

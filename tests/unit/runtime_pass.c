@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each optimisation: what it changes, what it must leave alone, and that the numbers stay. */
-#include "runtime/pass.h"
+#include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 

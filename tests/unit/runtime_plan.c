@@ -2,7 +2,7 @@
 /* The memory plan: nothing that lives at the same time overlaps, on random graphs too. */
 #include "tests/support/check.h"
 
-#include "runtime/plan.h"
+#include "runtime/exec/plan.h"
 
 enum { MOST_STEPS = 60, MOST_BUFFERS = 200, MOST_READS = 3 };
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/policy.h"
+#include "runtime/tune/policy.h"
 #include "tests/support/check.h"
 #include "tests/support/temp.h"
 

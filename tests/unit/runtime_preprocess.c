@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands behind an input becomes one node: which, and that the numbers stay. */
-#include "runtime/exec.h"
-#include "runtime/pass.h"
+#include "runtime/exec/exec.h"
+#include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What load_and_run prints and counts: summary, table, footprints, comparison, profile. */
-#include "runtime/compare.h"
-#include "runtime/footprint.h"
-#include "runtime/model_info.h"
-#include "runtime/profile.h"
-#include "runtime/report.h"
-#include "runtime/shape/shape.h"
+#include "runtime/exec/op_cost.h"
+#include "runtime/graph/compare.h"
+#include "runtime/modes/model_info.h"
+#include "runtime/modes/profile.h"
+#include "runtime/ops/shape/shape.h"
+#include "runtime/session/report.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 #include "tests/support/temp.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shape inference: one line per form of each operator, and what is refused with which words. */
-#include "runtime/shape/infer.h"
-#include "runtime/shape/shape.h"
+#include "runtime/ops/shape/infer.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transpositions around matrix products that move nothing: which, and that the numbers stay. */
-#include "runtime/exec.h"
-#include "runtime/shape/shape.h"
+#include "runtime/exec/exec.h"
+#include "runtime/ops/shape/shape.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"

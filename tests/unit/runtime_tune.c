@@ -3,10 +3,10 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "runtime/eval.h"
-#include "runtime/exec.h"
-#include "runtime/policy.h"
-#include "runtime/tune.h"
+#include "runtime/exec/exec.h"
+#include "runtime/ops/eval.h"
+#include "runtime/tune/policy.h"
+#include "runtime/tune/tune.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/temp.h"

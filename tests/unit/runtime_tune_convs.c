@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of all numbers of channels, dimensions and kinds: whichever kernels are chosen, the
  * results are those of the default ones. */
-#include "runtime/exec.h"
-#include "runtime/shape/shape.h"
-#include "runtime/tune.h"
+#include "runtime/exec/exec.h"
+#include "runtime/ops/shape/shape.h"
+#include "runtime/tune/tune.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"

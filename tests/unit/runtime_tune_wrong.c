@@ -3,11 +3,11 @@
  * the runtime take its kernels from the table below. */
 #include <unistd.h>
 
-#include "runtime/exec.h"
-#include "runtime/layout_choose.h"
-#include "runtime/policy.h"
-#include "runtime/shape/shape.h"
-#include "runtime/tune.h"
+#include "runtime/exec/exec.h"
+#include "runtime/ops/shape/shape.h"
+#include "runtime/tune/layout_choose.h"
+#include "runtime/tune/policy.h"
+#include "runtime/tune/tune.h"
 #include "tests/support/check.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"

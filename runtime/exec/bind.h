@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a graph to a list of steps: which kernel computes each node, which memory layout each value
+ * has on the way, which buffers the steps read and write.
+ *
+ * Layouts: convolutions want and make channels-last images; pools, normalisations and element-wise
+ * operators take what they get; Reshape and Transpose are free where they can be; matrix products
+ * read and write matrices with gaps between their rows; the rest is row-major. Where a
+ * value is wanted in a layout that it does not have yet, a step of type "Reorder" makes it, once.
+ *
+ * Order: bind_graph(), which also plans the arena; then bound_place() with the addresses; then
+ * bound_step_run() for each step, any number of times; bound_destroy().
+ */
+#ifndef OPTRACE_RUNTIME_EXEC_BIND_H
+#define OPTRACE_RUNTIME_EXEC_BIND_H
+
+#include "base/diag.h"
+#include "runtime/exec/choosers.h"
+#include "runtime/exec/exec.h"
+#include "runtime/exec/plan.h"
+#include "runtime/graph/graph.h"
+#include "runtime/graph/layout.h"
+#include "runtime/ops/call/call.h"
+
+struct bound_step {
+    struct exec_step info;
+    struct call call;
+    char *name;                /* owned; of a Reorder, else NULL */
+    const struct value *value; /* what a Reorder copies, else NULL */
+    /* Buffers and, once they are placed, addresses: one per input and output of the node; a buffer
+     * is PLAN_NONE (address NULL) where the node leaves one out. */
+    uint32_t *input_buffers, *output_buffers;
+    const void **inputs;
+    void **outputs;
+    uint32_t in_place_input; /* buffer that output 0 may, or must, be written over; PLAN_NONE */
+    bool must_be_in_place;
+};
+
+struct bound {
+    const struct graph *graph;
+    struct bound_step *steps;
+    uint32_t step_count;
+    struct plan plan;
+    /* By buffer: what it is made of, when it is external: a constant's or graph input's memory. */
+    void **memory;
+    struct layout *layouts;   /* by buffer: in which order the axes lie there */
+    uint32_t *output_buffers; /* by position in graph->outputs */
+    uint32_t *input_buffers;  /* by position in graph->inputs: external, memory NULL until placed */
+};
+
+struct bind_options {
+    bool is_lavish;                 /* see plan.h */
+    struct graph *frees_packed;     /* see exec.h; NULL or the same graph */
+    struct kernel_chooser *kernels; /* NULL: the default ones */
+    struct layout_chooser *layouts; /* NULL: graph->layouts, or the rules */
+};
+
+/** On the thread that will run the steps: kernels prepare for the size of its team. Returns 0 or
+ *  what exec_create() says. */
+int bind_graph(const struct graph *graph, const struct bind_options *options,
+               struct bound **out_bound, struct diag *diag);
+
+/** Give the steps their addresses. arena has plan.arena_bytes; bound->memory of the graph's inputs
+ *  is set. */
+void bound_place(struct bound *bound, void *arena);
+
+/** Where a buffer begins, after bound_place(); NULL for a constant that was freed. */
+void *bound_address(const struct bound *bound, uint32_t buffer);
+
+/** Returns 0 or a negative errno, as call_run(). */
+static inline int bound_step_run(const struct bound_step *step)
+{
+    return call_run(&step->call);
+}
+
+/** Accepts NULL; sets *bound to NULL. */
+void bound_destroy(struct bound **bound);
+
+void bound_step_deinit(struct bound_step *step);
+
+#endif

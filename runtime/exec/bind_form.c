@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binding: buffers, the forms of values in different layouts, and the steps that change them. */
+#include "runtime/exec/bind_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int binding_no_memory(struct binding *binding)
+{
+    return diag_set(binding->diag, -ENOMEM, "out of memory");
+}
+
+struct tensor_view binding_view(const struct value *value)
+{
+    if (!value)
+        return (struct tensor_view){.dtype = DTYPE_NONE};
+    return (struct tensor_view){value->dtype, value->shape,
+                                value->data ? value->data : value->known};
+}
+
+size_t binding_bytes(const struct value *value)
+{
+    return (size_t)shape_bytes(&value->shape, value->dtype);
+}
+
+int binding_add_buffer(struct binding *binding, const struct plan_buffer *buffer,
+                       const struct layout *layout, void *memory, uint32_t *out_buffer)
+{
+    if (array_push(&binding->buffers, *buffer) < 0 || array_push(&binding->memory, memory) < 0 ||
+        array_push(&binding->layouts, *layout) < 0)
+        return binding_no_memory(binding);
+    *out_buffer = (uint32_t)binding->buffers.count - 1;
+    return 0;
+}
+
+int binding_add_form(struct binding *binding, const struct value *value,
+                     const struct layout *layout, uint32_t buffer)
+{
+    uint32_t *link = &binding->value_forms[value->index];
+    struct form form = {*layout, buffer, PLAN_NONE};
+
+    if (array_push(&binding->forms, form) < 0)
+        return binding_no_memory(binding);
+    while (*link != PLAN_NONE)
+        link = &binding->forms.items[*link].next;
+    *link = (uint32_t)binding->forms.count - 1;
+    return 0;
+}
+
+int binding_make_form(struct binding *binding, const struct value *value,
+                      const struct layout *layout, uint32_t *out_buffer)
+{
+    struct plan_buffer buffer = {.bytes = binding_bytes(value), .parent = PLAN_NONE};
+    int rc = binding_add_buffer(binding, &buffer, layout, NULL, out_buffer);
+
+    return rc < 0 ? rc : binding_add_form(binding, value, layout, *out_buffer);
+}
+
+const struct form *binding_find_form(const struct binding *binding, const struct value *value,
+                                     const struct layout *layout)
+{
+    for (uint32_t i = binding->value_forms[value->index]; i != PLAN_NONE;
+         i = binding->forms.items[i].next)
+        if (layout_same(&binding->forms.items[i].layout, layout, &value->shape))
+            return &binding->forms.items[i];
+    return NULL;
+}
+
+const struct form *binding_first_form(const struct binding *binding, const struct value *value)
+{
+    return &binding->forms.items[binding->value_forms[value->index]];
+}
+
+int binding_copy_form(struct binding *binding, const struct node *node, const struct value *value,
+                      const struct layout *layout, uint32_t *out_buffer)
+{
+    struct form from = *binding_first_form(binding, value);
+    struct tensor_view view = binding_view(value);
+    struct bound_step step = {.value = value, .in_place_input = PLAN_NONE};
+    struct plan_buffer buffer = {.bytes = binding_bytes(value), .parent = PLAN_NONE};
+    int rc = binding_add_buffer(binding, &buffer, layout, NULL, out_buffer);
+
+    if (rc < 0)
+        return rc;
+    if (asprintf(&step.name, "%s:reorder", node->name) < 0) {
+        step.name = NULL;
+        return binding_no_memory(binding);
+    }
+    step.info = (struct exec_step){
+        .name = step.name, .type = "Reorder", .node = node, .input_count = 1, .output_count = 1};
+    step.input_buffers = calloc(1, sizeof(*step.input_buffers));
+    step.output_buffers = calloc(1, sizeof(*step.output_buffers));
+    rc = call_bind_reorder(&binding->kernels, &view, &from.layout, layout, &step.call);
+    if (rc < 0 || !step.input_buffers || !step.output_buffers) {
+        bound_step_deinit(&step);
+        return binding_no_memory(binding);
+    }
+    step.input_buffers[0] = from.buffer;
+    step.output_buffers[0] = *out_buffer;
+    return binding_add_step(binding, &step);
+}
+
+int binding_get_form(struct binding *binding, const struct node *node, const struct value *value,
+                     const struct layout *layout, uint32_t *out_buffer)
+{
+    const struct form *form = binding_find_form(binding, value, layout);
+    int rc;
+
+    if (form) {
+        *out_buffer = form->buffer;
+        return 0;
+    }
+    rc = binding_copy_form(binding, node, value, layout, out_buffer);
+    return rc < 0 ? rc : binding_add_form(binding, value, layout, *out_buffer);
+}
+
+static uint32_t root_of(const struct binding *binding, uint32_t buffer)
+{
+    while (binding->buffers.items[buffer].parent != PLAN_NONE)
+        buffer = binding->buffers.items[buffer].parent;
+    return buffer;
+}
+
+bool binding_is_same(const struct binding *binding, uint32_t a, uint32_t b)
+{
+    return root_of(binding, a) == root_of(binding, b);
+}
+
+bool binding_ends_at(const struct binding *binding, const struct node *node, uint32_t buffer)
+{
+    uint32_t root = root_of(binding, buffer);
+
+    if (binding->buffers.items[root].is_external)
+        return false;
+    /* Every value that lies in the same memory. Those made later do so through one of these. */
+    for (uint32_t i = 0; i < binding->graph->value_count; i++) {
+        for (uint32_t j = binding->value_forms[i]; j != PLAN_NONE; j = binding->forms.items[j].next)
+            if (root_of(binding, binding->forms.items[j].buffer) == root &&
+                (binding->last_use[i] == PLAN_NONE || binding->last_use[i] > node->index))
+                return false;
+    }
+    return true;
+}
+
+int binding_add_step(struct binding *binding, struct bound_step *step)
+{
+    step->inputs = calloc(step->info.input_count + 1, sizeof(*step->inputs));
+    step->outputs = calloc(step->info.output_count + 1, sizeof(*step->outputs));
+    step->info.implementation = step->call.version;
+    step->info.workspace_bytes = step->call.workspace_bytes;
+    if (step->inputs && step->outputs && array_push(&binding->steps, *step) == 0)
+        return 0;
+    bound_step_deinit(step);
+    return binding_no_memory(binding);
+}

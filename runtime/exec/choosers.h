@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who chooses kernels and layouts otherwise than by the rules, as binding sees them. They stand on
+ * binding (they bind what they time), so it knows no more of them than these calls.
+ */
+#ifndef OPTRACE_RUNTIME_EXEC_CHOOSERS_H
+#define OPTRACE_RUNTIME_EXEC_CHOOSERS_H
+
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "runtime/graph/graph.h"
+
+struct bound_step;
+struct layout;
+
+struct kernel_chooser {
+    /**
+     * Let the steps of a graph that was bound, and has no addresses yet, call other kernels. On the
+     * thread that will run the steps; may block for as long as timing takes.
+     *
+     * layouts  by buffer: in which order the axes lie there
+     *
+     * Returns 0, or a negative errno that exec_create() returns.
+     */
+    int (*choose)(struct kernel_chooser *chooser, const struct graph *graph,
+                  struct bound_step *steps, uint32_t count, const struct layout *layouts,
+                  struct diag *diag);
+};
+
+struct layout_chooser {
+    /**
+     * Say in which layout nodes compute, before any is bound; as above.
+     *
+     * out_formats  graph->node_count of them, enum format, all FORMAT_BY_RULE
+     */
+    int (*choose)(struct layout_chooser *chooser, const struct graph *graph, uint8_t *out_formats,
+                  struct diag *diag);
+};
+
+#endif

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a bound graph: memory, inputs and outputs, and the walk over the steps. */
+#include "runtime/exec/exec.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/exec/private.h"
+#include "runtime/graph/run_limits.h"
+#include "runtime/ops/control.h"
+
+/* Memory */
+
+static void add_chunk(struct exec *exec, enum exec_memory what, const void *address, size_t bytes,
+                      const char *name)
+{
+    exec->chunks[exec->chunk_count++] = (struct exec_chunk){what, address, bytes, name};
+}
+
+static size_t input_bytes(const struct exec *exec, uint32_t index)
+{
+    const struct value *value = exec->graph->inputs[index];
+
+    return (size_t)shape_bytes(&value->shape, value->dtype);
+}
+
+static int allocate(struct exec *exec, struct diag *diag)
+{
+    const struct graph *graph = exec->graph;
+    struct bound *bound = exec->bound;
+
+    exec->input_memory = calloc(graph->input_count + 1, sizeof(*exec->input_memory));
+    exec->chunks = calloc(graph->input_count + bound->step_count + 1, sizeof(*exec->chunks));
+    exec->tasks = calloc(bound->step_count + 1, sizeof(*exec->tasks));
+    exec->arena = exec->backend->alloc(bound->plan.arena_bytes);
+    if (!exec->input_memory || !exec->chunks || !exec->tasks || !exec->arena)
+        return diag_set(diag, -ENOMEM, "out of memory: %zu bytes for the intermediate tensors",
+                        bound->plan.arena_bytes);
+    add_chunk(exec, EXEC_MEMORY_ARENA, exec->arena, bound->plan.arena_bytes, "arena");
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        exec->input_memory[i] = exec->backend->alloc(input_bytes(exec, i));
+        if (!exec->input_memory[i])
+            return diag_set(diag, -ENOMEM, "out of memory: input \"%s\"", graph->inputs[i]->name);
+        bound->memory[bound->input_buffers[i]] = exec->input_memory[i];
+        add_chunk(exec, EXEC_MEMORY_INPUTS, exec->input_memory[i], input_bytes(exec, i),
+                  graph->inputs[i]->name);
+    }
+    for (uint32_t i = 0; i < bound->step_count; i++) {
+        size_t bytes;
+        const void *weights = call_weights(&bound->steps[i].call, &bytes);
+
+        exec->tasks[i] = (struct task){exec, i};
+        if (weights)
+            add_chunk(exec, EXEC_MEMORY_WEIGHTS, weights, bytes,
+                      bound->steps[i].info.inputs[1]->name);
+    }
+    bound_place(bound, exec->arena);
+    return 0;
+}
+
+/* Inner steps, in the order in which ops/control.h numbers them. */
+
+static void list_body(struct exec *exec, const struct graph *body, uint32_t holder);
+
+static void list_inner(struct exec *exec, const struct node *node, uint32_t holder)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attributes[i].type == ATTRIBUTE_GRAPH)
+            list_body(exec, node->attributes[i].graph, holder);
+}
+
+static void list_body(struct exec *exec, const struct graph *body, uint32_t holder)
+{
+    for (uint32_t i = 0; i < body->node_count; i++) {
+        const struct node *node = body->nodes[i];
+
+        exec->inner[exec->inner_count++] = (struct inner_step){
+            {.name = node->name,
+             .type = node->op_type,
+             .implementation = "chosen when it runs",
+             .node = node,
+             .inputs = (const struct value *const *)node->inputs,
+             .input_count = node->input_count,
+             .outputs = (const struct value *const *)node->outputs,
+             .output_count = node->output_count,
+             .is_inner = true},
+            holder,
+        };
+        list_inner(exec, node, holder);
+    }
+}
+
+static bool holds_steps(const struct bound_step *step)
+{
+    return step->info.node && !step->value && control_is(step->info.node);
+}
+
+static int list_all_inner(struct exec *exec, struct diag *diag)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        if (holds_steps(&exec->bound->steps[i]))
+            count += control_inner_count(exec->bound->steps[i].info.node);
+    exec->inner = calloc((size_t)count + 1, sizeof(*exec->inner));
+    if (!exec->inner)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        struct bound_step *step = &exec->bound->steps[i];
+
+        if (!holds_steps(step))
+            continue;
+        step->call.first_inner = exec->inner_count;
+        list_inner(exec, step->info.node, i);
+    }
+    return 0;
+}
+
+/* Creation */
+
+struct bind_task {
+    const struct graph *graph;
+    struct bind_options options;
+    struct bound *bound;
+    struct diag *diag;
+    int result;
+};
+
+static void run_bind(void *argument)
+{
+    struct bind_task *task = argument;
+
+    task->result = bind_graph(task->graph, &task->options, &task->bound, task->diag);
+}
+
+static uint32_t usable_cpus(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) < 0)
+        return 1;
+    return (uint32_t)CPU_COUNT(&set);
+}
+
+int exec_create(const struct graph *graph, const struct exec_options *options,
+                struct exec **out_exec, struct diag *diag)
+{
+    struct exec *exec = calloc(1, sizeof(*exec));
+    struct bind_task task = {
+        .graph = graph,
+        .options = {options->is_lavish, options->frees_packed, options->kernels, options->layouts},
+        .diag = diag,
+    };
+    int rc;
+
+    if (!exec)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    exec->graph = graph;
+    exec->backend = &backend_cpu;
+    exec->is_recorded = options->is_recorded;
+    exec->threads = options->threads ? options->threads : usable_cpus();
+    rc = exec->backend->queue_create(
+        &(struct backend_queue_config){exec->threads, options->is_inline, options->cores},
+        &exec->queue);
+    if (rc < 0) {
+        diag_set(diag, rc,
+                 rc == -EINVAL ? "a core of --multi-thread-core-ids cannot be used"
+                               : "cannot start the worker thread");
+        goto out;
+    }
+    exec->backend->queue_push(exec->queue, run_bind, &task);
+    exec->backend->queue_wait(exec->queue);
+    exec->bound = task.bound;
+    rc = task.result;
+    if (rc == 0)
+        rc = allocate(exec, diag);
+    if (rc == 0)
+        rc = list_all_inner(exec, diag);
+    if (rc == 0 && exec_list_needed(exec) < 0)
+        rc = diag_set(diag, -ENOMEM, "out of memory");
+    if (rc < 0)
+        goto out;
+    *out_exec = exec;
+    exec = NULL; /* ownership moved to the caller */
+out:
+    exec_destroy(&exec);
+    return rc;
+}
+
+void exec_destroy(struct exec **exec_ptr)
+{
+    struct exec *exec = *exec_ptr;
+
+    *exec_ptr = NULL;
+    if (!exec)
+        return;
+    exec->backend->queue_destroy(exec->queue);
+    for (uint32_t i = 0; exec->input_memory && i < exec->graph->input_count; i++)
+        exec->backend->free(exec->input_memory[i], input_bytes(exec, i));
+    if (exec->bound)
+        exec->backend->free(exec->arena, exec->bound->plan.arena_bytes);
+    bound_destroy(&exec->bound);
+    free(exec->input_memory);
+    free(exec->needed);
+    free(exec->chunks);
+    free(exec->inner);
+    free(exec->tasks);
+    free(exec);
+}
+
+static void tell_inner(void *user, uint32_t inner, enum call_moment moment)
+{
+    const struct exec *exec = user;
+    uint64_t ticks = ot_clock_ticks();
+
+    for (uint32_t i = 0; i < exec->observer_count; i++)
+        if (exec->observers[i].inner &&
+            (exec->observers[i].wants_phases || moment == CALL_START || moment == CALL_END))
+            exec->observers[i].inner(exec->observers[i].user, moment, inner, ticks);
+}
+
+int exec_add_observer(struct exec *exec, const struct exec_observer *observer)
+{
+    if (exec->observer_count == EXEC_OBSERVERS_MAX)
+        return -ENOSPC;
+    exec->observers[exec->observer_count++] = *observer;
+    exec->observers_take_time |= observer->takes_time;
+    exec->inner_watch = (struct call_watch){
+        exec, exec->inner_watch.wants_phases || observer->wants_phases, tell_inner};
+    for (uint32_t i = 0; observer->inner && i < exec->bound->step_count; i++)
+        if (holds_steps(&exec->bound->steps[i]))
+            exec->bound->steps[i].call.watch = &exec->inner_watch;
+    return 0;
+}
+
+void exec_remove_observer(struct exec *exec, const struct exec_observer *observer)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < exec->observer_count; i++) {
+        if (exec->observers[i].user != observer->user)
+            exec->observers[kept++] = exec->observers[i];
+    }
+    exec->observer_count = kept;
+    exec->observers_take_time = false;
+    for (uint32_t i = 0; i < kept; i++)
+        exec->observers_take_time |= exec->observers[i].takes_time;
+}
+
+/* Running */
+
+static void tell(const struct exec *exec, enum exec_moment moment, uint32_t step, uint64_t ticks)
+{
+    for (uint32_t i = 0; i < exec->observer_count; i++)
+        exec->observers[i].moment(exec->observers[i].user, moment, step, ticks);
+}
+
+/* Two moments between which nothing is done but by observers. A reading of the clock costs as much
+ * as all that a recorder does with it. */
+static void tell_both(const struct exec *exec, enum exec_moment first, enum exec_moment second,
+                      uint32_t step)
+{
+    const uint64_t ticks = ot_clock_ticks();
+
+    tell(exec, first, step, ticks);
+    tell(exec, second, step, exec->observers_take_time ? ot_clock_ticks() : ticks);
+}
+
+static void begin_run(void *argument)
+{
+    struct exec *exec = argument;
+
+    exec->run_failed = false;
+}
+
+static void run_step(void *argument)
+{
+    const struct task *task = argument;
+    struct exec *exec = task->exec;
+    int rc;
+
+    if (exec->run_failed)
+        return;
+    rc = limits_is_over() ? -ETIME : bound_step_run(&exec->bound->steps[task->step]);
+    if (rc == 0)
+        return;
+    exec->run_failed = true;
+    if (exec->failure == 0) {
+        exec->failure = rc;
+        exec->failed_step = task->step;
+    }
+}
+
+static void run_step_observed(void *argument)
+{
+    const struct task *task = argument;
+
+    tell_both(task->exec, EXEC_DEVICE_START, EXEC_DEVICE_KERN, task->step);
+    run_step(argument);
+    tell(task->exec, EXEC_DEVICE_END, task->step, ot_clock_ticks());
+}
+
+static void dispatch_observed(struct exec *exec, uint32_t step)
+{
+    tell_both(exec, EXEC_HOST_START, EXEC_HOST_KERN, step);
+    exec->backend->queue_push(exec->queue, run_step_observed, &exec->tasks[step]);
+    tell(exec, EXEC_HOST_END, step, ot_clock_ticks());
+}
+
+/* All steps as one item of the queue. */
+static void run_recorded(void *argument)
+{
+    struct exec *exec = argument;
+
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        run_step(&exec->tasks[i]);
+}
+
+void exec_dispatch(struct exec *exec)
+{
+    exec->backend->queue_push(exec->queue, begin_run, exec);
+    if (exec->is_recorded && !exec->observer_count) {
+        exec->backend->queue_push(exec->queue, run_recorded, exec);
+        return;
+    }
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        if (exec->observer_count)
+            dispatch_observed(exec, i);
+        else
+            exec->backend->queue_push(exec->queue, run_step, &exec->tasks[i]);
+    }
+}
+
+static void do_nothing(void *argument)
+{
+}
+
+void exec_dispatch_nothing(struct exec *exec)
+{
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        exec->backend->queue_push(exec->queue, do_nothing, &exec->tasks[i]);
+}
+
+int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_times,
+                  struct diag *diag)
+{
+    uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC), handed_ns;
+
+    if (step == 0)
+        exec->run_failed = false; /* nothing is queued */
+    if (exec->observer_count)
+        dispatch_observed(exec, step);
+    else
+        exec->backend->queue_push(exec->queue, run_step, &exec->tasks[step]);
+    handed_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    exec->backend->queue_wait(exec->queue);
+    if (out_times)
+        *out_times = (struct exec_step_times){
+            .host_ns = handed_ns - start_ns,
+            .e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns,
+        };
+    return exec_wait(exec, diag);
+}
+
+static int tell_failure(const struct exec *exec, int error, struct diag *diag)
+{
+    const struct bound_step *step = &exec->bound->steps[exec->failed_step];
+    const char *reason = error == -EINVAL ? "an index in its input is out of range"
+                                          : "the library under its kernel failed";
+
+    if (error == -ETIME)
+        return limits_check_time(diag);
+    if (step->call.problem)
+        reason = step->call.problem->text;
+    return diag_set(diag, error, "node \"%s\" (%s): %s", step->info.name, step->info.type, reason);
+}
+
+int exec_wait(struct exec *exec, struct diag *diag)
+{
+    int rc;
+
+    exec->backend->queue_wait(exec->queue);
+    rc = exec->failure;
+    exec->failure = 0;
+    return rc < 0 ? tell_failure(exec, rc, diag) : 0;
+}
+
+/* Inputs, outputs, facts */
+
+int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *tensor,
+                   struct diag *diag)
+{
+    const struct value *value;
+    char got[SHAPE_TEXT_BYTES], want[SHAPE_TEXT_BYTES];
+
+    if (index >= exec->graph->input_count)
+        return diag_set(diag, -EINVAL, "the model has no input %u", (unsigned)index);
+    value = exec->graph->inputs[index];
+    if (tensor->dtype != value->dtype || !shape_equal(&tensor->shape, &value->shape))
+        return diag_set(diag, -EINVAL, "input \"%s\" is %s %s, not %s %s", value->name,
+                        dtype_name(value->dtype), shape_text(&value->shape, want),
+                        dtype_name(tensor->dtype), shape_text(&tensor->shape, got));
+    if (value->known && memcmp(value->known, tensor->data, input_bytes(exec, index)) != 0)
+        return diag_set(diag, -EINVAL,
+                        "input \"%s\" decides about shapes, and these are for "
+                        "another content",
+                        value->name);
+    exec->backend->queue_wait(exec->queue);
+    exec->backend->copy_in(exec->input_memory[index], tensor->data, input_bytes(exec, index));
+    return 0;
+}
+
+int exec_output(const struct exec *exec, uint32_t index, struct tensor_view *out_tensor)
+{
+    const struct value *value;
+
+    if (index >= exec->graph->output_count)
+        return -EINVAL;
+    value = exec->graph->outputs[index];
+    *out_tensor = (struct tensor_view){
+        value->dtype, value->shape, bound_address(exec->bound, exec->bound->output_buffers[index])};
+    return 0;
+}
+
+uint32_t exec_step_count(const struct exec *exec)
+{
+    return exec->bound->step_count;
+}
+
+const struct exec_step *exec_step(const struct exec *exec, uint32_t index)
+{
+    return &exec->bound->steps[index].info;
+}
+
+uint32_t exec_inner_count(const struct exec *exec)
+{
+    return exec->inner_count;
+}
+
+const struct exec_step *exec_inner(const struct exec *exec, uint32_t index)
+{
+    return &exec->inner[index].info;
+}
+
+uint32_t exec_inner_holder(const struct exec *exec, uint32_t index)
+{
+    return exec->inner[index].holder;
+}
+
+uint32_t exec_chunk_count(const struct exec *exec)
+{
+    return exec->chunk_count;
+}
+
+const struct exec_chunk *exec_chunk(const struct exec *exec, uint32_t index)
+{
+    return &exec->chunks[index];
+}
+
+uint32_t exec_threads(const struct exec *exec)
+{
+    return exec->threads;
+}
+
+/* Operands */
+
+static bool get_operand(const struct exec *exec, const struct value *value, uint32_t buffer,
+                        struct exec_operand *out)
+{
+    const struct plan *plan = &exec->bound->plan;
+    size_t offset;
+    uint32_t root;
+
+    if (!value || buffer == PLAN_NONE)
+        return false;
+    root = plan_root(plan, buffer, &offset);
+    *out = (struct exec_operand){
+        .value = value,
+        .bytes = (size_t)shape_bytes(&value->shape, value->dtype),
+        .address = bound_address(exec->bound, buffer),
+        .layout = exec->bound->layouts[buffer],
+    };
+    if (!plan->buffers[root].is_external) {
+        out->offset = plan->buffers[root].offset + offset;
+        return true;
+    }
+    for (uint32_t i = 0; i < exec->graph->input_count; i++)
+        out->is_input = out->is_input || exec->bound->input_buffers[i] == root;
+    out->is_constant = !out->is_input;
+    return out->address != NULL; /* a constant may have been freed */
+}
+
+bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)
+{
+    const struct bound_step *bound = &exec->bound->steps[step];
+
+    return i < bound->info.input_count &&
+           get_operand(exec, bound->info.inputs[i], bound->input_buffers[i], out);
+}
+
+bool exec_step_reads(const struct exec *exec, uint32_t step, uint32_t input)
+{
+    const struct bound_step *bound = &exec->bound->steps[step];
+    size_t bytes;
+
+    return !call_weights(&bound->call, &bytes) || input == 0 ||
+           (int)input == bound->info.node->fused.residual_input;
+}
+
+bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)
+{
+    const struct bound_step *bound = &exec->bound->steps[step];
+
+    if (i >= bound->info.output_count)
+        return false;
+    /* Kernels may leave alone what nobody reads. */
+    return (bound->value || call_is_read(bound->info.node, i)) &&
+           get_operand(exec, bound->info.outputs[i], bound->output_buffers[i], out);
+}
+
+void exec_read(const struct exec *exec, const struct exec_operand *operand, void *out_data)
+{
+    const struct shape *shape = &operand->value->shape;
+    size_t item = dtype_bytes(operand->value->dtype);
+    int64_t strides[SHAPE_MAX_RANK], at[SHAPE_MAX_RANK] = {0}, from = 0;
+    int64_t count = shape_elements(shape);
+    char *to = out_data;
+
+    layout_strides(&operand->layout, shape, strides);
+    for (int64_t i = 0; i < count; i++, to += item) {
+        memcpy(to, (const char *)operand->address + (size_t)from * item, item);
+        for (int axis = shape->rank - 1; axis >= 0; axis--) {
+            from += strides[axis];
+            if (++at[axis] < shape->dims[axis])
+                break;
+            from -= strides[axis] * shape->dims[axis];
+            at[axis] = 0;
+        }
+    }
+}
+
+/* The arena */
+
+size_t exec_arena_bytes(const struct exec *exec)
+{
+    return exec->bound->plan.arena_bytes;
+}
+
+uint32_t exec_block_count(const struct exec *exec)
+{
+    const struct plan *plan = &exec->bound->plan;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < plan->buffer_count; i++)
+        count += plan->buffers[i].parent == PLAN_NONE && !plan->buffers[i].is_external &&
+                 plan->buffers[i].first != PLAN_NONE;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        count += plan->steps[i].workspace_bytes > 0;
+    return count;
+}
+
+/* The first value that a step writes into the buffer or into what lies in it. */
+static const struct value *owner_of(const struct exec *exec, uint32_t buffer)
+{
+    size_t offset;
+
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        const struct bound_step *step = &exec->bound->steps[i];
+
+        for (uint32_t k = 0; k < step->info.output_count; k++) {
+            if (step->output_buffers[k] != PLAN_NONE &&
+                plan_root(&exec->bound->plan, step->output_buffers[k], &offset) == buffer)
+                return step->info.outputs[k];
+        }
+    }
+    return NULL;
+}
+
+void exec_blocks(const struct exec *exec, struct exec_block *out_blocks)
+{
+    const struct plan *plan = &exec->bound->plan;
+
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        const struct plan_buffer *buffer = &plan->buffers[i];
+
+        if (buffer->parent != PLAN_NONE || buffer->is_external || buffer->first == PLAN_NONE)
+            continue;
+        *out_blocks++ = (struct exec_block){
+            .owner = owner_of(exec, i),
+            .offset = buffer->offset,
+            .bytes = buffer->bytes,
+            .first_step = buffer->first,
+            .end_step = buffer->last < plan->step_count ? buffer->last + 1 : plan->step_count,
+        };
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        if (plan->steps[i].workspace_bytes > 0)
+            *out_blocks++ = (struct exec_block){
+                .offset = plan->steps[i].workspace_offset,
+                .bytes = plan->steps[i].workspace_bytes,
+                .first_step = i,
+                .end_step = i + 1,
+            };
+    }
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that optimisation makes and no model can hold; passes/ describes their attributes. */
+#ifndef OPTRACE_RUNTIME_GRAPH_FUSED_OPS_H
+#define OPTRACE_RUNTIME_GRAPH_FUSED_OPS_H
+
+#define CHAIN_OP_TYPE      "FusedElementwise" /* of pass_fuse_chains() */
+#define PREPROCESS_OP_TYPE "FusedPreprocess"  /* of pass_preprocess() */
+
+#endif

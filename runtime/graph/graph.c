@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model as a graph: creation, lookup and destruction. Editing is in edit.c. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/graph/graph.h"
+#include "runtime/graph/private.h"
+#include "runtime/graph/run_limits.h"
+
+enum { HUGE_PAGE_BYTES = 2 << 20, LARGE_BYTES = 2 * HUGE_PAGE_BYTES };
+
+static struct value tombstone;
+
+struct graph *graph_create(void)
+{
+    struct graph *graph = calloc(1, sizeof(*graph));
+
+    if (graph == NULL)
+        return NULL;
+    graph->private_state = calloc(1, sizeof(*graph->private_state));
+    graph->path = strdup("");
+    graph->name = strdup("");
+    graph->producer_name = strdup("");
+    graph->producer_version = strdup("");
+    if (graph->private_state == NULL || graph->path == NULL || graph->name == NULL ||
+        graph->producer_name == NULL || graph->producer_version == NULL)
+        graph_destroy(&graph);
+    return graph;
+}
+
+void node_free(struct node *node)
+{
+    free(node->op_type);
+    free(node->domain);
+    free(node->name);
+    free(node->inputs);
+    free(node->outputs);
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        attribute_clear(&node->attributes[i]);
+    free(node->attributes);
+    for (uint32_t i = 0; i < node->origin_count; i++)
+        free(node->origins[i]);
+    free(node->origins);
+    free(node);
+}
+
+void value_free(struct value *value)
+{
+    for (int i = 0; i < SHAPE_MAX_RANK; i++)
+        free(value->dim_names[i]);
+    free(value->name);
+    value_set_data(value, NULL);
+    free(value->known);
+    free(value->consumers);
+    free(value);
+}
+
+void graph_destroy(struct graph **graph_ptr)
+{
+    struct graph *graph = *graph_ptr;
+
+    *graph_ptr = NULL;
+    if (graph == NULL)
+        return;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        node_free(graph->nodes[i]);
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        value_free(graph->values[i]);
+    for (uint32_t i = 0; i < graph->opset_count; i++)
+        free(graph->opsets[i].domain);
+    for (size_t i = 0; graph->private_state != NULL && i < graph->private_state->maps.count; i++)
+        munmap(graph->private_state->maps.items[i].address,
+               graph->private_state->maps.items[i].bytes);
+    if (graph->private_state != NULL) {
+        free(graph->private_state->slots);
+        array_deinit(&graph->private_state->maps);
+    }
+    free(graph->private_state);
+    free(graph->opsets);
+    free(graph->nodes);
+    free(graph->values);
+    free(graph->inputs);
+    free(graph->outputs);
+    free(graph->captures);
+    free(graph->path);
+    free(graph->name);
+    free(graph->producer_name);
+    free(graph->producer_version);
+    free(graph->layouts);
+    free(graph);
+}
+
+int graph_set_text(char **field, const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy == NULL)
+        return -ENOMEM;
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+int graph_add_opset(struct graph *graph, const char *domain, int64_t version)
+{
+    struct opset *grown = realloc(graph->opsets, (graph->opset_count + 1) * sizeof(*graph->opsets));
+    char *copy = strdup(strcmp(domain, "ai.onnx") == 0 ? "" : domain);
+
+    if (grown != NULL)
+        graph->opsets = grown;
+    if (grown == NULL || copy == NULL) {
+        free(copy);
+        return -ENOMEM;
+    }
+    graph->opsets[graph->opset_count++] = (struct opset){copy, version};
+    return 0;
+}
+
+const char *node_full_type(const struct node *node, char out[NODE_TYPE_BYTES])
+{
+    if (node->domain[0] == '\0')
+        return strchr(node->op_type, '.') == NULL ? node->op_type : "";
+    return snprintf(out, NODE_TYPE_BYTES, "%s.%s", node->domain, node->op_type) < NODE_TYPE_BYTES
+               ? out
+               : "";
+}
+
+int64_t graph_opset(const struct graph *graph, const char *domain)
+{
+    for (uint32_t i = 0; i < graph->opset_count; i++) {
+        if (strcmp(graph->opsets[i].domain, domain) == 0)
+            return graph->opsets[i].version;
+    }
+    return 0;
+}
+
+static uint32_t hash_text(const char *text)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (uint8_t)*text) * 16777619u;
+    return hash;
+}
+
+static void put(struct value **slots, uint32_t slot_count, struct value *value)
+{
+    uint32_t i = hash_text(value->name) & (slot_count - 1);
+
+    while (slots[i] != NULL)
+        i = (i + 1) & (slot_count - 1);
+    slots[i] = value;
+}
+
+/* Makes room for one more name at a load of at most one half. */
+static int reserve_name(struct graph_private *state)
+{
+    uint32_t slot_count = state->slot_count == 0 ? 64 : state->slot_count * 2;
+    struct value **slots;
+
+    if ((state->used_count + 1) * 2 <= state->slot_count)
+        return 0;
+    slots = calloc(slot_count, sizeof(*slots));
+    if (slots == NULL)
+        return -ENOMEM;
+    state->used_count = 0;
+    for (uint32_t i = 0; i < state->slot_count; i++) {
+        if (state->slots[i] != NULL && state->slots[i] != &tombstone) {
+            put(slots, slot_count, state->slots[i]);
+            state->used_count++;
+        }
+    }
+    free(state->slots);
+    state->slots = slots;
+    state->slot_count = slot_count;
+    return 0;
+}
+
+static struct value **find_slot(const struct graph_private *state, const char *name)
+{
+    uint32_t i;
+
+    if (state->slot_count == 0)
+        return NULL;
+    for (i = hash_text(name) & (state->slot_count - 1); state->slots[i] != NULL;
+         i = (i + 1) & (state->slot_count - 1)) {
+        if (state->slots[i] != &tombstone && strcmp(state->slots[i]->name, name) == 0)
+            return &state->slots[i];
+    }
+    return NULL;
+}
+
+struct value *graph_find_value(const struct graph *graph, const char *name)
+{
+    struct value **slot = find_slot(graph->private_state, name);
+
+    return slot != NULL ? *slot : NULL;
+}
+
+void graph_forget_name(struct graph *graph, const struct value *value)
+{
+    struct value **slot = find_slot(graph->private_state, value->name);
+
+    if (slot != NULL && *slot == value)
+        *slot = &tombstone;
+}
+
+/* A copy of name, or a made-up one that nobody has. */
+static char *choose_name(const struct graph *graph, const char *name)
+{
+    char made[32];
+
+    if (name != NULL)
+        return strdup(name);
+    for (uint32_t i = graph->private_state->next_value_id;; i++) {
+        snprintf(made, sizeof(made), "value_%u", i);
+        if (graph_find_value(graph, made) == NULL)
+            return strdup(made);
+    }
+}
+
+/* Room for one more pointer in a list that doubles. */
+static int reserve_pointer(void **list, uint32_t count, uint32_t *room)
+{
+    uint32_t wanted = *room == 0 ? 64 : *room * 2;
+    void *grown;
+
+    if (count < *room)
+        return 0;
+    grown = realloc(*list, wanted * sizeof(void *));
+    if (grown == NULL)
+        return -ENOMEM;
+    *list = grown;
+    *room = wanted;
+    return 0;
+}
+
+struct value *graph_add_value(struct graph *graph, const char *name, enum dtype dtype,
+                              const struct shape *shape, int *error)
+{
+    struct graph_private *state = graph->private_state;
+    struct value *value;
+    int ignored;
+
+    if (error == NULL)
+        error = &ignored;
+    if (name != NULL && graph_find_value(graph, name) != NULL) {
+        *error = -EEXIST;
+        return NULL;
+    }
+    *error = -ENOMEM;
+    if (reserve_name(state) < 0 ||
+        reserve_pointer((void **)&graph->values, graph->value_count, &state->value_room) < 0)
+        return NULL;
+    value = calloc(1, sizeof(*value));
+    if (value == NULL)
+        return NULL;
+    value->name = choose_name(graph, name);
+    if (value->name == NULL) {
+        free(value);
+        return NULL;
+    }
+    value->id = state->next_value_id++;
+    value->index = graph->value_count;
+    value->dtype = dtype;
+    value->shape = *shape;
+    graph->values[graph->value_count++] = value;
+    put(state->slots, state->slot_count, value);
+    state->used_count++;
+    *error = 0;
+    return value;
+}
+
+void value_set_data(struct value *value, void *data)
+{
+    if (!value->is_shared)
+        free(value->data);
+    value->data = data;
+    value->is_shared = false;
+}
+
+void value_share_data(struct value *value, const void *data)
+{
+    value_set_data(value, (void *)data); /* a constant: nobody writes there */
+    value->is_shared = true;
+}
+
+int graph_add_map(struct graph *graph, const void *address, size_t bytes)
+{
+    struct graph_map map = {(void *)address, bytes};
+
+    return array_push(&graph->private_state->maps, map);
+}
+
+size_t value_release_data(struct value *value)
+{
+    size_t bytes =
+        value->data && !value->is_shared ? (size_t)shape_bytes(&value->shape, value->dtype) : 0;
+
+    value_set_data(value, NULL);
+    return bytes;
+}
+
+void *graph_alloc_data(size_t bytes)
+{
+    /* Large constants in huge pages: they are written once and then streamed through on each run.
+     */
+    bool is_large = bytes >= LARGE_BYTES;
+    size_t alignment = is_large ? HUGE_PAGE_BYTES : 64;
+    /* aligned_alloc wants a multiple of the alignment. */
+    size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1);
+    void *data = limits_allow(rounded) ? aligned_alloc(alignment, rounded) : NULL;
+
+    if (data != NULL && is_large)
+        madvise(data, rounded, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+    return data;
+}
+
+static int add_end(struct value ***list, uint32_t *count, struct value *value)
+{
+    struct value **grown = realloc(*list, (*count + 1) * sizeof(*grown));
+
+    if (grown == NULL)
+        return -ENOMEM;
+    *list = grown;
+    (*list)[(*count)++] = value;
+    return 0;
+}
+
+int graph_add_input(struct graph *graph, struct value *value)
+{
+    int rc = add_end(&graph->inputs, &graph->input_count, value);
+
+    if (rc == 0)
+        value->is_input = true;
+    return rc;
+}
+
+int graph_add_output(struct graph *graph, struct value *value)
+{
+    int rc = add_end(&graph->outputs, &graph->output_count, value);
+
+    if (rc == 0)
+        value->is_output = true;
+    return rc;
+}
+
+static char *node_name(const char *name, const char *op_type, uint32_t id)
+{
+    char *made;
+
+    if (name != NULL && name[0] != '\0')
+        return strdup(name);
+    return asprintf(&made, "%s_%u", op_type, id) < 0 ? NULL : made;
+}
+
+/* A node with its texts and empty edges. */
+static struct node *node_create(const char *op_type, const char *domain, const char *name,
+                                uint32_t id, uint32_t input_count, uint32_t output_count)
+{
+    struct node *node = calloc(1, sizeof(*node));
+
+    if (node == NULL)
+        return NULL;
+    node->id = id;
+    node->fused.residual_input = -1;
+    node->op_type = strdup(op_type);
+    node->domain = strdup(strcmp(domain, "ai.onnx") == 0 ? "" : domain);
+    node->name = node_name(name, op_type, id);
+    node->inputs = calloc(input_count + 1, sizeof(*node->inputs));
+    node->outputs = calloc(output_count + 1, sizeof(*node->outputs));
+    node->origins = calloc(1, sizeof(*node->origins));
+    if (node->op_type == NULL || node->domain == NULL || node->name == NULL ||
+        node->inputs == NULL || node->outputs == NULL || node->origins == NULL ||
+        (node->origins[0] = strdup(node->name)) == NULL) {
+        node_free(node);
+        return NULL;
+    }
+    node->origin_count = 1;
+    node->input_count = input_count;
+    node->output_count = output_count;
+    return node;
+}
+
+struct node *graph_add_node(struct graph *graph, const char *op_type, const char *domain,
+                            const char *name, struct value *const *inputs, uint32_t input_count,
+                            struct value *const *outputs, uint32_t output_count)
+{
+    struct graph_private *state = graph->private_state;
+    struct node *node;
+
+    if (reserve_pointer((void **)&graph->nodes, graph->node_count, &state->node_room) < 0)
+        return NULL;
+    node = node_create(op_type, domain, name, state->next_node_id, input_count, output_count);
+    if (node == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < input_count; i++) {
+        if (inputs[i] == NULL)
+            continue;
+        if (value_add_consumer(inputs[i], node) < 0) {
+            while (i-- > 0) {
+                if (inputs[i] != NULL)
+                    value_remove_consumer(inputs[i], node);
+            }
+            node_free(node);
+            return NULL;
+        }
+        node->inputs[i] = inputs[i];
+    }
+    for (uint32_t i = 0; i < output_count; i++) {
+        node->outputs[i] = outputs[i];
+        if (outputs[i] != NULL)
+            outputs[i]->producer = node;
+    }
+    state->next_node_id++;
+    node->index = graph->node_count;
+    graph->nodes[graph->node_count++] = node;
+    return node;
+}
+
+struct value *node_input(const struct node *node, uint32_t i)
+{
+    return i < node->input_count ? node->inputs[i] : NULL;
+}
+
+struct value *node_output(const struct node *node, uint32_t i)
+{
+    return i < node->output_count ? node->outputs[i] : NULL;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The items of --input: names, and which reader takes the value. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "runtime/inputs/input.h"
+
+static void input_deinit(struct input *input)
+{
+    free(input->name);
+    free(input->tensor.data);
+    free(input->numbers);
+    *input = (struct input){0};
+}
+
+void input_list_truncate(struct input_list *list, size_t count)
+{
+    while (list->count > count)
+        input_deinit(&list->items[--list->count]);
+}
+
+void input_list_deinit(struct input_list *list)
+{
+    input_list_truncate(list, 0);
+    array_deinit(list);
+}
+
+/* Takes ownership of all that *input owns, also on failure. */
+static int append(struct input_list *list, struct input *input, const char *name, struct diag *diag)
+{
+    input->name = strdup(name);
+    if (input->name == NULL || array_push(list, *input) < 0) {
+        input_deinit(input);
+        return diag_set(diag, -ENOMEM, "no memory for the input data");
+    }
+    return 0;
+}
+
+int input_append_kind(struct input_list *list, enum input_kind kind, const char *name,
+                      const struct tensor_view *view, struct diag *diag)
+{
+    struct input input = {.kind = kind, .tensor = *view};
+
+    return append(list, &input, name, diag);
+}
+
+int input_append(struct input_list *list, const char *name, const struct tensor_view *view,
+                 struct diag *diag)
+{
+    return input_append_kind(list, INPUT_TENSOR, name, view, diag);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+
+    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+typedef int bytes_fn(const uint8_t *bytes, size_t size, struct tensor_view *out, struct diag *diag);
+
+/* Reads a file with `parse`; what it says is put behind the path. */
+static int read_tensor_file(const char *path, const char *name, bytes_fn *parse,
+                            struct input_list *list, struct diag *diag)
+{
+    struct tensor_view view = {0};
+    struct diag inner = {0};
+    char *bytes;
+    size_t size;
+    int rc = file_read(path, INPUT_FILE_BYTES_MAX, &bytes, &size, diag);
+
+    if (rc < 0)
+        return rc;
+    rc = parse((const uint8_t *)bytes, size, &view, &inner);
+    free(bytes);
+    if (rc < 0)
+        return diag_set_at(diag, rc, inner.offset, "%.200s: %.280s", path, inner.text);
+    return input_append(list, name, &view, diag);
+}
+
+static int read_json_file(const char *path, struct input_list *list, struct diag *diag)
+{
+    struct diag inner = {0};
+    char *bytes;
+    size_t size;
+    int rc = file_read(path, INPUT_FILE_BYTES_MAX, &bytes, &size, diag);
+
+    if (rc < 0)
+        return rc;
+    rc = input_parse_json(bytes, size, list, &inner);
+    free(bytes);
+    return rc < 0 ? diag_set_at(diag, rc, inner.offset, "%.200s: %.280s", path, inner.text) : 0;
+}
+
+static int read_text(const char *text, const char *name, struct input_list *list, struct diag *diag)
+{
+    struct input input = {0};
+    int rc = input_parse_text(text, &input, diag);
+
+    return rc < 0 ? rc : append(list, &input, name, diag);
+}
+
+static int read_value(const char *name, const char *value, struct input_list *list,
+                      struct diag *diag)
+{
+    if (ends_with(value, ".npy"))
+        return read_tensor_file(value, name, input_parse_npy, list, diag);
+    if (ends_with(value, ".ppm") || ends_with(value, ".pgm"))
+        return read_tensor_file(value, name, input_parse_pnm, list, diag);
+    if (ends_with(value, ".json"))
+        return read_json_file(value, list, diag);
+    return read_text(value, name, list, diag);
+}
+
+static int read_item(char *item, struct input_list *list, struct diag *diag)
+{
+    char *colon = item[0] == '/' || item[0] == '.' ? NULL : strchr(item, ':');
+
+    if (colon == NULL)
+        return read_value("", item, list, diag);
+    *colon = '\0';
+    if (colon == item || colon[1] == '\0')
+        return diag_set(diag, -EINVAL, "--input needs NAME:VALUE, but the %s of '%s:%s' is empty",
+                        colon == item ? "name" : "value", item, colon + 1);
+    return read_value(item, colon + 1, list, diag);
+}
+
+int input_parse(const char *text, struct input_list *list, struct diag *diag)
+{
+    char *copy = strdup(text);
+    char *rest = copy;
+    char *item;
+    int rc = 0;
+
+    if (copy == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the input data");
+    while (rc == 0 && (item = strsep(&rest, ";")) != NULL) {
+        if (item[0] != '\0')
+            rc = read_item(item, list, diag);
+        else if (rest != NULL || item == copy) /* one at the very end does no harm */
+            rc = diag_set(diag, -EINVAL, "--input holds an empty item: '%s'", text);
+    }
+    free(copy);
+    return rc;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring the machine and telling it. */
+#include "runtime/modes/calibrate.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "kernels/peak.h"
+#include "runtime/session/trace.h"
+
+enum {
+    CACHE_LEVELS = 3,
+    CACHE_PART_MAX = 16 << 20, /* read of a cache: one thread may not get all of a large one */
+};
+
+struct calibration {
+    struct peak one, all; /* of 1 thread and of `threads` */
+    size_t threads;
+    size_t cache_bytes[CACHE_LEVELS]; /* 0: not known */
+    double cache_bytes_s[CACHE_LEVELS];
+};
+
+/* What is recorded, as counters of these names (schema/store.md). */
+static const char *const cache_names[] = {
+    "calibration.L1_bytes_per_s",
+    "calibration.L2_bytes_per_s",
+    "calibration.L3_bytes_per_s",
+};
+
+static int measure(struct calibration *out, struct diag *diag)
+{
+    static const int levels[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                                 _SC_LEVEL3_CACHE_SIZE};
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int rc;
+
+    *out = (struct calibration){.threads = cpus < 1 ? 1 : (size_t)cpus};
+    if (out->threads > PEAK_THREADS_MAX)
+        out->threads = PEAK_THREADS_MAX;
+    rc = peak_measure(&out->one);
+    if (rc == 0)
+        rc = peak_measure_threads(out->threads, &out->all);
+    for (int i = 0; i < CACHE_LEVELS && rc == 0; i++) {
+        long bytes = sysconf(levels[i]);
+
+        out->cache_bytes[i] = bytes > 0 ? (size_t)bytes : 0;
+        if (bytes > 0) /* half of it, as others want some too */
+            rc = peak_measure_read(bytes / 2 < CACHE_PART_MAX ? (size_t)bytes / 2 : CACHE_PART_MAX,
+                                   &out->cache_bytes_s[i]);
+    }
+    return rc < 0 ? diag_set(diag, rc, "cannot measure this machine: %s", strerror(-rc)) : 0;
+}
+
+static void record(const struct calibration *calibration)
+{
+    trace_value("calibration.threads", (double)calibration->threads);
+    trace_value("calibration.flop_per_s_1_thread", calibration->one.f32_flops);
+    trace_value("calibration.flop_per_s_all_threads", calibration->all.f32_flops);
+    trace_value("calibration.bytes_per_s_1_thread", calibration->one.read_bytes_s);
+    trace_value("calibration.bytes_per_s_all_threads", calibration->all.read_bytes_s);
+    for (int i = 0; i < CACHE_LEVELS; i++) {
+        if (calibration->cache_bytes[i])
+            trace_value(cache_names[i], calibration->cache_bytes_s[i]);
+    }
+}
+
+static void print_text(const struct calibration *calibration, const char *status, FILE *out)
+{
+    text_print(out, "f32 multiply-adds (%s): %.1f GFLOP/s with 1 thread, %.1f with %zu\n",
+               calibration->one.isa, calibration->one.f32_flops / 1e9,
+               calibration->all.f32_flops / 1e9, calibration->threads);
+    fprintf(out, "reading memory: %.1f GB/s with 1 thread, %.1f with %zu\n",
+            calibration->one.read_bytes_s / 1e9, calibration->all.read_bytes_s / 1e9,
+            calibration->threads);
+    for (int i = 0; i < CACHE_LEVELS; i++) {
+        if (calibration->cache_bytes[i])
+            fprintf(out, "reading cache L%d (%zu KiB): %.1f GB/s with 1 thread\n", i + 1,
+                    calibration->cache_bytes[i] / 1024, calibration->cache_bytes_s[i] / 1e9);
+    }
+    text_print(out, "%s\n", status);
+}
+
+static void member(struct json_writer *json, const char *key, double value)
+{
+    json_key(json, key);
+    json_double(json, value);
+}
+
+static int print_json(const struct calibration *calibration, const char *status, FILE *out)
+{
+    struct json_writer json;
+    int rc;
+
+    json_init_file(&json, out);
+    json_set_indent(&json, 1);
+    json_begin_object(&json);
+    json_key(&json, "version");
+    json_int(&json, 1);
+    json_key(&json, "instruction_set");
+    json_string(&json, calibration->one.isa);
+    member(&json, "threads", (double)calibration->threads);
+    member(&json, "flop_per_s_1_thread", calibration->one.f32_flops);
+    member(&json, "flop_per_s_all_threads", calibration->all.f32_flops);
+    member(&json, "bytes_per_s_1_thread", calibration->one.read_bytes_s);
+    member(&json, "bytes_per_s_all_threads", calibration->all.read_bytes_s);
+    for (int i = 0; i < CACHE_LEVELS; i++) {
+        if (calibration->cache_bytes[i])
+            member(&json, strchr(cache_names[i], '.') + 1, calibration->cache_bytes_s[i]);
+    }
+    json_key(&json, "trace");
+    json_string(&json, status);
+    json_end_object(&json);
+    rc = json_finish(&json);
+    json_deinit(&json);
+    return rc;
+}
+
+int calibrate(bool json, FILE *out, struct diag *diag)
+{
+    struct calibration calibration;
+    char status[300];
+    int rc = measure(&calibration, diag);
+
+    if (rc < 0)
+        return rc;
+    rc = trace_begin(diag);
+    if (rc < 0)
+        return rc;
+    record(&calibration);
+    trace_status(status, sizeof(status));
+    if (json)
+        rc = print_json(&calibration, status, out);
+    else
+        print_text(&calibration, status, out);
+    return rc < 0 ? diag_set(diag, rc, "cannot write the result: %s", strerror(-rc)) : 0;
+}

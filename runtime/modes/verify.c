@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --verify: run ONNX test data sets and compare the outputs. */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/graph/compare.h"
+#include "runtime/modes/tell.h"
+#include "runtime/modes/verify.h"
+#include "runtime/modes/verify_print.h"
+#include "runtime/modes/verify_tolerance.h"
+#include "runtime/onnx/tensor.h"
+#include "runtime/session/session.h"
+
+/* One data set at work. */
+struct data_set {
+    const struct verify_config *config;
+    const char *folder;
+    struct verify_tolerance tolerance; /* widened once the session is prepared */
+    struct verify_tolerance told;      /* with the result: the widest of those that were used */
+    struct session *session;
+    struct input_list inputs;
+    struct verify_printer *printer;
+    uint32_t thread; /* number of the one that it runs on */
+    bool is_first;   /* of all: effects of options are told */
+    struct diag *diag;
+};
+
+/* "FOLDER/input_3.pb"; the caller frees it. */
+static char *file_path(const char *folder, const char *role, uint32_t index)
+{
+    char *path;
+
+    return asprintf(&path, "%s/%s_%u.pb", folder, role, index) < 0 ? NULL : path;
+}
+
+static bool has_file(const char *folder, const char *role, uint32_t index)
+{
+    char *path = file_path(folder, role, index);
+    bool there = path != NULL && access(path, F_OK) == 0;
+
+    free(path);
+    return there;
+}
+
+/* As many files as the model has inputs (or outputs), no fewer and no more. */
+static int check_count(const struct data_set *set, const char *role, uint32_t wanted)
+{
+    uint32_t count = 0;
+
+    while (has_file(set->folder, role, count))
+        count++;
+    if (count != wanted)
+        return diag_set(set->diag, -EINVAL, "'%s' holds %u %s files for a model with %u %ss",
+                        set->folder, count, role, wanted, role);
+    return 0;
+}
+
+static int load_file(const struct data_set *set, const char *role, uint32_t index,
+                     struct tensor_view *out)
+{
+    char *path = file_path(set->folder, role, index);
+    int rc = path == NULL ? -ENOMEM : onnx_tensor_load(path, out, NULL, set->diag);
+
+    free(path);
+    return rc;
+}
+
+static int load_inputs(struct data_set *set)
+{
+    const struct graph *graph = set->session->graph;
+    int rc = check_count(set, "input", graph->input_count);
+
+    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
+        struct tensor_view view;
+
+        rc = load_file(set, "input", i, &view);
+        if (rc == 0)
+            rc = input_append(&set->inputs, graph->inputs[i]->name, &view, set->diag);
+    }
+    return rc;
+}
+
+/* Returns 1 when all outputs agree, 0 when one does not. */
+static int compare_outputs(struct data_set *set)
+{
+    const struct graph *graph = set->session->graph;
+    int passed = 1;
+    int rc = check_count(set, "output", graph->output_count);
+
+    for (uint32_t i = 0; rc == 0 && i < graph->output_count; i++) {
+        struct tensor_view got, expected;
+        struct comparison comparison;
+        struct tolerance tolerance;
+
+        rc = exec_output(set->session->exec, i, &got);
+        if (rc == 0)
+            rc = load_file(set, "output", i, &expected);
+        if (rc < 0)
+            return rc;
+        tolerance = verify_tolerance_of(&set->tolerance, &expected);
+        comparison = compare_tensors(&got, &expected, &tolerance);
+        verify_print_output(set->printer, graph->outputs[i]->name, &got, &expected, &comparison);
+        passed &= comparison_passed(&comparison);
+        free(expected.data);
+    }
+    return rc < 0 ? rc : passed;
+}
+
+static int run_checked(struct data_set *set)
+{
+    struct sanity *sanity = NULL;
+    struct sanity_result result = {0};
+    int rc = 0, check;
+
+    if (sanity_is_due(set->config->sanity, set->session->graph))
+        rc = sanity_create(set->session, &sanity, set->diag);
+    if (rc == 0)
+        rc = session_run(set->session, NULL, set->diag);
+    if (sanity == NULL)
+        return rc;
+    check = sanity_finish(&sanity, &result, set->diag);
+    if (rc == 0 && check == 0 && set->is_first && set->thread == 0)
+        run_tell_sanity(set->config->sanity, &result);
+    return rc < 0 ? rc : check;
+}
+
+static int run_once(struct data_set *set)
+{
+    struct trace *trace = NULL;
+    int rc = 0;
+
+    if (set->config->trace)
+        rc = trace_open(set->session, set->thread, set->config->trace_detail, &trace, set->diag);
+    if (rc == 0) {
+        trace_run_begin(trace, false);
+        rc = run_checked(set);
+        trace_run_end(trace);
+    }
+    trace_close(&trace);
+    return rc;
+}
+
+/* On whichever thread; the outputs are in the session afterwards. */
+static int run_session(struct data_set *set)
+{
+    const struct verify_config *config = set->config;
+    struct session_config session_config = {
+        .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
+    bool tells = set->is_first && set->thread == 0;
+    int rc = (config->shares ? session_load_shared : session_load)(config->model_path,
+                                                                   &set->session, set->diag);
+
+    if (rc == 0)
+        rc = load_inputs(set);
+    if (rc == 0)
+        rc = session_prepare(set->session, &session_config, set->diag);
+    if (rc < 0)
+        return rc;
+    verify_tolerance_widen(&set->tolerance,
+                           pass_half_count(set->session->graph, config->passes.half) > 0
+                               ? config->passes.half
+                               : DTYPE_NONE,
+                           config->exec.kernels != NULL || config->exec.layouts != NULL);
+    if (tells && config->exec.is_recorded)
+        run_tell_recorded(set->session->exec, config->frees_graph, false);
+    if (tells && config->shares)
+        run_tell_sharing(set->session->graph);
+    if (config->frees_graph)
+        run_free_graph(set->session, tells);
+    return run_once(set);
+}
+
+/* One thread of several. */
+struct runner {
+    struct data_set set;
+    struct diag diag;
+    pthread_t thread;
+    int result;
+};
+
+static void *run_runner(void *argument)
+{
+    struct runner *runner = argument;
+    char name[16];
+
+    snprintf(name, sizeof(name), "run %u", runner->set.thread);
+    pthread_setname_np(pthread_self(), name);
+    runner->result = run_session(&runner->set);
+    return NULL;
+}
+
+/* As an entry of its own where there are several. */
+static int compare_runner(struct runner *runner, const char *name)
+{
+    struct data_set *set = &runner->set;
+    char *label = NULL;
+    int rc;
+
+    if (set->config->thread_count > 1 && asprintf(&label, "%s, thread %u", name, set->thread) < 0)
+        return -ENOMEM;
+    verify_print_set(set->printer, label != NULL ? label : name);
+    rc = compare_outputs(set);
+    verify_print_set_end(set->printer);
+    free(label);
+    return rc;
+}
+
+static int run_threads(struct runner *runners, uint32_t count)
+{
+    uint32_t started = 0;
+    int rc = 0;
+
+    while (rc == 0 && started < count) {
+        rc = -pthread_create(&runners[started].thread, NULL, run_runner, &runners[started]);
+        started += rc == 0;
+    }
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(runners[i].thread, NULL);
+    return rc;
+}
+
+/* Returns 1 when all threads' outputs agree, 0 when some do not. */
+static int verify_set(struct data_set *set, const char *name)
+{
+    uint32_t count = set->config->thread_count > 1 ? set->config->thread_count : 1;
+    struct runner *runners = calloc(count, sizeof(*runners));
+    int passed = 1, rc = runners != NULL ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        runners[i].set = *set;
+        runners[i].set.thread = i;
+        runners[i].set.diag = &runners[i].diag;
+    }
+    if (rc == 0 && count == 1)
+        runners[0].result = run_session(&runners[0].set);
+    else if (rc == 0)
+        rc = run_threads(runners, count);
+    for (uint32_t i = 0; rc >= 0 && i < count; i++) {
+        rc = runners[i].result;
+        if (rc == 0)
+            rc = compare_runner(&runners[i], name);
+        if (runners[i].set.tolerance.atol_share >= set->told.atol_share)
+            set->told = runners[i].set.tolerance;
+        passed &= rc == 1;
+        if (rc < 0 && runners[i].diag.text[0] != '\0')
+            diag_set(set->diag, rc, "%s", runners[i].diag.text);
+    }
+    for (uint32_t i = 0; runners != NULL && i < count; i++) {
+        session_destroy(&runners[i].set.session);
+        input_list_deinit(&runners[i].set.inputs);
+    }
+    free(runners);
+    set->is_first = false;
+    if (rc == -EAGAIN)
+        return diag_set(set->diag, rc, "cannot start %u threads", count);
+    return rc == -ENOMEM ? diag_set(set->diag, rc, "out of memory") : rc < 0 ? rc : passed;
+}
+
+static int is_data_set(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "test_data_set_", 14) == 0;
+}
+
+/* Runs one set. *all_passed turns false with the first difference. */
+static int run_set(struct data_set *set, const char *folder, const char *name, bool *all_passed)
+{
+    int rc;
+
+    set->folder = folder;
+    rc = verify_set(set, name);
+    *all_passed &= rc == 1;
+    return rc;
+}
+
+static int run_sets(struct data_set *set, struct dirent **entries, int count, bool *all_passed)
+{
+    int rc = 0;
+
+    for (int i = 0; rc >= 0 && i < count; i++) {
+        char *path;
+
+        if (asprintf(&path, "%s/%s", set->config->folder, entries[i]->d_name) < 0)
+            return diag_set(set->diag, -ENOMEM, "out of memory");
+        rc = run_set(set, path, entries[i]->d_name, all_passed);
+        free(path);
+    }
+    return rc;
+}
+
+static int run_folder(struct data_set *set, bool *all_passed)
+{
+    const char *folder = set->config->folder;
+    struct dirent **entries;
+    int count, rc;
+
+    if (has_file(folder, "output", 0))
+        return run_set(set, folder, folder, all_passed);
+    count = scandir(folder, &entries, is_data_set, versionsort);
+    if (count < 0)
+        return diag_set(set->diag, -errno, "cannot read '%s': %s", folder, strerror(errno));
+    if (count == 0)
+        rc = diag_set(set->diag, -ENOENT, "'%s' holds neither output_0.pb nor a test_data_set_0",
+                      folder);
+    else
+        rc = run_sets(set, entries, count, all_passed);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return rc;
+}
+
+int verify(const struct verify_config *config, FILE *out, struct diag *diag)
+{
+    struct verify_printer printer;
+    struct data_set set = {.config = config, .printer = &printer, .is_first = true, .diag = diag};
+    bool all_passed = true;
+    int rc = verify_tolerance_read(config, &set.tolerance, diag);
+
+    if (rc < 0)
+        return rc;
+    set.told = set.tolerance;
+    verify_print_begin(&printer, out, config->json);
+    rc = run_folder(&set, &all_passed);
+    /* A document that broke off is not shown: the sentence on stderr is the answer. */
+    if (rc >= 0 && verify_print_end(&printer, all_passed, &set.told) < 0)
+        rc = diag_set(diag, -EIO, "cannot write the result");
+    verify_print_deinit(&printer);
+    return rc < 0 ? rc : all_passed;
+}

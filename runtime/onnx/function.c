@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions that a model brings along. */
+#include "runtime/onnx/function.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/onnx/file.h"
+#include "runtime/onnx/model.h"
+#include "runtime/onnx/node.h"
+
+static const char *text_of(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+static const char *domain_of(const char *domain)
+{
+    return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+/* Reading */
+
+static int check_names(char *const *names, size_t count, const char *what, const char *function,
+                       struct diag *diag)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (names[i][0] == '\0' || !model_text_is_sound(names[i]))
+            return diag_set(diag, -EINVAL, "function '%s' has %s without a proper name", function,
+                            what);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(names[i], names[k]) == 0)
+                return diag_set(diag, -EINVAL, "function '%s' has the name '%s' twice", function,
+                                names[i]);
+    }
+    return 0;
+}
+
+static int check_function(const struct model_functions *functions,
+                          const Onnx__FunctionProto *function, struct diag *diag)
+{
+    const char *name = text_of(function->name);
+    int rc;
+
+    if (name[0] == '\0' || !model_text_is_sound(name) ||
+        !model_text_is_sound(text_of(function->domain)) ||
+        !model_text_is_sound(text_of(function->overload)))
+        return diag_set(diag, -EINVAL, "a function of the model has no proper name");
+    if (function->n_input > MODEL_NODE_INPUTS_MAX || function->n_output > MODEL_NODE_OUTPUTS_MAX)
+        return diag_set(diag, -E2BIG, "function '%s' has more than %d inputs or %d outputs", name,
+                        MODEL_NODE_INPUTS_MAX, MODEL_NODE_OUTPUTS_MAX);
+    for (size_t i = 0; i + 1 < functions->count; i++) {
+        const Onnx__FunctionProto *other = functions->items[i];
+
+        if (strcmp(text_of(other->name), name) == 0 &&
+            strcmp(domain_of(other->domain), domain_of(function->domain)) == 0 &&
+            strcmp(text_of(other->overload), text_of(function->overload)) == 0)
+            return diag_set(diag, -EINVAL, "the model has two functions '%s'", name);
+    }
+    rc = check_names(function->input, function->n_input, "an input", name, diag);
+    return rc < 0 ? rc : check_names(function->output, function->n_output, "an output", name, diag);
+}
+
+int model_functions_init(struct model_functions *functions, const Onnx__ModelProto *model,
+                         struct diag *diag)
+{
+    enum { NAME_FIELD = 1 }; /* every function has one */
+    int rc = 0;
+
+    *functions = (struct model_functions){0};
+    if (model->n_functions == 0)
+        return 0;
+    functions->items = calloc(model->n_functions, sizeof(*functions->items));
+    if (functions->items == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < model->n_functions; i++) {
+        ProtobufCMessage *message = NULL;
+
+        rc = onnx_unpack(&onnx__function_proto__descriptor, "function", NAME_FIELD,
+                         model->functions[i].data, model->functions[i].len, &message, diag);
+        if (rc < 0)
+            return rc;
+        functions->items[functions->count++] = (Onnx__FunctionProto *)message;
+        rc = check_function(functions, functions->items[i], diag);
+    }
+    return rc;
+}
+
+void model_functions_deinit(struct model_functions *functions)
+{
+    for (size_t i = 0; i < functions->count; i++)
+        onnx_free((ProtobufCMessage *)functions->items[i]);
+    free(functions->items);
+    *functions = (struct model_functions){0};
+}
+
+const Onnx__FunctionProto *model_functions_find(const struct model_functions *functions,
+                                                const Onnx__NodeProto *node)
+{
+    for (size_t i = 0; functions != NULL && i < functions->count; i++) {
+        const Onnx__FunctionProto *function = functions->items[i];
+
+        if (strcmp(function->name, node->op_type) == 0 &&
+            strcmp(domain_of(function->domain), domain_of(node->domain)) == 0 &&
+            strcmp(text_of(function->overload), text_of(node->overload)) == 0)
+            return function;
+    }
+    return NULL;
+}
+
+/* Calls */
+
+/* Operators mean what the model's version of their set says: there is one of each. */
+static int import_opsets(struct graph *graph, const Onnx__FunctionProto *function,
+                         struct diag *diag)
+{
+    for (size_t i = 0; i < function->n_opset_import; i++) {
+        const char *domain = domain_of(function->opset_import[i]->domain);
+        int64_t version = function->opset_import[i]->version, own = graph_opset(graph, domain);
+
+        if (own == version)
+            continue;
+        if (own != 0)
+            return diag_set(diag, -ENOTSUP,
+                            "function '%s' is written for version %" PRId64
+                            " of operator set '%s', the model for version %" PRId64
+                            ": that is not supported",
+                            function->name, version, domain, own);
+        if (!model_text_is_sound(domain) || version < MODEL_OPSET_MIN ||
+            (domain[0] == '\0' && version > MODEL_OPSET_MAX))
+            return diag_set(diag, -ENOTSUP,
+                            "function '%s' is written for version %" PRId64
+                            " of an operator set, which is not supported",
+                            function->name, version);
+        if (graph_add_opset(graph, domain, version) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *list, size_t count,
+                                                  const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i]->name != NULL && strcmp(list[i]->name, name) == 0)
+            return list[i];
+    return NULL;
+}
+
+static bool has_parameter(const Onnx__FunctionProto *function, const char *name)
+{
+    for (size_t i = 0; i < function->n_attribute; i++)
+        if (strcmp(function->attribute[i], name) == 0)
+            return true;
+    return find_attribute(function->attribute_proto, function->n_attribute_proto, name) != NULL;
+}
+
+static int check_call(const struct model_call *call, const struct model_functions *functions,
+                      struct diag *diag)
+{
+    const Onnx__FunctionProto *function = call->function;
+    const Onnx__NodeProto *node = call->node;
+
+    if (node->n_input > function->n_input || node->n_output > function->n_output)
+        return diag_set(diag, -EINVAL,
+                        "node '%s' calls function '%s' with %zu inputs and %zu outputs; it has %zu "
+                        "and %zu",
+                        text_of(node->name), function->name, node->n_input, node->n_output,
+                        function->n_input, function->n_output);
+    for (size_t i = 0; i < node->n_attribute; i++)
+        if (!has_parameter(function, text_of(node->attribute[i]->name)))
+            return diag_set(
+                diag, -EINVAL,
+                "node '%s' gives function '%s' the attribute '%.60s', which it does not "
+                "have",
+                text_of(node->name), function->name, text_of(node->attribute[i]->name));
+    for (const struct model_call *outer = call->attributes; outer != NULL;
+         outer = outer->attributes)
+        if (outer->function == function)
+            return diag_set(diag, -EINVAL, "function '%s' calls itself", function->name);
+    if (call->depth > MODEL_CALL_DEPTH_MAX || functions->call_count >= MODEL_CALLS_MAX)
+        return diag_set(diag, -E2BIG,
+                        "the model's functions make more than %d calls, or more than %d inside of "
+                        "each other",
+                        MODEL_CALLS_MAX, MODEL_CALL_DEPTH_MAX);
+    return 0;
+}
+
+int model_call_init(struct model_call *call, struct model_functions *functions, struct graph *graph,
+                    const Onnx__FunctionProto *function, const Onnx__NodeProto *node,
+                    const struct model_call *names, const struct model_call *attributes,
+                    struct diag *diag)
+{
+    int rc;
+
+    *call = (struct model_call){
+        .function = function,
+        .node = node,
+        .names = names,
+        .attributes = attributes,
+        .depth = attributes != NULL ? attributes->depth + 1 : 1,
+    };
+    rc = check_call(call, functions, diag);
+    if (rc == 0)
+        rc = import_opsets(graph, function, diag);
+    if (rc < 0)
+        return rc;
+    if (asprintf(&call->prefix, "%s#%" PRIu32,
+                 node->name != NULL && node->name[0] != '\0' ? node->name : function->name,
+                 functions->call_count++) < 0) {
+        call->prefix = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void model_call_deinit(struct model_call *call)
+{
+    free(call->prefix);
+    *call = (struct model_call){0};
+}
+
+static size_t position(char *const *names, size_t count, const char *name)
+{
+    size_t at = 0;
+
+    while (at < count && strcmp(names[at], name) != 0)
+        at++;
+    return at;
+}
+
+char *model_call_name(const struct model_call *call, const char *name)
+{
+    while (call != NULL && name[0] != '\0') {
+        const Onnx__NodeProto *node = call->node;
+        size_t input = position(call->function->input, call->function->n_input, name);
+        size_t output = position(call->function->output, call->function->n_output, name);
+
+        if (input < call->function->n_input) {
+            name = input < node->n_input ? node->input[input] : "";
+        } else if (output < node->n_output && node->output[output][0] != '\0') {
+            name = node->output[output];
+        } else {
+            char *own = NULL;
+
+            return asprintf(&own, "%s/%s", call->prefix, name) < 0 ? NULL : own;
+        }
+        call = call->names;
+    }
+    return strdup(name);
+}
+
+const Onnx__AttributeProto *model_call_attribute(const struct model_call *call,
+                                                 const Onnx__AttributeProto *attribute)
+{
+    while (attribute != NULL && attribute->ref_attr_name != NULL &&
+           attribute->ref_attr_name[0] != '\0' && call != NULL) {
+        const char *name = attribute->ref_attr_name;
+        const Onnx__FunctionProto *function = call->function;
+
+        attribute = find_attribute(call->node->attribute, call->node->n_attribute, name);
+        if (attribute == NULL)
+            return find_attribute(function->attribute_proto, function->n_attribute_proto, name);
+        call = call->attributes;
+    }
+    return attribute;
+}
+
+bool model_call_hands_on(const struct model_call *call, size_t output)
+{
+    return position(call->function->input, call->function->n_input,
+                    call->function->output[output]) < call->function->n_input;
+}

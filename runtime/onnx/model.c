@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads ONNX models into a graph: the model, its inputs, outputs and initialisers. The nodes are
+ * read by node.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/exec/layout_format.h"
+#include "runtime/onnx/file.h"
+#include "runtime/onnx/model.h"
+#include "runtime/onnx/node.h"
+#include "runtime/onnx/tensor.h"
+
+static const struct shape unknown_shape = {.rank = -1};
+
+static int check_ir_version(const Onnx__ModelProto *model, struct diag *diag)
+{
+    if (!model->has_ir_version)
+        return diag_set(diag, -EINVAL, "the model does not say its IR version");
+    if (model->ir_version > MODEL_IR_VERSION_MAX)
+        return diag_set(diag, -ENOTSUP,
+                        "the model has IR version %" PRId64 ", which is too new: %d is the newest "
+                        "that is supported",
+                        model->ir_version, MODEL_IR_VERSION_MAX);
+    if (model->ir_version < MODEL_IR_VERSION_MIN)
+        return diag_set(diag, -ENOTSUP,
+                        "the model has IR version %" PRId64 ", which is too old: %d is the oldest "
+                        "that is supported",
+                        model->ir_version, MODEL_IR_VERSION_MIN);
+    if (model->graph == NULL)
+        return diag_set(diag, -EINVAL, "the model has no graph");
+    return 0;
+}
+
+static int read_opsets(struct graph *graph, const Onnx__ModelProto *model, struct diag *diag)
+{
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        const char *domain = model->opset_import[i]->domain;
+        int64_t version = model->opset_import[i]->version;
+
+        if (domain == NULL || strcmp(domain, "ai.onnx") == 0)
+            domain = "";
+        if (domain[0] == '\0' && version > MODEL_OPSET_MAX)
+            return diag_set(diag, -ENOTSUP,
+                            "the model uses operator set %" PRId64 ", which is too new: %d is the "
+                            "newest that is supported",
+                            version, MODEL_OPSET_MAX);
+        if (version < MODEL_OPSET_MIN)
+            return diag_set(diag, -EINVAL,
+                            "the model imports version %" PRId64 " of operator set '%s'", version,
+                            domain);
+        if (graph_opset(graph, domain) == version)
+            continue; /* some exporters list one for each of their parts */
+        if (graph_opset(graph, domain) != 0)
+            return diag_set(diag, -EINVAL,
+                            "the model imports operator set '%s' twice, as %" PRId64
+                            " and %" PRId64,
+                            domain, graph_opset(graph, domain), version);
+        if (graph_add_opset(graph, domain, version) < 0)
+            return -ENOMEM;
+    }
+    if (graph->opset_count == 0)
+        return diag_set(diag, -EINVAL, "the model does not say which operator set it uses");
+    return 0;
+}
+
+int model_check_name(const char *name, const char *what, struct diag *diag)
+{
+    if (name == NULL || name[0] == '\0')
+        return diag_set(diag, -EINVAL, "%s of the graph has no name", what);
+    if (!model_text_is_sound(name))
+        return diag_set(diag, -EINVAL, "%s of the graph has a name that is not plain UTF-8", what);
+    return 0;
+}
+
+static int add_named(struct graph *graph, const char *name, enum dtype dtype,
+                     const struct shape *shape, struct value **out, struct diag *diag)
+{
+    int error;
+
+    *out = graph_add_value(graph, name, dtype, shape, &error);
+    if (*out == NULL && error == -EEXIST)
+        return diag_set(diag, -EINVAL, "the graph has two values with the name '%s'", name);
+    return *out == NULL ? -ENOMEM : 0;
+}
+
+static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
+                             struct model_place place, struct diag *diag)
+{
+    if (proto->n_sparse_initializer > 0)
+        return diag_set(diag, -ENOTSUP,
+                        "the model has sparse initialisers, which are not "
+                        "supported");
+    for (size_t i = 0; i < proto->n_initializer; i++) {
+        Onnx__TensorProto *tensor = proto->initializer[i];
+        struct onnx_share share = {.graph = graph,
+                                   .raw = place.cut != NULL ? &place.cut->raws.items[i] : NULL,
+                                   .may_share = place.may_share,
+                                   .is_mapped = place.is_mapped};
+        struct tensor_view view;
+        struct value *value;
+        char what[160];
+        int rc = model_check_name(tensor->name, "an initialiser", diag);
+
+        if (rc < 0)
+            return rc;
+        snprintf(what, sizeof(what), "initialiser '%.120s'", tensor->name);
+        rc = onnx_tensor_share(tensor, place.folder_fd, what, place.cut != NULL ? &share : NULL,
+                               &view, diag);
+        if (rc < 0)
+            return rc;
+        rc = add_named(graph, tensor->name, view.dtype, &view.shape, &value, diag);
+        if (rc < 0 && !share.is_shared)
+            free(view.data);
+        if (rc < 0)
+            return rc;
+        if (share.is_shared)
+            value_share_data(value, view.data);
+        else
+            value_set_data(value, view.data);
+    }
+    return 0;
+}
+
+/* The dims that an input or output declares; open ones are -1, with their symbolic name. */
+static int read_dims(const Onnx__TensorShapeProto *proto, const char *what, struct value *value,
+                     struct diag *diag)
+{
+    struct shape *shape = &value->shape;
+    int64_t total = 1;
+
+    if (proto->n_dim > SHAPE_MAX_RANK)
+        return diag_set(diag, -EINVAL, "%s has %zu dimensions; the limit is %d", what, proto->n_dim,
+                        SHAPE_MAX_RANK);
+    shape->rank = (int)proto->n_dim;
+    for (size_t i = 0; i < proto->n_dim; i++) {
+        const Onnx__TensorShapeProto__Dimension *dim = proto->dim[i];
+
+        shape->dims[i] = dim->has_dim_value ? dim->dim_value : -1;
+        if (!dim->has_dim_value && dim->dim_param != NULL && dim->dim_param[0] != '\0') {
+            if (!model_text_is_sound(dim->dim_param))
+                return diag_set(diag, -EINVAL, "%s has a dimension name that is not plain UTF-8",
+                                what);
+            value->dim_names[i] = strdup(dim->dim_param);
+            if (value->dim_names[i] == NULL)
+                return -ENOMEM;
+        }
+        if (dim->has_dim_value && dim->dim_value < 0)
+            return diag_set(diag, -EINVAL, "%s has the negative dimension %" PRId64, what,
+                            dim->dim_value);
+        if (shape->dims[i] > 0 && shape->dims[i] > TENSOR_MAX_BYTES / total)
+            return diag_set(diag, -EINVAL, "%s is too large", what);
+        total *= shape->dims[i] > 0 ? shape->dims[i] : 1;
+    }
+    return 0;
+}
+
+/* Type and shape of an input or output. */
+static int read_type(const Onnx__ValueInfoProto *info, const char *role, struct value *value,
+                     struct diag *diag)
+{
+    const Onnx__TypeProto *type = info->type;
+    char what[160];
+
+    snprintf(what, sizeof(what), "%s '%.120s'", role, info->name);
+    if (type != NULL && (type->has_sequence_type || type->has_map_type ||
+                         type->has_sparse_tensor_type || type->has_optional_type))
+        return diag_set(diag, -ENOTSUP, "%s is not a tensor, and only tensors are supported", what);
+    if (type == NULL || type->tensor_type == NULL)
+        return diag_set(diag, -EINVAL, "%s has no type", what);
+    value->dtype = (enum dtype)type->tensor_type->elem_type;
+    if (type->tensor_type->elem_type < 0 || dtype_bytes(value->dtype) == 0)
+        return diag_set(diag, -ENOTSUP, "%s has element type %d (%s), which is not supported", what,
+                        (int)type->tensor_type->elem_type, dtype_name(value->dtype));
+    return type->tensor_type->shape == NULL
+               ? 0
+               : read_dims(type->tensor_type->shape, what, value, diag);
+}
+
+/* Inputs that have an initialiser are constants: old models list all of them. What a body says of
+ * its inputs is left aside: they are what they are fed. */
+static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
+                       struct diag *diag)
+{
+    for (size_t i = 0; i < proto->n_input; i++) {
+        const Onnx__ValueInfoProto *info = proto->input[i];
+        struct value *value;
+        int rc = model_check_name(info->name, "an input", diag);
+
+        if (rc < 0)
+            return rc;
+        value = graph_find_value(graph, info->name);
+        if (value != NULL && value->data != NULL)
+            continue;
+        rc = add_named(graph, info->name, DTYPE_NONE, &unknown_shape, &value, diag);
+        if (rc == 0 && !is_body)
+            rc = read_type(info, "input", value, diag);
+        if (rc < 0)
+            return rc;
+        if (graph_add_input(graph, value) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* A body may hand on a value from outside. */
+static int capture_output(struct graph *graph, const char *name, struct value **out)
+{
+    *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
+    if (*out == NULL || graph_add_input(graph, *out) < 0)
+        return -ENOMEM;
+    graph->capture_count++;
+    return 0;
+}
+
+static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
+                        struct diag *diag)
+{
+    if (proto->n_output == 0)
+        return diag_set(diag, -EINVAL, "the graph has no output");
+    for (size_t i = 0; i < proto->n_output; i++) {
+        const Onnx__ValueInfoProto *info = proto->output[i];
+        struct value *value;
+        int rc = model_check_name(info->name, "an output", diag);
+
+        if (rc < 0)
+            return rc;
+        value = graph_find_value(graph, info->name);
+        if (value == NULL && is_body)
+            rc = capture_output(graph, info->name, &value);
+        if (rc < 0)
+            return rc;
+        if (value == NULL)
+            return diag_set(diag, -EINVAL, "nothing computes the graph's output '%s'", info->name);
+        if (value->is_output)
+            return diag_set(diag, -EINVAL, "the graph names the output '%s' twice", info->name);
+        /* An output's type may be left out; it is computed anyway, and then compared. */
+        if (value->producer != NULL && info->type != NULL && !is_body)
+            rc = read_type(info, "output", value, diag);
+        if (rc < 0)
+            return rc;
+        if (graph_add_output(graph, value) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int set_texts(struct graph *graph, const Onnx__ModelProto *model)
+{
+    const struct {
+        char **field;
+        const char *text;
+    } texts[] = {
+        {&graph->name, model->graph->name},
+        {&graph->producer_name, model->producer_name},
+        {&graph->producer_version, model->producer_version},
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *text = texts[i].text;
+
+        if (text == NULL || !model_text_is_sound(text))
+            continue;
+        if (graph_set_text(texts[i].field, text) < 0)
+            return -ENOMEM;
+    }
+    graph->ir_version = model->ir_version;
+    return 0;
+}
+
+/* The last entry holds, so that another can be appended to a file. */
+static int set_layouts(struct graph *graph, const Onnx__ModelProto *model, struct diag *diag)
+{
+    const char *text = NULL;
+
+    for (size_t i = 0; i < model->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
+
+        if (entry->key != NULL && strcmp(entry->key, FORMAT_KEY) == 0)
+            text = entry->value != NULL ? entry->value : "";
+    }
+    if (text == NULL)
+        return 0;
+    return format_check(text, diag) < 0 ? -EINVAL : graph_set_text(&graph->layouts, text);
+}
+
+int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
+                     struct diag *diag)
+{
+    int rc = read_initialisers(graph, proto, place, diag);
+
+    if (rc == 0)
+        rc = read_inputs(graph, proto, place.depth > 0, diag);
+    if (rc == 0)
+        rc = model_read_nodes(graph, proto, place, diag);
+    if (rc == 0)
+        rc = read_outputs(graph, proto, place.depth > 0, diag);
+    if (rc == 0)
+        rc = graph_sort(graph, diag);
+    return rc < 0 ? rc : graph_check(graph, diag);
+}
+
+static int read_model(struct graph *graph, const Onnx__ModelProto *model, struct model_place place,
+                      struct diag *diag)
+{
+    struct model_functions functions = {0};
+    int rc = check_ir_version(model, diag);
+
+    if (rc == 0)
+        rc = set_texts(graph, model);
+    if (rc == 0)
+        rc = set_layouts(graph, model, diag);
+    if (rc == 0)
+        rc = read_opsets(graph, model, diag);
+    if (rc == 0)
+        rc = model_functions_init(&functions, model, diag);
+    place.functions = &functions;
+    if (rc == 0)
+        rc = model_read_graph(graph, model->graph, place, diag);
+    model_functions_deinit(&functions);
+    return rc;
+}
+
+static int parse(const uint8_t *bytes, size_t size, struct model_place place,
+                 struct graph **out_graph, struct diag *diag)
+{
+    ProtobufCMessage *message = NULL;
+    struct graph *graph;
+    int rc;
+
+    rc = onnx_unpack(&onnx__model_proto__descriptor, "model", 1, bytes, size, &message, diag);
+    if (rc < 0)
+        return rc;
+    graph = graph_create();
+    rc = graph == NULL ? -ENOMEM : read_model(graph, (Onnx__ModelProto *)message, place, diag);
+    onnx_free(message);
+    if (rc == -ENOMEM)
+        diag_set(diag, rc, "no memory for the model");
+    if (rc == 0) {
+        *out_graph = graph;
+        graph = NULL;
+    }
+    graph_destroy(&graph);
+    return rc;
+}
+
+int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct graph **out_graph,
+                     struct diag *diag)
+{
+    return parse(bytes, size, (struct model_place){.folder_fd = folder_fd}, out_graph, diag);
+}
+
+/* Parameters are not held twice, in the message and in the graph. */
+static int parse_cut(const uint8_t *bytes, size_t size, struct model_place place,
+                     struct graph **out_graph, struct diag *diag)
+{
+    struct onnx_cut cut;
+    int rc = onnx_cut_init(&cut, bytes, size);
+
+    place.cut = &cut;
+    if (rc == 0)
+        rc = parse(cut.message.items, cut.message.count, place, out_graph, diag);
+    else if (rc == -EINVAL) /* for the sentence that says where it is damaged */
+        rc = model_onnx_parse(bytes, size, place.folder_fd, out_graph, diag);
+    else
+        diag_set(diag, rc, "no memory for the model");
+    onnx_cut_deinit(&cut);
+    return rc;
+}
+
+int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
+                            struct graph **out_graph, struct diag *diag)
+{
+    return parse_cut(bytes, size, (struct model_place){.folder_fd = folder_fd, .may_share = true},
+                     out_graph, diag);
+}
+
+static int open_folder(const char *path)
+{
+    char *copy = strdup(path);
+    int fd = copy == NULL ? -1 : open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    free(copy);
+    return fd;
+}
+
+static bool is_shared(const struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        if (graph->values[i]->is_shared)
+            return true;
+    return false;
+}
+
+static int load(const char *path, bool is_sharing, struct graph **out_graph, struct diag *diag)
+{
+    struct diag inner = {0};
+    struct mapped_file file;
+    struct graph *graph = NULL;
+    int folder_fd;
+    int rc = mapped_file_open(&file, path, diag);
+
+    if (rc < 0)
+        return rc;
+    folder_fd = open_folder(path);
+    rc = parse_cut(
+        file.bytes, file.size,
+        (struct model_place){.folder_fd = folder_fd, .may_share = is_sharing, .is_mapped = true},
+        &graph, &inner);
+    if (rc < 0)
+        diag_set_at(diag, rc, inner.offset, "%.200s: %.290s", path, inner.text);
+    if (folder_fd >= 0)
+        close(folder_fd);
+    if (rc == 0 && is_shared(graph) && file.size > 0) {
+        rc = graph_add_map(graph, file.bytes, file.size);
+        if (rc == 0)
+            file = (struct mapped_file){0}; /* ownership moved to the graph */
+    }
+    if (rc == 0)
+        rc = graph_set_text(&graph->path, path);
+    if (rc < 0)
+        graph_destroy(&graph);
+    mapped_file_close(&file);
+    if (rc == 0)
+        *out_graph = graph;
+    return rc;
+}
+
+int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag)
+{
+    return load(path, false, out_graph, diag);
+}
+
+int model_onnx_load_shared(const char *path, struct graph **out_graph, struct diag *diag)
+{
+    return load(path, true, out_graph, diag);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX tensors: from the messages of a model, and from the files of a test data set. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/onnx/external.h"
+#include "runtime/onnx/file.h"
+#include "runtime/onnx/tensor.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is copied as it is");
+
+int onnx_shape(const int64_t *dims, size_t rank, enum dtype dtype, const char *what,
+               struct shape *out, struct diag *diag)
+{
+    if (rank > SHAPE_MAX_RANK)
+        return diag_set(diag, -EINVAL, "%s has %zu dimensions; the limit is %d", what, rank,
+                        SHAPE_MAX_RANK);
+    out->rank = (int)rank;
+    for (size_t i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return diag_set(diag, -EINVAL, "%s has the negative dimension %" PRId64, what, dims[i]);
+        out->dims[i] = dims[i];
+    }
+    if (shape_bytes(out, dtype) < 0) {
+        char text[SHAPE_TEXT_BYTES];
+
+        return diag_set(diag, -EINVAL, "%s is too large: %s", what, shape_text(out, text));
+    }
+    return 0;
+}
+
+static int check_dtype(const Onnx__TensorProto *proto, const char *what, enum dtype *out,
+                       struct diag *diag)
+{
+    enum dtype dtype = (enum dtype)proto->data_type;
+
+    if (!proto->has_data_type || proto->data_type == 0)
+        return diag_set(diag, -EINVAL, "%s has no element type", what);
+    if (proto->data_type < 0 || dtype_bytes(dtype) == 0)
+        return diag_set(diag, -ENOTSUP, "%s has element type %d (%s), which is not supported", what,
+                        (int)proto->data_type, dtype_name(dtype));
+    *out = dtype;
+    return 0;
+}
+
+/* One of the typed lists of a TensorProto, and the width of its entries. */
+struct typed_list {
+    const void *entries;
+    size_t count;
+    size_t entry_bytes;
+};
+
+static struct typed_list typed_data(const Onnx__TensorProto *proto, enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32:
+        return (struct typed_list){proto->float_data, proto->n_float_data, 4};
+    case DTYPE_F64:
+        return (struct typed_list){proto->double_data, proto->n_double_data, 8};
+    case DTYPE_I64:
+        return (struct typed_list){proto->int64_data, proto->n_int64_data, 8};
+    case DTYPE_U32:
+    case DTYPE_U64:
+        return (struct typed_list){proto->uint64_data, proto->n_uint64_data, 8};
+    default: /* 8 and 16 bit integers, int32, bool, the bits of float16 */
+        return (struct typed_list){proto->int32_data, proto->n_int32_data, 4};
+    }
+}
+
+/* Copies entries into narrower elements: both are little-endian, so the first bytes are the value.
+ */
+static void copy_narrow(uint8_t *to, size_t width, const struct typed_list *list)
+{
+    const uint8_t *from = list->entries;
+
+    for (size_t i = 0; i < list->count; i++)
+        memcpy(to + i * width, from + i * list->entry_bytes, width);
+}
+
+/* What is stored in the message must fit the shape before anything is allocated for it. */
+static int check_stored(const Onnx__TensorProto *proto, const char *what, enum dtype dtype,
+                        size_t elements, size_t bytes, struct diag *diag)
+{
+    struct typed_list list = typed_data(proto, dtype);
+
+    if (proto->has_raw_data && proto->raw_data.len != bytes)
+        return diag_set(diag, -EINVAL, "%s holds %zu bytes where its shape needs %zu", what,
+                        proto->raw_data.len, bytes);
+    if (!proto->has_raw_data && list.count != elements)
+        return diag_set(diag, -EINVAL, "%s holds %zu elements where its shape needs %zu", what,
+                        list.count, elements);
+    return 0;
+}
+
+enum { GIVE_BACK_BYTES = 1 << 20 }; /* worth a system call */
+
+static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dtype, size_t bytes,
+                       void **out_data, struct diag *diag)
+{
+    struct typed_list list = typed_data(proto, dtype);
+    void *data = graph_alloc_data(bytes);
+
+    if (data == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the %zu bytes of %s", bytes, what);
+    *out_data = data;
+    if (!proto->has_raw_data) {
+        copy_narrow(data, dtype_bytes(dtype), &list);
+        return 0;
+    }
+    if (proto->raw_data.len > 0)
+        memcpy(data, proto->raw_data.data, proto->raw_data.len);
+    return 0;
+}
+
+static bool may_share(const struct onnx_share *share, enum dtype dtype, size_t bytes)
+{
+    return share != NULL && share->may_share && dtype != DTYPE_BOOL && bytes > 0;
+}
+
+static bool is_aligned(const void *data, enum dtype dtype)
+{
+    return (uintptr_t)data % dtype_bytes(dtype) == 0;
+}
+
+/* Pages of a file that were copied need not be held as well. A wish: nothing depends on it. */
+static void give_back(const struct onnx_raw *raw)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)raw->bytes;
+    uintptr_t first = (begin + page - 1) / page * page, end = (begin + raw->size) / page * page;
+
+    if (end >= first + GIVE_BACK_BYTES)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+/* What the message holds, or held until it was cut out. */
+static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_share *share,
+                       struct tensor_view *made, struct diag *diag)
+{
+    size_t elements = (size_t)shape_elements(&made->shape);
+    size_t bytes = (size_t)shape_bytes(&made->shape, made->dtype);
+    bool is_cut = share != NULL && share->raw->bytes != NULL;
+    int rc;
+
+    if (is_cut) {
+        proto->has_raw_data = 1;
+        proto->raw_data = (ProtobufCBinaryData){share->raw->size, (uint8_t *)share->raw->bytes};
+    }
+    rc = check_stored(proto, what, made->dtype, elements, bytes, diag);
+    if (rc == 0 && is_cut && may_share(share, made->dtype, bytes) &&
+        is_aligned(share->raw->bytes, made->dtype)) {
+        made->data = (void *)share->raw->bytes;
+        share->is_shared = true;
+    } else if (rc == 0) {
+        rc = copy_stored(proto, what, made->dtype, bytes, &made->data, diag);
+        if (is_cut && share->is_mapped)
+            give_back(share->raw);
+    }
+    if (!is_cut && (rc < 0 || !proto->has_raw_data))
+        return rc;
+    if (!is_cut)
+        free(proto->raw_data.data); /* early: a large model is not held twice */
+    proto->raw_data = (ProtobufCBinaryData){0};
+    return rc;
+}
+
+static int parse_number(const char *text, uint64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return errno != 0 || *end != '\0' || text[0] < '0' || text[0] > '9' ? -EINVAL : 0;
+}
+
+static int find_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
+                         struct onnx_external *out, struct diag *diag)
+{
+    struct onnx_external external = {0};
+
+    if (folder_fd < 0)
+        return diag_set(diag, -EACCES,
+                        "%s keeps its data in another file, which is not allowed "
+                        "here",
+                        what);
+    for (size_t i = 0; i < proto->n_external_data; i++) {
+        const char *key = proto->external_data[i]->key;
+        const char *value = proto->external_data[i]->value;
+        int rc = 0;
+
+        if (key == NULL || value == NULL)
+            continue;
+        if (strcmp(key, "location") == 0)
+            external.location = value;
+        else if (strcmp(key, "offset") == 0)
+            rc = parse_number(value, &external.offset);
+        else if (strcmp(key, "length") == 0)
+            rc = parse_number(value, &external.length);
+        if (rc < 0 || external.offset > INT64_MAX / 2)
+            return diag_set(diag, -EINVAL, "%s has '%s' as the %s of its external data", what,
+                            value, key);
+    }
+    if (external.location == NULL)
+        return diag_set(diag, -EINVAL, "%s keeps its data in another file and does not say which",
+                        what);
+    *out = external;
+    return 0;
+}
+
+/* Returns 1 when it cannot stay where it is. */
+static int map_external(const struct onnx_external *external, int folder_fd, const char *what,
+                        struct onnx_share *share, struct tensor_view *made, struct diag *diag)
+{
+    size_t bytes = (size_t)shape_bytes(&made->shape, made->dtype);
+    struct onnx_external_map map;
+    int rc;
+
+    if (!may_share(share, made->dtype, bytes))
+        return 1;
+    rc = onnx_external_map(folder_fd, external, what, bytes, &map, diag);
+    if (rc != 0)
+        return rc;
+    if (!is_aligned(map.data, made->dtype) ||
+        graph_add_map(share->graph, map.address, map.bytes) < 0) {
+        munmap(map.address, map.bytes);
+        return 1;
+    }
+    made->data = (void *)map.data;
+    share->is_shared = true;
+    return 0;
+}
+
+static int take_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
+                         struct onnx_share *share, struct tensor_view *made, struct diag *diag)
+{
+    struct onnx_external external;
+    int rc = find_external(proto, folder_fd, what, &external, diag);
+
+    if (rc == 0)
+        rc = map_external(&external, folder_fd, what, share, made, diag);
+    return rc != 1 ? rc
+                   : onnx_external_read(folder_fd, &external, what,
+                                        (size_t)shape_bytes(&made->shape, made->dtype), &made->data,
+                                        diag);
+}
+
+/* A bool is 0 or 1 from here on, whatever byte the file holds. */
+static void normalise_bool(struct tensor_view *tensor, size_t elements)
+{
+    uint8_t *bytes = tensor->data;
+
+    for (size_t i = 0; i < elements; i++)
+        bytes[i] = bytes[i] != 0;
+}
+
+int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
+                      struct onnx_share *share, struct tensor_view *out, struct diag *diag)
+{
+    struct tensor_view made = {0};
+    int rc;
+
+    if (proto->has_segment)
+        return diag_set(diag, -ENOTSUP, "%s is stored in segments, which is not supported", what);
+    rc = check_dtype(proto, what, &made.dtype, diag);
+    if (rc == 0)
+        rc = onnx_shape(proto->dims, proto->n_dims, made.dtype, what, &made.shape, diag);
+    if (rc < 0)
+        return rc;
+    if (proto->data_location == 0)
+        rc = take_stored(proto, what, share, &made, diag);
+    else if (proto->data_location == 1)
+        rc = take_external(proto, folder_fd, what, share, &made, diag);
+    else
+        rc = diag_set(diag, -ENOTSUP, "%s has the unknown data location %d", what,
+                      (int)proto->data_location);
+    if (rc < 0)
+        return rc;
+    if (made.dtype == DTYPE_BOOL)
+        normalise_bool(&made, (size_t)shape_elements(&made.shape));
+    *out = made;
+    return 0;
+}
+
+int onnx_tensor_from_proto(Onnx__TensorProto *proto, int folder_fd, const char *what,
+                           struct tensor_view *out, struct diag *diag)
+{
+    return onnx_tensor_share(proto, folder_fd, what, NULL, out, diag);
+}
+
+int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struct tensor_view *out,
+                      char **out_name, struct diag *diag)
+{
+    ProtobufCMessage *message = NULL;
+    Onnx__TensorProto *proto;
+    char *name = NULL;
+    int rc;
+
+    rc = onnx_unpack(&onnx__tensor_proto__descriptor, "tensor", 2, bytes, size, &message, diag);
+    if (rc < 0)
+        return rc;
+    proto = (Onnx__TensorProto *)message;
+    if (out_name != NULL) {
+        name = strdup(proto->name != NULL ? proto->name : "");
+        if (name == NULL)
+            rc = -ENOMEM;
+    }
+    if (rc == 0)
+        rc = onnx_tensor_from_proto(proto, -1, what, out, diag);
+    if (rc == 0 && out_name != NULL) {
+        *out_name = name;
+        name = NULL;
+    }
+    free(name);
+    onnx_free(message);
+    return rc;
+}
+
+int onnx_tensor_load(const char *path, struct tensor_view *out, char **out_name, struct diag *diag)
+{
+    struct diag inner = {0};
+    struct mapped_file file;
+    int rc = mapped_file_open(&file, path, diag);
+
+    if (rc < 0)
+        return rc;
+    rc = onnx_tensor_parse(file.bytes, file.size, "the tensor", out, out_name, &inner);
+    if (rc < 0)
+        diag_set(diag, rc, "%.200s: %.280s", path, inner.text);
+    mapped_file_close(&file);
+    return rc;
+}

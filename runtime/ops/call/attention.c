@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention and RotaryEmbedding. */
+#include "runtime/ops/call/call.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { Q, K, V, MASK, PAST_K, PAST_V, SEEN };
+
+struct attention_params {
+    attention_fn *fn;
+    uint32_t inputs, outputs; /* of the node */
+    struct kernel_attention shape;
+};
+
+static int run_attention(const struct call *call)
+{
+    const struct attention_params *p = call->params;
+    struct kernel_attention_data data = {
+        .y = call->outputs[0],
+        .present_k = p->outputs > 1 ? call->outputs[1] : NULL,
+        .present_v = p->outputs > 2 ? call->outputs[2] : NULL,
+        .scores = p->outputs > 3 ? call->outputs[3] : NULL,
+        .q = call->inputs[Q],
+        .k = call->inputs[K],
+        .v = call->inputs[V],
+        .mask = p->inputs > MASK ? call->inputs[MASK] : NULL,
+        .past_k = p->inputs > PAST_K ? call->inputs[PAST_K] : NULL,
+        .past_v = p->inputs > PAST_V ? call->inputs[PAST_V] : NULL,
+        .seen_steps = p->inputs > SEEN ? call->inputs[SEEN] : NULL,
+        .workspace = call->workspace,
+    };
+
+    p->fn(&data, &p->shape);
+    return 0;
+}
+
+/* [batch, heads, steps, channels], or [batch, steps, heads * channels]. */
+static struct kernel_heads heads_of(const struct shape *x, int64_t heads, int64_t *out_steps,
+                                    int64_t *out_channels)
+{
+    bool is_flat = x->rank == 3;
+    int64_t steps = x->dims[is_flat ? 1 : 2];
+    int64_t channels = is_flat ? (heads ? x->dims[2] / heads : 0) : x->dims[3];
+
+    *out_steps = steps;
+    *out_channels = channels;
+    return (struct kernel_heads){
+        .batch_stride = heads * steps * channels,
+        .head_stride = is_flat ? channels : steps * channels,
+        .step_stride = is_flat ? heads * channels : channels,
+    };
+}
+
+/* The mask is broadcast to [batch, heads, query steps, keys]. */
+static int attention_mask(const struct call_request *request, struct kernel_attention *s)
+{
+    const struct tensor_view *mask = call_input(request, MASK);
+    const int64_t wanted[3] = {s->batch, s->heads, s->q_steps};
+    int64_t stride;
+
+    if (!mask)
+        return 0;
+    if (!call_dtype(mask->dtype, &s->mask_type) ||
+        (s->mask_type != KERNEL_BOOL && s->mask_type != s->dtype))
+        return call_refuse(request, -ENOTSUP, "no kernel for a mask of %s",
+                           dtype_name(mask->dtype));
+    if (mask->shape.rank < 1 || mask->shape.rank > 4)
+        return call_refuse(request, -EINVAL, "its mask has %d dimensions", mask->shape.rank);
+    s->mask_steps = mask->shape.dims[mask->shape.rank - 1];
+    if (s->mask_steps > s->past_steps + s->kv_steps)
+        return call_refuse(request, -EINVAL, "its mask is longer than its keys");
+    stride = s->mask_steps;
+    for (int axis = 2, from = mask->shape.rank - 2; from >= 0; axis--, from--) {
+        int64_t dim = mask->shape.dims[from];
+
+        if (dim != 1 && dim != wanted[axis])
+            return call_refuse(request, -EINVAL, "its mask cannot be broadcast to its scores");
+        s->mask_stride[axis] = dim == 1 ? 0 : stride;
+        stride *= dim;
+    }
+    return 0;
+}
+
+/* How far a query sees to either side; negative: as far as there are keys. */
+static void attention_window(const struct node *node, struct kernel_attention *s)
+{
+    static const char *const names[] = {"left_window_size", "right_window_size"};
+    int64_t total = s->past_steps + s->kv_steps + s->q_steps;
+
+    for (int side = 0; side < 2; side++) {
+        int64_t size = node_int(node, names[side], -1);
+
+        s->is_limited[side] = size >= 0 && size < total;
+        s->reach[side] = size;
+    }
+}
+
+static int attention_shape(const struct call_request *request, struct kernel_attention *s)
+{
+    const struct node *node = request->node;
+    const struct tensor_view *q = call_input(request, Q), *k = call_input(request, K);
+    const struct tensor_view *v = call_input(request, V), *past = call_input(request, PAST_K);
+    int64_t steps, mode;
+    float scale = node_float(node, "scale", 0.0f);
+
+    if (!call_dtype(q->dtype, &s->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
+        return call_refuse(request, -ENOTSUP, "no kernel for such types");
+    s->batch = q->shape.dims[0];
+    s->heads = q->shape.rank == 3 ? node_int(node, "q_num_heads", 0) : q->shape.dims[1];
+    s->kv_heads = k->shape.rank == 3 ? node_int(node, "kv_num_heads", 0) : k->shape.dims[1];
+    s->q = heads_of(&q->shape, s->heads, &s->q_steps, &s->channels);
+    s->k = heads_of(&k->shape, s->kv_heads, &s->kv_steps, &steps);
+    s->v = heads_of(&v->shape, s->kv_heads, &steps, &s->v_channels);
+    s->y = heads_of(&request->outputs[0].shape, s->heads, &steps, &steps);
+    s->past_steps = past ? past->shape.dims[2] : 0;
+    s->is_causal = node_int(node, "is_causal", 0) != 0;
+    attention_window(node, s);
+    s->softcap = (double)node_float(node, "softcap", 0.0f);
+    mode = node_int(node, "qk_matmul_output_mode", 0);
+    if (mode < SCORES_RAW || mode > SCORES_SOFTMAX)
+        return call_refuse(request, -EINVAL, "attribute qk_matmul_output_mode is %lld",
+                           (long long)mode);
+    s->scores_mode = (enum kernel_scores)mode;
+    s->scale = node_attribute(node, "scale") ? (double)scale : 1.0 / sqrt((double)s->channels);
+    return attention_mask(request, s);
+}
+
+int call_bind_attention(const struct call_request *request, struct call *call)
+{
+    struct attention_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    if (!request->node->outputs[0])
+        return call_refuse(request, -ENOTSUP, "no kernel without its first output");
+    rc = attention_shape(request, &p->shape);
+    if (rc < 0)
+        return rc;
+    p->inputs = request->node->input_count;
+    p->outputs = request->node->output_count;
+    p->fn = request->kernels->attention.fn;
+    call->workspace_bytes = (size_t)(p->shape.past_steps + p->shape.kv_steps) * sizeof(double);
+    call->version = request->kernels->attention.version;
+    call->run = run_attention;
+    return 0;
+}
+
+/* RotaryEmbedding */
+
+struct rotary_params {
+    rotary_fn *fn;
+    bool has_places;
+    struct kernel_rotary shape;
+};
+
+static int run_rotary(const struct call *call)
+{
+    const struct rotary_params *p = call->params;
+
+    return p->fn(call->outputs[0], call->inputs[0], call->inputs[1], call->inputs[2],
+                 p->has_places ? call->inputs[3] : NULL, &p->shape) < 0
+               ? -EINVAL
+               : 0;
+}
+
+int call_bind_rotary(const struct call_request *request, struct call *call)
+{
+    const struct tensor_view *x = call_input(request, 0);
+    const struct tensor_view *cosines = call_input(request, 1), *sines = call_input(request, 2);
+    const struct tensor_view *places = call_input(request, 3);
+    struct kernel_rotary *s;
+    struct rotary_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    s = &p->shape;
+    if (!x || !call_dtype(x->dtype, &s->dtype) || !cosines || !sines ||
+        cosines->dtype != x->dtype || sines->dtype != x->dtype)
+        return call_refuse(request, -ENOTSUP, "no kernel for such types");
+    s->batch = x->shape.dims[0];
+    s->heads = x->shape.rank == 3 ? node_int(request->node, "num_heads", 0) : x->shape.dims[1];
+    s->x = heads_of(&x->shape, s->heads, &s->steps, &s->channels);
+    s->rotated = node_int(request->node, "rotary_embedding_dim", 0);
+    s->rotated = s->rotated ? s->rotated : s->channels;
+    s->is_interleaved = node_int(request->node, "interleaved", 0) != 0;
+    p->has_places = places != NULL;
+    s->positions = places ? cosines->shape.dims[0] : 0;
+    s->is_shared = !places && cosines->shape.rank == 3 && cosines->shape.dims[0] == 1;
+    if (s->heads < 1 || s->rotated % 2 != 0 || s->rotated < 0 || s->rotated > s->channels ||
+        !shape_equal(&cosines->shape, &sines->shape) ||
+        shape_elements(&cosines->shape) !=
+            (places ? s->positions : (s->is_shared ? 1 : s->batch) * s->steps) * (s->rotated / 2) ||
+        (places &&
+         (places->dtype != DTYPE_I64 || shape_elements(&places->shape) != s->batch * s->steps)))
+        return call_refuse(request, -EINVAL, "its caches do not fit its input");
+    p->fn = request->kernels->rotary.fn;
+    call->version = request->kernels->rotary.version;
+    call->run = run_rotary;
+    return 0;
+}

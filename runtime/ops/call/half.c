@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators over tensors that are stored in half precision or bfloat16 and computed in float32:
+ * each run widens what it reads into the workspace, computes there, and narrows the result. What
+ * must not be stored so, pass_half() leaves as it is. */
+#include "runtime/ops/call/call.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+/* One input or output of the node. */
+struct operand {
+    bool is_half;
+    bool saturates;  /* as an output */
+    bool is_read;    /* by each run; else its content was needed for binding alone */
+    size_t count;    /* elements */
+    size_t offset;   /* of the float32 form in the workspace */
+    float *constant; /* the float32 form of a constant; owned */
+    enum kernel_dtype dtype;
+};
+
+struct call_half {
+    cast_fn *cast;
+    int residual_input; /* goes to output 0 before the kernel runs, which adds to it; -1: none */
+    uint32_t input_count, output_count;
+    size_t inner_offset; /* of the workspace that the kernel itself wants */
+    const void **inputs;
+    void **outputs;
+    struct operand operands[]; /* inputs, then outputs */
+};
+
+static bool is_half(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+bool call_widens(const struct node *node)
+{
+    static call_bind_fn *const binders[] = {
+        call_bind_conv,       call_bind_pool,       call_bind_unary,         call_bind_binary,
+        call_bind_sum,        call_bind_gemm,       call_bind_matmul,        call_bind_lrn,
+        call_bind_softmax,    call_bind_batch_norm, call_bind_map,           call_bind_chain,
+        call_bind_preprocess, call_bind_layer_norm, call_bind_group_norm,    call_bind_zip_many,
+        call_bind_reduce,     call_bind_resize,     call_bind_mean_variance, call_bind_fused_matmul,
+    };
+    char type[NODE_TYPE_BYTES];
+    call_bind_fn *binder = call_binder(node_full_type(node, type));
+
+    for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
+        if (binders[i] == binder)
+            return true;
+    return false;
+}
+
+static bool has_half(const struct call_request *request)
+{
+    const struct node *node = request->node;
+
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (is_half(request->inputs[i].dtype))
+            return true;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (is_half(request->outputs[i].dtype))
+            return true;
+    return false;
+}
+
+/* --- Binding. --- */
+
+static struct call_half *half_create(const struct call_request *request)
+{
+    uint32_t inputs = request->node->input_count, outputs = request->node->output_count;
+    struct call_half *half =
+        calloc(1, sizeof(*half) + (inputs + outputs + 1) * sizeof(half->operands[0]));
+
+    if (!half)
+        return NULL;
+    half->cast = request->kernels->cast.fn;
+    half->input_count = inputs;
+    half->output_count = outputs;
+    half->inputs = calloc(inputs + 1, sizeof(*half->inputs));
+    half->outputs = calloc(outputs + 1, sizeof(*half->outputs));
+    if (!half->inputs || !half->outputs)
+        call_half_destroy(&half);
+    return half;
+}
+
+void call_half_destroy(struct call_half **half_ptr)
+{
+    struct call_half *half = *half_ptr;
+
+    *half_ptr = NULL;
+    if (!half)
+        return;
+    for (uint32_t i = 0; i < half->input_count; i++)
+        free(half->operands[i].constant);
+    free(half->inputs);
+    free(half->outputs);
+    free(half);
+}
+
+/* The float32 form of a tensor; of a constant with its content. */
+static int widen_view(struct call_half *half, struct operand *operand, struct tensor_view *view)
+{
+    operand->is_half = is_half(view->dtype);
+    operand->is_read = true;
+    operand->count = (size_t)shape_elements(&view->shape);
+    if (!operand->is_half)
+        return 0;
+    call_dtype(view->dtype, &operand->dtype);
+    view->dtype = DTYPE_F32;
+    if (!view->data)
+        return 0;
+    operand->constant = graph_alloc_data((size_t)shape_bytes(&view->shape, DTYPE_F32));
+    if (!operand->constant)
+        return -ENOMEM;
+    half->cast(operand->constant, KERNEL_F32, view->data, operand->dtype, operand->count);
+    view->data = operand->constant;
+    return 0;
+}
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Where the float32 forms lie. A kernel that has its weights reads input 0 only. */
+static void place(struct call_half *half, struct call *call, const struct node *node)
+{
+    size_t at = 0, bytes;
+    bool is_prepared = call_weights(call, &bytes) != NULL;
+
+    half->residual_input = is_prepared ? node->fused.residual_input : -1;
+    for (uint32_t i = 0; i < half->input_count + half->output_count; i++) {
+        struct operand *operand = &half->operands[i];
+
+        if (is_prepared && i > 0 && i < half->input_count) {
+            operand->is_read = false;
+            free(operand->constant);
+            operand->constant = NULL;
+        }
+        if (!operand->is_half || !operand->is_read || operand->constant)
+            continue;
+        operand->offset = at;
+        at += round_up(operand->count * sizeof(float));
+    }
+    half->inner_offset = at;
+    call->workspace_bytes += at;
+    if (call->workspace_bytes == 0) /* tensors without elements have an address, too */
+        call->workspace_bytes = round_up(1);
+    call->half = half;
+}
+
+static int bind_widened(const struct call_request *request, call_bind_any_fn *bind,
+                        struct call_half *half, struct call *out_call)
+{
+    uint32_t inputs = request->node->input_count, outputs = request->node->output_count;
+    struct tensor_view *views = calloc(inputs + outputs + 1, sizeof(*views));
+    struct call_request widened = *request;
+    int rc = views ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < inputs + outputs; i++) {
+        views[i] = i < inputs ? request->inputs[i] : request->outputs[i - inputs];
+        if (i >= inputs)
+            views[i].data = NULL; /* what is there is no content yet */
+        rc = widen_view(half, &half->operands[i], &views[i]);
+        if (i >= inputs && request->node->outputs[i - inputs])
+            half->operands[i].saturates = request->node->outputs[i - inputs]->is_narrowed;
+    }
+    if (rc < 0) {
+        free(views);
+        return call_refuse(request, rc, "out of memory");
+    }
+    widened.inputs = views;
+    widened.outputs = views + inputs;
+    rc = bind(&widened, out_call);
+    free(views);
+    return rc;
+}
+
+int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, struct call *out_call)
+{
+    struct call_half *half;
+    int rc;
+
+    if (!call_widens(request->node) || !has_half(request))
+        return bind(request, out_call);
+    half = half_create(request);
+    if (!half)
+        return call_refuse(request, -ENOMEM, "out of memory");
+    rc = bind_widened(request, bind, half, out_call);
+    if (rc == 0)
+        place(half, out_call, request->node);
+    else
+        call_half_destroy(&half);
+    return rc;
+}
+
+/* --- Running. --- */
+
+/* Finite numbers stay so: infinity minus infinity behind this would be of the storage's making. */
+static void saturate(float *numbers, size_t count, enum kernel_dtype dtype)
+{
+    const float most = dtype == KERNEL_F16 ? 0x1.ffcp15f : 0x1.fep127f;
+
+    for (size_t i = 0; i < count; i++) {
+        float size = fabsf(numbers[i]);
+
+        numbers[i] = size > most && size <= FLT_MAX ? copysignf(most, numbers[i]) : numbers[i];
+    }
+}
+
+/* The residual to where the kernel makes output 0, which may be where it is. */
+static void take_residual(const struct call_half *half, const struct call *call)
+{
+    const struct operand *y = &half->operands[half->input_count];
+    uint32_t at = (uint32_t)half->residual_input;
+    const struct operand *residual = &half->operands[at];
+
+    if (residual->is_half)
+        half->cast(half->outputs[0], KERNEL_F32, call->inputs[at], residual->dtype,
+                   residual->count);
+    else if (half->outputs[0] != call->inputs[at])
+        memcpy(half->outputs[0], call->inputs[at], y->count * sizeof(float));
+}
+
+int call_run_half(const struct call *call)
+{
+    struct call_half *half = call->half;
+    char *workspace = call->workspace;
+    struct call inner = *call;
+    int rc;
+
+    for (uint32_t i = 0; i < half->input_count; i++) {
+        const struct operand *operand = &half->operands[i];
+        float *wide = (float *)(void *)(workspace + operand->offset);
+
+        half->inputs[i] = operand->constant ? operand->constant : call->inputs[i];
+        if (!operand->is_half || !operand->is_read || operand->constant)
+            continue;
+        half->cast(wide, KERNEL_F32, call->inputs[i], operand->dtype, operand->count);
+        half->inputs[i] = wide;
+    }
+    for (uint32_t i = 0; i < half->output_count; i++) {
+        const struct operand *operand = &half->operands[half->input_count + i];
+
+        half->outputs[i] =
+            operand->is_half && call->outputs[i] ? workspace + operand->offset : call->outputs[i];
+    }
+    if (half->residual_input >= 0)
+        take_residual(half, call);
+    inner.half = NULL;
+    inner.inputs = half->inputs;
+    inner.outputs = half->outputs;
+    inner.workspace = workspace + half->inner_offset;
+    rc = call_run(&inner);
+    for (uint32_t i = 0; rc == 0 && i < half->output_count; i++) {
+        const struct operand *operand = &half->operands[half->input_count + i];
+
+        if (!operand->is_half || !call->outputs[i])
+            continue;
+        if (operand->saturates)
+            saturate(half->outputs[i], operand->count, operand->dtype);
+        half->cast(call->outputs[i], operand->dtype, half->outputs[i], KERNEL_F32, operand->count);
+    }
+    return rc;
+}

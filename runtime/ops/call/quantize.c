@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear. */
+#include "runtime/ops/call/call.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct quantize_params {
+    quantize_fn *fn; /* or the other direction, which has the same type */
+    bool has_zero;
+    struct kernel_quantize shape;
+};
+
+static int run_quantize(const struct call *call)
+{
+    const struct quantize_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], call->inputs[1], p->has_zero ? call->inputs[2] : NULL,
+          &p->shape);
+    return 0;
+}
+
+/* A zero point for each scale; where there is one, quantisers write one of them as a scalar. */
+static bool is_zero_of(const struct shape *zero, const struct shape *scale)
+{
+    return shape_equal(zero, scale) || (zero->rank <= 1 && scale->rank <= 1 &&
+                                        shape_elements(zero) == 1 && shape_elements(scale) == 1);
+}
+
+/* One scale, one for each place of the axis, or one for each block of places. */
+static int scale_strides(const struct call_request *request, struct kernel_quantize *s)
+{
+    const struct shape *x = &request->inputs[0].shape, *scale = &request->inputs[1].shape;
+    int64_t block = node_int(request->node, "block_size", 0);
+    int axis, rank = x->rank;
+
+    s->outer = s->axis = s->block = 1;
+    s->inner = shape_elements(x);
+    if (shape_elements(scale) == 1 && block == 0)
+        return 0;
+    axis = call_axis(request, node_int(request->node, "axis", 1), rank);
+    if (axis < 0)
+        return axis;
+    s->inner = 1;
+    for (int i = 0; i < rank; i++)
+        *(i < axis ? &s->outer : i == axis ? &s->axis : &s->inner) *= x->dims[i];
+    if (block == 0) {
+        s->scale_stride[1] = 1;
+        return scale->rank == 1 && scale->dims[0] == s->axis
+                   ? 0
+                   : call_refuse(request, -EINVAL, "it has not one scale for each place of axis %d",
+                                 axis);
+    }
+    if (block < 1 || scale->rank != rank || scale->dims[axis] != (s->axis + block - 1) / block ||
+        shape_elements(scale) != s->outer * scale->dims[axis] * s->inner)
+        return call_refuse(request, -EINVAL, "it has not one scale for each block of %" PRId64,
+                           block);
+    s->block = block;
+    s->scale_stride[0] = scale->dims[axis] * s->inner;
+    s->scale_stride[1] = s->inner;
+    s->scale_stride[2] = 1;
+    return 0;
+}
+
+int call_bind_quantize(const struct call_request *request, struct call *call)
+{
+    bool is_back = strcmp(request->node->op_type, "DequantizeLinear") == 0;
+    const struct tensor_view *x = call_input(request, 0), *scale = call_input(request, 1);
+    const struct tensor_view *zero = call_input(request, 2), *y = &request->outputs[0];
+    const struct tensor_view *real = is_back ? y : x, *integer = is_back ? x : y;
+    struct quantize_params *p;
+    int64_t precision;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    if (!call_dtype(real->dtype, &p->shape.real_type) ||
+        !call_dtype(integer->dtype, &p->shape.integer_type) ||
+        !call_dtype(scale->dtype, &p->shape.scale_type) ||
+        kernel_dtype_is_real(p->shape.integer_type) || !kernel_dtype_is_real(p->shape.scale_type))
+        return call_refuse(request, -ENOTSUP, "no kernel between %s and %s",
+                           dtype_name(real->dtype), dtype_name(integer->dtype));
+    precision = node_int(request->node, "precision", scale->dtype);
+    if (!call_dtype((enum dtype)precision, &p->shape.precision) ||
+        !kernel_dtype_is_real(p->shape.precision))
+        return call_refuse(request, -ENOTSUP, "no kernel divides with the precision of type %lld",
+                           (long long)precision);
+    if (zero && (zero->dtype != integer->dtype || !is_zero_of(&zero->shape, &scale->shape)))
+        return call_refuse(request, -EINVAL, "scale and zero point do not fit together");
+    rc = scale_strides(request, &p->shape);
+    if (rc < 0)
+        return rc;
+    p->has_zero = zero != NULL;
+    p->fn = is_back ? request->kernels->dequantize.fn : request->kernels->quantize.fn;
+    call->version =
+        is_back ? request->kernels->dequantize.version : request->kernels->quantize.version;
+    call->run = run_quantize;
+    return 0;
+}
+
+struct dynamic_params {
+    quantize_dynamic_fn *fn;
+    uint32_t outputs; /* of the node */
+    size_t count;
+};
+
+static int run_dynamic(const struct call *call)
+{
+    const struct dynamic_params *p = call->params;
+    float scale;
+    uint8_t zero;
+
+    p->fn(call->outputs[0], p->outputs > 1 && call->outputs[1] ? call->outputs[1] : &scale,
+          p->outputs > 2 && call->outputs[2] ? call->outputs[2] : &zero, call->inputs[0], p->count);
+    return 0;
+}
+
+int call_bind_quantize_dynamic(const struct call_request *request, struct call *call)
+{
+    struct dynamic_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    if (!request->node->outputs[0])
+        return call_refuse(request, -ENOTSUP, "no kernel without its first output");
+    p = call->params;
+    p->outputs = request->node->output_count;
+    p->fn = request->kernels->quantize_dynamic.fn;
+    p->count = (size_t)shape_elements(&request->inputs[0].shape);
+    call->version = request->kernels->quantize_dynamic.version;
+    call->run = run_dynamic;
+    return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GridSample, RoiAlign, NonMaxSuppression. */
+#include "runtime/ops/call/call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/ops/nms.h"
+
+/* The position of an attribute's word in a list of words with meanings, or a refusal. */
+struct word {
+    const char *word;
+    int meaning;
+};
+
+static int find_word(const struct call_request *request, const char *name, const char *fallback,
+                     const struct word *words, size_t count)
+{
+    const char *given = node_string(request->node, name, fallback);
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i].word, given) == 0)
+            return words[i].meaning;
+    return call_refuse(request, -EINVAL, "attribute %s is '%.40s'", name, given);
+}
+
+static int kernel_type(const struct call_request *request, uint32_t input, enum kernel_dtype *out)
+{
+    if (call_dtype(request->inputs[input].dtype, out))
+        return 0;
+    return call_refuse(request, -ENOTSUP, "no kernel for %s",
+                       dtype_name(request->inputs[input].dtype));
+}
+
+/* GridSample */
+
+struct grid_params {
+    grid_sample_fn *fn;
+    struct kernel_grid_sample shape;
+};
+
+static int run_grid(const struct call *call)
+{
+    const struct grid_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], call->inputs[1], &p->shape);
+    return 0;
+}
+
+/* Operator set 20 gave the modes other names. */
+static int grid_attributes(const struct call_request *request, struct kernel_grid_sample *s)
+{
+    static const struct word modes[] = {
+        {"nearest", SAMPLE_NEAREST}, {"linear", SAMPLE_LINEAR}, {"bilinear", SAMPLE_LINEAR},
+        {"cubic", SAMPLE_CUBIC},     {"bicubic", SAMPLE_CUBIC},
+    };
+    static const struct word paddings[] = {
+        {"zeros", OUTSIDE_ZERO}, {"border", OUTSIDE_BORDER}, {"reflection", OUTSIDE_REFLECT}};
+    int mode = find_word(request, "mode", "linear", modes, sizeof(modes) / sizeof(modes[0]));
+    int outside = mode < 0 ? mode
+                           : find_word(request, "padding_mode", "zeros", paddings,
+                                       sizeof(paddings) / sizeof(paddings[0]));
+
+    if (outside < 0)
+        return outside;
+    s->mode = (enum kernel_sample_mode)mode;
+    s->outside = (enum kernel_outside)outside;
+    s->align_corners = node_int(request->node, "align_corners", 0) != 0;
+    return 0;
+}
+
+int call_bind_grid_sample(const struct call_request *request, struct call *call)
+{
+    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    struct grid_params *p;
+    struct kernel_grid_sample *s;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    s = &p->shape;
+    rc = kernel_type(request, 0, &s->dtype);
+    if (rc == 0)
+        rc = kernel_type(request, 1, &s->grid_type);
+    if (rc == 0)
+        rc = grid_attributes(request, s);
+    if (rc < 0)
+        return rc;
+    s->rank = x->rank - 2;
+    if (s->rank < 1 || s->rank > KERNEL_SPATIAL)
+        return call_refuse(request, -ENOTSUP, "no kernel for an input of rank %d", x->rank);
+    s->batch = x->dims[0];
+    s->channels = x->dims[1];
+    s->points = 1;
+    for (int i = 0; i < s->rank; i++) {
+        s->in[i] = x->dims[2 + i];
+        s->points *= y->dims[2 + i];
+    }
+    p->fn = request->kernels->grid_sample.fn;
+    call->version = request->kernels->grid_sample.version;
+    call->run = run_grid;
+    return 0;
+}
+
+/* RoiAlign */
+
+struct roi_params {
+    roi_align_fn *fn;
+    struct kernel_roi_align shape;
+};
+
+static int run_roi(const struct call *call)
+{
+    const struct roi_params *p = call->params;
+
+    return p->fn(call->outputs[0], call->inputs[0], call->inputs[1], call->inputs[2], &p->shape) < 0
+               ? -EINVAL
+               : 0;
+}
+
+/* Operator set 16 introduced the half pixel and made it the default. */
+static int roi_attributes(const struct call_request *request, struct kernel_roi_align *s)
+{
+    static const struct word modes[] = {{"avg", 0}, {"max", 1}};
+    static const struct word transforms[] = {{"output_half_pixel", 0}, {"half_pixel", 1}};
+    bool is_new = graph_opset(request->graph, "") >= 16;
+    int mode = find_word(request, "mode", "avg", modes, 2);
+    int transform = mode < 0 ? mode : 0;
+
+    if (mode >= 0 && is_new)
+        transform =
+            find_word(request, "coordinate_transformation_mode", "half_pixel", transforms, 2);
+    if (transform < 0)
+        return transform;
+    s->is_max = mode == 1;
+    s->is_half_pixel = transform == 1;
+    s->samples = node_int(request->node, "sampling_ratio", 0);
+    s->scale = (double)node_float(request->node, "spatial_scale", 1.0f);
+    if (s->samples < 0 || (double)s->samples > ROI_SAMPLES_MAX)
+        return call_refuse(request, -EINVAL, "attribute sampling_ratio is %lld",
+                           (long long)s->samples);
+    return 0;
+}
+
+int call_bind_roi_align(const struct call_request *request, struct call *call)
+{
+    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    struct roi_params *p;
+    struct kernel_roi_align *s;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    s = &p->shape;
+    rc = kernel_type(request, 0, &s->dtype);
+    if (rc == 0)
+        rc = kernel_type(request, 2, &s->index_type);
+    if (rc == 0 && s->index_type != KERNEL_I64 && s->index_type != KERNEL_I32)
+        rc = call_refuse(request, -ENOTSUP, "no kernel for image numbers of %s",
+                         dtype_name(request->inputs[2].dtype));
+    if (rc == 0)
+        rc = roi_attributes(request, s);
+    if (rc < 0)
+        return rc;
+    s->batch = x->dims[0];
+    s->channels = x->dims[1];
+    s->regions = y->dims[0];
+    for (int i = 0; i < 2; i++) {
+        s->in[i] = x->dims[2 + i];
+        s->out[i] = y->dims[2 + i];
+    }
+    p->fn = request->kernels->roi_align.fn;
+    call->version = request->kernels->roi_align.version;
+    call->run = run_roi;
+    return 0;
+}
+
+/* NonMaxSuppression: how many boxes it keeps was found out when the shape was inferred. */
+
+struct suppress_params {
+    suppress_fn *fn;
+    bool has[SUPPRESS_INPUTS];
+    int64_t count;
+    struct kernel_suppress shape;
+};
+
+static int run_suppress(const struct call *call)
+{
+    const struct suppress_params *p = call->params;
+    struct suppress_inputs in = {{NULL}};
+    struct kernel_suppress shape = p->shape;
+
+    for (int i = 0; i < SUPPRESS_INPUTS; i++)
+        in.data[i] = p->has[i] ? call->inputs[i] : NULL;
+    suppress_limits(&in, &shape);
+    return p->fn(call->outputs[0], p->count, in.data[SUPPRESS_BOXES], in.data[SUPPRESS_SCORES],
+                 call->workspace, &shape) == p->count
+               ? 0
+               : -EINVAL;
+}
+
+int call_bind_suppress(const struct call_request *request, struct call *call)
+{
+    struct suppress_inputs in = {{NULL}};
+    struct suppress_params *p;
+    const char *problem;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    for (uint32_t i = 0; i < SUPPRESS_INPUTS; i++) {
+        const struct tensor_view *view = call_input(request, i);
+
+        p->has[i] = view != NULL;
+        in.shapes[i] = view ? &view->shape : NULL;
+        in.types[i] = view ? view->dtype : DTYPE_NONE;
+    }
+    problem = suppress_check(request->node, &in, &p->shape);
+    if (problem)
+        return call_refuse(request, -EINVAL, "%s", problem);
+    p->count = request->outputs[0].shape.dims[0];
+    call->workspace_bytes = (size_t)p->shape.boxes;
+    p->fn = request->kernels->suppress.fn;
+    call->version = request->kernels->suppress.version;
+    call->run = run_suppress;
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One node, computed at once with the reference kernels. */
+#include "runtime/ops/eval.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "runtime/ops/call/call.h"
+
+int eval_node_with(const struct graph *graph, const struct node *node,
+                   const struct tensor_view *inputs, struct tensor_view *outputs,
+                   const struct eval_options *options, struct diag *diag)
+{
+    struct call_request request = {.kernels = options->kernels,
+                                   .graph = graph,
+                                   .node = node,
+                                   .inputs = inputs,
+                                   .outputs = outputs,
+                                   .diag = diag};
+    const void **input_data = calloc(node->input_count + 1, sizeof(*input_data));
+    void **output_data = calloc(node->output_count + 1, sizeof(*output_data));
+    struct call call = {0};
+    int rc;
+
+    rc = call_bind_any(&request, call_bind, &call);
+    if (rc == 0 && call.workspace_bytes)
+        call.workspace = graph_alloc_data(call.workspace_bytes);
+    if (rc == 0 && (!input_data || !output_data || (call.workspace_bytes && !call.workspace)))
+        rc = call_refuse(&request, -ENOMEM, "out of memory");
+    if (rc == 0) {
+        for (uint32_t i = 0; i < node->input_count; i++)
+            input_data[i] = inputs[i].data;
+        for (uint32_t i = 0; i < node->output_count; i++)
+            output_data[i] = outputs[i].data;
+        call.inputs = input_data;
+        call.outputs = output_data;
+        call.watch = options->watch;
+        call.first_inner = options->first_inner;
+        if (options->watch && options->watch->wants_phases)
+            options->watch->moment(options->watch->user, options->first_inner - 1, CALL_KERN);
+        rc = call_run(&call);
+        if (rc < 0)
+            call_refuse(&request, rc, "%s",
+                        call.problem ? call.problem->text : "an index is out of range");
+    }
+    free(call.workspace);
+    call_deinit(&call);
+    free(input_data);
+    free(output_data);
+    return rc;
+}
+
+int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
+              struct tensor_view *outputs, struct diag *diag)
+{
+    struct kernel_table kernels;
+    struct eval_options options = {.kernels = &kernels};
+
+    kernel_table_init(&kernels, KERNEL_LEVEL_REF);
+    return eval_node_with(graph, node, inputs, outputs, &options, diag);
+}

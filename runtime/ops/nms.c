@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NonMaxSuppression: its inputs as the kernel wants them. */
+#include "runtime/ops/nms.h"
+
+const char *suppress_check(const struct node *node, const struct suppress_inputs *in,
+                           struct kernel_suppress *out)
+{
+    const struct shape *boxes = in->shapes[SUPPRESS_BOXES], *scores = in->shapes[SUPPRESS_SCORES];
+
+    if (!boxes || !scores || boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
+        boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
+        return "its boxes and scores do not fit together";
+    for (int i = 0; i < SUPPRESS_INPUTS; i++) {
+        enum dtype want = i == SUPPRESS_LIMIT ? DTYPE_I64 : DTYPE_F32;
+
+        if (!in->shapes[i])
+            continue;
+        if (in->types[i] != want)
+            return "an input has another type than float32, or the limit than int64";
+        if (i >= SUPPRESS_LIMIT && shape_elements(in->shapes[i]) != 1)
+            return "a limit is not one number";
+    }
+    *out = (struct kernel_suppress){
+        .batch = boxes->dims[0],
+        .classes = scores->dims[1],
+        .boxes = boxes->dims[1],
+        .is_center = node_int(node, "center_point_box", 0) != 0,
+    };
+    return NULL;
+}
+
+void suppress_limits(const struct suppress_inputs *in, struct kernel_suppress *out)
+{
+    const int64_t *limit = in->data[SUPPRESS_LIMIT];
+    const float *overlap = in->data[SUPPRESS_OVERLAP], *score = in->data[SUPPRESS_SCORE_MIN];
+
+    out->limit = limit ? *limit : 0;
+    out->overlap_max = overlap ? *overlap : 0.0f;
+    out->has_score_min = score != NULL;
+    out->score_min = score ? *score : 0.0f;
+}

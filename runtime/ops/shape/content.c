@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference: the content of a value that a shape depends on, computed from the constants and
+ * the graph's inputs with the reference kernels. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/ops/shape/infer.h"
+#include "runtime/ops/shape/shape.h"
+
+static struct tensor_view view_of(const struct value *value)
+{
+    if (value == NULL)
+        return (struct tensor_view){0};
+    return (struct tensor_view){value->dtype, value->shape,
+                                value->data != NULL ? value->data : value->known};
+}
+
+static bool is_known(const struct value *value)
+{
+    return value->data != NULL || value->known != NULL;
+}
+
+static int allocate_outputs(const struct node *node, struct tensor_view *outputs)
+{
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        outputs[i] = view_of(node->outputs[i]);
+        if (node->outputs[i] == NULL)
+            continue;
+        outputs[i].data =
+            graph_alloc_data((size_t)shape_bytes(&outputs[i].shape, outputs[i].dtype));
+        if (outputs[i].data == NULL)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int infer_compute(struct infer *infer, const struct node *node, struct diag *diag)
+{
+    struct tensor_view *views =
+        calloc((size_t)node->input_count + node->output_count + 1, sizeof(*views));
+    struct tensor_view *outputs = views + node->input_count;
+    int rc;
+
+    if (views == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        views[i] = view_of(node->inputs[i]);
+    rc = allocate_outputs(node, outputs);
+    if (rc == 0)
+        rc = node->outputs[0] != NULL ? shape_evaluate(node, outputs) : -ENOTSUP;
+    if (rc == -ENOTSUP && infer->eval != NULL)
+        rc = infer->eval(infer->graph, node, views, outputs, diag);
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] == NULL)
+            continue;
+        if (rc == 0 && node->outputs[i]->known == NULL) {
+            node->outputs[i]->known = outputs[i].data;
+            outputs[i].data = NULL; /* ownership moved to the value */
+        }
+        free(outputs[i].data);
+    }
+    free(views);
+    return rc;
+}
+
+/* The content that the graph's input was given. */
+static int take_input(struct infer *infer, struct value *value)
+{
+    size_t bytes = (size_t)shape_bytes(&value->shape, value->dtype);
+    const void *content = NULL;
+
+    for (uint32_t i = 0; infer->contents != NULL && i < infer->graph->input_count; i++) {
+        if (infer->graph->inputs[i] == value)
+            content = infer->contents[i].data;
+    }
+    if (content == NULL)
+        return infer_unsupported(infer, "its shape depends on the data of '%s'", value->name);
+    value->known = graph_alloc_data(bytes);
+    if (value->known == NULL)
+        return -ENOMEM;
+    memcpy(value->known, content, bytes);
+    return 0;
+}
+
+/* Everything that `value` is computed from and that is not known yet: nodes before infer->node. */
+static int mark_sources(struct infer *infer, const struct value *value, bool *needed)
+{
+    int rc = 0;
+
+    needed[value->index] = true;
+    for (uint32_t n = infer->node->index; n-- > 0;) {
+        const struct node *node = infer->graph->nodes[n];
+        bool is_needed = false;
+
+        for (uint32_t i = 0; i < node->output_count; i++)
+            is_needed = is_needed || (node->outputs[i] != NULL && needed[node->outputs[i]->index]);
+        for (uint32_t i = 0; is_needed && i < node->input_count; i++) {
+            if (node->inputs[i] != NULL && !is_known(node->inputs[i]))
+                needed[node->inputs[i]->index] = true;
+        }
+    }
+    for (uint32_t i = 0; rc == 0 && i < infer->graph->input_count; i++) {
+        if (needed[infer->graph->inputs[i]->index] && !is_known(infer->graph->inputs[i]))
+            rc = take_input(infer, infer->graph->inputs[i]);
+    }
+    return rc;
+}
+
+static int compute_marked(struct infer *infer, const struct value *value, const bool *needed)
+{
+    struct diag reason = {0};
+    int rc = 0;
+
+    for (uint32_t n = 0; rc == 0 && n < infer->node->index; n++) {
+        const struct node *node = infer->graph->nodes[n];
+        bool is_needed = false;
+
+        for (uint32_t i = 0; i < node->output_count; i++)
+            is_needed = is_needed || (node->outputs[i] != NULL && !is_known(node->outputs[i]) &&
+                                      needed[node->outputs[i]->index]);
+        if (is_needed)
+            rc = infer_compute(infer, node, &reason);
+    }
+    if (rc < 0 && rc != -ENOMEM && rc != -ETIME)
+        return infer_unsupported(infer, "its shape depends on the data of '%s'%s%s", value->name,
+                                 reason.text[0] != '\0' ? ", which cannot be computed: " : "",
+                                 reason.text);
+    return rc;
+}
+
+int infer_content(struct infer *infer, uint32_t i, const void **out_data)
+{
+    struct value *value = infer->node->inputs[i];
+    bool *needed;
+    int rc = 0;
+
+    if (!is_known(value)) {
+        needed = calloc(infer->graph->value_count + 1, sizeof(*needed));
+        if (needed == NULL)
+            return -ENOMEM;
+        rc = mark_sources(infer, value, needed);
+        if (rc == 0)
+            rc = compute_marked(infer, value, needed);
+        free(needed);
+    }
+    if (rc < 0)
+        return rc;
+    if (infer->asked != NULL)
+        infer->asked[value->index] = true;
+    *out_data = value->data != NULL ? value->data : value->known;
+    return *out_data != NULL ? 0 : infer_fail(infer, "nothing makes '%s'", value->name);
+}
+
+void infer_forget(struct infer *infer)
+{
+    for (uint32_t i = 0; i < infer->graph->value_count; i++) {
+        struct value *value = infer->graph->values[i];
+        bool is_large = shape_elements(&value->shape) > KNOWN_ELEMENTS_MAX;
+
+        if (value->known != NULL && is_large && !infer->asked[i] && !value->is_input) {
+            free(value->known);
+            value->known = NULL;
+        }
+    }
+}
+
+/* Shapes and sizes are known whatever their input holds. */
+static bool reads_content(const struct node *node)
+{
+    return strcmp(node->op_type, "Shape") != 0 && strcmp(node->op_type, "Size") != 0;
+}
+
+void infer_mark_deciding(struct infer *infer)
+{
+    const struct graph *graph = infer->graph;
+
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        graph->values[i]->decides_sizes = infer->asked[i] && graph->values[i]->data == NULL;
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        const struct node *node = graph->nodes[n];
+        bool decides = false;
+
+        for (uint32_t i = 0; i < node->output_count; i++)
+            decides = decides || (node->outputs[i] != NULL && node->outputs[i]->decides_sizes);
+        for (uint32_t i = 0; decides && reads_content(node) && i < node->input_count; i++)
+            if (node->inputs[i] != NULL)
+                node->inputs[i]->decides_sizes = true;
+    }
+}

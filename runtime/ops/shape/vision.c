@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference: GridSample, RoiAlign, NonMaxSuppression. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "runtime/ops/nms.h"
+#include "runtime/ops/shape/infer.h"
+
+int shape_grid_sample(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0), *grid = infer_shape(infer, 1);
+    struct shape out = *x;
+    int rc = infer_float(infer, 1);
+
+    if (rc < 0)
+        return rc;
+    if (x->rank < 3 || x->rank > 2 + INFER_SPATIAL_MAX)
+        return infer_unsupported(infer, "its input has %d dimensions; 3 to %d are supported",
+                                 x->rank, 2 + INFER_SPATIAL_MAX);
+    if (grid->rank != x->rank || grid->dims[0] != x->dims[0] ||
+        grid->dims[grid->rank - 1] != x->rank - 2)
+        return infer_fail(infer, "its grid does not fit its input");
+    for (int i = 2; i < x->rank; i++)
+        out.dims[i] = grid->dims[i - 1];
+    if (shape_elements(x) == 0 && shape_elements(&out) != 0)
+        return infer_fail(infer, "its input has no pixels");
+    return infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+int shape_roi_align(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0), *rois = infer_shape(infer, 1);
+    const struct shape *images = infer_shape(infer, 2);
+    struct shape out = {.rank = 4};
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 0, 1);
+    if (rc < 0)
+        return rc;
+    if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 || images->rank != 1 ||
+        images->dims[0] != rois->dims[0])
+        return infer_fail(infer, "its input, regions and image numbers do not fit together");
+    out.dims[0] = rois->dims[0];
+    out.dims[1] = x->dims[1];
+    out.dims[2] = node_int(infer->node, "output_height", 1);
+    out.dims[3] = node_int(infer->node, "output_width", 1);
+    if (out.dims[2] < 1 || out.dims[3] < 1)
+        return infer_fail(infer, "it asks for %" PRId64 " x %" PRId64 " bins", out.dims[2],
+                          out.dims[3]);
+    return infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+/* As many rows as boxes are kept. */
+int shape_suppress(struct infer *infer)
+{
+    const struct node *node = infer->node;
+    struct shape out = {2, {0, 3}};
+    struct suppress_inputs in = {{NULL}};
+    struct kernel_suppress shape;
+    const char *problem;
+    uint8_t *kept;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < SUPPRESS_INPUTS; i++) {
+        if (infer_has(infer, i))
+            in.types[i] = infer_dtype(infer, i);
+        in.shapes[i] = infer_has(infer, i) ? infer_shape(infer, i) : NULL;
+    }
+    problem = suppress_check(node, &in, &shape);
+    if (problem != NULL)
+        return infer_fail(infer, "%s", problem);
+    for (uint32_t i = 0; rc == 0 && i < SUPPRESS_INPUTS; i++) {
+        if (infer_has(infer, i))
+            rc = infer_content(infer, i, &in.data[i]);
+    }
+    if (rc < 0)
+        return rc;
+    suppress_limits(&in, &shape);
+    kept = malloc((size_t)shape.boxes + 1);
+    if (kept == NULL)
+        return -ENOMEM;
+    out.dims[0] = suppress_ref(NULL, INT64_MAX, in.data[0], in.data[1], kept, &shape);
+    free(kept);
+    return infer_output(infer, 0, DTYPE_I64, &out);
+}

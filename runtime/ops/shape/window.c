@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference: convolutions and pools, which move a window over the spatial dims. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "runtime/ops/shape/infer.h"
+
+int infer_window_list(struct infer *infer, const char *name, int count, int64_t minimum,
+                      int64_t fallback, int64_t *to)
+{
+    size_t given;
+    const int64_t *list = node_ints(infer->node, name, &given);
+
+    if (list != NULL && given != (size_t)count)
+        return infer_fail(infer, "attribute %s has %zu entries instead of %d", name, given, count);
+    for (int i = 0; i < count; i++) {
+        to[i] = list != NULL ? list[i] : fallback;
+        if (to[i] < minimum || to[i] > INFER_WINDOW_MAX)
+            return infer_fail(infer, "attribute %s holds %" PRId64, name, to[i]);
+    }
+    return 0;
+}
+
+static int64_t extent(const struct window *window, int i)
+{
+    return (window->kernel[i] - 1) * window->dilations[i] + 1;
+}
+
+/* SAME: the output has ceil(in / stride) positions; UPPER puts an odd pad at the end. */
+static void pad_same(struct window *window, int i, int64_t in, bool upper)
+{
+    int64_t positions = (in + window->strides[i] - 1) / window->strides[i];
+    int64_t total = (positions - 1) * window->strides[i] + extent(window, i) - in;
+
+    if (total < 0)
+        total = 0;
+    window->pads[i] = upper ? total / 2 : total - total / 2;
+    window->pads[window->spatial + i] = total - window->pads[i];
+}
+
+int infer_window(struct infer *infer, const struct shape *in, struct window *window)
+{
+    const char *auto_pad = node_string(infer->node, "auto_pad", "NOTSET");
+    int rc;
+
+    if (in->rank < 3 || in->rank - 2 > INFER_SPATIAL_MAX)
+        return infer_unsupported(infer, "its input has %d dimensions; 3 to %d are supported",
+                                 in->rank, INFER_SPATIAL_MAX + 2);
+    window->spatial = in->rank - 2;
+    for (int i = 0; i < window->spatial; i++) {
+        if (window->kernel[i] < 1 || window->kernel[i] > INFER_WINDOW_MAX)
+            return infer_fail(infer, "its kernel has the size %" PRId64, window->kernel[i]);
+    }
+    rc = infer_window_list(infer, "strides", window->spatial, 1, 1, window->strides);
+    if (rc == 0)
+        rc = infer_window_list(infer, "dilations", window->spatial, 1, 1, window->dilations);
+    if (rc == 0)
+        rc = infer_window_list(infer, "pads", 2 * window->spatial, 0, 0, window->pads);
+    for (int i = 0; rc == 0 && i < window->spatial; i++) {
+        if (window->kernel[i] > INFER_WINDOW_MAX / window->dilations[i])
+            return infer_fail(infer, "its dilated kernel is too large");
+        if (strcmp(auto_pad, "SAME_UPPER") == 0 || strcmp(auto_pad, "SAME_LOWER") == 0)
+            pad_same(window, i, in->dims[2 + i], strcmp(auto_pad, "SAME_UPPER") == 0);
+        else if (strcmp(auto_pad, "VALID") == 0)
+            window->pads[i] = window->pads[window->spatial + i] = 0;
+        else if (strcmp(auto_pad, "NOTSET") != 0)
+            return infer_fail(infer, "attribute auto_pad is '%s'", auto_pad);
+    }
+    return rc;
+}
+
+int infer_window_output(struct infer *infer, const struct window *window, int i, int64_t in,
+                        bool ceil_mode, int64_t *out)
+{
+    int64_t begin = window->pads[i];
+    int64_t room = in + begin + window->pads[window->spatial + i] - extent(window, i);
+    int64_t stride = window->strides[i];
+
+    if (room < 0)
+        return infer_fail(infer,
+                          "its window of %" PRId64 " is larger than the padded input of %" PRId64,
+                          extent(window, i), room + extent(window, i));
+    *out = (ceil_mode ? (room + stride - 1) / stride : room / stride) + 1;
+    /* A window that would start in the padding behind the input does not count. */
+    if (ceil_mode && (*out - 1) * stride >= in + begin)
+        (*out)--;
+    return 0;
+}
+
+static int check_groups(struct infer *infer, const struct shape *x, const struct shape *w)
+{
+    int64_t group = node_int(infer->node, "group", 1);
+
+    if (w->rank != x->rank || x->rank < 3)
+        return infer_fail(infer, "its input has %d dimensions and its weights %d", x->rank,
+                          w->rank);
+    if (group < 1 || group > x->dims[1] || x->dims[1] % group != 0 || w->dims[0] % group != 0 ||
+        w->dims[1] != x->dims[1] / group)
+        return infer_fail(infer,
+                          "weights for %" PRId64 " channels in each of %" PRId64
+                          " groups do not fit an input with %" PRId64 " channels",
+                          w->dims[1], group, x->dims[1]);
+    return 0;
+}
+
+/* The shape of a convolution of input x with the weights in input w. */
+static int conv_shape(struct infer *infer, uint32_t x_index, uint32_t w_index, struct shape *out)
+{
+    const struct shape *x = infer_shape(infer, x_index);
+    const struct shape *w = infer_shape(infer, w_index);
+    struct window window = {0};
+    size_t given;
+    const int64_t *kernel = node_ints(infer->node, "kernel_shape", &given);
+    int rc = check_groups(infer, x, w);
+
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < x->rank - 2; i++) {
+        window.kernel[i] = w->dims[2 + i];
+        if (kernel != NULL && (given != (size_t)x->rank - 2 || kernel[i] != window.kernel[i]))
+            return infer_fail(infer, "attribute kernel_shape contradicts the weights");
+    }
+    *out = *x;
+    out->dims[1] = w->dims[0];
+    rc = infer_window(infer, x, &window);
+    for (int i = 0; rc == 0 && i < window.spatial; i++)
+        rc = infer_window_output(infer, &window, i, x->dims[2 + i], false, &out->dims[2 + i]);
+    return rc;
+}
+
+static int check_bias(struct infer *infer, uint32_t i, int64_t filters)
+{
+    if (infer_has(infer, i) &&
+        (infer_shape(infer, i)->rank != 1 || infer_shape(infer, i)->dims[0] != filters))
+        return infer_fail(infer, "its bias does not have %" PRId64 " elements", filters);
+    return 0;
+}
+
+int shape_conv(struct infer *infer)
+{
+    struct shape out;
+    int rc = infer_float(infer, 0);
+
+    for (uint32_t i = 1; rc == 0 && i < 3; i++)
+        rc = infer_same_dtype(infer, 0, i);
+    if (rc == 0)
+        rc = conv_shape(infer, 0, 1, &out);
+    if (rc == 0)
+        rc = check_bias(infer, 2, out.dims[1]);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+int shape_conv_integer(struct infer *infer)
+{
+    struct shape out;
+    int rc = infer_byte(infer, 0);
+
+    if (rc == 0)
+        rc = infer_byte(infer, 1);
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 0, 2);
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 1, 3);
+    if (rc == 0)
+        rc = conv_shape(infer, 0, 1, &out);
+    return rc < 0 ? rc : infer_output(infer, 0, DTYPE_I32, &out);
+}
+
+/* x, its scale and zero point, w, its scale and zero point, y's scale and zero point, bias. */
+int shape_qlinear_conv(struct infer *infer)
+{
+    struct shape out;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < 6; i += 3) {
+        rc = infer_byte(infer, i);
+        if (rc == 0)
+            rc = infer_same_dtype(infer, i, i + 2);
+    }
+    if (rc == 0)
+        rc = infer_byte(infer, 7);
+    if (rc == 0)
+        rc = conv_shape(infer, 0, 3, &out);
+    if (rc == 0)
+        rc = check_bias(infer, 8, out.dims[1]);
+    if (rc == 0 && infer_has(infer, 8) && infer_dtype(infer, 8) != DTYPE_I32)
+        rc = infer_fail(infer, "its bias is %s, not int32", dtype_name(infer_dtype(infer, 8)));
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 7), &out);
+}
+
+static int pool_shape(struct infer *infer, struct shape *out)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    struct window window = {0};
+    size_t given;
+    const int64_t *kernel = node_ints(infer->node, "kernel_shape", &given);
+    bool ceil_mode = node_int(infer->node, "ceil_mode", 0) != 0;
+    int rc;
+
+    *out = *x;
+    if (kernel == NULL || x->rank < 3 || given != (size_t)x->rank - 2)
+        return infer_fail(infer, "attribute kernel_shape does not fit an input of %d dimensions",
+                          x->rank);
+    memcpy(window.kernel, kernel, given * sizeof(*kernel));
+    rc = infer_window(infer, x, &window);
+    for (int i = 0; rc == 0 && i < window.spatial; i++)
+        rc = infer_window_output(infer, &window, i, x->dims[2 + i], ceil_mode, &out->dims[2 + i]);
+    return rc;
+}
+
+int shape_max_pool(struct infer *infer)
+{
+    struct shape out;
+    int rc = pool_shape(infer, &out);
+
+    if (rc == 0)
+        rc = infer_output(infer, 0, infer_dtype(infer, 0), &out);
+    return rc < 0 ? rc : infer_output(infer, 1, DTYPE_I64, &out);
+}
+
+int shape_average_pool(struct infer *infer)
+{
+    struct shape out;
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0)
+        rc = pool_shape(infer, &out);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
+int shape_lp_pool(struct infer *infer)
+{
+    int64_t p = node_int(infer->node, "p", 2);
+
+    if (infer->opset < 2)
+        return infer_unsupported(infer, "its form of operator set 1 is not supported");
+    return p < 1 ? infer_fail(infer, "attribute p is %" PRId64, p) : shape_average_pool(infer);
+}
+
+int shape_global_pool(struct infer *infer)
+{
+    struct shape out = *infer_shape(infer, 0);
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0 && out.rank < 3)
+        rc = infer_fail(infer, "its input has no spatial dimension");
+    for (int i = 2; i < out.rank; i++)
+        out.dims[i] = 1;
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fold BatchNormalization into the Conv before it: scale the weights, shift the bias. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/passes/pass.h"
+
+static const float *constant_f32(const struct value *value, int64_t elements)
+{
+    if (value == NULL || value->data == NULL || value->dtype != DTYPE_F32 ||
+        shape_elements(&value->shape) != elements)
+        return NULL;
+    return value->data;
+}
+
+/* The parameters of both nodes, all constant. */
+struct pair {
+    struct node *conv;
+    struct node *norm;
+    int64_t channels;
+    const float *weights;
+    const float *bias; /* NULL for none */
+    const float *scale, *shift, *mean, *variance;
+};
+
+static bool find_pair(struct node *norm, struct pair *pair)
+{
+    struct value *x = node_input(norm, 0);
+    struct node *conv = x == NULL ? NULL : x->producer;
+
+    if (strcmp(norm->op_type, "BatchNormalization") != 0 || norm->domain[0] != '\0' ||
+        norm->fused.activation != ACTIVATION_NONE || conv == NULL ||
+        node_int(norm, "training_mode", 0) != 0 || node_int(norm, "spatial", 1) == 0 ||
+        strcmp(conv->op_type, "Conv") != 0 || conv->domain[0] != '\0' || x->consumer_count != 1 ||
+        x->is_output || conv->fused.activation != ACTIVATION_NONE ||
+        conv->fused.residual_input >= 0)
+        return false;
+    *pair = (struct pair){.conv = conv, .norm = norm, .channels = x->shape.dims[1]};
+    pair->weights = constant_f32(conv->inputs[1], shape_elements(&conv->inputs[1]->shape));
+    pair->bias = constant_f32(node_input(conv, 2), pair->channels);
+    pair->scale = constant_f32(norm->inputs[1], pair->channels);
+    pair->shift = constant_f32(norm->inputs[2], pair->channels);
+    pair->mean = constant_f32(norm->inputs[3], pair->channels);
+    pair->variance = constant_f32(norm->inputs[4], pair->channels);
+    return pair->weights != NULL && (pair->bias != NULL || node_input(conv, 2) == NULL) &&
+           pair->scale != NULL && pair->shift != NULL && pair->mean != NULL &&
+           pair->variance != NULL;
+}
+
+/* Nobody else reads the convolution's weights: their numbers may change where they are. */
+static bool may_change(const struct pair *pair)
+{
+    const struct value *weights = pair->conv->inputs[1];
+
+    return weights->consumer_count == 1 && !weights->is_output && !weights->is_shared;
+}
+
+/* A new constant, named after the node that its numbers come from. */
+static struct value *add_constant(struct graph *graph, const struct node *norm, const char *role,
+                                  const struct shape *shape)
+{
+    struct value *value = NULL;
+    void *data;
+    char *name;
+    int error = 0;
+
+    if (asprintf(&name, "%s:%s", norm->name, role) < 0)
+        return NULL;
+    value = graph_add_value(graph, name, DTYPE_F32, shape, &error);
+    free(name);
+    if (value == NULL && error == -EEXIST)
+        value = graph_add_value(graph, NULL, DTYPE_F32, shape, NULL);
+    data = graph_alloc_data((size_t)shape_bytes(shape, DTYPE_F32));
+    if (value == NULL || data == NULL) {
+        free(data);
+        return NULL; /* a value has no use then and goes with the next sweep */
+    }
+    value_set_data(value, data);
+    return value;
+}
+
+/* In double: the result is rounded once. */
+static void compute(const struct pair *pair, float *weights, float *bias)
+{
+    int64_t per_channel = shape_elements(&pair->conv->inputs[1]->shape) / pair->channels;
+    double epsilon = node_float(pair->norm, "epsilon", 1e-5f);
+
+    for (int64_t c = 0; c < pair->channels; c++) {
+        double factor = pair->scale[c] / sqrt(pair->variance[c] + epsilon);
+        double before = pair->bias != NULL ? pair->bias[c] : 0.0;
+
+        for (int64_t i = 0; i < per_channel; i++)
+            weights[c * per_channel + i] = (float)(pair->weights[c * per_channel + i] * factor);
+        bias[c] = (float)((before - pair->mean[c]) * factor + pair->shift[c]);
+    }
+}
+
+static int fold(struct graph *graph, const struct pair *pair)
+{
+    struct shape per_channel = {.rank = 1, .dims = {pair->channels}};
+    struct value *weights = may_change(pair) ? pair->conv->inputs[1]
+                                             : add_constant(graph, pair->norm, "weights",
+                                                            &pair->conv->inputs[1]->shape);
+    struct value *bias = add_constant(graph, pair->norm, "bias", &per_channel);
+    int rc;
+
+    if (weights == NULL || bias == NULL)
+        return -ENOMEM;
+    compute(pair, weights->data, bias->data);
+    rc = node_add_origins(pair->conv, pair->norm);
+    if (rc == 0 && weights != pair->conv->inputs[1])
+        rc = node_set_input(pair->conv, 1, weights);
+    if (rc == 0)
+        rc = node_set_input(pair->conv, 2, bias);
+    if (rc == 0)
+        rc = node_set_input(pair->norm, 0, NULL);
+    if (rc == 0)
+        node_take_output(pair->conv, 0, pair->norm->outputs[0]);
+    return rc;
+}
+
+int pass_fold_batch_norm(struct graph *graph, struct diag *diag)
+{
+    int folded = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct pair pair;
+
+        if (!find_pair(graph->nodes[i], &pair) || pair.channels <= 0)
+            continue;
+        if (fold(graph, &pair) < 0)
+            return diag_set(diag, -ENOMEM, "no memory to optimise the model");
+        folded++;
+    }
+    if (folded > 0)
+        graph_remove_dead(graph);
+    return folded;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Store weights and what lies between operators in half precision or bfloat16. The operators go on
+ * computing in float32 (ops/call/half.c); inputs and outputs of the graph keep their types. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "runtime/ops/call/call.h"
+#include "runtime/passes/pass.h"
+
+struct choice {
+    struct graph *graph;
+    enum dtype dtype;
+    bool *is_half; /* by value->index */
+};
+
+/* Moves the elements of its data as they are: what goes in and what comes out has one type. */
+static bool is_moving(const struct node *node)
+{
+    static const char *const op_types[] = {"Concat",   "Expand",    "Flatten",  "Gather",
+                                           "Identity", "Reshape",   "Slice",    "Squeeze",
+                                           "Tile",     "Transpose", "Unsqueeze"};
+
+    for (size_t i = 0; i < sizeof(op_types) / sizeof(op_types[0]); i++)
+        if (node->domain[0] == '\0' && strcmp(node->op_type, op_types[i]) == 0)
+            return true;
+    return false;
+}
+
+/* How many of a moving node's inputs are data; the others say what is moved where. */
+static uint32_t data_inputs(const struct node *node)
+{
+    return strcmp(node->op_type, "Concat") == 0 ? node->input_count : 1;
+}
+
+static bool is_weight_of(const struct node *node, const struct value *value)
+{
+    bool is_product = strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "Gemm") == 0 ||
+                      strcmp(node->op_type, "MatMul") == 0;
+    uint32_t at = is_product ? 1 : 0;
+
+    if (node->domain[0] != '\0' || (!is_product && strcmp(node->op_type, "Gather") != 0))
+        return false;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] == value && i != at)
+            return false;
+    return true;
+}
+
+/* No finite number of it becomes infinite, and the largest keeps its precision. */
+static bool fits(const struct value *value, enum dtype dtype)
+{
+    const float *numbers = value->data;
+    float most = dtype == DTYPE_F16 ? 0x1.ffcp15f : 0x1.fep127f;
+    float least = dtype == DTYPE_F16 ? 0x1p-14f : 0x1p-126f; /* below, digits are lost */
+    float largest = 0;
+
+    for (int64_t i = 0; i < shape_elements(&value->shape); i++)
+        if (isfinite(numbers[i]) && fabsf(numbers[i]) > largest)
+            largest = fabsf(numbers[i]);
+    return largest == 0 || (largest >= least && largest <= most);
+}
+
+/* Its results are those that shapes were inferred from, to the last bit that its kernel gives. */
+static bool decides_sizes(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NULL && node->outputs[i]->decides_sizes)
+            return true;
+    return false;
+}
+
+static bool may_be_read(const struct choice *choice, const struct value *value)
+{
+    for (uint32_t i = 0; i < value->consumer_count; i++) {
+        const struct node *node = value->consumers[i];
+
+        if (value->data != NULL && !is_weight_of(node, value))
+            return false;
+        if ((!call_widens(node) && !is_moving(node)) || decides_sizes(node))
+            return false;
+    }
+    return value->data == NULL || fits(value, choice->dtype);
+}
+
+static bool may_be_half(const struct choice *choice, const struct value *value)
+{
+    if (value->dtype != DTYPE_F32 || value->is_input || value->is_output || value->stays_wide ||
+        value->decides_sizes || shape_elements(&value->shape) < 0 || value->consumer_count == 0)
+        return false;
+    if (value->producer != NULL && (value->producer->outputs[0] != value ||
+                                    (!call_widens(value->producer) && !is_moving(value->producer))))
+        return false;
+    return may_be_read(choice, value);
+}
+
+/* Returns whether something had to change: all data of a moving node or none. */
+static bool agree(const struct choice *choice, const struct node *node)
+{
+    bool all = choice->is_half[node->outputs[0]->index];
+    bool any = all;
+
+    for (uint32_t i = 0; i < data_inputs(node); i++) {
+        bool is_half = node->inputs[i] != NULL && choice->is_half[node->inputs[i]->index];
+
+        all = all && is_half;
+        any = any || is_half;
+    }
+    if (all == any)
+        return false;
+    choice->is_half[node->outputs[0]->index] = false;
+    for (uint32_t i = 0; i < data_inputs(node); i++)
+        if (node->inputs[i] != NULL)
+            choice->is_half[node->inputs[i]->index] = false;
+    return true;
+}
+
+static void choose(const struct choice *choice)
+{
+    const struct graph *graph = choice->graph;
+    bool has_changed = true;
+
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        choice->is_half[i] = may_be_half(choice, graph->values[i]);
+    while (has_changed) {
+        has_changed = false;
+        for (uint32_t i = 0; i < graph->node_count; i++)
+            if (is_moving(graph->nodes[i]) && graph->nodes[i]->input_count > 0 &&
+                node_output(graph->nodes[i], 0) != NULL)
+                has_changed = agree(choice, graph->nodes[i]) || has_changed;
+    }
+}
+
+static int narrow(struct value *value, enum dtype dtype)
+{
+    struct kernel_table kernels;
+    enum kernel_dtype to = KERNEL_F32;
+    void *data;
+
+    value->dtype = dtype;
+    value->is_narrowed = true;
+    free(value->known); /* in float32; nothing that is stored in half decides anything */
+    value->known = NULL;
+    if (value->data == NULL)
+        return 0;
+    data = graph_alloc_data((size_t)shape_bytes(&value->shape, dtype));
+    if (data == NULL)
+        return -ENOMEM;
+    call_dtype(dtype, &to);
+    kernel_table_init(&kernels, kernel_best_level());
+    kernels.cast.fn(data, to, value->data, KERNEL_F32, (size_t)shape_elements(&value->shape));
+    value_set_data(value, data);
+    return 0;
+}
+
+static bool touches(const struct choice *choice, const struct node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != NULL && choice->is_half[node->inputs[i]->index])
+            return true;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NULL && choice->is_half[node->outputs[i]->index])
+            return true;
+    return false;
+}
+
+int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag)
+{
+    struct choice choice = {
+        .graph = graph,
+        .dtype = dtype,
+        .is_half = calloc(graph->value_count + 1, sizeof(*choice.is_half)),
+    };
+    int rc = choice.is_half == NULL ? -ENOMEM : 0, count = 0;
+
+    if (rc == 0)
+        choose(&choice);
+    for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++)
+        if (choice.is_half[i])
+            rc = narrow(graph->values[i], dtype);
+    for (uint32_t i = 0; rc == 0 && i < graph->node_count; i++)
+        count += touches(&choice, graph->nodes[i]);
+    free(choice.is_half);
+    return rc < 0 ? diag_set(diag, rc, "no memory to store the model in %s", dtype_name(dtype))
+                  : count;
+}
+
+static bool has_type(struct value *const *values, uint32_t count, enum dtype dtype)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i] != NULL && values[i]->dtype == dtype)
+            return true;
+    return false;
+}
+
+uint32_t pass_half_count(const struct graph *graph, enum dtype dtype)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; dtype != DTYPE_NONE && i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+
+        count += has_type(node->inputs, node->input_count, dtype) ||
+                 has_type(node->outputs, node->output_count, dtype);
+    }
+    return count;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which tensors half precision would not make a little wrong, but another number altogether. */
+#include <string.h>
+
+#include "runtime/ops/call/call.h"
+#include "runtime/passes/pass.h"
+
+/* What a reader does to an input that must not be rounded, and which inputs these are. */
+static const struct reader {
+    const char *op_type;
+    uint32_t inputs; /* a bit for each */
+} readers[] = {
+    /* Near 0 and below it, or beyond where they are defined; angles lose whole turns. */
+    {"Acos", 1},
+    {"Acosh", 1},
+    {"Asin", 1},
+    {"Atanh", 1},
+    {"Cos", 1},
+    {"Div", 2},
+    {"Log", 1},
+    {"Pow", 3},
+    {"Reciprocal", 1},
+    {"ReduceLogSum", 1},
+    {"Sin", 1},
+    {"Sqrt", 1},
+    {"Tan", 1},
+    /* What comes out is an index, a truth, a whole number, or a place. */
+    {"ArgMax", 1},
+    {"ArgMin", 1},
+    {"Ceil", 1},
+    {"Compress", 2},
+    {"Equal", 3},
+    {"Floor", 1},
+    {"Greater", 3},
+    {"GreaterOrEqual", 3},
+    {"GridSample", 2},
+    {"Hardmax", 1},
+    {"Less", 3},
+    {"LessOrEqual", 3},
+    {"Mod", 3},
+    {"NonMaxSuppression", 31},
+    {"NonZero", 1},
+    {"OneHot", 1},
+    {"Range", 7},
+    {"Resize", 6},
+    {"RoiAlign", 2},
+    {"Round", 1},
+    {"Sign", 1},
+    {"TopK", 1},
+    {"Upsample", 2},
+};
+
+static bool is_named(const struct node *node, const char *const *names)
+{
+    for (; node->domain[0] == '\0' && *names != NULL; names++)
+        if (strcmp(node->op_type, *names) == 0)
+            return true;
+    return false;
+}
+
+static bool is_real(enum dtype dtype)
+{
+    return dtype == DTYPE_F32 || dtype == DTYPE_F64 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+static uint32_t inputs_of_reader(const struct node *node)
+{
+    static const char *const casts[] = {"Cast", "CastLike", NULL};
+
+    if (is_named(node, casts))
+        return node_output(node, 0) != NULL && !is_real(node->outputs[0]->dtype);
+    for (size_t i = 0; node->domain[0] == '\0' && i < sizeof(readers) / sizeof(readers[0]); i++)
+        if (strcmp(node->op_type, readers[i].op_type) == 0)
+            return readers[i].inputs;
+    return 0;
+}
+
+static bool is_moving(const struct node *node)
+{
+    static const char *const names[] = {"Cast",           "CenterCropPad",
+                                        "Compress",       "Concat",
+                                        "DepthToSpace",   "Expand",
+                                        "Flatten",        "Gather",
+                                        "GatherElements", "GatherND",
+                                        "Identity",       "Pad",
+                                        "Reshape",        "ReverseSequence",
+                                        "Slice",          "Split",
+                                        "SpaceToDepth",   "Squeeze",
+                                        "Tile",           "Transpose",
+                                        "Unsqueeze",      "Where",
+                                        "Dropout",        "ScatterElements",
+                                        "ScatterND",      NULL};
+
+    return is_named(node, names);
+}
+
+/* A product by one row or column is an outer product: each element is a product of two. */
+static bool is_outer(const struct node *node)
+{
+    static const char *const names[] = {"MatMul", NULL};
+    const struct value *a = node_input(node, 0);
+
+    return is_named(node, names) && a != NULL && a->shape.rank >= 2 &&
+           a->shape.dims[a->shape.rank - 1] == 1;
+}
+
+static bool is_elementwise(const struct graph *graph, const struct node *node)
+{
+    static const char *const others[] = {"Clip", "Max", "Mean", "Min", "Sum", NULL};
+    struct kernel_map_args map;
+    enum kernel_zip zip;
+
+    return node->domain[0] == '\0' &&
+           (call_map_of(graph, node, &map) || call_zip_of(node->op_type, &zip) ||
+            is_named(node, others) || is_outer(node));
+}
+
+static bool is_reduction(const struct node *node)
+{
+    return node->domain[0] == '\0' && call_binder(node->op_type) == call_bind_reduce;
+}
+
+static void mark(struct value *value)
+{
+    if (value != NULL && value->dtype == DTYPE_F32)
+        value->stays_wide = true;
+}
+
+static bool makes_wide(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NULL && node->outputs[i]->stays_wide)
+            return true;
+    return false;
+}
+
+static void mark_inputs(const struct graph *graph, const struct node *node)
+{
+    uint32_t inputs = inputs_of_reader(node);
+    bool is_passed_on = makes_wide(node) && (is_elementwise(graph, node) || is_moving(node));
+
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (is_passed_on || (i < 32 && (inputs >> i & 1) != 0))
+            mark(node->inputs[i]);
+}
+
+/* What a term is made of may be rounded: it is squared, or raised to a power, behind that. */
+static void mark_terms(const struct graph *graph, const struct node *node)
+{
+    struct value *terms = node_input(node, 0);
+
+    if (terms != NULL && terms->producer != NULL && is_elementwise(graph, terms->producer) &&
+        is_reduction(node) && makes_wide(node))
+        mark(terms);
+}
+
+void pass_mark_wide(const struct graph *graph)
+{
+    /* Readers stand behind what they read. */
+    for (uint32_t n = graph->node_count; n-- > 0;)
+        mark_inputs(graph, graph->nodes[n]);
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        mark_terms(graph, graph->nodes[n]);
+}

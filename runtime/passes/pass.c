@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All optimisations, in the order that works. */
+#include "runtime/passes/pass.h"
+
+#include <errno.h>
+
+int pass_settle(struct graph *graph, int changed, struct diag *diag)
+{
+    if (changed == 0)
+        return 0;
+    graph_remove_dead(graph);
+    return graph_sort(graph, diag) < 0 ? -ENOMEM : changed;
+}
+
+int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,
+                   struct diag *diag)
+{
+    /* Constants first: batch norm and bias can be folded only into weights that are constants.
+     * Identities before fusions, because they stand between the nodes that fuse. */
+    int rc = options->no_inference ? pass_take_constants(graph, diag)
+                                   : pass_fold_constants(graph, eval, diag);
+
+    if (rc >= 0 && !options->no_inference)
+        rc = pass_drop_identities(graph, diag);
+    if (rc >= 0 && !options->no_inference)
+        rc = pass_simplify(graph, diag);
+    if (rc >= 0 && !options->no_inference)
+        rc = pass_recognise(graph, diag);
+    if (rc >= 0 && !options->no_inference)
+        rc = pass_fold_batch_norm(graph, diag);
+    if (rc >= 0 && options->half != DTYPE_NONE)
+        pass_mark_wide(graph);
+    if (rc >= 0)
+        rc = pass_fuse(graph, options, diag);
+    if (rc >= 0 && !options->no_preprocess)
+        rc = pass_preprocess(graph, diag);
+    if (rc >= 0 && !options->no_jit)
+        rc = pass_fuse_chains(graph, diag);
+    if (rc >= 0 && options->half != DTYPE_NONE)
+        rc = pass_half(graph, options->half, diag);
+    if (rc < 0)
+        return rc;
+    graph_remove_dead(graph);
+    /* A fused node stands where its first part stood, and may read what comes later. */
+    return graph_sort(graph, diag);
+}

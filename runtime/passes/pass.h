@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Optimisations of a graph whose shapes are known: each takes a graph and leaves one that computes
+ * the same outputs. graph_optimise() runs them in the order that works; each can be run alone.
+ *
+ * All return the number of changes they made, or a negative errno: -ENOMEM, -EINVAL when constants
+ * contradict their operator. The graph stays sorted and keeps its inputs and outputs with their
+ * names. A node that takes over the work of others lists their names in its origins.
+ */
+#ifndef OPTRACE_RUNTIME_PASSES_PASS_H
+#define OPTRACE_RUNTIME_PASSES_PASS_H
+
+#include "base/diag.h"
+#include "runtime/graph/fused_ops.h"
+#include "runtime/graph/graph.h"
+#include "runtime/ops/shape/shape.h"
+
+/** Outputs above this are not computed at load time, but on every run. */
+#define FOLD_OUTPUT_BYTES_MAX ((int64_t)1 << 30)
+
+/* What is left out; {0} optimises all that there is. */
+struct pass_options {
+    bool no_inference;    /* what is computed from constants, identities and batch norms stay */
+    bool no_nonlinearity; /* biases and activations are not fused */
+    bool no_z;            /* residuals are not fused */
+    bool no_preprocess;   /* operators behind inputs are not fused */
+    enum dtype half;      /* what tensors are stored in; 0: as the model says */
+    bool no_jit;          /* chains of element-wise operators are not fused */
+};
+
+/** Replace each Constant by its value, as no kernel computes it. Returns how many there were. */
+int pass_take_constants(struct graph *graph, struct diag *diag);
+
+/** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
+int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
+
+/** Take out nodes that do nothing: Identity, Dropout in inference, Reshape or Transpose to the same
+ *  shape, Cast to the same type, Concat and Sum of one, Pad by nothing, whole Slices, ... */
+int pass_drop_identities(struct graph *graph, struct diag *diag);
+
+/** Pow by a constant 2 becomes Mul, which is exact as well; FusedMatMul by weights MatMul. */
+int pass_simplify(struct graph *graph, struct diag *diag);
+
+/** Layer normalisation and GELU that are spelled out in smaller operators become one of their own,
+ *  whatever the operator set. float32 only. */
+int pass_recognise(struct graph *graph, struct diag *diag);
+
+/** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
+int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
+
+/** Casts to float32, transpositions, a pad by a constant, and sums and products with constants that
+ *  stand right behind an input of the graph become one node (PREPROCESS_OP_TYPE), where it is two
+ * of them at least. Returns how many nodes went into those. */
+int pass_preprocess(struct graph *graph, struct diag *diag);
+
+/** Chains and trees of element-wise float32 operators, whose intermediate results nobody else
+ * reads, become one node each (CHAIN_OP_TYPE). Returns how many nodes went into those. */
+int pass_fuse_chains(struct graph *graph, struct diag *diag);
+
+/** Conv then Add of a constant per channel: becomes the Conv's bias. Then Add (or Sum of two) of a
+ *  tensor of the same shape: the Conv's residual. Then, also for Gemm and MatMul, the activation:
+ * Relu, LeakyRelu, Clip with constant bounds, Sigmoid, Tanh. float32 only. */
+int pass_fuse(struct graph *graph, const struct pass_options *options, struct diag *diag);
+
+/**
+ * Sets stays_wide of tensors in which the rounding of pass_half() would not be a small error:
+ *
+ *  - what is divided by, has a root, a logarithm or a power taken of it, or is an angle: it may
+ *    become 0, negative or another angle;
+ *  - what is compared, sorted, selected by, rounded or cast to an integer: it becomes another
+ * index;
+ *
+ * with all that it is made of by moving elements and computing element by element, up to
+ * convolutions, matrix products, pools, normalisations and reductions; of a reduction also the
+ * terms that it sums where they are computed element by element (squares of what fits may not fit).
+ *
+ * Before pass_fuse() and pass_fuse_chains(), which make one operator of several.
+ */
+void pass_mark_wide(const struct graph *graph);
+
+/**
+ * Store weights and tensors between operators as dtype, float16 or bfloat16, where the operators
+ * around can widen them (call_widens()) or only move them. Inputs and outputs of the graph keep
+ * their types, and so do
+ *
+ *  - what stays_wide;
+ *  - all that decides_sizes: what was found when shapes were inferred is found again;
+ *  - weights that dtype cannot hold: one is too large, or all are too small for its precision.
+ *
+ * Returns how many nodes read or write such a tensor.
+ */
+int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag);
+
+/** How many operators read or write tensors of this type; 0 for DTYPE_NONE. */
+uint32_t pass_half_count(const struct graph *graph, enum dtype dtype);
+
+/** The end of a pass that made `changed` changes: dead nodes go, the others are put in order again.
+ *  Returns `changed`, or -ENOMEM. */
+int pass_settle(struct graph *graph, int changed, struct diag *diag);
+
+/** All of the above, and the removal of dead nodes. Returns 0 or a negative errno. */
+int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,
+                   struct diag *diag);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loaded model, ready to run. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/graph/element.h"
+#include "runtime/onnx/model.h"
+#include "runtime/passes/pass.h"
+#include "runtime/session/session.h"
+
+static int keep_text(const struct session_config *config, const struct session *session,
+                     char **out_text, struct diag *diag)
+{
+    size_t size;
+    FILE *out;
+    int rc;
+
+    if (config->describe == NULL)
+        return 0;
+    out = open_memstream(out_text, &size);
+    if (out == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the text of the graph");
+    rc = config->describe(session->graph, session->exec, out);
+    if (fclose(out) != 0 || rc < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the text of the graph");
+    return 0;
+}
+
+static int set_inputs(struct session *session, const struct session_config *config,
+                      struct diag *diag)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < session->graph->input_count; i++) {
+        struct tensor_view view;
+
+        rc = input_tensor(session->graph, config->inputs, i, config->seed, &view, diag);
+        if (rc < 0)
+            return rc;
+        rc = exec_set_input(session->exec, i, &view, diag);
+        free(view.data);
+    }
+    return rc;
+}
+
+/* What shapes may be inferred from: all that was given, and made-up floats. Made-up integers are no
+ * sizes. */
+static int infer_shapes(struct graph *graph, const struct session_config *config, struct diag *diag)
+{
+    struct tensor_view *contents = calloc(graph->input_count + 1, sizeof(*contents));
+    int rc = contents != NULL ? 0 : diag_set(diag, -ENOMEM, "no memory for the inputs");
+
+    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
+        bool is_given = input_find(graph, config->inputs, i) != NULL;
+
+        if (is_given || element_is_float(graph->inputs[i]->dtype))
+            rc = input_tensor(graph, config->inputs, i, config->seed, &contents[i], diag);
+    }
+    if (rc == 0)
+        rc = shape_infer_for(graph, contents, eval_node, diag);
+    for (uint32_t i = 0; contents != NULL && i < graph->input_count; i++)
+        free(contents[i].data);
+    free(contents);
+    return rc;
+}
+
+static int make_host_outputs(struct session *session, struct diag *diag)
+{
+    const struct graph *graph = session->graph;
+
+    session->host_outputs = calloc(graph->output_count + 1, sizeof(*session->host_outputs));
+    for (uint32_t i = 0; session->host_outputs != NULL && i < graph->output_count; i++) {
+        const struct value *value = graph->outputs[i];
+
+        session->host_outputs[i] =
+            graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype));
+        if (session->host_outputs[i] == NULL)
+            return diag_set(diag, -ENOMEM, "no memory for a copy of \"%s\"", value->name);
+    }
+    return session->host_outputs != NULL ? 0 : diag_set(diag, -ENOMEM, "no memory for the outputs");
+}
+
+static int64_t constant_bytes(const struct graph *graph)
+{
+    int64_t total = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = graph->values[i];
+
+        if (value->data != NULL)
+            total += shape_bytes(&value->shape, value->dtype);
+    }
+    return total;
+}
+
+int session_prepare(struct session *session, const struct session_config *config, struct diag *diag)
+{
+    struct graph *graph = session->graph;
+    struct exec_options options = config->exec;
+    uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
+    int rc;
+
+    session->source_node_count = graph->node_count;
+    rc = input_bind_shapes(graph, config->inputs, diag);
+    session->infer_start_ns = ot_clock_ns(CLOCK_REALTIME);
+    if (rc == 0)
+        rc = infer_shapes(graph, config, diag);
+    session->infer_end_ns = ot_clock_ns(CLOCK_REALTIME);
+    if (rc == 0)
+        rc = keep_text(config, session, &session->text_before, diag);
+    if (rc == 0)
+        rc = graph_optimise(graph, &config->passes, eval_node, diag);
+    session->parameter_bytes = constant_bytes(graph);
+    options.frees_packed = config->frees_packed ? graph : NULL;
+    if (rc == 0)
+        rc = exec_create(graph, &options, &session->exec, diag);
+    if (rc == 0)
+        rc = keep_text(config, session, &session->text_after, diag);
+    if (rc == 0)
+        rc = set_inputs(session, config, diag);
+    if (rc == 0 && config->copy_to_host)
+        rc = make_host_outputs(session, diag);
+    session->prepare_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
+    return rc;
+}
+
+typedef int load_fn(const char *path, struct graph **out_graph, struct diag *diag);
+
+static int load_with(load_fn *load, const char *path, struct session **out_session,
+                     struct diag *diag)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
+    int rc;
+
+    if (session == NULL)
+        return diag_set(diag, -ENOMEM, "no memory for the model");
+    rc = load(path, &session->graph, diag);
+    session->load_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
+    if (rc == 0) {
+        *out_session = session;
+        session = NULL; /* ownership moved to the caller */
+    }
+    session_destroy(&session);
+    return rc;
+}
+
+int session_load(const char *path, struct session **out_session, struct diag *diag)
+{
+    return load_with(model_onnx_load, path, out_session, diag);
+}
+
+int session_load_shared(const char *path, struct session **out_session, struct diag *diag)
+{
+    return load_with(model_onnx_load_shared, path, out_session, diag);
+}
+
+void session_destroy(struct session **session_ptr)
+{
+    struct session *session = *session_ptr;
+
+    *session_ptr = NULL;
+    if (session == NULL)
+        return;
+    exec_destroy(&session->exec);
+    for (uint32_t i = 0; session->host_outputs != NULL && i < session->graph->output_count; i++)
+        free(session->host_outputs[i]);
+    free(session->host_outputs);
+    graph_destroy(&session->graph);
+    free(session->text_before);
+    free(session->text_after);
+    free(session);
+}
+
+static void copy_outputs(const struct session *session)
+{
+    for (uint32_t i = 0; i < session->graph->output_count; i++) {
+        struct tensor_view view;
+
+        if (exec_output(session->exec, i, &view) == 0)
+            memcpy(session->host_outputs[i], view.data,
+                   (size_t)shape_bytes(&view.shape, view.dtype));
+    }
+}
+
+int session_run(struct session *session, struct session_times *out_times, struct diag *diag)
+{
+    uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
+    uint64_t dispatched;
+    int rc;
+
+    exec_dispatch(session->exec);
+    dispatched = ot_clock_ns(CLOCK_MONOTONIC);
+    rc = exec_wait(session->exec, diag);
+    if (rc == 0 && session->host_outputs != NULL)
+        copy_outputs(session);
+    if (out_times != NULL)
+        *out_times = (struct session_times){.e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start,
+                                            .host_ns = dispatched - start};
+    return rc;
+}
+
+void session_run_fake(struct session *session, struct session_times *out_times)
+{
+    uint64_t start = ot_clock_ns(CLOCK_MONOTONIC), dispatched;
+    struct diag nothing = {0};
+
+    exec_dispatch_fake(session->exec);
+    dispatched = ot_clock_ns(CLOCK_MONOTONIC);
+    (void)exec_wait(session->exec, &nothing); /* what does nothing cannot fail */
+    *out_times = (struct session_times){.e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start,
+                                        .host_ns = dispatched - start};
+}
