@@ -68,8 +68,8 @@
  *
  * From outside: `optrace start` and `optrace stop` begin and end the recording of programs that
  * run, with a schedule or without, whatever their own schedule says. A program notices where it
- * begins a run or a span or defines something, at most 50 ms after the daemon says so, and turns
- * recording off within a second in any case.
+ * begins a run or a span, marks or counts or defines something, or calls optrace_look(), at most 50
+ * ms after the daemon says so, and turns recording off within a second in any case.
  */
 #ifndef OPTRACE_H
 #define OPTRACE_H
@@ -362,11 +362,19 @@ OPTRACE_API optrace_two_words optrace_span_begin_words(uint32_t op) __asm__("opt
 OPTRACE_API void optrace_span_kern(struct optrace_span span);
 OPTRACE_API void optrace_span_end(struct optrace_span span);
 
-/** Calls until this thread's next optrace_look(). A part of the interface only for the inline
- *  functions, as is optrace_look(): look for a daemon, or for what it says, when it is time. That
- *  takes some microseconds, of one thread of all, once a second; it never blocks. */
-extern OPTRACE_API __thread uint32_t optrace_idle_now __attribute__((tls_model("initial-exec")));
+/**
+ * Look for a daemon, or for what it says, when it is time: for programs that call nothing else of
+ * this header while off, because they ask optrace_level() first. Without it they do not hear
+ * `optrace start`. Call it where there is time, as often as is convenient.
+ *
+ * Most calls read the time stamp counter and compare. One in 50 ms (in a second, while no daemon
+ * listens), of one thread of all, takes some microseconds. Never blocks.
+ */
 OPTRACE_API void optrace_look(void);
+
+/** Calls until this thread's next optrace_look(). A part of the interface only for the inline
+ *  functions. */
+extern OPTRACE_API __thread uint32_t optrace_idle_now __attribute__((tls_model("initial-exec")));
 
 static inline void optrace_count_idle(void)
 {

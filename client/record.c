@@ -84,9 +84,18 @@ static inline void put_point(uint16_t kind, uint32_t op, int64_t bytes, uint64_t
     put(words, ot_is_called(&ot_hot, now));
 }
 
+/* While off, what would be recorded looks for a daemon, as spans do. */
+static inline bool is_on(void)
+{
+    if (optrace_level() != OPTRACE_OFF)
+        return true;
+    optrace_count_idle();
+    return false;
+}
+
 void optrace_mark(uint32_t op)
 {
-    if (optrace_level() != OPTRACE_OFF && op != 0)
+    if (is_on() && op != 0)
         put_point(OT_RECORD_MARK, op, 0, 0);
 }
 
@@ -103,19 +112,19 @@ void optrace_counter(uint32_t op, double value)
 {
     uint64_t bits;
 
-    if (optrace_level() != OPTRACE_OFF && op != 0 && counter_bits(value, &bits))
+    if (is_on() && op != 0 && counter_bits(value, &bits))
         put_point(OT_RECORD_COUNTER, op, (int64_t)bits, 0);
 }
 
 void optrace_alloc(uint32_t op, const void *address, uint64_t bytes)
 {
-    if (optrace_level() != OPTRACE_OFF && bytes > 0 && bytes <= INT64_MAX)
+    if (is_on() && bytes > 0 && bytes <= INT64_MAX)
         put_point(OT_RECORD_ALLOC, op, (int64_t)bytes, (uintptr_t)address);
 }
 
 void optrace_free(uint32_t op, const void *address, uint64_t bytes)
 {
-    if (optrace_level() != OPTRACE_OFF && bytes <= INT64_MAX)
+    if (is_on() && bytes <= INT64_MAX)
         put_point(OT_RECORD_FREE, op, -(int64_t)bytes, (uintptr_t)address);
 }
 
@@ -163,7 +172,7 @@ int optrace_record(const struct optrace_event *event)
 
     if (!fill(event, kind, &words))
         return -EINVAL;
-    if (optrace_level() == OPTRACE_OFF)
+    if (!is_on())
         return 0;
     return put(words, ot_is_called(hot, 0) || hot->state % RECORDS_PER_LOOK == 0);
 }
