@@ -398,6 +398,44 @@ int export_file_append(struct export_file *file, const char *path, int64_t *out_
 
 /* --- The end. --- */
 
+static int copy_packed(int from, gzFile to)
+{
+    char bytes[65536];
+    ssize_t length;
+
+    while ((length = read(from, bytes, sizeof(bytes))) > 0) {
+        if (gzwrite(to, bytes, (unsigned)length) != length)
+            return -EIO;
+    }
+    return length < 0 ? -errno : 0;
+}
+
+/* What was made by other means is packed once it is whole, under the name that it was made with. */
+static int pack_made(const struct export_file *file, struct diag *diag)
+{
+    int from = open(file->temporary, O_RDONLY | O_CLOEXEC), to = -1, rc = 0;
+    struct stat status;
+    gzFile gzip = NULL;
+
+    if (from < 0)
+        return fail(file, errno, diag);
+    if (fstat(from, &status) == 0) {
+        remove_pending();
+        to = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, status.st_mode & 0777);
+        gzip = to < 0 ? NULL : gzdopen(to, "wb4");
+    }
+    if (!gzip)
+        rc = errno ? -errno : -ENOMEM;
+    if (gzip)
+        rc = copy_packed(from, gzip);
+    if (gzip && gzclose(gzip) != Z_OK && rc == 0)
+        rc = errno ? -errno : -EIO;
+    if (!gzip && to >= 0)
+        close(to);
+    close(from);
+    return rc < 0 ? fail(file, -rc, diag) : 0;
+}
+
 static int put_in_place(struct export_file *file, struct diag *diag)
 {
     if (!file->is_new)
@@ -417,6 +455,8 @@ int export_file_close(struct export_file *file, bool keep, struct diag *diag)
     errno = 0;
     if (file->stream && (fflush(file->stream) == EOF || ferror(file->stream)) && keep)
         rc = fail(file, errno ? errno : EIO, diag);
+    if (file->is_new && keep && ends_in_gz(file->path))
+        rc = pack_made(file, diag);
     errno = 0;
     if (file->stream && file->stream != stdout && fclose(file->stream) == EOF && rc == 0 && keep)
         rc = fail(file, errno ? errno : EIO, diag);

@@ -195,27 +195,116 @@ static void a_link_that_leads_nowhere_stays_one(void **state)
     }
 }
 
-static void reports_are_packed(void **state)
+/* The bytes of a file whose name ends in .gz, unpacked, with a NUL behind. */
+static char *unpack(const char *path, size_t *out_size)
 {
-    const struct fixture *fixture = *state;
-    const char *const packed[] = {"store.db", "--format", "csv", "-o", "report.csv.gz", NULL};
-    const char *const plain[] = {"store.db", "--format", "csv", NULL};
-    struct child_result result;
-    char text[65536];
-    gzFile file;
+    enum { UNPACKED_MAX = 8 << 20 };
+    char *bytes = malloc(UNPACKED_MAX);
+    gzFile file = gzopen(path, "rb");
     int length;
 
-    check_written(fixture, packed);
-    result = run(fixture, plain);
-    file = gzopen("report.csv.gz", "rb");
+    assert_non_null(bytes);
     assert_non_null(file);
-    assert_false(gzdirect(file));
-    length = gzread(file, text, sizeof(text) - 1);
+    length = gzread(file, bytes, UNPACKED_MAX - 1);
+    if (gzdirect(file) || length <= 0)
+        fail_msg("%s is not packed", path);
     gzclose(file);
-    assert_true(length > 0);
-    text[length] = '\0';
-    assert_string_equal(text, result.out);
-    child_result_deinit(&result);
+    bytes[length] = '\0';
+    *out_size = (size_t)length;
+    return bytes;
+}
+
+/* All that writes what -o names, and the ending of its file. */
+static const struct {
+    const char *suffix;
+    const char *arguments[ARGUMENTS_MAX - 2];
+} packed[] = {
+    {"", {"store.db"}},
+    {".csv", {"store.db", "--format", "csv"}},
+    {".json", {"store.db", "--format", "json"}},
+    {".md", {"store.db", "--format", "markdown"}},
+    {".html", {"store.db", "--format", "html"}},
+    {".sql", {"store.db", "--report", "types", "--explain"}},
+    {".txt", {"store.db", "--list"}},
+    {".txt", {"store.db", "--sql", "SELECT 1"}},
+    {".txt", {"store.db:2", "--compare", "base.db:2"}},
+    {".json", {"store.db", "--export", "chrome"}},
+    {".csv", {"store.db", "--export", "csv"}},
+    {".folded", {"store.db", "--export", "folded"}},
+    {".json", {"store.db", "--export", "megengine"}},
+    {".pb", {"store.db", "--export", "pprof"}},
+    {".json", {"store.db", "--export", "speedscope"}},
+};
+
+static void write_to(const struct fixture *fixture, const char *const *arguments, const char *path)
+{
+    const char *argv[ARGUMENTS_MAX + 1] = {NULL};
+    size_t count = 0;
+
+    for (; arguments[count]; count++)
+        argv[count] = arguments[count];
+    argv[count++] = "-o";
+    argv[count] = path;
+    check_written(fixture, argv);
+}
+
+/* What pprof reads is packed by itself, whatever its name. */
+static char *read_plain(const char *path, size_t *out_size)
+{
+    char *bytes = temp_read(path, out_size);
+
+    if (*out_size < 2 || memcmp(bytes, "\x1f\x8b", 2) != 0)
+        return bytes;
+    free(bytes);
+    return unpack(path, out_size);
+}
+
+static void what_ends_in_gz_is_packed(void **state)
+{
+    const struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(packed) / sizeof(packed[0]); i++) {
+        char plain[32], small[40], *wanted, *got;
+        size_t size, got_size;
+
+        snprintf(plain, sizeof(plain), "plain%zu%s", i, packed[i].suffix);
+        snprintf(small, sizeof(small), "packed%zu%s.gz", i, packed[i].suffix);
+        write_to(fixture, packed[i].arguments, plain);
+        write_to(fixture, packed[i].arguments, small);
+        wanted = read_plain(plain, &size);
+        got = unpack(small, &got_size);
+        if (size != got_size || memcmp(wanted, got, size) != 0)
+            fail_msg("%s is not %s, packed", small, plain);
+        free(wanted);
+        free(got);
+    }
+}
+
+/* A store is a file of SQLite when it is unpacked. */
+static void a_packed_store_is_one(void **state)
+{
+    static const char *const export[] = {"store.db", "--export", "sqlite", NULL};
+    static const char *const ask[] = {"unpacked.db", "--report", "types", "--format", "csv", NULL};
+    static const char *const ask_first[] = {"store.db", "--report", "types",
+                                            "--format", "csv",      NULL};
+    const struct fixture *fixture = *state;
+    struct child_result first, second;
+    struct stat status;
+    size_t size;
+    char *bytes;
+
+    write_to(fixture, export, "one.db.gz");
+    CHECK_OK(stat("one.db.gz", &status));
+    assert_int_equal(status.st_mode & 0777, 0600);
+    bytes = unpack("one.db.gz", &size);
+    free(temp_write(fixture->dir, "unpacked.db", bytes, size));
+    free(bytes);
+    first = run(fixture, ask_first);
+    second = run(fixture, ask);
+    assert_int_equal(second.status, 0);
+    assert_string_equal(second.out, first.out);
+    child_result_deinit(&first);
+    child_result_deinit(&second);
 }
 
 /* What was there stays until the report is whole. */
@@ -242,7 +331,8 @@ int main(void)
         cmocka_unit_test(what_is_read_stays),
         cmocka_unit_test(a_store_is_replaced_by_force_only),
         cmocka_unit_test(a_link_that_leads_nowhere_stays_one),
-        cmocka_unit_test(reports_are_packed),
+        cmocka_unit_test(what_ends_in_gz_is_packed),
+        cmocka_unit_test(a_packed_store_is_one),
         cmocka_unit_test(a_report_that_fails_leaves_what_was_there),
     };
 
