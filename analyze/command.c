@@ -191,8 +191,9 @@ static const struct option_spec option_table[] = {
      TARGET(strict)},
     {OPTION_FLAG, "list", .help = "List the sessions of the store.", TARGET(list)},
     {OPTION_STRING, "sql", .value_name = "QUERY",
-     .help = "Run a query that only reads, on the tables and views of schema/store.md, whatever "
-             "the source is.",
+     .help =
+         "Run a query that only reads, on the tables and views of schema/store/store.md, whatever "
+         "the source is.",
      TARGET(sql)},
 
     {OPTION_GROUP, "Comparing", .value_name = "comparing"},

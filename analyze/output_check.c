@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* What SQLite and the writer's lock make beside a database. */
 static const char *const companions[] = {"-wal", "-shm", "-journal", "-lock"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What recording costs the program here, measured when it starts and told to the session: the
- * counters "recording....", once for each session, with its first ring (schema/store.md). Needs the
- * session's lock.
+ * counters "recording....", once for each session, with its first ring (schema/store/store.md).
+ * Needs the session's lock.
  */
 #ifndef OPTRACE_CLIENT_COST_H
 #define OPTRACE_CLIENT_COST_H

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 enum ot_counter {
     OT_COUNTER_INSTRUCTIONS,

@@ -15,7 +15,7 @@
 #define OT_DTYPE(id, name, text, meaning) static_assert(OPTRACE_DTYPE_##name == id, "dtype " text);
 #define OT_LANE(id, name, text, meaning)                                                           \
     static_assert(OPTRACE_LANE_##name == id, "kind of lane " text);
-#include "schema/records.def"
+#include "schema/wire/records.def"
 
 /* While nothing is recorded, definitions are the moments to look for a daemon. */
 static bool enter(void)

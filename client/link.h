@@ -17,7 +17,7 @@
 #include <sys/un.h>
 
 #include "client/fd.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 enum {
     OT_LINK_PATH_BYTES = sizeof(((struct sockaddr_un *)0)->sun_path),

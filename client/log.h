@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "client/table.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 struct ot_log {
     uint8_t *bytes;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /** Make it for the present session, if it is not there. Needs the session's lock. */
 void ot_loss_ring_make(void);

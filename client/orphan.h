@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /** Take over a ring into which nobody writes any more, and say so in it. With `borrowed` its thread
  *  goes on using it, and the ring is looked at only until ot_orphan_forget(). Without memory for

@@ -13,7 +13,7 @@ enum { RECORDS_PER_LOOK = 64 };
 
 #define OT_RECORD(id, name, text, uses_end, meaning)                                               \
     static_assert(OPTRACE_KIND_##name == id, "kind " text);
-#include "schema/records.def"
+#include "schema/wire/records.def"
 static_assert((int)OPTRACE_EVENT_REALTIME == (int)OT_RECORD_REALTIME, "flag");
 static_assert((int)OPTRACE_EVENT_WARMUP == (int)OT_RECORD_WARMUP, "flag");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring's memory: made, counted in, given back. schema/wire.h says what lies where. */
+/* A ring's memory: made, counted in, given back. schema/wire/wire.h says what lies where. */
 #ifndef OPTRACE_CLIENT_RING_H
 #define OPTRACE_CLIENT_RING_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "client/fd.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /**
  * Make a ring in a sealed memfd. There is memory for its header and its open spans only; that of

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /** Not 0 while the plan in force has a schedule. Read it with ot_schedule_is_on(). */
 extern uint32_t ot_schedule_on;

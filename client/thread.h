@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "client/counters.h"
 #include "client/fd.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /** ot_hot.state of a thread without a ring: deeper than any span. */
 #define OT_STATE_NONE UINT64_MAX

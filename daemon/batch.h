@@ -17,7 +17,7 @@
 #include "base/array.h"
 #include "daemon/arena.h"
 #include "daemon/memory.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 enum {
     BATCH_ROWS_FULL = 100000,        /* hand it over from here on */

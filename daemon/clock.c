@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/memory.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 static const double RATE_MIN = 1e9 / 1e11; /* ns per tick: no counter runs faster than 100 GHz */
 static const double RATE_MAX = 1e9 / 1e6;  /* nor, to be of use, slower than 1 MHz */

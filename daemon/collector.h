@@ -25,9 +25,9 @@
 #include "daemon/notify.h"
 #include "daemon/session.h"
 #include "daemon/writer.h"
-#include "schema/store.h"
-#include "schema/store_retain.h"
-#include "schema/wire.h"
+#include "schema/store/store.h"
+#include "schema/store/retain.h"
+#include "schema/wire/wire.h"
 
 struct collector;
 struct producer;

@@ -13,7 +13,7 @@
 
 #include "daemon/batch.h"
 #include "daemon/session.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 struct ingest {
     struct session *session;

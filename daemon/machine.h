@@ -6,8 +6,8 @@
 #ifndef OPTRACE_DAEMON_MACHINE_H
 #define OPTRACE_DAEMON_MACHINE_H
 
-/** A JSON object as schema/store.md has it, for free(); NULL without memory. Only the governor of
- *  the CPUs is likely to change while the machine runs. */
+/** A JSON object as schema/store/store.md has it, for free(); NULL without memory. Only the
+ * governor of the CPUs is likely to change while the machine runs. */
 char *machine_describe(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /** Whether this user sees and commands everybody's programs: root, and the daemon's own user. */
 bool privacy_is_trusted(uid_t uid);

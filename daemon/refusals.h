@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 struct refusal {
     uint64_t time_ns; /* CLOCK_REALTIME */

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/store.h"
-#include "schema/store_retain.h"
-#include "schema/store_room.h"
+#include "schema/store/store.h"
+#include "schema/store/retain.h"
+#include "schema/store/room.h"
 
 /* {.store = ...}, then retain_init(). */
 struct retain {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's end of a ring in shared memory (layout and protocol: schema/wire.h).
+ * The daemon's end of a ring in shared memory (layout and protocol: schema/wire/wire.h).
  *
  * The client may write anything at any moment: each number is loaded once and then checked, records
  * are copied and then checked. `read` is how far records were turned into rows, `committed` how far
@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "base/diag.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 struct ring {
     unsigned reference_count;

@@ -16,8 +16,8 @@
 #include "base/amount.h"
 #include "daemon/memory.h"
 #include "daemon/privacy.h"
-#include "schema/store.h"
-#include "schema/wire.h"
+#include "schema/store/store.h"
+#include "schema/wire/wire.h"
 
 enum {
     TICKS_PER_WORD = 10,    /* of the timer, between two SAVED that say how far it is */

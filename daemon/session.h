@@ -24,7 +24,7 @@
 #include "daemon/identity.h"
 #include "daemon/pace.h"
 #include "daemon/ring.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /* The client's numbers to the store's. 0: not defined. */
 struct id_table {

@@ -11,8 +11,8 @@
 #include "base/exit_status.h"
 #include "base/options.h"
 #include "base/amount.h"
-#include "schema/store.h"
-#include "schema/wire.h"
+#include "schema/store/store.h"
+#include "schema/wire/wire.h"
 
 #define TARGET(field) offsetof(struct settings, field)
 

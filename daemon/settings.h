@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/diag.h"
-#include "schema/store_retain.h"
+#include "schema/store/retain.h"
 
 /* What to do when the store's file is not there any more. */
 enum lost_store { LOST_STORE_NEW, LOST_STORE_STOP };

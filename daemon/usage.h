@@ -12,7 +12,7 @@
 #include <uv.h>
 
 #include "daemon/collector.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 enum {
     USAGE_CPU_SAMPLES = 13,   /* one each PACE_SAMPLE_MS: a minute */

@@ -12,7 +12,7 @@
 #include "daemon/log.h"
 #include "daemon/memory.h"
 #include "daemon/retain.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 static const uint64_t RETRY_FIRST_NS = UINT64_C(100000000);
 static const uint64_t PLACE_NS = UINT64_C(500000000); /* look so often whether the file is there */

@@ -26,8 +26,8 @@
 
 #include "base/diag.h"
 #include "daemon/batch.h"
-#include "schema/store.h"
-#include "schema/store_retain.h"
+#include "schema/store/store.h"
+#include "schema/store/retain.h"
 
 enum { WRITER_QUEUE_MAX = 4 }; /* batches handed over and not yet returned */
 

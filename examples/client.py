@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records an op by Python's standard library alone, as schema/wire.md says. Start optraced first."""
+"""Records an op by Python's standard library alone, as schema/wire/wire.md says. Start optraced first."""
 import os, socket, struct, sys, time, uuid
 
 HELLO, WELCOME, STRING, OP, LANE, EVENTS, FLUSH, FLUSHED, BYE = 1, 2, 4, 6, 7, 10, 12, 13, 15

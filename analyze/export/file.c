@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 #include "analyze/json/text.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* --- What a signal removes. --- */
 

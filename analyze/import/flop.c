@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/op_flop.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 enum { SCALAR_BYTES = 64 };
 

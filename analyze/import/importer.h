@@ -28,7 +28,7 @@
 #include "analyze/containers/row_sorter.h"
 #include "base/array.h"
 #include "base/diag.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /** What the sentences about files that are none of these say is supported. */
 extern const char import_supported[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What CPU counters counted in each span, from the readings that liboptrace records at the times of
- * its start and end (schema/store.md, counters called "perf...."). Pure: no SQL, no printing.
+ * its start and end (schema/store/store.md, counters called "perf...."). Pure: no SQL, no printing.
  *
  * A span's total is the reading at its end less that at its start. Its own count is the total
  * without those of the ops nearest inside of it, labels and phases between them aside, as self

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Reads "3" or "4..6" at *text and goes on behind it. */
 static bool read_range(const char **text, int64_t *out_first, int64_t *out_last)

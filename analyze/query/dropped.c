@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What retention has dropped of a session (schema/store.md, section 10), and the runs that lack
- * events because of it. */
+/* What retention has dropped of a session (schema/store/store.md, section 10), and the runs that
+ * lack events because of it. */
 #include <errno.h>
 
 #include "analyze/query/private.h"

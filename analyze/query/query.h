@@ -18,7 +18,7 @@
 #include "analyze/query/selection.h"
 #include "base/array.h"
 #include "base/diag.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Texts that rows point to. */
 struct query_texts {

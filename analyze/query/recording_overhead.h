@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What recording cost the recorded program, from what liboptrace measured when it started
- * (schema/store.md, counters called "recording...."): of spans on threads and queues, which the
- * program's threads record; streams of devices are written by the device. Pure but for the query,
- * which is in recording_overhead.c.
+ * (schema/store/store.md, counters called "recording...."): of spans on threads and queues, which
+ * the program's threads record; streams of devices are written by the device. Pure but for the
+ * query, which is in recording_overhead.c.
  *
  * Nothing here is ever subtracted from other numbers.
  */

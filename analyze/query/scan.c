@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 int scan_prepare(struct scan *scan)
 {

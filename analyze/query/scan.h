@@ -19,7 +19,7 @@
 #include "analyze/containers/id_map.h"
 #include "analyze/containers/interval.h"
 #include "base/array.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 enum scan_side { SCAN_HOST, SCAN_DEVICE, SCAN_SIDES };
 

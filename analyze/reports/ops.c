@@ -476,7 +476,8 @@ static int run(const struct report *report, struct diag *diag)
 }
 
 /* Its calls in the order of their durations: a percentile is the middle of the bin that the call of
- * nearest rank is in, as schema/store.md has bins: of 2^e ns, where a duration has e + 5 bits. */
+ * nearest rank is in, as schema/store/store.md has bins: of 2^e ns, where a duration has e + 5
+ * bits. */
 #define OPS_IN_SQL                                                                                 \
     "SELECT name, type, node_id, count(*) AS calls,\n"                                             \
     "               avg({top_time}) * count(*) / {runs} AS time_ns,\n"                             \

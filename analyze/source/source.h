@@ -6,7 +6,7 @@
 #include "analyze/import/importer.h"
 #include "analyze/source/formats.h"
 #include "base/diag.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Of options->sample_ns beside another file; only source_import() says so itself. */
 #define SOURCE_NO_SAMPLES "--sample is for folded stacks, and %s is something else"

@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/diag.h"
 #include "client/link.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 enum { DESK_SECONDS = 10 /* how long a daemon may take to answer */ };
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 enum {
     SHOW_CELL_BYTES = 128, /* room that all show_...() need */

@@ -23,7 +23,7 @@ struct calibration {
     double cache_bytes_s[CACHE_LEVELS];
 };
 
-/* What is recorded, as counters of these names (schema/store.md). */
+/* What is recorded, as counters of these names (schema/store/store.md). */
 static const char *const cache_names[] = {
     "calibration.L1_bytes_per_s",
     "calibration.L2_bytes_per_s",

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "tests/support/bench.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"

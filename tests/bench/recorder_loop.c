@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 #if defined(RECORDER_TRACY)
 #include <tracy/Tracy.hpp>

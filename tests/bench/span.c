@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "client/optrace.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 #include "tests/support/bench.h"
 #include "tests/support/check.h"
 #include "tests/support/place.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "schema/store.h"
-#include "schema/store_retain.h"
+#include "schema/store/store.h"
+#include "schema/store/retain.h"
 #include "tests/support/bench.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"

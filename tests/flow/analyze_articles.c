@@ -8,7 +8,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/temp.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/memory_store.h"

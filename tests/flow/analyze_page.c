@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The examples do what they promise: with a daemon their events stand in the store, without one
- * they say so. client.py is the proof that schema/wire.md suffices to write a client. */
+ * they say so. client.py is the proof that schema/wire/wire.md suffices to write a client. */
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/optraced.h"

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /** In a transaction that kept_store_forget() ends. */
 static inline struct store *kept_store_begin(void)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/store_stat.h"
+#include "schema/store/stat.h"
 
 static void require(int condition)
 {

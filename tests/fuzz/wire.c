@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 #include "tests/support/wire_sample.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

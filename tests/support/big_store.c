@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "tests/support/place.h"
 
 enum { RUNS_PER_BATCH = 50, WARMUPS = 10 };

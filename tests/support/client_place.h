@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "client/optrace.h"
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 #include "tests/support/fake_daemon.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_COUNTER_STORE_H
 #define OPTRACE_TESTS_SUPPORT_COUNTER_STORE_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 enum { COUNTER_STORE_SESSION = 4, COUNTER_STORE_RUNS = 3 };
 

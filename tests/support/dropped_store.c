@@ -2,8 +2,8 @@
 /* Four sessions, step by step, and what is left of them. */
 #include "tests/support/dropped_store.h"
 
-#include "schema/store.h"
-#include "schema/store_retain.h"
+#include "schema/store/store.h"
+#include "schema/store/retain.h"
 #include "tests/support/check.h"
 
 enum { SESSIONS = 4, MS = 1000000, OPS = 6 };

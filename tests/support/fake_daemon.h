@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon inside the test program: a thread that listens on a socket, speaks schema/wire.h, keeps
- * what it was told, and reads rings, but stores nothing. Tests of the client look at what arrived.
+ * A daemon inside the test program: a thread that listens on a socket, speaks schema/wire/wire.h,
+ * keeps what it was told, and reads rings, but stores nothing. Tests of the client look at what
+ * arrived.
  *
  *     struct fake_daemon *daemon = fake_daemon_create(path, NULL);
  *     ... optrace_start(), record ...
@@ -19,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 enum {
     FAKE_TEXTS_MAX = 4096,

@@ -3,7 +3,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_MEMORY_STORE_H
 #define OPTRACE_TESTS_SUPPORT_MEMORY_STORE_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 enum { MEMORY_STORE_SESSION = 3, MEMORY_STORE_RUNS = 10 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that speaks schema/wire.h by hand, for tests that need to say exactly this, also what no
- * sane client would say. Frames are sent with raw_send(); the helpers below send the common ones.
- * All functions fail the test on a system error, unless they say otherwise.
+ * A client that speaks schema/wire/wire.h by hand, for tests that need to say exactly this, also
+ * what no sane client would say. Frames are sent with raw_send(); the helpers below send the common
+ * ones. All functions fail the test on a system error, unless they say otherwise.
  */
 #ifndef OPTRACE_TESTS_SUPPORT_RAW_CLIENT_H
 #define OPTRACE_TESTS_SUPPORT_RAW_CLIENT_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 struct raw_client {
     int fd;

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 enum { RUN_STORE_OPS_MAX = 12 };
 

@@ -3,7 +3,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_SMALL_STORE_H
 #define OPTRACE_TESTS_SUPPORT_SMALL_STORE_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /* Its sessions begin here and ten minutes later, ns since 1970: 2026-01-31 08:00:00 UTC. */
 #define SMALL_STORE_START_NS  INT64_C(1769846400000000000)

@@ -3,7 +3,7 @@
 #ifndef OPTRACE_TESTS_SUPPORT_STORE_SAMPLE_H
 #define OPTRACE_TESTS_SUPPORT_STORE_SAMPLE_H
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /**
  * Fill an empty store with two sessions of a program "model". Each has ten runs, 10 ms apart, from

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 /** Open, with the sentence in the failure. */
 struct store *store_support_open(const char *path, enum store_mode mode);

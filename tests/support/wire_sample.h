@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames to test with: a sound one of each type, the session whose bytes schema/wire.md shows, and
- * a walk over whatever a frame holds.
+ * Frames to test with: a sound one of each type, the session whose bytes schema/wire/wire.md shows,
+ * and a walk over whatever a frame holds.
  */
 #ifndef OPTRACE_TESTS_SUPPORT_WIRE_SAMPLE_H
 #define OPTRACE_TESTS_SUPPORT_WIRE_SAMPLE_H
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 enum {
     WIRE_SAMPLE_MAX = 2048, /* bytes; more than any of these samples takes */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "analyze/query/scan.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 #include "tests/support/check.h"
 
 enum {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 #include "tests/support/check.h"
 
 static const uint64_t HZ = 2400000000;

@@ -2,7 +2,7 @@
 /* A schedule in runs means what PyTorch's schedule() means: step by step, for many schedules. */
 #include "tests/support/check.h"
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 /* torch.profiler.schedule(), as its documentation has it. */
 static uint32_t pytorch_action(const struct ot_wire_plan *plan, uint64_t step)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept beside events: event_batch and op_stat, through commits, rollbacks, a new process
  * and somebody else's changes. */
-#include "schema/store_private.h"
+#include "schema/store/private.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"

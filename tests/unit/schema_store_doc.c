@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema/store.md says what store.sql and store_views.sql say, and each of its queries answers. */
+/* schema/store/store.md says what store.sql and views.sql say, and each of its queries answers. */
 #include <stdbool.h>
 
 #include "tests/support/check.h"
@@ -13,7 +13,7 @@ static char *page; /* the whole of store.md */
 
 static int read_page(void **state)
 {
-    char *path = place_source("schema/store.md");
+    char *path = place_source("schema/store/store.md");
 
     page = temp_read(path, NULL);
     free(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dropping whole sessions: which, all of their rows, and what is there in between. */
-#include "schema/store_private.h"
-#include "schema/store_retain.h"
+#include "schema/store/private.h"
+#include "schema/store/retain.h"
 #include "tests/support/check.h"
 #include "tests/support/dropped_store.h"
 #include "tests/support/store_support.h"

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "schema/store_private.h"
+#include "schema/store/private.h"
 #include "tests/support/check.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/store_crash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Old roll-ups become coarser, and say the same but for the time. */
-#include "schema/store_retain.h"
+#include "schema/store/retain.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"

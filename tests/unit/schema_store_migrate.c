@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "schema/store_private.h"
+#include "schema/store/private.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounds of a store: what goes, in which order, what stays and is counted, when it stops. */
-#include "schema/store_retain.h"
+#include "schema/store/retain.h"
 
 #include <sqlite3.h>
 
-#include "schema/store_private.h"
+#include "schema/store/private.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schema/store_private.h"
-#include "schema/store_retain.h"
-#include "schema/store_room.h"
+#include "schema/store/private.h"
+#include "schema/store/retain.h"
+#include "schema/store/room.h"
 #include "tests/support/check.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/store_support.h"

@@ -3,7 +3,7 @@
  * that SQLite itself finds in order. */
 #include <sqlite3.h>
 
-#include "schema/store_private.h"
+#include "schema/store/private.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The histogram of durations: its bins, its percentiles against sorted values, its text form. */
-#include "schema/store_stat.h"
+#include "schema/store/stat.h"
 #include "tests/support/check.h"
 
 static uint64_t seed = 88172645463325252u;

@@ -2,7 +2,7 @@
 /* Long texts of ops are stored once; who reads ops sees no difference. */
 #include <stdio.h>
 
-#include "schema/store_retain.h"
+#include "schema/store/retain.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"

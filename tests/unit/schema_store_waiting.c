@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "schema/store_private.h"
-#include "schema/store_retain.h"
+#include "schema/store/private.h"
+#include "schema/store/retain.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"

@@ -2,7 +2,7 @@
 /* Decoders refuse what the contract forbids, one rule at a time. */
 #include "tests/support/check.h"
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 #include "tests/support/wire_sample.h"
 
 /* Decodes a copy that is exactly as long as the frame, so that a sanitizer sees any byte read

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema/wire.md says what wire.h, records.def and the encoders say: every field with its offset,
- * size and type, every number, every word, and the bytes of the hexdump. */
+/* schema/wire/wire.md says what wire.h, records.def and the encoders say: every field with its
+ * offset, size and type, every number, every word, and the bytes of the hexdump. */
 #include "tests/support/check.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 #include "tests/support/golden.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
@@ -287,7 +287,7 @@ static const struct {
     size_t size;
 } structs[] = {
 #define OT_FRAME(id, name, type, from, meaning) {#type, sizeof(type)},
-#include "schema/records.def"
+#include "schema/wire/records.def"
     {"struct ot_wire_header", sizeof(struct ot_wire_header)},
     {"struct ot_wire_hello_more", sizeof(struct ot_wire_hello_more)},
     {"struct ot_wire_tensor", sizeof(struct ot_wire_tensor)},
@@ -306,7 +306,7 @@ static const struct number {
 #define OT_LOSS(id, name, text, meaning)             {"OT_LOSS_" #name, text, meaning, id},
 #define OT_LANE(id, name, text, meaning)             {"OT_LANE_" #name, text, meaning, id},
 #define OT_DTYPE(id, name, text, meaning)            {"OT_DTYPE_" #name, text, meaning, id},
-#include "schema/records.def"
+#include "schema/wire/records.def"
 #define NUMBER(name)                                                                               \
     {                                                                                              \
 #name, NULL, NULL, name                                                                    \
@@ -562,7 +562,7 @@ static void check_struct_table(const char **at, const char *tag)
 
 static void every_struct_has_its_table(void **state)
 {
-    char *text = read_source("schema/wire.md");
+    char *text = read_source("schema/wire/wire.md");
     const char *at = text;
     size_t tables = 0;
     char line[LINE_MAX_BYTES];
@@ -612,7 +612,7 @@ static void check_number(const struct row *row, const char *name)
 
 static void every_number_is_right(void **state)
 {
-    char *text = read_source("schema/wire.md");
+    char *text = read_source("schema/wire/wire.md");
     const char *at = text;
     size_t found = 0;
     char line[LINE_MAX_BYTES];
@@ -637,7 +637,7 @@ static void every_number_is_right(void **state)
 static void check_header(const char *path, size_t min_count)
 {
     char *header = read_source(path);
-    char *text = read_source("schema/wire.md");
+    char *text = read_source("schema/wire/wire.md");
     size_t found = 0;
 
     for (const char *at = header; (at = strstr(at, "OT_")) != NULL;) {
@@ -660,8 +660,8 @@ static void check_header(const char *path, size_t min_count)
 
 static void header_has_no_number_that_the_document_lacks(void **state)
 {
-    check_header("schema/wire.h", 30);
-    check_header("schema/wire_control.h", 20);
+    check_header("schema/wire/wire.h", 30);
+    check_header("schema/wire/control.h", 20);
 }
 
 /* --- Frames --- */
@@ -693,11 +693,11 @@ static void check_frame_section(const char *text, const char *name, const char *
 
 static void every_frame_has_its_section(void **state)
 {
-    char *text = read_source("schema/wire.md");
+    char *text = read_source("schema/wire/wire.md");
 
 #define OT_FRAME(id, name, type, from, meaning)                                                    \
     check_frame_section(text, #name, #from, id, meaning);
-#include "schema/records.def"
+#include "schema/wire/records.def"
     free(text);
 }
 
@@ -741,7 +741,7 @@ static void check_bytes(const uint8_t *got, size_t got_size, const uint8_t *want
 
 static void hexdump_is_what_the_encoders_write(void **state)
 {
-    char *text = read_source("schema/wire.md");
+    char *text = read_source("schema/wire/wire.md");
     const char *at = strstr(text, "\n## 11. ");
     uint8_t got[WIRE_SAMPLE_MAX], want[WIRE_SAMPLE_MAX];
     size_t frames, size;

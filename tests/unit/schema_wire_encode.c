@@ -3,7 +3,7 @@
  * The seed is fixed, so that a failure comes again; OPTRACE_SEED sets another. */
 #include "tests/support/check.h"
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 #include "tests/support/wire_sample.h"
 
 enum { ROUNDS = 2000 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records, ring headers, names and texts: what schema/wire.c checks besides frames. */
+/* Records, ring headers, names and texts: what schema/wire/wire.c checks besides frames. */
 #include "tests/support/check.h"
 
-#include "schema/wire.h"
+#include "schema/wire/wire.h"
 
 static void names_come_from_the_list(void **state)
 {

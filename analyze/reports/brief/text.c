@@ -11,7 +11,7 @@
 #include "analyze/reports/brief/private.h"
 #include "analyze/reports/private.h"
 #include "base/text.h"
-#include "schema/store.h"
+#include "schema/store/store.h"
 
 enum { LABEL_COLUMN = 12, CURVE_COLUMNS = 20, TYPES_SHOWN = 4, NAMES_SHOWN = 5 };
 enum { YEAR_2000 = 946684800 };

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Appending the rows that are written a lot, with what is kept beside them. */
+#include <assert.h>
+#include <errno.h>
+
+#include "schema/store/private.h"
+
+/* The structs are rows as they stand: their fields are the columns, in order. */
+static_assert(sizeof(struct store_event) == 8 * sizeof(int64_t), "event");
+static_assert(sizeof(struct store_memory_event) == 6 * sizeof(int64_t), "memory_event");
+static_assert(sizeof(struct store_counter) == 5 * sizeof(int64_t), "counter");
+
+const struct rows_table store_rows_tables[STORE_ROWS_COUNT] = {
+    [STORE_ROWS_EVENT] = {.name = "event",
+                          .columns = "lane_id,op_id,run,start_ns,dur_ns,kern_ns,correlation,bytes",
+                          .column_count = 8},
+    [STORE_ROWS_MEMORY_EVENT] = {.name = "memory_event",
+                                 .columns = "lane_id,op_id,run,time_ns,address,bytes",
+                                 .column_count = 6},
+    [STORE_ROWS_COUNTER] = {.name = "counter",
+                            .columns = "lane_id,op_id,run,time_ns,value",
+                            .column_count = 5,
+                            .last_is_real = true},
+};
+
+/* The rowid that SQLite will give to the next event: asked once per transaction. */
+static int next_rowid(struct store *store, int64_t *out_rowid, struct diag *diag)
+{
+    if (store->next_event == 0) {
+        int64_t last;
+        int rc = store_query_int(store, "SELECT max(rowid) FROM event", &last, diag);
+
+        if (rc < 0)
+            return rc;
+        store->next_event = last + 1;
+    }
+    *out_rowid = store->next_event;
+    return 0;
+}
+
+static int check_event(const struct store_event *event, size_t index, struct diag *diag)
+{
+    if (event->lane_id == STORE_NULL)
+        return diag_set(diag, -EINVAL, "event %zu of a batch has no lane", index);
+    if (event->start_ns == STORE_NULL)
+        return diag_set(diag, -EINVAL, "event %zu of a batch has no start", index);
+    if (event->dur_ns < 0 && event->dur_ns != STORE_NULL)
+        return diag_set(diag, -EINVAL, "event %zu of a batch ends before it starts", index);
+    return 0;
+}
+
+/* The lane of an event, counted in the batch. */
+static inline int account_lane(struct store *store, int64_t lane_id, struct lane **out_lane,
+                               struct diag *diag)
+{
+    struct lane *lane = store_lane_slot(&store->lanes, lane_id);
+
+    if (lane->lane_id != lane_id || lane_id == 0) {
+        int rc = store_lane_read(store, lane_id, lane, diag);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (lane->batch_rowid != store->batch.first_rowid) {
+        store_batch_add_lane(&store->batch, lane_id, lane->session_id);
+        lane->batch_rowid = store->batch.first_rowid;
+        lane->tally = store_tally_of(&store->tallies, lane->batch_rowid, lane->session_id);
+    }
+    *out_lane = lane;
+    return 0;
+}
+
+static inline int64_t end_of(const struct store_event *event)
+{
+    int64_t end_ns, dur_ns = event->dur_ns == STORE_NULL ? 0 : event->dur_ns;
+
+    return __builtin_add_overflow(event->start_ns, dur_ns, &end_ns) ? INT64_MAX : end_ns;
+}
+
+/* What op_stat is to know of some events of a batch, and whose they are. */
+static int account_some(struct store *store, int64_t rowid, const struct store_event *rows,
+                        size_t count, struct diag *diag)
+{
+    struct rollup_event finished[ROLLUP_AT_ONCE];
+    size_t finished_count = 0;
+    struct lane *lane = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct store_event *event = &rows[i];
+
+        rc = check_event(event, i, diag);
+        if (rc == 0)
+            rc = account_lane(store, event->lane_id, &lane, diag);
+        if (rc < 0)
+            return rc;
+        store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
+        if (event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
+            finished[finished_count++] = (struct rollup_event){
+                .event = event, .rowid = rowid + (int64_t)i, .lane_kind = lane->kind};
+    }
+    return store_rollup_add(store, finished, finished_count, diag);
+}
+
+/* What event_batch and op_stat are to know about events of one batch. */
+static int account_batch(struct store *store, int64_t rowid, const struct store_event *rows,
+                         size_t count, struct diag *diag)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < count && rc == 0; i += ROLLUP_AT_ONCE)
+        rc = account_some(store, rowid + (int64_t)i, rows + i,
+                          count - i < ROLLUP_AT_ONCE ? count - i : ROLLUP_AT_ONCE, diag);
+    if (rc == 0)
+        store_batch_add(&store->batch, rows, count);
+    return rc;
+}
+
+static int account(struct store *store, int64_t rowid, const struct store_event *rows, size_t count,
+                   struct diag *diag)
+{
+    while (count > 0) {
+        size_t part;
+        int rc = store_batch_reserve(store, rowid, rows, &part, diag);
+
+        if (rc < 0)
+            return rc;
+        part = part < count ? part : count;
+        rc = account_batch(store, rowid, rows, part, diag);
+        if (rc < 0)
+            return rc;
+        rowid += (int64_t)part;
+        rows += part;
+        count -= part;
+    }
+    return 0;
+}
+
+int store_add_events(struct store *store, const struct store_event *rows, size_t count,
+                     struct diag *diag)
+{
+    int64_t rowid;
+    int rc;
+
+    if (count == 0)
+        return 0;
+    if (sqlite3_get_autocommit(store->db))
+        return diag_set(diag, -EINVAL, "events are added to %s outside a transaction", store->path);
+    rc = store_rollup_prepare(store, diag);
+    if (rc == 0)
+        rc = next_rowid(store, &rowid, diag);
+    if (rc == 0)
+        rc = account(store, rowid, rows, count, diag);
+    if (rc == 0)
+        rc = store_rows_add(store, &store->rows[STORE_ROWS_EVENT], rows, count, diag);
+    if (rc == 0)
+        store->next_event = rowid + (int64_t)count;
+    return rc;
+}
+
+int store_add_memory_events(struct store *store, const struct store_memory_event *rows,
+                            size_t count, struct diag *diag)
+{
+    return store_rows_add(store, &store->rows[STORE_ROWS_MEMORY_EVENT], rows, count, diag);
+}
+
+int store_add_counters(struct store *store, const struct store_counter *rows, size_t count,
+                       struct diag *diag)
+{
+    return store_rows_add(store, &store->rows[STORE_ROWS_COUNTER], rows, count, diag);
+}
+
+int store_write_accounts(struct store *store, struct diag *diag)
+{
+    int rc = store_batch_write(store, diag);
+
+    return rc < 0 ? rc : store_rollup_commit(store, diag);
+}
+
+void store_forget_accounts(struct store *store)
+{
+    store->next_event = 0;
+    store->kept_counter = 0;
+    store->merge = (struct merge){0};
+    store->forget = (struct forget){0};
+    store_batch_clear(&store->batch);
+    store_tally_clear(&store->tallies);
+    store_rollup_clear(&store->rollup);
+    store_lane_cache_clear(&store->lanes);
+}

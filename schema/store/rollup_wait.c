@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When roll-ups are written, what the file says of those that wait, and counting these again. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "schema/store/private.h"
+
+/* --- The mark in the file --- */
+
+/* Rows of meta; those of ended buckets are not there where all waits. */
+#define MARK_KEYS "'rolled_up','rolled_up_ended','rolled_up_ended_ns'"
+
+static int read_mark(struct store *store, bool *out_has_mark, struct rollup_mark *out_mark,
+                     struct diag *diag)
+{
+    sqlite3_stmt *statement;
+    int code;
+    int rc = store_statement(
+        store, STORE_GET_ROLLED_UP,
+        "SELECT CAST(m.value AS INTEGER),CAST(e.value AS INTEGER),CAST(t.value AS INTEGER)"
+        " FROM main.meta m LEFT JOIN main.meta e ON e.key='rolled_up_ended'"
+        " LEFT JOIN main.meta t ON t.key='rolled_up_ended_ns' WHERE m.key='rolled_up'",
+        &statement, diag);
+
+    if (rc < 0)
+        return rc;
+    code = sqlite3_step(statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        rc = store_fail(store, code, "read", diag);
+    *out_has_mark = code == SQLITE_ROW;
+    if (code == SQLITE_ROW)
+        *out_mark = (struct rollup_mark){.rowid = sqlite3_column_int64(statement, 0),
+                                         .ended_rowid = sqlite3_column_int64(statement, 1),
+                                         .ended_ns = sqlite3_column_int64(statement, 2)};
+    sqlite3_reset(statement);
+    return rc;
+}
+
+static int put_mark(struct store *store, struct diag *diag)
+{
+    const struct rollup_mark *mark = &store->rollup.mark;
+    sqlite3_stmt *statement;
+    int rc = store_statement(store, STORE_PUT_ROLLED_UP,
+                             "REPLACE INTO main.meta SELECT column1,CAST(column2 AS TEXT) FROM"
+                             " (VALUES('rolled_up',?1),('rolled_up_ended',?2),"
+                             "('rolled_up_ended_ns',?3)) WHERE column1='rolled_up' OR ?2>0",
+                             &statement, diag);
+
+    if (rc < 0)
+        return rc;
+    sqlite3_bind_int64(statement, 1, mark->rowid);
+    sqlite3_bind_int64(statement, 2, mark->ended_rowid);
+    sqlite3_bind_int64(statement, 3, mark->ended_ns);
+    rc = store_step(store, statement, "write", diag);
+    store->rollup.has_mark = rc == 0;
+    return rc;
+}
+
+static int drop_mark(struct store *store, struct diag *diag)
+{
+    sqlite3_stmt *statement;
+    int rc = store->rollup.has_mark
+                 ? store_statement(store, STORE_DROP_ROLLED_UP,
+                                   "DELETE FROM main.meta WHERE key IN (" MARK_KEYS ")", &statement,
+                                   diag)
+                 : 1;
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    rc = store_step(store, statement, "write", diag);
+    store->rollup.has_mark = rc < 0;
+    return rc;
+}
+
+/* --- Counting again --- */
+
+/* Events of lanes that are not there count nowhere: others may have written, too. */
+static int count_again(struct store *store, sqlite3_stmt *row, struct diag *diag)
+{
+    const struct store_event event = {
+        .lane_id = sqlite3_column_int64(row, 1),
+        .op_id = sqlite3_column_int64(row, 2),
+        .start_ns = sqlite3_column_int64(row, 3),
+        .dur_ns = sqlite3_column_int64(row, 4),
+        .kern_ns =
+            sqlite3_column_type(row, 5) == SQLITE_NULL ? STORE_NULL : sqlite3_column_int64(row, 5),
+    };
+    struct lane *lane = store_lane_slot(&store->lanes, event.lane_id);
+    struct rollup_event counted;
+    int rc = 0;
+
+    if (lane->lane_id != event.lane_id || event.lane_id == 0)
+        rc = store_lane_read(store, event.lane_id, lane, diag);
+    if (rc < 0)
+        return rc == -EINVAL || rc == -EUCLEAN ? 0 : rc;
+    counted = (struct rollup_event){
+        .event = &event, .rowid = sqlite3_column_int64(row, 0), .lane_kind = lane->kind};
+    return store_rollup_add(store, &counted, 1, diag);
+}
+
+int store_rollup_count(struct store *store, struct store *source, sqlite3_stmt *rows,
+                       struct diag *diag)
+{
+    int code = SQLITE_DONE, rc = 0;
+
+    while (rc == 0 && (code = sqlite3_step(rows)) == SQLITE_ROW)
+        rc = count_again(store, rows, diag);
+    return rc == 0 && code != SQLITE_DONE ? store_fail(source, code, "read", diag) : rc;
+}
+
+static int count_waiting(struct store *store, const struct rollup_mark *mark, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    sqlite3_stmt *row;
+    int rc = store_statement(store, STORE_GET_WAITING,
+                             "SELECT rowid,lane_id,op_id,start_ns,dur_ns,kern_ns FROM main.event"
+                             " WHERE rowid>?1 AND (rowid>?2 OR start_ns>=?3) AND op_id IS"
+                             " NOT NULL AND start_ns IS NOT NULL AND dur_ns>=0 ORDER BY rowid",
+                             &row, diag);
+
+    if (rc < 0)
+        return rc;
+    sqlite3_bind_int64(row, 1, mark->rowid);
+    sqlite3_bind_int64(row, 2, mark->ended_rowid);
+    sqlite3_bind_int64(row, 3, mark->ended_ns);
+    rc = store_rollup_count(store, store, row, diag);
+    sqlite3_reset(row);
+    /* What began before that is written: it is not to be taken for what waits, the next time. */
+    if (mark->ended_rowid && mark->ended_ns > rollup->newest_ns)
+        rollup->newest_ns = mark->ended_ns;
+    return rc;
+}
+
+int store_rollup_prepare(struct store *store, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    struct rollup_mark mark = {0};
+    int rc;
+
+    if (rollup->knows_mark)
+        return 0;
+    rc = read_mark(store, &rollup->has_mark, &mark, diag);
+    rollup->knows_mark = rc == 0;
+    if (rc == 0 && rollup->has_mark)
+        rc = count_waiting(store, &mark, diag);
+    if (rc < 0)
+        store_rollup_clear(rollup);
+    return rc;
+}
+
+/* --- Writing --- */
+
+/* What of it is to be written now. */
+enum due { DUE_NOTHING, DUE_ENDED, DUE_ALL };
+
+/* Those of buckets that have ended are not touched any more, but by events that come late. */
+static enum due due_of_many(const struct rollup *rollup, uint64_t now_ns, uint64_t waited_ns)
+{
+    if (waited_ns >= ROLLUP_WAIT_MAX_NS)
+        return DUE_ALL;
+    return waited_ns >= ROLLUP_ENDED_NS && now_ns - rollup->newest_since_ns >= ROLLUP_LATE_NS
+               ? DUE_ENDED
+               : DUE_NOTHING;
+}
+
+/* A row costs the same whether it was touched once or a thousand times: the more rows there are,
+ * the longer they wait. */
+static enum due what_is_due(const struct rollup *rollup)
+{
+    uint64_t now_ns, waited_ns;
+    int64_t wait_ns = rollup->row_ns;
+
+    if (rollup->row_ns == 0)
+        return DUE_ALL;
+    now_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    waited_ns = now_ns - rollup->last_ns;
+    if (rollup->row_ns > ROLLUP_WAIT_NS)
+        return waited_ns >= (uint64_t)rollup->row_ns ? DUE_ALL : DUE_NOTHING;
+    if (__builtin_mul_overflow(wait_ns, (int64_t)rollup->dirty_count, &wait_ns) ||
+        wait_ns > ROLLUP_WAIT_NS)
+        return due_of_many(rollup, now_ns, waited_ns);
+    if (wait_ns < ROLLUP_CALM_NS &&
+        rollup->last_rowid - rollup->mark.rowid < (int64_t)ROLLUP_CALM_EVENTS)
+        wait_ns = ROLLUP_CALM_NS;
+    return waited_ns >= (uint64_t)wait_ns ? DUE_ALL : DUE_NOTHING;
+}
+
+int store_rollup_write(struct store *store, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    int rc = store_rollup_prepare(store, diag);
+
+    if (rc == 0)
+        rc = store_rollup_write_rows(store, INT64_MAX, diag);
+    if (rc == 0)
+        rc = drop_mark(store, diag);
+    if (rc == 0)
+        rollup->last_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    return rc;
+}
+
+/* The last event before the first of those that wait. */
+static int64_t find_mark(const struct rollup *rollup)
+{
+    int64_t first = rollup->last_rowid + 1;
+
+    for (uint32_t i = 0; i < rollup->entry_count; i++)
+        if (rollup->entries[i].is_dirty && rollup->entries[i].first_rowid < first)
+            first = rollup->entries[i].first_rowid;
+    return first - 1;
+}
+
+/* The rows of buckets that have ended. */
+static int write_ended(struct store *store, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    const uint32_t dirty_count = rollup->dirty_count;
+    const int64_t before_ns = rollup->newest_ns;
+    int rc = store_rollup_write_rows(store, before_ns, diag);
+
+    if (rc < 0)
+        return rc;
+    if (rollup->dirty_count == dirty_count) { /* none has: look again later */
+        rollup->newest_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
+        return rollup->has_mark ? 0 : put_mark(store, diag);
+    }
+    if (rollup->dirty_count == 0)
+        return store_rollup_write(store, diag);
+    rollup->mark = (struct rollup_mark){find_mark(rollup), rollup->last_rowid, before_ns};
+    rollup->last_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    return put_mark(store, diag);
+}
+
+int store_rollup_commit(struct store *store, struct diag *diag)
+{
+    const struct rollup *rollup = &store->rollup;
+    enum due due;
+
+    if (!rollup->knows_mark || (rollup->dirty_count == 0 && !rollup->has_mark))
+        return 0;
+    due = rollup->dirty_count == 0 ? DUE_ALL : what_is_due(rollup);
+    if (due == DUE_ALL)
+        return store_rollup_write(store, diag);
+    if (due == DUE_ENDED)
+        return write_ended(store, diag);
+    return rollup->has_mark ? 0 : put_mark(store, diag);
+}
+
+/* What the file says where nothing is known here. */
+static int has_waiting(struct store *store, int64_t *out_mark, struct diag *diag)
+{
+    const struct rollup *rollup = &store->rollup;
+    bool has_mark = rollup->dirty_count > 0;
+    struct rollup_mark mark = rollup->mark;
+    int rc = 0;
+
+    if (!rollup->knows_mark)
+        rc = read_mark(store, &has_mark, &mark, diag);
+    *out_mark = mark.rowid;
+    return rc < 0 ? rc : has_mark;
+}
+
+/* Whether one of those that wait may begin before this time. */
+static bool waits_before(const struct rollup *rollup, int64_t before_ns)
+{
+    for (uint32_t i = 0; i < rollup->entry_count; i++)
+        if (rollup->entries[i].is_dirty && rollup->entries[i].start_ns < before_ns)
+            return true;
+    return !rollup->knows_mark;
+}
+
+int store_rollup_settle(struct store *store, int64_t before_ns, struct diag *diag)
+{
+    int64_t mark;
+    int rc = has_waiting(store, &mark, diag);
+
+    if (rc == 1)
+        rc = waits_before(&store->rollup, before_ns) ? store_rollup_write(store, diag) : 0;
+    if (rc == 0)
+        store_rollup_forget(&store->rollup, before_ns);
+    return rc;
+}
+
+int store_rollup_settle_events(struct store *store, int64_t last_rowid, struct diag *diag)
+{
+    int64_t mark;
+    int rc = has_waiting(store, &mark, diag);
+
+    return rc == 1 && last_rowid > mark ? store_rollup_write(store, diag) : rc < 0 ? rc : 0;
+}
+
+/* --- For those who write for long --- */
+
+void store_delay_rollups(struct store *store, int64_t row_ns)
+{
+    store->rollup.row_ns = row_ns;
+}
+
+bool store_rollups_are_due(const struct store *store)
+{
+    return store->rollup.dirty_count > 0 && what_is_due(&store->rollup) == DUE_ALL;
+}
+
+int store_write_rollups(struct store *store, struct diag *diag)
+{
+    int64_t mark;
+    int rc = has_waiting(store, &mark, diag);
+
+    if (rc <= 0)
+        return rc;
+    rc = store_begin(store, diag);
+    if (rc < 0)
+        return rc;
+    rc = store_rollup_write(store, diag);
+    if (rc == 0)
+        rc = store_commit(store, diag);
+    if (rc < 0)
+        store_rollback(store);
+    return rc;
+}

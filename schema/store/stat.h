@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The histogram of durations in op_stat: log-linear counts, 16 bins for each power of two, so that
+ * a value is known to 1/32 (3.2 %) of itself whatever its size, and two histograms are merged by
+ * adding their counts. schema/store/store.md describes the bins and the text form.
+ *
+ * Pure functions: no I/O, no state; a histogram belongs to its caller. {0} is an empty one.
+ */
+#ifndef OPTRACE_SCHEMA_STORE_STAT_H
+#define OPTRACE_SCHEMA_STORE_STAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+enum {
+    STORE_BIN_COUNT = 960, /* enough for every duration that an int64_t holds */
+
+    /* Bytes that store_histogram_format() needs at most: "959": and 20 digits, a comma each. */
+    STORE_HISTOGRAM_TEXT_MAX = STORE_BIN_COUNT * 27 + 3,
+};
+
+struct store_histogram {
+    uint64_t *counts; /* of the bins first, first + 1, ...; owned */
+    uint32_t first;
+    uint32_t length;
+};
+
+/** The bin of a duration in ns; a negative one counts as 0. */
+static inline uint32_t store_bin_of(int64_t ns)
+{
+    uint64_t value = ns < 0 ? 0 : (uint64_t)ns;
+    uint32_t shift;
+
+    if (value < 32)
+        return (uint32_t)value;
+    shift = 59 - (uint32_t)__builtin_clzll(value);
+    return shift * 16 + (uint32_t)(value >> shift);
+}
+
+/** The shortest and the longest duration of a bin, in ns. bin < STORE_BIN_COUNT. */
+void store_bin_range(uint32_t bin, int64_t *out_low_ns, int64_t *out_high_ns);
+
+/** What a duration in the bin is taken to be: the middle of its range, in ns. */
+int64_t store_bin_middle(uint32_t bin);
+
+/** Count `count` durations in a bin < STORE_BIN_COUNT. Returns 0, or -ENOMEM and nothing is
+ *  counted. A count that would overflow stays at its maximum. */
+int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint64_t count);
+
+/** Add the counts of `from`. Returns 0, or -ENOMEM and `into` is as it was. */
+int store_histogram_merge(struct store_histogram *into, const struct store_histogram *from);
+
+/** The sum of all counts. */
+uint64_t store_histogram_total(const struct store_histogram *histogram);
+
+/** The duration in ns below or at which `percent` (0 to 100) of the durations lie, nearest rank, as
+ *  the middle of its bin: at most 1/32 away from the true one. -1 when the histogram is empty. The
+ *  caller who knows the shortest and longest duration clamps it to them. */
+int64_t store_histogram_percentile(const struct store_histogram *histogram, double percent);
+
+/** Write the text form, NUL-terminated. Returns its length without the NUL. `out_text` holds
+ *  STORE_HISTOGRAM_TEXT_MAX bytes. */
+size_t store_histogram_format(const struct store_histogram *histogram, char *out_text);
+
+/** Read the text form, exactly as store_histogram_format() writes it. out_histogram is written only
+ *  on success and then belongs to the caller. Returns 0, -EUCLEAN with the offset in the diag, or
+ *  -ENOMEM. */
+int store_histogram_parse(const char *text, size_t length, struct store_histogram *out_histogram,
+                          struct diag *diag);
+
+/** Frees the counts; the histogram is empty then. */
+void store_histogram_deinit(struct store_histogram *histogram);
+
+#endif
