@@ -3,8 +3,7 @@
  * optrace: record the operators that this program runs, so that a person can see where its time and
  * its memory went. This header is the whole interface of liboptrace and its manual. C11 and C++.
  *
- *     #include <optrace.h>                          cc hello.c $(pkg-config --cflags --libs
- * optrace)
+ *     #include <optrace.h>          cc hello.c $(pkg-config --cflags --libs optrace)
  *
  *     optrace_start(NULL);                          connect to the daemon, if there is one
  *     uint32_t conv;

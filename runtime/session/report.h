@@ -60,8 +60,8 @@ int report_finished(FILE *out, const struct report *report);
  *     inputs    [{name, dtype, shape, data: "given" | "random"}]
  *     warmups, runs   [{e2e_ns, host_ns}]
  *     summary   of the runs' e2e_ns: {count, total_ns, mean_ns, standard_deviation_ns, min_ns,
- * max_ns, median_ns, p99_ns}, or null graph_before, graph_after   texts; only with --model-info, of
- * the first thread
+ *               max_ns, median_ns, p99_ns}, or null
+ *     graph_before, graph_after   texts; only with --model-info, of the first thread
  *
  * The document around it: version (1), model (path), device, seed, trace (a sentence), threads (a
  * list of these objects).

@@ -3,9 +3,8 @@
  * Rows of one table on their way into it, many with one statement: a statement for each row takes
  * half as much time again as the row does. Texts are copied.
  *
- *     bulk_int(), bulk_text() for each column, bulk_end_row()      any number of times
- *     store_bulk_write()                                           when that says so, and at the
- * end
+ *     bulk_int(), bulk_text(), bulk_end_row()    for each column and row, any number of times
+ *     store_bulk_write()                         when that says so, and at the end
  *
  * The first error of memory is kept until bulk_end_row() returns it.
  */
