@@ -259,14 +259,28 @@ static void write_canvas(struct out *out, enum out_chart_kind kind)
         out_write(out, "<canvas role=\"img\"></canvas>\n");
         return;
     }
-    out_write(out, "<div class=\"controls\">\n"
-                   "<select aria-label=\"Which run\"></select>\n"
-                   "<button type=\"button\" data-do=\"in\">Zoom in</button>\n"
-                   "<button type=\"button\" data-do=\"out\">Zoom out</button>\n"
-                   "<button type=\"button\" data-do=\"fit\">Show all</button>\n"
-                   "</div>\n"
-                   "<div class=\"stage\"><canvas role=\"img\" tabindex=\"0\"></canvas></div>\n"
-                   "<p class=\"details\" aria-live=\"polite\"></p>\n");
+    out_write(out,
+              "<div class=\"controls\">\n"
+              "<select aria-label=\"Which run\"></select>\n"
+              "<button type=\"button\" data-do=\"in\">Zoom in</button>\n"
+              "<button type=\"button\" data-do=\"out\">Zoom out</button>\n"
+              "<button type=\"button\" data-do=\"fit\">Show all</button>\n"
+              "<button type=\"button\" data-do=\"range\" aria-pressed=\"false\">Select</button>\n"
+              "<button type=\"button\" data-do=\"flame\" aria-pressed=\"false\">Flame view"
+              "</button>\n"
+              "<div class=\"find\">\n"
+              "<input type=\"search\" placeholder=\"Find spans\" aria-label=\"Find spans\">\n"
+              "<button type=\"button\" data-do=\"previous\" aria-label=\"Previous one found\">"
+              "&#8249;</button>\n"
+              "<button type=\"button\" data-do=\"next\" aria-label=\"Next one found\">&#8250;"
+              "</button>\n"
+              "<span aria-live=\"polite\"></span>\n"
+              "</div>\n</div>\n"
+              "<div class=\"stage\"><canvas role=\"application\" tabindex=\"0\"></canvas></div>\n"
+              "<p class=\"details\"></p>\n"
+              "<div class=\"flame\" hidden></div>\n"
+              "<div class=\"card span-card\" aria-live=\"polite\" hidden></div>\n"
+              "<div class=\"card range-card\" hidden></div>\n");
 }
 
 void html_chart_write(struct out *out, struct html_chart *chart)

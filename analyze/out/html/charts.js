@@ -27,6 +27,34 @@ function colorOf(text) {
   return palette()[knownColors.get(text) % palette().length];
 }
 
+const knownShades = new Map(); /* from theme, type and name to a colour */
+
+/* A number that differs where texts differ, mostly. */
+function hashOf(text) {
+  let hash = 7;
+
+  for (let place = 0; place < text.length; place++)
+    hash = (hash * 31 + text.charCodeAt(place)) % 1000003;
+  return hash;
+}
+
+/* A colour "#rrggbb", lighter (to 1) or darker (to -1). */
+function shaded(color, by) {
+  const parts = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+  const mixed = parts.map((part) => Math.round(by > 0 ? part + (255 - part) * by : part * (1 + by)));
+
+  return `#${mixed.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
+}
+
+/* The colour of a type, in a shade of the name. */
+function shadeOf(type, name) {
+  const key = `${document.documentElement.dataset.theme}\n${type}\n${name}`;
+
+  if (!knownShades.has(key))
+    knownShades.set(key, shaded(colorOf(type), [0, -0.16, 0.16, -0.28, 0.28][hashOf(name) % 5]));
+  return knownShades.get(key);
+}
+
 /* --- Reading the data of a figure. --- */
 
 /* Points in time, ns since 1970, become durations. */
@@ -191,6 +219,11 @@ function barsLegend(data, groups) {
   return {display: true, labels, onClick: () => {}};
 }
 
+/* Names have shades where the colour is another text's. */
+function barColor(group, label) {
+  return label === undefined || label === group ? colorOf(group) : shadeOf(group, label);
+}
+
 function barsChart(data, figure) {
   const labels = data.texts(data.chart.label).slice(0, BARS_MAX);
   const groups = data.chart.color ? data.texts(data.chart.color) : null;
@@ -206,7 +239,7 @@ function barsChart(data, figure) {
       datasets: data.chart.values.map((name, place) => ({
         label: data.column(name).head,
         data: data.numbers(name).slice(0, BARS_MAX),
-        backgroundColor: groups ? groups.map(colorOf) : palette()[place],
+        backgroundColor: groups ? groups.map((group, at) => barColor(group, labels[at])) : palette()[place],
         maxBarThickness: 18,
       })),
     },

@@ -95,6 +95,7 @@ function start() {
   window.addEventListener('resize', pairSections);
   drawCharts();
   each('figure.timeline', (figure) => timelines.push(new Timeline(figure)));
+  connectTables();
   document.getElementById('theme').addEventListener('click', () => {
     root.dataset.chosen = 'yes';
     setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark');

@@ -89,3 +89,32 @@ function enableTable(table) {
   if (rows.length >= FILTER_FROM_ROWS)
     enableFilter(table, rows);
 }
+
+/* A table of texts and of numbers, which are {text, value}. */
+function makeTable(heads, lines) {
+  const table = document.createElement('table');
+  const head = table.createTHead().insertRow();
+  const body = table.createTBody();
+  const isNumber = (column) => lines.length > 0 && typeof lines[0][column] === 'object';
+
+  heads.forEach((text, column) => {
+    const cell = Object.assign(document.createElement('th'), {textContent: text, scope: 'col'});
+
+    cell.classList.toggle('n', isNumber(column));
+    head.append(cell);
+  });
+  for (const line of lines) {
+    const row = body.insertRow();
+
+    line.forEach((value, column) => {
+      const cell = row.insertCell();
+
+      cell.textContent = isNumber(column) ? value.text : value;
+      if (isNumber(column)) {
+        cell.className = 'n';
+        cell.dataset.v = value.value;
+      }
+    });
+  }
+  return table;
+}

@@ -1,85 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans in lanes over time, on a canvas: zoom, pan, details of what is under the pointer, lines from
- * a launch to what it started on a device.
+ * Spans in lanes over time, on a canvas: zoom, pan, what is under the pointer, lines from a launch to
+ * what it started on a device. Finding spans, the details of one, the statistics of a range and the
+ * flame view are parts of their own: each may have show() (another run), draw() (another window) and
+ * choose() (another span or range).
  */
-
-const ROW_HEIGHT = 20;
-const LANE_GAP = 8;
-const AXIS_HEIGHT = 26;
-
-/* --- The model: views (runs), lanes in them, rows in lanes. --- */
-
-function readSpans(data) {
-  const column = {
-    view: data.texts('view'), lane: data.texts('lane'), side: data.texts('side'),
-    name: data.texts('name'), type: data.texts('type'), start: data.numbers('start_ns'),
-    duration: data.numbers('dur_ns'), self: data.numbers('self_ns'), depth: data.numbers('depth'),
-    launch: data.numbers('launch'),
-  };
-  const spans = column.view.map((view, place) => ({
-    view, place, lane: column.lane[place], side: column.side[place], name: column.name[place],
-    type: column.type[place], start: column.start[place], duration: column.duration[place],
-    self: column.self[place], depth: column.depth[place],
-    end: column.start[place] + column.duration[place], launch: null, launched: [], row: 0,
-  }));
-
-  spans.forEach((span) => {
-    const launch = column.launch[span.place];
-
-    if (launch !== null) {
-      span.launch = spans[launch];
-      spans[launch].launched.push(span);
-    }
-  });
-  return spans;
-}
-
-/* Below what it lies in; work of a device that overlaps gets rows of its own. */
-function placeInRows(lane) {
-  const ends = [];
-
-  lane.spans.sort((a, b) => a.start - b.start || b.duration - a.duration || a.depth - b.depth);
-  for (const span of lane.spans) {
-    span.row = span.depth;
-    while (ends[span.row] !== undefined && ends[span.row] > span.start)
-      span.row++;
-    ends[span.row] = span.end;
-  }
-  lane.rows = Array.from({length: ends.length}, () => []);
-  for (const span of lane.spans)
-    lane.rows[span.row].push(span);
-}
-
-function makeViews(spans) {
-  const views = new Map();
-
-  for (const span of spans) {
-    if (!views.has(span.view))
-      views.set(span.view, {name: span.view, lanes: new Map(), start: Infinity, end: -Infinity});
-    const view = views.get(span.view);
-
-    if (!view.lanes.has(span.lane))
-      view.lanes.set(span.lane, {name: span.lane, side: span.side, spans: []});
-    view.lanes.get(span.lane).spans.push(span);
-    view.start = Math.min(view.start, span.start);
-    view.end = Math.max(view.end, span.end, span.start + 1);
-  }
-  for (const view of views.values()) {
-    let top = AXIS_HEIGHT;
-
-    view.lanes = Array.from(view.lanes.values())
-      .sort((a, b) => (a.side !== 'host') - (b.side !== 'host'));
-    for (const lane of view.lanes) {
-      placeInRows(lane);
-      lane.top = top + LANE_GAP / 2;
-      lane.height = lane.rows.length * ROW_HEIGHT;
-      top += lane.height + LANE_GAP;
-    }
-    view.height = top + 2;
-  }
-  return Array.from(views.values());
-}
 
 /* --- Painting. --- */
 
@@ -105,27 +30,87 @@ function textOn(color) {
   return red * 0.299 + green * 0.587 + blue * 0.114 > 140 ? '#14161a' : '#ffffff';
 }
 
+/* As much of a text as fits; of less than five letters nothing. */
+function fitInto(context, text, width) {
+  const size = context.measureText(text).width;
+
+  if (size <= width)
+    return text;
+  const length = Math.floor(text.length * width / size) - 1;
+  const fitted = length < 5 ? '' : shorten(text, length);
+
+  return fitted && context.measureText(fitted).width > width ? shorten(fitted, length - 2) : fitted;
+}
+
 class Timeline {
   constructor(figure) {
     this.figure = figure;
     this.canvas = figure.querySelector('canvas');
     this.views = makeViews(readSpans(readFigure(figure)));
-    this.hovered = null;
-    this.chosen = null;
+    this.hovered = null; /* a span */
+    this.chosen = null;  /* a span */
+    this.range = null;   /* {from, until} */
+    this.matches = null; /* a Set of spans: the others are pale */
+    this.labels = [];    /* texts on the canvas: {text, left, right, top, bottom} */
     this.makeControls();
+    this.finder = new SpanFinder(this);
+    this.parts = [this.finder, new SpanCard(this), new RangeCard(this), new Flame(this)];
     this.listen();
     this.show(0);
   }
 
   show(place) {
     this.view = this.views[place];
-    this.chosen = this.hovered = null;
+    this.chosen = this.hovered = this.range = this.matches = null;
+    this.figure.querySelector('select').value = place;
     this.canvas.setAttribute('aria-label', `Timeline of ${this.view.name}: ${this.view.lanes.length} lanes`);
     this.figure.dataset.lanes = this.view.lanes.length;
-    this.figure.dataset.spans = this.view.lanes.reduce((sum, lane) => sum + lane.spans.length, 0);
-    this.describe();
+    this.figure.dataset.spans = this.view.spans.length;
     this.fit();
+    this.tell('show');
+    this.choose(null);
     this.paint();
+  }
+
+  /* Lets the parts know. */
+  tell(what) {
+    this.parts.forEach((part) => part[what] && part[what]());
+  }
+
+  choose(span) {
+    this.chosen = span;
+    this.describe();
+    this.tell('choose');
+    this.draw();
+  }
+
+  /* A span of any run: it is chosen, and seen together with what is around it. */
+  reveal(span) {
+    const place = this.views.findIndex((view) => view.name === span.view);
+
+    if (this.views[place] !== this.view)
+      this.show(place);
+    const length = Math.max(span.duration * 4, (this.until - this.from) / 1000, 100);
+
+    if (span.start < this.from || span.end > this.until || span.duration < (this.until - this.from) / 50)
+      this.setWindow(span.start - length / 2, span.end + length / 2);
+    this.choose(span);
+    this.scrollTo(span);
+  }
+
+  /* Lanes may be higher than the stage. */
+  scrollTo(span) {
+    const stage = this.figure.querySelector('.stage');
+    const y = this.pointOf(span)[1];
+
+    if (y < stage.scrollTop + AXIS_HEIGHT || y > stage.scrollTop + stage.clientHeight - ROW_HEIGHT)
+      stage.scrollTop = y - stage.clientHeight / 2;
+  }
+
+  setRange(range) {
+    this.range = range && range.until > range.from ? range : null;
+    this.tell('choose');
+    this.draw();
   }
 
   fit() {
@@ -196,9 +181,12 @@ class Timeline {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, this.width, this.view.height);
     context.textBaseline = 'middle';
+    this.labels = [];
     this.paintAxis();
     this.view.lanes.forEach((lane) => this.paintLane(lane));
+    this.paintRange();
     this.paintFlows();
+    this.tell('draw');
     this.figure.dataset.drawn = 'yes';
   }
 
@@ -220,9 +208,24 @@ class Timeline {
       context.lineTo(x, this.view.height);
       context.stroke();
       context.fillStyle = cssColor('--muted');
-      if (x > this.gutter + 20 && x < this.width - 24)
-        context.fillText(formatTick(Math.abs(tick) < step / 2 ? 0 : tick, step), x, 9);
+      this.writeTick(formatTick(Math.abs(tick) < step / 2 ? 0 : tick, step), x);
     }
+  }
+
+  /* Where there is room for it. */
+  writeTick(text, x) {
+    const half = this.context.measureText(text).width / 2;
+    const last = this.labels[this.labels.length - 1];
+
+    if (x - half > Math.max(this.gutter, last ? last.right + 8 : 0) && x + half < this.width - 2)
+      this.write(text, x, 9, x - half);
+  }
+
+  write(text, x, y, left) {
+    if (!text)
+      return;
+    this.context.fillText(text, x, y);
+    this.labels.push({text, left, right: left + this.context.measureText(text).width, top: y - 6, bottom: y + 6});
   }
 
   paintLane(lane) {
@@ -251,16 +254,27 @@ class Timeline {
     context.textAlign = 'left';
     context.font = `600 12px ${this.font}`;
     context.fillStyle = cssColor('--text');
-    context.fillText(this.fitText(lane.name, this.gutter - 10), 2, lane.top + ROW_HEIGHT / 2);
+    this.write(this.fitText(lane.name, this.gutter - 10), 2, lane.top + ROW_HEIGHT / 2, 2);
     if (!two)
       return;
     context.font = `11px ${this.font}`;
     context.fillStyle = cssColor('--muted');
-    context.fillText(lane.side, 2, lane.top + ROW_HEIGHT * 1.4);
+    this.write(this.fitText(lane.side, this.gutter - 10), 2, lane.top + ROW_HEIGHT * 1.4, 2);
+  }
+
+  /* What was found is painted above the rest, which is pale. */
+  paintRow(row, top) {
+    const {context, matches} = this;
+
+    context.globalAlpha = matches ? 0.2 : 1;
+    this.paintSpans(row, top, () => true);
+    context.globalAlpha = 1;
+    if (matches)
+      this.paintSpans(row, top, (span) => matches.has(span));
   }
 
   /* Of spans within one pixel only the first is painted. */
-  paintRow(row, top) {
+  paintSpans(row, top, isWanted) {
     let painted = -1;
 
     for (let place = this.firstVisible(row); place < row.length; place++) {
@@ -270,7 +284,7 @@ class Timeline {
 
       if (span.start > this.until)
         break;
-      if (right <= painted)
+      if (right <= painted || !isWanted(span))
         continue;
       this.paintSpan(span, left, Math.max(right - left, 1), top);
       painted = Math.max(right, left + 1);
@@ -294,13 +308,13 @@ class Timeline {
 
   paintSpan(span, left, width, top) {
     const {context} = this;
-    const color = colorOf(span.type);
+    const color = shadeOf(span.type, span.name);
 
     context.fillStyle = color;
     context.fillRect(left, top + 1, width > 3 ? width - 0.5 : width, ROW_HEIGHT - 2);
-    if (width > 26) {
+    if (width > 26 && context.globalAlpha === 1) {
       context.fillStyle = textOn(color);
-      context.fillText(this.fitText(span.name, width - 8), left + 4, top + ROW_HEIGHT / 2 + 0.5);
+      this.write(this.fitText(span.name, width - 8), left + 4, top + ROW_HEIGHT / 2 + 0.5, left + 4);
     }
     if (span === this.chosen || span === this.hovered) {
       context.strokeStyle = cssColor('--text');
@@ -311,13 +325,21 @@ class Timeline {
   }
 
   fitText(text, width) {
-    const size = this.context.measureText(text).width;
+    return fitInto(this.context, text, width);
+  }
 
-    if (size <= width)
-      return text;
-    const length = Math.floor(text.length * width / size) - 1;
+  paintRange() {
+    const {context, range} = this;
 
-    return length < 5 ? '' : shorten(text, length);
+    if (!range)
+      return;
+    const [left, right] = [this.xAt(range.from), this.xAt(range.until)].map((x) => Math.max(x, this.gutter));
+
+    context.fillStyle = `${cssColor('--accent')}24`;
+    context.fillRect(left, AXIS_HEIGHT - 6, right - left, this.view.height);
+    context.fillStyle = cssColor('--accent');
+    context.fillRect(left, AXIS_HEIGHT - 6, 1, this.view.height);
+    context.fillRect(right, AXIS_HEIGHT - 6, 1, this.view.height);
   }
 
   paintFlows() {
@@ -360,7 +382,7 @@ class Timeline {
     return [this.xAt(span.start), lane.top + (span.row + 0.5) * ROW_HEIGHT];
   }
 
-  /* --- The pointer, keys and buttons. --- */
+  /* --- What is where, and what is said of it. --- */
 
   spanAt(x, y) {
     const lane = this.view.lanes.find((one) => y >= one.top && y < one.top + one.height);
@@ -383,11 +405,11 @@ class Timeline {
     const span = this.hovered || this.chosen;
     const details = this.figure.querySelector('.details');
 
-    details.textContent = span ? this.detailsOf(span)
-      : 'Drag to move, Ctrl and the wheel or + and - to zoom, double-click to zoom to a span; point at a span for its details.';
+    details.textContent = span ? this.summaryOf(span)
+      : 'Drag to move, Shift and drag for the statistics of a range, Ctrl and the wheel to zoom; click a span for its details.';
   }
 
-  detailsOf(span) {
+  summaryOf(span) {
     const parts = [
       `${span.name}${span.type && span.type !== span.name ? ` (${span.type})` : ''}`,
       `${formatDuration(span.duration)} from ${formatDuration(span.start - this.view.start)} on`,
@@ -404,59 +426,17 @@ class Timeline {
 
   makeControls() {
     const select = this.figure.querySelector('select');
-    const buttons = {in: () => this.zoom(0.6), out: () => this.zoom(1 / 0.6), fit: () => this.fit()};
+    const range = this.figure.querySelector('[data-do=range]');
+    const actions = {
+      in: () => this.zoom(0.6), out: () => this.zoom(1 / 0.6), fit: () => this.fit(),
+      range: () => range.setAttribute('aria-pressed', range.getAttribute('aria-pressed') !== 'true'),
+    };
 
     select.append(...this.views.map((view, place) => new Option(view.name, place)));
     select.disabled = this.views.length < 2;
     select.addEventListener('change', () => this.show(Number(select.value)));
-    for (const button of this.figure.querySelectorAll('button[data-do]'))
-      button.addEventListener('click', buttons[button.dataset.do]);
-  }
-
-  listen() {
-    const {canvas} = this;
-    const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-
-      return [event.clientX - box.left, event.clientY - box.top];
-    };
-    let dragged = null, moved = 0;
-
-    canvas.addEventListener('wheel', (event) => {
-      if (event.ctrlKey || event.metaKey)
-        this.zoom(Math.exp(event.deltaY * 0.004), place(event)[0]);
-      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
-        this.pan(event.deltaX || event.deltaY);
-      else
-        return;
-      event.preventDefault();
-    }, {passive: false});
-    canvas.addEventListener('pointerdown', (event) => {
-      dragged = event.clientX;
-      moved = 0;
-      canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener('pointermove', (event) => {
-      if (dragged !== null) {
-        moved += Math.abs(event.clientX - dragged);
-        this.pan(dragged - event.clientX);
-        dragged = event.clientX;
-        return;
-      }
-      this.hover(this.spanAt(...place(event)));
-    });
-    canvas.addEventListener('pointerup', (event) => {
-      if (dragged !== null && moved < 4)
-        this.chosen = this.spanAt(...place(event));
-      dragged = null;
-      this.describe();
-      this.draw();
-    });
-    canvas.addEventListener('pointercancel', () => { dragged = null; });
-    canvas.addEventListener('pointerleave', () => this.hover(null));
-    canvas.addEventListener('dblclick', (event) => this.zoomTo(this.spanAt(...place(event))));
-    canvas.addEventListener('keydown', (event) => this.press(event));
-    new ResizeObserver(() => this.draw()).observe(this.figure.querySelector('.stage'));
+    for (const [name, act] of Object.entries(actions))
+      this.figure.querySelector(`[data-do=${name}]`).addEventListener('click', act);
   }
 
   hover(span) {
@@ -473,15 +453,11 @@ class Timeline {
       this.setWindow(span.start - span.duration * 0.1, span.end + span.duration * 0.1);
   }
 
-  press(event) {
-    const actions = {
-      '+': () => this.zoom(0.6), '=': () => this.zoom(0.6), '-': () => this.zoom(1 / 0.6),
-      '0': () => this.fit(), ArrowLeft: () => this.pan(-80), ArrowRight: () => this.pan(80),
-    };
+  listen() {
+    const {canvas} = this;
 
-    if (!actions[event.key] || event.ctrlKey || event.metaKey)
-      return;
-    event.preventDefault();
-    actions[event.key]();
+    new TimelinePointer(this);
+    canvas.addEventListener('keydown', (event) => pressTimelineKey(this, event));
+    new ResizeObserver(() => this.draw()).observe(this.figure.querySelector('.stage'));
   }
 }

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What html_page.py puts at the end of a page: does what a reader would do, and writes into #probe what
+ * came of it, "passed: WHAT" or "failed: WHAT: WHY" on each line. */
+'use strict';
+
+const results = [];
+const timeline = timelines[0];
+const {figure} = timeline;
+
+function attempt(what, act) {
+  try {
+    act();
+    results.push(`passed: ${what}`);
+  } catch (error) {
+    results.push(`failed: ${what}: ${error.message.replace(/\s+/g, ' ')}`);
+  }
+}
+
+function expect(got, wanted, about) {
+  if (String(got) !== String(wanted))
+    throw new Error(`${about || 'it'} is ${got}, not ${wanted}`);
+}
+
+function expectThat(holds, about) {
+  if (!holds)
+    throw new Error(about);
+}
+
+function press(key, more) {
+  timeline.canvas.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true, ...more}));
+}
+
+function pointer(type, x, y, more) {
+  const box = timeline.canvas.getBoundingClientRect();
+
+  timeline.canvas.dispatchEvent(new PointerEvent(type, {clientX: box.left + x, clientY: box.top + y, button: 0, ...more}));
+}
+
+function type(input, text) {
+  input.value = text;
+  input.dispatchEvent(new Event('input', {bubbles: true}));
+}
+
+function buttonOf(box, title) {
+  const button = Array.from(box.querySelectorAll('button')).find((one) => one.textContent === title);
+
+  expectThat(button, `no button "${title}"`);
+  return button;
+}
+
+function startOver() {
+  timeline.show(0);
+  timeline.finder.clear();
+  timeline.setRange(null);
+  timeline.choose(null);
+  timeline.fit();
+  timeline.paint();
+}
+
+function spanNamed(name) {
+  const span = timeline.view.spans.find((one) => one.name === name);
+
+  expectThat(span, `no span ${name}`);
+  return span;
+}
+
+const windowLength = () => timeline.until - timeline.from;
+
+setTheme(location.hash === '#dark' ? 'dark' : 'light');
+
+/* --- The timeline. --- */
+
+attempt('W and S zoom, A and D move', () => {
+  startOver();
+  const whole = windowLength();
+
+  press('w');
+  expectThat(Math.abs(windowLength() / whole - 0.75) < 1e-6, 'W does not zoom in');
+  press('S');
+  expectThat(Math.abs(windowLength() / whole - 1) < 1e-6, 'S does not zoom out');
+  timeline.zoom(0.1);
+  const from = timeline.from;
+
+  press('d');
+  expectThat(timeline.from > from, 'D does not move to later');
+  press('a');
+  expectThat(Math.abs(timeline.from - from) < 1e-3, 'A does not move back');
+});
+
+attempt('keys of the system stay the system\'s', () => {
+  startOver();
+  const whole = windowLength();
+
+  press('w', {ctrlKey: true});
+  expect(windowLength(), whole, 'the window');
+});
+
+attempt('a click chooses a span, its card tells of it', () => {
+  startOver();
+  const span = spanNamed('aten::convolution');
+  const [x, y] = timeline.pointOf(span);
+
+  pointer('pointerdown', x + 1, y);
+  pointer('pointerup', x + 1, y);
+  const card = figure.querySelector('.span-card');
+
+  expectThat(!card.hidden, 'there is no card');
+  expectThat(isSameOp(timeline.chosen, span), `${timeline.chosen.name} is chosen`);
+  expect(card.querySelector('h3').textContent, 'aten::convolution', 'its head');
+  for (const part of ['180 us', 'aten::conv2d', '10/10'])
+    expectThat(card.textContent.includes(part), `the card lacks ${part}: ${card.textContent}`);
+});
+
+attempt('the card leads to what is around, and from a launch to its kernel and back', () => {
+  startOver();
+  timeline.reveal(spanNamed('cudaLaunchKernel'));
+  const card = figure.querySelector('.span-card');
+  const launched = timeline.chosen.launched[0];
+
+  buttonOf(card, shorten(launched.name, 60)).click();
+  expect(timeline.chosen, launched, 'what is chosen');
+  buttonOf(card, 'cudaLaunchKernel').click();
+  expect(timeline.chosen.name, 'cudaLaunchKernel', 'what is chosen');
+  buttonOf(card, 'aten::convolution').click();
+  expect(timeline.chosen.name, 'aten::convolution', 'what is chosen');
+  buttonOf(card, 'Close').click();
+  expectThat(card.hidden && !timeline.chosen, 'it does not close');
+});
+
+attempt('keys walk from span to span', () => {
+  startOver();
+  timeline.reveal(spanNamed('aten::conv2d'));
+  const first = timeline.chosen;
+
+  press('ArrowDown', {shiftKey: true});
+  expect(timeline.chosen.name, 'aten::convolution', 'inside');
+  press('ArrowUp', {shiftKey: true});
+  expect(timeline.chosen, first, 'around');
+  press('ArrowRight', {shiftKey: true});
+  expectThat(timeline.chosen.start > first.start, 'it is not the next one');
+  press('Escape');
+  expect(timeline.chosen, null, 'what is chosen');
+});
+
+attempt('spans are found by words', () => {
+  const input = figure.querySelector('.find input');
+  const count = figure.querySelector('.find span');
+
+  startOver();
+  type(input, 'CONV2D aten');
+  const found = timeline.view.spans.filter((span) => span.name === 'aten::conv2d').length;
+
+  expectThat(found > 0 && count.textContent.startsWith(`${found} spans`), `it says ${count.textContent}`);
+  expect(timeline.matches.size, found, 'what is found');
+  input.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}));
+  expect(timeline.chosen.name, 'aten::conv2d', 'what is chosen');
+  expectThat(count.textContent.startsWith('1 of '), `it says ${count.textContent}`);
+  press('n');
+  expectThat(count.textContent.startsWith('2 of '), `it says ${count.textContent}`);
+  press('p');
+  expectThat(count.textContent.startsWith('1 of '), `it says ${count.textContent}`);
+  type(input, 'nothing is called so');
+  expect(count.textContent, 'nothing found');
+  input.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}));
+  expect(timeline.matches, null, 'what is found');
+  press('/');
+  expect(document.activeElement, input, 'the focus');
+});
+
+attempt('a range has statistics', () => {
+  startOver();
+  const span = spanNamed('aten::conv2d');
+  const [left, y] = timeline.pointOf(span);
+  const right = timeline.xAt(span.end);
+
+  pointer('pointerdown', left, y, {shiftKey: true});
+  pointer('pointermove', right, y);
+  pointer('pointerup', right, y);
+  timeline.setRange({from: span.start, until: span.end});
+  timeline.parts.forEach((part) => part.fill && part.fill());
+  const card = figure.querySelector('.range-card');
+  const rows = Array.from(card.querySelectorAll('tbody tr')).map((row) => Array.from(row.cells, (cell) => cell.textContent));
+  const line = (name) => rows.find((row) => row[0] === name);
+
+  expectThat(!card.hidden && card.querySelector('h3').textContent.startsWith('200 us'), card.textContent);
+  expect(line('aten::conv2d').slice(2, 4), '1,20 us', 'conv2d');
+  expect(line('aten::convolution').slice(2, 4), '1,170 us', 'convolution');
+  expect(line('cudaLaunchKernel').slice(2, 6), '1,10 us,5.0%,10 us', 'the launch');
+  press('Escape');
+  expectThat(card.hidden && !timeline.range, 'Escape does not close it');
+});
+
+attempt('a drag with Shift or "Select" marks a range, others move', () => {
+  startOver();
+  const button = figure.querySelector('[data-do=range]');
+  const drag = (more) => {
+    const x = timeline.gutter + 20;
+
+    pointer('pointerdown', x, 60, more);
+    pointer('pointermove', x + 60, 60, more);
+    pointer('pointerup', x + 60, 60, more);
+  };
+
+  drag({shiftKey: true});
+  expectThat(timeline.range, 'Shift marks nothing');
+  timeline.setRange(null);
+  button.click();
+  drag();
+  expectThat(timeline.range, '"Select" marks nothing');
+  expect(button.getAttribute('aria-pressed'), 'true', 'the button');
+  button.click();
+  timeline.setRange(null);
+  timeline.zoom(0.5);
+  const from = timeline.from;
+
+  drag();
+  expectThat(!timeline.range && timeline.from < from, 'it does not move');
+});
+
+attempt('M marks the chosen span, or what is seen', () => {
+  startOver();
+  press('m');
+  expect(timeline.range.from, timeline.view.start, 'the beginning');
+  timeline.reveal(spanNamed('aten::conv2d'));
+  press('m');
+  expect(timeline.range.until - timeline.range.from, 200000, 'the length');
+});
+
+attempt('the flame view adds up what has one name in one place', () => {
+  startOver();
+  const button = figure.querySelector('[data-do=flame]');
+
+  press('m');
+  button.click();
+  const flame = timeline.parts.find((part) => part instanceof Flame);
+  const bar = flame.bars.find((one) => one.node.name === 'aten::conv2d');
+  const spans = timeline.view.spans.filter((span) => span.name === 'aten::conv2d');
+
+  expect(bar.node.count, spans.length, 'their number');
+  expect(bar.node.total, spans.length * 200000, 'their time');
+  expect(bar.node.self, spans.length * 20000, 'their self time');
+  expect(sortedChildren(bar.node)[0].name, 'aten::convolution', 'what is inside');
+  flame.enter(bar.node);
+  expect(flame.bars[0].node, bar.node, 'the widest');
+  expectThat(flame.said.textContent.includes('aten::conv2d'), flame.said.textContent);
+  flame.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown'}));
+  expectThat(flame.said.textContent.includes('aten::convolution'), flame.said.textContent);
+  flame.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}));
+  expect(flame.top, flame.root, 'the widest');
+  button.click();
+  expectThat(figure.querySelector('.flame').hidden, 'it does not close');
+});
+
+attempt('a table leads to the timeline, and a span back to its row', () => {
+  startOver();
+  const row = Array.from(document.querySelectorAll('#ops tbody tr')).find((one) => one.textContent.includes('sgemm'));
+
+  row.querySelector('button.jump').click();
+  expect(timeline.chosen.name, 'sgemm', 'what is chosen');
+  expectThat(timeline.matches.size > 0, 'the others are not marked');
+  buttonOf(figure.querySelector('.span-card'), 'In the table').click();
+  expectThat(row.classList.contains('marked'), 'its row is not marked');
+  expect(document.activeElement, row.querySelector('button.jump'), 'the focus');
+});
+
+/* --- How it looks. --- */
+
+attempt('colours are by type, shades by name', () => {
+  const near = (a, b) => Math.max(...[1, 3, 5].map((at) =>
+    Math.abs(parseInt(a.slice(at, at + 2), 16) - parseInt(b.slice(at, at + 2), 16))));
+  const names = Array.from({length: 20}, (_, place) => `name ${place}`);
+  const shades = new Set(names.map((name) => shadeOf('kernel', name)));
+
+  expectThat(shades.size >= 4, `${shades.size} shades`);
+  for (const shade of shades)
+    expectThat(/^#[0-9a-f]{6}$/.test(shade) && near(shade, colorOf('kernel')) < 80, shade);
+  expect(shadeOf('kernel', 'name 1'), shadeOf('kernel', 'name 1'), 'the same');
+});
+
+function overlapping(labels) {
+  return labels.flatMap((a, place) => labels.slice(place + 1)
+    .filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+    .map((b) => `"${a.text}" and "${b.text}"`));
+}
+
+attempt('labels of the timeline do not overlap', () => {
+  for (const place of timeline.views.keys()) {
+    timeline.show(place);
+    for (let zoom = 0; zoom < 12; zoom++) {
+      timeline.paint();
+      expectThat(timeline.labels.length > 0, 'there are none');
+      expect(overlapping(timeline.labels).slice(0, 3).join('; '), '', 'overlapping');
+      timeline.zoom(0.6);
+    }
+  }
+});
+
+attempt('nothing is wider than the page', () => {
+  startOver();
+  press('m');
+  timeline.reveal(spanNamed('aten::conv2d'));
+  timeline.parts.forEach((part) => part.fill && part.fill());
+  const wide = Array.from(document.querySelectorAll('main > section, .card, .controls, .stage, nav, header'))
+    .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5);
+
+  expect(wide.map((one) => one.id || one.className), '', 'too wide');
+  expectThat(document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+    `the page is ${document.documentElement.scrollWidth} wide`);
+});
+
+attempt('names stay names', () => {
+  expectThat(!document.querySelector('img'), 'a name became an element');
+  expectThat(document.title !== 'owned', 'a name ran');
+});
+
+attempt('a hundred thousand spans are drawn and searched fast', () => {
+  const count = 100000;
+  const spans = Array.from({length: count}, (_, place) => ({
+    view: 'many', place, lane: `lane ${place % 4}`, side: 'host', name: `op ${place % 300}`, type: `type ${place % 9}`,
+    start: Math.floor(place / 8) * 1000 + (place % 8 < 4 ? 0 : 100), duration: place % 8 < 4 ? 900 : 500,
+    self: 400, depth: place % 8 < 4 ? 0 : 1, launch: null, launched: [], row: 0, parent: null,
+  }));
+  const before = timeline.views;
+
+  spans.forEach((span) => { span.end = span.start + span.duration; });
+  const begin = performance.now();
+
+  timeline.views = makeViews(spans);
+  timeline.show(0);
+  const made = performance.now();
+
+  for (let frame = 0; frame < 5; frame++)
+    timeline.paint();
+  const painted = performance.now();
+
+  timeline.finder.search('op 17');
+  timeline.setRange({from: timeline.view.start, until: timeline.view.end});
+  timeline.parts.forEach((part) => part.fill && part.fill());
+  const answered = performance.now();
+
+  timeline.views = before;
+  startOver();
+  expectThat(made - begin < 3000, `it took ${Math.round(made - begin)} ms to make`);
+  expectThat((painted - made) / 5 < 150, `it took ${Math.round((painted - made) / 5)} ms to paint`);
+  expectThat(answered - painted < 3000, `it took ${Math.round(answered - painted)} ms to answer`);
+});
+
+attempt('no script failed', () => expect(root.dataset.errors, 0, 'errors'));
+
+document.body.append(Object.assign(document.createElement('pre'), {id: 'probe', textContent: results.join('\n')}));
