@@ -27,7 +27,10 @@ struct service {
     int rc;
     struct health health;
     struct usage usage;
-    bool has_served; /* a session has come and gone */
+    uv_poll_t starter;    /* of settings->starter_fd */
+    bool watches_starter; /* its handle is open */
+    bool has_no_starter;  /* it has closed its end: who is not here will not come */
+    bool has_served;      /* a session has come and gone */
     bool has_lost_store;
     bool is_stopping;
 };
@@ -46,9 +49,47 @@ static void stop(struct service *service)
 
 static void end_when_served(struct service *service)
 {
-    if (service->settings->once && service->has_served && service->producers.count == 0 &&
-        collector_is_empty(service->collector))
+    const bool is_over =
+        service->has_no_starter || (service->settings->once && service->has_served);
+
+    if (is_over && service->producers.count == 0 && collector_is_empty(service->collector))
         stop(service);
+}
+
+static void forget_starter(struct service *service)
+{
+    if (service->watches_starter)
+        uv_close((uv_handle_t *)&service->starter, NULL);
+    service->watches_starter = false;
+}
+
+/* Nothing is ever written to it: it is readable when its other end is closed. */
+static void on_starter(uv_poll_t *handle, int status, int events)
+{
+    struct service *service = handle->data;
+    char byte;
+
+    if (status == 0 && read((int)service->settings->starter_fd, &byte, 1) > 0)
+        return;
+    forget_starter(service);
+    service->has_no_starter = true;
+    end_when_served(service);
+}
+
+static int watch_starter(struct service *service, struct diag *diag)
+{
+    const int fd = (int)service->settings->starter_fd;
+    int rc;
+
+    if (fd < 0)
+        return 0;
+    rc = uv_poll_init(&service->loop, &service->starter, fd);
+    if (rc == 0) {
+        service->starter.data = service;
+        service->watches_starter = true;
+        rc = uv_poll_start(&service->starter, UV_READABLE | UV_DISCONNECT, on_starter);
+    }
+    return rc < 0 ? diag_set(diag, rc, "--until-closed %d: %s", fd, uv_strerror(rc)) : 0;
 }
 
 static void on_left(void *context)
@@ -70,6 +111,7 @@ static void on_empty(void *context)
         log_say("%s", service->diag.text); /* main() says it on stderr */
     producer_close_all(&service->producers);
     usage_stop(&service->usage);
+    forget_starter(service);
     collector_destroy(&service->collector);
     health_stop(&service->health);
     for (size_t i = 0; i < SIGNAL_COUNT; i++)
@@ -153,12 +195,15 @@ static int start(struct service *service, struct diag *diag)
     int rc;
 
     notify_take_fds(&fds);
-    rc = open_socket(service, fds.socket, diag);
+    rc = watch_starter(service, diag);
+    if (rc == 0)
+        rc = open_socket(service, fds.socket, diag);
     if (rc == 0)
         rc = open_store(service, diag);
     if (rc == 0 && service->settings->log_path)
         rc = log_open(service->settings->log_path, diag);
     if (rc < 0) {
+        forget_starter(service);
         array_deinit(&fds.kept); /* the process ends, the service manager keeps them */
         return rc;
     }

@@ -60,6 +60,10 @@ static const struct option_spec specs[] = {
      TARGET(foreground)},
     {OPTION_FLAG, "once", '1', NULL, NULL,
      "End after the last program has left, when at least one has come.", TARGET(once)},
+    {OPTION_INT, "until-closed", 0, "FD", NULL,
+     "End once this descriptor, a pipe to read from, is closed at its other end and the last "
+     "program has left: for who starts a daemon for programs of its own, as `optrace run` does.",
+     TARGET(starter_fd), NULL, 0, INT_MAX, OPTION_HIDDEN},
     {OPTION_CHOICE, "level", 'l', "WORD", "on",
      "What programs are to record: nothing (until `optrace start`), or ops, runs and memory, or "
      "phases inside ops too.",
@@ -235,7 +239,7 @@ int settings_read(int argc, char **argv, struct settings *settings, int *out_sta
     char place[PATH_MAX];
     int word_count, rc;
 
-    *settings = (struct settings){.level = OT_LEVEL_ON};
+    *settings = (struct settings){.level = OT_LEVEL_ON, .starter_fd = -1};
     rc = options_parse(&command, argc, argv, settings, words, &word_count, &diag);
     if (rc == OPTIONS_SHOWN) {
         *out_status = EXIT_OK;

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/diag.h"
 #include "schema/store/retain.h"
@@ -23,8 +24,9 @@ struct settings {
     struct store_bounds bounds;
     const char *lost_store_word; /* as given */
     enum lost_store on_lost_store;
-    int level;        /* enum ot_wire_level */
-    bool no_commands; /* of programs are kept */
+    int level;          /* enum ot_wire_level */
+    int64_t starter_fd; /* closed at the other end: nobody more is to come; -1: none */
+    bool no_commands;   /* of programs are kept */
     bool once, foreground, verbose;
     char paths[4][PATH_MAX]; /* where the paths point */
 };

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/options.h"
 
+extern const struct option_command run_command;
 extern const struct option_command status_command;
 extern const struct option_command start_command;
 extern const struct option_command stop_command;
@@ -15,6 +16,7 @@ extern const struct option_command report_command;
 extern const struct option_command compare_command;
 
 /** argv[0] is the subcommand's word. Returns the exit status; has printed what there is to say. */
+int run_main(int argc, char **argv);
 int status_main(int argc, char **argv);
 int start_main(int argc, char **argv);
 int stop_main(int argc, char **argv);

@@ -11,19 +11,21 @@
 #include "client/cli/commands.h"
 
 static const struct option_command *const subcommands[] = {
-    &status_command, &start_command,  &stop_command,    &save_command,
-    &top_command,    &report_command, &compare_command, NULL};
+    &run_command, &status_command, &start_command,   &stop_command, &save_command,
+    &top_command, &report_command, &compare_command, NULL};
 
 static int (*const mains[])(int argc, char **argv) = {
-    status_main, start_main, stop_main, save_main, top_main, report_main, compare_main};
+    run_main, status_main, start_main, stop_main, save_main, top_main, report_main, compare_main};
 
 static const struct option_command command = {
     .name = "optrace",
     .version = OPTRACE_VERSION,
-    .purpose =
-        "see who is being recorded by the daemon, start and stop it, save and show what is there",
+    .purpose = "record a program, see who is being recorded, start and stop it, save and show what "
+               "is there",
     .arguments = "COMMAND [ARGUMENT...]",
-    .examples = "optrace status\n"
+    .examples = "optrace run -o mine.db -- python3 serve.py\n"
+                "    record a program, with a daemon of its own\n"
+                "optrace status\n"
                 "    who is being recorded, how much, and who was refused\n"
                 "optrace start --for 10s\n"
                 "    record all programs for ten seconds\n"

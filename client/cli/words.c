@@ -10,6 +10,7 @@
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "client/cli/commands.h"
+#include "client/cli/siblings.h"
 
 #define EXITS                                                                                      \
     "0  the report was written\n"                                                                  \
@@ -54,16 +55,10 @@ const struct option_command compare_command = {
 static int run_analyze(const struct option_command *command, const char **words)
 {
     char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    char *slash;
 
     words[0] = "profile_analyze";
-    path[length > 0 ? length : 0] = '\0';
-    slash = strrchr(path, '/');
-    if (slash && (size_t)(slash - path) + sizeof("/profile_analyze") <= sizeof(path)) {
-        strcpy(slash, "/profile_analyze");
+    if (siblings_find(words[0], "../../analyze", path) == 0)
         execv(path, (char *const *)words);
-    }
     execvp(words[0], (char *const *)words);
     text_print(stderr, "%s: cannot run profile_analyze: %s\n", command->name, strerror(errno));
     return EXIT_SYSTEM;

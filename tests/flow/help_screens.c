@@ -19,7 +19,8 @@ struct subject {
 static const struct subject subjects[] = {
     {"analyze/profile_analyze", NULL,
      "reading operators lines showing comparing programs formats reports columns exports sources"},
-    {"client/cli/optrace", NULL, "status start stop save top report compare"},
+    {"client/cli/optrace", NULL, "run status start stop save top report compare"},
+    {"client/cli/optrace", "run", ""},
     {"client/cli/optrace", "status", ""},
     {"client/cli/optrace", "start", "who when schedule"},
     {"client/cli/optrace", "stop", "who when"},

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optrace run: record a program, with the daemon that listens or one of its own. */
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/exit_status.h"
+#include "base/text.h"
+#include "client/cli/commands.h"
+#include "client/cli/desk.h"
+#include "client/cli/private_daemon.h"
+#include "client/cli/run_program.h"
+#include "client/cli/run_summary.h"
+
+struct run_options {
+    const char *output, *store;
+    bool quiet;
+};
+
+#define TARGET(field) offsetof(struct run_options, field)
+
+static const struct option_spec specs[] = {
+    {OPTION_STRING, "output", 'o', "FILE", NULL,
+     "Record into this file alone, by a daemon that is there for this command only; a store that "
+     "was there is replaced.",
+     TARGET(output)},
+    {OPTION_STRING, "store", 0, "FILE", NULL,
+     "The same, adding to what is in the file. Without either the daemon that listens records, and "
+     "where none does one is started for this command, with the default store.",
+     TARGET(store)},
+    {OPTION_FLAG, "quiet", 'q', NULL, NULL, "Print nothing when CMD has ended.", TARGET(quiet)},
+};
+
+const struct option_command run_command = {
+    .name = "optrace run",
+    .version = OPTRACE_VERSION,
+    .purpose = "record a program",
+    .arguments = "[--] CMD [ARGUMENT...]",
+    .options = specs,
+    .option_count = sizeof(specs) / sizeof(specs[0]),
+    .examples = "optrace run -- python3 serve.py\n"
+                "    record it, with the daemon that listens or one of its own\n"
+                "optrace run -o a.db -- ./infer model.onnx\n"
+                "    into a file; see it with profile_analyze a.db\n",
+    .exit_text = "*    that of CMD; killed by a signal when CMD was\n"
+                 "2    wrong use of the command line\n"
+                 "3    FILE is not a store\n"
+                 "4    no daemon can be started, FILE cannot be written\n"
+                 "126  CMD cannot be run\n"
+                 "127  CMD is not there\n",
+    .description =
+        "CMD has the streams, the terminal and the process group of this command. Signals that "
+        "others send to it are passed on, but for SIGSTOP, which stops this command alone: stop "
+        "the process group. When CMD has ended, at most four lines on standard error say what was "
+        "recorded, what was lost, what recording took and how to look at it.\n\n"
+        "Programs of CMD that go on when it has ended are recorded on; the daemon ends after the "
+        "last of them.",
+    .environment = "OPTRACE_SOCKET  set for CMD\n",
+    .see_also = "profile_analyze(1), optraced(1)",
+    .max_arguments = INT_MAX,
+    .stop_at_argument = true,
+};
+
+/* Who records. */
+struct recorder {
+    bool is_private;
+    struct private_daemon daemon;
+    char socket[OT_LINK_PATH_BYTES];
+    char store[PATH_MAX];
+};
+
+/* The daemon that listens, if it can be spoken to. */
+static bool find_listening(struct recorder *recorder)
+{
+    struct desk_picture picture = {0};
+    struct diag diag = {0};
+    struct desk desk;
+    bool is_there;
+
+    if (desk_open(&desk, NULL, &diag) < 0)
+        return false;
+    is_there = desk_ask(&desk, &picture, &diag) == 0;
+    if (is_there) {
+        snprintf(recorder->socket, sizeof(recorder->socket), "%s", desk.path);
+        snprintf(recorder->store, sizeof(recorder->store), "%s", picture.store_path);
+    }
+    desk_picture_deinit(&picture);
+    desk_close(&desk);
+    return is_there;
+}
+
+static int choose_recorder(const struct run_options *options, struct recorder *recorder,
+                           struct diag *diag)
+{
+    int rc = 0;
+
+    *recorder = (struct recorder){.is_private = true};
+    if (!options->output && !options->store && find_listening(recorder)) {
+        recorder->is_private = false;
+        return 0;
+    }
+    if (options->output)
+        rc = private_daemon_clear(options->output, diag);
+    if (rc == 0)
+        rc = private_daemon_start(&recorder->daemon,
+                                  options->output ? options->output : options->store, diag);
+    if (rc < 0)
+        return rc;
+    snprintf(recorder->socket, sizeof(recorder->socket), "%s", recorder->daemon.socket);
+    snprintf(recorder->store, sizeof(recorder->store), "%s", recorder->daemon.store);
+    return 0;
+}
+
+/* Says what there is to say; a program's exit status is its own whatever that is. */
+static void end_recording(const struct run_options *options, struct recorder *recorder,
+                          uint64_t since_ns)
+{
+    const char *named = options->output ? options->output : options->store;
+    struct run_summary summary = {
+        .store = named ? named : recorder->store, .is_default = !named, .since_ns = since_ns};
+    struct diag diag = {0};
+
+    if (!recorder->is_private) {
+        if (!options->quiet)
+            text_print(stderr, "optrace: recorded by the daemon that listens on %s, in %s\n",
+                       recorder->socket, recorder->store);
+        return;
+    }
+    if (private_daemon_end(&recorder->daemon, &summary.left_count, &diag) < 0)
+        text_print(stderr, "optrace: not all was recorded: %s\n", diag.text);
+    else if (!options->quiet)
+        run_summary_print(&summary);
+}
+
+static int run(const struct run_options *options, char **argv)
+{
+    const uint64_t since_ns = ot_clock_ns(CLOCK_REALTIME);
+    char socket[OT_LINK_PATH_BYTES + 32];
+    const char *const settings[] = {socket, NULL};
+    char path[PATH_MAX];
+    struct recorder recorder;
+    struct run_program program;
+    struct diag diag = {0};
+    int rc, status;
+
+    rc = run_program_find(argv[0], path, &diag); /* before a file is replaced for nothing */
+    if (rc > 0) {
+        text_print(stderr, "optrace run: %s\n", diag.text);
+        return rc;
+    }
+    rc = choose_recorder(options, &recorder, &diag);
+    if (rc < 0) {
+        commands_fail(&run_command, rc, &diag);
+        return rc == -EEXIST || rc == -EINVAL ? EXIT_INPUT : EXIT_SYSTEM;
+    }
+    snprintf(socket, sizeof(socket), "OPTRACE_SOCKET=%s", recorder.socket);
+    rc = run_program_start(&program, argv, settings, &diag);
+    if (rc != 0) {
+        unsigned left_count;
+
+        text_print(stderr, "optrace run: %s\n", diag.text);
+        if (recorder.is_private)
+            private_daemon_end(&recorder.daemon, &left_count, &diag);
+        return rc < 0 ? EXIT_SYSTEM : rc;
+    }
+    status = run_program_wait(&program);
+    end_recording(options, &recorder, since_ns);
+    fflush(NULL);
+    return run_program_end_like(&program, status);
+}
+
+int run_main(int argc, char **argv)
+{
+    struct run_options options = {0};
+    const char **words = calloc((size_t)argc + 1, sizeof(*words));
+    struct diag diag = {0};
+    int word_count = 0, rc;
+
+    if (!words) {
+        fputs("optrace run: out of memory\n", stderr);
+        return EXIT_SYSTEM;
+    }
+    rc = options_parse(&run_command, argc, argv, &options, words, &word_count, &diag);
+    free(words);
+    if (rc == OPTIONS_SHOWN)
+        return EXIT_OK;
+    if (rc == 0 && word_count == 0)
+        rc = diag_set(&diag, -EINVAL, "name the program to record, as in: optrace run -- CMD");
+    if (rc == 0 && options.output && options.store)
+        rc = diag_set(&diag, -EINVAL,
+                      "--output is a file of its own, --store one to add to: "
+                      "give one of them");
+    if (rc < 0)
+        return options_complain(&run_command, &diag);
+    return run(&options, argv + argc - word_count);
+}

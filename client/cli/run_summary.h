@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command left in its store, in a few lines on standard error. Inside client/cli only. */
+#ifndef OPTRACE_CLIENT_CLI_RUN_SUMMARY_H
+#define OPTRACE_CLIENT_CLI_RUN_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct run_summary {
+    const char *store;   /* path */
+    bool is_default;     /* the one that profile_analyze reads unless told otherwise */
+    uint64_t since_ns;   /* CLOCK_REALTIME: sessions that began since then */
+    unsigned left_count; /* programs that are still recording */
+};
+
+/** Asks the store by profile_analyze, prints at most three lines. */
+void run_summary_print(const struct run_summary *summary);
+
+#endif
