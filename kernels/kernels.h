@@ -31,6 +31,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/index.h"
+#include "kernels/int8.h"
 #include "kernels/product.h"
 #include "kernels/quantize.h"
 #include "kernels/recurrent.h"
@@ -236,7 +237,9 @@ struct kernel_table {
     KERNEL_ENTRY(cache_write_fn, cache_write);
     KERNEL_ENTRY(product_fn, product);
     KERNEL_ENTRY(einsum_fn, einsum);
+    KERNEL_ENTRY(product_int8_fn, product_int8);
     KERNEL_ENTRY(convolve_fn, convolve);
+    KERNEL_ENTRY(convolve_int8_fn, convolve_int8);
     KERNEL_ENTRY(conv_transpose_fn, conv_transpose);
     KERNEL_ENTRY(pool_fn, pool);
     KERNEL_ENTRY(lrn_fn, lrn);

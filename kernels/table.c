@@ -77,6 +77,8 @@ static void init_ref(struct kernel_table *table)
     USE(product, product, ref);
     USE(einsum, einsum, ref);
     USE(convolve, convolve, ref);
+    USE(product_int8, product_int8, ref);
+    USE(convolve_int8, convolve_int8, ref);
     USE(conv_transpose, conv_transpose, ref);
     USE(pool, pool, ref);
     USE(lrn, lrn, ref);
@@ -110,6 +112,8 @@ static void init_ref(struct kernel_table *table)
         USE(chain, chain, v);                                                                      \
         USE(reduce, reduce, v);                                                                    \
         USE(normalize, normalize, v);                                                              \
+        USE(product_int8, product_int8, v);                                                        \
+        USE(convolve_int8, convolve_int8, v);                                                      \
     } while (0)
 
 #if defined(__x86_64__)

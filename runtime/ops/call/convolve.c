@@ -13,6 +13,7 @@ struct roles {
 
 struct convolve_params {
     convolve_fn *fn;
+    convolve_int8_fn *int8_fn; /* or NULL */
     struct roles roles;
     struct kernel_convolve shape;
 };
@@ -38,7 +39,10 @@ static int run_convolve(const struct call *call)
         .y_scale = data_of(call, p->roles.y_scale),
     };
 
-    p->fn(&data, &p->shape);
+    if (p->int8_fn)
+        p->int8_fn(&data, &p->shape, call->workspace);
+    else
+        p->fn(&data, &p->shape);
     return 0;
 }
 
@@ -127,7 +131,12 @@ static int bind_convolve(const struct call_request *request, struct call *call,
     p->fn = request->kernels->convolve.fn;
     call->version = request->kernels->convolve.version;
     call->run = run_convolve;
-    return rc;
+    if (rc < 0 || !kernel_convolve_int8_fits(s, roles->bias >= 0, roles->y_scale >= 0))
+        return rc;
+    p->int8_fn = request->kernels->convolve_int8.fn;
+    call->version = request->kernels->convolve_int8.version;
+    call->workspace_bytes = kernel_convolve_int8_room(s);
+    return 0;
 }
 
 int call_bind_conv_any(const struct call_request *request, struct call *call)

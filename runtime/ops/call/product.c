@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/ops/einsum.h"
@@ -15,6 +16,8 @@ struct roles {
 
 struct product_params {
     product_fn *fn;
+    product_int8_fn *int8_fn; /* or NULL */
+    void *packed;             /* for int8_fn, part of the params; or NULL */
     struct roles roles;
     struct kernel_product shape;
 };
@@ -40,7 +43,10 @@ static int run_product(const struct call *call)
         .y_scale = data_of(call, p->roles.y_scale),
     };
 
-    p->fn(&data, &p->shape);
+    if (p->int8_fn)
+        p->int8_fn(&data, p->packed, &p->shape, call->workspace);
+    else
+        p->fn(&data, &p->shape);
     return 0;
 }
 
@@ -151,6 +157,32 @@ static int scale_type(const struct call_request *request, const struct roles *ro
     return 0;
 }
 
+/* Those of 8 bits have kernels of their own, which want b packed: once where it is constant. */
+static int bind_int8(const struct call_request *request, struct call *call)
+{
+    struct product_params *p = call->params;
+    const void *b = request->inputs[p->roles.b].data;
+    size_t packed = b ? kernel_product_int8_packed(&p->shape) : 0, first;
+
+    if (!kernel_product_int8_fits(&p->shape))
+        return 0;
+    first = (sizeof(*p) + 63) / 64 * 64;
+    if (packed > 0) {
+        p = aligned_alloc(64, first + (packed + 63) / 64 * 64);
+        if (!p)
+            return call_refuse(request, -ENOMEM, "out of memory");
+        *p = *(struct product_params *)call->params;
+        free(call->params);
+        call->params = p;
+        p->packed = (char *)p + first;
+        kernel_pack_int8(p->packed, b, &p->shape);
+    }
+    p->int8_fn = request->kernels->product_int8.fn;
+    call->version = request->kernels->product_int8.version;
+    call->workspace_bytes = kernel_product_int8_room(&p->shape, packed > 0);
+    return 0;
+}
+
 /* MatMulInteger, QLinearMatMul */
 int call_bind_product_quantised(const struct call_request *request, struct call *call)
 {
@@ -178,7 +210,9 @@ int call_bind_product_quantised(const struct call_request *request, struct call 
         rc = find_pair(request, roles.y_scale, roles.y_zero, y, 2, &shape.y_lines);
     if (rc == 0 && is_linear)
         rc = scale_type(request, &roles, &shape.scale_type);
-    return rc < 0 ? rc : bind(request, call, &roles, &shape);
+    if (rc == 0)
+        rc = bind(request, call, &roles, &shape);
+    return rc < 0 ? rc : bind_int8(request, call);
 }
 
 /* Einsum */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of bytes, as the convolutions and matrix products of 8-bit integers need them. Inside
+ * kernels/cpu only.
+ *
+ * One operand is unsigned, the other signed, because that is what processors multiply: b is packed
+ * as the one that a is not, if need be with its sign bits turned round. That moves its zero point
+ * by 128. Sums wrap around at 32 bits; no instruction saturates on the way.
+ *
+ * b is packed in units of 16 columns: [unit][k / 4][column][k % 4].
+ */
+#ifndef OPTRACE_KERNELS_CPU_INT8_H
+#define OPTRACE_KERNELS_CPU_INT8_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/dtype.h"
+
+enum {
+    INT8_UNIT = 16,
+    INT8_QUAD = 4,
+    INT8_LINE = 64,     /* bytes: a unit's four k; also the columns of a panel */
+    INT8_MAX_ROWS = 6,  /* of a tile */
+    INT8_MAX_K = 32768, /* sums that int32 holds */
+};
+
+/** Sums of `rows` rows of a by `units` units of b into acc, whose rows are INT8_LINE apart. */
+typedef void int8_tile_fn(int32_t *acc, const uint8_t *a, int64_t a_line, const uint8_t *b,
+                          int64_t k, int rows, int units, bool a_is_signed);
+
+struct int8_tile {
+    int8_tile_fn *fn;
+    int rows, units; /* at most so many at once */
+};
+
+/** The best one for an instruction set: with VNNI where the CPU has it, too. */
+struct int8_tile int8_tile_portable(void);
+struct int8_tile int8_tile_avx2(void);
+struct int8_tile int8_tile_avx512(void);
+/** What int8_tile_avx512() is on a CPU without VNNI. */
+struct int8_tile int8_tile_avx512bw(void);
+
+/** y [m, n] = f(sum of (a - a_zero) * (b - b_zero) + bias), f being nothing or quantisation. */
+struct int8_product {
+    int64_t m, n, k;
+    const uint8_t *a; /* rows a_line apart */
+    int64_t a_line;
+    bool a_is_signed;
+    const uint8_t *b;      /* packed; the zero points of its columns are moved as it is */
+    const int32_t *b_sums; /* of each column as it is packed; NULL: a_zero is 0 */
+    const int32_t *a_sums; /* of each row; NULL: b_zero is 0 */
+    const int32_t *a_zero, *b_zero;
+    int64_t a_zero_step, b_zero_step; /* 0: one for all */
+    const int32_t *bias;              /* of each row, or NULL */
+    void *y;
+    int64_t y_line;
+    enum kernel_dtype y_type;
+    bool is_quantised;
+    const double *row_scale, *column_scale;
+    int64_t row_scale_step, column_scale_step;
+    const int32_t *y_zero; /* of each row */
+    int64_t y_zero_step;
+};
+
+/** Bytes of a packed matrix. */
+static inline int64_t int8_packed_bytes(int64_t n, int64_t k)
+{
+    return (n + INT8_UNIT - 1) / INT8_UNIT * ((k + INT8_QUAD - 1) / INT8_QUAD) * INT8_LINE;
+}
+
+static inline int64_t int8_round_up(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/** Pack four rows of 16 columns each, of which `columns` are there; flip: 0 or 0x80. */
+void int8_pack_quad(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int columns, uint8_t flip);
+
+/** Pack all of b, [k, n] or, transposed, [n, k]. */
+void int8_pack(uint8_t *out, const uint8_t *b, int64_t n, int64_t k, bool trans, uint8_t flip);
+
+/** Sums of the columns of what is packed. The k that fill it up must be 0 there. */
+void int8_column_sums(int32_t *sums, const uint8_t *packed, int64_t n, int64_t k, bool is_signed);
+
+void int8_row_sums(int32_t *sums, const uint8_t *a, int64_t m, int64_t k, int64_t a_line,
+                   bool is_signed);
+
+/** Rows [row, row_end) of the columns [begin, end); begin is a multiple of INT8_LINE. */
+typedef void int8_block_fn(const struct int8_product *p, int64_t row, int64_t row_end,
+                           int64_t begin, int64_t end);
+int8_block_fn int8_block_portable;
+#if defined(__x86_64__)
+int8_block_fn int8_block_avx2, int8_block_avx512;
+#endif
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of 8-bit integers: ConvInteger, QLinearConv. The filters are the rows of a product,
+ * the pixels its columns; what each pixel sees is gathered block by block. */
+#include <string.h>
+
+#include "kernels/cpu/int8.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+enum {
+    BLOCK_BYTES = 192 << 10, /* of gathered pixels, which stay in a cache */
+    BLOCK_MAX = 512,         /* pixels */
+    GRAIN = 1 << 18,         /* products that are worth a second thread */
+};
+
+static bool is_byte(enum kernel_dtype dtype)
+{
+    return dtype == KERNEL_U8 || dtype == KERNEL_I8;
+}
+
+static int64_t volume(const int64_t sizes[KERNEL_SPATIAL])
+{
+    return sizes[0] * sizes[1] * sizes[2];
+}
+
+/* Products of one output. */
+static int64_t depth_of(const struct kernel_convolve *s)
+{
+    return s->channels / s->groups * volume(s->window.kernel);
+}
+
+bool kernel_convolve_int8_fits(const struct kernel_convolve *shape, bool has_bias,
+                               bool is_quantised)
+{
+    int64_t depth = shape->groups > 0 ? depth_of(shape) : 0;
+
+    return is_byte(shape->x_type) && is_byte(shape->w_type) &&
+           (is_quantised ? is_byte(shape->y_type) : shape->y_type == KERNEL_I32) &&
+           (!is_quantised || shape->scale_type == KERNEL_F32) &&
+           (!has_bias || shape->bias_type == KERNEL_I32) && depth >= 1 && depth <= INT8_MAX_K;
+}
+
+static int64_t block_pixels(const struct kernel_convolve *s)
+{
+    int64_t line = int8_packed_bytes(1, depth_of(s)) / INT8_UNIT;
+    int64_t pixels = BLOCK_BYTES / line / INT8_LINE * INT8_LINE;
+    int64_t all = (volume(s->window.out) + INT8_LINE - 1) / INT8_LINE * INT8_LINE;
+
+    pixels = pixels < INT8_LINE ? INT8_LINE : pixels > BLOCK_MAX ? BLOCK_MAX : pixels;
+    return pixels < all ? pixels : all;
+}
+
+/* Of each thread: gathered pixels, their sums, four rows before they are packed. */
+static int64_t thread_bytes(const struct kernel_convolve *s)
+{
+    int64_t pixels = block_pixels(s);
+
+    return int8_packed_bytes(pixels, depth_of(s)) + pixels * (int64_t)sizeof(int32_t) +
+           pixels * INT8_QUAD;
+}
+
+/* Of each filter: sum, zero point, scale. */
+static int64_t filter_bytes(const struct kernel_convolve *s)
+{
+    return int8_round_up(s->filters * 8);
+}
+
+size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
+{
+    return (size_t)(3 * filter_bytes(shape) + thread_bytes(shape) * (int64_t)kernel_threads());
+}
+
+struct conv {
+    const struct kernel_convolve_data *data;
+    const struct kernel_convolve *shape;
+    int8_block_fn *block;
+    int32_t *w_sums, *w_zero;
+    double *scale;
+    bool has_w_zero;
+    uint8_t pad, flip; /* what stands for a pixel outside, and how pixels are turned round */
+    int32_t x_zero;    /* as they are packed */
+    int32_t y_zero;
+    uint8_t *slots; /* thread_bytes() each */
+    int64_t slot_count;
+    int64_t blocks; /* of one group of one image */
+};
+
+/* Gathering */
+
+/* A run of outputs in one row of the image. */
+struct run {
+    int64_t begin[KERNEL_SPATIAL]; /* the first output */
+    int64_t count;
+};
+
+static int make_runs(const struct kernel_window *w, int64_t first, int64_t count,
+                     struct run runs[BLOCK_MAX])
+{
+    int n = 0;
+
+    while (count > 0) {
+        struct run *run = &runs[n++];
+
+        run->begin[2] = first % w->out[2];
+        run->begin[1] = first / w->out[2] % w->out[1];
+        run->begin[0] = first / w->out[2] / w->out[1];
+        run->count = w->out[2] - run->begin[2] < count ? w->out[2] - run->begin[2] : count;
+        first += run->count;
+        count -= run->count;
+    }
+    return n;
+}
+
+/* Pixels of one row of x, from place `from` on, `stride` apart, some of them outside. */
+static void gather_line(uint8_t *out, const uint8_t *line, int64_t size, int64_t from,
+                        int64_t stride, int64_t count, uint8_t pad)
+{
+    int64_t i = 0, end;
+
+    for (; i < count && from + i * stride < 0; i++)
+        out[i] = pad;
+    end = from >= size ? i : (size - 1 - from) / stride + 1;
+    end = end < i ? i : end > count ? count : end;
+    if (stride == 1 && end > i)
+        memcpy(out + i, line + from + i, (size_t)(end - i));
+    else
+        for (int64_t j = i; j < end; j++)
+            out[j] = line[from + j * stride];
+    if (count > end)
+        memset(out + end, pad, (size_t)(count - end));
+}
+
+/* What element k of the window sees of one channel, for all runs. */
+static void gather_row(uint8_t *out, const uint8_t *x, const struct kernel_window *w,
+                       const int64_t k[KERNEL_SPATIAL], const struct run *runs, int run_count,
+                       uint8_t pad)
+{
+    for (int r = 0; r < run_count; r++) {
+        const struct run *run = &runs[r];
+        int64_t at[KERNEL_SPATIAL];
+
+        for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+            at[axis] = run->begin[axis] * w->stride[axis] - w->pad_begin[axis] +
+                       k[axis] * w->dilation[axis];
+        if (at[0] < 0 || at[0] >= w->in[0] || at[1] < 0 || at[1] >= w->in[1])
+            memset(out, pad, (size_t)run->count);
+        else
+            gather_line(out, x + (at[0] * w->in[1] + at[1]) * w->in[2], w->in[2], at[2],
+                        w->stride[2], run->count, pad);
+        out += run->count;
+    }
+}
+
+/* Whether each output sees the pixel at its own place alone. */
+static bool is_pointwise(const struct kernel_window *w)
+{
+    for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+        if (w->kernel[axis] != 1 || w->stride[axis] != 1 || w->pad_begin[axis] != 0 ||
+            w->in[axis] != w->out[axis])
+            return false;
+    return true;
+}
+
+static void pack_pixels(uint8_t *out, const uint8_t *rows[INT8_QUAD], int64_t pixels, int64_t unit,
+                        uint8_t flip)
+{
+    for (int64_t first = 0; first < pixels; first += INT8_UNIT, out += unit) {
+        int columns = (int)(pixels - first < INT8_UNIT ? pixels - first : INT8_UNIT);
+
+        int8_pack_quad(out, rows, columns, flip);
+        for (int q = 0; q < INT8_QUAD; q++)
+            rows[q] += columns;
+    }
+}
+
+/* The pixels [first, first + count) of one group of an image, packed; lines: room for four rows. */
+static void gather(const struct conv *c, const uint8_t *x, int64_t first, int64_t count,
+                   uint8_t *packed, uint8_t *lines)
+{
+    const struct kernel_window *w = &c->shape->window;
+    int64_t depth = depth_of(c->shape), unit = int8_packed_bytes(1, depth);
+    int64_t plane = volume(w->in), area = volume(w->kernel), pixels = block_pixels(c->shape);
+    bool is_whole = is_pointwise(w);
+    struct run runs[BLOCK_MAX];
+    int run_count = is_whole ? 0 : make_runs(w, first, count, runs);
+
+    for (int64_t p = 0; p < depth; p += INT8_QUAD) {
+        const uint8_t *rows[INT8_QUAD];
+
+        for (int64_t q = 0; q < INT8_QUAD; q++) {
+            uint8_t *line = lines + q * pixels;
+            int64_t tap = (p + q) % area, channel = (p + q) / area;
+            int64_t k[KERNEL_SPATIAL] = {tap / w->kernel[2] / w->kernel[1],
+                                         tap / w->kernel[2] % w->kernel[1], tap % w->kernel[2]};
+
+            rows[q] = line;
+            if (p + q >= depth)
+                memset(line, c->flip, (size_t)count); /* 0 once it is flipped */
+            else if (is_whole)
+                rows[q] = x + channel * plane + first;
+            else
+                gather_row(line, x + channel * plane, w, k, runs, run_count, c->pad);
+        }
+        pack_pixels(packed + p / INT8_QUAD * INT8_LINE, rows, count, unit, c->flip);
+    }
+}
+
+/* Multiplying */
+
+/* One block of pixels of one group by all its filters. */
+static void do_block(const struct conv *c, int64_t group, int64_t block, uint8_t *slot)
+{
+    const struct kernel_convolve *s = c->shape;
+    int64_t pixels = block_pixels(s), plane = volume(s->window.out), depth = depth_of(s);
+    int64_t first = block * pixels, filters = s->filters / s->groups, channels;
+    int64_t count = plane - first < pixels ? plane - first : pixels;
+    int64_t filter = group % s->groups * filters;
+    size_t y_bytes = kernel_dtype_bytes(s->y_type);
+    int32_t *sums = (void *)(slot + int8_packed_bytes(pixels, depth));
+    struct int8_product p = {
+        .m = filters,
+        .n = count,
+        .k = depth,
+        .a = (const uint8_t *)c->data->w + filter * depth,
+        .a_line = depth,
+        .a_is_signed = s->w_type == KERNEL_I8,
+        .b = slot,
+        .a_zero = c->has_w_zero ? c->w_zero + filter : NULL,
+        .a_zero_step = 1,
+        .a_sums = c->x_zero ? c->w_sums + filter : NULL,
+        .b_zero = c->x_zero ? &c->x_zero : NULL,
+        .bias = c->data->bias ? (const int32_t *)c->data->bias + filter : NULL,
+        .y = (char *)c->data->y + (group * filters * plane + first) * (int64_t)y_bytes,
+        .y_line = plane,
+        .y_type = s->y_type,
+        .is_quantised = c->data->y_scale != NULL,
+        .row_scale = c->scale + filter,
+        .row_scale_step = 1,
+        .column_scale = &(const double){1.0},
+        .y_zero = &c->y_zero,
+    };
+
+    channels = s->channels / s->groups;
+    gather(c, (const uint8_t *)c->data->x + group * channels * volume(s->window.in), first, count,
+           slot, (uint8_t *)(sums + pixels));
+    if (c->has_w_zero) {
+        int8_column_sums(sums, slot, count, depth, !p.a_is_signed);
+        p.b_sums = sums;
+    }
+    c->block(&p, 0, filters, 0, count);
+}
+
+static void do_slots(void *argument, int64_t begin, int64_t end)
+{
+    const struct conv *c = argument;
+    int64_t all = c->shape->batch * c->shape->groups * c->blocks;
+
+    for (; begin < end; begin++) {
+        int64_t last = all * (begin + 1) / c->slot_count;
+
+        for (int64_t i = all * begin / c->slot_count; i < last; i++)
+            do_block(c, i / c->blocks, i % c->blocks, c->slots + begin * thread_bytes(c->shape));
+    }
+}
+
+static int32_t number_at(const void *x, enum kernel_dtype dtype, int64_t i)
+{
+    return !x ? 0 : dtype == KERNEL_U8 ? ((const uint8_t *)x)[i] : ((const int8_t *)x)[i];
+}
+
+/* Zero points, sums and scales of the filters. */
+static void describe_filters(struct conv *c)
+{
+    const struct kernel_convolve_data *d = c->data;
+    const struct kernel_convolve *s = c->shape;
+
+    for (int64_t f = 0; f < s->filters; f++) {
+        c->w_zero[f] = number_at(d->w_zero, s->w_type, s->has_filter_zeros ? f : 0);
+        c->has_w_zero = c->has_w_zero || c->w_zero[f] != 0;
+        if (d->y_scale)
+            c->scale[f] = (double)*(const float *)d->x_scale *
+                          (double)((const float *)d->w_scale)[s->has_filter_scales ? f : 0] /
+                          (double)*(const float *)d->y_scale;
+    }
+    if (c->x_zero)
+        int8_row_sums(c->w_sums, d->w, s->filters, depth_of(s), depth_of(s),
+                      s->w_type == KERNEL_I8);
+}
+
+static void convolve(const struct kernel_convolve_data *data, const struct kernel_convolve *shape,
+                     void *workspace, int8_block_fn *block)
+{
+    const struct kernel_convolve *s = shape;
+    int64_t pixels = block_pixels(s), plane = volume(s->window.out), depth = depth_of(s);
+    bool is_flipped = (s->x_type == KERNEL_U8) == (s->w_type == KERNEL_U8);
+    int32_t x_zero = number_at(data->x_zero, s->x_type, 0);
+    struct conv c = {
+        .data = data,
+        .shape = s,
+        .block = block,
+        .pad = (uint8_t)x_zero,
+        .flip = is_flipped ? 0x80 : 0,
+        .x_zero = x_zero + (!is_flipped              ? 0
+                            : s->x_type == KERNEL_U8 ? -128
+                                                     : 128),
+        .y_zero = number_at(data->y_zero, s->y_type, 0),
+        .slot_count = kernel_threads(),
+    };
+    uint8_t *at = workspace;
+
+    if (s->batch * s->filters * plane == 0)
+        return;
+    c.scale = (void *)at;
+    c.w_sums = (void *)(at += filter_bytes(s));
+    c.w_zero = (void *)(at += filter_bytes(s));
+    c.slots = at + filter_bytes(s);
+    c.blocks = (plane + pixels - 1) / pixels;
+    describe_filters(&c);
+    team_for(c.slot_count, GRAIN * c.slot_count / (s->batch * s->filters * plane * depth) + 1,
+             do_slots, &c);
+}
+
+#define CONVOLVE(isa)                                                                              \
+    void convolve_int8_##isa(const struct kernel_convolve_data *data,                              \
+                             const struct kernel_convolve *shape, void *workspace)                 \
+    {                                                                                              \
+        convolve(data, shape, workspace, int8_block_##isa);                                        \
+    }
+
+ISA_VERSIONS(CONVOLVE)

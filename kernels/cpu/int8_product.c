@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products of 8-bit integers: MatMulInteger, QLinearMatMul. */
+#include <string.h>
+
+#include "kernels/cpu/int8.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+enum { GRAIN = 1 << 18 }; /* products that are worth a second thread */
+
+static bool is_byte(enum kernel_dtype dtype)
+{
+    return dtype == KERNEL_U8 || dtype == KERNEL_I8;
+}
+
+static int64_t batch_count(const struct kernel_product *s)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < s->batch_rank; i++)
+        count *= s->batch_dims[i];
+    return count;
+}
+
+/* Whether all products have the same b. */
+static bool has_one_b(const struct kernel_product *s)
+{
+    for (int i = 0; i < s->batch_rank; i++)
+        if (s->b_batch_stride[i] != 0 && s->batch_dims[i] > 1)
+            return false;
+    return true;
+}
+
+bool kernel_product_int8_fits(const struct kernel_product *shape)
+{
+    return is_byte(shape->a_type) && is_byte(shape->b_type) &&
+           (is_byte(shape->y_type) || shape->y_type == KERNEL_I32) && !shape->trans_a &&
+           shape->alpha == 1.0 && shape->k >= 1 && shape->k <= INT8_MAX_K;
+}
+
+/* b is packed as what a is not. */
+static uint8_t flip_of(const struct kernel_product *s)
+{
+    return (s->a_type == KERNEL_U8) == (s->b_type == KERNEL_U8) ? 0x80 : 0;
+}
+
+/* How far the zero point of b moves when it is packed. */
+static int32_t shift_of(const struct kernel_product *s)
+{
+    return flip_of(s) == 0 ? 0 : s->b_type == KERNEL_U8 ? -128 : 128;
+}
+
+/* A packed b has the sums of its columns behind it. */
+static int64_t packed_bytes(const struct kernel_product *s)
+{
+    return int8_packed_bytes(s->n, s->k) + int8_round_up(s->n * (int64_t)sizeof(int32_t));
+}
+
+size_t kernel_product_int8_packed(const struct kernel_product *shape)
+{
+    return has_one_b(shape) ? (size_t)packed_bytes(shape) : 0;
+}
+
+void kernel_pack_int8(void *packed, const void *b, const struct kernel_product *shape)
+{
+    int64_t bytes = int8_packed_bytes(shape->n, shape->k);
+    void *sums = (uint8_t *)packed + bytes;
+
+    int8_pack(packed, b, shape->n, shape->k, shape->trans_b, flip_of(shape));
+    int8_column_sums(sums, packed, shape->n, shape->k, shape->a_type == KERNEL_U8);
+}
+
+/* What of the workspace holds what: of each row a sum, a zero point, one of y and a scale; of each
+ * column a zero point and a scale; a packed b. */
+struct room {
+    int32_t *a_sums, *a_zero, *y_zero, *b_zero;
+    double *row_scale, *column_scale;
+    uint8_t *packed;
+};
+
+static size_t make_room(const struct kernel_product *s, bool is_packed, void *workspace,
+                        struct room *out)
+{
+    uint8_t *start = workspace, *at = start;
+    int64_t m = int8_round_up(s->m * 8), n = int8_round_up(s->n * 8);
+
+    out->row_scale = (void *)at;
+    out->column_scale = (void *)(at += m);
+    out->a_sums = (void *)(at += n);
+    out->a_zero = (void *)(at += m);
+    out->y_zero = (void *)(at += m);
+    out->b_zero = (void *)(at += m);
+    out->packed = at += n;
+    return (size_t)(at - start + (is_packed ? 0 : packed_bytes(s)));
+}
+
+size_t kernel_product_int8_room(const struct kernel_product *shape, bool is_packed)
+{
+    static uint8_t nothing[64];
+    struct room room;
+
+    return make_room(shape, is_packed, nothing, &room);
+}
+
+static int32_t zero_at(const void *zeros, enum kernel_dtype dtype, int64_t at)
+{
+    return dtype == KERNEL_U8 ? ((const uint8_t *)zeros)[at] : ((const int8_t *)zeros)[at];
+}
+
+/* Lines of zero points as numbers; returns whether one of them is not 0. */
+static bool widen_zeros(int32_t *out, const void *zeros, enum kernel_dtype dtype,
+                        const struct kernel_lines *lines, int64_t matrix, int64_t count,
+                        int32_t shift)
+{
+    int64_t first = matrix * lines->matrix_stride;
+    int32_t any = 0;
+
+    if (!zeros || lines->line_stride == 0) {
+        any = shift + (zeros ? zero_at(zeros, dtype, first) : 0);
+        for (int64_t i = 0; i < count; i++)
+            out[i] = any;
+        return any != 0;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = shift + zero_at(zeros, dtype, first + i * lines->line_stride);
+        any |= out[i];
+    }
+    return any != 0;
+}
+
+static double scale_at(const void *scales, enum kernel_dtype dtype,
+                       const struct kernel_lines *lines, int64_t matrix, int64_t i)
+{
+    int64_t at = matrix * lines->matrix_stride + i * lines->line_stride;
+    double number;
+
+    if (dtype == KERNEL_F32)
+        return (double)((const float *)scales)[at];
+    cast_ref(&number, KERNEL_F64, (const char *)scales + at * (int64_t)kernel_dtype_bytes(dtype),
+             dtype, 1);
+    return number;
+}
+
+struct task {
+    const struct int8_product *product;
+    int8_block_fn *block;
+    int64_t row_blocks, rows; /* of a block */
+};
+
+/* One of few or many blocks: panels of columns, and of each some rows. */
+static void do_blocks(void *argument, int64_t begin, int64_t end)
+{
+    const struct task *task = argument;
+    const struct int8_product *p = task->product;
+
+    for (; begin < end; begin++) {
+        int64_t column = begin / task->row_blocks * INT8_LINE;
+        int64_t row = begin % task->row_blocks * task->rows, row_end = row + task->rows;
+        int64_t column_end = column + INT8_LINE;
+
+        task->block(p, row, row_end < p->m ? row_end : p->m, column,
+                    column_end < p->n ? column_end : p->n);
+    }
+}
+
+static void run_blocks(const struct int8_product *p, int8_block_fn *block)
+{
+    enum { ROWS = 8 * INT8_MAX_ROWS };
+    struct task task = {p, block, (p->m + ROWS - 1) / ROWS, ROWS};
+    int64_t rows = p->m < ROWS ? p->m : ROWS;
+
+    team_for((p->n + INT8_LINE - 1) / INT8_LINE * task.row_blocks,
+             GRAIN / (rows * INT8_LINE * p->k) + 1, do_blocks, &task);
+}
+
+/* Everything about one pair of matrices but what they are. */
+static void describe(const struct kernel_product_data *d, const struct kernel_product *s,
+                     int64_t a_number, int64_t b_number, int64_t y_number, const struct room *room,
+                     struct int8_product *p)
+{
+    bool has_a, has_b;
+
+    has_a = widen_zeros(room->a_zero, d->a_zero, s->a_type, &s->a_lines, a_number, s->m, 0);
+    has_b =
+        widen_zeros(room->b_zero, d->b_zero, s->b_type, &s->b_lines, b_number, s->n, shift_of(s));
+    p->a_zero = has_a ? room->a_zero : NULL;
+    p->b_zero = has_b ? room->b_zero : NULL;
+    p->a_sums = NULL;
+    if (has_b) {
+        int8_row_sums(room->a_sums, p->a, s->m, s->k, p->a_line, p->a_is_signed);
+        p->a_sums = room->a_sums;
+    }
+    if (!d->y_scale)
+        return;
+    p->is_quantised = true;
+    p->row_scale = room->row_scale;
+    p->column_scale = room->column_scale;
+    p->row_scale_step = p->column_scale_step = p->y_zero_step = 1;
+    widen_zeros(room->y_zero, d->y_zero, s->y_type, &s->y_lines, y_number, s->m, 0);
+    p->y_zero = room->y_zero;
+    for (int64_t i = 0; i < s->m; i++)
+        room->row_scale[i] = scale_at(d->a_scale, s->scale_type, &s->a_lines, a_number, i) /
+                             scale_at(d->y_scale, s->scale_type, &s->y_lines, y_number, i);
+    for (int64_t i = 0; i < s->n; i++)
+        room->column_scale[i] = scale_at(d->b_scale, s->scale_type, &s->b_lines, b_number, i);
+}
+
+static void multiply(const struct kernel_product_data *d, const void *packed,
+                     const struct kernel_product *s, void *workspace, int8_block_fn *block)
+{
+    int64_t count = batch_count(s), packed_from = -1;
+    struct room room;
+
+    if (s->m == 0 || s->n == 0)
+        return;
+    make_room(s, packed != NULL, workspace, &room);
+    for (int64_t index = 0; index < count; index++) {
+        int64_t a = 0, b = 0, rest = index;
+        const uint8_t *b_packed = packed ? packed : room.packed;
+        struct int8_product p = {
+            .m = s->m, .n = s->n, .k = s->k, .a_line = s->k, .y_line = s->n, .y_type = s->y_type};
+
+        for (int i = s->batch_rank - 1; i >= 0; i--) {
+            a += rest % s->batch_dims[i] * s->a_batch_stride[i];
+            b += rest % s->batch_dims[i] * s->b_batch_stride[i];
+            rest /= s->batch_dims[i];
+        }
+        if (!packed && packed_from != b) {
+            kernel_pack_int8(room.packed, (const uint8_t *)d->b + b, s);
+            packed_from = b;
+        }
+        p.a = (const uint8_t *)d->a + a;
+        p.a_is_signed = s->a_type == KERNEL_I8;
+        p.a_zero_step = p.b_zero_step = 1;
+        p.b = b_packed;
+        p.b_sums = (const void *)(b_packed + int8_packed_bytes(s->n, s->k));
+        p.y = (char *)d->y + index * s->m * s->n * (int64_t)kernel_dtype_bytes(s->y_type);
+        describe(d, s, a / (s->m * s->k), b / (s->k * s->n), index, &room, &p);
+        run_blocks(&p, block);
+    }
+}
+
+#define PRODUCT(isa)                                                                               \
+    void product_int8_##isa(const struct kernel_product_data *data, const void *packed,            \
+                            const struct kernel_product *shape, void *workspace)                   \
+    {                                                                                              \
+        multiply(data, packed, shape, workspace, int8_block_##isa);                                \
+    }
+
+ISA_VERSIONS(PRODUCT)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contracts of products and convolutions of 8-bit integers alone: what product_fn and convolve_fn
+ * compute, fast. What is common to all contracts stands in kernels.h, which includes this.
+ */
+#ifndef OPTRACE_KERNELS_INT8_H
+#define OPTRACE_KERNELS_INT8_H
+
+#include "kernels/convolve.h"
+#include "kernels/product.h"
+
+/** Whether product_int8_fn computes this: a and b of 8 bits and a not transposed, y int32 or of 8
+ *  bits, nothing but the product, and sums that int32 holds where y is quantised. */
+bool kernel_product_int8_fits(const struct kernel_product *shape);
+
+/** Bytes of b as product_int8_fn wants it; 0 where it has several matrices, which are packed by
+ *  each call. */
+size_t kernel_product_int8_packed(const struct kernel_product *shape);
+
+/** packed: 64-byte aligned, the bytes above. */
+typedef void pack_int8_fn(void *packed, const void *b, const struct kernel_product *shape);
+pack_int8_fn kernel_pack_int8;
+
+/** Bytes of 64-byte aligned scratch, for the calling thread's team. */
+size_t kernel_product_int8_room(const struct kernel_product *shape, bool is_packed);
+
+/** As product_fn, of what fits. packed: b by kernel_pack_int8(), or NULL. Exact where y is int32,
+ *  else but for quotients within 1e-15 of a half. */
+typedef void product_int8_fn(const struct kernel_product_data *data, const void *packed,
+                             const struct kernel_product *shape, void *workspace);
+product_int8_fn product_int8_ref;
+KERNEL_VERSIONS(product_int8_fn, product_int8);
+
+/** Whether convolve_int8_fn computes this: as above, and a bias is int32. */
+bool kernel_convolve_int8_fits(const struct kernel_convolve *shape, bool has_bias,
+                               bool is_quantised);
+
+size_t kernel_convolve_int8_room(const struct kernel_convolve *shape);
+
+/** As convolve_fn, of what fits; exact as above. */
+typedef void convolve_int8_fn(const struct kernel_convolve_data *data,
+                              const struct kernel_convolve *shape, void *workspace);
+convolve_int8_fn convolve_int8_ref;
+KERNEL_VERSIONS(convolve_int8_fn, convolve_int8);
+
+#endif

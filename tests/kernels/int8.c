@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of the products and convolutions of 8-bit integers: byte for byte what the reference for
+ * every type computes. */
+#include "kernels/cpu/int8.h"
+#include "tests/kernels/harness.h"
+
+static enum kernel_dtype random_byte(struct test *test)
+{
+    return test_chance(test, 2) ? KERNEL_U8 : KERNEL_I8;
+}
+
+/* Absent now and then. */
+static void *random_zeros(struct test *test, int64_t count)
+{
+    void *zeros = test_input_bytes(test, (size_t)count);
+
+    return test_chance(test, 3) ? NULL : zeros;
+}
+
+/* Such that results lie inside of their range and at its ends. */
+static float *random_scales(struct test *test, int64_t count, float most)
+{
+    float *scales = test_input(test, (size_t)count);
+
+    for (int64_t i = 0; i < count; i++)
+        scales[i] = most * (1.1f + scales[i]);
+    return scales;
+}
+
+static int64_t matrices_of(const struct kernel_product *s, const int64_t *strides)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < s->batch_rank; i++)
+        count *= strides[i] ? s->batch_dims[i] : 1;
+    return count;
+}
+
+static void random_product(struct test *test, struct kernel_product *s)
+{
+    int64_t a_stride, b_stride;
+
+    *s = (struct kernel_product){
+        .a_type = random_byte(test),
+        .b_type = random_byte(test),
+        .scale_type = KERNEL_F32,
+        .m = test_range(test, 0, test->is_wide ? 60 : 20),
+        .n = test_range(test, 1, test->is_wide ? 300 : 150),
+        .k = test_range(test, 1, test->is_wide ? 1000 : 70),
+        .trans_b = test_chance(test, 2),
+        .alpha = 1.0,
+        .beta = 1.0,
+        .batch_rank = (int)test_range(test, 0, 2),
+    };
+    a_stride = s->m * s->k;
+    b_stride = s->k * s->n;
+    for (int i = s->batch_rank - 1; i >= 0; i--) {
+        s->batch_dims[i] = test_range(test, 1, 3);
+        s->a_batch_stride[i] = a_stride;
+        s->b_batch_stride[i] = test_chance(test, 2) ? b_stride : 0;
+        a_stride *= s->batch_dims[i];
+        b_stride *= s->b_batch_stride[i] ? s->batch_dims[i] : 1;
+    }
+    s->a_lines = (struct kernel_lines){s->m, 1};
+    if (test_chance(test, 2))
+        s->a_lines = (struct kernel_lines){0, 0};
+    s->b_lines = (struct kernel_lines){s->n, 1};
+    if (test_chance(test, 2))
+        s->b_lines = (struct kernel_lines){0, test_chance(test, 2)};
+}
+
+static void check_product(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_product s;
+    struct kernel_product_data data = {0};
+    bool is_quantised = test_chance(test, 2);
+    size_t count, packed_bytes;
+    void *want, *packed = NULL, *workspace;
+
+    random_product(test, &s);
+    s.y_type = is_quantised ? random_byte(test) : KERNEL_I32;
+    test_describe(test, "%lldx%lldx%lld, types %d %d %d, batch rank %d, trans %d", (long long)s.m,
+                  (long long)s.n, (long long)s.k, s.a_type, s.b_type, s.y_type, s.batch_rank,
+                  s.trans_b);
+    count = (size_t)(matrices_of(&s, (int64_t[]){1, 1}) * s.m * s.n);
+    count *= kernel_dtype_bytes(s.y_type);
+    data.a = test_input_bytes(test, (size_t)(matrices_of(&s, s.a_batch_stride) * s.m * s.k));
+    data.b = test_input_bytes(test, (size_t)(matrices_of(&s, s.b_batch_stride) * s.k * s.n));
+    data.a_zero = random_zeros(test, matrices_of(&s, s.a_batch_stride) * s.m + 1);
+    data.b_zero = random_zeros(test, matrices_of(&s, s.b_batch_stride) * s.n);
+    if (is_quantised) {
+        data.a_scale = random_scales(test, matrices_of(&s, s.a_batch_stride) * s.m + 1, 0.1f);
+        data.b_scale = random_scales(test, matrices_of(&s, s.b_batch_stride) * s.n, 0.01f);
+        data.y_scale = random_scales(test, 1, 1.0f);
+        data.y_zero = random_zeros(test, 1);
+    }
+    data.y = want = test_output(test, count);
+    TEST_RUN(test, TEST_REF, product_ref(&data, &s));
+    data.y = test_output(test, count);
+    packed_bytes = kernel_product_int8_packed(&s);
+    if (packed_bytes > 0 && test_chance(test, 2)) {
+        packed = test_output(test, packed_bytes);
+        kernel_pack_int8(packed, data.b, &s);
+    }
+    if (!kernel_product_int8_fits(&s))
+        test_fail(test, "it is said not to fit");
+    workspace = test_output(test, kernel_product_int8_room(&s, packed != NULL));
+    TEST_RUN(test, TEST_NEW, table->product_int8.fn(&data, packed, &s, workspace));
+    test_compare_bytes(test, data.y, want, count);
+}
+
+/* Pads, strides and dilations of every axis. */
+static void random_window(struct test *test, struct kernel_window *w)
+{
+    int rank = (int)test_range(test, 1, 3);
+    char text[TEST_WINDOW_BYTES];
+
+    if (test->is_wide || test_chance(test, 3)) {
+        test_wide_window(test, rank, w);
+    } else {
+        *w =
+            (struct kernel_window){{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}};
+        for (int i = KERNEL_SPATIAL - rank; i < KERNEL_SPATIAL; i++) {
+            w->kernel[i] = test_range(test, 1, 3);
+            w->stride[i] = test_range(test, 1, 2);
+            w->pad_begin[i] = w->pad_end[i] = w->kernel[i] / 2;
+            w->in[i] = test_range(test, 3, 40);
+            w->out[i] =
+                (w->in[i] + w->pad_begin[i] + w->pad_end[i] - w->kernel[i]) / w->stride[i] + 1;
+        }
+    }
+    test_window_text(w, text);
+    test_describe(test, "%s", text);
+}
+
+static void check_convolve(struct test *test, const struct kernel_table *table)
+{
+    int64_t groups = test_range(test, 1, 3), filters, depth, out, in;
+    bool is_quantised = test_chance(test, 2);
+    struct kernel_convolve s = {
+        .x_type = random_byte(test),
+        .w_type = random_byte(test),
+        .y_type = is_quantised ? random_byte(test) : KERNEL_I32,
+        .bias_type = KERNEL_I32,
+        .scale_type = KERNEL_F32,
+        .batch = test_range(test, 1, 2),
+        .channels = groups * test_range(test, 1, 9),
+        .filters = groups * test_range(test, 1, 11),
+        .groups = groups,
+        .has_filter_zeros = test_chance(test, 2),
+        .has_filter_scales = test_chance(test, 2),
+    };
+    struct kernel_convolve_data data = {0};
+    size_t count;
+    void *want, *workspace;
+
+    random_window(test, &s.window);
+    filters = s.filters;
+    depth = s.channels / groups * s.window.kernel[0] * s.window.kernel[1] * s.window.kernel[2];
+    in = s.window.in[0] * s.window.in[1] * s.window.in[2];
+    out = s.window.out[0] * s.window.out[1] * s.window.out[2];
+    count = (size_t)(s.batch * filters * out) * kernel_dtype_bytes(s.y_type);
+    data.x = test_input_bytes(test, (size_t)(s.batch * s.channels * in));
+    data.w = test_input_bytes(test, (size_t)(filters * depth));
+    data.x_zero = random_zeros(test, 1);
+    data.w_zero = random_zeros(test, filters);
+    if (test_chance(test, 2)) {
+        int32_t *bias = test_input_bytes(test, (size_t)filters * sizeof(*bias));
+
+        for (int64_t f = 0; is_quantised && f < filters; f++)
+            bias[f] %= 100000;
+        data.bias = bias;
+    }
+    if (is_quantised) {
+        data.x_scale = random_scales(test, 1, 0.1f);
+        data.w_scale = random_scales(test, filters, 0.01f);
+        data.y_scale = random_scales(test, 1, 1.0f);
+        data.y_zero = random_zeros(test, 1);
+    }
+    data.y = want = test_output(test, count);
+    TEST_RUN(test, TEST_REF, convolve_ref(&data, &s));
+    data.y = test_output(test, count);
+    if (!kernel_convolve_int8_fits(&s, data.bias != NULL, is_quantised))
+        test_fail(test, "it is said not to fit");
+    workspace = test_output(test, kernel_convolve_int8_room(&s));
+    TEST_RUN(test, TEST_NEW, table->convolve_int8.fn(&data, &s, workspace));
+    test_compare_bytes(test, data.y, want, count);
+}
+
+/* Tiles that no table on this machine takes, because it has better ones. */
+static void check_tile(struct test *test, const struct kernel_table *table)
+{
+    int64_t k = test_range(test, 1, 300), line = k + test_range(test, 0, 5);
+    bool a_is_signed = test_chance(test, 2);
+    struct int8_tile plain = int8_tile_portable(), tile = plain;
+    uint8_t *a, *b;
+    int32_t *want = test_output(test, INT8_MAX_ROWS * INT8_LINE * sizeof(*want));
+    int32_t *got = test_output(test, INT8_MAX_ROWS * INT8_LINE * sizeof(*got));
+    int rows, units;
+
+    (void)table;
+#if defined(__x86_64__)
+    if (kernel_best_level() >= KERNEL_LEVEL_AVX512)
+        tile = int8_tile_avx512bw();
+#endif
+    rows = (int)test_range(test, 1, tile.rows);
+    units = test_chance(test, 2) ? tile.units : 1;
+    test_describe(test, "%d rows, %d units, %lld deep", rows, units, (long long)k);
+    a = test_input_bytes(test, (size_t)(rows * line));
+    b = test_input_bytes(test, (size_t)int8_packed_bytes((int64_t)units * INT8_UNIT, k));
+    for (int r = 0; r < rows; r++)
+        for (int u = 0; u < units; u++)
+            TEST_RUN(test, TEST_REF,
+                     plain.fn(want + (int64_t)r * INT8_LINE + (int64_t)u * INT8_UNIT, a + r * line,
+                              line, b + u * int8_packed_bytes(1, k), k, 1, 1, a_is_signed));
+    TEST_RUN(test, TEST_NEW, tile.fn(got, a, line, b, k, rows, units, a_is_signed));
+    test_compare_bytes(test, got, want, INT8_MAX_ROWS * INT8_LINE * sizeof(*want));
+}
+
+const struct test_op test_ops_int8[] = {
+    {"product_int8", check_product, offsetof(struct kernel_table, product_int8)},
+    {"convolve_int8", check_convolve, offsetof(struct kernel_table, convolve_int8)},
+    {"int8_tile", check_tile, TEST_ALWAYS},
+};
+const size_t test_ops_int8_count = sizeof(test_ops_int8) / sizeof(test_ops_int8[0]);
