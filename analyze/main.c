@@ -325,6 +325,7 @@ static int run(const struct analyze_options *options, const char *const *files, 
         .lenient = options->lenient,
         .progress = progress_update,
         .progress_context = &progress,
+        .width = choose_width(options),
     };
     struct analyze_options chosen;
     struct compare_place place;

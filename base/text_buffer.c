@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static bool out_buffer_reserve(struct out_buffer *buffer, size_t extra)
 {
     size_t needed = buffer->length + extra + 1;
@@ -50,6 +52,30 @@ void out_buffer_print(struct out_buffer *buffer, const char *format, ...)
     vsnprintf(buffer->text + buffer->length, (size_t)length + 1, format, arguments);
     va_end(arguments);
     buffer->length += (size_t)length;
+}
+
+size_t out_buffer_flow(struct out_buffer *buffer, const char *text, size_t width, size_t column,
+                       size_t indent)
+{
+    size_t lines = 1;
+
+    for (bool is_first = true; *text; is_first = false) {
+        size_t length = strcspn(text, " "), columns = text_columns(text, length);
+
+        if (!is_first && width && column + 1 + columns > width) {
+            out_buffer_print(buffer, "\n%*s", (int)indent, "");
+            column = indent;
+            lines++;
+        } else if (!is_first) {
+            out_buffer_add(buffer, " ", 1);
+            column++;
+        }
+        out_buffer_add(buffer, text, length);
+        column += columns;
+        text += length;
+        text += *text == ' ';
+    }
+    return lines;
 }
 
 const char *out_buffer_text(const struct out_buffer *buffer)

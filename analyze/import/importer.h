@@ -43,6 +43,7 @@ struct import_options {
     int64_t sample_ns; /* of folded stacks: what one of their counts stands for; 0: not known */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: none */
     void *progress_context;
+    size_t width; /* columns of the lines that say what was imported; 0: any */
 };
 
 /* Stands in the note of a session whose file was read only in part. */

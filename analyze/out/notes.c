@@ -34,26 +34,11 @@ static int rank_of(const struct out *out, size_t place)
  * counts. */
 static size_t flow(struct out *out, const char *text, bool writes)
 {
-    size_t indent = strspn(text, " "), column = indent, lines = 1, width = out->options.width;
+    size_t indent = strspn(text, " "), lines;
     struct out_buffer flowed = {0};
 
     out_buffer_add(&flowed, text, indent);
-    for (const char *at = text + indent; *at;) {
-        size_t length = strcspn(at, " "), columns = text_columns(at, length);
-
-        if (width && column > indent && column + 1 + columns > width) {
-            out_buffer_print(&flowed, "\n%*s", (int)indent, "");
-            column = indent;
-            lines++;
-        } else if (column > indent) {
-            out_buffer_add(&flowed, " ", 1);
-            column++;
-        }
-        out_buffer_add(&flowed, at, length);
-        column += columns;
-        at += length;
-        at += *at == ' ';
-    }
+    lines = out_buffer_flow(&flowed, text + indent, out->options.width, indent, indent);
     if (writes)
         out_write(out, out_buffer_text(&flowed));
     out_buffer_deinit(&flowed);

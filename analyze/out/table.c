@@ -115,6 +115,43 @@ static void write_fact(struct out *out, const char *title, size_t left, struct o
     out_write(out, "\n");
 }
 
+/* Columns of the longest line; all but the first are indented. */
+static size_t widest_line(const char *text, size_t indent)
+{
+    size_t widest = text_columns(text, strcspn(text, "\n"));
+
+    while ((text = strchr(text, '\n'))) {
+        size_t columns;
+
+        text += 1 + indent;
+        columns = text_columns(text, strcspn(text, "\n"));
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
+/* Breaks values into lines that fit beside the titles. */
+static void flow_facts(struct out *out, struct out_buffer *texts, size_t count, size_t left)
+{
+    enum { VALUE_MIN = 20 };
+    size_t width = out->options.width;
+
+    if (!width)
+        return;
+    width = width > left + 2 + VALUE_MIN ? width : left + 2 + VALUE_MIN;
+    for (size_t i = 0; i < count; i++) {
+        struct out_buffer flowed = {0};
+
+        if (text_columns(out_buffer_text(&texts[i]), texts[i].length) + left + 2 <= width)
+            continue;
+        out_buffer_flow(&flowed, texts[i].text, width, left + 2, left + 2);
+        if (flowed.failed)
+            out_fail(out, -ENOMEM);
+        out_buffer_deinit(&texts[i]);
+        texts[i] = flowed;
+    }
+}
+
 static void write_facts(struct out *out, struct out_buffer *texts, const struct out_fact *facts,
                         size_t count)
 {
@@ -123,9 +160,13 @@ static void write_facts(struct out *out, struct out_buffer *texts, const struct 
 
     for (size_t i = 0; i < count; i++) {
         size_t title = facts[i].title ? text_columns(facts[i].title, strlen(facts[i].title)) : 0;
-        size_t value = text_columns(out_buffer_text(&texts[i]), texts[i].length);
 
         left = title > left ? title : left;
+    }
+    flow_facts(out, texts, count, left);
+    for (size_t i = 0; i < count; i++) {
+        size_t value = widest_line(out_buffer_text(&texts[i]), left + 2);
+
         right = facts[i].title && value > right ? value : right;
     }
     for (int rule = 0; rule < 2; rule++) {

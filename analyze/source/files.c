@@ -11,6 +11,7 @@
 
 #include "analyze/source/source.h"
 #include "base/text.h"
+#include "base/text_buffer.h"
 
 /* "PATH: session 2: WHAT IT IS AND LACKS; the same events as session 1", or of a store's sessions
  * "PATH: session 2: trainer on host1". */
@@ -82,6 +83,32 @@ static int import_all(struct store *store, const char *const *paths, size_t path
     return rc;
 }
 
+/* Writes lines so that they fit so many columns: what does not stands indented below. */
+static int put_lines(const char *said, size_t width, FILE *out, struct diag *diag)
+{
+    enum { INDENT = 2 };
+    struct out_buffer line = {0}, flowed = {0};
+    int rc = 0;
+
+    for (; *said; said++) {
+        size_t length = strcspn(said, "\n");
+
+        line.length = 0;
+        out_buffer_add(&line, said, length);
+        out_buffer_flow(&flowed, out_buffer_text(&line), width, 0, INDENT);
+        out_buffer_add(&flowed, "\n", 1);
+        said += length;
+        if (!*said)
+            break;
+    }
+    text_put_page(out_buffer_text(&flowed), out);
+    if (line.failed || flowed.failed)
+        rc = diag_set(diag, -ENOMEM, "no memory to say what was imported");
+    out_buffer_deinit(&line);
+    out_buffer_deinit(&flowed);
+    return rc;
+}
+
 int import_files(const char *const *paths, size_t path_count, const char *into,
                  const struct import_options *options, FILE *out, struct diag *diag)
 {
@@ -101,7 +128,7 @@ int import_files(const char *const *paths, size_t path_count, const char *into,
     if (gathered)
         fclose(gathered);
     if (rc == 0)
-        text_put_page(said, out);
+        rc = put_lines(said, options ? options->width : 0, out, diag);
     free(said);
     return rc;
 }

@@ -283,6 +283,19 @@ static void looks_into_gzip(void **state)
                   "profile_analyze: s is neither SQLite nor JSON\n", "");
 }
 
+/* On a screen of 40 columns no line is longer, unless one of its words is. */
+static void says_what_it_imported_on_lines_that_fit(void **state)
+{
+    check_command("printf '%s' '[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":9,"
+                  "\"args\":{\"Ev Idx\":1,\"queued\":2,\"cbid\":3}}]' > t;"
+                  " $analyze --import t --into narrow --width 40",
+                  0,
+                  "t: session 1: 1 events of a Chrome\n"
+                  "  trace; left out: Ev Idx (1), queued\n"
+                  "  (1), cbid (1)\n",
+                  "");
+}
+
 /* Numbers of bytes that no machine has are in no sum, which would not hold them. */
 static void believes_no_bytes_beyond_a_machine(void **state)
 {
@@ -304,6 +317,7 @@ int main(void)
         cmocka_unit_test(overlaps_keep_their_times),
         cmocka_unit_test(reads_pipes),
         cmocka_unit_test(looks_into_gzip),
+        cmocka_unit_test(says_what_it_imported_on_lines_that_fit),
         cmocka_unit_test(believes_no_bytes_beyond_a_machine),
     };
 

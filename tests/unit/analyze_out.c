@@ -90,6 +90,33 @@ static void table_minds_widths_and_escapes(void **state)
     free(text);
 }
 
+static void long_facts_take_several_lines(void **state)
+{
+    static const struct out_section section = {.name = "totals"};
+    char *text = NULL;
+    size_t size;
+    struct out_options options = {.format = OUT_FORMAT_TABLE, .report = "test", .width = 40};
+    struct diag diag = {0};
+    struct out *out;
+
+    options.stream = open_memstream(&text, &size);
+    CHECK_OK(out_open(&options, &out));
+    out_facts(out, &section,
+              (struct out_fact[]){
+                  {"a", "batch size", out_text("not recorded")},
+                  {"b", "overhead", out_text("unknown: nothing was launched on a device")},
+              },
+              2);
+    CHECK_OK(out_close(&out, &diag));
+    fclose(options.stream);
+    assert_string_equal(text, "----------  --------------------\n"
+                              "batch size  not recorded\n"
+                              "overhead    unknown: nothing was\n"
+                              "            launched on a device\n"
+                              "----------  --------------------\n");
+    free(text);
+}
+
 static void json_is_exact(void **state)
 {
     char *text = print(OUT_FORMAT_JSON, false, NULL);
@@ -521,6 +548,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_minds_widths_and_escapes),
+        cmocka_unit_test(long_facts_take_several_lines),
         cmocka_unit_test(json_is_exact),
         cmocka_unit_test(csv_has_tables_only),
         cmocka_unit_test(csv_has_no_formulas),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 checks, terminal columns, "did you mean". */
+/* UTF-8 checks, terminal columns, lines of words, "did you mean". */
 #include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text_buffer.h"
 #include "tests/support/check.h"
 
 #define IS_UTF8(bytes) text_is_utf8(bytes, sizeof(bytes) - 1)
@@ -189,6 +190,25 @@ static void nearest_is_what_was_meant(void **state)
     assert_null(text_nearest("top", words, 0));
 }
 
+static void words_flow_on_lines_that_fit(void **state)
+{
+    struct out_buffer buffer = {0};
+
+    assert_int_equal(out_buffer_flow(&buffer, "one two three four", 10, 0, 2), 3);
+    assert_string_equal(out_buffer_text(&buffer), "one two\n  three\n  four");
+    out_buffer_deinit(&buffer);
+    /* The first line has five columns before it; what is too long stands alone. */
+    assert_int_equal(out_buffer_flow(&buffer, "ab cd incomprehensible \xe5\x8d\xb7 e", 10, 5, 0),
+                     3);
+    assert_string_equal(out_buffer_text(&buffer), "ab cd\nincomprehensible\n\xe5\x8d\xb7 e");
+    out_buffer_deinit(&buffer);
+    assert_int_equal(out_buffer_flow(&buffer, "a  b", 0, 0, 4), 1);
+    assert_string_equal(out_buffer_text(&buffer), "a  b");
+    out_buffer_deinit(&buffer);
+    assert_int_equal(out_buffer_flow(&buffer, "", 10, 0, 0), 1);
+    assert_string_equal(out_buffer_text(&buffer), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +221,7 @@ int main(void)
         cmocka_unit_test(numbers_are_printed_as_printf_does),
         cmocka_unit_test(printed_texts_are_harmless),
         cmocka_unit_test(nearest_is_what_was_meant),
+        cmocka_unit_test(words_flow_on_lines_that_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
