@@ -194,7 +194,11 @@ int page_types(const struct page *page, struct diag *diag)
     struct ops_lines lines;
     int rc = view(page, OPS_BY_TYPE, &lines, diag);
 
-    if (rc == 0 && lines.lines.count) {
+    if (rc == 0 && !lines.lines.count) {
+        diag_set(diag, 0, "nothing matches what is asked for");
+        rc = REPORT_NOTHING;
+    }
+    if (rc == 0) {
         out_table_begin(page->report->out, &section, columns, sizeof(columns) / sizeof(columns[0]));
         for (size_t i = 0; i < lines.lines.count; i++) {
             const struct ops_line *line = &lines.lines.items[i];

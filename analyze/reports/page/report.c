@@ -154,7 +154,8 @@ const struct report_kind report_page = {
              "run times, memory, roofline. The default of --format html, where these are "
              "pictures.",
     .run = run,
-    .tables = (const char *const[]){"types", "ops", "timeline", "memory_curve", "roofline", NULL},
+    .tables = (const char *const[]){"types", "ops", "timeline", "run_times", "memory_curve",
+                                    "roofline", NULL},
     .takes = takes,
     /* Of the first table; that of the operators is the report ops'. */
     .explain = "SELECT type, sum(own_ns) * 1.0 / {runs} AS time_ns,\n"
