@@ -69,6 +69,51 @@ static int test_segment(const double *values, size_t count, uint64_t *state, dou
     return 0;
 }
 
+static double median_of(const double *values, size_t count, double *scratch)
+{
+    memcpy(scratch, values, count * sizeof(*scratch));
+    stats_sort(scratch, count);
+    return stats_percentile(scratch, count, 50);
+}
+
+/* The first value from which on all lie nearer, in sum, to `after` than to `before`. */
+static size_t nearest_cut(const double *values, size_t count, double before, double after)
+{
+    double cost = 0, least = INFINITY;
+    size_t place = 0;
+
+    for (size_t k = 1; k < count; k++) {
+        cost += fabs(values[k - 1] - before) - fabs(values[k - 1] - after);
+        if (cost < least - 1e-9 * fabs(cost)) {
+            least = cost;
+            place = k;
+        }
+    }
+    return place;
+}
+
+/* The rank sum says that the level changed, but its largest place may be one beside it: moves the
+ * place to where the values part into the two levels. */
+static int settle_place(const double *values, size_t count, size_t *place)
+{
+    enum { ROUNDS_MAX = 10 };
+    double *scratch = malloc(count * sizeof(*scratch));
+
+    if (!scratch)
+        return -ENOMEM;
+    for (unsigned round = 0; round < ROUNDS_MAX; round++) {
+        double before = median_of(values, *place, scratch);
+        double after = median_of(values + *place, count - *place, scratch);
+        size_t cut = nearest_cut(values, count, before, after);
+
+        if (cut == *place)
+            break;
+        *place = cut;
+    }
+    free(scratch);
+    return 0;
+}
+
 /* Searches values[first .. end) and adds what it finds in order. */
 static int search(const double *values, size_t first, size_t end, double alpha, uint64_t *state,
                   struct change_point_array *out, double *out_p)
@@ -81,6 +126,14 @@ static int search(const double *values, size_t first, size_t end, double alpha, 
     *out_p = point.p;
     if (rc < 0 || !place || point.p > alpha)
         return rc;
+    rc = settle_place(values + first, end - first, &place);
+    if (rc < 0)
+        return rc;
+    /* Too short for a level, and no part of the other. */
+    if (place < CHANGE_SEGMENT_MIN)
+        return search(values, first + place, end, alpha, state, out, &ignored);
+    if (end - first - place < CHANGE_SEGMENT_MIN)
+        return search(values, first, first + place, alpha, state, out, &ignored);
     point.place = first + place;
     rc = search(values, first, point.place, alpha, state, out, &ignored);
     if (rc == 0)
@@ -99,11 +152,8 @@ static int set_levels(const double *values, size_t count, struct change_point_ar
         size_t end = i < points->count ? points->items[i].place : count;
         double level = NAN;
 
-        if (end > first) {
-            memcpy(copy, values + first, (end - first) * sizeof(*copy));
-            stats_sort(copy, end - first);
-            level = stats_percentile(copy, end - first, 50);
-        }
+        if (end > first)
+            level = median_of(values + first, end - first, copy);
         if (i > 0)
             points->items[i - 1].after = level;
         if (i < points->count)

@@ -11,7 +11,13 @@
  * problem", 1979, with each place standardised). Its p is the share of random orders of the same
  * values that reach it, (1 + reached) / (1 + orders); drawing ends early once CHANGE_REACHED_MAX
  * orders have (Besag, Clifford, "Sequential Monte Carlo p-values", 1991). When p is at most alpha
- * the series is parted there and both parts are searched in the same way (Vostrikova, 1981).
+ * the series is parted and both parts are searched in the same way (Vostrikova, 1981).
+ *
+ * The place of the largest z may be one beside the change, also where all values before are smaller
+ * than all behind, since z prefers the middle. So the series is parted where the absolute distances
+ * from the medians of both sides are least in sum, which is repeated until the place stays. Where
+ * that leaves fewer than CHANGE_SEGMENT_MIN values on a side these are no level yet: they are left
+ * out, and the rest is searched.
  */
 #ifndef OPTRACE_ANALYZE_STATS_CHANGE_POINTS_H
 #define OPTRACE_ANALYZE_STATS_CHANGE_POINTS_H

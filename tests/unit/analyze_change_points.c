@@ -53,6 +53,37 @@ static void several_changes_come_in_order(void **state)
     array_deinit(&points);
 }
 
+/* Whatever lies next to the change: the rank sum alone may take the last value before here, the
+ * largest of these, for the first of the new level. */
+static void the_place_is_the_first_value_of_the_new_level(void **state)
+{
+    for (size_t place = 6; place <= 18; place++) {
+        struct change_point_array points;
+        double values[24], p;
+
+        for (size_t i = 0; i < 24; i++)
+            values[i] = (i < place ? 100 : 108) + (double)(i * 7 % 10) * 0.1;
+        values[place - 1] = 101;
+        CHECK_OK(change_points_find(values, 24, 0.01, 1, &points, &p));
+        assert_int_equal(points.count, 1);
+        CHECK_U64(points.items[0].place, place);
+        array_deinit(&points);
+    }
+}
+
+static void two_values_are_no_level(void **state)
+{
+    const double values[] = {101, 103, 100, 102, 104, 103, 101, 100, 102, 101, 103, 102,
+                             100, 101, 104, 103, 102, 101, 103, 102, 100, 104, 120, 121};
+    struct change_point_array points;
+    double p;
+
+    CHECK_OK(change_points_find(values, 24, 0.2, 1, &points, &p));
+    assert_true(p <= 0.2);
+    CHECK_U64(points.count, 0);
+    array_deinit(&points);
+}
+
 /* Eight values of which the last four are larger: of the 70 choices of four places 2 are as
  * extreme; other places for the cut only add to them. */
 static void p_is_that_of_all_orders(void **state)
@@ -110,6 +141,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nile_changed_in_1899),
         cmocka_unit_test(several_changes_come_in_order),
+        cmocka_unit_test(the_place_is_the_first_value_of_the_new_level),
+        cmocka_unit_test(two_values_are_no_level),
         cmocka_unit_test(p_is_that_of_all_orders),
         cmocka_unit_test(noise_changes_no_more_often_than_alpha),
         cmocka_unit_test(what_stays_the_same_has_no_change),
