@@ -22,8 +22,8 @@ static const struct unit byte_units[] = {
 };
 
 static const struct unit time_units[] = {
-    {"ns", 1},     {"us", 1e3},    {"ms", 1e6},        {"s", 1e9}, {"m", 60e9},
-    {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {NULL, 0},
+    {"ns", 1},   {"us", 1e3},   {"µs", 1e3},    {"ms", 1e6},        {"s", 1e9},
+    {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {NULL, 0},
 };
 
 /* "1.5", no sign, no exponent, and what follows it. */
@@ -105,5 +105,18 @@ const char *amount_format_bytes(char *text, size_t text_bytes, double bytes)
     const char *unit = amount_scale_bytes(bytes, &number);
 
     snprintf(text, text_bytes, "%.*f %s", number == floor(number) ? 0 : 2, number, unit);
+    return text;
+}
+
+const char *amount_format_duration(char *text, size_t text_bytes, double ns)
+{
+    static const struct unit units[] = {
+        {"h", 3600e9}, {"min", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1},
+    };
+    const struct unit *unit = units;
+
+    while (unit->factor > 1 && !(fabs(ns) >= unit->factor * 0.99995)) /* 999.96 is 1000 */
+        unit++;
+    snprintf(text, text_bytes, "%.4g %s", ns / unit->factor, unit->name);
     return text;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "runtime/exec/layout_format.h"
@@ -103,13 +104,15 @@ static void tell_steps(const struct worker *worker)
 {
     const struct exec *exec = worker->session->exec;
     const struct report *report = worker->report;
+    char weights[AMOUNT_BYTES], arena[AMOUNT_BYTES];
 
-    fprintf(stderr,
-            "load_and_run: %u nodes in the model, %u after optimisation, %u steps; %.1f MiB "
-            "weights, %.1f MiB activations; %u threads\n",
-            report->source_node_count, worker->session->graph->node_count, report->step_count,
-            (double)report->weight_bytes / 1048576, (double)report->arena_bytes / 1048576,
-            report->threads);
+    text_print(stderr,
+               "load_and_run: %u nodes in the model, %u after optimisation, %u steps; %s weights, "
+               "%s activations; %u threads\n",
+               report->source_node_count, worker->session->graph->node_count, report->step_count,
+               amount_format_bytes(weights, sizeof(weights), (double)report->weight_bytes),
+               amount_format_bytes(arena, sizeof(arena), (double)report->arena_bytes),
+               report->threads);
     for (uint32_t i = 0; i < exec_step_count(exec); i++) {
         const struct exec_step *step = exec_step(exec, i);
 
@@ -229,6 +232,7 @@ static void tell_half(const struct worker *worker)
 /* On how many operators each option took effect. */
 static void tell_effects(const struct worker *worker)
 {
+    char text[AMOUNT_BYTES];
     const struct run_config *config = worker->config;
     const struct exec *exec = worker->session->exec;
     const struct graph *graph = worker->session->graph;
@@ -267,15 +271,18 @@ static void tell_effects(const struct worker *worker)
                 "load_and_run: --batch-size: the first dimension of %u inputs is %" PRId64 "\n",
                 count_of_batch(graph, config->batch_size), config->batch_size);
     if (config->fake_first)
-        fprintf(stderr,
-                "load_and_run: --fake-first: the first run hands over %u operators, computes none "
-                "and touches %.1f MiB\n",
-                exec_step_count(exec), (double)exec_touched_bytes(exec) / 1048576);
+        text_print(
+            stderr,
+            "load_and_run: --fake-first: the first run hands over %u operators, computes none "
+            "and touches %s\n",
+            exec_step_count(exec),
+            amount_format_bytes(text, sizeof(text), (double)exec_touched_bytes(exec)));
     if (config->exec.is_lavish)
-        fprintf(stderr,
-                "load_and_run: --disable-mem-opt: %u tensors and scratches share no memory, %.3f "
-                "MiB\n",
-                exec_block_count(exec), (double)exec_arena_bytes(exec) / (1 << 20));
+        text_print(
+            stderr,
+            "load_and_run: --disable-mem-opt: %u tensors and scratches share no memory, %s\n",
+            exec_block_count(exec),
+            amount_format_bytes(text, sizeof(text), (double)exec_arena_bytes(exec)));
 }
 
 static void show_info(struct worker *worker)

@@ -8,21 +8,8 @@
 #include "analyze/import/importer.h"
 #include "analyze/reports/private.h"
 #include "analyze/stats/describe.h"
+#include "base/amount.h"
 #include "base/text_buffer.h"
-
-/* A duration with a unit that suits it: "12.3 ms". */
-static const char *duration(char *text, size_t bytes, double ns)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    int unit = 0;
-
-    while (fabs(ns) >= 1000 && unit < 3) {
-        ns /= 1000;
-        unit++;
-    }
-    snprintf(text, bytes, "%.4g %s", ns, units[unit]);
-    return text;
-}
 
 const struct session_row *report_session(const struct report *report, int64_t session_id)
 {
@@ -139,12 +126,12 @@ static void note_runs(const struct report *report, const struct basis *basis)
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
              "A run took %s on average, P50 %s, P90 %s, P99 %s (nearest rank), from %s to %s.",
-             duration(text[0], sizeof(text[0]), sum / (double)count),
-             duration(text[1], sizeof(text[1]), values[0]),
-             duration(text[2], sizeof(text[2]), values[1]),
-             duration(text[3], sizeof(text[3]), values[2]),
-             duration(text[4], sizeof(text[4]), ns[0]),
-             duration(text[5], sizeof(text[5]), ns[count - 1]));
+             amount_format_duration(text[0], sizeof(text[0]), sum / (double)count),
+             amount_format_duration(text[1], sizeof(text[1]), values[0]),
+             amount_format_duration(text[2], sizeof(text[2]), values[1]),
+             amount_format_duration(text[3], sizeof(text[3]), values[2]),
+             amount_format_duration(text[4], sizeof(text[4]), ns[0]),
+             amount_format_duration(text[5], sizeof(text[5]), ns[count - 1]));
 }
 
 static void note_backward(const struct report *report, const struct basis *basis)
@@ -156,7 +143,7 @@ static void note_backward(const struct report *report, const struct basis *basis
                  "Autograd ran for %s outside of what --label chose; what of it is for operators "
                  "inside is not told apart, and in no number above. A label around backward() has "
                  "it.",
-                 duration(text, sizeof(text), (double)basis->backward_elsewhere_ns));
+                 amount_format_duration(text, sizeof(text), (double)basis->backward_elsewhere_ns));
 }
 
 static double coverage_of(const struct basis *basis, enum op_side side)
@@ -254,9 +241,10 @@ static void describe_period(char *text, size_t bytes, const struct report *repor
     text[0] = '\0';
     if (loss->start_ns == STORE_NULL || loss->end_ns == STORE_NULL)
         return;
-    snprintf(text, bytes, ", between %s and %s after the session's start",
-             duration(from, sizeof(from), (double)(loss->start_ns - session->start_ns)),
-             duration(until, sizeof(until), (double)(loss->end_ns - session->start_ns)));
+    snprintf(
+        text, bytes, ", between %s and %s after the session's start",
+        amount_format_duration(from, sizeof(from), (double)(loss->start_ns - session->start_ns)),
+        amount_format_duration(until, sizeof(until), (double)(loss->end_ns - session->start_ns)));
 }
 
 static void note_each_loss(const struct report *report, const struct basis *basis)

@@ -91,16 +91,7 @@ const char *show_bytes(uint64_t bytes, char out[SHOW_CELL_BYTES])
 
 const char *show_duration(uint64_t ns, char out[SHOW_CELL_BYTES])
 {
-    static const struct {
-        const char *unit;
-        double ns;
-    } units[] = {{"h", 3600e9}, {"min", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1}};
-    size_t i = 0;
-
-    while (i + 1 < sizeof(units) / sizeof(units[0]) && (double)ns < units[i].ns)
-        i++;
-    snprintf(out, SHOW_CELL_BYTES, "%.4g %s", (double)ns / units[i].ns, units[i].unit);
-    return out;
+    return amount_format_duration(out, SHOW_CELL_BYTES, (double)ns);
 }
 
 /* "3 of 10 runs", "1.5 s of 4 s" */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "kernels/peak.h"
@@ -69,16 +70,20 @@ static void record(const struct calibration *calibration)
 
 static void print_text(const struct calibration *calibration, const char *status, FILE *out)
 {
+    char rate[AMOUNT_BYTES], all_rate[AMOUNT_BYTES], size[AMOUNT_BYTES];
+
     text_print(out, "f32 multiply-adds (%s): %.1f GFLOP/s with 1 thread, %.1f with %zu\n",
                calibration->one.isa, calibration->one.f32_flops / 1e9,
                calibration->all.f32_flops / 1e9, calibration->threads);
-    fprintf(out, "reading memory: %.1f GB/s with 1 thread, %.1f with %zu\n",
-            calibration->one.read_bytes_s / 1e9, calibration->all.read_bytes_s / 1e9,
-            calibration->threads);
+    text_print(out, "reading memory: %s/s with 1 thread, %s/s with %zu\n",
+               amount_format_bytes(rate, sizeof(rate), calibration->one.read_bytes_s),
+               amount_format_bytes(all_rate, sizeof(all_rate), calibration->all.read_bytes_s),
+               calibration->threads);
     for (int i = 0; i < CACHE_LEVELS; i++) {
         if (calibration->cache_bytes[i])
-            fprintf(out, "reading cache L%d (%zu KiB): %.1f GB/s with 1 thread\n", i + 1,
-                    calibration->cache_bytes[i] / 1024, calibration->cache_bytes_s[i] / 1e9);
+            text_print(out, "reading cache L%d (%s): %s/s with 1 thread\n", i + 1,
+                       amount_format_bytes(size, sizeof(size), (double)calibration->cache_bytes[i]),
+                       amount_format_bytes(rate, sizeof(rate), calibration->cache_bytes_s[i]));
     }
     text_print(out, "%s\n", status);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "runtime/modes/graph_exec.h"
@@ -149,31 +150,28 @@ static int larger_first(const void *a, const void *b)
     return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-static double mib(size_t bytes)
-{
-    return (double)bytes / (1 << 20);
-}
-
 static void tell_peak(struct layout_info *info, FILE *out)
 {
     const struct exec *exec = info->session->exec;
+    char arena[AMOUNT_BYTES], text[AMOUNT_BYTES];
     size_t peak_bytes;
     uint32_t peak = exec_peak_step(exec, &peak_bytes);
 
     if (peak == EXEC_NO_STEP)
         return;
     qsort(info->blocks, info->count, sizeof(*info->blocks), larger_first);
-    text_print(
-        out,
-        "static memory: %.3f MiB for intermediate tensors; at most %.3f MiB of it are live, in "
-        "%s (%s):\n",
-        mib(exec_arena_bytes(exec)), mib(peak_bytes), exec_step(exec, peak)->name,
-        exec_step(exec, peak)->type);
+    text_print(out,
+               "static memory: %s for intermediate tensors; at most %s of it are live, in %s "
+               "(%s):\n",
+               amount_format_bytes(arena, sizeof(arena), (double)exec_arena_bytes(exec)),
+               amount_format_bytes(text, sizeof(text), (double)peak_bytes),
+               exec_step(exec, peak)->name, exec_step(exec, peak)->type);
     for (uint32_t i = 0; i < info->count; i++) {
         const struct exec_block *block = &info->blocks[i];
 
         if (block->first_step <= peak && peak < block->end_step)
-            text_print(out, "  %10.3f MiB %5.1f%%  %s\n", mib(block->bytes),
+            text_print(out, "  %12s %5.1f%%  %s\n",
+                       amount_format_bytes(text, sizeof(text), (double)block->bytes),
                        100 * (double)block->bytes / (double)peak_bytes,
                        block->owner != NULL ? block->owner->name : "scratch");
     }

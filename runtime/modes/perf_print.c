@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/text.h"
 #include "runtime/modes/perf.h"
 
@@ -158,6 +159,8 @@ static void print_totals(const struct perf *perf, double sum_ms, FILE *out)
 
 static void print_notes(const struct perf *perf, FILE *out)
 {
+    char clock[AMOUNT_BYTES];
+
     text_print(
         out,
         "\n%" PRIu64 " runs after %" PRIu64 " warm-up%s. Total time and the times of "
@@ -166,9 +169,10 @@ static void print_notes(const struct perf *perf, FILE *out)
         "percentiles are nearest rank.\n"
         "The first overhead is a walk over all instructions that computes nothing; the second "
         "is the total time less that of the instructions, negative when timing them, about "
-        "%.3g us each, cost more than what lies between them.\n",
+        "%s each, cost more than what lies between them.\n",
         perf->config->run_count, perf->config->warmup_count,
-        perf->config->warmup_count == 1 ? "" : "s", perf->clock_ms * 1000);
+        perf->config->warmup_count == 1 ? "" : "s",
+        amount_format_duration(clock, sizeof(clock), perf->clock_ms * 1e6));
 }
 
 int perf_print_text(const struct perf *perf, FILE *out)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What options on memory and on the order of work have done. */
-#include "base/text.h"
 #include "runtime/modes/tell.h"
 
 #include <inttypes.h>
 #include <malloc.h>
 
+#include "base/amount.h"
+#include "base/text.h"
+
 void run_tell_sharing(const struct graph *graph)
 {
     uint32_t count = 0, all = 0;
     uint64_t bytes = 0, all_bytes = 0;
+    char text[AMOUNT_BYTES], all_text[AMOUNT_BYTES];
 
     for (uint32_t i = 0; i < graph->value_count; i++) {
         const struct value *value = graph->values[i];
@@ -21,10 +24,12 @@ void run_tell_sharing(const struct graph *graph)
         count += value->is_shared;
         bytes += value->is_shared ? size : 0;
     }
-    fprintf(stderr,
-            "load_and_run: --share-param-mem: %u of %u parameters, %.3f of %.3f MiB, stay in the "
-            "model's files\n",
-            count, all, (double)bytes / 1048576, (double)all_bytes / 1048576);
+    text_print(
+        stderr,
+        "load_and_run: --share-param-mem: %u of %u parameters, %s of %s, stay in the model's "
+        "files\n",
+        count, all, amount_format_bytes(text, sizeof(text), (double)bytes),
+        amount_format_bytes(all_text, sizeof(all_text), (double)all_bytes));
 }
 
 void run_tell_recorded(const struct exec *exec, bool frees_graph, bool is_stepwise)
@@ -36,19 +41,23 @@ void run_tell_recorded(const struct exec *exec, bool frees_graph, bool is_stepwi
 
 void run_tell_sanity(enum sanity_choice choice, const struct sanity_result *result)
 {
+    char bytes[AMOUNT_BYTES], time[AMOUNT_BYTES];
+
     text_print(stderr,
                "load_and_run: %s: none of %" PRIu64 " tensors was changed before it was read, "
-               "%.1f MiB looked at in %.3f ms\n",
+               "%s looked at in %s\n",
                choice == SANITY_ON ? "--sanity-check" : "sanity check", result->tensors,
-               (double)result->bytes / 1048576, (double)result->time_ns * 1e-6);
+               amount_format_bytes(bytes, sizeof(bytes), (double)result->bytes),
+               amount_format_duration(time, sizeof(time), (double)result->time_ns));
 }
 
 void run_free_graph(struct session *session, bool is_told)
 {
     size_t bytes = exec_release_graph(session->exec, session->graph);
+    char text[AMOUNT_BYTES];
 
     malloc_trim(0);
     if (is_told)
-        fprintf(stderr, "load_and_run: --record-comp-seq2: %.3f MiB of the graph are freed\n",
-                (double)bytes / 1048576);
+        text_print(stderr, "load_and_run: --record-comp-seq2: %s of the graph are freed\n",
+                   amount_format_bytes(text, sizeof(text), (double)bytes));
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "runtime/graph/run_limits.h"
 #include "runtime/onnx/file.h"
 #include "runtime/onnx/wire.h"
@@ -110,14 +111,16 @@ int onnx_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what,
     struct budget budget = {.left = size * 8 + ((size_t)64 << 20)};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
     ProtobufCMessage *message;
+    char text[AMOUNT_BYTES];
     int rc = check_wire(what, first_field, bytes, size, diag);
 
     if (rc < 0)
         return rc;
     message = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
     if (message == NULL && budget.exceeded)
-        return diag_set(diag, -E2BIG, "the %s unfolds to more than %zu MiB", what,
-                        (size * 8 >> 20) + 64);
+        return diag_set(
+            diag, -E2BIG, "the %s unfolds to more than %s", what,
+            amount_format_bytes(text, sizeof(text), (double)(size * 8 + ((size_t)64 << 20))));
     if (message == NULL)
         return diag_set(diag, -EINVAL, "the %s is damaged: a field inside does not decode", what);
     *out_message = message;

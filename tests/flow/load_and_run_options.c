@@ -94,7 +94,7 @@ static void effects_are_told(void **state)
 static void the_first_run_may_compute_nothing(void **state)
 {
     expect(RUN("--fake-first", "--warmup-iter", "2"), EXIT_OK, "warm up 1",
-           "--fake-first: the first run hands over 2 operators, computes none and touches 0.0 MiB");
+           "--fake-first: the first run hands over 2 operators, computes none and touches 112 B\n");
     expect(RUN("--fake-first", "--warmup-iter", "0"), EXIT_USAGE, "", "leaves none");
     /* What a dump follows is the runs that compute: the second warm-up and two more. */
     expect(RUN("--fake-first", "--warmup-iter", "2", "--io-dump-stdout"), EXIT_OK, "warm up 1", "");
@@ -233,8 +233,8 @@ static void static_memory_is_written_and_told(void **state)
     cJSON *root;
     const cJSON *chunk;
 
-    expect(RUN("--get-static-mem-info", "memory"), EXIT_OK, "MiB of it are live, in sum (Add):\n",
-           "");
+    expect(RUN("--get-static-mem-info", "memory"), EXIT_OK,
+           "64 B for intermediate tensors; at most 24 B of it are live, in sum (Add):\n", "");
     path = temp_path(folder, "memory/StaticMemoryInfo.json");
     text = temp_read(path, NULL);
     root = cJSON_Parse(text);

@@ -40,8 +40,8 @@ static void durations_are_read(void **state)
         const char *text;
         int64_t seconds;
     } cases[] = {
-        {"none", 0},    {"1s", 1},      {"3000ms", 3},  {"90m", 5400},
-        {"12h", 43200}, {"1.5h", 5400}, {"7d", 604800}, {"52w", 31449600},
+        {"none", 0},   {"1s", 1},      {"3000ms", 3},  {"3000000us", 3}, {"3000000µs", 3},
+        {"90m", 5400}, {"12h", 43200}, {"1.5h", 5400}, {"7d", 604800},   {"52w", 31449600},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -110,13 +110,29 @@ static void sizes_are_written(void **state)
     assert_string_equal(amount_format_bytes(text, sizeof(text), 2e10), "18.63 GiB");
 }
 
+static void durations_are_written(void **state)
+{
+    static const struct {
+        double ns;
+        const char *text;
+    } cases[] = {
+        {0, "0 ns"},          {0.25, "0.25 ns"},     {999, "999 ns"},      {999.96, "1 µs"},
+        {1234.5, "1.234 µs"}, {-12345, "-12.35 µs"}, {5e6, "5 ms"},        {59e9, "59 s"},
+        {90e9, "1.5 min"},    {3600e9, "1 h"},       {86400e11, "2400 h"}, {NAN, "nan ns"},
+    };
+    char text[AMOUNT_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(amount_format_duration(text, sizeof(text), cases[i].ns), cases[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_read),
-        cmocka_unit_test(durations_are_read),
-        cmocka_unit_test(anything_else_is_refused),
-        cmocka_unit_test(sizes_are_written),
+        cmocka_unit_test(sizes_are_read),           cmocka_unit_test(durations_are_read),
+        cmocka_unit_test(anything_else_is_refused), cmocka_unit_test(sizes_are_written),
+        cmocka_unit_test(durations_are_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
