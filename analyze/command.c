@@ -128,7 +128,7 @@ static const struct option_spec option_table[] = {
      TARGET(top_end_key), .choices = "end|kern|exec"},
     {OPTION_CHOICE, "aggregate", .value_name = "HOW",
      .help = "Make one line of all operators: time, computation and memory become their max, min, "
-             "sum or mean, over those that have a value; FLOPS and bandwidth follow from these.",
+             "sum or mean, over those that have a value; FLOP/s and bandwidth follow from these.",
      TARGET(aggregate), .choices = "max|min|sum|mean"},
     {OPTION_CHOICE, "aggregate-by", .value_name = "WHAT",
      .help = "With --aggregate: one line for each type.", TARGET(aggregate_by), .choices = "type"},
@@ -360,7 +360,7 @@ const struct option_command analyze_command = {
         "\n"
         "An operator's time is the mean of one run over all counted runs: all its calls together, "
         "divided by the number of runs. Warm-up runs are left out. On the host, the time of "
-        "operators nested inside is left out, so that the lines add up to the total; FLOPS and "
+        "operators nested inside is left out, so that the lines add up to the total; FLOP/s and "
         "bandwidth of what a device computes stand in the device table only. Sources "
         "without runs, --time, --total and --session all show totals instead; the notes under a "
         "report say which. Host and device times are never added together.\n"

@@ -12,6 +12,12 @@
 #include "base/text.h"
 
 static double sample_length_ns; /* 0: times are times */
+static bool is_ascii;
+
+void out_format_ascii(bool ascii)
+{
+    is_ascii = ascii;
+}
 
 void out_format_samples(double sample_ns)
 {
@@ -95,16 +101,19 @@ struct scale {
     const char *unit, *bare_unit; /* with and without a prefix */
 };
 
-static const struct scale *scale_of(enum out_kind kind)
+/* Cells of several lines are those of MegEngine's table, whose words these are. */
+static const struct scale *scale_of(enum out_kind kind, char separator)
 {
-    static const struct scale flop = {1000, {"", "K", "M", "G", "T", "P"}, "FLO", "FLO"};
-    static const struct scale flop_rate = {1000, {"", "K", "M", "G", "T", "P"}, "FLOPS", "FLOPS"};
+    static const struct scale flop = {1000, {"", "k", "M", "G", "T", "P"}, "FLOP", "FLOP"};
+    static const struct scale flop_rate = {1000, {"", "k", "M", "G", "T", "P"}, "FLOP/s", "FLOP/s"};
+    static const struct scale flo = {1000, {"", "K", "M", "G", "T", "P"}, "FLO", "FLO"};
+    static const struct scale flops = {1000, {"", "K", "M", "G", "T", "P"}, "FLOPS", "FLOPS"};
 
     switch (kind) {
     case OUT_FLOP:
-        return &flop;
+        return separator == '\n' ? &flo : &flop;
     case OUT_FLOP_RATE:
-        return &flop_rate;
+        return separator == '\n' ? &flops : &flop_rate;
     default:
         return NULL;
     }
@@ -235,8 +244,8 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
         add_bytes(buffer, value, separator);
         return;
     }
-    if (scale_of(value->kind)) {
-        add_scaled(buffer, value, scale_of(value->kind), separator);
+    if (scale_of(value->kind, separator)) {
+        add_scaled(buffer, value, scale_of(value->kind, separator), separator);
         return;
     }
     if (!value->known) {
@@ -296,10 +305,10 @@ void out_format_inline(struct out_buffer *buffer, const struct out_value *value)
 
 const char *out_duration_text(char *text, size_t bytes, double ns)
 {
-    static const struct {
+    const struct {
         double ns;
         const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, is_ascii ? "us" : "µs"}};
 
     if (out_counts_samples())
         return format_samples(text, bytes, ns);
@@ -315,7 +324,7 @@ const char *out_duration_text(char *text, size_t bytes, double ns)
 
 void out_format_compact(struct out_buffer *buffer, const struct out_value *value)
 {
-    const struct scale *scale = scale_of(value->kind);
+    const struct scale *scale = scale_of(value->kind, ' ');
     char text[48];
 
     if (!value->known)

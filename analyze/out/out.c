@@ -84,6 +84,7 @@ int out_open(const struct out_options *options, struct out **out)
     made->options = *options;
     made->printer = printers[options->format];
     out_format_samples(0);
+    out_format_ascii(options->ascii);
     if (made->printer->open)
         rc = made->printer->open(made);
     if (rc < 0) {

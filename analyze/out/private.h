@@ -84,18 +84,22 @@ bool out_is_text(enum out_kind kind);
 /** The fewest digits that read back as the same number; 32 bytes are enough. */
 void out_format_real(char *text, size_t bytes, double value);
 
-/** Three significant digits, always with a point or an exponent: 0.00514, 5.14e-06, 10.0. */
 /** Seconds, as MegEngine's tables have them, or samples: "0.0345", "12 samples". */
 void out_format_seconds(char *text, size_t bytes, double ns);
 
 /** Times are counts from now on, each of so many ns; 0: they are times. One report is printed at a
  *  time. */
 void out_format_samples(double sample_ns);
+
+/** Whether microseconds are "us", where nothing but ASCII can be shown, or "µs", as before it. */
+void out_format_ascii(bool ascii);
+
 static inline bool out_counts_samples(void)
 {
     return out_sample_ns() > 0;
 }
 
+/** Three significant digits, always with a point or an exponent: 0.00514, 5.14e-06, 10.0. */
 void out_format_3(char *text, size_t bytes, double value);
 
 #endif

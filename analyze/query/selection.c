@@ -15,7 +15,8 @@ static const struct {
     const char *name;
     double ns;
 } units[] = {
-    {"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}, {"h", 3600e9},
+    {"", 1e9},   {"s", 1e9}, {"ms", 1e6}, {"us", 1e3},
+    {"µs", 1e3}, {"ns", 1},  {"m", 60e9}, {"h", 3600e9},
 };
 
 /* A plain decimal number: no sign, no exponent, no hexadecimal. */

@@ -53,7 +53,7 @@ static const struct line_column columns[] = {
      {"time"},
      "from the first kernel to the end where that is known, else self time",
      get_time},
-    {LINE_COMPACT("flop_per_s", "FLOPS"),
+    {LINE_COMPACT("flop_per_s", "FLOP/s"),
      {"flops"},
      "operations per second of that time",
      get_flop_rate},

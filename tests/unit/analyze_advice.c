@@ -117,10 +117,10 @@ static void devices(void **state)
     yes.launched_median_ns = 7999;
     no.launched_median_ns = 8000;
     yes.launch_ns = no.launch_ns = 50 * MS;
-    check_rule("launch-bound", &yes, &no, 0.05, "Of 20 launches the call takes 8.000 us");
+    check_rule("launch-bound", &yes, &no, 0.05, "Of 20 launches the call takes 8.000 µs");
     no = yes;
     no.launch_count = 19;
-    check_rule("launch-bound", &yes, &no, 0.05, "device 7.999 us");
+    check_rule("launch-bound", &yes, &no, 0.05, "device 7.999 µs");
 }
 
 static void operators(void **state)
@@ -157,7 +157,7 @@ static void operators(void **state)
     check_rule("tiny-ops", &yes, &no, 0.002, "501 of 1000 calls take less than 5 µs");
     no.call_count = 99; /* too few */
     no.tiny_count = 99;
-    check_rule("tiny-ops", &yes, &no, 0.002, "the median 4.000 us");
+    check_rule("tiny-ops", &yes, &no, 0.002, "the median 4.000 µs");
 }
 
 static void runs(void **state)

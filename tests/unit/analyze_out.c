@@ -242,7 +242,7 @@ static void markdown_has_units_and_escapes(void **state)
                         "| rank | time | name | memory |\n"
                         "| ---: | ---: | :--- | ---: |\n"
                         "| #0 | 1.500 ms | \xe5\x90\x8d\xe5\x89\x8d-long\\|name | 3.67 MiB |\n"
-                        "| #1 | 500.000 us | \\\\x1b\\[1m\\\\x0a\\\\xff | - |\n"
+                        "| #1 | 500.000 µs | \\\\x1b\\[1m\\\\x0a\\\\xff | - |\n"
                         "\n"
                         "- **Warning:** 3 lost\n");
     free(text);
@@ -354,17 +354,17 @@ static void numbers_scale(void **state)
         double number;
         const char *text;
     } cases[] = {
-        {OUT_FLOP, 236027904, "236.03 MFLO"},
-        {OUT_FLOP, 999, "999.00 FLO"},
-        {OUT_FLOP, 1000, "1.00 KFLO"},
-        {OUT_FLOP, 5e21, "5000000.00 PFLO"},
-        {OUT_FLOP_RATE, 1.5e12, "1.50 TFLOPS"},
+        {OUT_FLOP, 236027904, "236.03 MFLOP"},
+        {OUT_FLOP, 999, "999.00 FLOP"},
+        {OUT_FLOP, 1000, "1.00 kFLOP"},
+        {OUT_FLOP, 5e21, "5000000.00 PFLOP"},
+        {OUT_FLOP_RATE, 1.5e12, "1.50 TFLOP/s"},
         {OUT_BYTES, 1023, "1023.00 B"},
         {OUT_BYTES, 1024, "1.00 KiB"},
         {OUT_BYTE_RATE, 6422528000.0, "5.98 GiB/s"},
         {OUT_SHARE, 0.09765625, "9.8%"},
         {OUT_BYTES, NAN, "N/A B"},
-        {OUT_FLOP_RATE, INFINITY, "inf FLOPS"},
+        {OUT_FLOP_RATE, INFINITY, "inf FLOP/s"},
         {OUT_NS, 5140000, "0.00514"},
         {OUT_NS, 5140, "5.14e-06"},
         {OUT_NS, 0, "0.0"},
@@ -382,6 +382,49 @@ static void numbers_scale(void **state)
         out_format_inline(&buffer, &value);
         assert_string_equal(out_buffer_text(&buffer), cases[i].text);
         out_buffer_deinit(&buffer);
+    }
+}
+
+/* Cells of MegEngine's table have its words. */
+static void cells_of_several_lines_are_megengines(void **state)
+{
+    static const struct {
+        enum out_kind kind;
+        double number;
+        const char *text;
+    } cases[] = {
+        {OUT_FLOP, 236027904, "236.03\nMFLO"},
+        {OUT_FLOP, 1000, "1.00\nKFLO"},
+        {OUT_FLOP_RATE, 1.5e12, "1.50\nTFLOPS"},
+        {OUT_FLOP_RATE, NAN, "N/A\nFLOPS"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct out_value value = out_number(cases[i].kind, cases[i].number);
+        struct out_buffer buffer = {0};
+
+        out_format_value(&buffer, &value, 0);
+        assert_string_equal(out_buffer_text(&buffer), cases[i].text);
+        out_buffer_deinit(&buffer);
+    }
+}
+
+/* Where only ASCII can be shown, microseconds are, too. */
+static void microseconds_are_spelt(void **state)
+{
+    static const char *const texts[] = {"1.500 µs", "1.500 us"};
+    char text[48];
+
+    (void)state;
+    for (int is_ascii = 0; is_ascii < 2; is_ascii++) {
+        struct out_options options = {.report = "test", .ascii = is_ascii, .stream = stdout};
+        struct diag diag = {0};
+        struct out *out;
+
+        CHECK_OK(out_open(&options, &out));
+        assert_string_equal(out_duration_text(text, sizeof(text), 1500), texts[is_ascii]);
+        CHECK_OK(out_close(&out, &diag));
     }
 }
 
@@ -558,6 +601,8 @@ int main(void)
         cmocka_unit_test(html_says_what_it_cuts),
         cmocka_unit_test(shapes_survive_nonsense),
         cmocka_unit_test(numbers_scale),
+        cmocka_unit_test(cells_of_several_lines_are_megengines),
+        cmocka_unit_test(microseconds_are_spelt),
         cmocka_unit_test(parts_show_when_partial),
         cmocka_unit_test(compact_columns_stay_on_one_line),
         cmocka_unit_test(tables_fit_the_terminal),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as people read them, with the units that the tables use. */
 
-const DECIMAL = ['', 'K', 'M', 'G', 'T', 'P'];
+const DECIMAL = ['', 'k', 'M', 'G', 'T', 'P'];
 const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi'];
 
 /* Three digits and no zeros behind them: 1.23, 12.3, 123. */
@@ -24,7 +24,7 @@ function formatScaled(value, step, prefixes, unit) {
 }
 
 function formatDuration(ns) {
-  const units = ['ns', 'us', 'ms', 's'];
+  const units = ['ns', 'µs', 'ms', 's'];
   let unit = 0;
 
   while (Math.abs(ns) >= 1000 && unit + 1 < units.length) {
@@ -36,7 +36,7 @@ function formatDuration(ns) {
 
 /* Points on a time axis `step` apart share a unit and the digits that tell them from each other. */
 function formatTick(ns, step) {
-  const units = [['ns', 1], ['us', 1e3], ['ms', 1e6], ['s', 1e9]];
+  const units = [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]];
   let unit = 0;
 
   while (unit + 1 < units.length && Math.abs(ns) >= units[unit + 1][1])
@@ -55,9 +55,9 @@ function formatValue(kind, value) {
   case 'share':
     return `${(value * 100).toFixed(1)}%`;
   case 'flop':
-    return formatScaled(value, 1000, DECIMAL, 'FLO');
+    return formatScaled(value, 1000, DECIMAL, 'FLOP');
   case 'flop_rate':
-    return formatScaled(value, 1000, DECIMAL, 'FLOPS');
+    return formatScaled(value, 1000, DECIMAL, 'FLOP/s');
   case 'bytes':
     return formatScaled(value, 1024, BINARY, 'B');
   case 'byte_rate':

@@ -129,7 +129,7 @@ const struct line_column page_op_columns[PAGE_OP_COLUMNS] = {
      .also = {"computation"},
      .about = "operations",
      .value = value_computation},
-    {.out = {COLUMN("flop_per_s", "FLOPS")},
+    {.out = {COLUMN("flop_per_s", "FLOP/s")},
      .also = {"flops"},
      .about = "operations per second",
      .value = value_flop_rate},
@@ -189,7 +189,7 @@ int page_types(const struct page *page, struct diag *diag)
         {COLUMN("op_count", "operators")},
         {COLUMN("calls", "calls")},
         {COLUMN("computation_flop", "computation")},
-        {COLUMN("flop_per_s", "FLOPS")},
+        {COLUMN("flop_per_s", "FLOP/s")},
     };
     struct ops_lines lines;
     int rc = view(page, OPS_BY_TYPE, &lines, diag);
