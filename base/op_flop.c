@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations of operators, by shapes. */
-#include "base/op_flop.h"
+#include "base/op_flop_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define FLOP_MAX 0x1p62
 
-/* Sums and products are doubles: 2^53 and more are rounded, and nothing overflows. */
+#define input    op_flop_input
+#define elements op_flop_elements
 
-/* Negative: not known, or not what the operator takes. */
-static double elements(const struct op_flop_shape *shape)
+double op_flop_elements(const struct op_flop_shape *shape)
 {
     double count = 1;
 
@@ -24,11 +24,12 @@ static double elements(const struct op_flop_shape *shape)
     return count;
 }
 
-static const struct op_flop_shape *input(const struct op_flop_call *call, size_t place)
+const struct op_flop_shape *op_flop_input(const struct op_flop_call *call, size_t place)
 {
     static const struct op_flop_shape unknown = {.rank = -1};
 
-    return place < call->input_count ? &call->inputs[place] : &unknown;
+    return place < call->input_count && place < OP_FLOP_TENSORS_MAX ? &call->inputs[place]
+                                                                    : &unknown;
 }
 
 /* --- ATen. --- */
@@ -110,137 +111,32 @@ static double first_elements(const struct op_flop_call *call)
     return elements(input(call, 0));
 }
 
-/* --- ONNX. --- */
-
-static double onnx_conv(const struct op_flop_call *call)
-{
-    const struct op_flop_shape *w = input(call, 1);
-    double y = elements(&call->output);
-
-    if (y < 0 || w->rank < 3 || elements(w) < 0 || !w->dims[0])
-        return -1;
-    return FLOP_OF_CONV(y, elements(w) / (double)w->dims[0], call->input_count > 2);
-}
-
-/* Whether A is transposed is not known, but what is summed over: what A has and Y has not. */
-static double onnx_gemm(const struct op_flop_call *call)
-{
-    const struct op_flop_shape *a = input(call, 0);
-    double y = elements(&call->output);
-
-    if (y <= 0 || a->rank != 2 || call->output.rank != 2 || elements(a) < 0 ||
-        !call->output.dims[0])
-        return y == 0 ? 0 : -1;
-    return FLOP_OF_PRODUCT(y, elements(a) / (double)call->output.dims[0], call->input_count > 2);
-}
-
-static double onnx_matmul(const struct op_flop_call *call)
-{
-    const struct op_flop_shape *a = input(call, 0);
-    double y = elements(&call->output);
-
-    return y < 0 || a->rank < 1 || elements(a) < 0
-               ? -1
-               : FLOP_OF_PRODUCT(y, (double)a->dims[a->rank - 1], false);
-}
-
-static double elementwise(const struct op_flop_call *call)
-{
-    double y = elements(&call->output);
-
-    return y < 0 ? -1 : FLOP_OF_ELEMENTWISE(y, (double)call->input_count);
-}
-
-static double batch_norm(const struct op_flop_call *call)
-{
-    double y = elements(&call->output);
-
-    return y < 0 ? -1 : FLOP_OF_BATCH_NORM(y);
-}
-
-static double softmax(const struct op_flop_call *call)
-{
-    double y = elements(&call->output);
-
-    return y < 0 ? -1 : FLOP_OF_SOFTMAX(y);
-}
-
-static double one_each(const struct op_flop_call *call)
-{
-    return elements(&call->output);
-}
-
-static double nothing(const struct op_flop_call *call)
-{
-    (void)call;
-    return 0;
-}
-
 static const struct {
     const char *name;
-    double (*formula)(const struct op_flop_call *call);
-} table[] = {
-    {"aten::add", first_elements},
-    {"aten::addmm", aten_addmm},
-    {"aten::baddbmm", aten_baddbmm},
-    {"aten::bmm", aten_bmm},
-    {"aten::conv2d", aten_conv2d},
-    {"aten::mm", aten_mm},
+    op_flop_fn *formula;
+} aten[] = {
+    {"aten::add", first_elements}, {"aten::addmm", aten_addmm},   {"aten::baddbmm", aten_baddbmm},
+    {"aten::bmm", aten_bmm},       {"aten::conv2d", aten_conv2d}, {"aten::mm", aten_mm},
     {"aten::mul", first_elements},
-    {"Add", elementwise},
-    {"BatchNormalization", batch_norm},
-    {"Cast", nothing},
-    {"Clip", one_each},
-    {"Concat", nothing},
-    {"Conv", onnx_conv},
-    {"Div", elementwise},
-    {"Expand", nothing},
-    {"Flatten", nothing},
-    {"Gather", nothing},
-    {"Gemm", onnx_gemm},
-    {"GlobalAveragePool", first_elements},
-    {"GlobalMaxPool", first_elements},
-    {"Identity", nothing},
-    {"LeakyRelu", elementwise},
-    {"MatMul", onnx_matmul},
-    {"Mul", elementwise},
-    {"Pad", nothing},
-    {"Relu", elementwise},
-    {"ReorderInput", nothing},
-    {"ReorderOutput", nothing},
-    {"Reshape", nothing},
-    {"Shape", nothing},
-    {"Sigmoid", elementwise},
-    {"Slice", nothing},
-    {"Softmax", softmax},
-    {"Split", nothing},
-    {"Squeeze", nothing},
-    {"Sub", elementwise},
-    {"Sum", elementwise},
-    {"Tanh", elementwise},
-    {"Tile", nothing},
-    {"Transpose", nothing},
-    {"Unsqueeze", nothing},
 };
 
-static size_t place_of(const char *name)
+static op_flop_fn *formula_of(const char *name)
 {
-    size_t place = 0;
-
-    while (place < sizeof(table) / sizeof(table[0]) && strcmp(table[place].name, name) != 0)
-        place++;
-    return place;
+    for (size_t i = 0; i < sizeof(aten) / sizeof(aten[0]); i++)
+        if (strcmp(aten[i].name, name) == 0)
+            return aten[i].formula;
+    return op_flop_onnx(name);
 }
 
 bool op_flop_knows(const char *name)
 {
-    return place_of(name) < sizeof(table) / sizeof(table[0]);
+    return formula_of(name) != NULL;
 }
 
 int64_t op_flop(const struct op_flop_call *call)
 {
-    size_t place = place_of(call->name);
-    double flop = place < sizeof(table) / sizeof(table[0]) ? table[place].formula(call) : -1;
+    op_flop_fn *formula = formula_of(call->name);
+    double flop = formula ? formula(call) : -1;
 
     return flop >= 0 && flop < FLOP_MAX ? (int64_t)(flop + 0.5) : -1;
 }

@@ -15,11 +15,48 @@
  *     aten::bmm, aten::baddbmm  2 * elems(a) * b[2]
  *     aten::mul, aten::add      elems(x)
  *
- * ONNX's, by the formulas that load_and_run has, too (FLOP_OF_... below). They are MegEngine's
- * where it has one (element-wise, Conv, matrix product, global pooling), so that figures can be
- * compared; ours, where it has none: a bias adds elems(y), BatchNormalization is a scale and a
- * shift, which follow from constants, Softmax maximum, difference, exponential, sum and quotient.
- * What only moves elements computes 0, where MegEngine counts the elements moved.
+ * ONNX's, for load_and_run, traces and profiles alike. They count the arithmetic operations of the
+ * operator's definition (onnx.ai/onnx/operators), whatever algorithm computes it. Where MegEngine
+ * has a formula (element-wise, convolution, matrix product, pooling) it is that, so that figures can
+ * be compared. An exponential, a root, a comparison, an activation is one operation. What only
+ * moves, copies or chooses elements computes 0, where MegEngine counts the elements moved; so do If
+ * and Loop, whose bodies' operators count for themselves. What depends on the content of tensors
+ * (how often a cell is run by sequence_lens, which boxes overlap) counts as if nothing were left
+ * out, or, of TopK and NonMaxSuppression, once for each element that is looked at.
+ *
+ *     element-wise            elems(y) * (max(operands, 2) - 1); Mean elems(y) * operands
+ *     Conv, ConvInteger       elems(y) * 2 * channels / group * (size of the window)
+ *     ConvTranspose           elems(x) * 2 * filters / group * (size of the window)
+ *     MatMul, Gemm            2 * m * n * k * (size of the batch); so do their integer forms
+ *       a bias                elems(y) more; alpha and beta, which kernels take in, nothing
+ *     QLinearConv, QLinearMatMul   as above, and 3 * elems(y): scale, round, zero point
+ *     Einsum                  (size of all labels together) * (operands - 1, and 1 for a sum)
+ *     Attention               scores * (2 * size of a head + 1 + 5) + 2 * elems(y) * keys, scores
+ *                             being batch * heads * queries * keys: q by k, scale, softmax, by v;
+ *                             a mask adds scores; a causal one leaves nothing out, as in
+ *                             PyTorch's FlopCounterMode
+ *     RNN, GRU, LSTM          steps * batch * (2 * (elems(w) + elems(r)) + cells * gates * (1, with
+ *                             biases 3) + cells * (1, 8, 9)): the equations of the operators,
+ *                             cells = directions * hidden; peepholes are 6 * cells more
+ *     MaxPool, AveragePool    elems(y) * (size of the window); global pools: elems(x)
+ *     LpPool                  elems(y) * (2 * size of the window + 1)
+ *     Softmax, LogSoftmax     5 * elems(y): maximum, difference, exponential, sum, quotient
+ *     BatchNormalization      2 * elems(y): scale and shift, which follow from constants
+ *     LayerNormalization      6 * elems(x), with a bias 7, and 5 for each row: mean, difference,
+ *                             square, sum, quotient, scale; Group and Instance the same
+ *     RMSNormalization        4 * elems(x), and 4 for each row
+ *     MeanVarianceNormalization   5 * elems(x); LpNormalization 3 * elems(x)
+ *     LRN                     elems(y) * (2 * size + 4)
+ *     ReduceSum, Max, Min, Prod, ArgMax, CumSum, Hardmax   elems(x)
+ *     ReduceMean, LogSum      elems(x) + elems(y);  L1, SumSquare  2 * elems(x)
+ *     ReduceL2, LogSumExp, GlobalLpPool   2 * elems(x) + elems(y)
+ *     QuantizeLinear          3 * elems(y); back 2 * elems(y); Dynamic 5 * elems(x)
+ *     Resize, Upsample        nearest 0; 2 * elems(y) * taps, 2 (linear) or 4 (cubic) of them for
+ *                             each axis whose size changes, times the shrinkage under antialias
+ *     GridSample              3 * elems(grid) + 2 * elems(y) * taps
+ *     RoiAlign                9 * elems(y) * (sampling ratio squared; 1 where it adapts)
+ *     RotaryEmbedding         3 for each element that is turned; Range 2 * elems(y)
+ *     ScatterElements, ND     0, with a reduction elems(updates)
  *
  * Pure.
  */
@@ -30,7 +67,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* y: elements of the output. The type is that of the caller's sums: int64_t, double. */
+/* y: elements of the output. */
 #define FLOP_OF_ELEMENTWISE(y, operands)     ((y) * (((operands) < 2 ? 2 : (operands)) - 1))
 #define FLOP_OF_PRODUCT(y, summed, is_added) (2 * (y) * (summed) + ((is_added) ? (y) : 0))
 #define FLOP_OF_CONV(y, window, has_bias)    FLOP_OF_PRODUCT(y, window, has_bias)
@@ -44,13 +81,24 @@ struct op_flop_shape {
     int64_t dims[OP_FLOP_RANK_MAX];
 };
 
+/* Attributes of an ONNX node, for the formulas that need them. */
+struct op_flop_attributes {
+    const void *node;
+    /* The fallback where there is none. */
+    double (*number)(const void *node, const char *name, double fallback);
+    /* NULL where there is none; borrowed. */
+    const char *(*text)(const void *node, const char *name);
+    const int64_t *(*ints)(const void *node, const char *name, size_t *out_count);
+};
+
 /* Values of arguments that are no tensors, "[1, 1]" or "2", by the place of the argument. */
 struct op_flop_call {
     const char *name; /* "aten::mm", "MatMul" */
     struct op_flop_shape inputs[OP_FLOP_TENSORS_MAX];
-    size_t input_count;
-    struct op_flop_shape output;              /* rank -1: not known */
-    const char *scalars[OP_FLOP_TENSORS_MAX]; /* NULL: not known */
+    size_t input_count; /* may be more than there is room for: of those only the count matters */
+    struct op_flop_shape output;                 /* rank -1: not known */
+    const char *scalars[OP_FLOP_TENSORS_MAX];    /* NULL: not known */
+    const struct op_flop_attributes *attributes; /* NULL: not known; what needs one gives -1 */
 };
 
 /** The operations, or -1 where the name, a shape or an argument is not known, or the count is

@@ -11,25 +11,7 @@ static int64_t elements(const struct value *value)
     return value == NULL ? 0 : shape_elements(&value->shape);
 }
 
-static int64_t spatial_elements(const struct shape *shape)
-{
-    int64_t count = 1;
-
-    for (int i = 2; i < shape->rank; i++)
-        count *= shape->dims[i];
-    return count;
-}
-
-static int64_t elementwise(const struct node *node)
-{
-    int64_t operands = 0;
-
-    for (uint32_t i = 0; i < node->input_count; i++)
-        operands += node->inputs[i] != NULL;
-    return FLOP_OF_ELEMENTWISE(elements(node->outputs[0]), operands);
-}
-
-/* One per step and element. */
+/* One per step and element, of what only passes make. */
 static int64_t chain(const struct node *node)
 {
     const struct attribute *steps = node_attribute(node, "steps");
@@ -37,129 +19,54 @@ static int64_t chain(const struct node *node)
     return steps == NULL ? 0 : elements(node->outputs[0]) * (int64_t)steps->count;
 }
 
-/* One per element: Clip has bounds among its inputs, which are no operands. */
-static int64_t one_each(const struct node *node)
+static double number_of(const void *node, const char *name, double fallback)
 {
-    return elements(node->outputs[0]);
+    const struct attribute *attribute = node_attribute(node, name);
+
+    if (attribute == NULL)
+        return fallback;
+    return attribute->type == ATTRIBUTE_FLOAT ? (double)attribute->f
+                                              : (double)node_int(node, name, (int64_t)fallback);
 }
 
-static int64_t fused_matmul(const struct node *node)
+static const char *text_of(const void *node, const char *name)
 {
-    const struct shape *a = &node->inputs[0]->shape;
-    bool is_batch = node_int(node, "transBatchA", 0) != 0;
-    int axis = node_int(node, "transA", 0) == 0 || a->rank < 2 ? a->rank - 1
-               : is_batch                                      ? 0
-                                                               : a->rank - 2;
-
-    return FLOP_OF_PRODUCT(elements(node->outputs[0]), a->dims[axis], false);
+    return node_string(node, name, NULL);
 }
 
-static int64_t conv(const struct node *node)
+static const int64_t *ints_of(const void *node, const char *name, size_t *out_count)
 {
-    const struct shape *w = &node->inputs[1]->shape;
-    /* w holds channels / group already. */
-    return FLOP_OF_CONV(elements(node->outputs[0]), w->dims[1] * spatial_elements(w),
-                        node_input(node, 2) != NULL);
+    return node_ints(node, name, out_count);
 }
 
-static int64_t gemm(const struct node *node)
+static struct op_flop_shape shape_of(const struct value *value)
 {
-    const struct shape *a = &node->inputs[0]->shape;
-    int64_t k = a->dims[node_int(node, "transA", 0) != 0 ? 0 : 1];
+    struct op_flop_shape shape = {.rank = -1};
 
-    return FLOP_OF_PRODUCT(elements(node->outputs[0]), k, node_input(node, 2) != NULL);
+    if (value != NULL) {
+        shape.rank = value->shape.rank;
+        for (int i = 0; i < shape.rank; i++)
+            shape.dims[i] = value->shape.dims[i];
+    }
+    return shape;
 }
 
-static int64_t matmul(const struct node *node)
+_Static_assert((int)OP_FLOP_RANK_MAX >= (int)SHAPE_MAX_RANK, "every shape has room");
+
+static int64_t by_definition(const struct node *node, const char *type)
 {
-    const struct shape *a = &node->inputs[0]->shape;
+    struct op_flop_attributes attributes = {node, number_of, text_of, ints_of};
+    struct op_flop_call call = {
+        .name = type, .input_count = node->input_count, .attributes = &attributes};
+    uint32_t first = 0; /* the first output may be left out */
 
-    return FLOP_OF_PRODUCT(elements(node->outputs[0]), a->dims[a->rank - 1],
-                           node_input(node, 2) != NULL);
+    while (first + 1 < node->output_count && node->outputs[first] == NULL)
+        first++;
+    for (uint32_t i = 0; i < node->input_count && i < OP_FLOP_TENSORS_MAX; i++)
+        call.inputs[i] = shape_of(node->inputs[i]);
+    call.output = shape_of(node_output(node, first));
+    return op_flop(&call);
 }
-
-static int64_t pool(const struct node *node)
-{
-    int64_t area = 1;
-    size_t count;
-    const int64_t *kernel = node_ints(node, "kernel_shape", &count);
-
-    for (size_t i = 0; i < count; i++)
-        area *= kernel[i];
-    return elements(node->outputs[0]) * area;
-}
-
-static int64_t global_pool(const struct node *node)
-{
-    return elements(node->inputs[0]);
-}
-
-static int64_t batch_norm(const struct node *node)
-{
-    return FLOP_OF_BATCH_NORM(elements(node->outputs[0]));
-}
-
-static int64_t softmax(const struct node *node)
-{
-    return FLOP_OF_SOFTMAX(elements(node->outputs[0]));
-}
-
-static int64_t lrn(const struct node *node)
-{
-    return elements(node->outputs[0]) * (2 * node_int(node, "size", 1) + 4);
-}
-
-static int64_t nothing(const struct node *node)
-{
-    (void)node;
-    return 0;
-}
-
-static const struct {
-    const char *type;
-    int64_t (*computation)(const struct node *node);
-} formulas[] = {
-    {"Add", elementwise},
-    {"AveragePool", pool},
-    {"BatchNormalization", batch_norm},
-    {"Cast", nothing},
-    {"Clip", one_each},
-    {"Concat", nothing},
-    {"ConstantOfShape", nothing},
-    {"Conv", conv},
-    {"Div", elementwise},
-    {"Dropout", nothing},
-    {"Expand", nothing},
-    {"Flatten", nothing},
-    {CHAIN_OP_TYPE, chain},
-    {PREPROCESS_OP_TYPE, chain},
-    {"com.microsoft.FusedMatMul", fused_matmul},
-    {"Gather", nothing},
-    {"Gemm", gemm},
-    {"GlobalAveragePool", global_pool},
-    {"GlobalMaxPool", global_pool},
-    {"Identity", nothing},
-    {"LRN", lrn},
-    {"LeakyRelu", elementwise},
-    {"MatMul", matmul},
-    {"MaxPool", pool},
-    {"Mul", elementwise},
-    {"Pad", nothing},
-    {"Relu", elementwise},
-    {"Reorder", nothing},
-    {"Reshape", nothing},
-    {"Shape", nothing},
-    {"Sigmoid", elementwise},
-    {"Slice", nothing},
-    {"Softmax", softmax},
-    {"Squeeze", nothing},
-    {"Sub", elementwise},
-    {"Sum", elementwise},
-    {"Tanh", elementwise},
-    {"Tile", nothing},
-    {"Transpose", nothing},
-    {"Unsqueeze", nothing},
-};
 
 static int64_t fused_computation(const struct node *node)
 {
@@ -169,20 +76,18 @@ static int64_t fused_computation(const struct node *node)
 
 static int64_t computation_of(const struct exec_step *step)
 {
+    const struct node *node = step->node;
     char text[NODE_TYPE_BYTES];
-    const char *type = strcmp(step->type, step->node->op_type) == 0
-                           ? node_full_type(step->node, text)
-                           : step->type;
+    int64_t computation;
 
-    for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++) {
-        if (strcmp(formulas[i].type, type) != 0)
-            continue;
-        /* A reorder works for a node, but does not do its work. */
-        if (strcmp(step->type, "Reorder") == 0)
-            return 0;
-        return formulas[i].computation(step->node) + fused_computation(step->node);
-    }
-    return -1;
+    /* A reorder works for a node, but does not do its work. */
+    if (strcmp(step->type, node->op_type) != 0)
+        return strcmp(step->type, "Reorder") == 0 ? 0 : -1;
+    if (strcmp(step->type, CHAIN_OP_TYPE) == 0 || strcmp(step->type, PREPROCESS_OP_TYPE) == 0)
+        computation = chain(node);
+    else
+        computation = by_definition(node, node_full_type(node, text));
+    return computation < 0 ? -1 : computation + fused_computation(node);
 }
 
 static int64_t bytes_of(const struct value *value)

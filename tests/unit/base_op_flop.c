@@ -105,6 +105,33 @@ static void operators_of_onnx(void **state)
     assert_int_equal(op_flop(&call), -1);
 }
 
+static void transformers(void **state)
+{
+    struct op_flop_call call = {.name = "LayerNormalization",
+                                .inputs = {SHAPE(2, 5, 8), SHAPE(8), SHAPE(8)},
+                                .input_count = 3,
+                                .output = SHAPE(2, 5, 8)};
+
+    CHECK_U64((uint64_t)op_flop(&call), 80 * 7 + 10 * 5);
+    call.input_count = 2;
+    CHECK_U64((uint64_t)op_flop(&call), 80 * 6 + 10 * 5);
+    call.name = "RMSNormalization";
+    CHECK_U64((uint64_t)op_flop(&call), 80 * 4 + 10 * 4);
+    call = (struct op_flop_call){
+        .name = "Attention",
+        .inputs = {SHAPE(1, 2, 3, 4), SHAPE(1, 2, 5, 4), SHAPE(1, 2, 5, 6), SHAPE(3, 5)},
+        .input_count = 3,
+        .output = SHAPE(1, 2, 3, 6)};
+    CHECK_U64((uint64_t)op_flop(&call), 30 * (2 * 4 + 1 + 5) + 2 * 36 * 5);
+    call.input_count = 4; /* a mask is added to the scores */
+    CHECK_U64((uint64_t)op_flop(&call), 30 * (2 * 4 + 1 + 5 + 1) + 2 * 36 * 5);
+    call = (struct op_flop_call){.name = "Attention",
+                                 .inputs = {SHAPE(1, 3, 8), SHAPE(1, 5, 8), SHAPE(1, 5, 12)},
+                                 .input_count = 3,
+                                 .output = SHAPE(1, 3, 12)};
+    assert_int_equal(op_flop(&call), -1); /* how many heads is an attribute */
+}
+
 static void hostile_shapes_are_unknown(void **state)
 {
     struct op_flop_call call = {.name = "aten::mm",
@@ -130,9 +157,8 @@ static void hostile_shapes_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_aten),
-        cmocka_unit_test(convolutions_of_aten),
-        cmocka_unit_test(operators_of_onnx),
+        cmocka_unit_test(products_of_aten),           cmocka_unit_test(convolutions_of_aten),
+        cmocka_unit_test(operators_of_onnx),          cmocka_unit_test(transformers),
         cmocka_unit_test(hostile_shapes_are_unknown),
     };
 

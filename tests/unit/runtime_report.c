@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What load_and_run prints and counts: summary, table, footprints, comparison, profile. */
+#include "base/op_flop.h"
 #include "runtime/exec/op_cost.h"
 #include "runtime/graph/compare.h"
 #include "runtime/modes/model_info.h"
 #include "runtime/modes/profile.h"
+#include "runtime/ops/operators.h"
 #include "runtime/ops/shape/shape.h"
 #include "runtime/session/report.h"
 #include "tests/support/check.h"
@@ -130,10 +132,10 @@ static struct footprint count_node(const char *op_type, const char *inputs, cons
     struct diag diag = {0};
 
     build_output(graph, "y");
-    if (strcmp(op_type, "Frobnicate") != 0)
-        CHECK_OK(shape_infer(graph, eval_node, &diag));
-    else
+    if (strcmp(op_type, "Frobnicate") == 0)
         node->outputs[0]->shape = (struct shape){.rank = 0};
+    else if (shape_infer(graph, eval_node, &diag) != 0)
+        fail_msg("%s: %s", op_type, diag.text);
     if (fused != NULL)
         node->fused = *fused;
     step.inputs = (const struct value *const *)node->inputs;
@@ -171,6 +173,36 @@ static void formulas_give_known_counts(void **state)
         {"LRN", "x:f32 1,4,1,1", "size=3", 40, 32},
         {"Concat", "a:f32 2; b:f32 3", "axis=0", 0, 40},
         {"Gather", "x:f32 100,8; i:i64 2", "", 0, 2 * 64 + 16},
+        {"ConvTranspose", "x:f32 1,2,3,3; w:f32 2,4,2,2; b:f32 4", "strides=[2,2]",
+         2 * 18 * 16 + 4 * 36, -1},
+        {"ConvInteger", "x:u8 1,2,4,4; w:u8 3,2,3,3; z:u8 =1", "", 12 * 2 * 18, -1},
+        {"MatMulInteger", "a:u8 5,3; b:i8 3,4", "", 2 * 5 * 3 * 4, 15 + 12 + 80},
+        {"QLinearMatMul",
+         "a:u8 2,3; s:f32 =1; z:u8 =0; b:u8 3,4; t:f32 =1; c:u8 =0; u:f32 =1; d:u8 =0", "",
+         2 * 2 * 3 * 4 + 3 * 8, -1},
+        {"Einsum", "a:f32 2,3,5; b:f32 2,5,7", "equation='bij,bjk->bik'", 2 * 2 * 3 * 5 * 7, -1},
+        {"Einsum", "a:f32 4,4", "equation='ii->'", 4, -1},
+        {"Einsum", "a:f32 2,3; b:f32 4", "equation='...i,j->...ij'", 24, -1},
+        {"LSTM", "x:f32 5,2,3; w:f32 1,16,3; r:f32 1,16,4; b:f32 1,32", "hidden_size=4",
+         10 * (2 * (48 + 64) + 4 * 4 * 3 + 4 * 9), -1},
+        {"GRU", "x:f32 5,2,3; w:f32 1,12,3; r:f32 1,12,4", "hidden_size=4",
+         10 * (2 * (36 + 48) + 4 * 3 + 4 * 8), -1},
+        {"RNN", "x:f32 5,2,3; w:f32 2,4,3; r:f32 2,4,4", "hidden_size=4 direction='bidirectional'",
+         10 * (2 * (24 + 32) + 8 + 8), -1},
+        {"ReduceMean", "x:f32 2,3,4", "axes=[2]", 24 + 6, (24 + 6) * 4},
+        {"ReduceL2", "x:f32 2,3,4", "axes=[2]", 48 + 6, -1},
+        {"ReduceSumSquare", "x:f32 2,3,4", "axes=[2]", 48, -1},
+        {"ArgMax", "x:f32 2,3,4", "axis=1", 24, -1},
+        {"TopK", "x:f32 2,30; k:i64=3", "", 60, -1},
+        {"Resize", "x:f32 1,1,4,4; -; s:f32=1,1,2,2", "mode='linear'", 64 * 2 * 4, -1},
+        {"Resize", "x:f32 1,1,4,4; -; s:f32=1,1,2,1", "mode='cubic'", 32 * 2 * 4, -1},
+        {"Resize", "x:f32 1,1,4,4; -; s:f32=1,1,2,2", "mode='nearest'", 0, -1},
+        {"InstanceNormalization", "x:f32 2,3,4,4; s:f32 3; b:f32 3", "", 96 * 7 + 6 * 5, -1},
+        {"LpPool", "x:f32 1,1,4,4", "kernel_shape=[2,2] strides=[2,2]", 4 * 9, -1},
+        {"Mean", "a:f32 4; b:f32 4; c:f32 4", "", 12, -1},
+        {"QuantizeLinear", "x:f32 6; s:f32 =1; z:u8 =0", "", 18, -1},
+        {"DequantizeLinear", "x:u8 6; s:f32 =1; z:u8 =0", "", 12, -1},
+        {"Where", "c:bool 3; a:f32 3; b:f32 3", "", 0, -1},
         {"Frobnicate", "x:f32 2", "", -1, -1}, /* not known, which is not 0 */
     };
 
@@ -185,6 +217,19 @@ static void formulas_give_known_counts(void **state)
             fail_msg("%s moves %lld, not %lld", cases[i].op_type, (long long)f.memory_bytes,
                      (long long)cases[i].memory_bytes);
     }
+}
+
+/* Whatever a model can hold has a place under the roofline. */
+static void every_operator_has_a_formula(void **state)
+{
+    struct operator_facts facts;
+
+    for (size_t i = 0; i < operators_count(); i++) {
+        operators_get(i, &facts);
+        if (!op_flop_knows(facts.op_type))
+            fail_msg("%s has no formula", facts.op_type);
+    }
+    assert_false(op_flop_knows("Frobnicate"));
 }
 
 static void what_is_fused_counts(void **state)
@@ -411,6 +456,7 @@ int main(void)
         cmocka_unit_test(the_lines_are_megengines),
         cmocka_unit_test(the_table_is_centred),
         cmocka_unit_test(formulas_give_known_counts),
+        cmocka_unit_test(every_operator_has_a_formula),
         cmocka_unit_test(what_is_fused_counts),
         cmocka_unit_test(the_worst_element_is_found),
         cmocka_unit_test(nan_equals_nan_and_infinities_themselves),
