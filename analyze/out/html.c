@@ -211,6 +211,11 @@ static void html_table_end(struct out *out)
 
     if (out->section->data_only && !state->chart)
         return;
+    if (state->chart && out->section->chart->kind == OUT_CHART_DATA) {
+        html_chart_write(out, state->chart);
+        html_chart_destroy(&state->chart);
+        return;
+    }
     add_headline(&text, out->section);
     out_write_buffer(out, &text);
     if (state->chart && state->row_count)

@@ -30,8 +30,8 @@ static bool is_named(const char *name, const char *column)
 static bool uses(const struct out_chart *chart, const char *column)
 {
     size_t count = sizeof(timeline_columns) / sizeof(timeline_columns[0]);
-    bool found = is_named(chart->label, column) || is_named(chart->x, column) ||
-                 is_named(chart->color, column);
+    bool found = chart->kind == OUT_CHART_DATA || is_named(chart->label, column) ||
+                 is_named(chart->x, column) || is_named(chart->color, column);
 
     for (size_t i = 0; i < OUT_CHART_VALUES_MAX && chart->values[i]; i++)
         found |= is_named(chart->values[i], column);
@@ -149,6 +149,7 @@ static const char *kind_name(enum out_chart_kind kind)
         [OUT_CHART_BARS] = "bars",   [OUT_CHART_LINE] = "line",
         [OUT_CHART_STEPS] = "steps", [OUT_CHART_POINTS] = "points",
         [OUT_CHART_AREAS] = "areas", [OUT_CHART_TIMELINE] = "timeline",
+        [OUT_CHART_DATA] = "data",
     };
 
     return names[kind];
@@ -201,6 +202,7 @@ static const char *unit_name(enum out_kind kind)
         [OUT_TEXT] = "text",
         [OUT_SHAPES] = "text",
         [OUT_JSON] = "text",
+        [OUT_LIST] = "text",
     };
 
     return names[kind];
@@ -230,6 +232,11 @@ static void put_columns(struct out *out, struct json_writer *json, const struct 
 static void write_data(struct out *out, struct html_chart *chart)
 {
     struct json_writer json;
+    struct out_buffer tag = {0};
+
+    out_buffer_print(&tag, "<script type=\"application/json\" id=\"data-%s\">\n",
+                     out->section->name);
+    out_write_buffer(out, &tag);
 
     json_init_memory(&json);
     json_begin_object(&json);
@@ -238,7 +245,7 @@ static void write_data(struct out *out, struct html_chart *chart)
     json_key(&json, "columns");
     put_columns(out, &json, chart);
     json_end_object(&json);
-    out_write(out, "<script type=\"application/json\">\n[");
+    out_write(out, "[");
     write_json(out, &json);
     json_end_array(&chart->texts);
     out_write(out, ",");
@@ -288,6 +295,10 @@ void html_chart_write(struct out *out, struct html_chart *chart)
     const struct out_chart *spec = out->section->chart;
     struct out_buffer text = {0}, headline = {0};
 
+    if (spec->kind == OUT_CHART_DATA) {
+        write_data(out, chart);
+        return;
+    }
     if (spec->about) {
         out_buffer_print(&text, "<p class=\"about-chart\">");
         html_add_escaped(&text, spec->about);

@@ -105,14 +105,17 @@ enum out_chart_kind {
     OUT_CHART_AREAS,    /* the same above each other, those of each `color`; all have every x */
     OUT_CHART_POINTS,   /* values[0] over `x`, named by `label` */
     OUT_CHART_TIMELINE, /* spans in lanes; the columns are OUT_TIMELINE_COLUMNS */
+    OUT_CHART_DATA,     /* no picture: all columns, for other pictures of the page */
 };
 
-/* What a timeline's table must have: which of several timelines it belongs to ("run 3"); its lane
- * and what that is ("cuda:0"); start (of each view's own clock), self time or NULL, how deep it
- * lies in others; row of the span that launched it, or NULL. */
+/* What a timeline's table must have: which of several timelines it belongs to ("run 3") and the
+ * number of that run, or NULL; its lane and what that is ("cuda:0"); row of its op in the section
+ * "timeline_ops"; start (of each view's own clock), self time or NULL, how deep it lies in others;
+ * bytes of a copy, or NULL; row of the span that launched it, or NULL. */
 #define OUT_TIMELINE_COLUMNS                                                                       \
     {                                                                                              \
-        "view", "lane", "side", "name", "type", "start_ns", "dur_ns", "self_ns", "depth", "launch" \
+        "view", "run", "lane", "side", "op", "name", "type", "start_ns", "dur_ns", "self_ns",      \
+            "depth", "bytes", "launch"                                                             \
     }
 
 /* A line across a chart that has a name: a percentile, the peak of the machine. */

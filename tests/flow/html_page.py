@@ -44,7 +44,10 @@ def step(number):
         yield span("kernel", "sgemm" if i else HOSTILE, begin + 100, 80 + slow / 2, 7, device=0, stream=7,
                    correlation=number * 10 + i + 1, grid=[8, 1, 1], block=[128, 1, 1])
         yield memory(begin + 15, 4096 * (i + 1), 4096 * (number * 2 + i + 1))
+        yield memory(begin + 20, 1 << 20, 1 << 30 | number, device=1) if not i else memory(
+            begin + 20, -(1 << 20), 1 << 30 | number, device=1)
         yield memory(begin + 170, -4096 * (i + 1), 4096 * (number * 2 + i + 1))
+    yield span("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", at + 700, 10, 7, device=0, stream=7, bytes=2000000)
     yield {"ph": "C", "name": "queue length", "pid": 10, "tid": 10, "ts": at + 100, "args": {"items": number}}
 
 

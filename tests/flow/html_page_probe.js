@@ -263,6 +263,77 @@ attempt('a table leads to the timeline, and a span back to its row', () => {
   expect(document.activeElement, row.querySelector('button.jump'), 'the focus');
 });
 
+function factsOf(card) {
+  return Object.fromEntries(Array.from(card.querySelectorAll('dl > div'),
+    (fact) => [fact.querySelector('dt').textContent, fact.querySelector('dd').textContent]));
+}
+
+attempt('the card has shapes, arguments and the call stack', () => {
+  startOver();
+  const card = figure.querySelector('.span-card');
+
+  timeline.reveal(spanNamed('aten::conv2d'));
+  expect(factsOf(card)['input shapes'], '1×3×8×8 f32, 4×3×3×3 f32', 'input shapes');
+  expect(factsOf(card).source, 'model.py:12', 'source');
+  const frames = Array.from(card.querySelectorAll('.stack li'), (frame) => frame.textContent);
+
+  expect(frames.length, 3, 'the number of frames');
+  expect(frames[0], 'model.py(12): forward', 'the nearest');
+  expectThat(frames[2].startsWith('\x3c/script>\x3cimg'), frames[2]);
+  timeline.reveal(spanNamed('sgemm'));
+  expect(factsOf(card).grid, '[8,1,1]', 'grid');
+  expect(factsOf(card).block, '[128,1,1]', 'block');
+  expectThat(factsOf(card)['launched by'].startsWith('cudaLaunchKernel'), factsOf(card)['launched by']);
+});
+
+attempt('a copy tells how much it moved and how fast', () => {
+  startOver();
+  timeline.reveal(spanNamed('Memcpy HtoD (Pageable -> Device)'));
+  expect(factsOf(figure.querySelector('.span-card')).copied, '1.91 MiB, 186 GiB/s', 'it');
+});
+
+attempt('memory and counters lie under the same time axis', () => {
+  startOver();
+  const names = timeline.view.tracks.map((track) => track.name);
+
+  expect(names.sort(), 'memory of cuda:0,memory of host,queue length', 'the tracks');
+  const track = timeline.view.tracks.find((one) => one.name === 'memory of host');
+  const taken = spanNamed('aten::conv2d');
+
+  expect(valueAt(track, taken.start + 100000), 4096, 'after it is taken');
+  expect(valueAt(track, taken.end), 0, 'after it is given back');
+  pointer('pointermove', timeline.xAt(taken.start + 100000), track.top + TRACK_HEIGHT / 2);
+  expectThat(figure.querySelector('.details').textContent.startsWith('memory of host: 4 KiB at 120 us'),
+    figure.querySelector('.details').textContent);
+  pointer('pointerleave', 0, 0);
+  timeline.setRange({from: taken.start, until: taken.end});
+  timeline.parts.forEach((part) => part.fill && part.fill());
+  expect(factsOf(figure.querySelector('.range-card'))['memory of host'], '0 B … 3.1 KiB … 4 KiB', 'in the range');
+});
+
+attempt('a click on a run shows it on the timeline', () => {
+  startOver();
+  const section = document.querySelector('#run_times');
+  const chart = charts.find((one) => one.canvas.closest('section') === section);
+  const runs = readFigure(section.querySelector('figure')).numbers('run');
+  const click = (run) => {
+    const {x} = chart.getDatasetMeta(0).data[runs.indexOf(run)];
+    const event = {type: 'click', x, y: chart.chartArea.top + 1, native: {target: chart.canvas}};
+
+    chart.options.onClick(event, chart.getElementsAtEventForMode(event, 'nearest', chart.options.interaction, false));
+  };
+
+  expect(timeline.views.length, runs.length, 'the number of runs on the timeline');
+  click(5);
+  expect(timeline.view.run, 5, 'the run');
+  expectThat(timeline.view.name.includes('the slowest'), timeline.view.name);
+  expect(figure.querySelector('select').selectedOptions[0].textContent, timeline.view.name, 'what is selected');
+  click(7);
+  expect(timeline.view.run, 7, 'the run');
+  showRun(1000, section.querySelector('figure'));
+  expectThat(section.textContent.includes('Run 1000 is not on the timeline of this page'), section.textContent);
+});
+
 /* --- How it looks. --- */
 
 attempt('colours are by type, shades by name', () => {

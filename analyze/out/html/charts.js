@@ -66,7 +66,11 @@ function countFromFirst(column, times) {
 }
 
 function readFigure(figure) {
-  const [meaning, texts, ...values] = JSON.parse(figure.querySelector('script').textContent);
+  return readData(figure.querySelector('script'));
+}
+
+function readData(script) {
+  const [meaning, texts, ...values] = JSON.parse(script.textContent);
   const places = new Map(meaning.columns.map((column, place) => [column.name, place]));
 
   meaning.columns.forEach((column, place) => {
@@ -329,7 +333,19 @@ function highestStack(data) {
   return Math.max(...sums.values());
 }
 
-function lineChart(data) {
+/* A click on a run shows it on the timeline. */
+function runClicks(data, figure) {
+  if (data.chart.x !== 'run' || !timelines.length)
+    return {};
+  const runs = data.numbers('run');
+
+  return {
+    onClick: (event, [nearest]) => nearest && showRun(runs[nearest.index], figure),
+    onHover: (event, [nearest]) => { event.native.target.style.cursor = nearest ? 'pointer' : ''; },
+  };
+}
+
+function lineChart(data, figure) {
   const many = data.count > 200;
   const lines = makeLines(data);
 
@@ -352,6 +368,7 @@ function lineChart(data) {
     options: {
       parsing: false,
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
+      ...runClicks(data, figure),
       scales: xyScales(data),
       plugins: {
         legend: {display: lines.length > 1, labels: {color: cssColor('--text'), boxWidth: 14}},

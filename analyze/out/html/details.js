@@ -10,9 +10,52 @@ function element(tag, content, attributes) {
   return made;
 }
 
+/* What is known of the ops on the timeline, in the order that spans count them in. */
+function readOps() {
+  const script = document.getElementById('data-timeline_ops');
+
+  if (!script)
+    return [];
+  const data = readData(script);
+  const texts = ['id', 'device', 'source', 'in_shapes', 'in_dtypes', 'out_shapes', 'out_dtypes', 'origin', 'stack', 'params'];
+  const columns = texts.map((name) => data.texts(name));
+  const [flop, bytes] = [data.numbers('computation_flop'), data.numbers('memory_bytes')];
+
+  return flop.map((value, place) => ({
+    ...Object.fromEntries(texts.map((name, at) => [name, columns[at][place]])), flop: value, bytes: bytes[place],
+  }));
+}
+
+/* JSON from a recording, or what is given in its stead. */
+function parsed(text, otherwise) {
+  try {
+    return JSON.parse(text) || otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+/* "1×3×224×224 f32", one below the other. */
+function shapesText(shapes, dtypes) {
+  const kinds = parsed(dtypes, []);
+
+  return parsed(shapes, []).map((shape, place) => {
+    const sizes = Array.isArray(shape) && shape.length ? shape.map((size) => size === null ? '?' : size).join('×') : '';
+
+    return [sizes, kinds[place]].filter(Boolean).join(' ') || 'scalar';
+  }).join(', ');
+}
+
+/* The arguments of an op, but for its stack, which has a place of its own. */
+function argumentsOf(op) {
+  return Object.entries(parsed(op.params, {})).filter(([name]) => name !== 'stack')
+    .map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]);
+}
+
 class SpanCard {
   constructor(timeline) {
     this.timeline = timeline;
+    this.ops = readOps();
     this.card = timeline.figure.querySelector('.span-card');
   }
 
@@ -24,12 +67,48 @@ class SpanCard {
   }
 
   contentOf(span) {
-    const facts = this.factsOf(span).filter(([, value]) => value !== null && value !== '');
+    const op = this.ops[span.op];
+    const facts = this.factsOf(span).concat(op ? this.factsOfOp(span, op) : []);
+    const args = op ? argumentsOf(op) : [];
 
     return [
       element('h3', span.name),
       element('div', this.waysFrom(span), {className: 'ways'}),
-      element('dl', facts.map(([name, value]) => element('div', [element('dt', name), element('dd', value)]))),
+      this.listOf(facts),
+      ...(args.length ? [element('h4', 'Arguments'), this.listOf(args)] : []),
+      ...this.stackOf(op),
+    ];
+  }
+
+  listOf(facts) {
+    return element('dl', facts.filter(([, value]) => value !== null && value !== '')
+      .map(([name, value]) => element('div', [element('dt', name), element('dd', value)])));
+  }
+
+  stackOf(op) {
+    const frames = op ? parsed(op.stack, []) : [];
+
+    return frames.length
+      ? [element('h4', 'Call stack'), element('ol', frames.map((frame) => element('li', frame)), {className: 'stack'})]
+      : [];
+  }
+
+  factsOfOp(span, op) {
+    const perSecond = (amount) => amount && span.duration > 0 ? amount / span.duration * 1e9 : null;
+    const both = (kind, amount) => amount === null ? null
+      : [formatValue(kind, amount), perSecond(amount) && `${formatValue(`${kind === 'flop' ? 'flop' : 'byte'}_rate`, perSecond(amount))}`]
+          .filter(Boolean).join(', ');
+
+    return [
+      ['input shapes', shapesText(op.in_shapes, op.in_dtypes)],
+      ['output shapes', shapesText(op.out_shapes, op.out_dtypes)],
+      ['computation', both('flop', op.flop)],
+      ['bytes read and written', both('bytes', op.bytes)],
+      ['copied', both('bytes', span.bytes)],
+      ['id in the model', op.id],
+      ['made from', parsed(op.origin, []).join(', ')],
+      ['device', op.device],
+      ['source', op.source],
     ];
   }
 

@@ -43,11 +43,30 @@ function jumpToOp(op) {
     .reduce((most, span) => !most || span.duration > most.duration ? span : most, null);
   const span = longest(timeline.view.spans) || longest(timeline.views.flatMap((view) => view.spans));
 
-  timeline.figure.closest('section').scrollIntoView({block: 'start'});
-  timeline.canvas.focus({preventScroll: true});
+  showTimeline(timeline);
   if (span)
     timeline.reveal(span);
   timeline.finder.searchOp(op, op.name);
+}
+
+function showTimeline(timeline) {
+  timeline.figure.closest('section').scrollIntoView({block: 'start'});
+  timeline.canvas.focus({preventScroll: true});
+}
+
+/* Of a run that the page does not hold it says how to get it, below the picture. */
+function showRun(run, figure) {
+  const [timeline] = timelines;
+  const place = timeline.views.findIndex((view) => view.run === run);
+  const said = figure.parentElement.querySelector('.said')
+    || figure.parentElement.appendChild(element('p', [], {className: 'said cut'}));
+
+  said.setAttribute('aria-live', 'polite');
+  said.textContent = place < 0 ? `Run ${run} is not on the timeline of this page; --runs ${run} makes one of it.` : '';
+  if (place < 0)
+    return;
+  timeline.show(place);
+  showTimeline(timeline);
 }
 
 /* A row that a filter hides is shown again. */

@@ -52,6 +52,16 @@ function drawCharts() {
 
 const timelines = [];
 
+/* Those of the charts are the first of the palette, which differ most. */
+function claimColors() {
+  each('figure.bars', (figure) => {
+    const data = readFigure(figure);
+
+    if (data.chart.color)
+      data.texts(data.chart.color).forEach((text) => colorOf(text));
+  });
+}
+
 function setTheme(theme) {
   root.dataset.theme = theme;
   drawCharts();
@@ -93,9 +103,10 @@ function start() {
   each('table', enableTable);
   pairSections();
   window.addEventListener('resize', pairSections);
-  drawCharts();
+  claimColors();
   each('figure.timeline', (figure) => timelines.push(new Timeline(figure)));
   connectTables();
+  drawCharts();
   document.getElementById('theme').addEventListener('click', () => {
     root.dataset.chosen = 'yes';
     setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark');

@@ -15,7 +15,7 @@ class TimelinePointer {
     canvas.addEventListener('pointermove', (event) => this.move(event));
     canvas.addEventListener('pointerup', (event) => this.up(event));
     canvas.addEventListener('pointercancel', () => { this.last = null; });
-    canvas.addEventListener('pointerleave', () => timeline.hover(null));
+    canvas.addEventListener('pointerleave', () => this.leave());
     canvas.addEventListener('dblclick', (event) => timeline.zoomTo(timeline.spanAt(...this.place(event))));
   }
 
@@ -58,7 +58,9 @@ class TimelinePointer {
 
     timeline.pointerX = this.place(event)[0];
     if (this.last === null) {
+      timeline.track = timeline.tracks.trackAt(this.place(event)[1]);
       timeline.hover(timeline.spanAt(...this.place(event)));
+      timeline.describe();
       return;
     }
     this.moved += Math.abs(event.clientX - this.last);
@@ -67,6 +69,12 @@ class TimelinePointer {
     else
       timeline.pan(this.last - event.clientX);
     this.last = event.clientX;
+  }
+
+  leave() {
+    this.timeline.track = null;
+    this.timeline.hover(null);
+    this.timeline.describe();
   }
 
   mark(event) {

@@ -107,10 +107,20 @@ class RangeCard {
     const length = range.until - range.from;
     const facts = this.timeline.view.lanes.map((lane) => [lane.name, busyIn(lane, range)]).filter(([, busy]) => busy > 0);
 
-    return element('dl', facts.map(([name, busy]) => element('div', [
+    return element('dl', [...facts.map(([name, busy]) => element('div', [
       element('dt', `busy: ${name}`),
       element('dd', `${formatDuration(busy)} (${formatValue('share', busy / length)})`),
-    ])));
+    ])), ...this.tracksOf(range)]);
+  }
+
+  tracksOf(range) {
+    return this.timeline.view.tracks.map((track) => [track, statisticsOf(track, range)])
+      .filter(([, statistics]) => statistics)
+      .map(([track, {least, average, most}]) => element('div', [
+        element('dt', track.name),
+        element('dd', `${[least, average, most].map((value) => formatValue(track.kind, value)).join(' … ')}`,
+          {title: 'the least, on average, the most'}),
+      ]));
   }
 
   tableOf(lines, range) {

@@ -10,14 +10,15 @@ function readSpans(data) {
     view: data.texts('view'), lane: data.texts('lane'), side: data.texts('side'),
     name: data.texts('name'), type: data.texts('type'), start: data.numbers('start_ns'),
     duration: data.numbers('dur_ns'), self: data.numbers('self_ns'), depth: data.numbers('depth'),
-    launch: data.numbers('launch'),
+    launch: data.numbers('launch'), run: data.numbers('run'), op: data.numbers('op'),
+    bytes: data.numbers('bytes'),
   };
   const spans = column.view.map((view, place) => ({
     view, place, lane: column.lane[place], side: column.side[place], name: column.name[place],
     type: column.type[place], start: column.start[place], duration: column.duration[place],
     self: column.self[place], depth: column.depth[place],
     end: column.start[place] + column.duration[place], launch: null, launched: [], row: 0,
-    parent: null,
+    parent: null, run: column.run[place], op: column.op[place], bytes: column.bytes[place],
   }));
 
   spans.forEach((span) => {
@@ -62,12 +63,12 @@ function findParents(lane) {
   }
 }
 
-function makeViews(spans) {
+function makeViews(spans, tracks) {
   const views = new Map();
 
   for (const span of spans) {
     if (!views.has(span.view))
-      views.set(span.view, {name: span.view, spans: [], lanes: new Map(), start: Infinity, end: -Infinity});
+      views.set(span.view, {name: span.view, run: span.run, spans: [], lanes: new Map(), start: Infinity, end: -Infinity});
     const view = views.get(span.view);
 
     if (!view.lanes.has(span.lane))
@@ -88,6 +89,11 @@ function makeViews(spans) {
       lane.top = top + LANE_GAP / 2;
       lane.height = lane.rows.length * ROW_HEIGHT;
       top += lane.height + LANE_GAP;
+    }
+    view.tracks = (tracks && tracks.get(view.name)) || [];
+    for (const track of view.tracks) {
+      track.top = top + LANE_GAP / 2;
+      top += TRACK_HEIGHT + LANE_GAP;
     }
     view.height = top + 2;
   }

@@ -46,7 +46,9 @@ class Timeline {
   constructor(figure) {
     this.figure = figure;
     this.canvas = figure.querySelector('canvas');
-    this.views = makeViews(readSpans(readFigure(figure)));
+    this.views = makeViews(readSpans(readFigure(figure)), readTracks());
+    this.tracks = new TrackPainter(this);
+    this.track = null;   /* below the pointer */
     this.hovered = null; /* a span */
     this.chosen = null;  /* a span */
     this.range = null;   /* {from, until} */
@@ -184,6 +186,7 @@ class Timeline {
     this.labels = [];
     this.paintAxis();
     this.view.lanes.forEach((lane) => this.paintLane(lane));
+    this.tracks.paint();
     this.paintRange();
     this.paintFlows();
     this.tell('draw');
@@ -405,7 +408,8 @@ class Timeline {
     const span = this.hovered || this.chosen;
     const details = this.figure.querySelector('.details');
 
-    details.textContent = span ? this.summaryOf(span)
+    details.textContent = this.track ? this.tracks.describe(this.track, this.timeAt(this.pointerX))
+      : span ? this.summaryOf(span)
       : 'Drag to move, Shift and drag for the statistics of a range, Ctrl and the wheel to zoom; click a span for its details.';
   }
 

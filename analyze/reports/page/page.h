@@ -10,9 +10,11 @@
 
 enum {
     PAGE_OP_COLUMNS = 15,
-    PAGE_RUNS_MAX = 3,      /* on the timeline */
+    PAGE_RUNS_MAX = 12,     /* on the timeline */
+    PAGE_MAIN_RUNS = 3,     /* of them: the median, the slowest, the first */
     PAGE_SPANS_MAX = 20000, /* on the timeline, of all its runs */
     PAGE_POINTS_MAX = 2000, /* of a curve */
+    PAGE_TRACKS_MAX = 12,   /* counters below the timeline */
 };
 
 struct page_run {
@@ -30,6 +32,38 @@ struct page {
     size_t chosen_count;
 };
 
+/* One of the timelines: a run, or all of the time. */
+struct page_view {
+    char *name;
+    uint32_t run;             /* place in the answer's runs; SPAN_NONE: every span */
+    int64_t start_ns, end_ns; /* where its clock begins; where its last span ends */
+    size_t span_count, shown_count;
+    int64_t shortest_ns;  /* of those that are shown */
+    size_t shortest_left; /* how many of just that length there is room for */
+};
+
+struct page_views {
+    struct page_view items[PAGE_RUNS_MAX];
+    size_t count;
+};
+
+/* A curve of steps with a bound on its points: of each stretch of time only the highest and the
+ * last are kept. */
+struct page_point {
+    int64_t time_ns;
+    double value;
+};
+struct page_curve {
+    ARRAY_OF(struct page_point) points;
+    int64_t stretch_ns;
+    size_t point_count; /* before that */
+};
+
+/** For `point_count` points in so many ns, of which about `most` are kept. */
+void page_curve_begin(struct page_curve *curve, size_t point_count, int64_t length_ns, size_t most);
+/** Points come by time. Returns 0 or -ENOMEM. */
+int page_curve_add(struct page_curve *curve, int64_t time_ns, double value);
+
 /* Columns of the table of operators: ops.c. */
 extern const struct line_column page_op_columns[PAGE_OP_COLUMNS];
 double page_op_time_ns(const void *line);
@@ -42,11 +76,24 @@ int page_ops(const struct page *page, struct diag *diag);
 /** How long each run took: runs.c. */
 int page_run_times(const struct page *page, struct diag *diag);
 
-/** Chosen runs, span by span, and memory over time: timeline.c, memory.c. */
-int page_timeline(const struct page *page, const struct spans_answer *spans, struct diag *diag);
-int page_memory(const struct page *page, const struct spans_answer *spans, struct diag *diag);
+/** Chosen runs, span by span: timeline.c. Fills `views`, for page_views_deinit() also after a
+ *  failure. */
+int page_timeline(const struct page *page, const struct spans_answer *spans,
+                  struct page_views *views, struct diag *diag);
+void page_views_deinit(struct page_views *views);
 
-/** Fills `chosen`: the run in the middle, the slowest, the first. */
+/** What is known of the ops on the timeline, in this order: timeline_ops.c. */
+int page_timeline_ops(const struct page *page, const struct spans_answer *spans,
+                      const uint32_t *ops, size_t count);
+
+/** Memory over time, in all and in each view; counters in each view: memory.c, counters.c. */
+int page_memory(const struct page *page, const struct spans_answer *spans,
+                const struct page_views *views, struct diag *diag);
+int page_counters(const struct page *page, const struct spans_answer *spans,
+                  const struct page_views *views, struct diag *diag);
+
+/** Fills `chosen`: the run in the middle, the slowest, the first, and others, evenly spread, as far
+ *  as there is room for their spans. */
 int page_choose_runs(struct page *page, struct diag *diag);
 
 /** Adds what a run on the timeline is called: "run 7, the slowest: 12.345 ms". */

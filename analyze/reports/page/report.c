@@ -91,12 +91,16 @@ static int query_timeline(const struct page *page, struct spans_answer *out, str
 static int emit_spans(const struct page *page, struct diag *diag)
 {
     struct spans_answer spans;
+    struct page_views views = {0};
     int rc = query_timeline(page, &spans, diag);
 
     if (rc == 0)
-        rc = page_timeline(page, &spans, diag);
+        rc = page_timeline(page, &spans, &views, diag);
     if (rc >= 0)
-        rc = page_memory(page, &spans, diag);
+        rc = page_memory(page, &spans, &views, diag);
+    if (rc >= 0)
+        rc = page_counters(page, &spans, &views, diag);
+    page_views_deinit(&views);
     spans_answer_deinit(&spans);
     return rc;
 }
@@ -154,8 +158,8 @@ const struct report_kind report_page = {
              "run times, memory, roofline. The default of --format html, where these are "
              "pictures.",
     .run = run,
-    .tables = (const char *const[]){"types", "ops", "timeline", "run_times", "memory_curve",
-                                    "roofline", NULL},
+    .tables = (const char *const[]){"types", "ops", "timeline", "timeline_ops", "run_times",
+                                    "memory_curve", "roofline", NULL},
     .takes = takes,
     /* Of the first table; that of the operators is the report ops'. */
     .explain = "SELECT type, sum(own_ns) * 1.0 / {runs} AS time_ns,\n"

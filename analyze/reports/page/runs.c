@@ -97,6 +97,29 @@ static void choose(struct page *page, const struct counted_run *run, const char 
     page->chosen[page->chosen_count++] = (struct page_run){*run, role};
 }
 
+/* How many more runs there is room for, as far as events are spread evenly. */
+static size_t room_for_more(const struct page *page)
+{
+    double each = (double)page->answer->basis.event_count / (double)page->runs.count;
+    double room = PAGE_SPANS_MAX - each * (double)page->chosen_count;
+    size_t most = PAGE_RUNS_MAX - page->chosen_count;
+
+    if (each <= 0 || room < each)
+        return 0;
+    return room / each < (double)most ? (size_t)(room / each) : most;
+}
+
+/* Others by number; of more than there is room for, every n-th. */
+static void choose_more(struct page *page)
+{
+    const struct counted_runs *runs = &page->runs;
+    size_t most = page->chosen_count + room_for_more(page);
+    size_t stretch = (runs->count + most - 1) / most;
+
+    for (size_t i = 0; i < runs->count && page->chosen_count < most; i += stretch)
+        choose(page, &runs->items[i], "");
+}
+
 int page_choose_runs(struct page *page, struct diag *diag)
 {
     const struct counted_runs *runs = &page->runs;
@@ -117,6 +140,8 @@ int page_choose_runs(struct page *page, struct diag *diag)
     }
     if (runs->count)
         choose(page, &runs->items[0], ", the first");
+    if (page->chosen_count)
+        choose_more(page);
     free(sorted);
     return 0;
 }

@@ -9,26 +9,18 @@
 
 #include "analyze/reports/page/page.h"
 
-/* Spans of one run. */
-struct view {
-    char *name;
-    uint32_t run;     /* place in the answer's runs; SPAN_NONE: every span */
-    int64_t start_ns; /* where its clock begins */
-    size_t span_count, shown_count;
-    int64_t shortest_ns;  /* of those that are shown */
-    size_t shortest_left; /* how many of just that length there is room for */
-};
-
 struct timeline {
     const struct page *page;
     const struct spans_answer *spans;
-    struct view views[PAGE_RUNS_MAX];
-    size_t view_count;
+    struct page_views *views;
     uint32_t *rows;    /* beside the spans: their row, or SPAN_NONE */
+    uint32_t *op_rows; /* beside the ops: their row in timeline_ops, or SPAN_NONE */
+    uint32_t *ops;     /* the ops of these rows */
+    uint32_t op_count;
     char **lane_names; /* beside the lanes, each another */
 };
 
-static bool belongs(const struct timeline *timeline, const struct view *view, size_t place)
+static bool belongs(const struct timeline *timeline, const struct page_view *view, size_t place)
 {
     const struct span *span = &timeline->spans->spans.items[place];
 
@@ -45,8 +37,8 @@ static int add_view(struct timeline *timeline, struct out_buffer *name, uint32_t
         out_buffer_deinit(name);
         return -ENOMEM;
     }
-    timeline->views[timeline->view_count++] =
-        (struct view){.name = name->text, .run = run, .start_ns = start_ns};
+    timeline->views->items[timeline->views->count++] = (struct page_view){
+        .name = name->text, .run = run, .start_ns = start_ns, .end_ns = start_ns};
     return 0;
 }
 
@@ -123,7 +115,7 @@ static int compare_falling(const void *a, const void *b)
 }
 
 /* Sets the bound on durations that at most `most` spans reach. */
-static int bound_view(const struct timeline *timeline, struct view *view, size_t most)
+static int bound_view(const struct timeline *timeline, struct page_view *view, size_t most)
 {
     const struct span *spans = timeline->spans->spans.items;
     int64_t *durations;
@@ -131,8 +123,8 @@ static int bound_view(const struct timeline *timeline, struct view *view, size_t
 
     for (size_t i = 0; i < timeline->spans->spans.count; i++)
         view->span_count += belongs(timeline, view, i);
-    view->shortest_ns = -1; /* all are longer */
-    if (view->span_count <= most)
+    view->shortest_ns = most ? -1 : INT64_MAX; /* all are longer, or none is */
+    if (view->span_count <= most || !most)
         return 0;
     durations = malloc(view->span_count * sizeof(*durations));
     if (!durations)
@@ -150,8 +142,26 @@ static int bound_view(const struct timeline *timeline, struct view *view, size_t
     return 0;
 }
 
+static int64_t max_ns(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t span_end(const struct span *span)
+{
+    return span->start_ns + span->dur_ns;
+}
+
+static void number_op(struct timeline *timeline, uint32_t op)
+{
+    if (timeline->op_rows[op] != SPAN_NONE)
+        return;
+    timeline->ops[timeline->op_count] = op;
+    timeline->op_rows[op] = timeline->op_count++;
+}
+
 /* Gives the spans of a view that are shown their rows. */
-static uint32_t choose_spans(struct timeline *timeline, struct view *view, uint32_t row)
+static uint32_t choose_spans(struct timeline *timeline, struct page_view *view, uint32_t row)
 {
     for (size_t i = 0; i < timeline->spans->spans.count; i++) {
         int64_t dur_ns = timeline->spans->spans.items[i].dur_ns;
@@ -162,6 +172,8 @@ static uint32_t choose_spans(struct timeline *timeline, struct view *view, uint3
         view->shortest_left -= dur_ns == view->shortest_ns;
         timeline->rows[i] = row++;
         view->shown_count++;
+        view->end_ns = max_ns(view->end_ns, span_end(&timeline->spans->spans.items[i]));
+        number_op(timeline, timeline->spans->spans.items[i].op);
     }
     return row;
 }
@@ -185,7 +197,7 @@ static const char *type_of(const struct spans_answer *spans, const struct span *
     return kind == SPAN_OP ? spans->ops.items[span->op].type : kinds[kind];
 }
 
-static void emit_span(const struct timeline *timeline, const struct view *view, size_t place)
+static void emit_span(const struct timeline *timeline, const struct page_view *view, size_t place)
 {
     const struct spans_answer *spans = timeline->spans;
     const struct span *span = &spans->spans.items[place];
@@ -197,14 +209,19 @@ static void emit_span(const struct timeline *timeline, const struct view *view, 
     out_row(timeline->page->report->out,
             (struct out_value[]){
                 out_text(view->name),
+                view->run == SPAN_NONE ? out_unknown(OUT_INT)
+                                       : out_integer(OUT_INT, spans->runs.items[view->run].run),
                 out_text(timeline->lane_names[span->lane]),
                 out_text(side_of(lane)),
+                out_integer(OUT_INT, timeline->op_rows[span->op]),
                 out_text(spans->ops.items[span->op].name),
                 out_text(type_of(spans, span)),
                 out_number(OUT_NS, (double)(span->start_ns - view->start_ns)),
                 out_number(OUT_NS, (double)span->dur_ns),
                 has_self ? out_number(OUT_NS, (double)span->self_ns) : out_unknown(OUT_NS),
                 out_integer(OUT_INT, span->depth),
+                span->bytes == STORE_NULL ? out_unknown(OUT_BYTES)
+                                          : out_number(OUT_BYTES, (double)span->bytes),
                 has_launch ? out_integer(OUT_INT, timeline->rows[launch]) : out_unknown(OUT_INT),
             });
 }
@@ -221,15 +238,16 @@ static void emit(const struct timeline *timeline)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         columns[i].name = columns[i].title = names[i];
     out_table_begin(out, &section, columns, sizeof(names) / sizeof(names[0]));
-    for (size_t view = 0; view < timeline->view_count; view++) {
+    for (size_t view = 0; view < timeline->views->count; view++) {
         for (size_t i = 0; i < timeline->spans->spans.count; i++) {
-            if (timeline->rows[i] != SPAN_NONE && belongs(timeline, &timeline->views[view], i))
-                emit_span(timeline, &timeline->views[view], i);
+            if (timeline->rows[i] != SPAN_NONE &&
+                belongs(timeline, &timeline->views->items[view], i))
+                emit_span(timeline, &timeline->views->items[view], i);
         }
     }
     out_table_end(out);
-    for (size_t i = 0; i < timeline->view_count; i++) {
-        const struct view *view = &timeline->views[i];
+    for (size_t i = 0; i < timeline->views->count; i++) {
+        const struct page_view *view = &timeline->views->items[i];
 
         if (view->shown_count < view->span_count)
             out_note(out, OUT_NOTE_PLAIN,
@@ -239,32 +257,66 @@ static void emit(const struct timeline *timeline)
     }
 }
 
-int page_timeline(const struct page *page, const struct spans_answer *spans, struct diag *diag)
+/* The main runs share the room for spans, the others what these leave. */
+static size_t room_of(const struct page_views *views, size_t place, size_t row_count)
 {
-    struct timeline timeline = {.page = page, .spans = spans};
+    size_t main_count = views->count < PAGE_MAIN_RUNS ? views->count : PAGE_MAIN_RUNS;
+
+    if (place < main_count)
+        return PAGE_SPANS_MAX / main_count;
+    return (PAGE_SPANS_MAX - row_count) / (views->count - place);
+}
+
+static int allocate(struct timeline *timeline)
+{
+    size_t spans = timeline->spans->spans.count + 1, ops = timeline->spans->ops.count + 1;
+
+    timeline->rows = malloc(spans * sizeof(*timeline->rows));
+    timeline->op_rows = malloc(ops * sizeof(*timeline->op_rows));
+    timeline->ops = malloc(ops * sizeof(*timeline->ops));
+    if (!timeline->rows || !timeline->op_rows || !timeline->ops)
+        return -ENOMEM;
+    memset(timeline->rows, 0xff, spans * sizeof(*timeline->rows));
+    memset(timeline->op_rows, 0xff, ops * sizeof(*timeline->op_rows));
+    return 0;
+}
+
+static void release(struct timeline *timeline)
+{
+    for (size_t i = 0; i < timeline->spans->lanes.count && timeline->lane_names; i++)
+        free(timeline->lane_names[i]);
+    free(timeline->lane_names);
+    free(timeline->rows);
+    free(timeline->op_rows);
+    free(timeline->ops);
+}
+
+int page_timeline(const struct page *page, const struct spans_answer *spans,
+                  struct page_views *views, struct diag *diag)
+{
+    struct timeline timeline = {.page = page, .spans = spans, .views = views};
     uint32_t row = 0;
     int rc = make_views(&timeline);
-    size_t most = PAGE_SPANS_MAX / (timeline.view_count ? timeline.view_count : 1);
 
     if (rc == 0)
         rc = name_lanes(&timeline);
-    timeline.rows = malloc((spans->spans.count + 1) * sizeof(*timeline.rows));
-    if (!timeline.rows)
-        rc = -ENOMEM;
-    else
-        memset(timeline.rows, 0xff, (spans->spans.count + 1) * sizeof(*timeline.rows));
-    for (size_t i = 0; i < timeline.view_count && rc == 0; i++) {
-        rc = bound_view(&timeline, &timeline.views[i], most);
+    if (rc == 0)
+        rc = allocate(&timeline);
+    for (size_t i = 0; i < views->count && rc == 0; i++) {
+        rc = bound_view(&timeline, &views->items[i], room_of(views, i, row));
         if (rc == 0)
-            row = choose_spans(&timeline, &timeline.views[i], row);
+            row = choose_spans(&timeline, &views->items[i], row);
     }
-    if (rc == 0 && row)
+    if (rc == 0 && row) {
         emit(&timeline);
-    for (size_t i = 0; i < timeline.view_count; i++)
-        free(timeline.views[i].name);
-    for (size_t i = 0; i < spans->lanes.count && timeline.lane_names; i++)
-        free(timeline.lane_names[i]);
-    free(timeline.lane_names);
-    free(timeline.rows);
+        rc = page_timeline_ops(page, spans, timeline.ops, timeline.op_count);
+    }
+    release(&timeline);
     return rc < 0 ? diag_set(diag, rc, "no memory for the timeline") : 0;
+}
+
+void page_views_deinit(struct page_views *views)
+{
+    for (size_t i = 0; i < views->count; i++)
+        free(views->items[i].name);
 }
