@@ -107,7 +107,7 @@ attempt('a click chooses a span, its card tells of it', () => {
   expectThat(!card.hidden, 'there is no card');
   expectThat(isSameOp(timeline.chosen, span), `${timeline.chosen.name} is chosen`);
   expect(card.querySelector('h3').textContent, 'aten::convolution', 'its head');
-  for (const part of ['180 us', 'aten::conv2d', '10/10'])
+  for (const part of ['180 µs', 'aten::conv2d', '10/10'])
     expectThat(card.textContent.includes(part), `the card lacks ${part}: ${card.textContent}`);
 });
 
@@ -182,10 +182,10 @@ attempt('a range has statistics', () => {
   const rows = Array.from(card.querySelectorAll('tbody tr')).map((row) => Array.from(row.cells, (cell) => cell.textContent));
   const line = (name) => rows.find((row) => row[0] === name);
 
-  expectThat(!card.hidden && card.querySelector('h3').textContent.startsWith('200 us'), card.textContent);
-  expect(line('aten::conv2d').slice(2, 4), '1,20 us', 'conv2d');
-  expect(line('aten::convolution').slice(2, 4), '1,170 us', 'convolution');
-  expect(line('cudaLaunchKernel').slice(2, 6), '1,10 us,5.0%,10 us', 'the launch');
+  expectThat(!card.hidden && card.querySelector('h3').textContent.startsWith('200 µs'), card.textContent);
+  expect(line('aten::conv2d').slice(2, 4), '1,20 µs', 'conv2d');
+  expect(line('aten::convolution').slice(2, 4), '1,170 µs', 'convolution');
+  expect(line('cudaLaunchKernel').slice(2, 6), '1,10 µs,5.0%,10 µs', 'the launch');
   press('Escape');
   expectThat(card.hidden && !timeline.range, 'Escape does not close it');
 });
@@ -303,7 +303,7 @@ attempt('memory and counters lie under the same time axis', () => {
   expect(valueAt(track, taken.start + 100000), 4096, 'after it is taken');
   expect(valueAt(track, taken.end), 0, 'after it is given back');
   pointer('pointermove', timeline.xAt(taken.start + 100000), track.top + TRACK_HEIGHT / 2);
-  expectThat(figure.querySelector('.details').textContent.startsWith('memory of host: 4 KiB at 120 us'),
+  expectThat(figure.querySelector('.details').textContent.startsWith('memory of host: 4 KiB at 120 µs'),
     figure.querySelector('.details').textContent);
   pointer('pointerleave', 0, 0);
   timeline.setRange({from: taken.start, until: taken.end});
