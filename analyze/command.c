@@ -365,6 +365,9 @@ const struct option_command analyze_command = {
         "without runs, --time, --total and --session all show totals instead; the notes under a "
         "report say which. Host and device times are never added together.\n"
         "\n"
+        "profile_analyze --help NAME shows a page on each report: what it answers, an example, its "
+        "columns, its options, and what it is as JSON.\n"
+        "\n"
         "Each report ends with what it does not show: events that were lost, spans that never "
         "ended, and how much of the wall time operators cover.",
     .environment = "COLUMNS  width of the terminal, in place of what it says itself\n"

@@ -6,7 +6,7 @@
  *     what the caller knows (growth), advice_find()
  *
  * Each rule looks at facts alone, so that it can be told why it speaks. A rule whose facts are not
- * known is silent. The thresholds are these; docs/reports.md states them.
+ * known is silent. The thresholds are these; docs/reports/advice.md states them.
  */
 #ifndef OPTRACE_ANALYZE_METRICS_ADVICE_H
 #define OPTRACE_ANALYZE_METRICS_ADVICE_H

@@ -5,8 +5,8 @@
 
 #include "analyze/reports/honoured.h"
 #include "analyze/reports/report.h"
+#include "analyze/reports/texts.h"
 #include "base/text.h"
-#include "base/text_buffer.h"
 
 /* One on a line each: several people add to them. */
 /* clang-format off */
@@ -72,7 +72,7 @@ const struct report_kind *const report_kinds[] = {
 };
 /* clang-format on */
 
-enum { NAMES_MAX = 64, HELP_COLUMNS = 80, HELP_INDENT = 28 };
+enum { NAMES_MAX = 64, HELP_INDENT = 28 };
 
 static const struct report_kind *find_mode(const char *mode)
 {
@@ -144,66 +144,42 @@ void report_print_columns(FILE *lines)
     }
 }
 
-/* Words of a text, on lines of 80 columns; the first one begins where the line is. */
-static void print_wrapped(const char *text, size_t indent, FILE *out)
+/* By what lines are ordered: other tools' words for columns, too. */
+static void print_order(const struct report_kind *kind, FILE *out)
 {
-    size_t column = indent;
+    bool is_first = true;
 
-    while (*text) {
-        size_t length = strcspn(text, " ");
+    if (!kind->column_count)
+        return;
+    text_print(out, "\nLines are ordered by %s, unless --order-by names another column.\n",
+               kind->order_by);
+    for (size_t i = 0; i < kind->column_count; i++) {
+        const struct line_column *column = &kind->columns[i];
+        const size_t words = sizeof(column->also) / sizeof(column->also[0]);
 
-        if (column > indent && column + 1 + length > HELP_COLUMNS) {
-            text_print(out, "\n%*s", (int)indent, "");
-            column = indent;
-        }
-        text_print(out, "%s%.*s", column > indent ? " " : "", (int)length, text);
-        column += length + (column > indent);
-        text += length + strspn(text + length, " ");
+        if (!column->also[0])
+            continue;
+        fputs(is_first ? "It knows these names, too:\n\n" : "", out);
+        is_first = false;
+        text_print(out, "  %-*s", HELP_INDENT - 2, column->out.name);
+        for (size_t k = 0; k < words && column->also[k]; k++)
+            text_print(out, k ? ",\n%*s%s" : "%*s%s", k ? HELP_INDENT : 0, "", column->also[k]);
+        fputs("\n", out);
     }
-    fprintf(out, "\n");
-}
-
-static void print_column(const struct line_column *column, FILE *out)
-{
-    struct out_buffer text = {0};
-
-    out_buffer_print(&text, "%s", column->about);
-    for (size_t i = 0; i < sizeof(column->also) / sizeof(column->also[0]) && column->also[i]; i++)
-        out_buffer_print(&text, "%s%s", i ? ", " : "; also called ", column->also[i]);
-    text_print(out, "  %-*s", HELP_INDENT - 2, column->out.name);
-    if (strlen(column->out.name) > HELP_INDENT - 3)
-        text_print(out, "\n%*s", HELP_INDENT, "");
-    print_wrapped(out_buffer_text(&text), HELP_INDENT, out);
-    out_buffer_deinit(&text);
 }
 
 bool report_print_help(const char *name, FILE *out)
 {
-    const struct report_kind *kind = NULL;
+    const struct report_text *page = report_texts;
 
-    for (size_t i = 0; report_kinds[i]; i++) {
-        if (!report_kinds[i]->mode && strcmp(report_kinds[i]->name, name) == 0)
-            kind = report_kinds[i];
-    }
-    if (!kind)
+    while (page->name && strcmp(page->name, name) != 0)
+        page++;
+    if (!page->name)
         return false;
-    text_print(out, "profile_analyze --report %s\n\n", kind->name);
-    print_wrapped(kind->about, 0, out);
-    if (kind->takes && kind->takes[0]) {
-        struct out_buffer options = {0};
-
-        for (size_t i = 0; kind->takes[i]; i++)
-            out_buffer_print(&options, "%s--%s", i ? " " : "", kind->takes[i]);
-        fprintf(out, "\nOptions of its own (--help OPTION says more):\n  ");
-        print_wrapped(out_buffer_text(&options), 2, out);
-        out_buffer_deinit(&options);
+    text_put_page(page->text, out);
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (strcmp(report_kinds[i]->name, name) == 0)
+            print_order(report_kinds[i], out);
     }
-    if (kind->column_count)
-        text_print(out, "\nColumns, to order by; by itself %s:\n",
-                   kind->order_by ? kind->order_by : "as they come");
-    for (size_t i = 0; i < kind->column_count; i++)
-        print_column(&kind->columns[i], out);
-    if (kind->explain)
-        text_print(out, "\nprofile_analyze --report %s --explain shows its SQL.\n", kind->name);
     return true;
 }

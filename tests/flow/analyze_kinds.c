@@ -2,6 +2,7 @@
 /* What holds for every report of the table: mistakes and empty answers are one sentence with its
  * exit status, and --strict tells what is missing. */
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <unistd.h>
 
 #include "analyze/reports/report.h"
@@ -365,20 +366,12 @@ static void help_fits_a_screen(void **state)
 
     assert_in_range(count_lines("--help", first.out), 24, 40);
     for (size_t i = 0; report_kinds[i]; i++) {
-        struct child_result result;
         char head[80];
 
         if (report_kinds[i]->mode)
             continue;
         snprintf(head, sizeof(head), "\n  %s ", report_kinds[i]->name);
         CHECK_CONTAINS(reports.out, head);
-        result = help_on(*state, report_kinds[i]->name);
-        snprintf(head, sizeof(head), "profile_analyze --report %s\n", report_kinds[i]->name);
-        CHECK_CONTAINS(result.out, head);
-        count_lines(report_kinds[i]->name, result.out);
-        for (size_t k = 0; k < report_kinds[i]->column_count; k++)
-            CHECK_CONTAINS(result.out, report_kinds[i]->columns[k].out.name);
-        child_result_deinit(&result);
     }
     CHECK_CONTAINS(options.out, "--order-by [+]COLUMN");
     CHECK_CONTAINS(options.out, "Exit status:");
@@ -388,6 +381,80 @@ static void help_fits_a_screen(void **state)
     first = help_on(*state, "--order-by");
     assert_memory_equal(first.out, "      --order-by [+]COLUMN ", 27);
     child_result_deinit(&first);
+}
+
+/* Options that the index of the pages has. */
+static bool is_of_all_reports(const char *option)
+{
+    static const char *const names[] = {"top", "order-by", "min-time", "max-time"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], option) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Its page in docs/reports, in 80 columns, with all columns and options that the report has. */
+static void help_on_a_report_is_its_page(void **state)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        const struct report_kind *kind = report_kinds[i];
+        struct child_result result = help_on(*state, kind->name);
+        char head[80];
+
+        snprintf(head, sizeof(head), "%s\n\n", kind->name);
+        assert_memory_equal(result.out, head, strlen(head));
+        CHECK_CONTAINS(result.out, "\n$ profile_analyze ");
+        CHECK_CONTAINS(result.out, "\nOptions\n");
+        CHECK_CONTAINS(result.out, "\nJSON\n");
+        count_lines(kind->name, result.out);
+        for (size_t k = 0; k < kind->column_count; k++)
+            CHECK_CONTAINS(result.out, kind->columns[k].out.name);
+        for (const char *const *option = kind->takes; option && *option; option++) {
+            if (is_of_all_reports(*option))
+                continue;
+            snprintf(head, sizeof(head), "--%s", *option);
+            if (!strstr(result.out, head))
+                fail_msg("docs/reports/%s.md does not name --%s", kind->name, *option);
+        }
+        child_result_deinit(&result);
+    }
+}
+
+static bool is_a_report(const char *name, size_t length)
+{
+    for (size_t i = 0; report_kinds[i]; i++) {
+        if (strlen(report_kinds[i]->name) == length &&
+            strncmp(report_kinds[i]->name, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void each_page_is_of_a_report(void **state)
+{
+    char *path = place_source("docs/reports");
+    DIR *folder = opendir(path);
+    size_t pages = 0, kinds = 0;
+
+    (void)state;
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        const size_t length = strlen(entry->d_name);
+
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "README.md") == 0)
+            continue;
+        if (length < 4 || strcmp(entry->d_name + length - 3, ".md") != 0 ||
+            !is_a_report(entry->d_name, length - 3))
+            fail_msg("docs/reports/%s is of no report", entry->d_name);
+        pages++;
+    }
+    while (report_kinds[kinds])
+        kinds++;
+    assert_int_equal(pages, kinds);
+    closedir(folder);
+    free(path);
 }
 
 /* Lines below the last table. */
@@ -458,6 +525,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_without_an_answer),
         cmocka_unit_test(help_fits_a_screen),
+        cmocka_unit_test(help_on_a_report_is_its_page),
+        cmocka_unit_test(each_page_is_of_a_report),
         cmocka_unit_test(columns_are_called_alike),
         cmocka_unit_test(few_notes_stand_below_tables),
         cmocka_unit_test(choices_without_an_answer),
