@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "runtime/ops/eval.h"
-#include "runtime/ops/shape/infer.h"
 #include "runtime/ops/shape/shape.h"
+#include "runtime/ops/table.h"
 #include "tests/support/graph_build.h"
 
 enum { ROUNDS = 40 };
@@ -152,9 +152,9 @@ static void set_hostile(struct node *node, const char *name, uint64_t *state)
 
 static const char *attributes_of(const char *op_type)
 {
-    for (size_t i = 0; i < shape_op_count; i++)
-        if (strcmp(shape_ops[i].op_type, op_type) == 0)
-            return shape_ops[i].attributes;
+    for (size_t i = 0; i < op_row_count; i++)
+        if (strcmp(op_rows[i].type, op_type) == 0)
+            return op_rows[i].attributes;
     fail_msg("no operator %s", op_type);
     return "";
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shape inference: one line per form of each operator, and what is refused with which words. */
-#include "runtime/ops/shape/infer.h"
 #include "runtime/ops/shape/shape.h"
+#include "runtime/ops/table.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 
@@ -375,9 +375,9 @@ static void a_wrong_declaration_is_found(void **state)
 
 static void every_name_is_found(void **state)
 {
-    for (size_t i = 0; i < shape_op_count; i++) {
-        if (!shape_is_supported(shape_ops[i].op_type, shape_ops[i].since))
-            fail_msg("%s stands in the wrong place", shape_ops[i].op_type);
+    for (size_t i = 0; i < op_row_count; i++) {
+        if (!shape_is_supported(op_rows[i].type, op_rows[i].since))
+            fail_msg("%s stands in the wrong place", op_rows[i].type);
     }
     assert_false(shape_is_supported("ConstantOfShape", 8));
     assert_false(shape_is_supported("Conv2", 13));

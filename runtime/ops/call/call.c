@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which binder serves which operator, and what the binders share. */
-#include "runtime/graph/fused_ops.h"
+/* From an operator's row to its call, and what the binders share. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>
@@ -10,194 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/ops/extern_library.h"
+#include "runtime/ops/table.h"
 
-static const struct binder {
-    const char *op_type;
-    call_bind_fn *bind;
-    enum layout_need need;
-    uint32_t outputs; /* how many it computes; 0 is 1. The first may be left out only of several */
-} binders[] = {
-    {"Abs", call_bind_map, LAYOUT_SAME, 1},
-    {"Acos", call_bind_map, LAYOUT_SAME, 1},
-    {"Acosh", call_bind_map, LAYOUT_SAME, 1},
-    {"Add", call_bind_binary, LAYOUT_ANY, 1},
-    {"And", call_bind_zip, LAYOUT_ANY, 1},
-    {"ArgMax", call_bind_arg, LAYOUT_ROW_MAJOR, 1},
-    {"ArgMin", call_bind_arg, LAYOUT_ROW_MAJOR, 1},
-    {"Asin", call_bind_map, LAYOUT_SAME, 1},
-    {"Asinh", call_bind_map, LAYOUT_SAME, 1},
-    {"Atan", call_bind_map, LAYOUT_SAME, 1},
-    {"Atanh", call_bind_map, LAYOUT_SAME, 1},
-    {"Attention", call_bind_attention, LAYOUT_ROW_MAJOR, 4},
-    {"AveragePool", call_bind_pool, LAYOUT_IMAGE, 1},
-    {"BatchNormalization", call_bind_batch_norm, LAYOUT_IMAGE, 3},
-    {"Cast", call_bind_cast, LAYOUT_SAME, 1},
-    {"CastLike", call_bind_cast, LAYOUT_SAME, 1},
-    {"Ceil", call_bind_map, LAYOUT_SAME, 1},
-    {"Celu", call_bind_map, LAYOUT_SAME, 1},
-    {"CenterCropPad", call_bind_center, LAYOUT_ROW_MAJOR, 1},
-    {"Clip", call_bind_unary, LAYOUT_SAME, 1},
-    {"Compress", call_bind_compress, LAYOUT_ROW_MAJOR, 1},
-    {"Concat", call_bind_concat, LAYOUT_ANY, 1},
-    {"ConstantOfShape", call_bind_constant_of_shape, LAYOUT_ROW_MAJOR, 1},
-    {"Conv", call_bind_conv, LAYOUT_ROW_MAJOR, 1},
-    {"ConvInteger", call_bind_conv_quantised, LAYOUT_ROW_MAJOR, 1},
-    {"ConvTranspose", call_bind_conv_transpose, LAYOUT_ROW_MAJOR, 1},
-    {"Cos", call_bind_map, LAYOUT_SAME, 1},
-    {"Cosh", call_bind_map, LAYOUT_SAME, 1},
-    {"CumSum", call_bind_cum_sum, LAYOUT_ROW_MAJOR, 1},
-    {"DepthToSpace", call_bind_blocks, LAYOUT_ROW_MAJOR, 1},
-    {"DequantizeLinear", call_bind_quantize, LAYOUT_ROW_MAJOR, 1},
-    {"Div", call_bind_binary, LAYOUT_ANY, 1},
-    {"Dropout", call_bind_dropout, LAYOUT_SAME, 2},
-    {"DynamicQuantizeLinear", call_bind_quantize_dynamic, LAYOUT_ROW_MAJOR, 3},
-    {"Einsum", call_bind_einsum, LAYOUT_ROW_MAJOR, 1},
-    {"Elu", call_bind_map, LAYOUT_SAME, 1},
-    {"Equal", call_bind_zip, LAYOUT_ANY, 1},
-    {"Erf", call_bind_map, LAYOUT_SAME, 1},
-    {"Exp", call_bind_map, LAYOUT_SAME, 1},
-    {"Expand", call_bind_expand, LAYOUT_ROW_MAJOR, 1},
-    {"EyeLike", call_bind_eye, LAYOUT_ROW_MAJOR, 1},
-    {"Flatten", call_bind_view, LAYOUT_ROW_MAJOR, 1},
-    {"Floor", call_bind_map, LAYOUT_SAME, 1},
-    {CHAIN_OP_TYPE, call_bind_chain, LAYOUT_ANY, 1},
-    {PREPROCESS_OP_TYPE, call_bind_preprocess, LAYOUT_ANY, 1},
-    {"GRU", call_bind_recurrent, LAYOUT_ROW_MAJOR, 2},
-    {"Gather", call_bind_gather, LAYOUT_ROW_MAJOR, 1},
-    {"GatherElements", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
-    {"GatherND", call_bind_tuples, LAYOUT_ROW_MAJOR, 1},
-    {"Gelu", call_bind_map, LAYOUT_SAME, 1},
-    {"Gemm", call_bind_gemm, LAYOUT_ROW_MAJOR, 1},
-    {"GlobalAveragePool", call_bind_pool, LAYOUT_IMAGE, 1},
-    {"GlobalLpPool", call_bind_pool_any, LAYOUT_ROW_MAJOR, 1},
-    {"GlobalMaxPool", call_bind_pool, LAYOUT_IMAGE, 1},
-    {"Greater", call_bind_zip, LAYOUT_ANY, 1},
-    {"GreaterOrEqual", call_bind_zip, LAYOUT_ANY, 1},
-    {"GridSample", call_bind_grid_sample, LAYOUT_ROW_MAJOR, 1},
-    {"GroupNormalization", call_bind_group_norm, LAYOUT_ROW_MAJOR, 1},
-    {"HardSigmoid", call_bind_map, LAYOUT_SAME, 1},
-    {"HardSwish", call_bind_map, LAYOUT_SAME, 1},
-    {"Hardmax", call_bind_softmax_any, LAYOUT_ROW_MAJOR, 1},
-    {"Identity", call_bind_view, LAYOUT_SAME, 1},
-    {"If", call_bind_control, LAYOUT_ROW_MAJOR, UINT32_MAX},
-    {"InstanceNormalization", call_bind_group_norm, LAYOUT_ROW_MAJOR, 1},
-    {"IsInf", call_bind_map, LAYOUT_SAME, 1},
-    {"IsNaN", call_bind_map, LAYOUT_SAME, 1},
-    {"LRN", call_bind_lrn, LAYOUT_IMAGE, 1},
-    {"LSTM", call_bind_recurrent, LAYOUT_ROW_MAJOR, 3},
-    {"LayerNormalization", call_bind_layer_norm, LAYOUT_ROW_MAJOR, 3},
-    {"LeakyRelu", call_bind_unary, LAYOUT_SAME, 1},
-    {"Less", call_bind_zip, LAYOUT_ANY, 1},
-    {"LessOrEqual", call_bind_zip, LAYOUT_ANY, 1},
-    {"Log", call_bind_map, LAYOUT_SAME, 1},
-    {"LogSoftmax", call_bind_softmax_any, LAYOUT_ROW_MAJOR, 1},
-    {"Loop", call_bind_control, LAYOUT_ROW_MAJOR, UINT32_MAX},
-    {"LpNormalization", call_bind_lp_norm, LAYOUT_ROW_MAJOR, 1},
-    {"LpPool", call_bind_pool_any, LAYOUT_ROW_MAJOR, 1},
-    {"MatMul", call_bind_matmul, LAYOUT_ROW_MAJOR, 1},
-    {"MatMulInteger", call_bind_product_quantised, LAYOUT_ROW_MAJOR, 1},
-    {"Max", call_bind_zip_many, LAYOUT_ANY, 1},
-    {"MaxPool", call_bind_pool, LAYOUT_IMAGE, 2},
-    {"Mean", call_bind_zip_many, LAYOUT_ANY, 1},
-    {"MeanVarianceNormalization", call_bind_mean_variance, LAYOUT_ROW_MAJOR, 1},
-    {"Min", call_bind_zip_many, LAYOUT_ANY, 1},
-    {"Mish", call_bind_map, LAYOUT_SAME, 1},
-    {"Mod", call_bind_zip, LAYOUT_ANY, 1},
-    {"Mul", call_bind_binary, LAYOUT_ANY, 1},
-    {"Neg", call_bind_map, LAYOUT_SAME, 1},
-    {"NonMaxSuppression", call_bind_suppress, LAYOUT_ROW_MAJOR, 1},
-    {"NonZero", call_bind_nonzero, LAYOUT_ROW_MAJOR, 1},
-    {"Not", call_bind_map, LAYOUT_SAME, 1},
-    {"OneHot", call_bind_one_hot, LAYOUT_ROW_MAJOR, 1},
-    {"Or", call_bind_zip, LAYOUT_ANY, 1},
-    {"PRelu", call_bind_zip, LAYOUT_ANY, 1},
-    {"Pad", call_bind_pad, LAYOUT_ROW_MAJOR, 1},
-    {"Pow", call_bind_zip, LAYOUT_ANY, 1},
-    {"QLinearConv", call_bind_conv_quantised, LAYOUT_ROW_MAJOR, 1},
-    {"QLinearMatMul", call_bind_product_quantised, LAYOUT_ROW_MAJOR, 1},
-    {"QuantizeLinear", call_bind_quantize, LAYOUT_ROW_MAJOR, 1},
-    {"RMSNormalization", call_bind_layer_norm, LAYOUT_ROW_MAJOR, 1},
-    {"RNN", call_bind_recurrent, LAYOUT_ROW_MAJOR, 2},
-    {"Range", call_bind_range, LAYOUT_ROW_MAJOR, 1},
-    {"Reciprocal", call_bind_map, LAYOUT_SAME, 1},
-    {"ReduceL1", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceL2", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceLogSum", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceLogSumExp", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceMax", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceMean", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceMin", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceProd", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceSum", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"ReduceSumSquare", call_bind_reduce, LAYOUT_ROW_MAJOR, 1},
-    {"Relu", call_bind_unary, LAYOUT_SAME, 1},
-    {"Reshape", call_bind_view, LAYOUT_ROW_MAJOR, 1},
-    {"Resize", call_bind_resize, LAYOUT_ROW_MAJOR, 1},
-    {"ReverseSequence", call_bind_reverse, LAYOUT_ROW_MAJOR, 1},
-    {"RoiAlign", call_bind_roi_align, LAYOUT_ROW_MAJOR, 1},
-    {"RotaryEmbedding", call_bind_rotary, LAYOUT_ROW_MAJOR, 1},
-    {"Round", call_bind_map, LAYOUT_SAME, 1},
-    {"Scatter", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
-    {"ScatterElements", call_bind_elements, LAYOUT_ROW_MAJOR, 1},
-    {"ScatterND", call_bind_tuples, LAYOUT_ROW_MAJOR, 1},
-    {"Selu", call_bind_map, LAYOUT_SAME, 1},
-    {"Shape", call_bind_shape, LAYOUT_ROW_MAJOR, 1},
-    {"Shrink", call_bind_map, LAYOUT_SAME, 1},
-    {"Sigmoid", call_bind_unary, LAYOUT_SAME, 1},
-    {"Sign", call_bind_map, LAYOUT_SAME, 1},
-    {"Sin", call_bind_map, LAYOUT_SAME, 1},
-    {"Sinh", call_bind_map, LAYOUT_SAME, 1},
-    {"Size", call_bind_size, LAYOUT_ROW_MAJOR, 1},
-    {"Slice", call_bind_slice, LAYOUT_ANY, 1},
-    {"Softmax", call_bind_softmax, LAYOUT_ROW_MAJOR, 1},
-    {"Softplus", call_bind_map, LAYOUT_SAME, 1},
-    {"Softsign", call_bind_map, LAYOUT_SAME, 1},
-    {"SpaceToDepth", call_bind_blocks, LAYOUT_ROW_MAJOR, 1},
-    {"Split", call_bind_split, LAYOUT_ROW_MAJOR, UINT32_MAX},
-    {"Sqrt", call_bind_map, LAYOUT_SAME, 1},
-    {"Squeeze", call_bind_view, LAYOUT_ROW_MAJOR, 1},
-    {"Sub", call_bind_binary, LAYOUT_ANY, 1},
-    {"Sum", call_bind_sum, LAYOUT_ANY, 1},
-    {"Swish", call_bind_map, LAYOUT_SAME, 1},
-    {"Tan", call_bind_map, LAYOUT_SAME, 1},
-    {"Tanh", call_bind_unary, LAYOUT_SAME, 1},
-    {"TensorScatter", call_bind_cache_write, LAYOUT_ROW_MAJOR, 1},
-    {"ThresholdedRelu", call_bind_map, LAYOUT_SAME, 1},
-    {"Tile", call_bind_tile, LAYOUT_ROW_MAJOR, 1},
-    {"TopK", call_bind_top_k, LAYOUT_ROW_MAJOR, 2},
-    {"Transpose", call_bind_transpose, LAYOUT_ANY, 1},
-    {"Trilu", call_bind_triangle, LAYOUT_ROW_MAJOR, 1},
-    {"Unsqueeze", call_bind_view, LAYOUT_ROW_MAJOR, 1},
-    {"Upsample", call_bind_resize, LAYOUT_ROW_MAJOR, 1},
-    {"Where", call_bind_where, LAYOUT_ROW_MAJOR, 1},
-    {"Xor", call_bind_zip, LAYOUT_ANY, 1},
-    {"com.microsoft.FusedMatMul", call_bind_fused_matmul, LAYOUT_ROW_MAJOR, 1},
-};
-
-/* Operators of other people's libraries. */
-static const struct binder copr_binder = {"", call_bind_copr, LAYOUT_ROW_MAJOR, UINT32_MAX};
-
-static const struct binder *find_type(const char *full_type)
+static call_bind_fn *binder_of(const struct op_row *row)
 {
-    for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
-        if (strcmp(binders[i].op_type, full_type) == 0)
-            return &binders[i];
-    return NULL;
-}
-
-static const struct binder *find_binder(const struct node *node)
-{
-    char type[NODE_TYPE_BYTES];
-
-    return copr_is(node) ? &copr_binder : find_type(node_full_type(node, type));
+    return row && row->kernels ? row->kernels->bind : NULL;
 }
 
 call_bind_fn *call_binder(const char *full_type)
 {
-    const struct binder *binder = find_type(full_type);
-
-    return binder ? binder->bind : NULL;
+    return binder_of(op_row_find(full_type));
 }
 
 bool call_is_read(const struct node *node, uint32_t output)
@@ -209,40 +30,35 @@ bool call_is_read(const struct node *node, uint32_t output)
 
 bool call_is_view(const struct node *node)
 {
-    const struct binder *binder = find_binder(node);
+    call_bind_fn *bind = binder_of(op_row_of(node));
 
-    return binder &&
-           (binder->bind == call_bind_view ||
-            (binder->bind == call_bind_dropout && node_output(node, 0) && !call_is_read(node, 1)));
+    return bind == call_bind_view ||
+           (bind == call_bind_dropout && node_output(node, 0) && !call_is_read(node, 1));
 }
 
 enum layout_need call_layout_need(const struct node *node)
 {
-    const struct binder *binder = find_binder(node);
+    const struct op_row *row = op_row_of(node);
 
     /* The kernels for places of maxima and for training know row-major images only. */
-    if (!binder || (binder->need == LAYOUT_IMAGE &&
-                    (call_is_read(node, 1) || node_int(node, "training_mode", 0) != 0)))
+    if (!row || (row->layout == LAYOUT_IMAGE &&
+                 (call_is_read(node, 1) || node_int(node, "training_mode", 0) != 0)))
         return LAYOUT_ROW_MAJOR;
-    return binder->need;
+    return row->layout;
 }
 
 int call_in_place_input(const struct node *node)
 {
-    const struct binder *binder = find_binder(node);
+    const struct op_row *row = op_row_of(node);
+    enum op_in_place in_place = row && row->kernels ? row->kernels->in_place : IN_PLACE_NONE;
     const struct value *y = node_output(node, 0);
 
-    if (!binder || !y || !node_input(node, 0) || node->inputs[0]->dtype != y->dtype)
+    if (!y || !node_input(node, 0) || node->inputs[0]->dtype != y->dtype ||
+        in_place == IN_PLACE_NONE)
         return -1;
-    if (binder->bind == call_bind_unary || binder->bind == call_bind_batch_norm ||
-        binder->bind == call_bind_softmax || binder->bind == call_bind_map)
+    if (in_place == IN_PLACE_FIRST)
         return 0;
-    if (binder->bind != call_bind_binary && binder->bind != call_bind_sum &&
-        binder->bind != call_bind_chain)
-        return -1;
-    /* Of a sum, only the first two operands are still to be read when the first result is written;
-     * a chain has read all of a block by then. */
-    for (uint32_t i = 0; i < (binder->bind == call_bind_chain ? node->input_count : 2); i++) {
+    for (uint32_t i = 0; i < (in_place == IN_PLACE_ANY ? node->input_count : 2); i++) {
         const struct value *x = node_input(node, i);
 
         if (x && !x->data && shape_equal(&x->shape, &y->shape))
@@ -300,15 +116,16 @@ static int bind_fused(const struct call_request *request, call_bind_fn *binder, 
 int call_bind(const struct call_request *request, struct call *out_call)
 {
     const struct node *node = request->node;
-    const struct binder *binder = find_binder(node);
+    const struct op_row *row = op_row_of(node);
+    call_bind_fn *bind = binder_of(row);
     struct call call = {0};
     int rc;
 
-    if (!binder)
+    if (!bind)
         return call_refuse(request, -ENOTSUP, "no kernel for this operator");
-    if (node->output_count == 0 || (!node->outputs[0] && binder->outputs <= 1))
+    if (node->output_count == 0 || (!node->outputs[0] && row->computed <= 1))
         return call_refuse(request, -EINVAL, "it has no output");
-    for (uint32_t i = binder->outputs ? binder->outputs : 1; i < node->output_count; i++)
+    for (uint32_t i = row->computed; i < node->output_count; i++)
         if (node->outputs[i] && (node->outputs[i]->consumer_count || node->outputs[i]->is_output))
             return call_refuse(request, -ENOTSUP, "no kernel computes its output %" PRIu32, i);
     for (uint32_t i = 0; i < node->input_count; i++)
@@ -320,9 +137,9 @@ int call_bind(const struct call_request *request, struct call *out_call)
             shape_bytes(&request->outputs[i].shape, request->outputs[i].dtype) < 0)
             return call_refuse(request, -EINVAL, "the shape or dtype of its output is not known");
 
-    rc = binder->bind(request, &call);
+    rc = bind(request, &call);
     if (rc == 0)
-        rc = bind_fused(request, binder->bind, &call);
+        rc = bind_fused(request, bind, &call);
     if (rc == 0)
         *out_call = call;
     else

@@ -3,6 +3,7 @@
  * each run widens what it reads into the workspace, computes there, and narrows the result. What
  * must not be stored so, pass_half() leaves as it is. */
 #include "runtime/ops/call/call.h"
+#include "runtime/ops/table.h"
 
 #include <errno.h>
 #include <float.h>
@@ -40,20 +41,9 @@ static bool is_half(enum dtype dtype)
 
 bool call_widens(const struct node *node)
 {
-    static call_bind_fn *const binders[] = {
-        call_bind_conv,       call_bind_pool,       call_bind_unary,         call_bind_binary,
-        call_bind_sum,        call_bind_gemm,       call_bind_matmul,        call_bind_lrn,
-        call_bind_softmax,    call_bind_batch_norm, call_bind_map,           call_bind_chain,
-        call_bind_preprocess, call_bind_layer_norm, call_bind_group_norm,    call_bind_zip_many,
-        call_bind_reduce,     call_bind_resize,     call_bind_mean_variance, call_bind_fused_matmul,
-    };
-    char type[NODE_TYPE_BYTES];
-    call_bind_fn *binder = call_binder(node_full_type(node, type));
+    const struct op_row *row = op_row_of(node);
 
-    for (size_t i = 0; i < sizeof(binders) / sizeof(binders[0]); i++)
-        if (binders[i] == binder)
-            return true;
-    return false;
+    return row && row->kernels && row->kernels->widens;
 }
 
 static bool has_half(const struct call_request *request)

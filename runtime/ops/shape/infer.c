@@ -8,20 +8,11 @@
 #include "runtime/ops/extern_library.h"
 #include "runtime/ops/shape/infer.h"
 #include "runtime/ops/shape/shape.h"
-
-static int compare_op(const void *key, const void *entry)
-{
-    return strcmp(key, ((const struct shape_op *)entry)->op_type);
-}
-
-static const struct shape_op *find_op(const char *op_type)
-{
-    return bsearch(op_type, shape_ops, shape_op_count, sizeof(shape_ops[0]), compare_op);
-}
+#include "runtime/ops/table.h"
 
 bool shape_is_supported(const char *op_type, int64_t opset)
 {
-    const struct shape_op *op = find_op(op_type);
+    const struct op_row *op = op_row_find(op_type);
 
     return op != NULL && opset >= op->since;
 }
@@ -34,11 +25,11 @@ static int refuse_op(const struct graph *graph, const struct node *node, struct 
                     graph_opset(graph, node->domain), node->name);
 }
 
-static int check_arity(struct infer *infer, const struct shape_op *op)
+static int check_arity(struct infer *infer, const struct op_row *op)
 {
     const struct node *node = infer->node;
     uint32_t inputs = node->input_count - node->captured_count;
-    bool may_lack = strcmp(op->op_type, "Loop") == 0; /* its count and condition */
+    bool may_lack = strcmp(op->type, "Loop") == 0; /* its count and condition */
 
     if (inputs < op->inputs_min || inputs > op->inputs_max)
         return infer_fail(infer, "it has %u inputs, which the operator does not allow", inputs);
@@ -64,7 +55,7 @@ static bool is_listed(const char *list, const char *word)
 }
 
 /* An attribute that no rule here knows may change what the operator means. */
-static int check_attributes(struct infer *infer, const struct shape_op *op)
+static int check_attributes(struct infer *infer, const struct op_row *op)
 {
     for (uint32_t i = 0; i < infer->node->attribute_count; i++) {
         const char *name = infer->node->attributes[i].name;
@@ -156,7 +147,7 @@ static int check_declared(const struct value *value, const struct declared *decl
 static int infer_node(struct infer *infer)
 {
     char type[NODE_TYPE_BYTES];
-    const struct shape_op *op = find_op(node_full_type(infer->node, type));
+    const struct op_row *op = op_row_find(node_full_type(infer->node, type));
     int rc;
 
     if (copr_is(infer->node)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shape functions share: one per operator, found through the table in table.c. Only
+/* What the shape functions share: one per operator, found through the table of operators. Only
  * runtime/ops/shape/ includes this. */
 #ifndef OPTRACE_RUNTIME_OPS_SHAPE_INFER_H
 #define OPTRACE_RUNTIME_OPS_SHAPE_INFER_H
@@ -22,19 +22,6 @@ struct infer {
 /** Sets dtype and shape of the node's outputs with infer_output(). Returns 0 or what infer_fail()
  *  and its like return. */
 typedef int shape_fn(struct infer *infer);
-
-struct shape_op {
-    const char *op_type;
-    uint16_t since; /* the first operator set that has it */
-    uint32_t inputs_min, inputs_max;
-    uint32_t outputs_max;
-    shape_fn *infer;
-    const char *attributes; /* of all versions, with a blank between them */
-};
-
-/** Sorted by op_type. */
-extern const struct shape_op shape_ops[];
-extern const size_t shape_op_count;
 
 enum { INPUTS_ANY = 1 << 16 };
 
