@@ -77,6 +77,7 @@ struct kernel_pool_any {
  *  element, and y the lowest number of its type. */
 typedef void pool_fn(void *y, int64_t *indices, const void *x, const struct kernel_pool_any *shape);
 pool_fn pool_ref;
+KERNEL_VERSIONS(pool_fn, pool);
 
 struct kernel_lrn_any {
     enum kernel_dtype dtype;

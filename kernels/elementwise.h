@@ -66,7 +66,8 @@ struct kernel_map_args {
 
 /** y[i] = op(x[i]). y may be x where both have the same type. The reference computes in f64 and
  *  rounds once; the versions agree with it to 2e-6 of the largest of |y|, |x|, |a|, |b| and 1;
- *  MAP_ERF and MAP_EXP to 2e-6 of |y|; MAP_ABS, MAP_NEG, MAP_RELU, MAP_RECIPROCAL and MAP_SQRT
+ *  MAP_ERF and MAP_EXP to 2e-6 of |y|; MAP_ABS, MAP_CEIL, MAP_FLOOR, MAP_NEG, MAP_RELU,
+ *  MAP_RECIPROCAL, MAP_ROUND and MAP_SQRT
  *  exactly. NaN stays NaN. */
 typedef void map_fn(void *y, const void *x, size_t count, const struct kernel_map_args *args);
 map_fn map_ref;
@@ -111,6 +112,7 @@ struct kernel_zip_args {
 /** y = a op b. y may be a or b when that operand has y's type and is not broadcast. */
 typedef void zip_fn(void *y, const void *a, const void *b, const struct kernel_zip_args *args);
 zip_fn zip_ref;
+KERNEL_VERSIONS(zip_fn, zip);
 
 struct kernel_where {
     size_t element_bytes;
@@ -125,5 +127,6 @@ struct kernel_where {
 typedef void where_fn(void *y, const uint8_t *condition, const void *a, const void *b,
                       const struct kernel_where *shape);
 where_fn where_ref;
+KERNEL_VERSIONS(where_fn, where);
 
 #endif

@@ -63,10 +63,10 @@ struct kernel_top_k {
 };
 
 /** values, indices: [outer, k, inner], from the largest (or smallest) on; of equal ones the first
- *  comes first; NaN is the largest. Either may be NULL. */
+ *  comes first; NaN is the largest. Either may be NULL; versions are fast with indices. */
 typedef void top_k_fn(void *values, int64_t *indices, const void *x,
                       const struct kernel_top_k *shape);
-top_k_fn top_k_ref;
+top_k_fn top_k_ref, top_k_portable;
 
 struct kernel_nonzero {
     enum kernel_dtype dtype;

@@ -114,6 +114,12 @@ static void init_ref(struct kernel_table *table)
         USE(normalize, normalize, v);                                                              \
         USE(product_int8, product_int8, v);                                                        \
         USE(convolve_int8, convolve_int8, v);                                                      \
+        USE(zip, zip, v);                                                                          \
+        USE(where, where, v);                                                                      \
+        USE(quantize, quantize, v);                                                                \
+        USE(dequantize, dequantize, v);                                                            \
+        USE(quantize_dynamic, quantize_dynamic, v);                                                \
+        USE(pool, pool, v);                                                                        \
     } while (0)
 
 #if defined(__x86_64__)
@@ -147,6 +153,7 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level)
     if (level >= KERNEL_LEVEL_PORTABLE) {
         USE_VERSIONS(portable);
         USE(copy, copy, portable);
+        USE(top_k, top_k, portable);
     }
 #if defined(__x86_64__)
     if (level >= KERNEL_LEVEL_AVX2)

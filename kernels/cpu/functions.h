@@ -12,8 +12,10 @@
 #define MAP_FUNCTIONS(X, isa)                                                                      \
     X(ABS, abs, isa)                                                                               \
     X(ELU, elu, isa)                                                                               \
+    X(CEIL, ceil, isa)                                                                             \
     X(ERF, erf, isa)                                                                               \
     X(EXP, exp, isa)                                                                               \
+    X(FLOOR, floor, isa)                                                                           \
     X(GELU, gelu, isa)                                                                             \
     X(GELU_TANH, gelu_tanh, isa)                                                                   \
     X(HARD_SIGMOID, hard_sigmoid, isa)                                                             \
@@ -24,6 +26,7 @@
     X(NEG, neg, isa)                                                                               \
     X(RECIPROCAL, reciprocal, isa)                                                                 \
     X(RELU, relu, isa)                                                                             \
+    X(ROUND, round, isa)                                                                           \
     X(SELU, selu, isa)                                                                             \
     X(SIGMOID, sigmoid, isa)                                                                       \
     X(SOFTPLUS, softplus, isa)                                                                     \
@@ -40,6 +43,21 @@ ISA_BODY float map_abs(float x, float a, float b)
 ISA_BODY float map_elu(float x, float a, float b)
 {
     return x < 0.0f ? a * (math_exp(x) - 1.0f) : x;
+}
+
+ISA_BODY float map_ceil(float x, float a, float b)
+{
+    return ceilf(x);
+}
+
+ISA_BODY float map_floor(float x, float a, float b)
+{
+    return floorf(x);
+}
+
+ISA_BODY float map_round(float x, float a, float b)
+{
+    return nearbyintf(x);
 }
 
 ISA_BODY float map_erf(float x, float a, float b)

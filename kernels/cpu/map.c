@@ -24,9 +24,22 @@ enum { GRAIN = 1 << 14 };
         _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = map_##name(x[i], a, b);   \
     }
 
+/* To bool. */
+#define MAP_BOOL(name, type, expression, isa)                                                      \
+    ISA_TARGET_##isa static void name##_part_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        const struct map *m = argument;                                                            \
+        uint8_t *y = (uint8_t *)m->y;                                                              \
+        const type *x = (const void *)m->x;                                                        \
+                                                                                                   \
+        _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = (expression);             \
+    }
+
 #define MAP_PART(kind, name, isa) [MAP_##kind] = name##_part_##isa,
 
 #define ALL(isa)                                                                                   \
+    MAP_BOOL(not, uint8_t, x[i] == 0, isa)                                                         \
+    MAP_BOOL(is_nan, float, x[i] != x[i], isa)                                                     \
     MAP_FUNCTIONS(MAP, isa)                                                                        \
                                                                                                    \
     void map_##isa(void *y, const void *x, size_t count, const struct kernel_map_args *args)       \
@@ -34,7 +47,11 @@ enum { GRAIN = 1 << 14 };
         static team_fn *const parts[MAP_COUNT] = {MAP_FUNCTIONS(MAP_PART, isa)};                   \
         struct map m = {y, x, (float)args->a, (float)args->b};                                     \
                                                                                                    \
-        if (args->dtype == KERNEL_F32 && parts[args->op])                                          \
+        if (args->op == MAP_NOT)                                                                   \
+            team_for((int64_t)count, GRAIN, not_part_##isa, &m);                                   \
+        else if (args->op == MAP_IS_NAN && args->dtype == KERNEL_F32)                              \
+            team_for((int64_t)count, GRAIN, is_nan_part_##isa, &m);                                \
+        else if (args->dtype == KERNEL_F32 && parts[args->op])                                     \
             team_for((int64_t)count, GRAIN, parts[args->op], &m);                                  \
         else                                                                                       \
             map_ref(y, x, count, args);                                                            \

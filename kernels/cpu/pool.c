@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling of channels-last images: every channel of one output at a time. */
+/* Pooling. Channels-last: every channel of one output at a time; row-major: a row of outputs. */
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/pool_rows.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -15,27 +16,9 @@ struct pool {
 /* Elements read that are worth a second thread. */
 enum { GRAIN = 1 << 17 };
 
-/* The part of the window that lies inside, on one axis: elements [first, end). */
-struct span {
-    int64_t first, end;
-};
-
-static struct span inside(const struct kernel_window *window, int axis, int64_t o)
-{
-    int64_t at = o * window->stride[axis] - window->pad_begin[axis];
-    int64_t step = window->dilation[axis], count = window->kernel[axis];
-    struct span span = {at < 0 ? (-at + step - 1) / step : 0, count};
-
-    if (at + (count - 1) * step >= window->in[axis])
-        span.end = window->in[axis] > at ? (window->in[axis] - 1 - at) / step + 1 : 0;
-    if (span.first > span.end)
-        span.first = span.end;
-    return span;
-}
-
 /* What an average divides by. */
 static int64_t count_elements(const struct kernel_pool *shape, const int64_t o[3],
-                              const struct span spans[3])
+                              const struct pool_span spans[3])
 {
     const struct kernel_window *window = &shape->window;
     int64_t count = 1;
@@ -87,11 +70,11 @@ ISA_BODY void pool_one(float *restrict y, const float *image, const struct kerne
 {
     const struct kernel_window *window = &shape->window;
     int64_t channels = shape->channels, at[3];
-    struct span spans[3];
+    struct pool_span spans[3];
     float scale;
 
     for (int axis = 0; axis < KERNEL_SPATIAL; axis++) {
-        spans[axis] = inside(window, axis, o[axis]);
+        spans[axis] = pool_inside(window, axis, o[axis]);
         at[axis] = o[axis] * window->stride[axis] - window->pad_begin[axis];
     }
     for (int64_t c = 0; c < channels; c++)
@@ -135,10 +118,137 @@ ISA_BODY void pool_part(const struct pool *p, int64_t begin, int64_t end, bool i
     }
 }
 
+/* Row-major */
+
+POOL_ROW(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
+POOL_ROW(sum_f32, float, POOL_SUM, 0.0f)
+POOL_ROW(max_u8, uint8_t, POOL_MAXIMUM, 0)
+POOL_ROW(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
+
+/* The maximum, or the mean, of a whole plane. */
+ISA_BODY float whole_plane(const float *x, int64_t count, bool is_max)
+{
+    enum { BLOCK = 1024 };
+    float largest = -FLT_MAX;
+    double all = 0.0;
+
+    for (int64_t begin = 0; begin < count; begin += BLOCK) {
+        int64_t end = begin + BLOCK < count ? begin + BLOCK : count;
+        float sum = 0.0f;
+
+#pragma omp simd reduction(+ : sum) reduction(max : largest)
+        for (int64_t i = begin; i < end; i++) {
+            sum += x[i];
+            largest = x[i] > largest ? x[i] : largest;
+        }
+        all += (double)sum;
+    }
+    return is_max ? largest : (float)(all / (double)count);
+}
+
+/* Sums become averages. Those whose window is whole in the row share what they are divided by. */
+ISA_BODY void average_row(float *y, const struct kernel_pool *shape, int64_t o[3])
+{
+    const struct kernel_window *w = &shape->window;
+    int64_t last = (w->kernel[2] - 1) * w->dilation[2] - w->pad_begin[2];
+    struct pool_span whole = {pool_outputs(w, -w->pad_begin[2]).first, pool_outputs(w, last).end};
+    struct pool_span spans[3];
+    float scale = 1.0f;
+
+    for (o[2] = 0; o[2] < w->out[2]; o[2]++) {
+        bool is_whole = o[2] >= whole.first && o[2] < whole.end;
+
+        if (!is_whole || o[2] == whole.first) {
+            for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+                spans[axis] = pool_inside(w, axis, o[axis]);
+            scale = 1.0f / (float)MAXIMUM(count_elements(shape, o, spans), 1);
+        }
+        y[o[2]] *= scale;
+        if (!is_whole)
+            continue;
+        for (int64_t i = o[2] + 1; i < whole.end; i++)
+            y[i] *= scale;
+        o[2] = whole.end - 1;
+    }
+}
+
+/* Rows of outputs [begin, end), counted over all planes. */
+ISA_BODY void pool_rows(const struct pool *p, int64_t begin, int64_t end, bool is_max)
+{
+    const struct kernel_window *w = &p->shape->window;
+    int64_t in = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
+    bool is_whole = pool_is_whole(w);
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t o[3] = {i % rows / w->out[1], i % w->out[1], 0};
+        const float *plane = p->x + i / rows * in;
+        float *y = p->y + i * w->out[2];
+
+        if (is_whole) {
+            *y = whole_plane(plane, in, is_max);
+            continue;
+        }
+        if (is_max) {
+            max_f32_row(y, plane, w, o[0], o[1]);
+            continue;
+        }
+        sum_f32_row(y, plane, w, o[0], o[1]);
+        average_row(y, p->shape, o);
+    }
+}
+
+struct pool_any {
+    uint8_t *y;
+    const uint8_t *x;
+    const struct kernel_window *window;
+    bool is_signed;
+};
+
+ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = p->window;
+    int64_t in = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
+
+    for (int64_t i = begin; i < end; i++) {
+        const uint8_t *plane = p->x + i / rows * in;
+        uint8_t *y = p->y + i * w->out[2];
+        int64_t od = i % rows / w->out[1], oh = i % w->out[1];
+
+        if (p->is_signed)
+            max_i8_row((int8_t *)y, (const int8_t *)plane, w, od, oh);
+        else
+            max_u8_row(y, plane, w, od, oh);
+    }
+}
+
+#define POOL_BYTES(isa)                                                                            \
+    ISA_TARGET_##isa static void pool_bytes_##isa(void *argument, int64_t begin, int64_t end)      \
+    {                                                                                              \
+        pool_bytes(argument, begin, end);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    void pool_##isa(void *y, int64_t *indices, const void *x, const struct kernel_pool_any *s)     \
+    {                                                                                              \
+        const struct kernel_window *w = &s->window;                                                \
+        int64_t reads = w->out[2] * w->kernel[0] * w->kernel[1] * w->kernel[2];                    \
+        struct pool_any p = {y, x, w, s->dtype == KERNEL_I8};                                      \
+                                                                                                   \
+        if (s->op == POOL_MAX && !indices && (s->dtype == KERNEL_U8 || s->dtype == KERNEL_I8))     \
+            team_for(s->batch * s->channels * w->out[0] * w->out[1], GRAIN / (reads + 1) + 1,      \
+                     pool_bytes_##isa, &p);                                                        \
+        else                                                                                       \
+            pool_ref(y, indices, x, s);                                                            \
+    }
+
 #define POOL(name, is_max, isa)                                                                    \
     ISA_TARGET_##isa static void name##_part_##isa(void *argument, int64_t begin, int64_t end)     \
     {                                                                                              \
         pool_part(argument, begin, end, is_max);                                                   \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void name##_rows_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        pool_rows(argument, begin, end, is_max);                                                   \
     }                                                                                              \
                                                                                                    \
     void name##_##isa(float *y, const float *x, const struct kernel_pool *shape)                   \
@@ -148,13 +258,15 @@ ISA_BODY void pool_part(const struct pool *p, int64_t begin, int64_t end, bool i
         struct pool p = {y, x, shape};                                                             \
                                                                                                    \
         if (!shape->channels_last) {                                                               \
-            name##_ref(y, x, shape);                                                               \
+            reads = window->out[2] * window->kernel[0] * window->kernel[1];                        \
+            team_for(shape->batch * shape->channels * window->out[0] * window->out[1],             \
+                     GRAIN / (reads * window->kernel[2] + 1) + 1, name##_rows_##isa, &p);          \
             return;                                                                                \
         }                                                                                          \
         team_for(shape->batch * window->out[0] * window->out[1] * window->out[2],                  \
                  GRAIN / (reads * window->kernel[2] + 1) + 1, name##_part_##isa, &p);              \
     }
 
-#define ALL(isa) POOL(max_pool_f32, true, isa) POOL(average_pool_f32, false, isa)
+#define ALL(isa) POOL(max_pool_f32, true, isa) POOL(average_pool_f32, false, isa) POOL_BYTES(isa)
 
 ISA_VERSIONS(ALL)

@@ -3,6 +3,8 @@
  * scattered is gathered again. */
 #include <string.h>
 
+#include <math.h>
+
 #include "tests/kernels/harness.h"
 
 static size_t product(const int64_t *dims, int rank)
@@ -376,6 +378,40 @@ static void check_cache_write(struct test *test, const struct kernel_table *tabl
     test_compare_bytes(test, got, want, bytes);
 }
 
+/* Long lines of every type that has a version, byte for byte what the reference chooses. */
+static void check_top_k_long(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32,
+                                               KERNEL_I64, KERNEL_U8,  KERNEL_I8};
+    struct kernel_top_k s = {.dtype = dtypes[test_range(test, 0, 5)],
+                             .outer = test_range(test, 1, 2),
+                             .axis = test_range(test, 1, 300),
+                             .inner = test_range(test, 1, 3),
+                             .is_smallest = test_chance(test, 2)};
+    size_t count = (size_t)(s.outer * s.axis * s.inner), bytes = kernel_dtype_bytes(s.dtype), made;
+    char *x = test_input_bytes(test, count * bytes), *want, *got;
+    int64_t *want_indices, *got_indices;
+
+    s.k = test_range(test, 0, s.axis);
+    test_describe(test, "%lld of %lldx%lldx%lld of type %d", (long long)s.k, (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner, (int)s.dtype);
+    made = (size_t)(s.outer * s.k * s.inner);
+    /* Some that are equal, both zeros, both infinities and several NaNs. */
+    for (size_t i = 0; s.dtype == KERNEL_F32 && i < count; i++)
+        ((float *)(void *)x)[i] =
+            test_chance(test, 3)
+                ? (const float[]){0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN}[i % 6]
+                : test_float(test);
+    want = test_output(test, made * bytes);
+    got = test_output(test, made * bytes);
+    want_indices = test_output(test, made * sizeof(*want_indices));
+    got_indices = test_output(test, made * sizeof(*got_indices));
+    TEST_RUN(test, TEST_REF, top_k_ref(want, want_indices, x, &s));
+    TEST_RUN(test, TEST_NEW, table->top_k.fn(got, got_indices, x, &s));
+    test_compare_bytes(test, got_indices, want_indices, made * sizeof(*got_indices));
+    test_compare_bytes(test, got, want, made * bytes);
+}
+
 const struct test_op test_ops_index[] = {
     {"cache_write", check_cache_write, offsetof(struct kernel_table, cache_write)},
     {"compress", check_compress, offsetof(struct kernel_table, compress)},
@@ -387,6 +423,7 @@ const struct test_op test_ops_index[] = {
     {"scatter_elements", check_scatter_elements, offsetof(struct kernel_table, scatter_elements)},
     {"scatter_nd", check_scatter_nd, offsetof(struct kernel_table, scatter_nd)},
     {"top_k", check_top_k, offsetof(struct kernel_table, top_k)},
+    {"top_k_long", check_top_k_long, offsetof(struct kernel_table, top_k)},
     {"triangle", check_triangle, offsetof(struct kernel_table, triangle)},
 };
 const size_t test_ops_index_count = sizeof(test_ops_index) / sizeof(test_ops_index[0]);

@@ -36,14 +36,58 @@ static void check_quantize(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* Byte for byte what the reference makes: one scale, or one for each place of an axis. */
+static void check_quantize_exact(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_quantize s = {.real_type = KERNEL_F32,
+                                .scale_type = KERNEL_F32,
+                                .precision = KERNEL_F32,
+                                .integer_type = test_chance(test, 2) ? KERNEL_U8 : KERNEL_I8,
+                                .outer = test_range(test, 0, 3),
+                                .axis = test_range(test, 1, 40),
+                                .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 70),
+                                .scale_stride = {0, test_chance(test, 2), 0},
+                                .block = 1};
+    size_t count = (size_t)(s.outer * s.axis * s.inner);
+    float *x = test_input(test, count), *scale = test_input(test, (size_t)s.axis);
+    void *zero = test_input_bytes(test, (size_t)s.axis);
+    uint8_t *want = test_output(test, count), *got = test_output(test, count);
+    float *want_back = test_output(test, count * sizeof(float));
+    float *got_back = test_output(test, count * sizeof(float));
+
+    test_describe(test, "%lldx%lldx%lld of type %d, scale stride %lld", (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner, (int)s.integer_type,
+                  (long long)s.scale_stride[1]);
+    if (test_chance(test, 3))
+        zero = NULL;
+    for (int64_t i = 0; i < s.axis; i++)
+        scale[i] = 0.01f + 0.01f * fabsf(scale[i]);
+    for (size_t i = 0; i < count; i++)
+        x[i] = test_chance(test, 50)
+                   ? (const float[]){NAN, INFINITY, -INFINITY, 1e30f, -0.0f}[i % 5]
+                   : x[i] * 3.0f;
+    TEST_RUN(test, TEST_REF, quantize_ref(want, x, scale, zero, &s));
+    TEST_RUN(test, TEST_NEW, table->quantize.fn(got, x, scale, zero, &s));
+    test_compare_bytes(test, got, want, count);
+    dequantize_ref(want_back, want, scale, zero, &s);
+    table->dequantize.fn(got_back, want, scale, zero, &s);
+    test_compare_bytes(test, got_back, want_back, count * sizeof(float));
+}
+
 static void check_quantize_dynamic(struct test *test, const struct kernel_table *table)
 {
     size_t count = (size_t)test_range(test, 0, 200);
     float *x = test_input(test, count), *scale = test_output(test, sizeof(*scale));
     uint8_t *y = test_output(test, count), *zero = test_output(test, 1);
+    uint8_t *want = test_output(test, count), want_zero;
+    float want_scale;
 
     test_describe(test, "%zu elements", count);
     TEST_RUN(test, TEST_NEW, table->quantize_dynamic.fn(y, scale, zero, x, count));
+    quantize_dynamic_ref(want, &want_scale, &want_zero, x, count);
+    test_compare_bytes(test, y, want, count);
+    test_compare_bytes(test, scale, &want_scale, sizeof(want_scale));
+    test_compare_bytes(test, zero, &want_zero, 1);
     for (size_t i = 0; i < count; i++)
         if (fabs(((double)y[i] - *zero) * (double)*scale - (double)x[i]) > 1.01 * (double)*scale)
             test_fail(test, "element %zu was %g and is %d", i, (double)x[i], (int)y[i]);
@@ -51,6 +95,7 @@ static void check_quantize_dynamic(struct test *test, const struct kernel_table 
 
 const struct test_op test_ops_quantize[] = {
     {"quantize", check_quantize, offsetof(struct kernel_table, quantize)},
+    {"quantize_exact", check_quantize_exact, offsetof(struct kernel_table, quantize)},
     {"quantize_dynamic", check_quantize_dynamic, offsetof(struct kernel_table, quantize_dynamic)},
 };
 const size_t test_ops_quantize_count = sizeof(test_ops_quantize) / sizeof(test_ops_quantize[0]);

@@ -165,7 +165,9 @@ static int run_top_k(const struct call *call)
 {
     const struct top_k_params *p = call->params;
 
-    p->fn(call->outputs[0], p->has_indices ? call->outputs[1] : NULL, call->inputs[0], &p->shape);
+    /* The kernel orders the indices, wanted or not. */
+    p->fn(call->outputs[0], p->has_indices && call->outputs[1] ? call->outputs[1] : call->workspace,
+          call->inputs[0], &p->shape);
     return 0;
 }
 
@@ -192,6 +194,9 @@ int call_bind_top_k(const struct call_request *request, struct call *call)
                                   : request->outputs[1].shape.dims[axis];
     p->shape.is_smallest = node_int(node, "largest", 1) == 0;
     p->has_indices = node->output_count > 1;
+    if (!p->has_indices || !node->outputs[1])
+        call->workspace_bytes =
+            (size_t)(p->shape.outer * p->shape.k * p->shape.inner) * sizeof(int64_t);
     p->fn = request->kernels->top_k.fn;
     call->version = request->kernels->top_k.version;
     call->run = run_top_k;

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling of row-major images: a row of outputs at a time, tap by tap. Inside kernels/cpu only. */
+#ifndef OPTRACE_KERNELS_CPU_POOL_ROWS_H
+#define OPTRACE_KERNELS_CPU_POOL_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/window.h"
+
+/** The part of the window that lies inside, on one axis: elements [first, end). */
+struct pool_span {
+    int64_t first, end;
+};
+
+static inline struct pool_span pool_inside(const struct kernel_window *window, int axis, int64_t o)
+{
+    int64_t at = o * window->stride[axis] - window->pad_begin[axis];
+    int64_t step = window->dilation[axis], count = window->kernel[axis];
+    struct pool_span span = {at < 0 ? (-at + step - 1) / step : 0, count};
+
+    if (at + (count - 1) * step >= window->in[axis])
+        span.end = window->in[axis] > at ? (window->in[axis] - 1 - at) / step + 1 : 0;
+    if (span.first > span.end)
+        span.first = span.end;
+    return span;
+}
+
+/** Outputs [first, end) of a row whose element at `offset` from their place is inside. */
+static inline struct pool_span pool_outputs(const struct kernel_window *w, int64_t offset)
+{
+    int64_t stride = w->stride[2];
+    struct pool_span span = {offset < 0 ? (-offset + stride - 1) / stride : 0, w->out[2]};
+
+    if ((w->out[2] - 1) * stride + offset >= w->in[2])
+        span.end = offset < w->in[2] ? (w->in[2] - 1 - offset) / stride + 1 : 0;
+    if (span.first > span.end)
+        span.first = span.end;
+    return span;
+}
+
+/** Whether there is one output, of all that a plane holds. */
+static inline bool pool_is_whole(const struct kernel_window *w)
+{
+    for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+        if (w->out[axis] != 1 || w->kernel[axis] != w->in[axis] || w->pad_begin[axis] != 0 ||
+            w->dilation[axis] != 1)
+            return false;
+    return true;
+}
+
+#define POOL_MAXIMUM(a, b) ((a) > (b) ? (a) : (b))
+#define POOL_SUM(a, b)     ((a) + (b))
+
+enum { POOL_WIDE = 2048 }; /* elements of a row that is gathered first */
+
+/** name_row(): y[out] = op over the window of each output of the row (od, oh) of a plane. Rows that
+ *  are not too long go down first, whole: what is along them is then done once. */
+#define POOL_ROW(name, type, op, lowest)                                                           \
+    ISA_BODY void name##_tap(type *restrict y, const type *restrict x, int64_t stride,             \
+                             int64_t first, int64_t end)                                           \
+    {                                                                                              \
+        if (stride == 1)                                                                           \
+            for (int64_t o = first; o < end; o++)                                                  \
+                y[o] = op(y[o], x[o]);                                                             \
+        else if (stride == 2)                                                                      \
+            for (int64_t o = first; o < end; o++)                                                  \
+                y[o] = op(y[o], x[2 * o]);                                                         \
+        else                                                                                       \
+            for (int64_t o = first; o < end; o++)                                                  \
+                y[o] = op(y[o], x[o * stride]);                                                    \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void name##_taps(type *restrict y, const type *restrict x,                            \
+                              const struct kernel_window *w)                                       \
+    {                                                                                              \
+        for (int64_t k = 0; k < w->kernel[2]; k++) {                                               \
+            int64_t offset = k * w->dilation[2] - w->pad_begin[2];                                 \
+            struct pool_span outputs = pool_outputs(w, offset);                                    \
+                                                                                                   \
+            name##_tap(y, x + offset, w->stride[2], outputs.first, outputs.end);                   \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void name##_row(type *restrict y, const type *restrict plane,                         \
+                             const struct kernel_window *w, int64_t od, int64_t oh)                \
+    {                                                                                              \
+        struct pool_span deep = pool_inside(w, 0, od), high = pool_inside(w, 1, oh);               \
+        int64_t at_d = od * w->stride[0] - w->pad_begin[0];                                        \
+        int64_t at_h = oh * w->stride[1] - w->pad_begin[1];                                        \
+        bool is_first = true, is_wide = w->in[2] > POOL_WIDE;                                      \
+        type line[POOL_WIDE];                                                                      \
+                                                                                                   \
+        for (int64_t o = 0; o < w->out[2]; o++)                                                    \
+            y[o] = lowest;                                                                         \
+        for (int64_t d = deep.first; d < deep.end; d++) {                                          \
+            for (int64_t h = high.first; h < high.end; h++) {                                      \
+                const type *x =                                                                    \
+                    plane + ((at_d + d * w->dilation[0]) * w->in[1] + at_h + h * w->dilation[1]) * \
+                                w->in[2];                                                          \
+                                                                                                   \
+                if (is_wide)                                                                       \
+                    name##_taps(y, x, w);                                                          \
+                else if (is_first)                                                                 \
+                    memcpy(line, x, (size_t)w->in[2] * sizeof(*line));                             \
+                else                                                                               \
+                    name##_tap(line, x, 1, 0, w->in[2]);                                           \
+                is_first = false;                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        if (!is_first && !is_wide)                                                                 \
+            name##_taps(y, line, w);                                                               \
+    }
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparisons, logic, maxima and powers of two operands, and Where: axes that are one run of memory
+ * are joined, and the innermost loop knows which operand stands still. What is not here is the
+ * reference's. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+enum { GRAIN = 1 << 15, OPERANDS = 3 }; /* GRAIN: elements that are worth a second thread */
+
+/* `count` results of operands that step by 0 or 1, or by more. */
+typedef void run_fn(void *y, const void *const x[OPERANDS], const int64_t step[OPERANDS],
+                    int64_t count);
+
+struct walk {
+    run_fn *run;
+    char *y;
+    const char *x[OPERANDS];
+    size_t y_bytes, x_bytes[OPERANDS];
+    int operands, rank; /* rank >= 1 */
+    int64_t dims[KERNEL_MAX_RANK];
+    int64_t stride[OPERANDS][KERNEL_MAX_RANK];
+};
+
+static bool continues(const struct walk *w, int last, const int64_t *const strides[OPERANDS],
+                      int axis, int64_t size)
+{
+    for (int k = 0; k < w->operands; k++)
+        if (w->stride[k][last] != strides[k][axis] * size)
+            return false;
+    return true;
+}
+
+/* Two axes are one when every tensor steps from the end of the inner one to the outer one's next
+ * element. */
+static void join_axes(struct walk *w, int rank, const int64_t *dims,
+                      const int64_t *const strides[OPERANDS])
+{
+    w->rank = 0;
+    for (int i = 0; i < rank; i++) {
+        int last = w->rank - 1;
+
+        if (dims[i] == 1)
+            continue;
+        if (w->rank > 0 && continues(w, last, strides, i, dims[i])) {
+            w->dims[last] *= dims[i];
+        } else {
+            last = w->rank++;
+            w->dims[last] = dims[i];
+        }
+        for (int k = 0; k < w->operands; k++)
+            w->stride[k][last] = strides[k][i];
+    }
+    if (w->rank == 0) { /* one element */
+        w->rank = 1;
+        w->dims[0] = 1;
+    }
+}
+
+/* Elements [begin, end). */
+static void do_walk(void *argument, int64_t begin, int64_t end)
+{
+    const struct walk *w = argument;
+    int inner = w->rank - 1;
+    int64_t line = w->dims[inner], step[OPERANDS] = {0};
+
+    for (int k = 0; k < w->operands; k++)
+        step[k] = w->stride[k][inner];
+    while (begin < end) {
+        int64_t rest = begin / line, first = begin % line;
+        int64_t count = line - first < end - begin ? line - first : end - begin;
+        const void *x[OPERANDS] = {0};
+        int64_t at[OPERANDS];
+
+        for (int k = 0; k < w->operands; k++)
+            at[k] = first * step[k];
+        for (int i = inner - 1; i >= 0; rest /= w->dims[i--])
+            for (int k = 0; k < w->operands; k++)
+                at[k] += rest % w->dims[i] * w->stride[k][i];
+        for (int k = 0; k < w->operands; k++)
+            x[k] = w->x[k] + at[k] * (int64_t)w->x_bytes[k];
+        w->run(w->y + begin * (int64_t)w->y_bytes, x, step, count);
+        begin += count;
+    }
+}
+
+static void start_walk(struct walk *w)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < w->rank; i++)
+        count *= w->dims[i];
+    team_for(count, GRAIN, do_walk, w);
+}
+
+/* Of two operands */
+
+#define EQUAL(a, b)            ((a) == (b))
+#define GREATER(a, b)          ((a) > (b))
+#define GREATER_OR_EQUAL(a, b) ((a) >= (b))
+#define LESS(a, b)             ((a) < (b))
+#define LESS_OR_EQUAL(a, b)    ((a) <= (b))
+#define AND(a, b)              ((a) & (b))
+#define OR(a, b)               ((a) | (b))
+#define XOR(a, b)              ((a) ^ (b))
+#define MAX(a, b)              ((a) > (b) ? (a) : (b))
+#define MIN(a, b)              ((a) < (b) ? (a) : (b))
+#define MAX_REAL(a, b)         ((a) != (a) || (b) != (b) ? __builtin_nan("") : (a) > (b) ? (a) : (b))
+#define MIN_REAL(a, b)         ((a) != (a) || (b) != (b) ? __builtin_nan("") : (a) < (b) ? (a) : (b))
+#define PRELU(a, b)            ((a) < 0 ? (a) * (b) : (a))
+
+#define RUN(name, y_type, x_type, op, isa)                                                         \
+    ISA_TARGET_##isa static void name##_##isa(void *out, const void *const x[OPERANDS],            \
+                                              const int64_t step[OPERANDS], int64_t count)         \
+    {                                                                                              \
+        y_type *y = out;                                                                           \
+        const x_type *a = x[0], *b = x[1];                                                         \
+        int64_t a_step = step[0], b_step = step[1];                                                \
+                                                                                                   \
+        if (a_step == 1 && b_step == 1) {                                                          \
+            _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = (y_type)op(a[i], b[i]); \
+        } else if (a_step == 1 && b_step == 0) {                                                   \
+            x_type fixed = b[0];                                                                   \
+                                                                                                   \
+            _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] =                         \
+                (y_type)op(a[i], fixed);                                                           \
+        } else if (a_step == 0 && b_step == 1) {                                                   \
+            x_type fixed = a[0];                                                                   \
+                                                                                                   \
+            _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] =                         \
+                (y_type)op(fixed, b[i]);                                                           \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                y[i] = (y_type)op(a[i * a_step], b[i * b_step]);                                   \
+        }                                                                                          \
+    }
+
+#define COMPARE(type_name, type, isa)                                                              \
+    RUN(equal_##type_name, uint8_t, type, EQUAL, isa)                                              \
+    RUN(greater_##type_name, uint8_t, type, GREATER, isa)                                          \
+    RUN(greater_or_equal_##type_name, uint8_t, type, GREATER_OR_EQUAL, isa)                        \
+    RUN(less_##type_name, uint8_t, type, LESS, isa)                                                \
+    RUN(less_or_equal_##type_name, uint8_t, type, LESS_OR_EQUAL, isa)
+
+/* Powers that are a few products, of exponents that all elements share. */
+
+#define POWER(name, expression, isa)                                                               \
+    ISA_TARGET_##isa static void name##_##isa(void *out, const void *const x[OPERANDS],            \
+                                              const int64_t step[OPERANDS], int64_t count)         \
+    {                                                                                              \
+        float *y = out;                                                                            \
+        const float *from = x[0];                                                                  \
+        int64_t by = step[0];                                                                      \
+                                                                                                   \
+        if (by == 1) {                                                                             \
+            _Pragma("omp simd") for (int64_t i = 0; i < count; i++)                                \
+            {                                                                                      \
+                double a = (double)from[i];                                                        \
+                                                                                                   \
+                y[i] = (float)(expression);                                                        \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            double a = (double)from[i * by];                                                       \
+                                                                                                   \
+            y[i] = (float)(expression);                                                            \
+        }                                                                                          \
+    }
+
+/* Of three: every element of the condition, or one for all. */
+
+#define CHOOSE(bytes, type, isa)                                                                   \
+    ISA_TARGET_##isa static void where_##bytes##_##isa(                                            \
+        void *out, const void *const x[OPERANDS], const int64_t step[OPERANDS], int64_t count)     \
+    {                                                                                              \
+        type *restrict y = out;                                                                    \
+        const uint8_t *restrict c = x[0];                                                          \
+        const type *restrict a = x[1], *restrict b = x[2];                                         \
+                                                                                                   \
+        if (step[0] == 1 && step[1] == 1 && step[2] == 1) {                                        \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                y[i] = c[i] ? a[i] : b[i];                                                         \
+        } else if (step[0] == 1 && step[1] == 0 && step[2] == 1) {                                 \
+            type fixed = a[0];                                                                     \
+                                                                                                   \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                y[i] = c[i] ? fixed : b[i];                                                        \
+        } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {                                 \
+            type fixed = b[0];                                                                     \
+                                                                                                   \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                y[i] = c[i] ? a[i] : fixed;                                                        \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                y[i] = c[i * step[0]] ? a[i * step[1]] : b[i * step[2]];                           \
+        }                                                                                          \
+    }
+
+#define COMPARES(type_name, isa)                                                                   \
+    {                                                                                              \
+        equal_##type_name##_##isa, greater_##type_name##_##isa,                                    \
+            greater_or_equal_##type_name##_##isa, less_##type_name##_##isa,                        \
+            less_or_equal_##type_name##_##isa                                                      \
+    }
+
+static void begin_zip(struct walk *w, void *y, const void *a, const void *b,
+                      const struct kernel_zip_args *s)
+{
+    *w = (struct walk){.y = y,
+                       .x = {a, b},
+                       .y_bytes = kernel_dtype_bytes(s->y_type),
+                       .x_bytes = {kernel_dtype_bytes(s->a_type), kernel_dtype_bytes(s->b_type)},
+                       .operands = 2};
+    join_axes(w, s->rank, s->dims, (const int64_t *const[OPERANDS]){s->a_stride, s->b_stride});
+}
+
+/* The one exponent of a power of f32; NaN where there are several. */
+static double exponent_of(const void *b, const struct kernel_zip_args *s)
+{
+    double number;
+
+    for (int i = 0; i < s->rank; i++)
+        if (s->b_stride[i] != 0 && s->dims[i] != 1)
+            return (double)NAN;
+    if (s->op != ZIP_POW || s->a_type != KERNEL_F32 || s->y_type != KERNEL_F32)
+        return (double)NAN;
+    cast_ref(&number, KERNEL_F64, b, s->b_type, 1);
+    return number;
+}
+
+#define ZIP(isa)                                                                                   \
+    COMPARE(f32, float, isa)                                                                       \
+    COMPARE(f64, double, isa)                                                                      \
+    COMPARE(i32, int32_t, isa)                                                                     \
+    COMPARE(i64, int64_t, isa)                                                                     \
+    COMPARE(u8, uint8_t, isa)                                                                      \
+    RUN(and, uint8_t, uint8_t, AND, isa)                                                           \
+    RUN(or, uint8_t, uint8_t, OR, isa)                                                             \
+    RUN(xor, uint8_t, uint8_t, XOR, isa)                                                           \
+    RUN(max_f32, float, float, MAX_REAL, isa)                                                      \
+    RUN(min_f32, float, float, MIN_REAL, isa)                                                      \
+    RUN(prelu_f32, float, float, PRELU, isa)                                                       \
+    RUN(max_i32, int32_t, int32_t, MAX, isa)                                                       \
+    RUN(min_i32, int32_t, int32_t, MIN, isa)                                                       \
+    RUN(max_i64, int64_t, int64_t, MAX, isa)                                                       \
+    RUN(min_i64, int64_t, int64_t, MIN, isa)                                                       \
+    POWER(square, a *a, isa)                                                                       \
+    POWER(cube, a *a *a, isa)                                                                      \
+    POWER(root, a == -(double)INFINITY ? -a : sqrt(a + 0.0), isa)                                  \
+    CHOOSE(1, uint8_t, isa)                                                                        \
+    CHOOSE(2, uint16_t, isa)                                                                       \
+    CHOOSE(4, uint32_t, isa)                                                                       \
+    CHOOSE(8, uint64_t, isa)                                                                       \
+                                                                                                   \
+    static run_fn *zip_run_##isa(const struct kernel_zip_args *s, double exponent)                 \
+    {                                                                                              \
+        static run_fn *const compares[KERNEL_DTYPES][5] = {                                        \
+            [KERNEL_F32] = COMPARES(f32, isa), [KERNEL_F64] = COMPARES(f64, isa),                  \
+            [KERNEL_I32] = COMPARES(i32, isa), [KERNEL_I64] = COMPARES(i64, isa),                  \
+            [KERNEL_U8] = COMPARES(u8, isa),                                                       \
+        };                                                                                         \
+        static run_fn *const numbers[ZIP_COUNT][KERNEL_DTYPES] = {                                 \
+            [ZIP_MAX] = {[KERNEL_F32] = max_f32_##isa,                                             \
+                         [KERNEL_I32] = max_i32_##isa,                                             \
+                         [KERNEL_I64] = max_i64_##isa},                                            \
+            [ZIP_MIN] = {[KERNEL_F32] = min_f32_##isa,                                             \
+                         [KERNEL_I32] = min_i32_##isa,                                             \
+                         [KERNEL_I64] = min_i64_##isa},                                            \
+            [ZIP_PRELU] = {[KERNEL_F32] = prelu_f32_##isa},                                        \
+            [ZIP_AND] = {[KERNEL_BOOL] = and_##isa},                                               \
+            [ZIP_OR] = {[KERNEL_BOOL] = or_##isa},                                                 \
+            [ZIP_XOR] = {[KERNEL_BOOL] = xor_##isa},                                               \
+        };                                                                                         \
+                                                                                                   \
+        if (exponent == 2.0)                                                                       \
+            return square_##isa;                                                                   \
+        if (exponent == 3.0)                                                                       \
+            return cube_##isa;                                                                     \
+        if (exponent == 0.5)                                                                       \
+            return root_##isa;                                                                     \
+        if (s->a_type != s->b_type)                                                                \
+            return NULL;                                                                           \
+        if (s->op >= ZIP_EQUAL && s->op <= ZIP_LESS_OR_EQUAL)                                      \
+            return compares[s->a_type][s->op - ZIP_EQUAL];                                         \
+        return numbers[s->op][s->a_type];                                                          \
+    }                                                                                              \
+                                                                                                   \
+    void zip_##isa(void *y, const void *a, const void *b, const struct kernel_zip_args *args)      \
+    {                                                                                              \
+        struct walk w;                                                                             \
+                                                                                                   \
+        begin_zip(&w, y, a, b, args);                                                              \
+        w.run = zip_run_##isa(args, exponent_of(b, args));                                         \
+        if (w.run)                                                                                 \
+            start_walk(&w);                                                                        \
+        else                                                                                       \
+            zip_ref(y, a, b, args);                                                                \
+    }                                                                                              \
+                                                                                                   \
+    void where_##isa(void *y, const uint8_t *condition, const void *a, const void *b,              \
+                     const struct kernel_where *s)                                                 \
+    {                                                                                              \
+        size_t bytes = s->element_bytes;                                                           \
+        struct walk w = {.run = bytes == 1   ? where_1_##isa                                       \
+                                : bytes == 2 ? where_2_##isa                                       \
+                                : bytes == 4 ? where_4_##isa                                       \
+                                             : where_8_##isa,                                      \
+                         .y = y,                                                                   \
+                         .x = {(const char *)condition, a, b},                                     \
+                         .y_bytes = bytes,                                                         \
+                         .x_bytes = {1, bytes, bytes},                                             \
+                         .operands = OPERANDS};                                                    \
+                                                                                                   \
+        join_axes(                                                                                 \
+            &w, s->rank, s->dims,                                                                  \
+            (const int64_t *const[OPERANDS]){s->condition_stride, s->a_stride, s->b_stride});      \
+        start_walk(&w);                                                                            \
+    }
+
+ISA_VERSIONS(ZIP)
