@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schema/wire/wire.md says what wire.h and records.def say: every field with its offset, size and
  * type, every number, every word. */
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
