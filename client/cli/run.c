@@ -15,11 +15,12 @@
 #include "client/cli/desk.h"
 #include "client/cli/private_daemon.h"
 #include "client/cli/run_program.h"
+#include "client/cli/run_settings.h"
 #include "client/cli/run_summary.h"
 
 struct run_options {
-    const char *output, *store;
-    bool quiet;
+    const char *output, *store, *sources;
+    bool quiet, print_env;
 };
 
 #define TARGET(field) offsetof(struct run_options, field)
@@ -33,6 +34,14 @@ static const struct option_spec specs[] = {
      "The same, adding to what is in the file. Without either the daemon that listens records, and "
      "where none does one is started for this command, with the default store.",
      TARGET(store)},
+    {OPTION_STRING, "sources", 0, "LIST", "all",
+     "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
+     "of ITT, as oneDNN has them).",
+     TARGET(sources)},
+    {OPTION_FLAG, "print-env", 0, NULL, NULL,
+     "Run nothing; print the variables by which a program is recorded, for files of service "
+     "managers and containers.",
+     TARGET(print_env)},
     {OPTION_FLAG, "quiet", 'q', NULL, NULL, "Print nothing when CMD has ended.", TARGET(quiet)},
 };
 
@@ -46,7 +55,9 @@ const struct option_command run_command = {
     .examples = "optrace run -- python3 serve.py\n"
                 "    record it, with the daemon that listens or one of its own\n"
                 "optrace run -o a.db -- ./infer model.onnx\n"
-                "    into a file; see it with profile_analyze a.db\n",
+                "    into a file; see it with profile_analyze a.db\n"
+                "optrace run --print-env > recorded.env\n"
+                "    for `docker run --env-file`, for EnvironmentFile= of a unit\n",
     .exit_text = "*    that of CMD; killed by a signal when CMD was\n"
                  "2    wrong use of the command line\n"
                  "3    FILE is not a store\n"
@@ -60,7 +71,9 @@ const struct option_command run_command = {
         "recorded, what was lost, what recording took and how to look at it.\n\n"
         "Programs of CMD that go on when it has ended are recorded on; the daemon ends after the "
         "last of them.",
-    .environment = "OPTRACE_SOCKET  set for CMD\n",
+    .environment = "OPTRACE_SOCKET, OPTRACE_SOURCES  set for CMD\n"
+                   "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64  set for CMD, unless they are: "
+                   "then another tool records by that way, and a line says so\n",
     .see_also = "profile_analyze(1), optraced(1)",
     .max_arguments = INT_MAX,
     .stop_at_argument = true,
@@ -118,11 +131,13 @@ static int choose_recorder(const struct run_options *options, struct recorder *r
 
 /* Says what there is to say; a program's exit status is its own whatever that is. */
 static void end_recording(const struct run_options *options, struct recorder *recorder,
-                          uint64_t since_ns)
+                          const char *taken, uint64_t since_ns)
 {
     const char *named = options->output ? options->output : options->store;
-    struct run_summary summary = {
-        .store = named ? named : recorder->store, .is_default = !named, .since_ns = since_ns};
+    struct run_summary summary = {.store = named ? named : recorder->store,
+                                  .is_default = !named,
+                                  .taken = taken,
+                                  .since_ns = since_ns};
     struct diag diag = {0};
 
     if (!recorder->is_private) {
@@ -137,41 +152,79 @@ static void end_recording(const struct run_options *options, struct recorder *re
         run_summary_print(&summary);
 }
 
-static int run(const struct run_options *options, char **argv)
+static int run_recorded(const struct run_options *options, char **argv, struct recorder *recorder,
+                        const struct run_settings *settings)
 {
     const uint64_t since_ns = ot_clock_ns(CLOCK_REALTIME);
-    char socket[OT_LINK_PATH_BYTES + 32];
-    const char *const settings[] = {socket, NULL};
-    char path[PATH_MAX];
-    struct recorder recorder;
     struct run_program program;
     struct diag diag = {0};
-    int rc, status;
+    unsigned left_count;
+    int status, rc;
+
+    rc = run_program_start(&program, argv, (const char *const *)settings->items, &diag);
+    if (rc != 0) {
+        text_print(stderr, "optrace run: %s\n", diag.text);
+        if (recorder->is_private)
+            private_daemon_end(&recorder->daemon, &left_count, &diag);
+        return rc < 0 ? EXIT_SYSTEM : rc;
+    }
+    status = run_program_wait(&program);
+    end_recording(options, recorder, settings->taken, since_ns);
+    fflush(NULL);
+    return run_program_end_like(&program, status);
+}
+
+static int fail(int rc, struct diag *diag)
+{
+    commands_fail(&run_command, rc, diag);
+    return rc == -EEXIST || rc == -EINVAL ? EXIT_INPUT : EXIT_SYSTEM;
+}
+
+static int run(const struct run_options *options, char **argv)
+{
+    struct run_settings settings = {{NULL}, NULL};
+    struct recorder recorder;
+    struct diag diag = {0};
+    char path[PATH_MAX];
+    int rc;
 
     rc = run_program_find(argv[0], path, &diag); /* before a file is replaced for nothing */
     if (rc > 0) {
         text_print(stderr, "optrace run: %s\n", diag.text);
         return rc;
     }
-    rc = choose_recorder(options, &recorder, &diag);
-    if (rc < 0) {
-        commands_fail(&run_command, rc, &diag);
-        return rc == -EEXIST || rc == -EINVAL ? EXIT_INPUT : EXIT_SYSTEM;
-    }
-    snprintf(socket, sizeof(socket), "OPTRACE_SOCKET=%s", recorder.socket);
-    rc = run_program_start(&program, argv, settings, &diag);
-    if (rc != 0) {
-        unsigned left_count;
+    rc = run_settings_fill(options->sources, NULL, &settings, &diag); /* the same */
+    run_settings_deinit(&settings);
+    if (rc == -EINVAL)
+        return options_complain(&run_command, &diag);
+    if (rc == 0)
+        rc = choose_recorder(options, &recorder, &diag);
+    if (rc < 0)
+        return fail(rc, &diag);
+    rc = run_settings_fill(options->sources, recorder.socket, &settings, &diag);
+    rc = rc < 0 ? fail(rc, &diag) : run_recorded(options, argv, &recorder, &settings);
+    run_settings_deinit(&settings);
+    return rc;
+}
 
-        text_print(stderr, "optrace run: %s\n", diag.text);
-        if (recorder.is_private)
-            private_daemon_end(&recorder.daemon, &left_count, &diag);
-        return rc < 0 ? EXIT_SYSTEM : rc;
-    }
-    status = run_program_wait(&program);
-    end_recording(options, &recorder, since_ns);
-    fflush(NULL);
-    return run_program_end_like(&program, status);
+/* With the socket of the daemon that listens; a private one there is for running only. */
+static int print_settings(const struct run_options *options)
+{
+    struct recorder recorder = {.is_private = true};
+    struct run_settings settings;
+    struct diag diag = {0};
+    int rc;
+
+    rc = run_settings_fill(options->sources, find_listening(&recorder) ? recorder.socket : NULL,
+                           &settings, &diag);
+    if (rc == 0)
+        run_settings_print(&settings);
+    if (rc == 0 && settings.taken)
+        text_print(stderr, "optrace run: left as it is: %s\n", settings.taken);
+    run_settings_deinit(&settings);
+    if (rc == -EINVAL)
+        return options_complain(&run_command, &diag);
+    return rc < 0 ? fail(rc, &diag) : EXIT_OK;
 }
 
 int run_main(int argc, char **argv)
@@ -189,13 +242,17 @@ int run_main(int argc, char **argv)
     free(words);
     if (rc == OPTIONS_SHOWN)
         return EXIT_OK;
-    if (rc == 0 && word_count == 0)
+    if (rc == 0 && word_count == 0 && !options.print_env)
         rc = diag_set(&diag, -EINVAL, "name the program to record, as in: optrace run -- CMD");
     if (rc == 0 && options.output && options.store)
         rc = diag_set(&diag, -EINVAL,
                       "--output is a file of its own, --store one to add to: "
                       "give one of them");
+    if (rc == 0 && options.print_env && (word_count || options.output || options.store))
+        rc = diag_set(&diag, -EINVAL, "--print-env runs nothing and records into no file");
     if (rc < 0)
         return options_complain(&run_command, &diag);
+    if (options.print_env)
+        return print_settings(&options);
     return run(&options, argv + argc - word_count);
 }

@@ -104,13 +104,16 @@ void run_summary_print(const struct run_summary *summary)
 {
     struct numbers numbers;
 
+    if (summary->taken)
+        text_print(stderr, "optrace: recorded by another tool, or by none: %s\n", summary->taken);
     if (!read_numbers(summary, &numbers)) {
         text_print(stderr, "optrace: profile_analyze cannot read %s\n", summary->store);
         return;
     }
     if (numbers.sessions == 0) {
-        text_print(stderr, "optrace: nothing was recorded: no process of it is one that calls "
-                           "liboptrace\n");
+        text_print(stderr,
+                   "optrace: nothing was recorded: no process of it calls liboptrace or what "
+                   "--sources names\n");
         return;
     }
     text_print(stderr, "optrace: %" PRIu64 " session%s, %" PRIu64 " event%s, ", numbers.sessions,

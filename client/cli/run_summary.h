@@ -9,11 +9,12 @@
 struct run_summary {
     const char *store;   /* path */
     bool is_default;     /* the one that profile_analyze reads unless told otherwise */
+    const char *taken;   /* ways in that another tool has; NULL: none */
     uint64_t since_ns;   /* CLOCK_REALTIME: sessions that began since then */
     unsigned left_count; /* programs that are still recording */
 };
 
-/** Asks the store by profile_analyze, prints at most three lines. */
+/** Asks the store by profile_analyze, prints at most four lines. */
 void run_summary_print(const struct run_summary *summary);
 
 #endif

@@ -384,6 +384,30 @@ static void mistakes_are_one_sentence(void **state)
     expect_left(scene, "k.db l.db");
 }
 
+static void settings_are_printed(void **state)
+{
+    struct scene scene = *(struct scene *)*state;
+    struct child_result result = run(&scene, LIST("--print-env"));
+
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "NVTX_INJECTION64_PATH=/");
+    CHECK_CONTAINS(result.out, "INTEL_LIBITTNOTIFY64=/");
+    CHECK_LACKS(result.out, "OPTRACE_SOCKET");
+    child_result_deinit(&result);
+    scene.environment[3] = "NVTX_INJECTION64_PATH=/opt/other.so";
+    result = run(&scene, LIST("--print-env", "--sources", "nvtx"));
+    assert_string_equal(result.out, "OPTRACE_SOURCES=nvtx\n");
+    assert_string_equal(result.err, "optrace run: left as it is: NVTX_INJECTION64_PATH is"
+                                    " /opt/other.so\n");
+    child_result_deinit(&result);
+    expect(run(&scene, LIST("-o", "n.db", "--", "sh", "-c", "echo $NVTX_INJECTION64_PATH >&2")), 0,
+           "/opt/other.so\noptrace: recorded by another tool, or by none: NVTX_INJECTION64_PATH is"
+           " /opt/other.so\n...");
+    expect(run(&scene, LIST("--sources", "itt,cuda", "true")), 2,
+           "optrace run: --sources takes a list of nvtx and itt, not 'cuda'\n...");
+    expect(run(&scene, LIST("--print-env", "true")), 2, "optrace run: --print-env runs nothing...");
+}
+
 static void two_commands_do_not_share_a_file(void **state)
 {
     struct child child;
@@ -415,6 +439,7 @@ int main(void)
         CASE(a_killed_command_leaves_no_daemon),
         CASE(what_is_killed_is_in_the_store),
         CASE(mistakes_are_one_sentence),
+        CASE(settings_are_printed),
         CASE(two_commands_do_not_share_a_file),
     };
 

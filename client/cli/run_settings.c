@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which variable brings which source, and what is there already. */
+#include "client/cli/run_settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "client/cli/siblings.h"
+
+#define LIBRARY "liboptrace_inject.so"
+
+static const struct {
+    const char *source, *variable;
+} ways[] = {
+    {"nvtx", "NVTX_INJECTION64_PATH"},
+    {"itt", "INTEL_LIBITTNOTIFY64"},
+};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static bool is_listed(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+
+    for (; *list; list += strcspn(list, ","), list += *list == ',') {
+        if (strcspn(list, ",") == length && strncmp(list, word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_sources(const char *list, struct diag *diag)
+{
+    const char *word = list;
+
+    do {
+        const size_t length = strcspn(word, ",");
+        bool is_known = false;
+
+        for (size_t i = 0; i < WAYS; i++)
+            is_known |=
+                strlen(ways[i].source) == length && strncmp(word, ways[i].source, length) == 0;
+        if (!is_known)
+            return diag_set(diag, -EINVAL, "--sources takes a list of nvtx and itt, not '%.*s'",
+                            (int)(length < 40 ? length : 40), word);
+        word += length;
+    } while (*word++ == ',');
+    return 0;
+}
+
+static int add(struct run_settings *settings, const char *name, const char *value,
+               struct diag *diag)
+{
+    size_t count = 0;
+
+    while (settings->items[count])
+        count++;
+    if (count == RUN_SETTINGS_MAX || asprintf(&settings->items[count], "%s=%s", name, value) < 0)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    return 0;
+}
+
+/* Another tool's: one may be there at a time. */
+static int note_taken(struct run_settings *settings, const char *name, const char *value,
+                      struct diag *diag)
+{
+    char *longer;
+
+    if (asprintf(&longer, "%s%s%s is %s", settings->taken ? settings->taken : "",
+                 settings->taken ? ", " : "", name, value) < 0)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    free(settings->taken);
+    settings->taken = longer;
+    return 0;
+}
+
+static int find_library(char out_path[PATH_MAX], struct diag *diag)
+{
+    char path[PATH_MAX];
+
+    if (siblings_find(LIBRARY, "../inject", path) < 0 &&
+        siblings_find(LIBRARY, OPTRACE_LIBRARY_FOLDER, path) < 0)
+        return diag_set(diag, -ENOENT, "%s is missing: it is installed with this program", LIBRARY);
+    if (!realpath(path, out_path))
+        return diag_set(diag, -errno, "cannot find %s: %s", path, strerror(errno));
+    return 0;
+}
+
+int run_settings_fill(const char *sources, const char *socket, struct run_settings *out_settings,
+                      struct diag *diag)
+{
+    char library[PATH_MAX];
+    int rc = sources ? check_sources(sources, diag) : 0;
+
+    *out_settings = (struct run_settings){{NULL}, NULL};
+    if (rc == 0)
+        rc = find_library(library, diag);
+    if (rc == 0 && socket)
+        rc = add(out_settings, "OPTRACE_SOCKET", socket, diag);
+    if (rc == 0 && sources)
+        rc = add(out_settings, "OPTRACE_SOURCES", sources, diag);
+    for (size_t i = 0; rc == 0 && i < WAYS; i++) {
+        const char *value = getenv(ways[i].variable);
+
+        if (sources && !is_listed(sources, ways[i].source))
+            continue;
+        if (!value || !value[0])
+            rc = add(out_settings, ways[i].variable, library, diag);
+        else if (strcmp(value, library) != 0)
+            rc = note_taken(out_settings, ways[i].variable, value, diag);
+    }
+    return rc;
+}
+
+void run_settings_deinit(struct run_settings *settings)
+{
+    for (size_t i = 0; settings->items[i]; i++)
+        free(settings->items[i]);
+    free(settings->taken);
+    *settings = (struct run_settings){{NULL}, NULL};
+}
+
+void run_settings_print(const struct run_settings *settings)
+{
+    for (size_t i = 0; settings->items[i]; i++)
+        text_print(stdout, "%s\n", settings->items[i]);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment by which liboptrace_inject.so gets into a program: variables that libraries look
+ * at, and the loader. One that is set is left as it is, and said.
+ *
+ * Inside client/cli only.
+ */
+#ifndef OPTRACE_CLIENT_CLI_RUN_SETTINGS_H
+#define OPTRACE_CLIENT_CLI_RUN_SETTINGS_H
+
+#include "base/diag.h"
+
+enum { RUN_SETTINGS_MAX = 8 };
+
+struct run_settings {
+    char *items[RUN_SETTINGS_MAX + 1]; /* "NAME=VALUE", owned; ends in NULL */
+    char *taken; /* "NVTX_INJECTION64_PATH (/opt/nsys/...)": whose they are; NULL: none is */
+};
+
+/** sources  list of names, or NULL for all. Returns 0, or a negative errno with a sentence: a name
+ *  that there is not, no library. run_settings_deinit() also after a failure. */
+int run_settings_fill(const char *sources, const char *socket, struct run_settings *out_settings,
+                      struct diag *diag);
+void run_settings_deinit(struct run_settings *settings);
+
+/** A line each, as files of variables have them, on standard output. */
+void run_settings_print(const struct run_settings *settings);
+
+#endif

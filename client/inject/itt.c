@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ITT, by which oneDNN, OpenVINO, TBB and others tell tools what they do: tasks, marks, frames,
+ * events, domains, names of threads.
+ *
+ * Each library with ITT in it looks at INTEL_LIBITTNOTIFY64 at its first call, loads this library
+ * and calls __itt_api_init() with its list of functions, which are matched by name: lists differ.
+ * Structs are those of that interface; `extra2` of domains and texts is the tool's.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/inject/names.h"
+#include "client/inject/recorder.h"
+#include "client/inject/scopes.h"
+
+/* --- The other side's interface --- */
+
+struct api {
+    const char *name;
+    void (**place)(void);
+    void *init, *null;
+    int group;
+};
+
+struct library {
+    unsigned char magic[8];
+    unsigned long major, minor, build;
+    volatile long api_initialized, mutex_initialized, atomic_counter;
+    pthread_mutex_t mutex;
+    void *lib, *error_handler;
+    const char **dll_path;
+    struct api *apis; /* ends with a name of NULL */
+};
+
+struct domain {
+    volatile int flags; /* 0: the library does not call for it */
+    const char *name;
+    void *wide_name;
+    int extra1;
+    void *extra2;
+    struct domain *next;
+};
+
+struct handle {
+    const char *text;
+    void *wide_text;
+    int extra1;
+    void *extra2; /* a struct op_of: the latest domain that it was used in */
+    struct handle *next;
+};
+
+struct id {
+    unsigned long long words[3];
+};
+
+/* --- Objects --- */
+
+enum { TEXT_BYTES = NAMES_KEY_BYTES / 2 };
+
+struct text_key {
+    uint64_t kind;
+    const void *domain;
+    char text[TEXT_BYTES];
+};
+
+enum { KEY_DOMAIN = 3, KEY_HANDLE, KEY_EVENT, KEY_OP, KEY_OTHERS }; /* NVTX has lower ones */
+
+/* Returns the key's length. */
+static size_t fill_key(struct text_key *key, uint64_t kind, const void *domain, const char *text)
+{
+    const size_t length = strnlen(text, TEXT_BYTES - 1);
+
+    key->kind = kind;
+    key->domain = domain;
+    memcpy(key->text, text, length);
+    key->text[length] = '\0';
+    return offsetof(struct text_key, text) + length;
+}
+
+static uint64_t make_domain(const void *context)
+{
+    struct domain *made = calloc(1, sizeof(*made));
+
+    if (made) {
+        made->flags = 1;
+        made->name = strdup(context);
+    }
+    return (uintptr_t)made;
+}
+
+static struct domain *on_domain_create(const char *name)
+{
+    struct text_key key;
+    const size_t bytes = fill_key(&key, KEY_DOMAIN, NULL, name ? name : "");
+
+    return (struct domain *)(uintptr_t)names_find(&key, bytes, make_domain, key.text);
+}
+
+static uint64_t make_handle(const void *context)
+{
+    struct handle *made = calloc(1, sizeof(*made));
+
+    if (made)
+        made->text = strdup(context);
+    return (uintptr_t)made;
+}
+
+/* Some programs ask anew for each task. */
+static struct handle *on_string_handle_create(const char *text)
+{
+    struct text_key key;
+    const size_t bytes = fill_key(&key, KEY_HANDLE, NULL, text ? text : "");
+
+    return (struct handle *)(uintptr_t)names_find(&key, bytes, make_handle, key.text);
+}
+
+/* --- Ops --- */
+
+struct op_of {
+    const struct domain *domain;
+    uint32_t type, op;
+};
+
+struct wanted {
+    const struct domain *domain;
+    const char *text;
+    uint32_t type;
+};
+
+static uint64_t make_op(const void *context)
+{
+    const struct wanted *wanted = context;
+    const struct names_text text = {wanted->text, wanted->domain ? wanted->domain->name : NULL,
+                                    NULL, wanted->type};
+    struct op_of *made = calloc(1, sizeof(*made));
+
+    if (made)
+        *made = (struct op_of){wanted->domain, wanted->type, names_define(&text)};
+    return (uintptr_t)made;
+}
+
+static struct op_of *find_op(const struct domain *domain, const char *text, uint32_t type)
+{
+    const struct wanted others = {domain, "(further names)", type};
+    struct text_key key;
+    const size_t bytes = fill_key(&key, (uint64_t)type << 8 | KEY_OP, domain, text);
+    const struct wanted wanted = {domain, key.text, type};
+    struct op_of *found = (struct op_of *)(uintptr_t)names_find(&key, bytes, make_op, &wanted);
+
+    if (LIKELY(found))
+        return found;
+    key.kind = (uint64_t)type << 8 | KEY_OTHERS;
+    return (struct op_of *)(uintptr_t)names_find_always(&key, offsetof(struct text_key, text),
+                                                        make_op, &others);
+}
+
+static uint32_t op_of_text(const struct domain *domain, const char *text, uint32_t type)
+{
+    const struct op_of *found;
+
+    if (!text || !recorder_is_on())
+        return 0;
+    found = find_op(domain, text, type);
+    return found ? found->op : 0;
+}
+
+static uint32_t op_of_handle(const struct domain *domain, struct handle *handle, uint32_t type)
+{
+    struct op_of *found;
+
+    if (!handle || !handle->text || !recorder_is_on())
+        return 0;
+    found = __atomic_load_n((struct op_of **)&handle->extra2, __ATOMIC_ACQUIRE);
+    if (LIKELY(found && found->domain == domain && found->type == type))
+        return found->op;
+    found = find_op(domain, handle->text, type);
+    __atomic_store_n((struct op_of **)&handle->extra2, found, __ATOMIC_RELEASE);
+    return found ? found->op : 0;
+}
+
+/* --- Handlers --- */
+
+static void on_task_begin(const struct domain *domain, struct id task, struct id parent,
+                          struct handle *name)
+{
+    scopes_push(domain, op_of_handle(domain, name, OPTRACE_LABEL));
+}
+
+/* A function in place of a name has none that could be shown. */
+static void on_task_begin_fn(const struct domain *domain, struct id task, struct id parent,
+                             void *called)
+{
+    scopes_push(domain, op_of_text(domain, "(function)", OPTRACE_LABEL));
+}
+
+static void on_task_end(const struct domain *domain)
+{
+    scopes_pop(domain);
+}
+
+/* With a time of the program's own clock it is not recorded: what that counts is not known. */
+static void on_task_begin_ex(const struct domain *domain, void *clock, unsigned long long time,
+                             struct id task, struct id parent, struct handle *name)
+{
+    scopes_push(domain, clock || time ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
+}
+
+static void on_task_end_ex(const struct domain *domain, void *clock, unsigned long long time)
+{
+    scopes_pop(domain);
+}
+
+static struct scopes_id id_of(const void *owner, struct id id)
+{
+    return (struct scopes_id){owner, {id.words[0], id.words[1], id.words[2]}};
+}
+
+static void on_task_begin_overlapped(const struct domain *domain, struct id task, struct id parent,
+                                     struct handle *name)
+{
+    const struct scopes_id id = id_of(domain, task);
+
+    scopes_begin(&id, op_of_handle(domain, name, OPTRACE_LABEL));
+}
+
+static void on_task_end_overlapped(const struct domain *domain, struct id task)
+{
+    const struct scopes_id id = id_of(domain, task);
+
+    scopes_end_id(&id);
+}
+
+static void on_marker(const struct domain *domain, struct id marker, struct handle *name, int scope)
+{
+    const uint32_t op = op_of_handle(domain, name, OPTRACE_MARK);
+
+    if (op)
+        recorder.mark(op);
+}
+
+/* A frame bears the name of its domain. */
+static void on_frame_begin(const struct domain *domain, const struct id *frame)
+{
+    const struct scopes_id id = id_of(domain, frame ? *frame : (struct id){{0}});
+
+    scopes_begin(&id, op_of_text(domain, "frame", OPTRACE_LABEL));
+}
+
+static void on_frame_end(const struct domain *domain, const struct id *frame)
+{
+    const struct scopes_id id = id_of(domain, frame ? *frame : (struct id){{0}});
+
+    scopes_end_id(&id);
+}
+
+/* Events are numbers, of which each has a name; a thread's own may overlap. */
+enum { EVENTS_MAX = 4096 };
+static const char *event_names[EVENTS_MAX];
+static uint32_t event_count;
+
+static uint64_t make_event(const void *context)
+{
+    const uint32_t number = __atomic_load_n(&event_count, __ATOMIC_RELAXED);
+    char *name = number + 1 < EVENTS_MAX ? strdup(context) : NULL;
+
+    if (!name)
+        return 0;
+    event_names[number + 1] = name;
+    __atomic_store_n(&event_count, number + 1, __ATOMIC_RELEASE);
+    return number + 1;
+}
+
+static int on_event_create(const char *name, int length)
+{
+    struct text_key key;
+    char text[TEXT_BYTES];
+    size_t bytes;
+
+    if (!name || length < 0)
+        return 0;
+    bytes = (size_t)length < sizeof(text) - 1 ? (size_t)length : sizeof(text) - 1;
+    memcpy(text, name, strnlen(name, bytes));
+    text[strnlen(name, bytes)] = '\0';
+    bytes = fill_key(&key, KEY_EVENT, NULL, text);
+    return (int)names_find(&key, bytes, make_event, key.text);
+}
+
+static struct scopes_id id_of_event(int event)
+{
+    return (struct scopes_id){event_names, {(uint64_t)event, (uintptr_t)&recorder_idle, 0}};
+}
+
+static int on_event_start(int event)
+{
+    const struct scopes_id id = id_of_event(event);
+
+    if (event <= 0 || (uint32_t)event > __atomic_load_n(&event_count, __ATOMIC_ACQUIRE))
+        return -1;
+    scopes_begin(&id, op_of_text(NULL, event_names[event], OPTRACE_LABEL));
+    return 0;
+}
+
+static int on_event_end(int event)
+{
+    const struct scopes_id id = id_of_event(event);
+
+    scopes_end_id(&id);
+    return 0;
+}
+
+static void on_thread_set_name(const char *name)
+{
+    if (!name)
+        return;
+    recorder_open();
+    recorder.thread_name(name);
+}
+
+static int on_thread_set_name_old(const char *name, int length)
+{
+    char text[TEXT_BYTES];
+    const size_t room = length > 0 && (size_t)length < sizeof(text) ? (size_t)length : 0;
+
+    if (!name)
+        return -1;
+    memcpy(text, name, strnlen(name, room));
+    text[strnlen(name, room)] = '\0';
+    on_thread_set_name(room ? text : name);
+    return 0;
+}
+
+/* --- The table --- */
+
+#define HANDLER(name, function)                                                                    \
+    {                                                                                              \
+        name, (void (*)(void))(function)                                                           \
+    }
+
+static const struct {
+    const char *name;
+    void (*function)(void);
+} handlers[] = {
+    HANDLER("__itt_domain_create", on_domain_create),
+    HANDLER("__itt_domain_createA", on_domain_create),
+    HANDLER("__itt_string_handle_create", on_string_handle_create),
+    HANDLER("__itt_string_handle_createA", on_string_handle_create),
+    HANDLER("__itt_task_begin", on_task_begin),
+    HANDLER("__itt_task_begin_fn", on_task_begin_fn),
+    HANDLER("__itt_task_end", on_task_end),
+    HANDLER("__itt_task_begin_ex", on_task_begin_ex),
+    HANDLER("__itt_task_end_ex", on_task_end_ex),
+    HANDLER("__itt_task_begin_overlapped", on_task_begin_overlapped),
+    HANDLER("__itt_task_end_overlapped", on_task_end_overlapped),
+    HANDLER("__itt_marker", on_marker),
+    HANDLER("__itt_frame_begin_v3", on_frame_begin),
+    HANDLER("__itt_frame_end_v3", on_frame_end),
+    HANDLER("__itt_event_create", on_event_create),
+    HANDLER("__itt_event_createA", on_event_create),
+    HANDLER("__itt_event_start", on_event_start),
+    HANDLER("__itt_event_end", on_event_end),
+    HANDLER("__itt_thread_set_name", on_thread_set_name),
+    HANDLER("__itt_thread_set_nameA", on_thread_set_name),
+    HANDLER("__itt_thr_name_set", on_thread_set_name_old),
+    HANDLER("__itt_thr_name_setA", on_thread_set_name_old),
+};
+
+OT_HOOK void __itt_api_init(struct library *library, int groups);
+OT_HOOK void __itt_api_fini(struct library *library);
+
+/* The rest does what it does with no tool there. */
+void __itt_api_init(struct library *library, int groups)
+{
+    const bool is_wanted = recorder_wants("itt");
+
+    for (struct api *api = library ? library->apis : NULL; api && api->name; api++) {
+        if (!api->place)
+            continue;
+        *api->place = (void (*)(void))api->null;
+        for (size_t i = 0; is_wanted && i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+            if (strcmp(api->name, handlers[i].name) == 0)
+                *api->place = handlers[i].function;
+        }
+    }
+}
+
+/* Its domains and texts stay: other libraries may have the same. */
+void __itt_api_fini(struct library *library)
+{
+}

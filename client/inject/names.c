@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hash table that grows by making another, and ops of texts. */
+#include "client/inject/names.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/inject/recorder.h"
+
+enum { SLOTS_FIRST = 256, PARAMS_BYTES = 2048 };
+
+struct entry {
+    uint64_t hash;
+    uint64_t value;
+    size_t bytes;
+    unsigned char key[];
+};
+
+/* Readers may be in an old one: they stay, and are no more than the new one together. */
+struct table {
+    struct table *older; /* reachable, for who looks for leaks in the program */
+    size_t mask;
+    struct entry *slots[];
+};
+
+static struct table *table;
+static size_t entry_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t hash_of(const unsigned char *key, size_t bytes)
+{
+    uint64_t hash = bytes * UINT64_C(0x9e3779b97f4a7c15);
+
+    for (; bytes >= 8; key += 8, bytes -= 8) {
+        uint64_t word;
+
+        memcpy(&word, key, sizeof(word));
+        hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+        hash ^= hash >> 32;
+    }
+    for (; bytes > 0; key++, bytes--)
+        hash = (hash ^ *key) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 29;
+}
+
+static const struct entry *find(const struct table *where, uint64_t hash, const void *key,
+                                size_t bytes, size_t *out_place)
+{
+    size_t place = hash & where->mask;
+
+    for (;; place = (place + 1) & where->mask) {
+        const struct entry *entry = __atomic_load_n(&where->slots[place], __ATOMIC_ACQUIRE);
+
+        *out_place = place;
+        if (!entry ||
+            (entry->hash == hash && entry->bytes == bytes && memcmp(entry->key, key, bytes) == 0))
+            return entry;
+    }
+}
+
+/* A table with room for one more; needs the lock. */
+static bool reserve(void)
+{
+    const size_t slots = table ? table->mask + 1 : 0;
+    const size_t wanted = slots ? slots * 2 : SLOTS_FIRST;
+    struct table *larger;
+
+    if (entry_count * 2 < slots)
+        return true;
+    larger = calloc(1, sizeof(*larger) + wanted * sizeof(larger->slots[0]));
+    if (!larger)
+        return false;
+    larger->older = table;
+    larger->mask = wanted - 1;
+    for (size_t i = 0; i < slots; i++) {
+        struct entry *entry = table->slots[i];
+        size_t place;
+
+        if (entry && !find(larger, entry->hash, entry->key, entry->bytes, &place))
+            larger->slots[place] = entry;
+    }
+    __atomic_store_n(&table, larger, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Needs the lock. */
+static uint64_t add(uint64_t hash, const void *key, size_t bytes, names_make *make,
+                    const void *context, bool always)
+{
+    const struct entry *known;
+    struct entry *entry;
+    size_t place;
+
+    if (!reserve())
+        return 0;
+    known = find(table, hash, key, bytes, &place); /* another thread may have been here */
+    if (known)
+        return known->value;
+    if (entry_count >= NAMES_MAX && !always)
+        return 0;
+    entry = malloc(sizeof(*entry) + bytes);
+    if (!entry)
+        return 0;
+    entry->hash = hash;
+    entry->bytes = bytes;
+    memcpy(entry->key, key, bytes);
+    entry->value = make(context);
+    __atomic_store_n(&table->slots[place], entry, __ATOMIC_RELEASE);
+    entry_count++;
+    return entry->value;
+}
+
+static inline uint64_t find_or_add(const void *key, size_t bytes, names_make *make,
+                                   const void *context, bool always)
+{
+    const struct table *now = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    const uint64_t hash = hash_of(key, bytes);
+    const struct entry *entry;
+    uint64_t value;
+    size_t place;
+
+    entry = now ? find(now, hash, key, bytes, &place) : NULL;
+    if (LIKELY(entry))
+        return entry->value;
+    recorder_open(); /* before the lock: it takes others */
+    pthread_mutex_lock(&lock);
+    value = add(hash, key, bytes, make, context, always);
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+uint64_t names_find(const void *key, size_t bytes, names_make *make, const void *context)
+{
+    return find_or_add(key, bytes, make, context, false);
+}
+
+uint64_t names_find_always(const void *key, size_t bytes, names_make *make, const void *context)
+{
+    return find_or_add(key, bytes, make, context, true);
+}
+
+void names_before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void names_after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- Ops of texts --- */
+
+/* A JSON string; bytes that are no UTF-8 are the client's to mend. */
+static size_t put_json(char *out, size_t room, const char *text)
+{
+    size_t length = 0;
+
+    for (; *text && length + 8 < room; text++) {
+        const unsigned char byte = (unsigned char)*text;
+
+        if (byte == '"' || byte == '\\')
+            out[length++] = '\\';
+        out[length++] = byte < 0x20 ? ' ' : (char)byte;
+    }
+    return length;
+}
+
+static void put_member(char out[PARAMS_BYTES], const char *key, const char *text)
+{
+    size_t length = strlen(out);
+
+    if (!text || !text[0] || length + strlen(key) + 16 > PARAMS_BYTES)
+        return;
+    out[length] = length ? ',' : '{';
+    length++;
+    out[length++] = '"';
+    length += strlen(strcpy(out + length, key));
+    length += strlen(strcpy(out + length, "\":\""));
+    length += put_json(out + length, PARAMS_BYTES - length - 4, text);
+    strcpy(out + length, "\"");
+}
+
+uint32_t names_define(const struct names_text *text)
+{
+    static const char *const types[] = {"label", "phase", "copy", "counter", "mark", "memory"};
+    struct optrace_op_info info = OPTRACE_OP_INFO(text->text, types[text->type]);
+    char params[PARAMS_BYTES] = "";
+    uint32_t op = 0;
+
+    put_member(params, "domain", text->domain);
+    put_member(params, "category", text->category);
+    if (!params[0])
+        return recorder.name((enum optrace_name_type)text->type, text->text);
+    strcat(params, "}");
+    info.params = params;
+    return recorder.op_define(&info, &op) == 0 ? op : 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the sources record with: the functions of optrace.h, of this library or of the liboptrace
+ * that the program brings, so that a process has one session. Nothing is opened before a source has
+ * something to record: most processes that load this library never do.
+ *
+ *     if (recorder_is_on()) span = recorder.begin(op);
+ *
+ * Inside client/inject only. Every function may be called by any thread.
+ */
+#ifndef OPTRACE_CLIENT_INJECT_RECORDER_H
+#define OPTRACE_CLIENT_INJECT_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/optrace.h"
+
+#define LIKELY(condition)   __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define OT_HOOK             __attribute__((visibility("default")))
+#define OT_TLS              _Thread_local __attribute__((tls_model("initial-exec")))
+
+struct recorder {
+    const uint32_t *level; /* while closed: of a level that is always off */
+    void (*look)(void);
+    struct optrace_span (*begin)(uint32_t op);
+    void (*end)(struct optrace_span span);
+    void (*mark)(uint32_t op);
+    int (*record)(const struct optrace_event *event);
+    uint64_t (*ticks)(void);
+    int (*op_define)(const struct optrace_op_info *info, uint32_t *out_op);
+    int (*lane_define)(const struct optrace_lane_info *info, uint32_t *out_lane);
+    uint32_t (*name)(enum optrace_name_type type, const char *name);
+    int (*thread_name)(const char *name);
+    int (*start)(const struct optrace_config *config);
+};
+extern struct recorder recorder;
+
+/** Calls until the next recorder_look() of this thread. For recorder_is_on() alone. */
+extern OT_TLS uint32_t recorder_idle;
+bool recorder_look(void);
+
+/** Whether to record now. The first call opens the recorder, which may block as optrace_start()
+ *  does; while off, one call in some looks for a daemon. */
+static inline bool recorder_is_on(void)
+{
+    const uint32_t *level = __atomic_load_n(&recorder.level, __ATOMIC_ACQUIRE);
+
+    if (LIKELY(__atomic_load_n(level, __ATOMIC_RELAXED) != OPTRACE_OFF))
+        return true;
+    return UNLIKELY(recorder_idle-- == 0) && recorder_look();
+}
+
+/** Open it, if it is not. For who defines something before it records. */
+void recorder_open(void);
+
+/** Whether a source of this name is wanted: $OPTRACE_SOURCES is a list, or not set. */
+bool recorder_wants(const char *source);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks of threads, and a table of ranges that are open. */
+#include "client/inject/scopes.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "client/inject/recorder.h"
+
+enum {
+    STACK_FIRST = 32,
+    STACK_MAX = 4096, /* the client records 120 at once; deeper ones are counted by it as lost */
+    RECALL_SLOTS = 64,
+    RECALL_BYTES = 64, /* of a text; longer ones are looked up */
+    NAMED_MAX = 256,   /* threads that others have named and that did nothing yet */
+};
+
+struct scope {
+    struct optrace_span span;
+    const void *owner;
+    int level;
+};
+
+struct recalled {
+    const char *address;
+    const void *owner;
+    uint64_t kind;
+    uint32_t op;
+    char text[RECALL_BYTES];
+};
+
+/* Of a thread; made with its first range. */
+struct block {
+    uint32_t count, capacity;
+    struct scope *scopes;
+    struct recalled recalled[RECALL_SLOTS];
+};
+
+static OT_TLS struct block *block;
+static pthread_key_t end_key;
+static bool has_end_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct range {
+    struct scopes_id id;
+    uint64_t start;
+    uint32_t op; /* 0: it is not recorded */
+    uint32_t lane;
+    uint32_t generation;
+    bool is_open;
+} ranges[SCOPES_RANGES_MAX];
+
+static struct named {
+    uint32_t tid;
+    char name[64];
+} named[NAMED_MAX];
+static size_t named_count;
+
+/* --- Threads --- */
+
+static void forget_block(void *context)
+{
+    struct block *ended = context;
+
+    block = NULL;
+    free(ended->scopes);
+    free(ended);
+}
+
+static void make_key(void)
+{
+    has_end_key = pthread_key_create(&end_key, forget_block) == 0;
+}
+
+/* A name that another thread gave to this one. */
+static void take_name(void)
+{
+    const uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    char name[sizeof(named[0].name)] = "";
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < named_count; i++) {
+        if (named[i].tid == tid) {
+            memcpy(name, named[i].name, sizeof(name));
+            named[i] = named[--named_count];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (name[0])
+        recorder.thread_name(name);
+}
+
+static __attribute__((noinline, cold)) struct block *make_block(void)
+{
+    struct block *made;
+
+    pthread_once(&once, make_key);
+    made = has_end_key ? calloc(1, sizeof(*made)) : NULL;
+    if (!made || pthread_setspecific(end_key, made) != 0) {
+        free(made);
+        return NULL;
+    }
+    block = made;
+    recorder_open();
+    if (__atomic_load_n(&named_count, __ATOMIC_RELAXED) > 0)
+        take_name();
+    return made;
+}
+
+static __attribute__((noinline, cold)) bool grow(struct block *mine)
+{
+    const uint32_t wanted = mine->capacity ? mine->capacity * 2 : STACK_FIRST;
+    struct scope *larger;
+
+    larger = wanted <= STACK_MAX ? realloc(mine->scopes, wanted * sizeof(*larger)) : NULL;
+    if (!larger)
+        return false;
+    mine->scopes = larger;
+    mine->capacity = wanted;
+    return true;
+}
+
+static int level_of_next(const struct block *mine, const void *owner)
+{
+    for (uint32_t i = mine->count; i-- > 0;) {
+        if (mine->scopes[i].owner == owner)
+            return mine->scopes[i].level + 1;
+    }
+    return 0;
+}
+
+int scopes_push(const void *owner, uint32_t op)
+{
+    struct block *mine = LIKELY(block) ? block : make_block();
+    struct scope *scope;
+
+    if (UNLIKELY(!mine || (mine->count == mine->capacity && !grow(mine))))
+        return -1;
+    scope = &mine->scopes[mine->count];
+    scope->level = level_of_next(mine, owner);
+    scope->owner = owner;
+    scope->span = (struct optrace_span){0, 0};
+    mine->count++;
+    if (op != 0 && recorder_is_on())
+        scope->span = recorder.begin(op);
+    return scope->level;
+}
+
+int scopes_pop(const void *owner)
+{
+    struct block *mine = block;
+    uint32_t place = mine ? mine->count : 0;
+    struct optrace_span span;
+    int level;
+
+    while (place > 0 && mine->scopes[place - 1].owner != owner)
+        place--;
+    if (place == 0)
+        return -1;
+    span = mine->scopes[place - 1].span;
+    level = mine->scopes[place - 1].level;
+    memmove(&mine->scopes[place - 1], &mine->scopes[place],
+            (mine->count - place) * sizeof(*mine->scopes));
+    mine->count--;
+    if (span.id)
+        recorder.end(span);
+    return level;
+}
+
+/* --- Texts --- */
+
+static struct recalled *slot_of(struct block *mine, const char *text, const void *owner)
+{
+    return &mine->recalled[((uintptr_t)text >> 3 ^ (uintptr_t)text >> 9 ^ (uintptr_t)owner >> 4) %
+                           RECALL_SLOTS];
+}
+
+uint32_t scopes_recall(const void *owner, const char *text, uint64_t kind)
+{
+    const struct recalled *slot;
+
+    if (UNLIKELY(!block))
+        return 0;
+    slot = slot_of(block, text, owner);
+    return slot->address == text && slot->owner == owner && slot->kind == kind &&
+                   strncmp(slot->text, text, RECALL_BYTES) == 0
+               ? slot->op
+               : 0;
+}
+
+void scopes_remember(const void *owner, const char *text, uint64_t kind, uint32_t op)
+{
+    const size_t length = strnlen(text, RECALL_BYTES);
+    struct block *mine = block ? block : make_block();
+    struct recalled *slot;
+
+    if (!mine || length == RECALL_BYTES)
+        return;
+    slot = slot_of(mine, text, owner);
+    *slot = (struct recalled){text, owner, kind, op, ""};
+    memcpy(slot->text, text, length + 1);
+}
+
+/* --- Ranges --- */
+
+static uint32_t make_lane(size_t place)
+{
+    struct optrace_lane_info info = {.kind = OPTRACE_LANE_QUEUE, .native_id = place + 1};
+    uint32_t lane = 0;
+    char name[32];
+
+    snprintf(name, sizeof(name), "ranges %zu", place + 1);
+    info.name = name;
+    return recorder.lane_define(&info, &lane) == 0 ? lane : 0;
+}
+
+uint64_t scopes_begin(const struct scopes_id *id, uint32_t op)
+{
+    const bool is_on = recorder_is_on();
+    uint64_t number = 0;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < SCOPES_RANGES_MAX && number == 0; i++) {
+        struct range *range = &ranges[i];
+
+        if (range->is_open)
+            continue;
+        if (is_on && op != 0 && range->lane == 0)
+            range->lane = make_lane(i);
+        range->id = id ? *id : (struct scopes_id){0};
+        range->op = is_on && range->lane ? op : 0;
+        range->start = is_on ? recorder.ticks() : 0;
+        range->is_open = true;
+        number = (uint64_t)++range->generation << 16 | (i + 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+/* Needs the lock, and leaves it. */
+static void end_range(struct range *range)
+{
+    const struct optrace_event event = {
+        .op = range->op,
+        .lane = range->lane,
+        .start = range->start,
+        .end = range->op ? recorder.ticks() : 0,
+    };
+
+    range->is_open = false;
+    pthread_mutex_unlock(&lock);
+    if (event.op)
+        recorder.record(&event);
+}
+
+void scopes_end(uint64_t number)
+{
+    const size_t place = (number & 0xffff) - 1;
+
+    if (place >= SCOPES_RANGES_MAX)
+        return;
+    pthread_mutex_lock(&lock);
+    if (ranges[place].is_open && ranges[place].generation == number >> 16)
+        end_range(&ranges[place]);
+    else
+        pthread_mutex_unlock(&lock);
+}
+
+/* The one that began last. */
+void scopes_end_id(const struct scopes_id *id)
+{
+    struct range *found = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < SCOPES_RANGES_MAX; i++) {
+        if (ranges[i].is_open && memcmp(&ranges[i].id, id, sizeof(*id)) == 0 &&
+            (!found || ranges[i].start >= found->start))
+            found = &ranges[i];
+    }
+    if (found)
+        end_range(found);
+    else
+        pthread_mutex_unlock(&lock);
+}
+
+/* --- Names of threads --- */
+
+void scopes_name_thread(uint32_t tid, const char *name)
+{
+    recorder_open();
+    if (tid == (uint32_t)syscall(SYS_gettid)) {
+        recorder.thread_name(name);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    if (named_count < NAMED_MAX) {
+        named[named_count].tid = tid;
+        snprintf(named[named_count].name, sizeof(named[0].name), "%s", name);
+        named_count++;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- fork() --- */
+
+void scopes_before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+/* What the parent has begun does not exist in the child. */
+void scopes_after_fork(bool is_child)
+{
+    for (size_t i = 0; is_child && i < SCOPES_RANGES_MAX; i++)
+        ranges[i].is_open = false;
+    pthread_mutex_unlock(&lock);
+}

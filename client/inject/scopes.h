@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranges of NVTX and tasks of ITT: those that a thread pushes and pops, and those that begin here
+ * and end anywhere.
+ *
+ * Inside client/inject only. Any thread.
+ */
+#ifndef OPTRACE_CLIENT_INJECT_SCOPES_H
+#define OPTRACE_CLIENT_INJECT_SCOPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Begin one on this thread; `owner` has a stack of its own. op 0: it is not recorded. Returns its
+ *  depth in that stack, from 0. */
+int scopes_push(const void *owner, uint32_t op);
+
+/** End the innermost of `owner`. Returns its depth, or -1 when there is none. */
+int scopes_pop(const void *owner);
+
+/** The op of a text that this thread has seen at this address with these contents before; 0 when it
+ *  has not: scopes_remember() then. */
+uint32_t scopes_recall(const void *owner, const char *text, uint64_t kind);
+void scopes_remember(const void *owner, const char *text, uint64_t kind, uint32_t op);
+
+enum { SCOPES_RANGES_MAX = 256 };
+
+struct scopes_id {
+    const void *owner;
+    uint64_t words[3];
+};
+
+/** Begin one that may end on another thread, and overlap others: each stands on a lane of its own.
+ *  id NULL: it is known by what is returned. Returns 0 when SCOPES_RANGES_MAX are open. */
+uint64_t scopes_begin(const struct scopes_id *id, uint32_t op);
+void scopes_end(uint64_t number);
+void scopes_end_id(const struct scopes_id *id);
+
+/** Name a thread of this process, as the system numbers it. */
+void scopes_name_thread(uint32_t tid, const char *name);
+
+void scopes_before_fork(void);
+void scopes_after_fork(bool is_child);
+
+#endif
