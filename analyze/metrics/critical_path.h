@@ -8,10 +8,11 @@
  *   - the piece before it on its lane;
  *   - on a device, the end of the call that launched it (or its own start, within that call);
  *   - what its stream waits for since what was launched before it (stream_waits.h): such a wait is
- * a piece without length, behind the piece before it on its lane and the last one of the stream
+ *     a piece without length, behind the piece before it on its lane and the last one of the stream
  *     that recorded the event;
- *   - the rest of a call that waits (...Synchronize, a copy that blocks), the last piece of a
- *     device that ended in it and was launched before it;
+ *   - the rest of a call that waits (...Synchronize), the last piece of each stream that it waits
+ *     for (host_waits.h), by a piece without length for each; of a copy that blocks, or where it is
+ *     not known which streams, the last piece of a device that ended in it and was launched before;
  *   - after a gap of a thread, a piece of another lane that ended in the last tenth of the gap;
  *   - the first piece of a lane that no launch explains, what ended last before it anywhere.
  * The one that ended last holds it up; the time in between is kept when the schedule is made anew.
@@ -44,8 +45,8 @@ struct path_piece {
     uint32_t span;
     uint32_t before; /* pieces that it depends on, or SPAN_NONE: of its own lane */
     uint32_t cross;  /* of another lane */
-    uint32_t nth; /* of a wait of a stream: 1 and up, each after those it may depend on; else 0 */
-    bool is_wait; /* it lasts until the piece that it waits for has ended: no time of its own */
+    uint32_t nth;    /* of a wait: 1 and up, each after those it may depend on; else 0 */
+    bool is_wait;    /* it lasts until the piece that it waits for has ended: no time of its own */
     bool is_launched;
 };
 

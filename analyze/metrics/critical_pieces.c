@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/metrics/stream_waits.h"
+#include "analyze/metrics/host_waits.h"
 #include "analyze/query/lane_use.h"
 #include "analyze/query/op_class.h"
 
@@ -24,9 +24,11 @@ struct cutter {
     struct span_range *ranges; /* pieces of each lane */
     ARRAY_OF(uint32_t) open;   /* spans of the thread */
     struct stream_waits waits;
-    uint32_t *piece_of_wait; /* beside waits.waits; SPAN_NONE: outside of the run */
-    uint32_t *piece_of_op;   /* beside the spans, where there are waits */
-    size_t next_wait;        /* of the lane */
+    uint32_t *piece_of_wait;        /* beside waits.waits; SPAN_NONE: outside of the run */
+    uint32_t *piece_of_op;          /* beside the spans */
+    size_t next_wait;               /* of the lane */
+    struct awaited_streams streams; /* of one call */
+    ARRAY_OF(uint32_t) awaited;     /* pieces that it waited for */
 };
 
 static const struct span *span_at(const struct cutter *cutter, uint32_t place)
@@ -110,8 +112,7 @@ static int cut_device(struct cutter *cutter, const struct span_range *range)
         if (!span_is_op(path->answer, span) || from_ns > until_ns)
             continue;
         rc = push_waits_before(cutter, (uint32_t)i);
-        if (cutter->piece_of_op)
-            cutter->piece_of_op[i] = (uint32_t)path->pieces.count;
+        cutter->piece_of_op[i] = (uint32_t)path->pieces.count;
         if (rc == 0)
             rc = push_piece(cutter, from_ns, until_ns, (uint32_t)i, false, SPAN_NONE);
         if (rc == 0 && span->launch != SPAN_NONE)
@@ -122,12 +123,15 @@ static int cut_device(struct cutter *cutter, const struct span_range *range)
 
 /* --- Threads. --- */
 
-static bool is_waiting(const struct cutter *cutter, const struct span *span)
+static bool is_sync(const struct cutter *cutter, const struct span *span)
+{
+    return strstr(span_op(cutter->path->answer, span)->name, "Synchronize") != NULL;
+}
+
+static bool is_blocking_copy(const struct cutter *cutter, const struct span *span)
 {
     const struct spans_answer *answer = cutter->path->answer;
 
-    if (strstr(span_op(answer, span)->name, "Synchronize"))
-        return true;
     return span->launch != SPAN_NONE &&
            op_class_of(span_op(answer, span_at(cutter, span->launch))) == OP_CLASS_COPY &&
            copy_mode_of(span_op(answer, span_at(cutter, span->launch)), span_op(answer, span)) ==
@@ -170,20 +174,89 @@ static uint32_t find_awaited(const struct cutter *cutter, uint32_t call, int64_t
     return SPAN_NONE;
 }
 
-/* A part of a thread that belongs to one span and in which nothing was launched. */
+/* The last piece of a stream up to where it was to be waited for. */
+static uint32_t last_piece(const struct cutter *cutter, struct stream_end end)
+{
+    uint32_t piece = SPAN_NONE;
+
+    if (end.wait != SPAN_NONE)
+        piece = cutter->piece_of_wait[end.wait];
+    if (piece == SPAN_NONE && end.op != SPAN_NONE)
+        piece = cutter->piece_of_op[end.op];
+    return piece;
+}
+
+/* Clocks of devices differ from that of the host by some microseconds: what a call waited for may
+ * seem to end after the call. Lets a piece, and those before it on its lane, end by then; false
+ * where it ended so much later that the call did not wait for it. */
+static bool clip_awaited(struct cutter *cutter, uint32_t piece, int64_t until_ns)
+{
+    enum { CLOCKS_DIFFER_NS = 100000 };
+    struct path_piece *items = cutter->path->pieces.items;
+    size_t first = cutter->ranges[span_at(cutter, items[piece].span)->lane].first;
+
+    if (items[piece].end_ns - until_ns > CLOCKS_DIFFER_NS)
+        return false;
+    for (size_t i = piece + 1; i-- > first && items[i].end_ns > until_ns;) {
+        items[i].end_ns = until_ns;
+        if (items[i].start_ns > until_ns)
+            items[i].start_ns = until_ns;
+    }
+    return true;
+}
+
+/* Fills cutter->awaited with the pieces that a call waited for between two times. */
+static int gather_awaited(struct cutter *cutter, uint32_t call, int64_t from_ns, int64_t until_ns)
+{
+    uint32_t one = SPAN_NONE;
+    int rc = 0;
+
+    cutter->awaited.count = cutter->streams.count = 0;
+    if (is_sync(cutter, span_at(cutter, call)))
+        rc = host_waits_of(cutter->path->answer, &cutter->waits, call, &cutter->streams);
+    else if (!is_blocking_copy(cutter, span_at(cutter, call)))
+        return 0;
+    if (rc == 0)
+        one = find_awaited(cutter, call, from_ns, until_ns);
+    if (one != SPAN_NONE)
+        return array_push(&cutter->awaited, one);
+    for (size_t i = 0; i < cutter->streams.count && rc > 0; i++) {
+        const struct awaited_stream *stream = &cutter->streams.items[i];
+
+        one = last_piece(cutter, stream_waits_end(&cutter->waits, stream->lane, stream->until_ns));
+        if (one != SPAN_NONE && clip_awaited(cutter, one, until_ns) &&
+            array_push(&cutter->awaited, one) < 0)
+            rc = -ENOMEM;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* A part of a thread that belongs to one span and in which nothing was launched. A call that waits
+ * is a piece until the last of what it waited for had ended, one without length for each of these,
+ * and the rest. */
 static int add_part(struct cutter *cutter, int64_t from_ns, int64_t until_ns, uint32_t span)
 {
-    uint32_t awaited = SPAN_NONE;
-    int64_t back_ns;
-    int rc;
+    const uint32_t nth = (uint32_t)cutter->waits.waits.count + 1;
+    size_t first = cutter->path->pieces.count;
+    int64_t back_ns = from_ns;
+    int rc = gather_awaited(cutter, span, from_ns, until_ns);
 
-    if (is_waiting(cutter, span_at(cutter, span)))
-        awaited = find_awaited(cutter, span, from_ns, until_ns);
-    if (awaited == SPAN_NONE)
-        return push_piece(cutter, from_ns, until_ns, span, false, SPAN_NONE);
-    back_ns = cutter->path->pieces.items[awaited].end_ns;
-    rc = push_piece(cutter, from_ns, back_ns, span, true, SPAN_NONE);
-    return rc ? rc : push_piece(cutter, back_ns, until_ns, span, false, awaited);
+    for (size_t i = 0; i < cutter->awaited.count && rc == 0; i++) {
+        int64_t end_ns = cutter->path->pieces.items[cutter->awaited.items[i]].end_ns;
+
+        back_ns = end_ns > back_ns ? end_ns : back_ns;
+    }
+    if (rc == 0 && cutter->awaited.count)
+        rc = push_piece(cutter, from_ns, back_ns, span, true, SPAN_NONE);
+    for (size_t i = 0; i < cutter->awaited.count && rc == 0; i++)
+        rc = push_piece(cutter, back_ns, back_ns, span, true, cutter->awaited.items[i]);
+    if (rc == 0)
+        rc = push_piece(cutter, back_ns, until_ns, span, false, SPAN_NONE);
+    if (cutter->awaited.count) {
+        for (size_t i = first; i < cutter->path->pieces.count; i++)
+            cutter->path->pieces.items[i].nth = nth;
+    }
+    return rc;
 }
 
 /* A part of a thread that belongs to one span, cut where it launched something. */
@@ -265,18 +338,6 @@ static int compare_waits(const void *a, const void *b, void *waits)
     return (left > right) - (left < right);
 }
 
-/* The last piece of the stream that recorded the event. */
-static uint32_t find_recorded(const struct cutter *cutter, const struct stream_wait *wait)
-{
-    uint32_t piece = SPAN_NONE;
-
-    if (wait->source_wait != SPAN_NONE)
-        piece = cutter->piece_of_wait[wait->source_wait];
-    if (piece == SPAN_NONE && wait->source_op != SPAN_NONE)
-        piece = cutter->piece_of_op[wait->source_op];
-    return piece;
-}
-
 /* A wait ends with what it waits for, and not before what ran before on its own lane. */
 static void place_wait(struct cutter *cutter, uint32_t wait, uint32_t nth)
 {
@@ -289,7 +350,7 @@ static void place_wait(struct cutter *cutter, uint32_t wait, uint32_t nth)
     if (place == SPAN_NONE)
         return;
     piece = &items[place];
-    piece->cross = find_recorded(cutter, row);
+    piece->cross = last_piece(cutter, (struct stream_end){row->source_op, row->source_wait});
     piece->nth = nth;
     if (place > cutter->ranges[row->lane].first)
         piece->before = place - 1;
@@ -325,10 +386,12 @@ static int find_waits(struct cutter *cutter)
     int rc = stream_waits_make(answer, &cutter->waits);
     size_t count = cutter->waits.waits.count;
 
-    if (rc < 0 || !count)
+    if (rc == 0)
+        rc = stream_waits_issue(&cutter->waits, answer);
+    if (rc < 0)
         return rc;
-    cutter->piece_of_wait = malloc(count * sizeof(*cutter->piece_of_wait));
-    cutter->piece_of_op = malloc(answer->spans.count * sizeof(*cutter->piece_of_op));
+    cutter->piece_of_wait = malloc((count + 1) * sizeof(*cutter->piece_of_wait));
+    cutter->piece_of_op = malloc((answer->spans.count + 1) * sizeof(*cutter->piece_of_op));
     if (!cutter->piece_of_wait || !cutter->piece_of_op)
         return -ENOMEM;
     memset(cutter->piece_of_wait, 0xff, count * sizeof(*cutter->piece_of_wait));
@@ -419,7 +482,7 @@ static void link_piece(struct cutter *cutter, uint32_t place, const struct span_
     bool is_device = span_is_device(cutter->path->answer, span);
     int64_t gap_ns;
 
-    if (piece->nth)
+    if (piece->nth && is_device)
         return;
     if (place > range->first)
         piece->before = place - 1;
@@ -511,6 +574,8 @@ int critical_pieces_make(struct critical_path *path)
     stream_waits_deinit(&cutter.waits);
     free(cutter.piece_of_wait);
     free(cutter.piece_of_op);
+    array_deinit(&cutter.streams);
+    array_deinit(&cutter.awaited);
     free(cutter.ranges);
     array_deinit(&cutter.cuts);
     array_deinit(&cutter.open);

@@ -36,6 +36,57 @@ static uint32_t find_stream(const struct spans_answer *answer, const struct lane
     return SPAN_NONE;
 }
 
+static uint32_t find_named(const struct spans_answer *answer, int64_t session_id,
+                           struct json_slice name)
+{
+    for (uint32_t i = 0; i < answer->lanes.count; i++) {
+        const struct lane_row *lane = &answer->lanes.items[i];
+
+        if (lane->session_id == session_id && lane->side == OP_DEVICE && lane->name &&
+            json_is(name, lane->name))
+            return i;
+    }
+    return SPAN_NONE;
+}
+
+int stream_waits_named(const struct spans_answer *answer, const struct span *phase,
+                       int (*add)(void *context, uint32_t lane), void *context)
+{
+    const char *params = span_op(answer, phase)->params;
+    struct json_slice key, value;
+    struct json_walk walk;
+    int rc = 0;
+
+    if (!params || !strstr(params, "\"wait_on_lanes\""))
+        return 0;
+    walk = json_walk_over(json_member(json_value(params, strlen(params)), "wait_on_lanes"));
+    while (rc == 0 && json_walk_next(&walk, &key, &value) == 1) {
+        uint32_t lane = find_named(answer, answer->lanes.items[phase->lane].session_id, value);
+
+        if (lane != SPAN_NONE)
+            rc = add(context, lane);
+    }
+    return rc < 0 ? rc : 1;
+}
+
+static int keep_lane(void *context, uint32_t lane)
+{
+    *(uint32_t *)context = lane;
+    return 0;
+}
+
+/* The stream on which the event was recorded that a phase waits for, or SPAN_NONE. */
+static uint32_t find_source(const struct spans_answer *answer, const struct span *phase)
+{
+    uint32_t lane = SPAN_NONE;
+    int64_t number;
+
+    stream_waits_named(answer, phase, keep_lane, &lane);
+    if (lane == SPAN_NONE && read_stream(span_op(answer, phase), &number))
+        lane = find_stream(answer, &answer->lanes.items[phase->lane], number);
+    return lane;
+}
+
 static int add_wait(const struct spans_answer *answer, const struct span *span,
                     struct stream_waits *out)
 {
@@ -49,16 +100,19 @@ static int add_wait(const struct spans_answer *answer, const struct span *span,
         .awaited = SPAN_NONE,
         .latest = SPAN_NONE,
     };
-    int64_t number;
 
-    if (span->launch == SPAN_NONE || !read_stream(span_op(answer, span), &number))
+    if (span->launch == SPAN_NONE)
         return 0;
     record = &answer->spans.items[span->launch];
-    wait.recorded_ns = record->start_ns;
-    wait.source = find_stream(answer, &answer->lanes.items[span->lane], number);
-    if (!strstr(span_op(answer, record)->name, "EventRecord") || wait.source == SPAN_NONE ||
-        wait.recorded_ns > wait.issued_ns)
+    if (!strstr(span_op(answer, record)->name, "EventRecord") || record->start_ns > wait.issued_ns)
         return 0;
+    wait.recorded_ns = record->start_ns;
+    wait.source = find_source(answer, span);
+    if (wait.source == SPAN_NONE)
+        return 0;
+    if (strcmp(span_op(answer, span)->name, "Event Sync") == 0)
+        return array_push(&out->syncs, ((struct event_sync){span->start_ns, span_end_ns(span),
+                                                            wait.source, wait.recorded_ns}));
     return array_push(&out->waits, wait);
 }
 
@@ -75,6 +129,15 @@ static int compare_issued(const void *a, const void *b)
     return (left->span > right->span) - (left->span < right->span);
 }
 
+static int compare_syncs(const void *a, const void *b)
+{
+    const struct event_sync *left = a, *right = b;
+
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+}
+
 static int compare_waits(const void *a, const void *b)
 {
     const struct stream_wait *left = a, *right = b;
@@ -83,11 +146,13 @@ static int compare_waits(const void *a, const void *b)
                           &(struct issued_op){right->lane, right->span, right->issued_ns});
 }
 
-static int find_issued(const struct spans_answer *answer, struct stream_waits *out)
+int stream_waits_issue(struct stream_waits *out, const struct spans_answer *answer)
 {
     const struct span *items = answer->spans.items;
     int rc = 0;
 
+    if (out->issued.count)
+        return 0;
     for (uint32_t i = 0; i < answer->spans.count && rc == 0; i++) {
         if (span_is_device(answer, &items[i]) && span_is_op(answer, &items[i]) &&
             items[i].launch != SPAN_NONE)
@@ -165,18 +230,27 @@ static uint32_t later_end(const struct spans_answer *answer, uint32_t a, uint32_
     return span_end_ns(&items[b]) > span_end_ns(&items[a]) ? b : a;
 }
 
+struct stream_end stream_waits_end(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
+{
+    const struct issued_op *op = last_issued(waits, lane, time_ns);
+    struct span_range range = waits_between(waits, lane, time_ns);
+
+    return (struct stream_end){
+        .op = op ? op->span : SPAN_NONE,
+        .wait = range.count ? (uint32_t)(range.first + range.count - 1) : SPAN_NONE,
+    };
+}
+
 static void resolve(const struct spans_answer *answer, struct stream_waits *waits,
                     struct stream_wait *wait)
 {
-    const struct issued_op *op = last_issued(waits, wait->source, wait->recorded_ns);
-    struct span_range range = waits_between(waits, wait->source, wait->recorded_ns);
+    struct stream_end end = stream_waits_end(waits, wait->source, wait->recorded_ns);
+    const struct issued_op *op;
 
-    wait->source_op = wait->awaited = op ? op->span : SPAN_NONE;
-    if (range.count) {
-        wait->source_wait = (uint32_t)(range.first + range.count - 1);
-        wait->awaited =
-            later_end(answer, wait->awaited, waits->waits.items[wait->source_wait].latest);
-    }
+    wait->source_op = wait->awaited = end.op;
+    wait->source_wait = end.wait;
+    if (end.wait != SPAN_NONE)
+        wait->awaited = later_end(answer, wait->awaited, waits->waits.items[end.wait].latest);
     op = last_issued(waits, wait->lane, wait->issued_ns);
     wait->latest = wait->awaited;
     if (wait > waits->waits.items && wait[-1].lane == wait->lane &&
@@ -222,10 +296,12 @@ int stream_waits_make(const struct spans_answer *answer, struct stream_waits *ou
         if (answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span))
             rc = add_wait(answer, span, out);
     }
+    if (out->syncs.count)
+        qsort(out->syncs.items, out->syncs.count, sizeof(*out->syncs.items), compare_syncs);
     if (rc < 0 || !out->waits.count)
         return rc;
     qsort(out->waits.items, out->waits.count, sizeof(*out->waits.items), compare_waits);
-    rc = find_issued(answer, out);
+    rc = stream_waits_issue(out, answer);
     return rc ? rc : resolve_all(answer, out);
 }
 
@@ -233,6 +309,7 @@ void stream_waits_deinit(struct stream_waits *waits)
 {
     array_deinit(&waits->waits);
     array_deinit(&waits->issued);
+    array_deinit(&waits->syncs);
 }
 
 struct span_range stream_waits_before(const struct stream_waits *waits,

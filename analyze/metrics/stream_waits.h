@@ -4,9 +4,11 @@
  * for it; from then on nothing that is launched on the second begins before all ended that was
  * launched on the first until the record. Pure: no SQL.
  *
- * A wait is a phase on the waiting stream with params.wait_on_stream; its correlation is that of
- * the call that recorded the event, and its start the time at which the wait was asked for. Waits
- * for what was recorded later, or where nobody recorded it, hold up nothing.
+ * A wait is a phase on the waiting stream with params.wait_on_stream, the number of a stream of the
+ * same device, or .wait_on_lanes, the names of lanes; its correlation is that of the call that
+ * recorded the event, and its start the time at which the wait was asked for. Waits for what was
+ * recorded later, or where nobody recorded it, hold up nothing. A phase "Event Sync" is the same of
+ * a thread: what it waits for in host_waits.h.
  */
 #ifndef OPTRACE_ANALYZE_METRICS_STREAM_WAITS_H
 #define OPTRACE_ANALYZE_METRICS_STREAM_WAITS_H
@@ -30,14 +32,38 @@ struct issued_op {
     int64_t issued_ns;
 };
 
+/* A thread that waits for an event. */
+struct event_sync {
+    int64_t start_ns, end_ns;
+    uint32_t source;
+    int64_t recorded_ns;
+};
+
 struct stream_waits {
     ARRAY_OF(struct stream_wait) waits; /* by lane and time */
-    ARRAY_OF(struct issued_op) issued;  /* the same; empty where there are no waits */
+    ARRAY_OF(struct issued_op) issued;  /* the same; empty where nobody needs them */
+    ARRAY_OF(struct event_sync) syncs;  /* by time */
 };
 
 /** Of an answer that is not flat. Returns 0 or -ENOMEM; for stream_waits_deinit() after either. */
 int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out);
 void stream_waits_deinit(struct stream_waits *waits);
+
+/** Finds out what was issued when, where there are no waits of streams that need it. 0 or -ENOMEM. */
+int stream_waits_issue(struct stream_waits *waits, const struct spans_answer *answer);
+
+/** What a stream was to do last before a time: an op launched on it, or a wait of its own that was
+ *  asked for after that op. SPAN_NONE: nothing; of waits a place in `waits`. */
+struct stream_end {
+    uint32_t op, wait;
+};
+struct stream_end stream_waits_end(const struct stream_waits *waits, uint32_t lane,
+                                   int64_t time_ns);
+
+/** The lanes that a phase names in params.wait_on_lanes: calls `add` with the place of each. Returns
+ *  whether it names any, or -ENOMEM from `add`. */
+int stream_waits_named(const struct spans_answer *answer, const struct span *phase,
+                       int (*add)(void *context, uint32_t lane), void *context);
 
 /** The waits that come before an op of a device and after the op launched before it on its lane. */
 struct span_range stream_waits_before(const struct stream_waits *waits,

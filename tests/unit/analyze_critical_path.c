@@ -388,6 +388,46 @@ static void waits_make_a_chain(void **state)
     drop(&answer, &path);
 }
 
+/* A kernel seems to end after the call that waited for it: the device's clock is ahead. */
+static void clocks_may_differ(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 10, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 20, .dur_ns = 180, .op = WAIT},
+        {.start_ns = 15, .dur_ns = 180, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 196, .dur_ns = 9, .op = FILL, .lane = STREAM, .correlation = 1},
+    };
+    struct spans_answer answer = make(spans, 4);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 200, &path));
+    EXPECT_STEPS(&path, {10, PATH_HOST, LAUNCH}, {15, PATH_LAUNCH, KERNEL},
+                 {195, PATH_DEVICE, KERNEL}, {196, PATH_QUEUE, FILL}, {200, PATH_DEVICE, FILL});
+    assert_true(predict(&path, KERNEL, 0) == 20);
+    drop(&answer, &path);
+}
+
+/* Of two streams that a call waits for the second holds it up once the first is faster. */
+static void calls_wait_for_all_streams(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 5, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 5, .dur_ns = 5, .op = LAUNCH, .correlation = 2},
+        {.start_ns = 10, .dur_ns = 102, .op = WAIT},
+        {.start_ns = 5, .dur_ns = 105, .op = KERNEL, .lane = STREAM, .correlation = 1},
+        {.start_ns = 10, .dur_ns = 80, .op = FILL, .lane = OTHER_STREAM, .correlation = 2},
+    };
+    struct spans_answer answer = make(spans, 5);
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 112, &path));
+    EXPECT_STEPS(&path, {5, PATH_HOST, LAUNCH}, {110, PATH_DEVICE, KERNEL}, {112, PATH_HOST, WAIT});
+    assert_true(predict(&path, KERNEL, 0) == 92);
+    assert_true(predict(&path, FILL, 0) == 112);
+    assert_true(predict(&path, FILL, 2) == 172);
+    drop(&answer, &path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +435,8 @@ int main(void)
         cmocka_unit_test(some_waits_hold_up_nothing),
         cmocka_unit_test(the_record_that_is_named_counts),
         cmocka_unit_test(waits_make_a_chain),
+        cmocka_unit_test(clocks_may_differ),
+        cmocka_unit_test(calls_wait_for_all_streams),
         cmocka_unit_test(a_thread_is_its_innermost_ops),
         cmocka_unit_test(waits_lead_to_the_device),
         cmocka_unit_test(another_path_takes_over),

@@ -18,8 +18,8 @@ static struct store *import(const char *text)
     return store;
 }
 
-/* A stream that waits for an event carries the number of the call that recorded it; a host that
- * waits, and a stream that waits for what nobody recorded, that of their own call. */
+/* Who waits for an event carries the number of the call that recorded it; a stream that waits for
+ * what nobody recorded, that of its own call. */
 static const char waits[] =
     "[{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Wait Event\",\"pid\":0,\"tid\":20,"
     " \"ts\":15,\"dur\":2,\"args\":{\"cuda_sync_kind\":\"Stream Wait Event\",\"stream\":20,"
@@ -41,7 +41,7 @@ static void keeps_what_streams_wait_for(void **state)
                " ORDER BY start_ns",
                "Stream Wait Event|phase|cuda:0|{\"wait_on_stream\": 7}|12;"
                "Stream Wait Event|phase|cuda:0|{\"wait_on_stream\": -1}|14;"
-               "Event Sync|phase|cuda:0|{\"wait_on_stream\": 7}|15");
+               "Event Sync|phase|cuda:0|{\"wait_on_stream\": 7}|12");
     rows_check(store, "SELECT note FROM session",
                "t.json: 3 events of a Chrome trace; left out: wait_on_cuda_event_id (1)");
     store_close(&store);

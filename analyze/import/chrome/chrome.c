@@ -44,13 +44,14 @@ static int64_t number_of(struct json_slice value)
     return json_whole(value, &number) ? number : STORE_NULL;
 }
 
-/* The call that a span came from; of a stream that waits for an event, the one that recorded it:
- * what holds the stream up is known by that alone. */
+/* The call that a span came from; of a wait for an event, the one that recorded it: what holds the
+ * stream or the thread up is known by that alone. */
 static int64_t correlation_of(const struct chrome_event *event, enum chrome_kind kind)
 {
     int64_t record = STORE_NULL;
 
-    if (kind == KIND_SYNC && json_is(event->name, "Stream Wait Event"))
+    if (kind == KIND_SYNC &&
+        (json_is(event->name, "Stream Wait Event") || json_is(event->name, "Event Sync")))
         record = number_of(event->arg[ARG_WAIT_RECORD]);
     return record > 0 ? record : number_of(event->arg[ARG_CORRELATION]);
 }
