@@ -107,6 +107,50 @@ static void tables_hold_the_export(void **state)
     temp_destroy(&dir);
 }
 
+/* Waits say for which streams, also of which process: two have a stream 7. */
+static void waits_name_what_they_wait_for(void **state)
+{
+    static const char waits_sql[] =
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT(timestamp, streamId, correlationId, globalPid,"
+        " eventId, eventSyncId);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES(NULL, 7, 20, 100 << 24, 3, 90),"
+        " (NULL, 9, 22, 100 << 24, 3, 91), (NULL, 7, 20, 200 << 24, 3, 90);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, streamId, correlationId,"
+        " globalPid, demangledName) VALUES(100, 110, 0, 9, 19, 100 << 24, 2);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start, end, streamId, correlationId,"
+        " globalPid, syncType, eventId, eventSyncId);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES"
+        " (300, 301, 9, 30, 100 << 24, 2, 3, 90), (302, 303, 7, 31, 100 << 24, 2, 3, 91),"
+        " (304, 305, 4294967295, 32, 200 << 24, 1, 3, 90), (306, 307, 7, 33, 200 << 24, 3, -1, 0),"
+        " (308, 309, 4294967295, 34, 100 << 24, 4, -1, 0), (310, 311, 9, 35, 100 << 24, 2, 8, 92);";
+    char *dir = temp_create(), *path = make_database(dir, export_sql);
+    struct store *store;
+    struct diag diag = {0};
+
+    free(path);
+    path = make_database(dir, waits_sql);
+    CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
+    CHECK_OK(import_nsys(path, "e.sqlite", store, NULL, &diag));
+    rows_check(
+        store,
+        "SELECT o.name, l.name, correlation & 4294967295, params FROM event e JOIN op o"
+        " USING (op_id) JOIN lane l USING (lane_id) WHERE o.type = 'phase' ORDER BY e.start_ns",
+        "Stream Wait Event|stream 9 of process 100|20|{\"wait_on_lanes\": [\"stream 7 of process "
+        "100\"]};"
+        "Stream Wait Event|stream 7 of process 100|22|{\"wait_on_lanes\": [\"stream 9 of process "
+        "100\"]};"
+        "Event Sync|waits for stream 4294967295 of process 200|20|{\"wait_on_lanes\": [\"stream 7 "
+        "of process 200\"]};"
+        "Stream Sync|waits for stream 7 of process 200|33|{\"wait_on_lanes\": [\"stream 7 of "
+        "process 200\"]};"
+        "Context Sync|waits for stream 4294967295 of process 100|34|{\"wait_on_lanes\": [\"stream "
+        "7 of process 100\", \"stream 9 of process 100\"]};"
+        "Stream Wait Event|waits for stream 9 of process 100|35|-");
+    store_close(&store);
+    free(path);
+    temp_destroy(&dir);
+}
+
 static void tells_exports_from_other_files(void **state)
 {
     char *dir = temp_create(), *path = make_database(dir, "CREATE TABLE fruit(name)");
@@ -125,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_the_export),
+        cmocka_unit_test(waits_name_what_they_wait_for),
         cmocka_unit_test(tells_exports_from_other_files),
     };
 

@@ -34,7 +34,7 @@ static const struct nsys_table tables[] = {
 };
 
 /* The columns of a row, each under the first of its names that a table has. */
-enum { COLUMNS = 24 };
+enum { COLUMNS = 26 };
 static const char *const columns[COLUMNS][4] = {
     {"start"},
     {"end"},
@@ -59,6 +59,8 @@ static const char *const columns[COLUMNS][4] = {
     {"srcKind"},
     {"dstKind"},
     {"graphId"},
+    {"eventId"},
+    {"eventSyncId"},
     {"text"},
 };
 
@@ -114,7 +116,8 @@ static void read_row(sqlite3_stmt *statement, struct nsys_row *row)
         &row->bytes,       &row->detail,    &row->address,       row->grid,
         row->grid + 1,     row->grid + 2,   row->block,          row->block + 1,
         row->block + 2,    &row->registers, &row->static_shared, &row->dynamic_shared,
-        &row->from_memory, &row->to_memory, &row->graph,
+        &row->from_memory, &row->to_memory, &row->graph,         &row->event,
+        &row->event_sync,
     };
     int count = (int)(sizeof(fields) / sizeof(fields[0]));
 
@@ -128,17 +131,20 @@ static void read_row(sqlite3_stmt *statement, struct nsys_row *row)
 /* --- Rows. --- */
 
 /* Each process counts its launches for itself: those of the first keep their numbers. */
-static int find_correlation(struct nsys *nsys, const struct nsys_row *row, int64_t *out_correlation,
-                            struct diag *diag)
+static int find_correlation(struct nsys *nsys, enum nsys_kind kind, const struct nsys_row *row,
+                            int64_t *out_correlation, struct diag *diag)
 {
+    const struct nsys_record *record = kind == NSYS_SYNC ? nsys_find_record(nsys, row) : NULL;
+    /* Of a wait for an event it is that of the call that recorded it. */
+    int64_t number = record ? record->correlation : row->correlation;
     uint32_t process;
     int rc;
 
     *out_correlation = STORE_NULL;
-    if (row->correlation <= 0 || row->correlation > UINT32_MAX)
+    if (number <= 0 || number > UINT32_MAX)
         return 0;
     rc = nsys_process(nsys, row->process, &process, diag);
-    *out_correlation = row->correlation + ((int64_t)(process & 0xffff) << 32);
+    *out_correlation = number + ((int64_t)(process & 0xffff) << 32);
     return rc;
 }
 
@@ -195,7 +201,7 @@ static int add_row(struct nsys *nsys, enum nsys_kind kind, const struct nsys_row
     if (rc == 0)
         rc = nsys_op(nsys, kind, row, span.lane, &span.op, diag);
     if (rc == 0)
-        rc = find_correlation(nsys, row, &span.correlation, diag);
+        rc = find_correlation(nsys, kind, row, &span.correlation, diag);
     return rc < 0 ? rc : importer_span(&nsys->importer, &span, diag);
 }
 
@@ -284,7 +290,8 @@ static char *program_of(struct nsys *nsys)
 static bool is_read(const char *table)
 {
     static const char *const described[] = {"StringIds", "ThreadNames", "PROCESSES",
-                                            "TARGET_INFO_SESSION_START_TIME"};
+                                            "TARGET_INFO_SESSION_START_TIME",
+                                            "CUPTI_ACTIVITY_KIND_CUDA_EVENT"};
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         if (strcmp(table, tables[i].name) == 0)
@@ -397,7 +404,7 @@ static void prepare_names(struct nsys *nsys)
 static int import_tables(struct nsys *nsys, const struct import_options *options, struct diag *diag)
 {
     struct diag damage = {0};
-    int rc = 0;
+    int rc = nsys_read_records(nsys, &damage);
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && rc == 0; i++) {
         rc = add_table(nsys, &tables[i], &damage);
@@ -426,5 +433,7 @@ int import_nsys(const char *path, const char *name, struct store *store,
     importer_deinit(&nsys.importer);
     place_map_deinit(&nsys.lanes);
     array_deinit(&nsys.processes);
+    array_deinit(&nsys.streams);
+    array_deinit(&nsys.records);
     return rc;
 }

@@ -129,7 +129,14 @@ static int device_lane(struct nsys *nsys, enum nsys_kind kind, const struct nsys
     struct place_key key = {.high = kind == NSYS_MEMORY ? 1 : kind == NSYS_SYNC ? 3 : 0};
     long long process = (long long)(row->process >> PROCESS_SHIFT & 0xffffff);
     char name[96], device[40];
+    int rc;
 
+    /* Beside what it holds up, where that is known. */
+    *out_lane = kind == NSYS_SYNC && nsys_holds_stream(nsys, row)
+                    ? nsys_stream_lane(nsys, row->process, row->stream)
+                    : IMPORT_NONE;
+    if (*out_lane != IMPORT_NONE)
+        return 0;
     place_key_add(&key, &row->process, sizeof(row->process));
     if (kind != NSYS_SYNC)
         place_key_add(&key, &row->device, sizeof(row->device));
@@ -148,7 +155,12 @@ static int device_lane(struct nsys *nsys, enum nsys_kind kind, const struct nsys
                  row->stream == STORE_NULL ? 0 : (long long)row->stream, process);
     lane.name = name;
     lane.device = kind == NSYS_SYNC ? NULL : device;
-    return make_lane(nsys, key, &lane, out_lane, diag);
+    rc = make_lane(nsys, key, &lane, out_lane, diag);
+    if (rc == 0 && kind < NSYS_SYNC &&
+        array_push(&nsys->streams, ((struct nsys_stream){row->process, row->stream, *out_lane})) <
+            0)
+        rc = no_memory(diag);
+    return rc;
 }
 
 static int thread_lane(struct nsys *nsys, const struct nsys_row *row, uint32_t *out_lane,
@@ -273,7 +285,7 @@ static int put_op(struct nsys *nsys, enum nsys_kind kind, const struct nsys_row 
                   struct place_key identity, uint32_t *out_op, struct diag *diag)
 {
     struct range_text range = {0};
-    char *name, *params = kind == NSYS_KERNEL ? kernel_params(row) : NULL, *shapes = NULL;
+    char *name, *params = NULL, *shapes = NULL;
     struct store_op op = {
         .model_id = STORE_NULL,
         .device = nsys->importer.lanes.items[lane].device,
@@ -283,6 +295,10 @@ static int put_op(struct nsys *nsys, enum nsys_kind kind, const struct nsys_row 
     };
     int rc;
 
+    if (kind == NSYS_KERNEL)
+        params = kernel_params(row);
+    else if (kind == NSYS_SYNC)
+        params = nsys_wait_params(nsys, row);
     if (row->text)
         range = read_range(row->text);
     if (range.sizes)
@@ -320,7 +336,9 @@ int nsys_op(struct nsys *nsys, enum nsys_kind kind, const struct nsys_row *row, 
             row->dynamic_shared,
             kind == NSYS_COPY ? row->from_memory : 0,
             kind == NSYS_COPY ? row->to_memory : 0,
-            kind == NSYS_GRAPH ? row->graph : 0};
+            kind == NSYS_GRAPH ? row->graph : 0,
+            kind == NSYS_SYNC ? row->process : 0,
+            kind == NSYS_SYNC ? nsys_awaited_stream(nsys, row) : 0};
 
         place_key_add(&identity, numbers, sizeof(numbers));
         place_key_add(&identity, row->grid, sizeof(row->grid));
