@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contracts of attention and rotary embedding, over f32, f64 and f16. What is common to all
- * contracts stands in kernels.h, which includes this. Sums are taken in f64 and rounded once.
+ * contracts stands in kernels.h, which includes this. The reference takes sums in f64 and rounds once;
+ * versions of attention compute f32 in f32 and agree with it to 1e-5 of the largest value.
  */
 #ifndef OPTRACE_KERNELS_ATTENTION_H
 #define OPTRACE_KERNELS_ATTENTION_H
@@ -44,13 +45,16 @@ struct kernel_attention_data {
     const void *mask;            /* NULL */
     const void *past_k, *past_v; /* NULL; [batch, kv_heads, past_steps, channels] */
     const int64_t *seen_steps;   /* NULL; per batch: keys from there on are not seen */
-    double *workspace;           /* past_steps + kv_steps numbers */
+    void *workspace;             /* kernel_attention_room() bytes, 64-byte aligned */
 };
+
+size_t kernel_attention_room(const struct kernel_attention *shape);
 
 /** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives 0. */
 typedef void attention_fn(const struct kernel_attention_data *data,
                           const struct kernel_attention *shape);
 attention_fn attention_ref;
+KERNEL_VERSIONS(attention_fn, attention);
 
 struct kernel_rotary {
     enum kernel_dtype dtype;

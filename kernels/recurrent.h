@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contract of the recurrent layers RNN, GRU and LSTM over reals. What is common to all contracts
- * stands in kernels.h, which includes this. Computed in f64 from beginning to end and rounded once
- * where it is stored.
+ * stands in kernels.h, which includes this. The reference computes in f64 from beginning to end and
+ * rounds once where it is stored; the versions compute f32 in f32.
  */
 #ifndef OPTRACE_KERNELS_RECURRENT_H
 #define OPTRACE_KERNELS_RECURRENT_H
@@ -62,14 +62,21 @@ struct kernel_recurrent_data {
     const int32_t *lengths;            /* NULL: all steps; steps behind them give 0 */
     const void *initial_h, *initial_c; /* NULL: 0 */
     const void *p;                     /* NULL: 0; LSTM */
+    const float *packed;               /* NULL; r by kernel_pack_recurrent() */
     double *workspace;                 /* kernel_recurrent_room() numbers */
 };
 
+/** Bytes of r as versions want it; 0: they take it as it is. */
+size_t kernel_recurrent_packed(const struct kernel_recurrent *shape);
+void kernel_pack_recurrent(float *packed, const void *r, const struct kernel_recurrent *shape);
+
 size_t kernel_recurrent_room(const struct kernel_recurrent *shape);
 
-/** Returns 0, or -1 when a length is not within [0, steps]. */
+/** Returns 0, or -1 when a length is not within [0, steps]. The versions agree with the reference to
+ *  1e-5 where a step does not enlarge differences. */
 typedef int recurrent_fn(const struct kernel_recurrent_data *data,
                          const struct kernel_recurrent *shape);
 recurrent_fn recurrent_ref;
+KERNEL_VERSIONS(recurrent_fn, recurrent);
 
 #endif

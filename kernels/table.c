@@ -119,6 +119,8 @@ static void init_ref(struct kernel_table *table)
         USE(quantize, quantize, v);                                                                \
         USE(dequantize, dequantize, v);                                                            \
         USE(quantize_dynamic, quantize_dynamic, v);                                                \
+        USE(recurrent, recurrent, v);                                                              \
+        USE(attention, attention, v);                                                              \
         USE(pool, pool, v);                                                                        \
     } while (0)
 

@@ -67,7 +67,7 @@ static void keep_scores(const struct kernel_attention_data *d, const struct kern
     int64_t base = ((row->b * s->heads + row->h) * s->q_steps + row->s) * row->total;
 
     for (int64_t t = 0; d->scores && s->scores_mode == mode && t < row->total; t++)
-        ref_set_f64(d->scores, s->dtype, base + t, d->workspace[t]);
+        ref_set_f64(d->scores, s->dtype, base + t, ((double *)d->workspace)[t]);
 }
 
 static void softmax(double *x, int64_t count)

@@ -11,11 +11,6 @@ int kernel_cell_gates(enum kernel_cell cell)
     return cell == CELL_RNN ? 1 : cell == CELL_GRU ? 3 : 4;
 }
 
-size_t kernel_recurrent_room(const struct kernel_recurrent *shape)
-{
-    return (size_t)shape->inputs + 8 * (size_t)shape->hidden;
-}
-
 static double apply(const struct kernel_gate *gate, double clip, double x)
 {
     if (clip > 0.0)

@@ -67,7 +67,7 @@ static void check_attention(struct test *test, const struct kernel_table *table)
                                  .scale = 0.7,
                                  .softcap = test_chance(test, 2) ? 0.0 : 1.5};
     int64_t total = test_range(test, 1, 20);
-    double scores[20], workspace[20];
+    double scores[20];
     float *q, *k, *v, *mask, *want, *got;
     struct kernel_attention_data data;
     int64_t seen[3];
@@ -88,12 +88,9 @@ static void check_attention(struct test *test, const struct kernel_table *table)
     mask = test_input(test, (size_t)(s.q_steps * total));
     want = test_output(test, (size_t)(s.batch * s.y.batch_stride) * sizeof(*want));
     got = test_output(test, (size_t)(s.batch * s.y.batch_stride) * sizeof(*got));
-    data = (struct kernel_attention_data){.y = got,
-                                          .q = q,
-                                          .k = k,
-                                          .v = v,
-                                          .mask = test_chance(test, 2) ? mask : NULL,
-                                          .workspace = workspace};
+    data = (struct kernel_attention_data){
+        .y = got, .q = q, .k = k, .v = v, .mask = test_chance(test, 2) ? mask : NULL};
+    data.workspace = test_output(test, kernel_attention_room(&s));
     test_describe(test, "%lld x %lld heads of %lld, %lld x %lld steps", (long long)s.batch,
                   (long long)s.heads, (long long)s.channels, (long long)s.q_steps,
                   (long long)total);
@@ -115,6 +112,8 @@ static void check_attention(struct test *test, const struct kernel_table *table)
         data.k = k + s.past_steps * s.channels;
         data.v = v + s.past_steps * s.v_channels;
         data.present_k = test_output(test, (size_t)(total * s.channels) * sizeof(float));
+        if (test_chance(test, 2))
+            data.present_v = test_output(test, (size_t)(total * s.v_channels) * sizeof(float));
     }
     TEST_RUN(test, TEST_NEW, table->attention.fn(&data, &s));
     test_compare(test, got, want, (size_t)(s.batch * s.y.batch_stride),

@@ -210,8 +210,77 @@ static void check_suppress(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* Cells with their usual functions, of every length and direction, held to the reference. */
+static void check_cells(struct test *test, const struct kernel_table *table)
+{
+    static const int gates[] = {[CELL_RNN] = 1, [CELL_GRU] = 3, [CELL_LSTM] = 4};
+    struct kernel_recurrent s = {
+        .cell = (enum kernel_cell)test_range(test, 0, 2),
+        .dtype = KERNEL_F32,
+        .steps = test_range(test, 1, 4),
+        .batch = test_range(test, 1, 5),
+        .inputs = test_range(test, 1, 20),
+        .hidden = test_range(test, 1, 90),
+        .directions = (int)test_range(test, 1, 2),
+        .is_reverse = {test_chance(test, 2), true},
+        .is_batch_first = test_chance(test, 2),
+        .is_reset_last = test_chance(test, 2),
+    };
+    int64_t states = s.directions * s.batch * s.hidden,
+            rows = s.directions * gates[s.cell] * s.hidden;
+    float *out[2][3], *r, *w, *packed;
+    struct kernel_recurrent_data data = {0};
+    int32_t lengths[5];
+    int rc = 0;
+
+    for (int d = 0; d < s.directions; d++)
+        for (int f = 0; f < KERNEL_CELL_FUNCTIONS; f++)
+            s.functions[d][f].kind = s.cell != CELL_RNN && f == 0 ? GATE_SIGMOID : GATE_TANH;
+    test_describe(test, "cell %d, %lld steps of %lld, %lld to %lld, %d directions", (int)s.cell,
+                  (long long)s.steps, (long long)s.batch, (long long)s.inputs, (long long)s.hidden,
+                  s.directions);
+    data.x = test_input(test, (size_t)(s.steps * s.batch * s.inputs));
+    data.w = w = test_input(test, (size_t)(rows * s.inputs));
+    data.r = r = test_input(test, (size_t)(rows * s.hidden));
+    for (int64_t i = 0; i < rows * s.inputs; i++)
+        w[i] *= 0.2f;
+    for (int64_t i = 0; i < rows * s.hidden; i++)
+        r[i] *= 0.1f;
+    data.b = test_chance(test, 2) ? test_input(test, (size_t)(2 * rows)) : NULL;
+    data.initial_h = test_chance(test, 2) ? test_input(test, (size_t)states) : NULL;
+    data.initial_c = test_chance(test, 2) ? test_input(test, (size_t)states) : NULL;
+    for (int i = 0; i < 5; i++)
+        lengths[i] = (int32_t)test_range(test, 0, s.steps);
+    data.lengths = test_chance(test, 2) ? lengths : NULL;
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < 3; i++)
+            out[side][i] =
+                test_output(test, (size_t)(states * (i == 0 ? s.steps : 1)) * sizeof(float));
+        data.y = out[side][0];
+        data.last_h = out[side][1];
+        data.last_c = s.cell == CELL_LSTM ? out[side][2] : NULL;
+        data.workspace = test_output(test, kernel_recurrent_room(&s) * sizeof(double));
+        if (side == 0) {
+            TEST_RUN(test, TEST_REF, rc = recurrent_ref(&data, &s));
+            continue;
+        }
+        packed = test_output(test, kernel_recurrent_packed(&s));
+        if (test_chance(test, 2)) {
+            kernel_pack_recurrent(packed, r, &s);
+            data.packed = packed;
+        }
+        TEST_RUN(test, TEST_NEW, rc |= table->recurrent.fn(&data, &s));
+    }
+    if (rc != 0)
+        test_fail(test, "it returned %d", rc);
+    for (int i = 0; i < (s.cell == CELL_LSTM ? 3 : 2); i++)
+        test_compare(test, out[1][i], out[0][i], (size_t)(states * (i == 0 ? s.steps : 1)),
+                     &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
+}
+
 const struct test_op test_ops_vision[] = {
     {"recurrent", check_recurrent, offsetof(struct kernel_table, recurrent)},
+    {"recurrent_cells", check_cells, offsetof(struct kernel_table, recurrent)},
     {"grid_sample", check_grid_sample, offsetof(struct kernel_table, grid_sample)},
     {"roi_align", check_roi_align, offsetof(struct kernel_table, roi_align)},
     {"suppress", check_suppress, offsetof(struct kernel_table, suppress)},

@@ -143,7 +143,7 @@ int call_bind_attention(const struct call_request *request, struct call *call)
     p->inputs = request->node->input_count;
     p->outputs = request->node->output_count;
     p->fn = request->kernels->attention.fn;
-    call->workspace_bytes = (size_t)(p->shape.past_steps + p->shape.kv_steps) * sizeof(double);
+    call->workspace_bytes = kernel_attention_room(&p->shape);
     call->version = request->kernels->attention.version;
     call->run = run_attention;
     return 0;

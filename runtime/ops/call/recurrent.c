@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,6 +14,7 @@ struct recurrent_params {
     recurrent_fn *fn;
     bool has[INPUTS];
     bool makes[3];
+    const float *packed; /* of constant weights, behind this; or NULL */
     struct kernel_recurrent shape;
 };
 
@@ -31,6 +33,7 @@ static int run_recurrent(const struct call *call)
         .initial_h = p->has[INITIAL_H] ? call->inputs[INITIAL_H] : NULL,
         .initial_c = p->has[INITIAL_C] ? call->inputs[INITIAL_C] : NULL,
         .p = p->has[P] ? call->inputs[P] : NULL,
+        .packed = p->packed,
         .workspace = call->workspace,
     };
 
@@ -136,6 +139,23 @@ static int take_attributes(const struct call_request *request, struct kernel_rec
     return take_functions(request, s);
 }
 
+/* Constant weights of the state are packed once. */
+static int pack_weights(const struct call_request *request, struct call *call)
+{
+    struct recurrent_params *p = call->params;
+    size_t bytes = request->inputs[R].data ? kernel_recurrent_packed(&p->shape) : 0;
+
+    if (bytes == 0)
+        return 0;
+    p = realloc(p, sizeof(*p) + bytes);
+    if (!p)
+        return call_refuse(request, -ENOMEM, "out of memory");
+    call->params = p;
+    kernel_pack_recurrent((float *)(void *)(p + 1), request->inputs[R].data, &p->shape);
+    p->packed = (float *)(void *)(p + 1);
+    return 0;
+}
+
 int call_bind_recurrent(const struct call_request *request, struct call *call)
 {
     const struct shape *x = &request->inputs[X].shape;
@@ -162,6 +182,10 @@ int call_bind_recurrent(const struct call_request *request, struct call *call)
     for (uint32_t i = 0; i < 3; i++)
         p->makes[i] = call_is_read(request->node, i);
     call->workspace_bytes = kernel_recurrent_room(s) * sizeof(double);
+    rc = pack_weights(request, call);
+    if (rc < 0)
+        return rc;
+    p = call->params;
     p->fn = request->kernels->recurrent.fn;
     call->version = request->kernels->recurrent.version;
     call->run = run_recurrent;

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention of f32: of each head a block of queries at a time, whose scores stay in a cache: a
+ * product by the keys, softmax, a product by the values. Where scores are wanted, and for other
+ * types, it is the reference's. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/math.h"
+#include "kernels/kernels.h"
+
+enum { SCORES = 1 << 16, QUERIES = 16 }; /* of a block, about; QUERIES: at least */
+
+/* Queries of a block. */
+static int64_t block_queries(const struct kernel_attention *s)
+{
+    int64_t rows = SCORES / (s->past_steps + s->kv_steps + 1);
+
+    rows = rows < QUERIES ? QUERIES : rows;
+    return rows < s->q_steps ? rows : s->q_steps;
+}
+
+size_t kernel_attention_room(const struct kernel_attention *shape)
+{
+    int64_t total = shape->past_steps + shape->kv_steps;
+    int64_t rows = block_queries(shape);
+    size_t plain = (size_t)total * sizeof(double);
+    size_t fast = (size_t)(total * rows) * sizeof(float);
+
+    return plain > fast ? plain : fast;
+}
+
+/* A query step of a head; the keys [first, end) are in its reach. */
+struct row {
+    int64_t b, h, s;
+    int64_t first, end;
+};
+
+static void find_reach(const struct kernel_attention_data *d, const struct kernel_attention *s,
+                       struct row *row)
+{
+    int64_t total = s->past_steps + s->kv_steps, own = row->s + s->past_steps;
+    int64_t seen = d->seen_steps ? d->seen_steps[row->b] : total;
+
+    if (d->seen_steps && !d->past_k)
+        own = row->s - s->q_steps + seen;
+    row->first = s->is_limited[0] && own - s->reach[0] > 0 ? own - s->reach[0] : 0;
+    row->end = seen < total ? seen : total;
+    if (d->mask && s->mask_steps < row->end)
+        row->end = s->mask_steps;
+    if (s->is_causal && own + 1 < row->end)
+        row->end = own + 1;
+    if (s->is_limited[1] && own + s->reach[1] + 1 < row->end)
+        row->end = own + s->reach[1] + 1;
+    if (row->end < row->first)
+        row->end = row->first = 0;
+}
+
+/* The scores of the keys in reach, made of products, with what is added to them. */
+ISA_BODY void mask_scores(const struct kernel_attention_data *d, const struct kernel_attention *s,
+                          const struct row *row, float *restrict scores)
+{
+    int64_t at =
+        row->b * s->mask_stride[0] + row->h * s->mask_stride[1] + row->s * s->mask_stride[2];
+
+    if (s->softcap != 0.0) {
+        float cap = (float)s->softcap;
+
+#pragma omp simd
+        for (int64_t t = row->first; t < row->end; t++)
+            scores[t] = cap * math_tanh(scores[t] / cap);
+    }
+    if (d->mask && s->mask_type == KERNEL_BOOL) {
+        const uint8_t *mask = (const uint8_t *)d->mask + at;
+
+#pragma omp simd
+        for (int64_t t = row->first; t < row->end; t++)
+            scores[t] = mask[t] ? scores[t] : -INFINITY;
+    } else if (d->mask) {
+        const float *mask = (const float *)d->mask + at;
+
+#pragma omp simd
+        for (int64_t t = row->first; t < row->end; t++)
+            scores[t] += mask[t];
+    }
+}
+
+/* Softmax of the keys in reach; the others, of `total`, get 0. */
+ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t total)
+{
+    float largest = -INFINITY, sum = 0.0f, scale;
+
+#pragma omp simd reduction(max : largest)
+    for (int64_t t = row->first; t < row->end; t++)
+        largest = scores[t] > largest ? scores[t] : largest;
+    for (int64_t t = 0; t < row->first; t++)
+        scores[t] = 0.0f;
+    for (int64_t t = row->end; t < total; t++)
+        scores[t] = 0.0f;
+    if (largest == -INFINITY) {
+        bool is_number = true;
+
+        for (int64_t t = row->first; t < row->end; t++)
+            is_number = is_number && scores[t] == scores[t];
+        for (int64_t t = row->first; t < row->end; t++)
+            scores[t] = is_number ? 0.0f : NAN;
+        return;
+    }
+#pragma omp simd reduction(+ : sum)
+    for (int64_t t = row->first; t < row->end; t++) {
+        float x = scores[t] - largest, e = math_exp(x);
+
+        scores[t] = x < -87.0f ? 0.0f : e;
+        sum += scores[t];
+    }
+    scale = 1.0f / sum;
+#pragma omp simd
+    for (int64_t t = row->first; t < row->end; t++)
+        scores[t] *= scale;
+}
+
+/* What is not seen counts nothing, even where it is not a number: such rows are summed again. */
+ISA_BODY void mend_row(float *y, const float *scores, const float *v, int64_t v_line,
+                       int64_t channels, const struct row *row)
+{
+    float sum = 0.0f;
+
+    for (int64_t c = 0; c < channels; c++)
+        sum += y[c] - y[c];
+    if (sum == 0.0f)
+        return;
+    for (int64_t c = 0; c < channels; c++) {
+        y[c] = 0.0f;
+        for (int64_t t = row->first; t < row->end; t++)
+            if (scores[t] != 0.0f)
+                y[c] += scores[t] * v[t * v_line + c];
+    }
+}
+
+/* A matrix of one head: rows `line` elements apart. */
+struct matrix {
+    const float *x;
+    int64_t line;
+};
+
+static struct matrix head_of(const void *x, const struct kernel_heads *heads, int64_t b, int64_t h)
+{
+    return (struct matrix){(const float *)x + b * heads->batch_stride + h * heads->head_stride,
+                           heads->step_stride};
+}
+
+/* Keys or values of one head: all of them where there is a past, too. */
+static struct matrix cached_of(const void *now, const void *present,
+                               const struct kernel_heads *heads, int64_t b, int64_t h,
+                               int64_t channels, const struct kernel_attention *s)
+{
+    int64_t total = s->past_steps + s->kv_steps;
+
+    if (s->past_steps == 0)
+        return head_of(now, heads, b, h);
+    return (struct matrix){(const float *)present + (b * s->kv_heads + h) * total * channels,
+                           channels};
+}
+
+/* Lines that are dense are said to be, which a product of one row is faster for. */
+static int64_t line_of(int64_t line, int64_t dense)
+{
+    return line == dense ? 0 : line;
+}
+
+typedef void finish_fn(const struct kernel_attention_data *d, const struct kernel_attention *s,
+                       const struct row *first, float *scores, int64_t count, int64_t wide);
+typedef void mend_fn(float *y, const float *scores, const float *v, int64_t v_line,
+                     int64_t channels, const struct row *row);
+
+struct steps {
+    gemm_f32_fn *gemm;
+    finish_fn *finish;
+    mend_fn *mend;
+};
+
+/* Queries [first->s, first->s + count) of a head. */
+static void do_block(const struct kernel_attention_data *d, const struct kernel_attention *s,
+                     const struct row *first, int64_t count, const struct steps *steps)
+{
+    int64_t kv = first->h / (s->heads / s->kv_heads), wide = 0;
+    struct matrix q = head_of(d->q, &s->q, first->b, first->h);
+    struct matrix k = cached_of(d->k, d->present_k, &s->k, first->b, kv, s->channels, s);
+    struct matrix v = cached_of(d->v, d->present_v, &s->v, first->b, kv, s->v_channels, s);
+    struct matrix out = head_of(d->y, &s->y, first->b, first->h);
+    float *y = (float *)out.x + first->s * out.line, *scores = (float *)(void *)d->workspace;
+    struct kernel_gemm by_keys = {.m = count,
+                                  .k = s->channels,
+                                  .trans_b = true,
+                                  .alpha = (float)s->scale,
+                                  .a_line = line_of(q.line, s->channels),
+                                  .b_line = line_of(k.line, s->channels)};
+    struct kernel_gemm by_values = {.m = count,
+                                    .n = s->v_channels,
+                                    .alpha = 1.0f,
+                                    .b_line = line_of(v.line, s->v_channels),
+                                    .y_line = line_of(out.line, s->v_channels)};
+
+    for (int64_t i = 0; i < count; i++) { /* how far the one that sees furthest sees */
+        struct row row = *first;
+
+        row.s += i;
+        find_reach(d, s, &row);
+        wide = row.end > wide ? row.end : wide;
+    }
+    by_keys.n = by_values.k = wide;
+    steps->gemm(scores, q.x + first->s * q.line, k.x, NULL, &by_keys);
+    steps->finish(d, s, first, scores, count, wide);
+    steps->gemm(y, scores, v.x, NULL, &by_values);
+    for (int64_t i = 0; i < count; i++) {
+        struct row row = *first;
+
+        row.s += i;
+        find_reach(d, s, &row);
+        steps->mend(y + i * out.line, scores + i * wide, v.x, v.line, s->v_channels, &row);
+    }
+}
+
+/* The past, then this call's. */
+static void keep_present(float *present, const float *past, const void *now,
+                         const struct kernel_heads *heads, int64_t channels,
+                         const struct kernel_attention *s)
+{
+    size_t bytes = (size_t)channels * sizeof(float);
+
+    for (int64_t i = 0; present && i < s->batch * s->kv_heads; i++) {
+        struct matrix from = head_of(now, heads, i / s->kv_heads, i % s->kv_heads);
+
+        if (s->past_steps > 0)
+            memcpy(present, past + i * s->past_steps * channels, bytes * (size_t)s->past_steps);
+        present += s->past_steps * channels;
+        for (int64_t t = 0; t < s->kv_steps; t++, present += channels)
+            memcpy(present, from.x + t * from.line, bytes);
+    }
+}
+
+static void attend(const struct kernel_attention_data *d, const struct kernel_attention *s,
+                   const struct steps *steps)
+{
+    bool has_all = s->past_steps == 0 || (d->present_k && d->present_v);
+    int64_t rows = block_queries(s);
+    struct row row;
+
+    if (s->dtype != KERNEL_F32 || d->scores || !has_all ||
+        (d->mask && s->mask_type != KERNEL_BOOL && s->mask_type != KERNEL_F32)) {
+        attention_ref(d, s);
+        return;
+    }
+    keep_present(d->present_k, d->past_k, d->k, &s->k, s->channels, s);
+    keep_present(d->present_v, d->past_v, d->v, &s->v, s->v_channels, s);
+    for (row.b = 0; row.b < s->batch; row.b++)
+        for (row.h = 0; row.h < s->heads; row.h++)
+            for (row.s = 0; row.s < s->q_steps; row.s += rows)
+                do_block(d, s, &row, s->q_steps - row.s < rows ? s->q_steps - row.s : rows, steps);
+}
+
+#define ATTENTION(isa)                                                                             \
+    ISA_TARGET_##isa static void finish_##isa(                                                     \
+        const struct kernel_attention_data *d, const struct kernel_attention *s,                   \
+        const struct row *first, float *scores, int64_t count, int64_t wide)                       \
+    {                                                                                              \
+        struct row row = *first;                                                                   \
+                                                                                                   \
+        for (int64_t i = 0; i < count; i++, row.s++, scores += wide) {                             \
+            find_reach(d, s, &row);                                                                \
+            mask_scores(d, s, &row, scores);                                                       \
+            softmax_row(scores, &row, wide);                                                       \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void mend_##isa(float *y, const float *scores, const float *v,         \
+                                            int64_t v_line, int64_t channels,                      \
+                                            const struct row *row)                                 \
+    {                                                                                              \
+        mend_row(y, scores, v, v_line, channels, row);                                             \
+    }                                                                                              \
+                                                                                                   \
+    void attention_##isa(const struct kernel_attention_data *data,                                 \
+                         const struct kernel_attention *shape)                                     \
+    {                                                                                              \
+        attend(data, shape, &(const struct steps){gemm_f32_##isa, finish_##isa, mend_##isa});      \
+    }
+
+ISA_VERSIONS(ATTENTION)

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LSTM, GRU and RNN of f32 with their usual functions: what comes of the inputs is one product over
+ * all steps, what comes of the state a product per step by packed weights; gates by vectors. Others
+ * are the reference's. */
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/math.h"
+#include "kernels/kernels.h"
+
+enum {
+    PANEL = 64, /* columns that are summed side by side */
+    LANES = 16,
+};
+
+/* Sixteen floats, in as many registers as the instruction set needs for them. */
+typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
+
+static int64_t padded(int64_t hidden)
+{
+    return (hidden + PANEL - 1) / PANEL * PANEL;
+}
+
+/* Floats of one direction's packed weights: [gate][panel][hidden][PANEL]. */
+static int64_t packed_floats(const struct kernel_recurrent *s)
+{
+    return kernel_cell_gates(s->cell) * padded(s->hidden) * s->hidden;
+}
+
+size_t kernel_recurrent_packed(const struct kernel_recurrent *shape)
+{
+    if (shape->dtype != KERNEL_F32)
+        return 0;
+    return (size_t)(shape->directions * packed_floats(shape)) * sizeof(float);
+}
+
+void kernel_pack_recurrent(float *packed, const void *r, const struct kernel_recurrent *shape)
+{
+    int64_t hidden = shape->hidden, gates = kernel_cell_gates(shape->cell);
+    const float *from = r;
+
+    for (int64_t g = 0; g < shape->directions * gates; g++, from += hidden * hidden) {
+        for (int64_t panel = 0; panel < hidden; panel += PANEL, packed += hidden * PANEL) {
+            int64_t columns = hidden - panel < PANEL ? hidden - panel : PANEL;
+
+            memset(packed, 0, (size_t)(hidden * PANEL) * sizeof(*packed));
+            for (int64_t c = 0; c < columns; c++)
+                for (int64_t k = 0; k < hidden; k++)
+                    packed[k * PANEL + c] = from[(panel + c) * hidden + k];
+        }
+    }
+}
+
+/* What of the workspace holds what. */
+struct room {
+    float *inputs; /* [steps * batch, gates * hidden]: products of x, with its bias */
+    float *sums;   /* [batch, gates, padded]: products of the state, with theirs */
+    float *h, *c;  /* [batch, hidden] */
+    float *reset;  /* [batch, hidden]: GRU, the state that the reset gate lets through */
+    float *packed;
+};
+
+static int64_t make_room(const struct kernel_recurrent *s, float *workspace, struct room *out)
+{
+    int64_t gates = kernel_cell_gates(s->cell), state = s->batch * padded(s->hidden);
+
+    out->inputs = workspace;
+    out->sums = out->inputs + (s->steps * s->batch * gates * s->hidden + LANES - 1) / LANES * LANES;
+    out->h = out->sums + gates * state;
+    out->c = out->h + state;
+    out->reset = out->c + state;
+    out->packed = out->reset + state;
+    return out->packed + packed_floats(s) - workspace;
+}
+
+/* One direction at work. */
+struct cell {
+    const struct kernel_recurrent_data *data;
+    const struct kernel_recurrent *shape;
+    int direction;
+    const float *packed;
+    struct room room;
+};
+
+/* sums = bias + h * panel for up to two rows of the batch. */
+ISA_BODY void add_panel(float *y, int64_t y_line, const float *h, int64_t hidden,
+                        const float *panel, const float *bias, int rows)
+{
+    lanes sums[2][PANEL / LANES];
+    const float *second = h + (rows > 1 ? hidden : 0);
+
+    for (int i = 0; i < PANEL / LANES; i++)
+        sums[0][i] = sums[1][i] = ((const lanes *)bias)[i];
+    for (int64_t k = 0; k < hidden; k++, panel += PANEL) {
+        const lanes *b = (const lanes *)panel;
+
+        sums[0][0] += h[k] * b[0];
+        sums[0][1] += h[k] * b[1];
+        sums[0][2] += h[k] * b[2];
+        sums[0][3] += h[k] * b[3];
+        if (rows > 1) {
+            sums[1][0] += second[k] * b[0];
+            sums[1][1] += second[k] * b[1];
+            sums[1][2] += second[k] * b[2];
+            sums[1][3] += second[k] * b[3];
+        }
+    }
+    for (int i = 0; i < PANEL / LANES; i++) {
+        ((lanes *)y)[i] = sums[0][i];
+        if (rows > 1)
+            ((lanes *)(y + y_line))[i] = sums[1][i];
+    }
+}
+
+/* The gates [first, end) of the whole batch from its states. */
+ISA_BODY void multiply_state(const struct cell *q, const float *h, int first, int end)
+{
+    const struct kernel_recurrent *s = q->shape;
+    int64_t hidden = s->hidden, wide = padded(hidden), gates = kernel_cell_gates(s->cell);
+    const float *bias = q->data->b;
+
+    if (bias)
+        bias += (2 * q->direction + 1) * gates * hidden;
+    for (int g = first; g < end; g++) {
+        for (int64_t at = 0; at < hidden; at += PANEL) {
+            int64_t columns = hidden - at < PANEL ? hidden - at : PANEL;
+            const float *panel = q->packed + (g * wide + at) * hidden;
+            float start[PANEL] = {0};
+            int64_t b = 0;
+
+            if (bias)
+                memcpy(start, bias + g * hidden + at, (size_t)columns * sizeof(*start));
+            for (; b + 2 <= s->batch; b += 2)
+                add_panel(q->room.sums + (b * gates + g) * wide + at, gates * wide, h + b * hidden,
+                          hidden, panel, start, 2);
+            if (b < s->batch)
+                add_panel(q->room.sums + (b * gates + g) * wide + at, gates * wide, h + b * hidden,
+                          hidden, panel, start, 1);
+        }
+    }
+}
+
+ISA_BODY void step_lstm(const float *restrict x, const float *restrict sums, float *restrict h,
+                        float *restrict c, int64_t hidden)
+{
+    int64_t wide = padded(hidden);
+
+#pragma omp simd
+    for (int64_t i = 0; i < hidden; i++) {
+        float in = math_sigmoid(x[i] + sums[i]);
+        float out = math_sigmoid(x[hidden + i] + sums[wide + i]);
+        float forget = math_sigmoid(x[2 * hidden + i] + sums[2 * wide + i]);
+        float made = math_tanh(x[3 * hidden + i] + sums[3 * wide + i]);
+
+        c[i] = forget * c[i] + in * made;
+        h[i] = out * math_tanh(c[i]);
+    }
+}
+
+ISA_BODY void step_rnn(const float *restrict x, const float *restrict sums, float *restrict h,
+                       int64_t hidden)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < hidden; i++)
+        h[i] = math_tanh(x[i] + sums[i]);
+}
+
+/* What the reset gate lets through of the state. */
+ISA_BODY void reset_gru(const float *restrict x, const float *restrict sums,
+                        const float *restrict h, float *restrict reset, int64_t hidden)
+{
+    int64_t wide = padded(hidden);
+
+#pragma omp simd
+    for (int64_t i = 0; i < hidden; i++)
+        reset[i] = math_sigmoid(x[hidden + i] + sums[wide + i]) * h[i];
+}
+
+ISA_BODY void step_gru(const float *restrict x, const float *restrict sums, float *restrict h,
+                       int64_t hidden, bool is_reset_last)
+{
+    int64_t wide = padded(hidden);
+
+#pragma omp simd
+    for (int64_t i = 0; i < hidden; i++) {
+        float update = math_sigmoid(x[i] + sums[i]);
+        float reset = is_reset_last ? math_sigmoid(x[hidden + i] + sums[wide + i]) : 1.0f;
+        float made = math_tanh(x[2 * hidden + i] + reset * sums[2 * wide + i]);
+
+        h[i] = made + update * (h[i] - made);
+    }
+}
+
+static int64_t state_at(const struct cell *q, int64_t b)
+{
+    const struct kernel_recurrent *s = q->shape;
+
+    return (s->is_batch_first ? b * s->directions + q->direction : q->direction * s->batch + b) *
+           s->hidden;
+}
+
+static int64_t y_at(const struct cell *q, int64_t b, int64_t t)
+{
+    const struct kernel_recurrent *s = q->shape;
+
+    return (s->is_batch_first ? (b * s->steps + t) * s->directions + q->direction
+                              : (t * s->directions + q->direction) * s->batch + b) *
+           s->hidden;
+}
+
+static int64_t length_of(const struct cell *q, int64_t b)
+{
+    return q->data->lengths ? q->data->lengths[b] : q->shape->steps;
+}
+
+/* Step i of each sequence that has one. */
+ISA_BODY void do_step(const struct cell *q, int64_t step)
+{
+    const struct kernel_recurrent *s = q->shape;
+    const struct room *room = &q->room;
+    int64_t hidden = s->hidden, gates = kernel_cell_gates(s->cell), line = gates * padded(hidden);
+    bool is_reset_first = s->cell == CELL_GRU && !s->is_reset_last;
+
+    multiply_state(q, room->h, 0, is_reset_first ? 2 : (int)gates);
+    for (int pass = is_reset_first ? 0 : 1; pass < 2; pass++) {
+        for (int64_t b = 0; b < s->batch; b++) {
+            int64_t length = length_of(q, b);
+            int64_t t = s->is_reverse[q->direction] ? length - 1 - step : step;
+            int64_t row = s->is_batch_first ? b * s->steps + t : t * s->batch + b;
+            const float *x = room->inputs + row * gates * hidden, *sums = room->sums + b * line;
+            float *h = room->h + b * hidden;
+
+            if (step >= length)
+                continue;
+            if (pass == 0) {
+                reset_gru(x, sums, h, room->reset + b * hidden, hidden);
+                continue;
+            }
+            if (s->cell == CELL_LSTM)
+                step_lstm(x, sums, h, room->c + b * hidden, hidden);
+            else if (s->cell == CELL_GRU)
+                step_gru(x, sums, h, hidden, s->is_reset_last);
+            else
+                step_rnn(x, sums, h, hidden);
+            if (q->data->y)
+                memcpy((float *)q->data->y + y_at(q, b, t), h, (size_t)hidden * sizeof(*h));
+        }
+        if (pass == 0)
+            multiply_state(q, room->reset, 2, 3);
+    }
+}
+
+/* The products of all inputs. */
+static void multiply_inputs(const struct cell *q, gemm_f32_fn *gemm)
+{
+    const struct kernel_recurrent_data *d = q->data;
+    const struct kernel_recurrent *s = q->shape;
+    int64_t columns = kernel_cell_gates(s->cell) * s->hidden;
+    const float *b = d->b;
+    struct kernel_gemm shape = {.m = s->steps * s->batch,
+                                .n = columns,
+                                .k = s->inputs,
+                                .trans_b = true,
+                                .alpha = 1.0f,
+                                .beta = 1.0f,
+                                .c_col_stride = 1};
+
+    gemm(q->room.inputs, d->x, (const float *)d->w + q->direction * columns * s->inputs,
+         b ? b + 2 * q->direction * columns : NULL, &shape);
+}
+
+/* A state [batch, hidden] of this direction; none is 0. */
+static void load_state(const struct cell *q, float *to, const float *from)
+{
+    size_t bytes = (size_t)q->shape->hidden * sizeof(*to);
+
+    for (int64_t b = 0; b < q->shape->batch; b++, to += q->shape->hidden) {
+        if (from)
+            memcpy(to, from + state_at(q, b), bytes);
+        else
+            memset(to, 0, bytes);
+    }
+}
+
+static void save_state(const struct cell *q, float *to, const float *from)
+{
+    for (int64_t b = 0; to && b < q->shape->batch; b++)
+        memcpy(to + state_at(q, b), from + b * q->shape->hidden,
+               (size_t)q->shape->hidden * sizeof(*to));
+}
+
+/* Steps behind the end of a sequence give 0. */
+static void clear_rest(const struct cell *q)
+{
+    for (int64_t b = 0; q->data->y && q->data->lengths && b < q->shape->batch; b++)
+        for (int64_t t = length_of(q, b); t < q->shape->steps; t++)
+            memset((float *)q->data->y + y_at(q, b, t), 0,
+                   (size_t)q->shape->hidden * sizeof(float));
+}
+
+static bool fits(const struct kernel_recurrent_data *d, const struct kernel_recurrent *s)
+{
+    for (int direction = 0; direction < s->directions; direction++) {
+        const struct kernel_gate *f = s->functions[direction];
+        enum kernel_gate_kind first = s->cell == CELL_RNN ? GATE_TANH : GATE_SIGMOID;
+
+        if (f[0].kind != first || (s->cell != CELL_RNN && f[1].kind != GATE_TANH) ||
+            (s->cell == CELL_LSTM && f[2].kind != GATE_TANH))
+            return false;
+    }
+    for (int64_t b = 0; d->lengths && b < s->batch; b++)
+        if (d->lengths[b] < 0 || d->lengths[b] > s->steps)
+            return false;
+    return s->dtype == KERNEL_F32 && !d->p && s->clip == 0.0 && !s->is_forget_one_minus &&
+           s->steps > 0 && s->batch > 0;
+}
+
+typedef void step_fn(const struct cell *q, int64_t step);
+
+static int run_cells(const struct kernel_recurrent_data *d, const struct kernel_recurrent *s,
+                     gemm_f32_fn *gemm, step_fn *step)
+{
+    struct cell q = {.data = d, .shape = s};
+
+    if (!fits(d, s))
+        return recurrent_ref(d, s);
+    make_room(s, (float *)(void *)d->workspace, &q.room);
+    for (q.direction = 0; q.direction < s->directions; q.direction++) {
+        int64_t gates = kernel_cell_gates(s->cell);
+
+        q.packed = d->packed ? d->packed + q.direction * packed_floats(s) : q.room.packed;
+        if (!d->packed) {
+            struct kernel_recurrent one = *s;
+
+            one.directions = 1;
+            kernel_pack_recurrent(q.room.packed,
+                                  (const float *)d->r + q.direction * gates * s->hidden * s->hidden,
+                                  &one);
+        }
+        multiply_inputs(&q, gemm);
+        load_state(&q, q.room.h, d->initial_h);
+        load_state(&q, q.room.c, d->initial_c);
+        for (int64_t i = 0; i < s->steps; i++)
+            step(&q, i);
+        clear_rest(&q);
+        save_state(&q, d->last_h, q.room.h);
+        save_state(&q, d->last_c, q.room.c);
+    }
+    return 0;
+}
+
+size_t kernel_recurrent_room(const struct kernel_recurrent *shape)
+{
+    size_t plain = (size_t)shape->inputs + 8 * (size_t)shape->hidden, fast = 0;
+    static float nothing[1];
+    struct room room;
+
+    if (shape->dtype == KERNEL_F32)
+        fast = ((size_t)make_room(shape, nothing, &room) + 1) / 2;
+    return plain > fast ? plain : fast;
+}
+
+#define RECURRENT(isa)                                                                             \
+    ISA_TARGET_##isa static void step_##isa(const struct cell *q, int64_t step)                    \
+    {                                                                                              \
+        do_step(q, step);                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    int recurrent_##isa(const struct kernel_recurrent_data *data,                                  \
+                        const struct kernel_recurrent *shape)                                      \
+    {                                                                                              \
+        return run_cells(data, shape, gemm_f32_##isa, step_##isa);                                 \
+    }
+
+ISA_VERSIONS(RECURRENT)
