@@ -3,7 +3,7 @@
  * Contracts of matrix products and sums of products over every element type, quantised ones
  * included. What is common to all contracts stands in kernels.h, which includes this.
  *
- * Reals are summed in f64 and rounded once. Integers are summed in int64 and wrap around when they
+ * Reals are summed in f64, in any order, and rounded once. Integers are summed in int64 and wrap around when they
  * are stored.
  */
 #ifndef OPTRACE_KERNELS_PRODUCT_H
@@ -49,6 +49,7 @@ struct kernel_product_data {
  * integer result with alpha and beta other than 1 is computed in f64 and cut off. */
 typedef void product_fn(const struct kernel_product_data *data, const struct kernel_product *shape);
 product_fn product_ref;
+KERNEL_VERSIONS(product_fn, product);
 
 enum { KERNEL_EINSUM_OPERANDS = 16, KERNEL_EINSUM_AXES = 24 };
 
@@ -61,8 +62,10 @@ struct kernel_einsum {
     int64_t strides[KERNEL_EINSUM_OPERANDS][KERNEL_EINSUM_AXES]; /* in elements; 0: not its axis */
 };
 
-/** y[kept] = sum of the products of one element of each operand. */
+/** y[kept] = sum of the products of one element of each operand. Versions agree for f32 as products
+ *  of gemm_f32_fn do. */
 typedef void einsum_fn(void *y, const void *const *operands, const struct kernel_einsum *shape);
 einsum_fn einsum_ref;
+KERNEL_VERSIONS(einsum_fn, einsum);
 
 #endif

@@ -24,8 +24,9 @@ struct kernel_resample {
 };
 
 /** y = x weighted along all axes, summed in f64 and rounded once (integers: to nearest, halves to
- *  even). */
+ *  even). Versions sum f32 in f32, to 1e-6 of the sum of what is added. */
 typedef void resample_fn(void *y, const void *x, const struct kernel_resample *shape);
 resample_fn resample_ref;
+KERNEL_VERSIONS(resample_fn, resample);
 
 #endif

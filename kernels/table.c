@@ -121,6 +121,9 @@ static void init_ref(struct kernel_table *table)
         USE(quantize_dynamic, quantize_dynamic, v);                                                \
         USE(recurrent, recurrent, v);                                                              \
         USE(attention, attention, v);                                                              \
+        USE(product, product, v);                                                                  \
+        USE(einsum, einsum, v);                                                                    \
+        USE(resample, resample, v);                                                                \
         USE(pool, pool, v);                                                                        \
     } while (0)
 

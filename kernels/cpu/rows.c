@@ -6,6 +6,7 @@
 #include "kernels/kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { GRAIN = 1 << 14 }; /* elements that are worth a second thread */
 
@@ -52,6 +53,7 @@ struct reduction {
     float *y;
     const float *x;
     int64_t count; /* of a row */
+    int64_t inner; /* elements behind the reduced axes */
     enum kernel_reduce_op op;
 };
 
@@ -71,6 +73,115 @@ ISA_BODY void reduce_part(const struct reduction *r, int64_t begin, int64_t end)
     }
 }
 
+/* The largest, or the smallest; NaN where there is one. */
+ISA_BODY float extreme_row(const float *x, int64_t count, int is_max)
+{
+    float best = x[0];
+    int odd = 0;
+
+    if (is_max) {
+#pragma omp simd reduction(max : best) reduction(| : odd)
+        for (int64_t i = 0; i < count; i++) {
+            best = x[i] > best ? x[i] : best;
+            odd |= x[i] != x[i];
+        }
+    } else {
+#pragma omp simd reduction(min : best) reduction(| : odd)
+        for (int64_t i = 0; i < count; i++) {
+            best = x[i] < best ? x[i] : best;
+            odd |= x[i] != x[i];
+        }
+    }
+    return odd ? NAN : best;
+}
+
+ISA_BODY void extreme_part(const struct reduction *r, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end; row++)
+        r->y[row] = extreme_row(r->x + row * r->count, r->count, r->op == REDUCE_MAX);
+}
+
+/* Axes in the middle: [outer, count, inner], a block of columns at a time. */
+
+enum { COLUMNS = 512 };
+
+ISA_BODY void sum_columns(float *y, const float *x, int64_t columns, const struct reduction *r)
+{
+    double sums[COLUMNS] = {0};
+
+    for (int64_t k = 0; k < r->count; k++, x += r->inner) {
+        if (r->op == REDUCE_SUM || r->op == REDUCE_MEAN)
+            for (int64_t i = 0; i < columns; i++)
+                sums[i] += (double)x[i];
+        else
+            for (int64_t i = 0; i < columns; i++)
+                sums[i] += (double)x[i] * (double)x[i];
+    }
+    for (int64_t i = 0; i < columns; i++) {
+        double sum = r->op == REDUCE_MEAN ? sums[i] / (double)r->count : sums[i];
+
+        y[i] = (float)(r->op == REDUCE_L2 ? sqrt(sum) : sum);
+    }
+}
+
+ISA_BODY void extreme_columns(float *restrict y, const float *restrict x, int64_t columns,
+                              const struct reduction *r)
+{
+    for (int64_t i = 0; i < columns; i++)
+        y[i] = x[i];
+    for (int64_t k = 1; k < r->count; k++) {
+        x += r->inner;
+        if (r->op == REDUCE_MAX)
+            for (int64_t i = 0; i < columns; i++)
+                y[i] = x[i] > y[i] || x[i] != x[i] ? x[i] : y[i];
+        else
+            for (int64_t i = 0; i < columns; i++)
+                y[i] = x[i] < y[i] || x[i] != x[i] ? x[i] : y[i];
+    }
+}
+
+/* Blocks of columns [begin, end), counted over the outer axes. */
+ISA_BODY void columns_part(const struct reduction *r, int64_t begin, int64_t end)
+{
+    int64_t blocks = (r->inner + COLUMNS - 1) / COLUMNS;
+
+    for (; begin < end; begin++) {
+        int64_t outer = begin / blocks, first = begin % blocks * COLUMNS;
+        int64_t columns = r->inner - first < COLUMNS ? r->inner - first : COLUMNS;
+        const float *x = r->x + outer * r->count * r->inner + first;
+        float *y = r->y + outer * r->inner + first;
+
+        if (r->op == REDUCE_MAX || r->op == REDUCE_MIN)
+            extreme_columns(y, x, columns, r);
+        else
+            sum_columns(y, x, columns, r);
+    }
+}
+
+/* Whether the reduced axes are neighbours with others behind them; what is before, in and behind
+ * them. */
+static bool find_middle(const struct kernel_reduce *s, int64_t *out_outer, struct reduction *r)
+{
+    int first = 0, end;
+
+    while (first < s->rank && !s->is_reduced[first])
+        first++;
+    for (end = first; end < s->rank && s->is_reduced[end]; end++)
+        ;
+    for (int i = end; i < s->rank; i++)
+        if (s->is_reduced[i])
+            return false;
+    *out_outer = product(s->dims, 0, first);
+    r->count = product(s->dims, first, end);
+    r->inner = product(s->dims, end, s->rank);
+    return end > first && r->count > 0 && r->inner > 0 && *out_outer > 0;
+}
+
+static bool is_extreme(enum kernel_reduce_op op)
+{
+    return op == REDUCE_MAX || op == REDUCE_MIN;
+}
+
 static bool is_sum(enum kernel_reduce_op op)
 {
     return op == REDUCE_SUM || op == REDUCE_MEAN || op == REDUCE_SUM_SQUARE || op == REDUCE_L2;
@@ -83,6 +194,9 @@ struct normalization {
     const struct kernel_normalize *shape;
     int64_t count;                     /* of a row */
     int64_t scale_stride, bias_stride; /* along a row: 1, or 0 for one that all share */
+    int64_t segment; /* elements of a row that share scale and bias, which follow each other from
+                        segment to segment; 0: none do */
+    int64_t scales;  /* how many there are before they begin anew */
 };
 
 /* In one pass: sums of the distances from the first element, and of their squares. No element is
@@ -126,6 +240,22 @@ ISA_BODY void scale_row(const struct normalization *n, float *y, const float *x,
     }
 }
 
+/* Scale and bias of one number for each segment of the row. */
+ISA_BODY void scale_segments(const struct normalization *n, float *y, const float *x, int64_t row,
+                             float middle, float a, float b)
+{
+    const float *scale = n->data->scale, *bias = n->data->bias;
+    int64_t at = row * (n->count / n->segment) % n->scales;
+
+    for (int64_t first = 0; first < n->count; first += n->segment, at++) {
+        float factor = scale ? scale[at] : 1.0f, summand = bias ? bias[at] : 0.0f;
+
+#pragma omp simd
+        for (int64_t i = first; i < first + n->segment; i++)
+            y[i] = ((x[i] - middle) * a + b) * factor + summand;
+    }
+}
+
 ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
 {
     const struct kernel_normalize *s = n->shape;
@@ -143,7 +273,10 @@ ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
     /* The mean in two parts: x may lie close to it. */
     float middle = (float)mean, a = (float)inverse, b = (float)(((double)middle - mean) * inverse);
 
-    scale_row(n, y, x, middle, a, b);
+    if (n->segment)
+        scale_segments(n, y, x, row, middle, a, b);
+    else
+        scale_row(n, y, x, middle, a, b);
     if (n->data->mean)
         ((float *)n->data->mean)[row] = (float)mean;
     if (n->data->inverse)
@@ -179,6 +312,24 @@ static bool lies_along_rows(const int64_t *dims, const int64_t *strides, int ran
     return is_dense || is_one;
 }
 
+/* Whether scale (or bias) has one number for each place of axis 1, or of axes 1 and 2 together, as
+ * group normalisation has it, the rows being that of `tail` axes behind the first two. */
+static bool lies_by_channel(const struct kernel_normalize *s, const int64_t *strides, int tail,
+                            struct normalization *out)
+{
+    int last = s->rank > 2 && strides[2] != 0 ? 2 : 1;
+
+    if (s->rank - tail != 2 || strides[0] != 0 || strides[last] != 1 ||
+        (last == 2 && strides[1] != s->dims[2]))
+        return false;
+    for (int i = last + 1; i < s->rank; i++)
+        if (strides[i] != 0)
+            return false;
+    out->segment = product(s->dims, last + 1, s->rank);
+    out->scales = product(s->dims, 1, last + 1);
+    return out->segment > 0;
+}
+
 static bool plan_rows(const struct kernel_normalize_data *data, const struct kernel_normalize *s,
                       struct normalization *out)
 {
@@ -189,6 +340,11 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
         ((data->mean || data->inverse) && s->stat_dtype != KERNEL_F32))
         return false;
     out->count = product(s->dims, s->rank - tail, s->rank);
+    if (out->count > 0 && data->scale && lies_by_channel(s, s->scale_stride, tail, out) &&
+        (!data->bias ||
+         memcmp(s->scale_stride, s->bias_stride, (size_t)s->rank * sizeof(int64_t)) == 0))
+        return true;
+    out->segment = 0;
     return out->count > 0 &&
            (!data->scale ||
             lies_along_rows(s->dims, s->scale_stride, s->rank, tail, &out->scale_stride)) &&
@@ -204,15 +360,30 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
         reduce_part(argument, begin, end);                                                         \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void extreme_part_##isa(void *argument, int64_t begin, int64_t end)    \
+    {                                                                                              \
+        extreme_part(argument, begin, end);                                                        \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void columns_part_##isa(void *argument, int64_t begin, int64_t end)    \
+    {                                                                                              \
+        columns_part(argument, begin, end);                                                        \
+    }                                                                                              \
+                                                                                                   \
     void reduce_##isa(void *y, const void *x, const struct kernel_reduce *s)                       \
     {                                                                                              \
         int tail = reduced_tail(s->rank, s->is_reduced);                                           \
-        struct reduction r = {y, x, product(s->dims, s->rank - (tail > 0 ? tail : 0), s->rank),    \
-                              s->op};                                                              \
+        struct reduction r = {.y = y, .x = x, .op = s->op};                                        \
+        bool is_here = s->dtype == KERNEL_F32 && (is_sum(s->op) || is_extreme(s->op));             \
+        int64_t outer;                                                                             \
                                                                                                    \
-        if (s->dtype == KERNEL_F32 && tail > 0 && r.count > 0 && is_sum(s->op))                    \
-            team_for(product(s->dims, 0, s->rank - tail), GRAIN / r.count + 1, reduce_part_##isa,  \
-                     &r);                                                                          \
+        r.count = product(s->dims, s->rank - (tail > 0 ? tail : 0), s->rank);                      \
+        if (is_here && tail > 0 && r.count > 0)                                                    \
+            team_for(product(s->dims, 0, s->rank - tail), GRAIN / r.count + 1,                     \
+                     is_sum(s->op) ? reduce_part_##isa : extreme_part_##isa, &r);                  \
+        else if (is_here && tail < 0 && find_middle(s, &outer, &r))                                \
+            team_for(outer *((r.inner + COLUMNS - 1) / COLUMNS), GRAIN / (r.count * COLUMNS) + 1,  \
+                     columns_part_##isa, &r);                                                      \
         else                                                                                       \
             reduce_ref(y, x, s);                                                                   \
     }                                                                                              \

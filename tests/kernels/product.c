@@ -138,12 +138,48 @@ static void check_quantised(struct test *test, const struct kernel_table *table,
     }
 }
 
+/* f64 and int32, as they lie: the reference's, in another order. */
+static void check_plain(struct test *test, const struct kernel_table *table,
+                        struct kernel_product *s)
+{
+    bool is_real = test_chance(test, 2);
+    size_t a_count, b_count, y_count;
+    struct kernel_product_data data = {0};
+    void *a, *b, *want, *got;
+
+    s->m = test_range(test, 0, 9);
+    s->n = test_range(test, 1, 70);
+    s->trans_a = s->trans_b = false;
+    s->batch_rank = 0;
+    s->a_type = s->b_type = s->y_type = is_real ? KERNEL_F64 : KERNEL_I32;
+    test_describe(test, "%lldx%lldx%lld of type %d", (long long)s->m, (long long)s->n,
+                  (long long)s->k, (int)s->a_type);
+    a_count = (size_t)(s->m * s->k);
+    b_count = (size_t)(s->k * s->n);
+    y_count = (size_t)(s->m * s->n);
+    data.a = a = test_input_bytes(test, a_count * 8);
+    data.b = b = test_input_bytes(test, b_count * 8);
+    for (size_t i = 0; is_real && i < a_count; i++)
+        ((double *)a)[i] = (double)test_range(test, -1000, 1000);
+    for (size_t i = 0; is_real && i < b_count; i++)
+        ((double *)b)[i] = (double)test_range(test, -1000, 1000);
+    want = test_output(test, y_count * kernel_dtype_bytes(s->y_type));
+    got = test_output(test, y_count * kernel_dtype_bytes(s->y_type));
+    data.y = want;
+    TEST_RUN(test, TEST_REF, product_ref(&data, s));
+    data.y = got;
+    TEST_RUN(test, TEST_NEW, table->product.fn(&data, s));
+    test_compare_bytes(test, got, want, y_count * kernel_dtype_bytes(s->y_type));
+}
+
 static void check_product(struct test *test, const struct kernel_table *table)
 {
     struct kernel_product s;
 
     random_product(test, &s);
-    if (test_chance(test, 2))
+    if (test_chance(test, 3))
+        check_plain(test, table, &s);
+    else if (test_chance(test, 2))
         check_reals(test, table, &s);
     else
         check_quantised(test, table, &s);
@@ -182,8 +218,51 @@ static void check_einsum(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* Two operands with axes of every kind, in any order in memory: byte for byte, since sums of small
+ * whole numbers are exact. */
+static void check_einsum_reals(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_einsum s = {.dtype = KERNEL_F32,
+                              .operands = 2,
+                              .kept = (int)test_range(test, 0, 5),
+                              .summed = (int)test_range(test, 0, 2)};
+    int axes = s.kept + s.summed;
+    int64_t sizes[2] = {1, 1}, count = 1;
+    float *x[2], *want, *got;
+
+    for (int i = 0; i < axes; i++) {
+        s.dims[i] = test_range(test, 1, 5);
+        count *= i < s.kept ? s.dims[i] : 1;
+    }
+    for (int k = 0; k < 2; k++) {
+        bool is_reversed = test_chance(test, 3);
+
+        for (int i = 0; i < axes; i++) {
+            int axis = is_reversed ? i : axes - 1 - i;
+
+            if (test_chance(test, 3))
+                continue; /* not its axis */
+            s.strides[k][axis] = sizes[k];
+            sizes[k] *= s.dims[axis];
+        }
+        x[k] = test_input(test, (size_t)sizes[k]);
+        for (int64_t i = 0; i < sizes[k]; i++)
+            x[k][i] = (float)test_range(test, -9, 9);
+    }
+    test_describe(test, "%d kept, %d summed, %lld elements", s.kept, s.summed, (long long)count);
+    want = test_output(test, (size_t)count * sizeof(*want));
+    got = test_output(test, (size_t)count * sizeof(*got));
+    TEST_RUN(test, TEST_REF, einsum_ref(want, (const void *const[]){x[0], x[1]}, &s));
+    TEST_RUN(test, TEST_NEW, table->einsum.fn(got, (const void *const[]){x[0], x[1]}, &s));
+    for (int64_t i = 0; i < count; i++)
+        if (got[i] != want[i])
+            test_fail(test, "element %lld is %g, not %g", (long long)i, (double)got[i],
+                      (double)want[i]);
+}
+
 const struct test_op test_ops_product[] = {
     {"product", check_product, offsetof(struct kernel_table, product)},
     {"einsum", check_einsum, offsetof(struct kernel_table, einsum)},
+    {"einsum_reals", check_einsum_reals, offsetof(struct kernel_table, einsum)},
 };
 const size_t test_ops_product_count = sizeof(test_ops_product) / sizeof(test_ops_product[0]);

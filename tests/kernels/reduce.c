@@ -176,6 +176,37 @@ static void check_normalize(struct test *test, const struct kernel_table *table)
     test_compare(test, mean, want_mean, groups, &tolerance);
 }
 
+/* Scale and bias of each group, or of each channel of a group, held to the reference. */
+static void check_normalize_groups(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_normalize s = {.dtype = KERNEL_F32,
+                                 .stat_dtype = KERNEL_F32,
+                                 .rank = 4,
+                                 .dims = {test_range(test, 1, 3), test_range(test, 1, 4),
+                                          test_range(test, 1, 4), test_range(test, 1, 90)},
+                                 .is_reduced = {false, false, true, true},
+                                 .epsilon = 1e-3};
+    bool is_by_channel = test_chance(test, 2), has_bias = test_chance(test, 2);
+    size_t count = (size_t)(s.dims[0] * s.dims[1] * s.dims[2] * s.dims[3]);
+    size_t scales = (size_t)(s.dims[1] * (is_by_channel ? s.dims[2] : 1));
+    float *scale = test_input(test, scales), *bias = test_input(test, scales);
+    float *want = test_output(test, count * sizeof(float));
+    float *got = test_output(test, count * sizeof(float));
+    struct kernel_normalize_data data = {
+        .x = test_input(test, count), .scale = scale, .bias = has_bias ? bias : NULL};
+
+    s.scale_stride[1] = s.bias_stride[1] = is_by_channel ? s.dims[2] : 1;
+    s.scale_stride[2] = s.bias_stride[2] = is_by_channel;
+    test_describe(test, "%lldx%lldx%lldx%lld, %zu scales", (long long)s.dims[0],
+                  (long long)s.dims[1], (long long)s.dims[2], (long long)s.dims[3], scales);
+    data.y = want;
+    TEST_RUN(test, TEST_REF, normalize_ref(&data, &s));
+    data.y = got;
+    TEST_RUN(test, TEST_NEW, table->normalize.fn(&data, &s));
+    test_compare(test, got, want, count,
+                 &(struct test_tolerance){.absolute = 2e-5, .relative = 1e-5});
+}
+
 /* Each line alone gives what it gives among others. */
 static void check_along(struct test *test, const struct kernel_table *table)
 {
@@ -212,6 +243,7 @@ const struct test_op test_ops_reduce[] = {
     {"along", check_along, offsetof(struct kernel_table, along)},
     {"arg_reduce", check_arg_reduce, offsetof(struct kernel_table, arg_reduce)},
     {"normalize", check_normalize, offsetof(struct kernel_table, normalize)},
+    {"normalize_groups", check_normalize_groups, offsetof(struct kernel_table, normalize)},
     {"reduce", check_reduce, offsetof(struct kernel_table, reduce)},
 };
 const size_t test_ops_reduce_count = sizeof(test_ops_reduce) / sizeof(test_ops_reduce[0]);

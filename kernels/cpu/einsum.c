@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Einsum of two f32 operands as matrix products: y's innermost axis and its neighbours are the
+ * columns, an axis that only the other operand has the rows, what is summed the depth; every other
+ * axis counts products. What does not come out so is the reference's. */
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+/* Axes that are one run of an operand and of y. */
+struct run {
+    int64_t size, stride, y_stride; /* size 1: none */
+};
+
+struct plan {
+    int rows, columns; /* which operand has them */
+    struct run row, column;
+    int64_t depth, depth_stride[2]; /* by operand */
+    struct kernel_gemm gemm;
+};
+
+/* The axes of y from the innermost on that only operand `mine` has, as far as they are one run. */
+static struct run take_columns(const struct kernel_einsum *s, const int64_t *y_stride, int mine,
+                               bool *taken)
+{
+    struct run run = {1, 1, 1};
+
+    for (int i = s->kept - 1; i >= 0; i--) {
+        int64_t stride = s->strides[mine][i];
+
+        if (s->dims[i] == 1)
+            continue;
+        if (s->strides[!mine][i] != 0 || stride == 0 || y_stride[i] != run.size ||
+            (run.size > 1 && stride != run.stride * run.size))
+            break;
+        run.stride = run.size > 1 ? run.stride : stride;
+        run.size *= s->dims[i];
+        taken[i] = true;
+    }
+    return run;
+}
+
+/* The innermost axes that only operand `mine` has, as far as they are one run of both. */
+static struct run take_rows(const struct kernel_einsum *s, const int64_t *y_stride, int mine,
+                            bool *taken)
+{
+    struct run run = {1, 1, 1};
+
+    for (int i = s->kept - 1; i >= 0; i--) {
+        int64_t stride = s->strides[mine][i];
+
+        if (s->dims[i] == 1 || taken[i] || s->strides[!mine][i] != 0 || stride == 0)
+            continue;
+        if (run.size > 1 &&
+            (stride != run.stride * run.size || y_stride[i] != run.y_stride * run.size))
+            continue;
+        if (run.size == 1) {
+            run.stride = stride;
+            run.y_stride = y_stride[i];
+        }
+        run.size *= s->dims[i];
+        taken[i] = true;
+    }
+    return run;
+}
+
+/* All summed axes as one; both operands must have them. */
+static bool take_depth(const struct kernel_einsum *s, struct plan *p)
+{
+    p->depth = 1;
+    p->depth_stride[0] = p->depth_stride[1] = 1;
+    for (int i = s->kept + s->summed - 1; i >= s->kept; i--) {
+        for (int k = 0; k < 2 && s->dims[i] > 1; k++) {
+            if (s->strides[k][i] == 0 ||
+                (p->depth > 1 && s->strides[k][i] != p->depth_stride[k] * p->depth))
+                return false;
+        }
+        for (int k = 0; k < 2 && s->dims[i] > 1 && p->depth == 1; k++)
+            p->depth_stride[k] = s->strides[k][i];
+        p->depth *= s->dims[i];
+    }
+    return true;
+}
+
+/* One operand as a matrix whose lines are runs of `along` and `across` of them: the other way round
+ * it is transposed. Returns its line, 0 where it is none. */
+static int64_t line_of(int64_t along, int64_t along_stride, int64_t across, int64_t across_stride,
+                       bool *out_trans)
+{
+    *out_trans = false;
+    if ((along == 1 || along_stride == 1) && (across == 1 || across_stride >= along))
+        return across == 1 ? along : across_stride;
+    *out_trans = true;
+    if ((across == 1 || across_stride == 1) && (along == 1 || along_stride >= across))
+        return along == 1 ? across : along_stride;
+    return 0;
+}
+
+/* The rest of y's axes count products. */
+static bool take_batch(const struct kernel_einsum *s, const int64_t *y_stride, const bool *taken,
+                       struct plan *p)
+{
+    struct kernel_gemm *g = &p->gemm;
+
+    for (int i = 0; i < s->kept; i++) {
+        if (s->dims[i] == 1 || taken[i])
+            continue;
+        if (g->batch_rank == KERNEL_MAX_RANK)
+            return false;
+        g->batch_dims[g->batch_rank] = s->dims[i];
+        g->a_batch_stride[g->batch_rank] = s->strides[p->rows][i];
+        g->b_batch_stride[g->batch_rank] = s->strides[p->columns][i];
+        g->y_batch_stride[g->batch_rank++] = y_stride[i];
+    }
+    return true;
+}
+
+static bool make_plan(const struct kernel_einsum *s, struct plan *p)
+{
+    bool taken[KERNEL_EINSUM_AXES] = {false};
+    int64_t y_stride[KERNEL_EINSUM_AXES], stride = 1;
+    int last = -1;
+    struct kernel_gemm *g = &p->gemm;
+
+    for (int i = 0; i < s->kept + s->summed; i++)
+        if (s->dims[i] == 0)
+            return false;
+    for (int i = s->kept - 1; i >= 0; i--) {
+        y_stride[i] = stride;
+        stride *= s->dims[i];
+        last = last < 0 && s->dims[i] > 1 ? i : last;
+    }
+    if (s->operands != 2 || s->dtype != KERNEL_F32 || !take_depth(s, p))
+        return false;
+    p->columns = last >= 0 && s->strides[1][last] == 0 ? 0 : 1;
+    p->rows = !p->columns;
+    p->column = take_columns(s, y_stride, p->columns, taken);
+    if (last >= 0 && !taken[last])
+        return false;
+    p->row = take_rows(s, y_stride, p->rows, taken);
+    *g = (struct kernel_gemm){.m = p->row.size, .n = p->column.size, .k = p->depth, .alpha = 1.0f};
+    g->a_line = line_of(g->k, p->depth_stride[p->rows], g->m, p->row.stride, &g->trans_a);
+    g->b_line = line_of(g->n, p->column.stride, g->k, p->depth_stride[p->columns], &g->trans_b);
+    g->y_line = g->m == 1 ? g->n : p->row.y_stride;
+    return g->a_line > 0 && g->b_line > 0 && g->y_line >= g->n && take_batch(s, y_stride, taken, p);
+}
+
+#define EINSUM(isa)                                                                                \
+    void einsum_##isa(void *y, const void *const *operands, const struct kernel_einsum *shape)     \
+    {                                                                                              \
+        struct plan p;                                                                             \
+                                                                                                   \
+        if (make_plan(shape, &p))                                                                  \
+            gemm_f32_##isa(y, operands[p.rows], operands[p.columns], NULL, &p.gemm);               \
+        else                                                                                       \
+            einsum_ref(y, operands, shape);                                                        \
+    }
+
+#if defined(__x86_64__)
+EINSUM(avx2)
+EINSUM(avx512)
+#endif
+EINSUM(portable)

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resampling of f32 along the last two axes: the rows that an output row is made of first, as
+ * vectors, then along the row. Other ones are the reference's. */
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+enum {
+    WIDE = 4096,     /* elements of a row that is gathered first */
+    TAPS = 8,        /* of an element, along a row */
+    GRAIN = 1 << 14, /* outputs that are worth a second thread */
+};
+
+struct resampling {
+    float *y;
+    const float *x;
+    const struct kernel_resample *shape;
+    int64_t rows, columns, y_rows, y_columns; /* of a plane */
+    const struct kernel_resample_axis *down, *along;
+};
+
+static const struct kernel_resample_axis nothing = {
+    .taps = 1, .places = &(const int64_t){0}, .weights = &(const double){1.0}};
+
+/* Whether an axis stays as it is. */
+static bool is_same(const struct kernel_resample *s, int axis)
+{
+    const struct kernel_resample_axis *a = &s->axes[axis];
+
+    for (int64_t o = 0; o < s->y_dims[axis]; o++)
+        if (a->taps != 1 || a->places[o] != o || a->weights[o] != 1.0)
+            return false;
+    return s->x_dims[axis] == s->y_dims[axis];
+}
+
+static bool has_outside(const struct kernel_resample_axis *axis, int64_t count)
+{
+    for (int64_t i = 0; i < count * axis->taps; i++)
+        if (axis->places[i] < 0)
+            return true;
+    return false;
+}
+
+static bool make_plan(struct resampling *r)
+{
+    const struct kernel_resample *s = r->shape;
+    int last = s->rank - 1;
+
+    if (s->dtype != KERNEL_F32 || s->rank < 1 || s->x_dims[last] > WIDE)
+        return false;
+    for (int i = 0; i < s->rank; i++)
+        if (s->y_dims[i] == 0 || s->x_dims[i] == 0 || (i < last - 1 && !is_same(s, i)))
+            return false;
+    r->columns = s->x_dims[last];
+    r->y_columns = s->y_dims[last];
+    r->along = &s->axes[last];
+    r->rows = last > 0 ? s->x_dims[last - 1] : 1;
+    r->y_rows = last > 0 ? s->y_dims[last - 1] : 1;
+    r->down = last > 0 ? &s->axes[last - 1] : &nothing;
+    return r->along->taps <= TAPS && !has_outside(r->along, r->y_columns) &&
+           !has_outside(r->down, r->y_rows);
+}
+
+/* What the row `o` of y is made of: a row of x itself, or the sum of some in `line`. */
+ISA_BODY const float *gather_rows(const struct resampling *r, const float *plane, int64_t o,
+                                  float *restrict line)
+{
+    const int64_t *places = r->down->places + o * r->down->taps;
+    const double *weights = r->down->weights + o * r->down->taps;
+    int64_t columns = r->columns;
+
+    if (r->down->taps == 1 && weights[0] == 1.0)
+        return plane + places[0] * columns;
+    for (int64_t t = 0; t < r->down->taps; t++) {
+        const float *restrict x = plane + places[t] * columns;
+        float weight = (float)weights[t];
+
+        if (t == 0)
+            for (int64_t i = 0; i < columns; i++)
+                line[i] = weight * x[i];
+        else
+            for (int64_t i = 0; i < columns; i++)
+                line[i] += weight * x[i];
+    }
+    return line;
+}
+
+/* Places and weights of a few outputs in a row, tap by tap, which all rows share. */
+enum { BLOCK = 256 };
+
+struct block {
+    int64_t first;
+    int count, taps;
+    int32_t places[TAPS][BLOCK];
+    float weights[TAPS][BLOCK];
+};
+
+static void make_block(const struct resampling *r, int64_t first, struct block *out)
+{
+    const struct kernel_resample_axis *a = r->along;
+
+    out->first = first;
+    out->count = (int)(r->y_columns - first < BLOCK ? r->y_columns - first : BLOCK);
+    out->taps = (int)a->taps;
+    for (int i = 0; i < out->count; i++) {
+        for (int t = 0; t < out->taps; t++) {
+            out->places[t][i] = (int32_t)a->places[(first + i) * a->taps + t];
+            out->weights[t][i] = (float)a->weights[(first + i) * a->taps + t];
+        }
+    }
+}
+
+ISA_BODY void do_row(float *restrict y, const float *restrict line, const struct block *b)
+{
+    if (b->taps == 1) {
+        for (int i = 0; i < b->count; i++)
+            y[i] = b->weights[0][i] * line[b->places[0][i]];
+    } else if (b->taps == 2) {
+        for (int i = 0; i < b->count; i++)
+            y[i] =
+                b->weights[0][i] * line[b->places[0][i]] + b->weights[1][i] * line[b->places[1][i]];
+    } else {
+        for (int i = 0; i < b->count; i++)
+            y[i] = b->weights[0][i] * line[b->places[0][i]];
+        for (int t = 1; t < b->taps; t++)
+            for (int i = 0; i < b->count; i++)
+                y[i] += b->weights[t][i] * line[b->places[t][i]];
+    }
+}
+
+/* Whether row o of y is the one before it again. */
+static bool is_again(const struct resampling *r, int64_t o)
+{
+    const int64_t *places = r->down->places + o * r->down->taps;
+    const double *weights = r->down->weights + o * r->down->taps;
+
+    for (int64_t t = 0; t < r->down->taps; t++)
+        if (places[t] != places[t - r->down->taps] || weights[t] != weights[t - r->down->taps])
+            return false;
+    return true;
+}
+
+/* Rows of y [begin, end), counted over all planes. */
+ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end)
+{
+    for (int64_t first = 0; first < r->y_columns; first += BLOCK) {
+        struct block block;
+
+        make_block(r, first, &block);
+        for (int64_t i = begin; i < end; i++) {
+            const float *plane = r->x + i / r->y_rows * r->rows * r->columns;
+            float *y = r->y + i * r->y_columns + first, line[WIDE];
+            int64_t o = i % r->y_rows;
+
+            if (i > begin && o > 0 && is_again(r, o))
+                memcpy(y, y - r->y_columns, (size_t)block.count * sizeof(*y));
+            else
+                do_row(y, gather_rows(r, plane, o, line), &block);
+        }
+    }
+}
+
+#define RESAMPLE(isa)                                                                              \
+    ISA_TARGET_##isa static void rows_##isa(void *argument, int64_t begin, int64_t end)            \
+    {                                                                                              \
+        do_rows(argument, begin, end);                                                             \
+    }                                                                                              \
+                                                                                                   \
+    void resample_##isa(void *y, const void *x, const struct kernel_resample *shape)               \
+    {                                                                                              \
+        struct resampling r = {.y = y, .x = x, .shape = shape};                                    \
+        int64_t planes = 1;                                                                        \
+                                                                                                   \
+        if (!make_plan(&r)) {                                                                      \
+            resample_ref(y, x, shape);                                                             \
+            return;                                                                                \
+        }                                                                                          \
+        for (int i = 0; i < shape->rank - 2; i++)                                                  \
+            planes *= shape->y_dims[i];                                                            \
+        team_for(planes *r.y_rows, GRAIN / r.y_columns + 1, rows_##isa, &r);                       \
+    }
+
+ISA_VERSIONS(RESAMPLE)
