@@ -14,12 +14,25 @@ struct report_advice {
     struct spans_answer spans;
     struct ops_answer ops;   /* totals */
     struct memory_view view; /* empty where no memory was recorded */
+    bool is_of_last_runs;    /* report_advice_find_last(): there were too many events for all */
 };
+
+enum { REPORT_ADVICE_EVENTS_MAX = 500000 };
 
 /** Fills {0}. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
  * sentence; for report_advice_deinit() after any of them. */
 int report_advice_find(const struct report *report, struct report_selection *selection,
                        struct report_advice *advice, struct diag *diag);
+
+/** The same of at most REPORT_ADVICE_EVENTS_MAX events: of more, those of the last runs. Findings
+ *  have the gravest first.
+ *
+ *  counted      the runs that the selection counts
+ *  event_count  events of all of them
+ */
+int report_advice_find_last(const struct report *report, struct report_selection *selection,
+                            const struct counted_runs *counted, uint64_t event_count,
+                            struct report_advice *advice, struct diag *diag);
 void report_advice_deinit(struct report_advice *advice);
 
 /** Appends the command that shows a finding, of the same selection, as a shell reads it. `source`

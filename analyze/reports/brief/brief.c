@@ -232,57 +232,11 @@ static int gather_runs(struct brief *brief, struct diag *diag)
 
 /* --- Findings. --- */
 
-static int compare_findings(const void *a, const void *b)
-{
-    const struct advice_finding *left = a, *right = b;
-    double more = (isnan(right->share) ? 0 : right->share) - (isnan(left->share) ? 0 : left->share);
-
-    if (more != 0)
-        return more > 0 ? 1 : -1;
-    return (left > right) - (left < right);
-}
-
-/* The last runs that hold at most EVENTS_MAX events, as far as events are spread evenly. */
-static int choose_last_runs(struct brief *brief, struct run_key **out_keys, size_t *out_count)
-{
-    const struct counted_runs *counted = &brief->counted;
-    double each = (double)brief->ops.basis.event_count / (double)counted->count;
-    size_t count = each > 0 ? (size_t)(BRIEF_EVENTS_MAX / each) : 0;
-
-    count = count ? count : 1;
-    count = count < counted->count ? count : counted->count;
-    *out_keys = malloc(count * sizeof(**out_keys));
-    if (!*out_keys)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const struct counted_run *run = &counted->items[counted->count - count + i];
-
-        (*out_keys)[i] = (struct run_key){run->session_id, run->run};
-    }
-    *out_count = count;
-    return 0;
-}
-
 static int gather_advice(struct brief *brief, struct diag *diag)
 {
-    struct ops_question *question = &brief->selection.question;
-    const struct ops_question before = *question;
-    struct advice_findings *findings = &brief->advice.findings;
-    struct run_key *keys = NULL;
-    int rc = 0;
+    int rc = report_advice_find_last(brief->report, &brief->selection, &brief->counted,
+                                     brief->ops.basis.event_count, &brief->advice, diag);
 
-    if (brief->ops.basis.event_count > BRIEF_EVENTS_MAX && brief->counted.count > 1) {
-        brief->is_sampled = true;
-        if (choose_last_runs(brief, &keys, &question->chosen_run_count) < 0)
-            return diag_set(diag, -ENOMEM, "no memory for the runs");
-        question->chosen_runs = keys;
-        question->window = NULL;
-    }
-    rc = report_advice_find(brief->report, &brief->selection, &brief->advice, diag);
-    *question = before;
-    free(keys);
-    if (findings->count)
-        qsort(findings->items, findings->count, sizeof(*findings->items), compare_findings);
     return rc < 0 ? rc : 0; /* no event is no fault */
 }
 

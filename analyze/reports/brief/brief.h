@@ -10,7 +10,6 @@
 #include "analyze/reports/advice.h"
 
 enum {
-    BRIEF_EVENTS_MAX = 500000, /* looked at one by one; of more, those of the last runs */
     BRIEF_USUAL_RUNS = 9,      /* that the slowest one is compared with */
     BRIEF_CAUSES = 2,
 };
@@ -68,7 +67,6 @@ struct brief {
     enum op_side side;              /* rows are ordered by it */
     bool has_events, has_memory;
     bool knows_peaks;            /* of the machine */
-    bool is_sampled;             /* findings are of the last runs only */
     struct report_advice advice; /* its findings the gravest first */
 };
 
