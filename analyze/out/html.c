@@ -16,6 +16,7 @@ struct html_state {
     struct out_cells cells;   /* of the open table, the first rows of it */
     size_t row_count;         /* of the open table, all */
     struct html_chart *chart; /* of the open table, or NULL */
+    bool is_in_card;          /* a section's card is not closed yet: others may join it */
 };
 
 /* Marks that turn the direction of writing do so in browsers, too. */
@@ -80,16 +81,32 @@ static int html_open(struct out *out)
     return 0;
 }
 
-static void add_headline(struct out_buffer *text, const struct out_section *section)
+static void close_card(struct out *out)
 {
-    struct out_buffer headline = {0};
+    struct html_state *state = out->state;
 
+    if (state->is_in_card)
+        out_write(out, "</section>\n");
+    state->is_in_card = false;
+}
+
+/* Begins a card, or a part of the one before. */
+static void write_headline(struct out *out, const struct out_section *section)
+{
+    struct html_state *state = out->state;
+    struct out_buffer text = {0}, headline = {0};
+    bool joins = section->joins && state->is_in_card;
+
+    if (!joins)
+        close_card(out);
+    state->is_in_card = true;
     out_format_headline(&headline, section);
-    out_buffer_print(text, "<section id=\"%s\">\n<h2>", section->name);
-    html_add_escaped(text, out_buffer_text(&headline));
-    out_buffer_print(text, "</h2>\n");
-    text->failed |= headline.failed;
+    out_buffer_print(&text, joins ? "<h3 id=\"%s\">" : "<section id=\"%s\">\n<h2>", section->name);
+    html_add_escaped(&text, out_buffer_text(&headline));
+    out_buffer_print(&text, joins ? "</h3>\n" : "</h2>\n");
+    text.failed |= headline.failed;
     out_buffer_deinit(&headline);
+    out_write_buffer(out, &text);
 }
 
 static void html_facts(struct out *out, const struct out_section *section,
@@ -99,7 +116,7 @@ static void html_facts(struct out *out, const struct out_section *section,
 
     if (section->data_only)
         return;
-    add_headline(&text, section);
+    write_headline(out, section);
     out_buffer_print(&text, "<dl>\n");
     for (size_t i = 0; i < count; i++) {
         if (!facts[i].title)
@@ -114,7 +131,7 @@ static void html_facts(struct out *out, const struct out_section *section,
         html_add_escaped(&text, out_buffer_text(&value));
         out_buffer_print(&text, "</dd></div>\n");
     }
-    out_buffer_print(&text, "</dl>\n</section>\n");
+    out_buffer_print(&text, "</dl>\n");
     text.failed |= value.failed;
     out_buffer_deinit(&value);
     out_write_buffer(out, &text);
@@ -148,7 +165,8 @@ static void write_head(struct out *out, const struct out_cells *cells)
 {
     struct out_buffer text = {0}, head = {0};
 
-    out_buffer_print(&text, "<div class=\"scroll\">\n<table>\n<thead>\n<tr>");
+    out_buffer_print(&text, "<div class=\"scroll\">\n<table id=\"table-%s\">\n<thead>\n<tr>",
+                     out->section->name);
     for (size_t i = 0; i < cells->column_count; i++) {
         const struct out_cell_column *column = &cells->columns[i];
 
@@ -211,13 +229,8 @@ static void html_table_end(struct out *out)
 
     if (out->section->data_only && !state->chart)
         return;
-    if (state->chart && out->section->chart->kind == OUT_CHART_DATA) {
-        html_chart_write(out, state->chart);
-        html_chart_destroy(&state->chart);
-        return;
-    }
-    add_headline(&text, out->section);
-    out_write_buffer(out, &text);
+    if (!out->section->data_only || out->section->chart->kind != OUT_CHART_DATA)
+        write_headline(out, out->section);
     if (state->chart && state->row_count)
         html_chart_write(out, state->chart);
     if (!out->section->data_only) {
@@ -230,7 +243,6 @@ static void html_table_end(struct out *out)
                              state->cells.row_count, state->row_count);
         out_cells_deinit(&state->cells);
     }
-    out_buffer_print(&text, "</section>\n");
     out_write_buffer(out, &text);
     html_chart_destroy(&state->chart);
 }
@@ -263,6 +275,7 @@ static void html_close(struct out *out)
     struct html_state *state = out->state;
 
     if (!out->error) {
+        close_card(out);
         write_notes(out, OUT_NOTE_WARNING, "warnings", "Warnings");
         write_notes(out, OUT_NOTE_PLAIN, "notes", "Notes");
         out_write(out, "</main>\n<footer>Drawn with Chart.js (MIT License).</footer>\n");

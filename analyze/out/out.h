@@ -150,6 +150,7 @@ struct out_section {
     const char *sorted; /* the column that its lines are ordered by stays, too; or NULL */
     const char *title;  /* a line above it for people; NULL: none, in documents the name */
     const struct out_chart *chart; /* or NULL; drawn also when the table is data only */
+    bool joins;                    /* pages show it in the card of the section before it */
 };
 
 struct out_fact {

@@ -270,6 +270,18 @@ static int emit(const struct report *report, const struct report_advice *advice,
     return rc;
 }
 
+/* Of the spans before their ops are taken from them. */
+static int make_averages(struct report_advice *advice, struct diag *diag)
+{
+    const struct averages_options options = {.by_shape = false};
+    const struct memory_row_array memory = {0};
+
+    if (!advice->wants_averages ||
+        averages_make(&advice->spans, &memory, &options, &advice->averages) == 0)
+        return 0;
+    return diag_set(diag, -ENOMEM, "no memory for the operators");
+}
+
 int report_advice_find(const struct report *report, struct report_selection *selection,
                        struct report_advice *advice, struct diag *diag)
 {
@@ -280,6 +292,8 @@ int report_advice_find(const struct report *report, struct report_selection *sel
         rc = find_growth(report, selection, &advice->spans, &advice->facts, &advice->view, diag);
     if (rc == 0 && advice_measure_spans(&advice->spans, &advice->facts) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
+    if (rc == 0)
+        rc = make_averages(advice, diag);
     if (rc == 0) {
         advice->spans.basis.divisor = 1; /* all of the counted runs together */
         advice->spans.basis.is_per_run = false;
@@ -351,6 +365,7 @@ int report_advice_find_last(const struct report *report, struct report_selection
 void report_advice_deinit(struct report_advice *advice)
 {
     array_deinit(&advice->findings);
+    averages_deinit(&advice->averages);
     memory_view_deinit(&advice->view);
     ops_answer_deinit(&advice->ops);
     spans_answer_deinit(&advice->spans);

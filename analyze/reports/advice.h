@@ -5,10 +5,13 @@
 #define OPTRACE_ANALYZE_REPORTS_ADVICE_H
 
 #include "analyze/metrics/advice.h"
+#include "analyze/metrics/averages.h"
 #include "analyze/reports/memory_view.h"
 #include "base/text_buffer.h"
 
 struct report_advice {
+    bool wants_averages;      /* input */
+    struct averages averages; /* by name, where they are wanted: without memory */
     struct advice_facts facts;
     struct advice_findings findings; /* in the order of the rules; their texts are those below */
     struct spans_answer spans;
@@ -19,7 +22,7 @@ struct report_advice {
 
 enum { REPORT_ADVICE_EVENTS_MAX = 500000 };
 
-/** Fills {0}. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
+/** Fills {0} but for its input. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
  * sentence; for report_advice_deinit() after any of them. */
 int report_advice_find(const struct report *report, struct report_selection *selection,
                        struct report_advice *advice, struct diag *diag);

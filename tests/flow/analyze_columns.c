@@ -141,7 +141,7 @@ static const struct {
     {{"names.json", "--report", "summary", "-t0"}},
     {{"names.json", "--report", "threads"}},
     {{"names.json", "--report", "types"}},
-    {{"names.json", "--report", "page"}},
+    {{"names.json", "--report", "page"}, true},
     {{"names.db:3", "--compare", "names.db:2", "-t0"}},
     {{"names.db", "--history"}},
     {{"names.db", "--list"}, true},

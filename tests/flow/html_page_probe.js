@@ -263,6 +263,69 @@ attempt('a table leads to the timeline, and a span back to its row', () => {
   expect(document.activeElement, row.querySelector('button.jump'), 'the focus');
 });
 
+/* --- The verdict, memory, the host. --- */
+
+function findingAbout(part) {
+  const card = Array.from(document.querySelectorAll('.findings li')).find((one) => one.textContent.includes(part));
+
+  expectThat(card, `no finding says "${part}"`);
+  return card;
+}
+
+attempt('the verdict stands on top', () => {
+  const first = Array.from(document.querySelectorAll('main > section'))
+    .reduce((top, one) => one.getBoundingClientRect().top < top.getBoundingClientRect().top ? one : top);
+
+  expect(first.id, 'findings', 'the first section');
+  expect(document.querySelector('nav a').textContent, 'Verdict', 'the first of the contents');
+  for (const part of ['profile_analyze', '--report idle --device cuda:0', 'See what the host does in these gaps'])
+    expectThat(findingAbout('cuda:0 did nothing').textContent.includes(part), `it lacks ${part}`);
+});
+
+attempt('each finding leads to its place', () => {
+  startOver();
+  const cards = Array.from(document.querySelectorAll('.findings li'));
+
+  expectThat(cards.length >= 3, `${cards.length} findings`);
+  for (const card of cards) {
+    document.activeElement.blur();
+    buttonOf(card, 'Show').click();
+    expect(document.activeElement.tagName, 'SECTION', card.textContent);
+  }
+  buttonOf(findingAbout('cuda:0 did nothing'), 'Show').click();
+  expect(document.activeElement.id, 'timeline', 'the place');
+  expectThat(timeline.range, 'no gap is marked');
+  expectThat(timeline.view.spans.every((span) => span.side !== 'cuda:0' || partOf(span, timeline.range) === 0),
+    'something is in the gap');
+  buttonOf(findingAbout('runs vary'), 'Show').click();
+  expect(document.activeElement.id, 'run_times', 'the place');
+  expect(timeline.view.run, 5, 'the run');
+});
+
+attempt('who holds memory stands below its curve and leads to the timeline', () => {
+  startOver();
+  const rows = Array.from(document.querySelectorAll('#memory_curve #table-memory_owners tbody tr'));
+  const row = rows.find((one) => one.textContent.includes('cuda:0'));
+
+  expectThat(rows.length >= 2 && row, `${rows.length} owners`);
+  expectThat(row.textContent.includes('1 MiB') && row.textContent.includes('100.00%'), row.textContent);
+  expectThat(document.querySelector('#memory_curve canvas'), 'the curve is elsewhere');
+  row.querySelector('button.jump').click();
+  expectThat(timeline.chosen.name.startsWith('aten::conv'), timeline.chosen.name);
+});
+
+attempt('operators of the host stand beside kernels, with what they launched', () => {
+  startOver();
+  const row = Array.from(document.querySelectorAll('#host_ops tbody tr')).find((one) => one.cells[0].textContent === 'aten::conv2d');
+  const cells = Array.from(row.cells, (cell) => cell.textContent);
+
+  expect(cells.slice(1, 5), 'cpu_op,40.000 µs,10.00%,210.000 µs', 'conv2d');
+  row.querySelector('button.jump').click();
+  expect(timeline.chosen.name, 'aten::conv2d', 'what is chosen');
+  buttonOf(figure.querySelector('.span-card'), 'In the table').click();
+  expectThat(row.classList.contains('marked'), 'its row is not marked');
+});
+
 function factsOf(card) {
   return Object.fromEntries(Array.from(card.querySelectorAll('dl > div'),
     (fact) => [fact.querySelector('dt').textContent, fact.querySelector('dd').textContent]));

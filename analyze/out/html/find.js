@@ -23,7 +23,7 @@ class SpanFinder {
     if (event.key === 'Enter')
       this.step(event.shiftKey ? -1 : 1);
     else if (event.key === 'Escape')
-      this.clear();
+      this.leave();
     else
       return;
     event.preventDefault();
@@ -39,10 +39,14 @@ class SpanFinder {
     } : null);
   }
 
+  leave() {
+    this.clear();
+    this.timeline.canvas.focus();
+  }
+
   clear() {
     this.input.value = '';
     this.want(null);
-    this.timeline.canvas.focus();
   }
 
   /* All spans like this one; `title` stands where questions stand. */

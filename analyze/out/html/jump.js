@@ -11,20 +11,32 @@ function findOpRow(span) {
   return opRows.get(opKey(span));
 }
 
-/* Rows of a table of ops are, as they came, those of the picture above it. */
-function connectTable(section) {
-  const figure = section.querySelector('figure');
-  const table = section.querySelector('table');
-  const data = readFigure(figure);
+/* Rows of a table are, as they came, those of the data beside it. Names that are no span's lead nowhere. */
+function connectTable(name) {
+  const table = document.getElementById(`table-${name}`);
+  const script = document.getElementById(`data-${name}`);
+
+  if (!table || !script)
+    return;
+  const data = readData(script);
   const [names, types] = [data.texts('name'), data.texts('type')];
 
   Array.from(table.tBodies[0].rows).forEach((row, place) => {
     const op = {name: names[place], type: types[place]};
 
-    if (!opRows.has(opKey(op)))
+    if (name !== 'memory_owners' && !opRows.has(opKey(op)))
       opRows.set(opKey(op), row);
-    row.cells[0].prepend(jumpButton(`Show ${op.name} on the timeline`, () => jumpToOp(op)));
+    if (isOnTimeline(op))
+      row.cells[0].prepend(jumpButton(`Show ${op.name} on the timeline`, () => jumpToOp(op)));
   });
+}
+
+const shownOps = new Set();
+
+function isOnTimeline(op) {
+  if (!shownOps.size)
+    timelines[0].views.forEach((view) => view.spans.forEach((span) => shownOps.add(opKey(span))));
+  return shownOps.has(opKey(op));
 }
 
 function jumpButton(title, act) {
@@ -39,14 +51,16 @@ function jumpButton(title, act) {
 /* The longest span of the op, in the run that is shown or else in any. */
 function jumpToOp(op) {
   const [timeline] = timelines;
-  const longest = (spans) => spans.filter((span) => isSameOp(span, op))
+  const isMeant = (span) => span.name === op.name && (op.type === undefined || span.type === op.type);
+  const longest = (spans) => spans.filter(isMeant)
     .reduce((most, span) => !most || span.duration > most.duration ? span : most, null);
   const span = longest(timeline.view.spans) || longest(timeline.views.flatMap((view) => view.spans));
 
   showTimeline(timeline);
   if (span)
     timeline.reveal(span);
-  timeline.finder.searchOp(op, op.name);
+  timeline.finder.input.value = op.name;
+  timeline.finder.want(isMeant);
 }
 
 function showTimeline(timeline) {
@@ -71,7 +85,7 @@ function showRun(run, figure) {
 
 /* A row that a filter hides is shown again. */
 function showRow(row) {
-  const filter = row.closest('section').querySelector('.filter input');
+  const filter = row.closest('.scroll').previousElementSibling.querySelector('input');
 
   if (row.hidden && filter) {
     filter.value = '';
@@ -80,10 +94,11 @@ function showRow(row) {
   each('tr.marked', (other) => other.classList.remove('marked'));
   row.classList.add('marked');
   row.scrollIntoView({block: 'center'});
-  row.querySelector('button.jump').focus({preventScroll: true});
+  row.tabIndex = -1;
+  (row.querySelector('button.jump') || row).focus({preventScroll: true});
 }
 
 function connectTables() {
   if (timelines.length)
-    each('#ops:has(table):has(figure)', connectTable);
+    ['ops', 'host_ops', 'memory_owners'].forEach(connectTable);
 }

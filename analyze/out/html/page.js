@@ -36,7 +36,7 @@ const PAIRED_CHART = 480;
 function pairSections() {
   each('figure.bars', (figure) => {
     const section = figure.parentElement;
-    const table = section.querySelector('table');
+    const table = section.querySelector(':scope > .scroll > table');
 
     section.classList.toggle('paired', table && table.offsetWidth + PAIRED_CHART < section.clientWidth);
   });
@@ -99,6 +99,7 @@ function start() {
   root.dataset.errors = 0;
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   Chart.defaults.font.size = 12;
+  makeFindings();
   makeContents();
   each('table', enableTable);
   pairSections();

@@ -129,6 +129,8 @@ int page_memory(const struct page *page, const struct spans_answer *spans,
     if (rc == 0 && points.count)
         rc = emit(page, &blocks, &points);
     if (rc == 0 && points.count)
+        rc = page_memory_owners(page, diag);
+    if (rc == 0 && points.count)
         rc = emit_views(page, &blocks, &points, views);
     if (rc < 0)
         diag_set(diag, rc, "no memory for the curve of memory");

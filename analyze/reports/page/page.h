@@ -4,6 +4,7 @@
 #ifndef OPTRACE_ANALYZE_REPORTS_PAGE_PAGE_H
 #define OPTRACE_ANALYZE_REPORTS_PAGE_PAGE_H
 
+#include "analyze/reports/advice.h"
 #include "analyze/reports/ops_view.h"
 #include "analyze/reports/report.h"
 #include "base/text_buffer.h"
@@ -30,6 +31,7 @@ struct page {
     struct counted_runs runs;
     struct page_run chosen[PAGE_RUNS_MAX]; /* for the timeline */
     size_t chosen_count;
+    struct report_advice advice; /* of page_findings() */
 };
 
 /* One of the timelines: a run, or all of the time. */
@@ -67,6 +69,15 @@ int page_curve_add(struct page_curve *curve, int64_t time_ns, double value);
 /* Columns of the table of operators: ops.c. */
 extern const struct line_column page_op_columns[PAGE_OP_COLUMNS];
 double page_op_time_ns(const void *line);
+
+/** What to do: findings.c. Fills page->advice, for report_advice_deinit() also after a failure. */
+int page_findings(struct page *page, struct diag *diag);
+
+/** Operators of the host where the page is about a device: host_ops.c. */
+int page_host_ops(const struct page *page, struct diag *diag);
+
+/** Who held memory at the peak, in the card of page_memory(): owners.c. */
+int page_memory_owners(const struct page *page, struct diag *diag);
 
 /** Time by type, the operators, the roofline: ops.c. page_ops() returns REPORT_NOTHING when no
  *  operator matches. */

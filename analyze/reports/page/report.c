@@ -110,8 +110,10 @@ static int emit_page(struct page *page, struct diag *diag)
     int rc;
 
     page->side = ops_side(page->answer, &page->selection->filter);
+    rc = page_findings(page, diag);
     emit_session(page);
-    rc = page_types(page, diag);
+    if (rc == 0)
+        rc = page_types(page, diag);
     if (rc == 0)
         rc = page_choose_runs(page, diag);
     if (rc == 0)
@@ -120,6 +122,8 @@ static int emit_page(struct page *page, struct diag *diag)
         rc = page_run_times(page, diag);
     if (rc == 0)
         rc = page_ops(page, diag);
+    if (rc == 0)
+        rc = page_host_ops(page, diag);
     return rc;
 }
 
@@ -144,6 +148,7 @@ static int run(const struct report *report, struct diag *diag)
                  page.side == OP_DEVICE ? "device" : "host");
         report_footer(report, &answer.basis);
     }
+    report_advice_deinit(&page.advice);
     array_deinit(&page.runs);
     ops_answer_deinit(&answer);
     report_selection_deinit(&selection);
@@ -154,12 +159,12 @@ static const char *const takes[] = {"peak-flops", "peak-bandwidth", NULL};
 
 const struct report_kind report_page = {
     .name = "page",
-    .about = "All of a session at a glance: time by type, operators, chosen runs span by span, "
-             "run times, memory, roofline. The default of --format html, where these are "
+    .about = "All of a session at a glance: what to do, time by type, operators, chosen runs span "
+             "by span, run times, memory, roofline. The default of --format html, where these are "
              "pictures.",
     .run = run,
-    .tables = (const char *const[]){"types", "ops", "timeline", "timeline_ops", "run_times",
-                                    "memory_curve", "roofline", NULL},
+    .tables = (const char *const[]){"findings", "types", "ops", "timeline", "timeline_ops",
+                                    "run_times", "memory_curve", "roofline", NULL},
     .takes = takes,
     /* Of the first table; that of the operators is the report ops'. */
     .explain = "SELECT type, sum(own_ns) * 1.0 / {runs} AS time_ns,\n"
