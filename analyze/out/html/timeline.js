@@ -42,6 +42,21 @@ function fitInto(context, text, width) {
   return fitted && context.measureText(fitted).width > width ? shorten(fitted, length - 2) : fitted;
 }
 
+/* The place of the first span of a row that ends at a time or later; rows do not overlap. */
+function endsFrom(row, time) {
+  let low = 0, high = row.length;
+
+  while (low < high) {
+    const middle = (low + high) >> 1;
+
+    if (row[middle].end < time)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 class Timeline {
   constructor(figure) {
     this.figure = figure;
@@ -270,43 +285,28 @@ class Timeline {
     const {context, matches} = this;
 
     context.globalAlpha = matches ? 0.2 : 1;
-    this.paintSpans(row, top, () => true);
+    this.paintSpans(row, top, null);
     context.globalAlpha = 1;
     if (matches)
       this.paintSpans(row, top, (span) => matches.has(span));
   }
 
-  /* Of spans within one pixel only the first is painted. */
+  /* Of spans within one pixel only the first that is wanted (null: any) is painted. */
   paintSpans(row, top, isWanted) {
     let painted = -1;
 
-    for (let place = this.firstVisible(row); place < row.length; place++) {
+    for (let place = endsFrom(row, this.from); place < row.length && row[place].start <= this.until; place++) {
       const span = row[place];
       const left = Math.max(this.xAt(span.start), this.gutter - 2);
       const right = Math.min(this.xAt(span.end), this.width + 2);
 
-      if (span.start > this.until)
-        break;
-      if (right <= painted || !isWanted(span))
+      if (right <= painted || (isWanted && !isWanted(span)))
         continue;
       this.paintSpan(span, left, Math.max(right - left, 1), top);
       painted = Math.max(right, left + 1);
+      if (!isWanted)
+        place = Math.max(place, endsFrom(row, this.timeAt(painted)) - 1);
     }
-  }
-
-  /* The place of the first span that ends behind the left edge; rows do not overlap. */
-  firstVisible(row) {
-    let low = 0, high = row.length;
-
-    while (low < high) {
-      const middle = (low + high) >> 1;
-
-      if (row[middle].end < this.from)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
   }
 
   paintSpan(span, left, width, top) {
@@ -397,7 +397,7 @@ class Timeline {
     const time = this.timeAt(x);
     let best = null;
 
-    for (let place = this.firstVisible(row); place < row.length && row[place].start <= time + near; place++) {
+    for (let place = endsFrom(row, this.from); place < row.length && row[place].start <= time + near; place++) {
       if (row[place].end >= time - near)
         best = row[place].start <= time || !best ? row[place] : best;
     }
