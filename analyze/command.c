@@ -276,7 +276,7 @@ static const struct option_topic topics[] = {
     {"Columns of reports, to order by; the unit stands in the name", report_print_columns,
      "columns"},
     {"Exports (--export NAME)", export_print_kinds, "exports"},
-    {"Sources, recognised by their content", source_print_kinds, "sources"},
+    {"Sources, detected by their content", source_print_formats, "sources"},
 };
 
 static const char first_help[] =
@@ -354,7 +354,7 @@ const struct option_command analyze_command = {
     .max_arguments = ANALYZE_FILES_MAX,
     .description =
         "FILE is a store that optraced keeps, the JSON that MegEngine's load_and_run --profile "
-        "writes, or a Chrome trace such as PyTorch's, compressed by gzip or not; it is recognised "
+        "writes, or a Chrome trace such as PyTorch's, compressed by gzip or not; it is detected "
         "by its content. Without FILE the default store is read. FILE may name sessions of it: "
         "store.db:3, store.db:1,4..6, store.db:all; 3 alone is session 3 of the default store.\n"
         "\n"

@@ -353,7 +353,7 @@ static int run(const struct analyze_options *options, const char *const *files, 
     if (rc == 0) {
         rc = source_open(place.path, &import, &source, diag);
         progress_end(&progress);
-        if (rc == 0 && options->sample && source.kind != SOURCE_FOLDED)
+        if (rc == 0 && options->sample && !(source.format && source.format->takes_samples))
             rc = diag_set(diag, -EUCLEAN, SOURCE_NO_SAMPLES, source.name);
         else if (rc == 0)
             rc = write_report(&chosen, &source, diag);

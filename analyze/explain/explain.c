@@ -256,10 +256,9 @@ static int put_side(struct explanation *side, const struct report *report, bool 
 
 static void add_attachment(struct explanation *explanation, const struct source *base)
 {
-    out_buffer_print(&explanation->text, "/* first: %sATTACH ",
-                     base->kind == SOURCE_STORE
-                         ? ""
-                         : "profile_analyze --import FILE --into STORE, and with that store ");
+    out_buffer_print(
+        &explanation->text, "/* first: %sATTACH ",
+        !base->format ? "" : "profile_analyze --import FILE --into STORE, and with that store ");
     explain_add_quoted(explanation, base->name);
     out_buffer_print(&explanation->text, " AS base */\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folded stacks, line by line. */
 #include "analyze/import/folded.h"
+#include "analyze/import/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -70,7 +71,7 @@ static bool cut_count(char *line, size_t length, int64_t *out_thousandths)
     return true;
 }
 
-bool import_folded_recognises(const char *path)
+bool import_folded_detects(const char *path)
 {
     char *line = malloc(LINE_BYTES_MAX);
     gzFile file = line ? gzopen(path, "re") : NULL;
@@ -310,3 +311,12 @@ int import_folded(const char *path, const char *name, struct store *store,
     free(folded);
     return rc;
 }
+
+const struct import_format import_folded_format = {
+    .name = "folded",
+    .about = "folded stacks, the text that flame graphs are made from",
+    .container = IMPORT_TEXT,
+    .takes_samples = true,
+    .detects_file = import_folded_detects,
+    .read_file = import_folded,
+};

@@ -11,7 +11,7 @@
 #define FOLDED_COUNT_NS 1000
 
 /** True when the first line that is not empty is a stack with a count. */
-bool import_folded_recognises(const char *path);
+bool import_folded_detects(const char *path);
 
 /**
  * Put the stacks into an open store, as one session, in one transaction: one behind the other on a

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX Runtime's profile: one X event per node and run, and around them those of the session. */
 #include "analyze/import/ort.h"
+#include "analyze/import/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -367,3 +368,26 @@ int import_ort(struct json_stream *stream, const char *name, struct store *store
     place_map_deinit(&ort.lanes);
     return rc;
 }
+
+/* Its first event is that of loading the model. */
+static bool detects_piece(const struct json_item *piece)
+{
+    struct json_slice value = json_value(piece->text, piece->length);
+
+    return !piece->key && json_member(value, "ph").kind == JSON_STRING &&
+           (json_is(json_member(value, "cat"), "Session") ||
+            json_is(json_member(value, "cat"), "Node"));
+}
+
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
+{
+    (void)format;
+    return import_ort(stream, name, store, options, diag);
+}
+
+const struct import_format import_ort_format = {.name = "ort",
+                                                .about = "profiles of ONNX Runtime",
+                                                .detects_piece = detects_piece,
+                                                .read_json = read_json};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch's function events: ops with shapes, stacks, FLOPs and their own change of memory. */
 #include "analyze/import/pytorch_events.h"
+#include "analyze/import/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -250,3 +251,26 @@ int import_pytorch_events(struct json_stream *stream, const char *name, struct s
     place_map_deinit(&pytorch.lanes);
     return rc;
 }
+
+static bool detects_piece(const struct json_item *piece)
+{
+    struct json_slice value = json_value(piece->text, piece->length);
+
+    return !piece->key && json_member(value, "start_us").kind == JSON_NUMBER &&
+           json_member(value, "end_us").kind == JSON_NUMBER;
+}
+
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
+{
+    (void)format;
+    return import_pytorch_events(stream, name, store, options, diag);
+}
+
+const struct import_format import_pytorch_events_format = {
+    .name = "pytorch",
+    .about = "dumps of PyTorch's function events",
+    .detects_piece = detects_piece,
+    .read_json = read_json,
+};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of trtexec: a run for each row of times, or a span for each layer of a profile. */
 #include "analyze/import/trtexec.h"
+#include "analyze/import/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -194,3 +195,29 @@ int import_trtexec(struct json_stream *stream, const char *name, struct store *s
     importer_deinit(&trtexec.importer);
     return rc;
 }
+
+/* A profile begins {"count":N}. */
+static bool detects_piece(const struct json_item *piece)
+{
+    struct json_slice value = json_value(piece->text, piece->length);
+
+    return !piece->key && (json_member(value, "startComputeMs").kind == JSON_NUMBER ||
+                           json_member(value, "averageMs").kind == JSON_NUMBER ||
+                           (json_member(value, "ph").kind != JSON_STRING &&
+                            json_member(value, "count").kind == JSON_NUMBER));
+}
+
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
+{
+    (void)format;
+    return import_trtexec(stream, name, store, options, diag);
+}
+
+const struct import_format import_trtexec_format = {
+    .name = "trtexec",
+    .about = "what TensorRT's trtexec exports: times and profiles",
+    .detects_piece = detects_piece,
+    .read_json = read_json,
+};

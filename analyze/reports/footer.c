@@ -57,7 +57,8 @@ static void emit_selection(const struct report *report, const struct basis *basi
     out_facts(report->out, &section,
               (struct out_fact[]){
                   {"source", NULL, out_text(report->source->name)},
-                  {"source_kind", NULL, out_text(source_names[report->source->kind].name)},
+                  {"source_kind", NULL,
+                   out_text(report->source->format ? report->source->format->name : "store")},
                   {"session_ids", NULL, out_json_text(ids.text)},
                   {"values", NULL, out_text(basis->is_per_run ? "mean of one run" : "total")},
                   {"time", NULL, out_text(times[report->options->top_end_key])},
@@ -74,7 +75,7 @@ static void note_selection(const struct report *report, const struct basis *basi
     char runs[128];
 
     describe_runs(runs, sizeof(runs), basis);
-    if (report->source->kind == SOURCE_MEGENGINE) {
+    if (source_is_one_run(report->source)) {
         out_note(report->out, OUT_NOTE_BASIS,
                  "MegEngine's profile %s holds one run, its last; host and device times count from "
                  "different zeros.",
@@ -122,7 +123,7 @@ static void note_runs(const struct report *report, const struct basis *basis)
             {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
         },
         9);
-    if (count < 2 || report->session_count > 1 || report->source->kind == SOURCE_MEGENGINE)
+    if (count < 2 || report->session_count > 1 || source_is_one_run(report->source))
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
              "A run took %s on average, P50 %s, P90 %s, P99 %s (nearest rank), from %s to %s.",
@@ -226,7 +227,7 @@ static void note_losses(const struct report *report, const struct basis *basis)
                 });
     }
     out_table_end(report->out);
-    if (report->source->kind == SOURCE_MEGENGINE)
+    if (source_is_one_run(report->source))
         return; /* the format does not say */
     say_sum(report, basis);
 }

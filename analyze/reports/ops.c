@@ -210,7 +210,7 @@ static struct cells cells_of(const struct table *table, const struct ops_line *l
     struct out_column calls = {.name = "calls", .title = "calls", .wiki = "calls"};
     struct cells cells = {.count = 0};
 
-    if (table->report->source->kind == SOURCE_MEGENGINE) {
+    if (source_is_one_run(table->report->source)) {
         calls.data_only = true;
         calls.wiki = NULL;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognising files: the magic of SQLite, else the first keys of a JSON document or the first
+/* Detecting formats: by the magic of SQLite, else by the first keys of a JSON document or the first
  * stack. */
 #include "analyze/source/formats.h"
 
@@ -9,36 +9,29 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "analyze/import/folded.h"
 #include "analyze/import/importer.h"
-#include "analyze/import/megengine/megengine.h"
-#include "analyze/import/nsys/nsys.h"
 #include "analyze/json/stream.h"
-#include "analyze/json/text.h"
 #include "analyze/source/foreign_file.h"
 #include "base/text.h"
 
-enum { PARTS_MAX = 30 }; /* at least as many as megengine_parts has */
+enum { PARTS_MAX = 30 }; /* of all formats together */
 
-const struct source_name source_names[SOURCE_KINDS] = {
-    [SOURCE_STORE] = {"store", "what optraced keeps, or --import made"},
-    [SOURCE_MEGENGINE] = {"megengine", "the JSON of MegEngine's load_and_run --profile"},
-    [SOURCE_LOAD_AND_RUN] = {"load_and_run",
-                             "the same from the load_and_run of optrace, which holds "
-                             "all runs"},
-    [SOURCE_CHROME] = {"chrome", "Chrome traces such as those of PyTorch's profiler (Kineto), also "
-                                 "compressed by gzip"},
-    [SOURCE_ORT] = {"ort", "profiles of ONNX Runtime"},
-    [SOURCE_PYTORCH_EVENTS] = {"pytorch", "dumps of PyTorch's function events"},
-    [SOURCE_NSYS] = {"nsys", "SQLite exports of Nsight Systems"},
-    [SOURCE_FOLDED] = {"folded", "folded stacks, the text that flame graphs are made from"},
-    [SOURCE_TRTEXEC] = {"trtexec", "what TensorRT's trtexec exports: times and profiles"},
+extern const struct import_format import_chrome_format, import_folded_format,
+    import_load_and_run_format, import_megengine_format, import_nsys_format, import_ort_format,
+    import_pytorch_events_format, import_trtexec_format;
+
+/* An event of ONNX Runtime is one of Chrome's, too. */
+const struct import_format *const source_formats[] = {
+    &import_megengine_format, &import_load_and_run_format,   &import_ort_format,
+    &import_chrome_format,    &import_pytorch_events_format, &import_nsys_format,
+    &import_folded_format,    &import_trtexec_format,        NULL,
 };
 
-void source_print_kinds(FILE *lines)
+void source_print_formats(FILE *lines)
 {
-    for (size_t i = 0; i < SOURCE_KINDS; i++)
-        text_print(lines, "%s  %s.\n", source_names[i].name, source_names[i].about);
+    text_print(lines, "store  what optraced keeps, or --import made.\n");
+    for (size_t i = 0; source_formats[i]; i++)
+        text_print(lines, "%s  %s.\n", source_formats[i]->name, source_formats[i]->about);
 }
 
 static int read_head(const char *path, const char *name, char *head, size_t size,
@@ -90,72 +83,59 @@ static bool may_be_json(const char *text, size_t length)
     return *text == '{' || next == length || text[next] == '{' || text[next] == ']';
 }
 
-static bool begins(const char *path, const char *word)
+/* For json_stream_split(), which borrows them. */
+static void collect_parts(const char *out_parts[PARTS_MAX + 1])
 {
-    size_t length = strlen(word);
+    size_t count = 0;
 
-    return strncmp(path, word, length) == 0 && (path[length] == '\0' || path[length] == '.');
+    for (size_t i = 0; source_formats[i]; i++)
+        for (const char *const *part = source_formats[i]->parts; part && *part; part++)
+            if (count < PARTS_MAX)
+                out_parts[count++] = *part;
+    out_parts[count] = NULL;
 }
 
-/* A member of MegEngine's profiles, or what is in one. */
-static bool is_megengine(const char *path)
+static const struct import_format *format_of_piece(const struct json_item *piece)
 {
-    return begins(path, "profiler") || begins(path, "graph_exec");
+    for (size_t i = 0; source_formats[i]; i++)
+        if (source_formats[i]->detects_piece && source_formats[i]->detects_piece(piece))
+            return source_formats[i];
+    return NULL;
 }
 
-/* The piece that says it, SOURCE_KINDS while it may be in a later one. */
-static enum source_kind recognise_item(const struct json_item *item)
+/* What is there though it is empty, unless a row before its own was found. */
+static const struct import_format *format_of_marks(const struct json_stream *stream,
+                                                   const struct import_format *found)
 {
-    struct json_slice value = json_value(item->text, item->length);
-
-    if (item->key && strcmp(item->key, "traceEvents") == 0)
-        return SOURCE_CHROME;
-    if (item->key) /* what MegEngine's members hold is looked at by its reader */
-        return is_megengine(item->path) || is_megengine(item->key) ? SOURCE_MEGENGINE
-                                                                   : SOURCE_KINDS;
-    if (json_member(value, "start_us").kind == JSON_NUMBER &&
-        json_member(value, "end_us").kind == JSON_NUMBER)
-        return SOURCE_PYTORCH_EVENTS;
-    if (json_member(value, "startComputeMs").kind == JSON_NUMBER ||
-        json_member(value, "averageMs").kind == JSON_NUMBER)
-        return SOURCE_TRTEXEC;
-    if (json_member(value, "ph").kind != JSON_STRING) /* a profile of trtexec begins {"count":N} */
-        return json_member(value, "count").kind == JSON_NUMBER ? SOURCE_TRTEXEC : SOURCE_KINDS;
-    /* ONNX Runtime's first event is that of loading the model. */
-    return json_is(json_member(value, "cat"), "Session") ||
-                   json_is(json_member(value, "cat"), "Node")
-               ? SOURCE_ORT
-               : SOURCE_CHROME;
+    for (size_t i = 0; source_formats[i] && source_formats[i] != found; i++)
+        for (const char *const *mark = source_formats[i]->marks; mark && *mark; mark++)
+            if (json_stream_has_part(stream, *mark))
+                return source_formats[i];
+    return found;
 }
 
-static int recognise_json(const char *path, const char *name, struct diag *diag)
+/* *out_format NULL: nothing that is known here. */
+static int detect_json(const char *path, const char *name, const struct import_format **out_format,
+                       struct diag *diag)
 {
-    static const char events[] = "traceEvents[]";
-    const char *parts[PARTS_MAX + 2] = {events};
+    const struct import_format *format = NULL;
+    const char *parts[PARTS_MAX + 1];
     struct json_stream *stream = NULL;
-    struct json_item item;
-    enum source_kind kind = SOURCE_KINDS;
+    struct json_item piece;
     int rc = json_stream_open(path, name, NULL, &stream, diag);
 
-    for (size_t i = 0; i < PARTS_MAX && megengine_parts[i]; i++)
-        parts[i + 1] = megengine_parts[i];
+    collect_parts(parts);
     if (rc == 0)
         json_stream_split(stream, parts);
-    while (rc == 0 && kind == SOURCE_KINDS && (rc = json_stream_next(stream, &item, diag)) == 1) {
-        kind = recognise_item(&item);
-        rc = !item.key && kind == SOURCE_KINDS ? -ENOTSUP : 0;
-        if (kind != SOURCE_KINDS)
-            break;
+    while (rc == 0 && !format && (rc = json_stream_next(stream, &piece, diag)) == 1) {
+        format = format_of_piece(&piece);
+        rc = !piece.key && !format ? -ENOTSUP : 0;
     }
-    if (stream && kind == SOURCE_KINDS && json_stream_has_part(stream, events))
-        kind = SOURCE_CHROME; /* also an empty one */
-    if (stream &&
-        (json_stream_has_part(stream, "profiler") || json_stream_has_part(stream, "graph_exec")))
-        kind = SOURCE_MEGENGINE; /* also an empty one */
+    if (stream)
+        format = format_of_marks(stream, format);
     json_stream_close(&stream);
-    if (kind != SOURCE_KINDS)
-        return (int)kind;
-    return rc < 0 && rc != -ENOTSUP ? rc : SOURCE_KINDS;
+    *out_format = format;
+    return format || rc >= 0 || rc == -ENOTSUP ? 0 : rc;
 }
 
 /* An array of what JSON knows, not a line that begins with a bracket. */
@@ -182,23 +162,39 @@ static int refuse(const char *name, const char *head, size_t length, bool is_doc
                     import_supported);
 }
 
-/* What was recognised, or an error, or the refusal of a document that means nothing. */
-static int known(int kind, const char *name, const char *head, size_t length, struct diag *diag)
+/* By the format's own look into the file. */
+static const struct import_format *format_of_file(enum import_container container, const char *path)
 {
-    return kind == SOURCE_KINDS ? refuse(name, head, length, true, diag) : kind;
+    for (size_t i = 0; source_formats[i]; i++)
+        if (source_formats[i]->container == container && source_formats[i]->detects_file &&
+            source_formats[i]->detects_file(path))
+            return source_formats[i];
+    return NULL;
 }
 
-int recognise(const char *path, const char *name, struct diag *diag)
+static int detect_document(const char *path, const char *name, const char *head, size_t length,
+                           const struct import_format **out_format, struct diag *diag)
+{
+    int rc = detect_json(path, name, out_format, diag);
+
+    return rc == 0 && !*out_format ? refuse(name, head, length, true, diag) : rc;
+}
+
+int source_detect(const char *path, const char *name, const struct import_format **out_format,
+                  struct diag *diag)
 {
     char head[FOREIGN_FILE_BYTES + 1];
     size_t length = 0, first = 0;
     bool is_packed;
     int rc = read_head(path, name, head, FOREIGN_FILE_BYTES, &length, diag);
 
+    *out_format = NULL;
     if (rc < 0)
         return rc;
-    if (is_sqlite(head, length))
-        return import_nsys_recognises(path) ? SOURCE_NSYS : SOURCE_STORE;
+    if (is_sqlite(head, length)) {
+        *out_format = format_of_file(IMPORT_SQLITE, path);
+        return 0;
+    }
     is_packed = length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
     if (is_packed)
         length = unpack_head(path, head, FOREIGN_FILE_BYTES);
@@ -210,11 +206,13 @@ int recognise(const char *path, const char *name, struct diag *diag)
         first++;
     if (first == length)
         return is_packed || length == FOREIGN_FILE_BYTES
-                   ? known(recognise_json(path, name, diag), name, head, 0, diag)
+                   ? detect_document(path, name, head, 0, out_format, diag)
                    : diag_set(diag, -EUCLEAN, "%s is empty", name);
-    if (!may_be_json(head + first, length - first) && import_folded_recognises(path))
-        return SOURCE_FOLDED;
+    if (!may_be_json(head + first, length - first))
+        *out_format = format_of_file(IMPORT_TEXT, path);
+    if (*out_format)
+        return 0;
     if (!is_json(head + first, length - first))
         return refuse(name, head, length, false, diag);
-    return known(recognise_json(path, name, diag), name, head + first, length - first, diag);
+    return detect_document(path, name, head + first, length - first, out_format, diag);
 }

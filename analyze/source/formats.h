@@ -5,39 +5,27 @@
 
 #include <stdio.h>
 
+#include "analyze/import/format.h"
 #include "base/diag.h"
 
-enum source_kind {
-    SOURCE_STORE,
-    SOURCE_MEGENGINE, /* a JSON document that has or should have what MegEngine's profiles have */
-    SOURCE_LOAD_AND_RUN, /* one of those that says when all was; known when it was read */
-    SOURCE_CHROME,
-    SOURCE_ORT,
-    SOURCE_PYTORCH_EVENTS,
-    SOURCE_NSYS,
-    SOURCE_FOLDED,
-    SOURCE_TRTEXEC,
-    SOURCE_KINDS
-};
+/** All formats that can be read besides stores, in the order in which they are asked; NULL behind
+ *  the last. */
+extern const struct import_format *const source_formats[];
 
-/* What each kind is called in output, and what it is. */
-struct source_name {
-    const char *name, *about;
-};
-extern const struct source_name source_names[SOURCE_KINDS];
-
-/** For --help: lines "NAME  what it is". */
-void source_print_kinds(FILE *lines);
+/** For --help: lines "NAME  what it is", stores first. */
+void source_print_formats(FILE *lines);
 
 /**
  * Look into a file; of a large one only the beginning is read.
  *
- * path  a file that can be read from any place, no pipe
- * name  what to call it in sentences
+ * path        a file that can be read from any place, no pipe
+ * name        what to call it in sentences
+ * out_format  written on success; NULL: a store
  *
- * Returns an enum source_kind, or with a sentence: -ENOENT, -EACCES, -EISDIR, -EUCLEAN damaged or
- * nothing that is known here, -ENOMEM, -EIO.
+ * Returns 0, or with a sentence: -ENOENT, -EACCES, -EISDIR, -EUCLEAN damaged or nothing that is
+ * known here, -ENOMEM, -EIO.
  */
-int recognise(const char *path, const char *name, struct diag *diag);
+int source_detect(const char *path, const char *name, const struct import_format **out_format,
+                  struct diag *diag);
 
 #endif

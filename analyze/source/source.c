@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognising what a file is by its content, and opening it as a store. */
+/* Opening files of all formats as stores. */
 #include "analyze/source/source.h"
 
 #include <errno.h>
@@ -11,13 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/import/chrome/chrome.h"
-#include "analyze/import/folded.h"
-#include "analyze/import/megengine/megengine.h"
-#include "analyze/import/nsys/nsys.h"
-#include "analyze/import/ort.h"
-#include "analyze/import/pytorch_events.h"
-#include "analyze/import/trtexec.h"
 #include "analyze/json/stream.h"
 
 enum { PLACE_BYTES = 64 };
@@ -41,18 +34,6 @@ static int open_default(struct source *source, struct diag *diag)
     return store_open(path, STORE_READ, &source->store, diag);
 }
 
-/* Ours says when all was, and holds all runs: then it is read like a store. */
-static int load_megengine(struct json_stream *stream, struct source *source,
-                          const struct import_options *options, struct diag *diag)
-{
-    bool is_timed = false;
-    int rc = import_megengine(stream, source->name, source->store, options, &is_timed, diag);
-
-    if (is_timed)
-        source->kind = SOURCE_LOAD_AND_RUN;
-    return rc;
-}
-
 static int load_stream(const char *path, struct source *source,
                        const struct import_options *options, struct diag *diag)
 {
@@ -65,16 +46,8 @@ static int load_stream(const char *path, struct source *source,
 
     if (rc < 0)
         return rc;
-    if (source->kind == SOURCE_ORT)
-        rc = import_ort(stream, source->name, source->store, options, diag);
-    else if (source->kind == SOURCE_MEGENGINE)
-        rc = load_megengine(stream, source, options, diag);
-    else if (source->kind == SOURCE_TRTEXEC)
-        rc = import_trtexec(stream, source->name, source->store, options, diag);
-    else if (source->kind == SOURCE_PYTORCH_EVENTS)
-        rc = import_pytorch_events(stream, source->name, source->store, options, diag);
-    else
-        rc = import_chrome(stream, source->name, source->store, options, diag);
+    rc = source->format->read_json(stream, source->name, source->store, options, &source->format,
+                                   diag);
     json_stream_close(&stream);
     return rc;
 }
@@ -97,22 +70,19 @@ static int import_store(const char *path, struct store *into, struct diag *diag)
 static int open_path(const char *path, struct source *source, const struct import_options *options,
                      struct diag *diag)
 {
-    int rc = recognise(path, source->name, diag);
+    int rc = source_detect(path, source->name, &source->format, diag);
 
     if (rc < 0)
         return rc;
-    source->kind = (enum source_kind)rc;
-    if (source->kind == SOURCE_STORE && source->store)
+    if (!source->format && source->store)
         return import_store(path, source->store, diag);
-    if (source->kind == SOURCE_STORE)
+    if (!source->format)
         return store_open(path, STORE_READ, &source->store, diag);
     rc = source->store ? 0 : store_open("", STORE_MEMORY, &source->store, diag);
     if (rc < 0)
         return rc;
-    if (source->kind == SOURCE_NSYS)
-        return import_nsys(path, source->name, source->store, options, diag);
-    if (source->kind == SOURCE_FOLDED)
-        return import_folded(path, source->name, source->store, options, diag);
+    if (source->format->read_file)
+        return source->format->read_file(path, source->name, source->store, options, diag);
     return load_stream(path, source, options, diag);
 }
 
@@ -185,7 +155,7 @@ static int open_file(const char *path, struct source *source, const struct impor
 int source_open(const char *path, const struct import_options *options, struct source *out_source,
                 struct diag *diag)
 {
-    struct source source = {.kind = SOURCE_STORE};
+    struct source source = {0};
     int rc = path ? open_file(path, &source, options, diag) : open_default(&source, diag);
 
     if (rc < 0)
@@ -201,7 +171,8 @@ int source_import(const char *path, const struct import_options *options, struct
     struct source source = {.store = store};
     int rc = open_file(path, &source, options, diag);
 
-    if (rc == 0 && options && options->sample_ns && source.kind != SOURCE_FOLDED)
+    if (rc == 0 && options && options->sample_ns &&
+        !(source.format && source.format->takes_samples))
         rc = diag_set(diag, -EUCLEAN, SOURCE_NO_SAMPLES, path);
     free(source.name);
     return rc;

@@ -12,14 +12,20 @@
 #define SOURCE_NO_SAMPLES "--sample is for folded stacks, and %s is something else"
 
 struct source {
-    enum source_kind kind;
-    char *name;          /* the path */
-    bool is_default;     /* the default store: nobody named it */
-    struct store *store; /* open for reading */
+    const struct import_format *format; /* NULL: it is a store */
+    char *name;                         /* the path */
+    bool is_default;                    /* the default store: nobody named it */
+    struct store *store;                /* open for reading */
 };
 
+/** Whether it holds one run alone, that has no time of its own (MegEngine's profiles). */
+static inline bool source_is_one_run(const struct source *source)
+{
+    return source->format && source->format->is_one_run;
+}
+
 /**
- * Open a source, recognised by its content.
+ * Open a source, detected by its content.
  *
  * path        NULL: the default store (store_default_path())
  * options     of an import; NULL: the defaults

@@ -25,7 +25,7 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
     if (rc >= 0 && !options->no_inference)
         rc = pass_simplify(graph, diag);
     if (rc >= 0 && !options->no_inference)
-        rc = pass_recognise(graph, diag);
+        rc = pass_detect(graph, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0 && options->half != DTYPE_NONE)

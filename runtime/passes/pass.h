@@ -43,7 +43,7 @@ int pass_simplify(struct graph *graph, struct diag *diag);
 
 /** Layer normalisation and GELU that are spelled out in smaller operators become one of their own,
  *  whatever the operator set. float32 only. */
-int pass_recognise(struct graph *graph, struct diag *diag);
+int pass_detect(struct graph *graph, struct diag *diag);
 
 /** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);

@@ -175,7 +175,7 @@ static void imports_stay_in_a_store(void **state)
     CHECK_CONTAINS(result.err, "in the middle of the value");
     child_result_deinit(&result);
     check_output(count, "session_id,source,n\n1,chrome,2\n2,chrome,1\n");
-    /* Nor does it with others that are whole, and what was imported before is recognised. */
+    /* Nor does it with others that are whole, and what was imported before is detected. */
     result = analyze(mixed);
     assert_int_equal(result.status, 3);
     assert_string_equal(result.out, "");

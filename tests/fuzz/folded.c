@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
-    import_folded_recognises(path);
+    import_folded_detects(path);
     rc = import_folded(path, "input", store, &options, &diag);
     if (rc < 0 && (diag.text[0] == '\0' || (rc == -EUCLEAN && options.lenient && size < 1 << 20)))
         abort();

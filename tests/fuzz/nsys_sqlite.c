@@ -53,7 +53,7 @@ static void check_way_in(void)
     if (!bytes)
         abort();
     write_input(bytes, (size_t)size);
-    if (!import_nsys_recognises(path))
+    if (!import_nsys_detects(path))
         abort();
     sqlite3_free(bytes);
     sqlite3_close(db);
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         open_input();
     store = kept_store_begin();
     write_input(data, size);
-    import_nsys_recognises(path);
+    import_nsys_detects(path);
     if (import_nsys(path, "input", store, NULL, &diag) < 0 && diag.text[0] == '\0')
         abort();
     kept_store_forget(store);

@@ -16,6 +16,8 @@
 #include "base/json.h"
 #include "base/text.h"
 
+extern const struct import_format import_chrome_format;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { NAMES_MAX = 24, WIDTH_MIN = 20, WIDTHS = 281, CHOICES = 4 };
@@ -173,7 +175,7 @@ static void print(struct store *store, const struct report_kind *kind, const uin
     static const enum out_format formats[] = {
         OUT_FORMAT_TABLE, OUT_FORMAT_TABLE, OUT_FORMAT_TABLE, OUT_FORMAT_MARKDOWN,
         OUT_FORMAT_CSV,   OUT_FORMAT_WIKI,  OUT_FORMAT_JSON,  OUT_FORMAT_HTML};
-    const struct source source = {.kind = SOURCE_CHROME, .name = "fuzz", .store = store};
+    const struct source source = {.format = &import_chrome_format, .name = "fuzz", .store = store};
     const int64_t session_id = 1;
     struct analyze_options options = analyze_options_default();
     struct report_verdict verdict = {0};

@@ -25,10 +25,10 @@ static int import(const char *text, bool lenient, struct store **out_store, stru
     return import_with(text, (struct import_options){.lenient = lenient}, out_store, diag);
 }
 
-static bool is_recognised(const char *text)
+static bool is_detected(const char *text)
 {
     char *path = temp_write(folder, "stacks.txt", text, strlen(text));
-    bool is_folded = import_folded_recognises(path);
+    bool is_folded = import_folded_detects(path);
 
     free(path);
     return is_folded;
@@ -102,14 +102,14 @@ static void other_lines_are_damage(void **state)
     store_close(&store);
 }
 
-static void only_stacks_are_recognised(void **state)
+static void only_stacks_are_detected(void **state)
 {
-    assert_true(is_recognised("\na;b 3\n"));
-    assert_true(is_recognised("a 3"));
-    assert_false(is_recognised("a 3x\nb 4\n"));
-    assert_false(is_recognised(" 3\n"));
-    assert_false(is_recognised("# comment\n"));
-    assert_false(is_recognised(""));
+    assert_true(is_detected("\na;b 3\n"));
+    assert_true(is_detected("a 3"));
+    assert_false(is_detected("a 3x\nb 4\n"));
+    assert_false(is_detected(" 3\n"));
+    assert_false(is_detected("# comment\n"));
+    assert_false(is_detected(""));
 }
 
 static int set_up(void **state)
@@ -130,7 +130,7 @@ int main(void)
         cmocka_unit_test(counts_stand_for_a_time),
         cmocka_unit_test(stacks_become_nested_spans),
         cmocka_unit_test(other_lines_are_damage),
-        cmocka_unit_test(only_stacks_are_recognised),
+        cmocka_unit_test(only_stacks_are_detected),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -204,7 +204,7 @@ static void two_profiles_fit_one_store(void **state)
     store_close(&store);
 }
 
-static void other_documents_are_not_recognised(void **state)
+static void other_documents_are_not_detected(void **state)
 {
     static const char *const texts[] = {
         "[]",
@@ -272,7 +272,7 @@ int main(void)
         cmocka_unit_test(our_own_profiles_hold_all_runs),
         cmocka_unit_test(leniency_keeps_the_rest),
         cmocka_unit_test(two_profiles_fit_one_store),
-        cmocka_unit_test(other_documents_are_not_recognised),
+        cmocka_unit_test(other_documents_are_not_detected),
         cmocka_unit_test(damage_is_named_by_its_place),
     };
 

@@ -65,7 +65,7 @@ static void tables_hold_the_export(void **state)
     struct store *store;
     struct diag diag = {0};
 
-    assert_true(import_nsys_recognises(path));
+    assert_true(import_nsys_detects(path));
     CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
     CHECK_OK(import_nsys(path, "e.sqlite", store, NULL, &diag));
     rows_check(
@@ -155,12 +155,12 @@ static void tells_exports_from_other_files(void **state)
 {
     char *dir = temp_create(), *path = make_database(dir, "CREATE TABLE fruit(name)");
 
-    assert_false(import_nsys_recognises(path));
-    assert_false(import_nsys_recognises("/nowhere/at.all"));
+    assert_false(import_nsys_detects(path));
+    assert_false(import_nsys_detects("/nowhere/at.all"));
     free(path);
     path = make_database(dir, "DROP TABLE fruit; CREATE TABLE StringIds(id, value);"
                               "CREATE TABLE OSRT_API(start, end)"); /* no META_DATA_EXPORT */
-    assert_true(import_nsys_recognises(path));
+    assert_true(import_nsys_detects(path));
     free(path);
     temp_destroy(&dir);
 }

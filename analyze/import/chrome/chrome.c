@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome traces: from events to rows. */
 #include "analyze/import/chrome/chrome.h"
+#include "analyze/import/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -370,3 +371,29 @@ int import_chrome(struct json_stream *stream, const char *name, struct store *st
     chrome_deinit(&chrome);
     return rc;
 }
+
+static const char *const parts[] = {"traceEvents[]", NULL};
+
+static bool detects_piece(const struct json_item *piece)
+{
+    if (piece->key)
+        return strcmp(piece->key, "traceEvents") == 0;
+    return json_member(json_value(piece->text, piece->length), "ph").kind == JSON_STRING;
+}
+
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
+{
+    (void)format;
+    return import_chrome(stream, name, store, options, diag);
+}
+
+const struct import_format import_chrome_format = {
+    .name = "chrome",
+    .about = "Chrome traces such as those of PyTorch's profiler (Kineto), also compressed by gzip",
+    .parts = parts,
+    .marks = parts,
+    .detects_piece = detects_piece,
+    .read_json = read_json,
+};

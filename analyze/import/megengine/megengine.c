@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MegEngine's profile JSON: which entry goes where, and the session. */
 #include "analyze/import/megengine/megengine.h"
+#include "analyze/import/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -253,3 +254,51 @@ int import_megengine(struct json_stream *stream, const char *name, struct store 
     megengine_deinit(&megengine);
     return rc;
 }
+
+static const char *const marks[] = {"profiler", "graph_exec", NULL};
+
+static bool begins(const char *path, const char *word)
+{
+    size_t length = strlen(word);
+
+    return strncmp(path, word, length) == 0 && (path[length] == '\0' || path[length] == '.');
+}
+
+/* A member of these profiles, or what is in one. What they hold is looked at as they are read. */
+static bool detects_piece(const struct json_item *piece)
+{
+    for (size_t i = 0; piece->key && marks[i]; i++)
+        if (begins(piece->path, marks[i]) || begins(piece->key, marks[i]))
+            return true;
+    return false;
+}
+
+extern const struct import_format import_load_and_run_format;
+
+/* Ours says when all was, and holds all runs. */
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
+{
+    bool is_timed = false;
+    int rc = import_megengine(stream, name, store, options, &is_timed, diag);
+
+    if (is_timed)
+        *format = &import_load_and_run_format;
+    return rc;
+}
+
+const struct import_format import_megengine_format = {
+    .name = "megengine",
+    .about = "the JSON of MegEngine's load_and_run --profile",
+    .is_one_run = true,
+    .parts = megengine_parts,
+    .marks = marks,
+    .detects_piece = detects_piece,
+    .read_json = read_json,
+};
+
+const struct import_format import_load_and_run_format = {
+    .name = "load_and_run",
+    .about = "the same from the load_and_run of optrace, which holds all runs",
+};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of an export of Nsight Systems. */
 #include "analyze/import/nsys/nsys.h"
+#include "analyze/import/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -241,7 +242,7 @@ static sqlite3 *open_export(const char *path)
     return db;
 }
 
-bool import_nsys_recognises(const char *path)
+bool import_nsys_detects(const char *path)
 {
     sqlite3 *db = open_export(path);
     bool is_export = db && has_column(db, "META_DATA_EXPORT", "name");
@@ -437,3 +438,11 @@ int import_nsys(const char *path, const char *name, struct store *store,
     array_deinit(&nsys.records);
     return rc;
 }
+
+const struct import_format import_nsys_format = {
+    .name = "nsys",
+    .about = "SQLite exports of Nsight Systems",
+    .container = IMPORT_SQLITE,
+    .detects_file = import_nsys_detects,
+    .read_file = import_nsys,
+};

@@ -10,7 +10,7 @@
 
 /** True when a file of SQLite has the tables of such an export. False also when it cannot be read:
  *  whoever reads it next says why. */
-bool import_nsys_recognises(const char *path);
+bool import_nsys_detects(const char *path);
 
 /**
  * Put an export into an open store, as one session, in one transaction.

@@ -113,9 +113,8 @@ static void print_subject(struct brief_text *text)
 
     describe_date(date, sizeof(date), session->start_ns);
     if (tool) /* of a file its name says more than what it calls its program */
-        pieces[count++] = brief->report->source->kind == SOURCE_STORE
-                              ? (program ? program : tool)
-                              : base_name(brief->report->source->name);
+        pieces[count++] = !brief->report->source->format ? (program ? program : tool)
+                                                         : base_name(brief->report->source->name);
     if (model && !(tool && strcmp(model, pieces[0]) == 0))
         pieces[count++] = model;
     if (tool)
@@ -155,9 +154,9 @@ static void describe_sessions(const struct brief *brief, char *text, size_t byte
     text[0] = '\0';
     if (report->session_count > 1)
         snprintf(text, bytes, "%zu of %zu sessions in %s", report->session_count, all, store);
-    else if ((size_t)id == place_of(brief) && (all > 1 || report->source->kind == SOURCE_STORE))
+    else if ((size_t)id == place_of(brief) && (all > 1 || !report->source->format))
         snprintf(text, bytes, "session %lld of %zu in %s", id, all, store);
-    else if (all > 1 || report->source->kind == SOURCE_STORE)
+    else if (all > 1 || !report->source->format)
         snprintf(text, bytes, "session %lld, 1 of %zu in %s", id, all, store);
 }
 
@@ -187,7 +186,7 @@ static void print_counts(struct brief_text *text)
         add_piece(&line, text, piece);
     if (session->is_running && !session->is_abandoned)
         add_piece(&line, text, "still running");
-    if (!losses.count && !losses.unknown && brief->report->source->kind == SOURCE_STORE)
+    if (!losses.count && !losses.unknown && !brief->report->source->format)
         add_piece(&line, text, "no event lost");
     brief_wrap(&text->page, 0, out_buffer_text(&line));
     text->page.line.failed |= line.failed;

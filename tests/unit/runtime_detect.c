@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layer normalisation and GELU in small pieces: what is recognised, and that the numbers stay. */
+/* Layer normalisation and GELU in small pieces: what is detected, and that the numbers stay. */
 #include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
@@ -26,12 +26,12 @@ static struct graph *build(const struct piece *pieces, const char *output, int64
 }
 
 /* Runs the pass, checks the graph, and compares output 0 before and after. */
-static int recognise(struct graph *graph)
+static int detect(struct graph *graph)
 {
     struct diag diag = {0};
     struct shape shape = graph->outputs[0]->shape;
     float *before = build_evaluate(graph, 0, 7), *after;
-    int rc = pass_recognise(graph, &diag);
+    int rc = pass_detect(graph, &diag);
 
     if (rc < 0 || graph_check(graph, &diag) < 0)
         fail_msg("%s", diag.text);
@@ -55,12 +55,12 @@ static const struct piece layer_norm[PIECES_MAX] = {
     {"Add", "s; bias:f32=1,0,2,-1", "", "y"},
 };
 
-static void a_layer_norm_is_recognised(void **state)
+static void a_layer_norm_is_detected(void **state)
 {
     struct graph *graph = build(layer_norm, "y", 13);
     const struct node *node;
 
-    assert_int_equal(recognise(graph), 1);
+    assert_int_equal(detect(graph), 1);
     CHECK_U64(graph->node_count, 1);
     node = graph->nodes[0];
     assert_string_equal(node->op_type, "LayerNormalization");
@@ -70,7 +70,7 @@ static void a_layer_norm_is_recognised(void **state)
 }
 
 /* The same with one piece changed. A pattern that ends before its bias is one, too. */
-static void only_a_layer_norm_is_recognised(void **state)
+static void only_a_layer_norm_is_detected(void **state)
 {
     static const struct {
         int at;
@@ -100,7 +100,7 @@ static void only_a_layer_norm_is_recognised(void **state)
         memcpy(pieces, layer_norm, sizeof(pieces));
         pieces[cases[i].at] = cases[i].piece;
         graph = build(pieces, "y", 13);
-        found = recognise(graph);
+        found = detect(graph);
         if (found != cases[i].found)
             fail_msg("%s(%s): %d", cases[i].piece.op_type, cases[i].piece.inputs, found);
         graph_destroy(&graph);
@@ -115,13 +115,13 @@ static void what_is_shown_is_kept(void **state)
         struct graph *graph = build(layer_norm, "y", 13);
 
         build_output(graph, names[i]);
-        if (recognise(graph) != 0)
+        if (detect(graph) != 0)
             fail_msg("%s is gone", names[i]);
         graph_destroy(&graph);
     }
 }
 
-static void a_gelu_is_recognised(void **state)
+static void a_gelu_is_detected(void **state)
 {
     static const struct piece forms[][PIECES_MAX] = {
         {{"Div", "x:f32 3,4; r:f32 =1.41421354", "", "d"},
@@ -144,7 +144,7 @@ static void a_gelu_is_recognised(void **state)
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         struct graph *graph = build(forms[i], "y", 13);
 
-        assert_int_equal(recognise(graph), 1);
+        assert_int_equal(detect(graph), 1);
         CHECK_U64(graph->node_count, 1);
         assert_string_equal(graph->nodes[0]->op_type, "Gelu");
         CHECK_U64(graph->nodes[0]->origin_count, 5);
@@ -152,7 +152,7 @@ static void a_gelu_is_recognised(void **state)
     }
 }
 
-static void only_a_gelu_is_recognised(void **state)
+static void only_a_gelu_is_detected(void **state)
 {
     static const struct piece forms[][PIECES_MAX] = {
         {{"Div", "x:f32 3,4; r:f32 =1.5", "", "d"}, /* another root */
@@ -185,7 +185,7 @@ static void only_a_gelu_is_recognised(void **state)
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         struct graph *graph = build(forms[i], "y", 13);
 
-        assert_int_equal(recognise(graph), 0);
+        assert_int_equal(detect(graph), 0);
         CHECK_U64(graph->node_count, 5);
         graph_destroy(&graph);
     }
@@ -194,11 +194,11 @@ static void only_a_gelu_is_recognised(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_layer_norm_is_recognised),
-        cmocka_unit_test(only_a_layer_norm_is_recognised),
+        cmocka_unit_test(a_layer_norm_is_detected),
+        cmocka_unit_test(only_a_layer_norm_is_detected),
         cmocka_unit_test(what_is_shown_is_kept),
-        cmocka_unit_test(a_gelu_is_recognised),
-        cmocka_unit_test(only_a_gelu_is_recognised),
+        cmocka_unit_test(a_gelu_is_detected),
+        cmocka_unit_test(only_a_gelu_is_detected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,7 +279,7 @@ static int find_gelu(struct graph *graph, struct node *erf)
     return graph_merge_nodes(graph, found.nodes, found.count, "Gelu", &x, 1) == NULL ? -ENOMEM : 1;
 }
 
-int pass_recognise(struct graph *graph, struct diag *diag)
+int pass_detect(struct graph *graph, struct diag *diag)
 {
     uint32_t count = graph->node_count;
     int changed = 0;
