@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime's profile: one X event per node and run, and around them those of the session. */
-#include "analyze/import/ort.h"
+/* ONNX Runtime's profile: one X event per node and run, and around them those of the session.
+ * docs/sources.md says what becomes of each field. */
 #include "analyze/import/format.h"
 
 #include <errno.h>
@@ -341,8 +341,9 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
     return add_span(ort, &event, diag);
 }
 
-int import_ort(struct json_stream *stream, const char *name, struct store *store,
-               const struct import_options *options, struct diag *diag)
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
 {
     struct ort ort = {.stream = stream, .pid = STORE_NULL};
     struct import_loop loop = {
@@ -351,6 +352,7 @@ int import_ort(struct json_stream *stream, const char *name, struct store *store
     struct store_session session = {.uid = STORE_NULL, .library = "ONNX Runtime", .note = note};
     int rc = importer_begin(&ort.importer, store, "onnxruntime", diag);
 
+    (void)format;
     ort.importer.rounding_ns = 1000;
     if (rc == 0)
         rc = import_each(&loop, diag);
@@ -377,14 +379,6 @@ static bool detects_piece(const struct json_item *piece)
     return !piece->key && json_member(value, "ph").kind == JSON_STRING &&
            (json_is(json_member(value, "cat"), "Session") ||
             json_is(json_member(value, "cat"), "Node"));
-}
-
-static int read_json(struct json_stream *stream, const char *name, struct store *store,
-                     const struct import_options *options, const struct import_format **format,
-                     struct diag *diag)
-{
-    (void)format;
-    return import_ort(stream, name, store, options, diag);
 }
 
 const struct import_format import_ort_format = {.name = "ort",

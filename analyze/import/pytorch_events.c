@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PyTorch's function events: ops with shapes, stacks, FLOPs and their own change of memory. */
-#include "analyze/import/pytorch_events.h"
+/* PyTorch's function events: ops with shapes, stacks, FLOPs and their own change of memory.
+ * docs/sources.md says what becomes of each field. */
 #include "analyze/import/format.h"
 
 #include <errno.h>
@@ -226,8 +226,9 @@ static int add_item(void *context, const struct json_item *item, struct diag *di
     return rc < 0 ? rc : add_memory(pytorch, &event, &span, diag);
 }
 
-int import_pytorch_events(struct json_stream *stream, const char *name, struct store *store,
-                          const struct import_options *options, struct diag *diag)
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
 {
     struct pytorch pytorch = {.stream = stream};
     struct import_loop loop = {
@@ -237,6 +238,7 @@ int import_pytorch_events(struct json_stream *stream, const char *name, struct s
         .pid = STORE_NULL, .uid = STORE_NULL, .library = "PyTorch", .note = note};
     int rc = importer_begin(&pytorch.importer, store, "pytorch events", diag);
 
+    (void)format;
     if (rc == 0)
         rc = import_each(&loop, diag);
     if (rc == 0) {
@@ -258,14 +260,6 @@ static bool detects_piece(const struct json_item *piece)
 
     return !piece->key && json_member(value, "start_us").kind == JSON_NUMBER &&
            json_member(value, "end_us").kind == JSON_NUMBER;
-}
-
-static int read_json(struct json_stream *stream, const char *name, struct store *store,
-                     const struct import_options *options, const struct import_format **format,
-                     struct diag *diag)
-{
-    (void)format;
-    return import_pytorch_events(stream, name, store, options, diag);
 }
 
 const struct import_format import_pytorch_events_format = {

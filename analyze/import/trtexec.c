@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of trtexec: a run for each row of times, or a span for each layer of a profile. */
-#include "analyze/import/trtexec.h"
+/* Files of trtexec: a run for each row of times, or a span for each layer of a profile.
+ * docs/sources.md says what becomes of each field. */
 #include "analyze/import/format.h"
 
 #include <errno.h>
@@ -178,14 +178,16 @@ static int finish(struct trtexec *trtexec, const char *name, const struct import
     return rc < 0 ? rc : importer_finish(&trtexec->importer, &session, 0, diag);
 }
 
-int import_trtexec(struct json_stream *stream, const char *name, struct store *store,
-                   const struct import_options *options, struct diag *diag)
+static int read_json(struct json_stream *stream, const char *name, struct store *store,
+                     const struct import_options *options, const struct import_format **format,
+                     struct diag *diag)
 {
     struct trtexec trtexec = {.stream = stream, .iterations = STORE_NULL};
     struct import_loop loop = {
         .stream = stream, .options = options, .add = add_item, .context = &trtexec};
     int rc = importer_begin(&trtexec.importer, store, "trtexec", diag);
 
+    (void)format;
     if (rc == 0)
         rc = make_lanes(&trtexec, diag);
     if (rc == 0)
@@ -205,14 +207,6 @@ static bool detects_piece(const struct json_item *piece)
                            json_member(value, "averageMs").kind == JSON_NUMBER ||
                            (json_member(value, "ph").kind != JSON_STRING &&
                             json_member(value, "count").kind == JSON_NUMBER));
-}
-
-static int read_json(struct json_stream *stream, const char *name, struct store *store,
-                     const struct import_options *options, const struct import_format **format,
-                     struct diag *diag)
-{
-    (void)format;
-    return import_trtexec(stream, name, store, options, diag);
 }
 
 const struct import_format import_trtexec_format = {

@@ -7,16 +7,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analyze/import/importer.h"
+#include "analyze/import/format.h"
 #include "analyze/json/stream.h"
 #include "tests/fuzz/kept_store.h"
 
-typedef int json_import(struct json_stream *stream, const char *name, struct store *store,
-                        const struct import_options *options, struct diag *diag);
-
 /** Read the input, leniently where it ends with a line feed. What is refused must be explained, and
  *  never when it is to be read leniently. */
-static inline void fuzz_json_import(json_import *import, const uint8_t *data, size_t size)
+static inline void fuzz_json_import(const struct import_format *format, const uint8_t *data,
+                                    size_t size)
 {
     struct import_options options = {.lenient = size && data[size - 1] == '\n'};
     struct json_stream *stream = NULL;
@@ -26,7 +24,7 @@ static inline void fuzz_json_import(json_import *import, const uint8_t *data, si
 
     if (json_stream_open_memory("input", data, size, &stream, &diag) < 0)
         abort();
-    rc = import(stream, "input", store, &options, &diag);
+    rc = format->read_json(stream, "input", store, &options, &format, &diag);
     if (rc < 0 && (diag.text[0] == '\0' || (rc == -EUCLEAN && options.lenient)))
         abort();
     json_stream_close(&stream);

@@ -38,7 +38,8 @@ static int64_t count_sessions(struct store *store)
 
 static void report_on(struct store *store, enum out_format format, FILE *nowhere)
 {
-    const struct source source = {.format = &import_megengine_format, .name = "fuzz", .store = store};
+    const struct source source = {
+        .format = &import_megengine_format, .name = "fuzz", .store = store};
     const int64_t session_id = 1;
     struct analyze_options options = analyze_options_default();
     struct report_verdict verdict = {0};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: the input is a dump of PyTorch's function events. */
-#include "analyze/import/pytorch_events.h"
 #include "tests/fuzz/json_import.h"
+
+extern const struct import_format import_pytorch_events_format;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_json_import(import_pytorch_events, data, size);
+    fuzz_json_import(&import_pytorch_events_format, data, size);
     return 0;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: the input is what trtexec exports. */
-#include "analyze/import/trtexec.h"
 #include "tests/fuzz/json_import.h"
+
+extern const struct import_format import_trtexec_format;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_json_import(import_trtexec, data, size);
+    fuzz_json_import(&import_trtexec_format, data, size);
     return 0;
 }

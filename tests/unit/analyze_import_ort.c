@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX Runtime's profile into tables. */
-#include "analyze/import/ort.h"
+#include "analyze/import/format.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 
+extern const struct import_format import_ort_format;
+
 static int import(const char *text, struct store **out_store, struct diag *diag)
 {
+    const struct import_format *format = &import_ort_format;
     struct json_stream *stream;
     int rc;
 
     CHECK_OK(store_open("", STORE_MEMORY, out_store, diag));
     CHECK_OK(json_stream_open_memory("o.json", text, strlen(text), &stream, diag));
-    rc = import_ort(stream, "o.json", *out_store, NULL, diag);
+    rc = format->read_json(stream, "o.json", *out_store, NULL, &format, diag);
     json_stream_close(&stream);
     return rc;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch's function events into tables. */
-#include "analyze/import/pytorch_events.h"
+#include "analyze/import/format.h"
 #include "tests/support/check.h"
 #include "tests/support/rows_check.h"
 
+extern const struct import_format import_pytorch_events_format;
+
 static int import(const char *text, struct store **out_store, struct diag *diag)
 {
+    const struct import_format *format = &import_pytorch_events_format;
     struct json_stream *stream;
     int rc;
 
     CHECK_OK(store_open("", STORE_MEMORY, out_store, diag));
     CHECK_OK(json_stream_open_memory("p.json", text, strlen(text), &stream, diag));
-    rc = import_pytorch_events(stream, "p.json", *out_store, NULL, diag);
+    rc = format->read_json(stream, "p.json", *out_store, NULL, &format, diag);
     json_stream_close(&stream);
     return rc;
 }

@@ -2,18 +2,21 @@
 /* What trtexec exports, into tables. */
 #include <sqlite3.h>
 
-#include "analyze/import/trtexec.h"
+#include "analyze/import/format.h"
 #include "tests/support/check.h"
+
+extern const struct import_format import_trtexec_format;
 
 static struct store *import(const char *text)
 {
+    const struct import_format *format = &import_trtexec_format;
     struct json_stream *stream;
     struct store *store;
     struct diag diag = {0};
 
     CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
     CHECK_OK(json_stream_open_memory("t.json", text, strlen(text), &stream, &diag));
-    CHECK_OK(import_trtexec(stream, "t.json", store, NULL, &diag));
+    CHECK_OK(format->read_json(stream, "t.json", store, NULL, &format, &diag));
     json_stream_close(&stream);
     return store;
 }
