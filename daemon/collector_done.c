@@ -168,6 +168,11 @@ int collector_check_stored(const struct collector *collector, struct diag *diag)
     if (lost == 0)
         return 0;
     left = left < lost ? left : lost;
+    if (left == lost)
+        return diag_set(diag, -EIO,
+                        "no event is lost, %llu wait in the rings of programs that run, for the "
+                        "next daemon: %s",
+                        (unsigned long long)left, collector->trouble);
     if (left > 0)
         snprintf(waiting, sizeof(waiting),
                  "; %llu more wait in the rings of programs that run, for the next daemon",

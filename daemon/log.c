@@ -65,6 +65,11 @@ int log_open(const char *path, struct diag *diag)
     return 0;
 }
 
+bool log_has_file(void)
+{
+    return the_log.path != NULL;
+}
+
 void log_reopen(void)
 {
     char *path = the_log.path ? strdup(the_log.path) : NULL;

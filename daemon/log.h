@@ -22,6 +22,9 @@ int log_open(const char *path, struct diag *diag);
 /** Open the file anew, for log rotation. Does nothing while the log goes to stderr. */
 void log_reopen(void);
 
+/** Whether lines go to a file, so that who reads stderr does not see them. */
+bool log_has_file(void);
+
 /** Always written. */
 void log_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -256,6 +256,8 @@ static int run_once(const struct settings *settings, int ready_fd, struct diag *
         uv_run(&service.loop, UV_RUN_DEFAULT);
     }
     close_all(&service);
+    if (rc < 0 && log_has_file())
+        log_say("%s", diag->text); /* main() says it on stderr, which nobody may read */
     if (rc < 0)
         return rc;
     process_remove_pid(settings->pid_path);

@@ -35,16 +35,22 @@ static void put_spans(struct scene *scene, unsigned count)
     }
 }
 
-static void begin(struct scene *scene, const char *word)
+/* The daemon takes connections. */
+static void begin_recording(struct scene *scene)
 {
-    optraced_init(&scene->collector);
-    optraced_start(&scene->collector, (const char *const[]){"--on-lost-store", word, NULL});
     raw_init(&scene->client);
     join(scene);
     raw_ring_create(&scene->ring, &scene->client, 1, 1, RING_RECORDS);
     assert_true(raw_ring_send(&scene->client, &scene->ring));
     put_spans(scene, BEFORE);
     assert_int_equal(raw_flush(&scene->client), 0);
+}
+
+static void begin(struct scene *scene, const char *word)
+{
+    optraced_init(&scene->collector);
+    optraced_start(&scene->collector, (const char *const[]){"--on-lost-store", word, NULL});
+    begin_recording(scene);
 }
 
 static void end(struct scene *scene)
@@ -134,13 +140,19 @@ static void a_daemon_may_stop_instead(void **state)
     end(&scene);
 }
 
-/* Nobody's file is written over. */
+/* Nobody's file is written over, and the log says why it ends: a daemon in the background has no
+ * standard error. What it could not store still lies in the ring. */
 static void another_file_in_its_place_ends_it(void **state)
 {
     struct scene scene;
-    char *text;
+    char *text, *log, *pid;
 
-    begin(&scene, "new");
+    optraced_init(&scene.collector);
+    log = temp_path(scene.collector.dir, "log");
+    pid = temp_path(scene.collector.dir, "pid");
+    optraced_spawn(&scene.collector, (const char *const[]){"--log", log, "--pid-file", pid, NULL});
+    assert_true(wait_for_path(pid, WAIT_MS));
+    begin_recording(&scene);
     assert_int_equal(unlink(scene.collector.store), 0);
     free(temp_write(scene.collector.dir, "o.db", "hello", 5));
     wait_until_cut(&scene);
@@ -148,6 +160,12 @@ static void another_file_in_its_place_ends_it(void **state)
     text = temp_read(scene.collector.store, NULL);
     assert_string_equal(text, "hello");
     free(text);
+    text = temp_read(log, NULL);
+    CHECK_CONTAINS(text, "o.db is not an SQLite file");
+    CHECK_CONTAINS(text, "no event is lost, 7 wait in the rings of programs that run");
+    free(text);
+    free(log);
+    free(pid);
     end(&scene);
 }
 
