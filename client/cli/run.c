@@ -14,6 +14,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/desk.h"
 #include "client/cli/private_daemon.h"
+#include "client/cli/program_kind.h"
 #include "client/cli/run_program.h"
 #include "client/cli/run_settings.h"
 #include "client/cli/run_summary.h"
@@ -36,7 +37,7 @@ static const struct option_spec specs[] = {
      TARGET(store)},
     {OPTION_STRING, "sources", 0, "LIST", "all",
      "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
-     "of ITT, as oneDNN has them).",
+     "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries).",
      TARGET(sources)},
     {OPTION_FLAG, "print-env", 0, NULL, NULL,
      "Run nothing; print the variables by which a program is recorded, for files of service "
@@ -72,6 +73,7 @@ const struct option_command run_command = {
         "Programs of CMD that go on when it has ended are recorded on; the daemon ends after the "
         "last of them.",
     .environment = "OPTRACE_SOCKET, OPTRACE_SOURCES  set for CMD\n"
+                   "LD_PRELOAD  our library is added for CMD, behind what is there\n"
                    "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64  set for CMD, unless they are: "
                    "then another tool records by that way, and a line says so\n",
     .see_also = "profile_analyze(1), optraced(1)",
@@ -131,13 +133,9 @@ static int choose_recorder(const struct run_options *options, struct recorder *r
 
 /* Says what there is to say; a program's exit status is its own whatever that is. */
 static void end_recording(const struct run_options *options, struct recorder *recorder,
-                          const char *taken, uint64_t since_ns)
+                          struct run_summary *summary)
 {
     const char *named = options->output ? options->output : options->store;
-    struct run_summary summary = {.store = named ? named : recorder->store,
-                                  .is_default = !named,
-                                  .taken = taken,
-                                  .since_ns = since_ns};
     struct diag diag = {0};
 
     if (!recorder->is_private) {
@@ -146,16 +144,21 @@ static void end_recording(const struct run_options *options, struct recorder *re
                        recorder->socket, recorder->store);
         return;
     }
-    if (private_daemon_end(&recorder->daemon, &summary.left_count, &diag) < 0)
+    summary->store = named ? named : recorder->store;
+    summary->is_default = !named;
+    if (private_daemon_end(&recorder->daemon, &summary->left_count, &diag) < 0)
         text_print(stderr, "optrace: not all was recorded: %s\n", diag.text);
     else if (!options->quiet)
-        run_summary_print(&summary);
+        run_summary_print(summary);
 }
 
-static int run_recorded(const struct run_options *options, char **argv, struct recorder *recorder,
-                        const struct run_settings *settings)
+static int run_recorded(const struct run_options *options, char **argv, const char *path,
+                        struct recorder *recorder, const struct run_settings *settings)
 {
-    const uint64_t since_ns = ot_clock_ns(CLOCK_REALTIME);
+    struct run_summary summary = {.taken = settings->taken,
+                                  .program = argv[0],
+                                  .closed = program_kind_closed(path),
+                                  .since_ns = ot_clock_ns(CLOCK_REALTIME)};
     struct run_program program;
     struct diag diag = {0};
     unsigned left_count;
@@ -169,7 +172,7 @@ static int run_recorded(const struct run_options *options, char **argv, struct r
         return rc < 0 ? EXIT_SYSTEM : rc;
     }
     status = run_program_wait(&program);
-    end_recording(options, recorder, settings->taken, since_ns);
+    end_recording(options, recorder, &summary);
     fflush(NULL);
     return run_program_end_like(&program, status);
 }
@@ -202,7 +205,7 @@ static int run(const struct run_options *options, char **argv)
     if (rc < 0)
         return fail(rc, &diag);
     rc = run_settings_fill(options->sources, recorder.socket, &settings, &diag);
-    rc = rc < 0 ? fail(rc, &diag) : run_recorded(options, argv, &recorder, &settings);
+    rc = rc < 0 ? fail(rc, &diag) : run_recorded(options, argv, path, &recorder, &settings);
     run_settings_deinit(&settings);
     return rc;
 }

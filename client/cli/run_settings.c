@@ -13,12 +13,14 @@
 #include "client/cli/siblings.h"
 
 #define LIBRARY "liboptrace_inject.so"
+#define PRELOAD "LD_PRELOAD"
 
 static const struct {
     const char *source, *variable;
 } ways[] = {
     {"nvtx", "NVTX_INJECTION64_PATH"},
     {"itt", "INTEL_LIBITTNOTIFY64"},
+    {"blas", PRELOAD},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -45,7 +47,8 @@ static int check_sources(const char *list, struct diag *diag)
             is_known |=
                 strlen(ways[i].source) == length && strncmp(word, ways[i].source, length) == 0;
         if (!is_known)
-            return diag_set(diag, -EINVAL, "--sources takes a list of nvtx and itt, not '%.*s'",
+            return diag_set(diag, -EINVAL,
+                            "--sources takes a list of nvtx, itt and blas, not '%.*s'",
                             (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');
@@ -90,6 +93,29 @@ static int find_library(char out_path[PATH_MAX], struct diag *diag)
     return 0;
 }
 
+/* What others want loaded stays, and comes first. */
+static int add_preload(struct run_settings *settings, const char *library, struct diag *diag)
+{
+    const char *value = getenv(PRELOAD);
+    char *longer;
+    int rc;
+
+    if (strpbrk(library, " :"))
+        return diag_set(diag, -EINVAL,
+                        "the loader takes no path with a space or a colon, as %s has: install it "
+                        "elsewhere, or give --sources nvtx,itt",
+                        library);
+    if (!value || !value[0])
+        return add(settings, PRELOAD, library, diag);
+    if (strstr(value, library))
+        return 0;
+    if (asprintf(&longer, "%s:%s", value, library) < 0)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    rc = add(settings, PRELOAD, longer, diag);
+    free(longer);
+    return rc;
+}
+
 int run_settings_fill(const char *sources, const char *socket, struct run_settings *out_settings,
                       struct diag *diag)
 {
@@ -108,7 +134,9 @@ int run_settings_fill(const char *sources, const char *socket, struct run_settin
 
         if (sources && !is_listed(sources, ways[i].source))
             continue;
-        if (!value || !value[0])
+        if (strcmp(ways[i].variable, PRELOAD) == 0)
+            rc = add_preload(out_settings, library, diag);
+        else if (!value || !value[0])
             rc = add(out_settings, ways[i].variable, library, diag);
         else if (strcmp(value, library) != 0)
             rc = note_taken(out_settings, ways[i].variable, value, diag);

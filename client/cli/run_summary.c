@@ -100,6 +100,16 @@ static void print_cost(const struct numbers *numbers)
                100 * numbers->cost_ns / numbers->wall_ns);
 }
 
+static void print_nothing(const struct run_summary *summary)
+{
+    if (summary->closed)
+        text_print(stderr, "optrace: nothing was recorded: %s %s, into which no library gets\n",
+                   summary->program, summary->closed);
+    else
+        text_print(stderr, "optrace: nothing was recorded: no process of it calls liboptrace or "
+                           "what --sources names\n");
+}
+
 void run_summary_print(const struct run_summary *summary)
 {
     struct numbers numbers;
@@ -111,9 +121,7 @@ void run_summary_print(const struct run_summary *summary)
         return;
     }
     if (numbers.sessions == 0) {
-        text_print(stderr,
-                   "optrace: nothing was recorded: no process of it calls liboptrace or what "
-                   "--sources names\n");
+        print_nothing(summary);
         return;
     }
     text_print(stderr, "optrace: %" PRIu64 " session%s, %" PRIu64 " event%s, ", numbers.sessions,

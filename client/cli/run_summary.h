@@ -10,6 +10,8 @@ struct run_summary {
     const char *store;   /* path */
     bool is_default;     /* the one that profile_analyze reads unless told otherwise */
     const char *taken;   /* ways in that another tool has; NULL: none */
+    const char *program; /* that was run */
+    const char *closed;  /* why no library gets into it; NULL: one does */
     uint64_t since_ns;   /* CLOCK_REALTIME: sessions that began since then */
     unsigned left_count; /* programs that are still recording */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optrace run: what the program has of it, which is nothing, and what is left behind. */
+#include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -404,8 +405,68 @@ static void settings_are_printed(void **state)
            "/opt/other.so\noptrace: recorded by another tool, or by none: NVTX_INJECTION64_PATH is"
            " /opt/other.so\n...");
     expect(run(&scene, LIST("--sources", "itt,cuda", "true")), 2,
-           "optrace run: --sources takes a list of nvtx and itt, not 'cuda'\n...");
+           "optrace run: --sources takes a list of nvtx, itt and blas, not 'cuda'\n...");
     expect(run(&scene, LIST("--print-env", "true")), 2, "optrace run: --print-env runs nothing...");
+}
+
+/* A copy of a program with this mode; without an interpreter it passes for a static program. */
+static void copy_program(const struct scene *scene, const char *from, const char *name, mode_t mode,
+                         bool is_static)
+{
+    size_t size;
+    char *bytes = temp_read(from, &size), *path;
+    Elf64_Ehdr head;
+
+    memcpy(&head, bytes, sizeof(head));
+    for (size_t i = 0; is_static && i < head.e_phnum; i++) {
+        Elf64_Phdr part;
+        char *place = bytes + head.e_phoff + i * head.e_phentsize;
+
+        memcpy(&part, place, sizeof(part));
+        if (part.p_type == PT_INTERP)
+            part.p_type = PT_NULL;
+        memcpy(place, &part, sizeof(part));
+    }
+    path = temp_write(scene->dir, name, bytes, size);
+    if (geteuid() == 0 && mode & S_ISUID)
+        CHECK_OK(chown(path, 65534, 65534));
+    CHECK_OK(chmod(path, mode));
+    free(path);
+    free(bytes);
+}
+
+static void closed_programs_are_told(void **state)
+{
+    copy_program(*state, "/bin/true", "static", 0700, true);
+    expect(RUN(state, "-o", "o.db", "--", "./static"), 128 + SIGSEGV,
+           "optrace: nothing was recorded: ./static is a static program, into which no library "
+           "gets\n");
+    if (geteuid() != 0)
+        return;
+    copy_program(*state, "/bin/true", "setuid", 04755, false);
+    expect(RUN(state, "-o", "o.db", "--", "./setuid"), 0,
+           "optrace: nothing was recorded: ./setuid runs with rights that its caller has not, into "
+           "which no library gets\n");
+}
+
+static void what_is_preloaded_stays(void **state)
+{
+    static const char other[] = "/lib/x86_64-linux-gnu/libm.so.6";
+    struct scene scene = *(struct scene *)*state;
+    char variable[100], wanted[100];
+    struct child_result result;
+
+    if (access(other, R_OK) < 0)
+        CHECK_SKIP("there is no library to preload");
+    snprintf(variable, sizeof(variable), "LD_PRELOAD=%s", other);
+    snprintf(wanted, sizeof(wanted), "LD_PRELOAD=%s:/", other);
+    scene.environment[3] = variable;
+    result = run(&scene, LIST("--print-env"));
+    CHECK_CONTAINS(result.out, wanted);
+    child_result_deinit(&result);
+    result = run(&scene, LIST("--print-env", "--sources", "itt"));
+    CHECK_LACKS(result.out, "LD_PRELOAD");
+    child_result_deinit(&result);
 }
 
 static void two_commands_do_not_share_a_file(void **state)
@@ -440,6 +501,8 @@ int main(void)
         CASE(what_is_killed_is_in_the_store),
         CASE(mistakes_are_one_sentence),
         CASE(settings_are_printed),
+        CASE(closed_programs_are_told),
+        CASE(what_is_preloaded_stays),
         CASE(two_commands_do_not_share_a_file),
     };
 
