@@ -13,6 +13,7 @@
 #include "client/connect.h"
 #include "client/counted.h"
 #include "client/ended_losses.h"
+#include "client/float_state.h"
 #include "client/greet.h"
 #include "client/lane_pool.h"
 #include "client/loss_ring.h"
@@ -42,6 +43,7 @@ static uint64_t poll_ticks;
 static void entered(void)
 {
     ot_hot.busy = true;
+    ot_hot.float_state = ot_float_save();
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ot_hot.cancel_state);
 }
 
@@ -66,6 +68,7 @@ void ot_leave(void)
 {
     int state = ot_hot.cancel_state;
 
+    ot_float_restore(ot_hot.float_state);
     ot_hot.busy = false;
     pthread_mutex_unlock(&ot_session.lock);
     pthread_setcancelstate(state, NULL);
@@ -412,7 +415,7 @@ __thread uint32_t optrace_idle_now;
 
 static uint32_t choose_idle_calls(uint32_t calls, uint64_t elapsed_ticks)
 {
-    const uint64_t often = ot_ns_to_ticks(POLL_PAUSE_MS * NS_PER_MS / 16);
+    const uint64_t often = ot_ms_to_ticks(POLL_PAUSE_MS / 16);
 
     if (elapsed_ticks > often)
         return calls / 4;
@@ -481,6 +484,7 @@ static void after_fork_child(void)
         session->refused = true;
     if (session->starts > 0)
         ot_schedule_fork(&session->settings.plan);
+    ot_float_restore(ot_hot.float_state);
     ot_hot.busy = false;
     pthread_setcancelstate(ot_hot.cancel_state, NULL);
 }

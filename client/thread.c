@@ -41,7 +41,7 @@ uint64_t ot_ns_to_ticks(uint64_t ns)
 {
     const double ticks = (double)ns * 1e-9 * (double)ot_ticks_per_s();
 
-    return ticks < (double)(INT64_MAX / 2) ? (uint64_t)ticks : INT64_MAX / 2;
+    return ticks < (double)(INT64_MAX / 2) ? (uint64_t)(int64_t)ticks : INT64_MAX / 2;
 }
 
 bool ot_is_past(uint64_t deadline, uint64_t now)
@@ -258,8 +258,10 @@ void ot_thread_fork_child(void)
         free(thread);
     }
     ot_session.spares = NULL;
-    ot_hot = (struct ot_hot){
-        .state = OT_STATE_NONE, .busy = ot_hot.busy, .cancel_state = ot_hot.cancel_state};
+    ot_hot = (struct ot_hot){.state = OT_STATE_NONE,
+                             .busy = ot_hot.busy,
+                             .cancel_state = ot_hot.cancel_state,
+                             .float_state = ot_hot.float_state};
     if (has_end_key)
         pthread_setspecific(end_key, NULL);
 }

@@ -41,6 +41,7 @@ struct ot_hot {
     uint64_t due;                 /* ticks from which on the housekeeping is due */
     struct ot_counters *counters; /* of CPU counters; NULL: spans have none */
     int cancel_state;             /* while busy */
+    uint32_t float_state;         /* while busy; see float_state.h */
     bool busy;                    /* this thread is inside the library, with the lock */
 };
 extern _Thread_local struct ot_hot ot_hot __attribute__((tls_model("initial-exec")));

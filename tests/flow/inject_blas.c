@@ -51,6 +51,14 @@ static void threads_have_their_own(void **state)
     CHECK_U64(COUNT("SELECT count(DISTINCT lane_id) FROM v_event"), 8);
 }
 
+/* More than a second, so that the housekeeping comes, too. */
+static void arithmetic_flags_are_the_programs(void **state)
+{
+    record(state, "flags");
+    CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "raised 0\n");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 600);
+}
+
 /* The results, which run_scene_record() compares, tell whose functions were called. */
 static void each_library_calls_its_own(void **state)
 {
@@ -119,9 +127,13 @@ static void numpy_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(sizes_and_operations_are_exact),   CASE(threads_have_their_own),
-        CASE(each_library_calls_its_own),       CASE(they_are_left_out_where_not_asked_for),
-        CASE(a_shell_between_makes_no_session), CASE(numpy_is_seen),
+        CASE(sizes_and_operations_are_exact),
+        CASE(threads_have_their_own),
+        CASE(arithmetic_flags_are_the_programs),
+        CASE(each_library_calls_its_own),
+        CASE(they_are_left_out_where_not_asked_for),
+        CASE(a_shell_between_makes_no_session),
+        CASE(numpy_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program with a BLAS, and without us: inject_blas_program SCENE */
+#include <fenv.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 void dgemm_(const char *a_letter, const char *b_letter, const int *m, const int *n, const int *k,
             const double *alpha, const double *a, const int *lda, const double *b, const int *ldb,
@@ -48,11 +50,29 @@ static void threads(void)
         pthread_join(ids[i], NULL);
 }
 
+/* What the program's own arithmetic has raised since it looked last, as NumPy does. */
+static void flags(void)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    double c[4] = {0};
+    int raised = 0;
+
+    for (int i = 0; i < 600; i++) {
+        feclearexcept(FE_ALL_EXCEPT);
+        cblas_dgemm(101, 111, 111, 1 + i % 9, 3, 2, 1, c, 2, c, 2, 0, c, 2);
+        raised |= fetestexcept(FE_ALL_EXCEPT);
+        nanosleep(&pause, NULL);
+    }
+    printf("raised %x\n", (unsigned)raised);
+}
+
 int main(int argc, char **argv)
 {
     if (strcmp(argv[1], "products") == 0)
         products();
     else if (strcmp(argv[1], "threads") == 0)
         threads();
+    else if (strcmp(argv[1], "flags") == 0)
+        flags();
     return 0;
 }
