@@ -106,6 +106,18 @@ static const struct {
      "kern_sum_ns,histogram) VALUES(?,?,?,?,?,?,?,?,?,?)",
      "SELECT bucket_ns,start_ns,op_id+?3,lane_kind,event_count,sum_ns,min_ns,max_ns,kern_sum_ns,"
      "histogram FROM op_stat WHERE op_id IN (SELECT op_id FROM op_row WHERE " IN_TAKEN ")"},
+    {"INSERT INTO op_total(op_id,lane_kind,run_kind,run,event_count,sum_ns,nested_ns,min_ns,max_ns,"
+     "kern_count,kern_sum_ns,exec_sum_ns,histogram) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+     "SELECT op_id+?3,lane_kind,run_kind,run,event_count,sum_ns,nested_ns,min_ns,max_ns,kern_count,"
+     "kern_sum_ns,exec_sum_ns,histogram FROM op_total WHERE op_id IN (SELECT op_id FROM op_row"
+     " WHERE " IN_TAKEN " AND session_id IN (SELECT session_id FROM session_total))"},
+    /* Of those that lack nothing. */
+    {"INSERT INTO session_total(session_id,unfinished_count,first_unfinished,last_unfinished,"
+     "bad_count) VALUES(?,?,?,?,?)",
+     "SELECT session_id+?1,unfinished_count,first_unfinished+?7,last_unfinished+?7,bad_count"
+     " FROM session_total t WHERE " IN_TAKEN " AND NOT EXISTS (SELECT 1 FROM event_batch"
+     " WHERE last_rowid>(SELECT CAST(value AS INTEGER) FROM meta WHERE key='totalled')"
+     " AND t.session_id BETWEEN session_min AND session_max)"},
 };
 
 static int copy_rows(struct store *to, struct store *from, const char *write, const char *select,
@@ -291,17 +303,34 @@ static const char abandoned_select[] =
     " LEFT JOIN ingest_cursor c ON c.session_id=s.session_id AND c.ring_id=0"
     " WHERE s.end_ns IS NULL AND s.source='live' AND s." IN_TAKEN;
 
+/* Events that are copied have their totals beside them, or none: nobody is to count them. */
+static int pass_over_copied(struct store *to, bool was_totalled, struct diag *diag)
+{
+    return was_totalled ? store_exec(to,
+                                     "REPLACE INTO meta SELECT 'totalled',"
+                                     "CAST(ifnull(max(rowid),0) AS TEXT) FROM event",
+                                     "write", diag)
+                        : 0;
+}
+
 int store_copy_some(struct store *to, struct store *from, const struct store_copy_choice *choice,
                     size_t *out_taken, size_t *out_known, struct diag *diag)
 {
     const bool has_writer = store_has_writer(from);
-    int64_t shifts[SHIFT_COUNT] = {0};
+    int64_t shifts[SHIFT_COUNT] = {0}, was_totalled = 0;
     int rc = store_flush(to, diag);
 
     if (rc == 0) /* of what came before */
         rc = store_batch_write(to, diag);
     if (rc == 0)
         rc = store_rollup_write(to, diag);
+    if (rc == 0)
+        rc = store_total_settle_events(to, INT64_MAX, diag);
+    if (rc == 0)
+        rc = store_query_int(to,
+                             "SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE key='totalled')"
+                             ">=ifnull((SELECT max(rowid) FROM event),0)",
+                             &was_totalled, diag);
     if (rc == 0)
         rc = store_exec(from, "BEGIN", "read", diag); /* one moment of it */
     if (rc == 0)
@@ -313,6 +342,8 @@ int store_copy_some(struct store *to, struct store *from, const struct store_cop
     if (rc == 0 && *out_taken > 0 && !has_writer)
         rc = copy_rows(to, from, abandoned_insert, abandoned_select, shifts, diag);
     store_forget_accounts(to);
+    if (rc == 0 && *out_taken > 0)
+        rc = pass_over_copied(to, was_totalled != 0, diag);
     if (rc == 0 && *out_taken > 0)
         rc = copy_waiting(to, from, shifts, diag);
     sqlite3_exec(from->db, "ROLLBACK", NULL, NULL, NULL);

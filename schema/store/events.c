@@ -82,7 +82,8 @@ static int account_some(struct store *store, int64_t rowid, const struct store_e
                         size_t count, struct diag *diag)
 {
     struct rollup_event finished[ROLLUP_AT_ONCE];
-    size_t finished_count = 0;
+    struct total_event counted[ROLLUP_AT_ONCE];
+    size_t finished_count = 0, counted_count = 0;
     struct lane *lane = NULL;
     int rc = 0;
 
@@ -95,11 +96,22 @@ static int account_some(struct store *store, int64_t rowid, const struct store_e
         if (rc < 0)
             return rc;
         store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
-        if (event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
+        if (!store->gathers && !store_total_knows(&store->totals, lane, event)) {
+            rc = store_total_count(store, counted, counted_count, diag);
+            counted_count = 0;
+        }
+        if (rc == 0 && !store->gathers)
+            rc = store_total_look(store, lane, event, rowid + (int64_t)i, &counted[counted_count],
+                                  diag);
+        if (rc < 0)
+            return rc;
+        counted_count += rc == 1;
+        if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
             finished[finished_count++] = (struct rollup_event){
                 .event = event, .rowid = rowid + (int64_t)i, .lane_kind = lane->kind};
     }
-    return store_rollup_add(store, finished, finished_count, diag);
+    rc = store_total_count(store, counted, counted_count, diag);
+    return rc < 0 ? rc : store_rollup_add(store, finished, finished_count, diag);
 }
 
 /* What event_batch and op_stat are to know about events of one batch. */
@@ -148,7 +160,11 @@ int store_add_events(struct store *store, const struct store_event *rows, size_t
         return diag_set(diag, -EINVAL, "events are added to %s outside a transaction", store->path);
     rc = store_rollup_prepare(store, diag);
     if (rc == 0)
+        rc = store_total_prepare(store, diag);
+    if (rc == 0)
         rc = next_rowid(store, &rowid, diag);
+    if (rc == 0 && store->gathers && store->first_gathered == 0)
+        store->first_gathered = rowid;
     if (rc == 0)
         rc = account(store, rowid, rows, count, diag);
     if (rc == 0)
@@ -174,17 +190,21 @@ int store_write_accounts(struct store *store, struct diag *diag)
 {
     int rc = store_batch_write(store, diag);
 
-    return rc < 0 ? rc : store_rollup_commit(store, diag);
+    if (rc == 0)
+        rc = store_rollup_commit(store, diag);
+    return rc < 0 ? rc : store_total_commit(store, diag);
 }
 
 void store_forget_accounts(struct store *store)
 {
     store->next_event = 0;
+    store->first_gathered = 0;
     store->kept_counter = 0;
     store->merge = (struct merge){0};
     store->forget = (struct forget){0};
     store_batch_clear(&store->batch);
     store_tally_clear(&store->tallies);
     store_rollup_clear(&store->rollup);
+    store_total_clear(&store->totals);
     store_lane_cache_clear(&store->lanes);
 }

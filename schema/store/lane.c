@@ -31,10 +31,9 @@ int store_lane_read(struct store *store, int64_t lane_id, struct lane *slot, str
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
         kind = store_lane_kind_of((const char *)sqlite3_column_text(statement, 1));
-        slot->lane_id = lane_id;
-        slot->session_id = sqlite3_column_int64(statement, 0);
-        slot->batch_rowid = 0;
-        slot->kind = (uint8_t)kind;
+        *slot = (struct lane){.lane_id = lane_id,
+                              .session_id = sqlite3_column_int64(statement, 0),
+                              .kind = (uint8_t)kind};
         if (kind < 0)
             rc = diag_set(diag, -EUCLEAN, "%s is damaged: lane %lld is of no known kind",
                           store->path, (long long)lane_id);

@@ -16,6 +16,10 @@ struct lane {
     int64_t batch_rowid; /* first_rowid of the last batch that it was counted in */
     uint64_t tally;      /* of its session in that batch, see tally.h */
     uint8_t kind;        /* index into store_lane_kinds */
+    /* What store_total.h knows of it. */
+    int64_t total_run; /* of its last event */
+    uint32_t total_clearing, total_generation, total_session, total_class;
+    uint32_t nest; /* place of its stack */
 };
 
 /* A cache with one place per hash value: the last lane of a value is remembered. */

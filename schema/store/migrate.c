@@ -53,10 +53,9 @@ static int make_rollups(struct store *store, struct diag *diag)
 }
 
 static const struct migration migrations[] = {
-    {"0.9", "1.0", store_0_9_to_1_0_sql, make_rollups},
-    {"1.0", "1.1", store_1_0_to_1_1_sql, NULL},
-    {"1.1", "1.2", store_1_1_to_1_2_sql, NULL},
-    {"1.2", "1.3", store_1_2_to_1_3_sql, NULL},
+    {"0.9", "1.0", store_0_9_to_1_0_sql, make_rollups}, {"1.0", "1.1", store_1_0_to_1_1_sql, NULL},
+    {"1.1", "1.2", store_1_1_to_1_2_sql, NULL},         {"1.2", "1.3", store_1_2_to_1_3_sql, NULL},
+    {"1.3", "1.4", store_1_3_to_1_4_sql, NULL},
 };
 
 static const struct migration *find_migration(const char *from)

@@ -18,6 +18,7 @@
 #include "schema/store/rows.h"
 #include "schema/store/shed.h"
 #include "schema/store/tally.h"
+#include "schema/store/total.h"
 
 /* "OTRC": what file(1) and we know a store by. */
 #define STORE_APPLICATION_ID 0x4f545243
@@ -39,6 +40,7 @@ extern const char store_0_9_to_1_0_sql[];
 extern const char store_1_0_to_1_1_sql[];
 extern const char store_1_1_to_1_2_sql[];
 extern const char store_1_2_to_1_3_sql[];
+extern const char store_1_3_to_1_4_sql[];
 
 /* Prepared on first use, kept until store_close(). */
 enum store_statement {
@@ -83,6 +85,18 @@ enum store_statement {
     STORE_GET_OLD_STATS,
     STORE_DELETE_OLD_STATS,
     STORE_ADD_OLD_STAT,
+    STORE_GET_OP_TYPE,
+    STORE_GET_RUN,
+    STORE_GET_RUN_MAX,
+    STORE_GET_TOTAL,
+    STORE_PUT_TOTAL,
+    STORE_DROP_TOTAL,
+    STORE_GET_SESSION_TOTAL,
+    STORE_PUT_SESSION_TOTAL,
+    STORE_DROP_SESSION_TOTAL,
+    STORE_PUT_TOTALLED,
+    STORE_HAS_UNCOUNTED,
+    STORE_GET_UNCOUNTED,
     STORE_STATEMENT_COUNT,
 };
 
@@ -138,6 +152,8 @@ struct store {
     struct batch batch;
     struct tally_list tallies;
     struct rollup rollup;
+    struct totals totals;
+    int64_t first_gathered; /* event of an import that no total passes over yet; 0: none */
     struct merge merge;
     struct forget forget;
     struct shed shed;

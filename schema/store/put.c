@@ -410,7 +410,9 @@ int store_put_run(struct store *store, const struct store_run *row, struct diag 
     int rc = begin_row(store, &b, STORE_PUT_RUN, "run", "session_id,run",
                        "session_id,run,model_id,lane_id,start_ns,end_ns,warmup", diag);
 
-    return rc < 0 ? rc : finish_run(&b, row, diag);
+    if (rc == 0)
+        rc = finish_run(&b, row, diag);
+    return rc < 0 ? rc : store_total_note_run(store, row, diag);
 }
 
 int store_put_cursor(struct store *store, const struct store_cursor *row, struct diag *diag)
@@ -526,6 +528,7 @@ int store_end_session(struct store *store, int64_t session_id, int64_t end_ns, c
     bind_text(&b, note);
     bind_int(&b, session_id);
     rc = finish_row(&b, diag);
+    store->totals.wants_write = true;
     return rc < 0 ? rc : drop_cursors(store, session_id, diag);
 }
 

@@ -139,7 +139,7 @@ static int make_room(struct store *store, size_t count, struct diag *diag)
     int rc = 0;
 
     if (rollup->entry_count + count > ROLLUP_ENTRIES_MAX) {
-        rc = store_rollup_write(store, diag);
+        rc = store_rollup_write_counted(store, diag);
         if (rc == 0)
             drop_entries(rollup);
     }
@@ -236,12 +236,20 @@ static inline void fetch_ahead(const struct rollup_entry *entry, const struct st
         __builtin_prefetch(&entry->histogram.counts[place], 1);
 }
 
+/* Sums come in any order. */
+static void wait_from(struct rollup *rollup, struct rollup_entry *entry, int64_t rowid)
+{
+    entry->first_rowid = rowid;
+    if (rollup->mark.rowid > rowid - 1)
+        rollup->mark.rowid = rowid - 1;
+}
+
 static void begin_waiting(struct rollup *rollup, struct rollup_entry *entry, int64_t rowid)
 {
     if (rollup->dirty_count++ == 0)
         rollup->mark = (struct rollup_mark){.rowid = rowid - 1};
-    entry->first_rowid = rowid;
     entry->is_dirty = true;
+    wait_from(rollup, entry, rowid);
 }
 
 static inline int count(struct rollup *rollup, const struct rollup_event *item)
@@ -281,9 +289,44 @@ int store_rollup_add(struct store *store, struct rollup_event *events, size_t ev
     }
     for (size_t i = 0; i < event_count && rc == 0; i++)
         rc = count(rollup, &events[i]);
-    if (event_count > 0)
+    if (event_count > 0 && events[event_count - 1].rowid > rollup->last_rowid)
         rollup->last_rowid = events[event_count - 1].rowid;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the roll-ups of %s", store->path) : rc;
+}
+
+int store_rollup_add_sums(struct store *store, const struct rollup_sums *sums, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    struct rollup_entry *entry;
+    uint32_t place;
+    int rc = make_room(store, 1, diag);
+
+    if (rc < 0)
+        return rc;
+    if (sums->start_ns > rollup->newest_ns) {
+        rollup->bucket_ns = sums->start_ns;
+        note_bucket(rollup);
+    }
+    place = find_entry(rollup, sums->lane_kind, sums->op_id, sums->start_ns);
+    if (place == NOT_FOUND)
+        rc = new_entry(store, sums->lane_kind, sums->op_id, sums->start_ns, &place, diag);
+    if (rc < 0)
+        return rc;
+    entry = &rollup->entries[place];
+    if (store_histogram_merge(&entry->histogram, sums->histogram) < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the roll-ups of %s", store->path);
+    entry->event_count += sums->event_count;
+    add_saturated(&entry->sum_ns, sums->sum_ns);
+    add_saturated(&entry->kern_sum_ns, sums->kern_sum_ns);
+    entry->min_ns = sums->min_ns < entry->min_ns ? sums->min_ns : entry->min_ns;
+    entry->max_ns = sums->max_ns > entry->max_ns ? sums->max_ns : entry->max_ns;
+    if (!entry->is_dirty)
+        begin_waiting(rollup, entry, sums->first_rowid);
+    else if (sums->first_rowid < entry->first_rowid)
+        wait_from(rollup, entry, sums->first_rowid);
+    if (sums->last_rowid > rollup->last_rowid)
+        rollup->last_rowid = sums->last_rowid;
+    return 0;
 }
 
 /* The statement that writes an entry; all but the first four columns are bound by the caller. A row
@@ -478,7 +521,9 @@ void store_rollup_clear(struct rollup *rollup)
     drop_entries(rollup);
     rollup->knows_ops = false;
     rollup->knows_mark = false;
+    rollup->must_write = false;
     rollup->dirty_count = 0;
+    rollup->last_rowid = 0;
     rollup->newest_ns = INT64_MIN;
 }
 

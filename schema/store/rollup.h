@@ -73,6 +73,7 @@ struct rollup {
     uint32_t dirty_count;     /* entries that are to be written */
     bool knows_mark;          /* what the file says that waits is in memory; has_mark is right */
     bool has_mark;            /* the file has `rolled_up` */
+    bool must_write;          /* before the commit, whatever may wait */
     struct rollup_mark mark;  /* what it is to be when there are rows to be written */
     int64_t last_rowid;       /* of the events that are counted here */
     int64_t newest_ns;        /* start of the last bucket that was seen */
@@ -99,6 +100,18 @@ struct rollup_event {
 int store_rollup_add(struct store *store, struct rollup_event *events, size_t count,
                      struct diag *diag);
 
+/* What some events of an op and a kind of lane come to which are in one bucket. */
+struct rollup_sums {
+    int64_t op_id, start_ns; /* of the bucket */
+    int64_t first_rowid, last_rowid;
+    int64_t event_count, sum_ns, min_ns, max_ns, kern_sum_ns;
+    const struct store_histogram *histogram;
+    uint8_t lane_kind;
+};
+
+/** Count these. */
+int store_rollup_add_sums(struct store *store, const struct rollup_sums *sums, struct diag *diag);
+
 /** Count the events that a statement gives: rowid, lane_id, op_id, start_ns, dur_ns, kern_ns, as
  * they are in `store`. `source` is whose statement it is. Where the file may say that events wait,
  *  store_rollup_prepare() was called. */
@@ -111,6 +124,9 @@ int store_rollup_commit(struct store *store, struct diag *diag);
 /** Write the rows that changed, and count those that the file says wait; forget those that have not
  *  changed for a while. */
 int store_rollup_write(struct store *store, struct diag *diag);
+
+/** The same of what is counted here already: the commit is to write again. */
+int store_rollup_write_counted(struct store *store, struct diag *diag);
 
 /** The rows alone, of buckets that begin before this time. */
 int store_rollup_write_rows(struct store *store, int64_t before_ns, struct diag *diag);

@@ -185,7 +185,7 @@ static enum due what_is_due(const struct rollup *rollup)
     return waited_ns >= (uint64_t)wait_ns ? DUE_ALL : DUE_NOTHING;
 }
 
-int store_rollup_write(struct store *store, struct diag *diag)
+static int write_all(struct store *store, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
     int rc = store_rollup_prepare(store, diag);
@@ -196,6 +196,24 @@ int store_rollup_write(struct store *store, struct diag *diag)
         rc = drop_mark(store, diag);
     if (rc == 0)
         rollup->last_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    return rc;
+}
+
+int store_rollup_write_counted(struct store *store, struct diag *diag)
+{
+    int rc = write_all(store, diag);
+
+    store->rollup.must_write = true;
+    return rc;
+}
+
+int store_rollup_write(struct store *store, struct diag *diag)
+{
+    int rc = store_total_fold(store, diag);
+
+    if (rc == 0)
+        rc = write_all(store, diag);
+    store->rollup.must_write &= rc < 0;
     return rc;
 }
 
@@ -235,10 +253,13 @@ int store_rollup_commit(struct store *store, struct diag *diag)
 {
     const struct rollup *rollup = &store->rollup;
     enum due due;
+    int rc = store_total_fold(store, diag);
 
+    if (rc < 0)
+        return rc;
     if (!rollup->knows_mark || (rollup->dirty_count == 0 && !rollup->has_mark))
         return 0;
-    due = rollup->dirty_count == 0 ? DUE_ALL : what_is_due(rollup);
+    due = rollup->dirty_count == 0 || rollup->must_write ? DUE_ALL : what_is_due(rollup);
     if (due == DUE_ALL)
         return store_rollup_write(store, diag);
     if (due == DUE_ENDED)
@@ -250,11 +271,11 @@ int store_rollup_commit(struct store *store, struct diag *diag)
 static int has_waiting(struct store *store, int64_t *out_mark, struct diag *diag)
 {
     const struct rollup *rollup = &store->rollup;
+    int rc = store_total_fold(store, diag);
     bool has_mark = rollup->dirty_count > 0;
     struct rollup_mark mark = rollup->mark;
-    int rc = 0;
 
-    if (!rollup->knows_mark)
+    if (rc == 0 && !rollup->knows_mark)
         rc = read_mark(store, &has_mark, &mark, diag);
     *out_mark = mark.rowid;
     return rc < 0 ? rc : has_mark;
@@ -286,7 +307,9 @@ int store_rollup_settle_events(struct store *store, int64_t last_rowid, struct d
     int64_t mark;
     int rc = has_waiting(store, &mark, diag);
 
-    return rc == 1 && last_rowid > mark ? store_rollup_write(store, diag) : rc < 0 ? rc : 0;
+    if (rc == 1)
+        rc = last_rowid > mark ? store_rollup_write(store, diag) : 0;
+    return rc < 0 ? rc : store_total_settle_events(store, last_rowid, diag);
 }
 
 /* --- For those who write for long --- */
@@ -298,20 +321,29 @@ void store_delay_rollups(struct store *store, int64_t row_ns)
 
 bool store_rollups_are_due(const struct store *store)
 {
-    return store->rollup.dirty_count > 0 && what_is_due(&store->rollup) == DUE_ALL;
+    return (store->rollup.dirty_count > 0 && what_is_due(&store->rollup) == DUE_ALL) ||
+           store_total_is_due(store);
 }
 
 int store_write_rollups(struct store *store, struct diag *diag)
 {
     int64_t mark;
     int rc = has_waiting(store, &mark, diag);
+    bool has_rollups = rc == 1, has_totals = false;
 
-    if (rc <= 0)
+    if (rc >= 0)
+        rc = store_total_is_waiting(store, &has_totals, diag);
+    if (rc < 0 || (!has_rollups && !has_totals))
         return rc;
     rc = store_begin(store, diag);
     if (rc < 0)
         return rc;
-    rc = store_rollup_write(store, diag);
+    if (has_rollups)
+        rc = store_rollup_write(store, diag);
+    if (rc == 0)
+        rc = store_total_prepare(store, diag);
+    if (rc == 0)
+        rc = store_total_write(store, diag);
     if (rc == 0)
         rc = store_commit(store, diag);
     if (rc < 0)

@@ -56,6 +56,8 @@ int store_add_runs(struct store *store, const struct store_run *rows, size_t cou
             return diag_set(diag, rc, "no memory to write %s", store->path);
         }
         rc = write_runs(store, bulk, &added, diag);
+        for (size_t i = 0; i < added && rc == 0; i++)
+            rc = store_total_note_run(store, &rows[done + i], diag);
         done += rc == 0 ? added : 0;
         if (rc < 0 || added < part)
             break;

@@ -91,7 +91,7 @@ static int put_meta(struct store *store, struct diag *diag)
              "PRAGMA application_id = %d;"
              "REPLACE INTO meta VALUES('schema_version','" STORE_VERSION_TEXT "');"
              "INSERT OR IGNORE INTO meta VALUES('created_ns','%lld'),"
-             "('created_by','optrace " OPTRACE_VERSION "');",
+             "('created_by','optrace " OPTRACE_VERSION "'),('totalled','0');",
              STORE_APPLICATION_ID, (long long)ot_clock_ns(CLOCK_REALTIME));
     return store_exec(store, sql, "write", diag);
 }

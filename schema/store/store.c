@@ -270,6 +270,7 @@ void store_close(struct store **store_slot)
     for (int i = 0; i < STORE_ROWS_COUNT; i++)
         store_rows_deinit(&store->rows[i]);
     store_rollup_deinit(&store->rollup);
+    store_total_deinit(&store->totals);
     store_tally_deinit(&store->tallies);
     free(store->path);
     free(store);

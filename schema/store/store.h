@@ -27,7 +27,7 @@
 #include "schema/store/stat.h"
 
 #define STORE_VERSION_MAJOR 1
-#define STORE_VERSION_MINOR 3
+#define STORE_VERSION_MINOR 4
 
 /* What the integer fields below hold when a value is not known: it becomes NULL. */
 #define STORE_NULL INT64_MIN

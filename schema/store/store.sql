@@ -6,8 +6,8 @@
 -- Times are integer ns of CLOCK_REALTIME (since 1970-01-01 UTC) where the name ends in `_ns` and the
 -- column is a point in time; durations are ns too. What is not known is NULL, never 0.
 
--- One row per fact about the file: schema_version ("1.3"), created_ns, created_by; rolled_up...:
--- see op_stat.
+-- One row per fact about the file: schema_version ("1.4"), created_ns, created_by; rolled_up...:
+-- see op_stat; totalled: see op_total.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -196,6 +196,35 @@ CREATE TABLE op_stat (
     kern_sum_ns INTEGER NOT NULL, -- of kern_ns, where known
     histogram   TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, see store.md
     UNIQUE (op_id, lane_kind, bucket_ns, start_ns)
+);
+
+-- Totals of a session: what all its events come to, per op, lane kind and kind of run, also of those
+-- that are not stored any more; up to the event whose rowid is meta.totalled. They are there of
+-- sessions that are in session_total.
+CREATE TABLE op_total (
+    op_id       INTEGER NOT NULL REFERENCES op_row,
+    lane_kind   TEXT NOT NULL,    -- thread | stream | queue
+    run_kind    TEXT NOT NULL,    -- counted | warm-up | none | open | unknown: of the runs that they are in
+    run         INTEGER NOT NULL, -- of open: number of the run, which had not ended; else 0
+    event_count INTEGER NOT NULL, -- finished events
+    sum_ns      INTEGER NOT NULL, -- of dur_ns
+    nested_ns   INTEGER,          -- of it in ops inside, on threads; NULL: not known
+    min_ns      INTEGER NOT NULL,
+    max_ns      INTEGER NOT NULL,
+    kern_count  INTEGER NOT NULL, -- events whose kern_ns is known
+    kern_sum_ns INTEGER NOT NULL, -- of kern_ns
+    exec_sum_ns INTEGER NOT NULL, -- of dur_ns - kern_ns
+    histogram   TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, as in op_stat
+    PRIMARY KEY (op_id, lane_kind, run_kind, run)
+) WITHOUT ROWID;
+
+-- Sessions that totals count from their first event on, and what else their events come to.
+CREATE TABLE session_total (
+    session_id       INTEGER PRIMARY KEY REFERENCES session,
+    unfinished_count INTEGER NOT NULL, -- events that never ended
+    first_unfinished INTEGER,          -- the first and the last of them: event.rowid
+    last_unfinished  INTEGER,
+    bad_count        INTEGER NOT NULL  -- events without an op
 );
 
 -- A chunk of memory that a plan or a framework uses again and again.

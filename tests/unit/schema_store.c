@@ -64,7 +64,7 @@ static void a_new_store_is_private_and_complete(void **state)
     CHECK_U64(store_support_int(
                   store, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode='wal'"),
               1);
-    CHECK_U64(store_support_int(store, "SELECT value='1.3' FROM meta WHERE key='schema_version'"),
+    CHECK_U64(store_support_int(store, "SELECT value='1.4' FROM meta WHERE key='schema_version'"),
               1);
     store_close(&store);
     assert_int_equal(access(wal, F_OK), -1); /* all of it is in the file */
@@ -211,7 +211,7 @@ static void a_newer_major_is_refused_and_a_newer_minor_is_not(void **state)
 
     make_store(path);
     store_support_run(path, "UPDATE meta SET value='2.0' WHERE key='schema_version'");
-    check_refused(path, STORE_READ, -EPROTO, "its schema version is 2.0, this program knows 1.3");
+    check_refused(path, STORE_READ, -EPROTO, "its schema version is 2.0, this program knows 1.4");
     check_refused(path, STORE_WRITE, -EPROTO, "newer optrace");
     store_support_run(path, "UPDATE meta SET value='1.7' WHERE key='schema_version'");
     store = store_support_open(path, STORE_READ);

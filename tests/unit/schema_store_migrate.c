@@ -108,7 +108,7 @@ static void everything_is_kept(void **state)
     text = store_support_text(store,
                               "SELECT from_version, to_version, applied_ns > 1767225600000000000"
                               " FROM migration");
-    assert_string_equal(text, "0.9|1.0|1\n1.0|1.1|1\n1.1|1.2|1\n1.2|1.3|1");
+    assert_string_equal(text, "0.9|1.0|1\n1.0|1.1|1\n1.1|1.2|1\n1.2|1.3|1\n1.3|1.4|1");
     free(text);
     text = store_support_text(store, "SELECT * FROM op WHERE op_id = 1");
     assert_string_equal(
@@ -123,7 +123,7 @@ static void everything_is_kept(void **state)
     free(text);
     text = store_support_text(store, "SELECT key, value FROM meta");
     assert_string_equal(text, "created_by|optrace 0.0.9\ncreated_ns|1700000000000000000\n"
-                              "schema_version|1.3");
+                              "schema_version|1.4\ntotalled|20100");
     free(text);
     store_support_check_accounts(store);
     CHECK_U64(store_support_int(store, "SELECT host_ns FROM v_op WHERE name = 'conv'"),
@@ -178,7 +178,7 @@ static void readers_of_an_old_store_are_told_who_writes_it(void **state)
     lock = store_lock_take(path, &diag);
     assert_true(lock >= 0);
     assert_int_equal(store_open(path, STORE_READ, &store, &diag), -EBUSY);
-    CHECK_CONTAINS(diag.text, "has an older schema version and cannot be brought to 1.3: process ");
+    CHECK_CONTAINS(diag.text, "has an older schema version and cannot be brought to 1.4: process ");
     CHECK_CONTAINS(diag.text, "; end that program, or start a newer one in its place");
     close(lock);
     store = store_support_open(path, STORE_READ);
@@ -194,7 +194,7 @@ static void a_store_too_old_is_refused(void **state)
     put_old_store();
     store_support_run(path, "UPDATE meta SET value = '0.5' WHERE key = 'schema_version'");
     assert_int_equal(store_open(path, STORE_WRITE, &store, &diag), -EPROTO);
-    CHECK_CONTAINS(diag.text, "schema version 0.5, which is too old to be migrated to 1.3");
+    CHECK_CONTAINS(diag.text, "schema version 0.5, which is too old to be migrated to 1.4");
 }
 
 #define SUMS_SQL                                                                                   \
@@ -230,7 +230,7 @@ static bool check_old_or_new(const char *old_schema, const char *old_sums)
                                                   " key = 'schema_version'");
     char *schema = store_support_file_text(path, SCHEMA_SQL);
     char *sums = store_support_file_text(path, SUMS_SQL);
-    bool is_new = strcmp(version, "1.3") == 0;
+    bool is_new = strcmp(version, "1.4") == 0;
     struct store *store;
 
     assert_string_equal(integrity, "ok");

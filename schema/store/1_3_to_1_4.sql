@@ -1,0 +1,30 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- From store 1.3 to 1.4. It may still change until 1.4 is released; from then on it is frozen: this
+-- makes the tables of 1.4, whatever store.sql says today.
+
+-- Totals of sessions. Those that are there have none: reports look at their events.
+CREATE TABLE op_total (
+    op_id       INTEGER NOT NULL REFERENCES op_row,
+    lane_kind   TEXT NOT NULL,    -- thread | stream | queue
+    run_kind    TEXT NOT NULL,    -- counted | warm-up | none | open | unknown: of the runs that they are in
+    run         INTEGER NOT NULL, -- of open: number of the run, which had not ended; else 0
+    event_count INTEGER NOT NULL, -- finished events
+    sum_ns      INTEGER NOT NULL, -- of dur_ns
+    nested_ns   INTEGER,          -- of it in ops inside, on threads; NULL: not known
+    min_ns      INTEGER NOT NULL,
+    max_ns      INTEGER NOT NULL,
+    kern_count  INTEGER NOT NULL, -- events whose kern_ns is known
+    kern_sum_ns INTEGER NOT NULL, -- of kern_ns
+    exec_sum_ns INTEGER NOT NULL, -- of dur_ns - kern_ns
+    histogram   TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, as in op_stat
+    PRIMARY KEY (op_id, lane_kind, run_kind, run)
+) WITHOUT ROWID;
+
+CREATE TABLE session_total (
+    session_id       INTEGER PRIMARY KEY REFERENCES session,
+    unfinished_count INTEGER NOT NULL, -- events that never ended
+    first_unfinished INTEGER,          -- the first and the last of them: event.rowid
+    last_unfinished  INTEGER,
+    bad_count        INTEGER NOT NULL  -- events without an op
+);
+INSERT OR REPLACE INTO meta SELECT 'totalled', CAST(ifnull(max(rowid), 0) AS TEXT) FROM event;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which earlier spans of a thread lie inside of a later one, as they come: inner before outer. A
+ * thread's spans that may still be enclosed wait on a stack.
+ */
+#ifndef OPTRACE_SCHEMA_STORE_NEST_H
+#define OPTRACE_SCHEMA_STORE_NEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+
+enum {
+    NEST_OPEN_MAX = 2048,   /* spans of a lane; no more than reports keep */
+    NEST_OPEN_FEW = 64,     /* where there are many lanes */
+    NEST_ALL_MAX = 1 << 18, /* spans of all lanes: 6 MiB */
+};
+
+struct nest_span {
+    int64_t start_ns, dur_ns, run;
+};
+
+struct nest {
+    int64_t lane_id;
+    int64_t floor_ns; /* a span that begins up to here may hold some that are forgotten */
+    ARRAY_OF(struct nest_span) open;
+};
+
+struct nests {
+    ARRAY_OF(struct nest) lanes;
+    uint32_t *slots; /* open addressing: 1 + place */
+    uint32_t slot_mask;
+    size_t open_count; /* of all */
+};
+
+/** The place of a lane, which is new: floor_ns is for it. Returns 0 or -ENOMEM. */
+int store_nest_find(struct nests *nests, int64_t lane_id, int64_t floor_ns, uint32_t *out_place);
+
+/** The time of a span that earlier ones take which lie in it, at most its own. *out_is_sure: false
+ *  when some may be forgotten, or are of another run. Returns 0 or -ENOMEM. */
+int store_nest_claim(struct nests *nests, uint32_t place, const struct nest_span *span,
+                     int64_t *out_nested_ns, bool *out_is_sure);
+
+void store_nest_clear(struct nests *nests);
+void store_nest_deinit(struct nests *nests);
+
+#endif
