@@ -63,6 +63,12 @@ static const struct option_spec option_table[] = {
      .help = "Show totals over all that is counted, ops outside of runs included. Without it "
              "time, computation and memory are those of one run on average.",
      TARGET(total)},
+    {OPTION_FLAG, "exact",
+     .help =
+         "Read every event. Without it, ops of a whole session of a million events or more come "
+         "from its totals: the same numbers, at once, also of events that are not stored any "
+         "more, but for the share of the time that operators cover.",
+     TARGET(exact)},
 
     {OPTION_GROUP, "Which operators", .value_name = "operators"},
     {OPTION_LIST, "type", .value_name = "TYPE",

@@ -25,7 +25,7 @@ struct analyze_options {
     const char *program, *since; /* only sessions of it, since then; or NULL */
     const char *runs;
     const char *time;
-    bool warmup, total;
+    bool warmup, total, exact;
     bool lenient, import, progress;
     const char *into;
     const char *sample; /* a time with its unit; NULL: not known */

@@ -91,26 +91,32 @@ static int make_rows(struct reading *reading, const struct cost_source *source,
     return rc;
 }
 
-int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
-              struct diag *diag)
+/* Returns 1 when totals were asked for and do not tell enough. */
+static int answer_ops(struct store *store, const struct ops_question *question, bool from_totals,
+                      struct ops_answer *out, struct diag *diag)
 {
+    struct ops_question whole = *question;
     struct reading reading = {
-        .store = store, .question = question, .texts = &out->texts, .basis = &out->basis};
+        .store = store, .question = &whole, .texts = &out->texts, .basis = &out->basis};
     struct cost_source source = {0};
     struct rollups rollups = {0};
     struct scan scan;
     int rc;
 
     *out = (struct ops_answer){0};
+    whole.runs_without_events |= from_totals; /* these count their events, too */
     rc = reading_open(&reading, diag);
+    out->basis.lacks_whole_runs &= !from_totals;
     if (rc == 0)
         rc = reading_prepare_scan(&reading, &scan);
     if (rc == 0)
-        rc = query_events(store, &scan, diag);
+        rc = from_totals ? totals_add(&reading, &scan, diag) : query_events(store, &scan, diag);
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
+    if (rc == 0 && from_totals)
+        totals_finish(&out->basis);
     source.scan = &scan;
-    if (rc == 0 && rollups_are_needed(&reading, &scan)) {
+    if (rc == 0 && !from_totals && rollups_are_needed(&reading, &scan)) {
         source.rollups = &rollups;
         rc = rollups_read(&reading, &scan, &rollups, diag);
     }
@@ -121,6 +127,24 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
     if (rc == 0 && out->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the ops of this source") : rc;
+}
+
+int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
+              struct diag *diag)
+{
+    int rc = totals_may_answer(store, question, diag);
+
+    *out = (struct ops_answer){0};
+    if (rc < 0)
+        return rc;
+    if (rc == 1)
+        rc = answer_ops(store, question, true, out, diag);
+    else
+        rc = 1;
+    if (rc != 1)
+        return rc;
+    ops_answer_deinit(out);
+    return answer_ops(store, question, false, out, diag);
 }
 
 void ops_answer_deinit(struct ops_answer *answer)

@@ -107,6 +107,18 @@ struct scan_cost rollups_cost(const struct rollups *rollups, const struct scan *
                               enum op_side side);
 void rollups_deinit(struct rollups *rollups);
 
+/* totals.c */
+
+/** Whether totals (op_total) may answer the question. Returns 1 or 0, or a negative errno. */
+int totals_may_answer(struct store *store, const struct ops_question *question, struct diag *diag);
+
+/** In place of query_events(): fill the scan. Returns 0, 1 when events must be read after all, or a
+ *  negative errno. */
+int totals_add(struct reading *reading, struct scan *scan, struct diag *diag);
+
+/** After reading_finish_scan(): what totals do not know. */
+void totals_finish(struct basis *basis);
+
 /* merge_ops.c */
 
 /* The durations of the calls of an op, on each side. */

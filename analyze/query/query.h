@@ -86,6 +86,8 @@ struct ops_question {
                                  where there are others, unless totals are asked for */
     enum query_merge merge;   /* query_ops(), ops_of_spans() */
     bool allows_rollups;      /* query_ops(): where events were dropped, answer from roll-ups */
+    int64_t totals_from;      /* query_ops(): whole sessions that had so many events are answered
+                                 from their totals, where these tell all; 0: never */
 };
 
 struct lane_row {
@@ -136,6 +138,7 @@ struct basis {
     bool may_nest;             /* with is_of_rollups: no event is left that would tell */
     bool is_of_rollups;        /* calls and times are those of all events, also of dropped ones,
                                   warm-ups and such outside of runs; coverage is not */
+    bool is_of_totals;         /* no event was read: coverage is not known */
     double divisor;            /* runs, or 1 for totals */
     bool is_per_run;           /* values are means of one run */
     bool is_flat;              /* of a profile that tells one time per op and side (MegEngine's) */

@@ -130,11 +130,12 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
                                .end_ns = query_int(statement, 2)};
 
         run.lacks_events = run.start_ns <= session->dropped_until_ns;
+        run.is_warmup = sqlite3_column_int(statement, 3) != 0;
         rc = array_push(&runs, run);
         if (rc == 0)
             rc = array_push(&numbers, run.number);
         if (rc == 0)
-            rc = array_push(&is_warmup, sqlite3_column_int(statement, 3) != 0);
+            rc = array_push(&is_warmup, run.is_warmup);
     }
     sqlite3_finalize(statement);
     session->runs = runs.items; /* the scan frees them */

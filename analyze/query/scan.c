@@ -139,6 +139,26 @@ static bool is_selected(struct scan *scan, const struct scan_session *session,
     return session->runs[place].selected;
 }
 
+int scan_add_sums(struct scan *scan, struct scan_sums *sums)
+{
+    struct scan_sums *into = find_sums(scan, sums->op, sums->lane);
+    int rc = into ? store_histogram_merge(&into->durations, &sums->durations) : -ENOMEM;
+
+    store_histogram_deinit(&sums->durations);
+    if (rc < 0)
+        return rc;
+    into->min_ns = into->calls && into->min_ns < sums->min_ns ? into->min_ns : sums->min_ns;
+    into->max_ns = into->calls && into->max_ns > sums->max_ns ? into->max_ns : sums->max_ns;
+    into->calls += sums->calls;
+    into->kern_calls += sums->kern_calls;
+    into->total_ns += sums->total_ns;
+    into->nested_ns += sums->nested_ns;
+    into->kern_ns += sums->kern_ns;
+    into->exec_ns += sums->exec_ns;
+    scan->counted += sums->calls;
+    return 0;
+}
+
 static void count_duration(struct scan *scan, struct store_histogram *durations, int64_t dur_ns)
 {
     uint32_t bin = store_bin_of(dur_ns);
@@ -273,8 +293,7 @@ void scan_add(struct scan *scan, const struct scan_event *event)
 
 enum measure { MEASURE_END, MEASURE_KERN, MEASURE_EXEC };
 
-/* All calls of an op on a lane; NaN when no call says. Calls that do not say are taken to be like
- * those that do. */
+/* All calls; NaN when no call says. Calls that do not say are taken to be like those that do. */
 static double measure_sums(const struct scan_sums *sums, enum measure measure)
 {
     double known;
@@ -310,28 +329,26 @@ static bool is_outdone(const struct scan *scan, const struct scan_sums *sums, en
     return false;
 }
 
+/* Of all lanes together, so that it is the same whichever lane a call was on. */
 static double measure_op(const struct scan *scan, uint32_t op, enum scan_side side,
                          enum measure measure, uint64_t *out_calls)
 {
-    double known = 0;
-    uint64_t known_calls = 0;
+    struct scan_sums all = {0};
 
-    *out_calls = 0;
     for (uint32_t i = scan->first_sums[op]; i != ID_MAP_NONE; i = scan->sums.items[i].next) {
         const struct scan_sums *sums = &scan->sums.items[i];
-        double value = measure_sums(sums, measure);
 
         if (scan->lanes[sums->lane].side != side || is_outdone(scan, sums, measure))
             continue;
-        *out_calls += sums->calls;
-        if (isnan(value))
-            continue;
-        known += value;
-        known_calls += sums->calls;
+        all.calls += sums->calls;
+        all.kern_calls += sums->kern_calls;
+        all.total_ns += sums->total_ns;
+        all.nested_ns += sums->nested_ns;
+        all.kern_ns += sums->kern_ns;
+        all.exec_ns += sums->exec_ns;
     }
-    if (!known_calls)
-        return NAN;
-    return known_calls == *out_calls ? known : known / (double)known_calls * (double)*out_calls;
+    *out_calls = all.calls;
+    return all.calls ? measure_sums(&all, measure) : NAN;
 }
 
 void scan_percentiles(const struct store_histogram *durations, double min_ns, double max_ns,

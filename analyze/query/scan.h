@@ -42,8 +42,9 @@ enum scan_op_kind {
 struct scan_run {
     int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
     bool selected;
-    bool lacks_events; /* some were dropped; the scan does not look at it */
-    int64_t number;    /* for whoever reads runs; the scan does not look at it */
+    bool is_warmup;    /* the scan does not look at it, nor at these: */
+    bool lacks_events; /* some were dropped */
+    int64_t number;    /* for whoever reads runs */
 };
 
 struct scan_session {
@@ -121,6 +122,10 @@ struct scan {
 int scan_prepare(struct scan *scan);
 
 void scan_add(struct scan *scan, const struct scan_event *event);
+
+/** Count the executions of an op on a lane that somebody has summed up. Takes their durations.
+ *  Returns 0 or -ENOMEM. */
+int scan_add_sums(struct scan *scan, struct scan_sums *sums);
 
 /** Forget all events, as after scan_prepare(). */
 void scan_restart(struct scan *scan);

@@ -100,6 +100,8 @@ static void describe_effect(char *text, size_t bytes, const struct report *repor
 {
     if (!events || report->kind->counts_runs_without_events) /* that says so itself */
         snprintf(text, bytes, ".");
+    else if (basis->is_of_totals)
+        snprintf(text, bytes, "; the numbers above are from totals, which have all of them.");
     else if (basis->is_of_rollups)
         snprintf(
             text, bytes,

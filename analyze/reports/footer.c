@@ -178,6 +178,10 @@ static void note_coverage(const struct report *report, const struct basis *basis
     if (!isnan(host))
         snprintf(parts + strlen(parts), sizeof(parts) - strlen(parts), "%s%.1f%% on the host",
                  parts[0] ? " and " : "", host * 100);
+    if (basis->is_of_totals)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "These are the session's totals; how much of the time operators cover is told by "
+                 "its events: --exact reads them.");
     if (parts[0])
         out_note(report->out, OUT_NOTE_PLAIN, "Operators cover %s%s %s%s.",
                  basis->covered_is_exact ? "" : "at least ", parts, whole, stored);

@@ -458,7 +458,8 @@ static int run(const struct report *report, struct diag *diag)
     int rc = report_select(report, &selection, diag);
 
     make_view(report, &view);
-    selection.question.allows_rollups = true;
+    selection.question.allows_rollups = !report->options->exact;
+    selection.question.totals_from = report->options->exact ? 0 : REPORT_TOTALS_FROM;
     if (rc == 0)
         rc = choose_lines(report->options->group_by, &selection.question.merge, diag);
     if (rc == 0)
@@ -534,7 +535,7 @@ static int run(const struct report *report, struct diag *diag)
 static const char *const takes[] = {
     "min-time",      "max-time",     "top",       "order-by",   "top-end-key",
     "aggregate",     "aggregate-by", "show-host", "print-only", "copy-time",
-    "dump-only-opr", "group-by",     NULL,
+    "dump-only-opr", "group-by",     "exact",     NULL,
 };
 
 const struct report_kind report_ops = {

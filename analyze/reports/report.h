@@ -43,6 +43,9 @@ struct report {
     struct report_verdict *verdict; /* filled by report_footer() */
 };
 
+/* Whole sessions that had so many events are answered from their totals; fewer are read as fast. */
+#define REPORT_TOTALS_FROM (INT64_C(1) << 20)
+
 /* REPORT_NOTHING, with the reason in diag: nothing matches, exit status 1. */
 enum { REPORT_NOTHING = 1 };
 
