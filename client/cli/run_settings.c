@@ -21,6 +21,7 @@ static const struct {
     {"nvtx", "NVTX_INJECTION64_PATH"},
     {"itt", "INTEL_LIBITTNOTIFY64"},
     {"blas", PRELOAD},
+    {"onednn", PRELOAD},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -48,7 +49,7 @@ static int check_sources(const char *list, struct diag *diag)
                 strlen(ways[i].source) == length && strncmp(word, ways[i].source, length) == 0;
         if (!is_known)
             return diag_set(diag, -EINVAL,
-                            "--sources takes a list of nvtx, itt and blas, not '%.*s'",
+                            "--sources takes a list of nvtx, itt, blas and onednn, not '%.*s'",
                             (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');
@@ -65,6 +66,17 @@ static int add(struct run_settings *settings, const char *name, const char *valu
     if (count == RUN_SETTINGS_MAX || asprintf(&settings->items[count], "%s=%s", name, value) < 0)
         return diag_set(diag, -ENOMEM, "out of memory");
     return 0;
+}
+
+static bool is_set(const struct run_settings *settings, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (size_t i = 0; settings->items[i]; i++) {
+        if (strncmp(settings->items[i], name, length) == 0 && settings->items[i][length] == '=')
+            return true;
+    }
+    return false;
 }
 
 /* Another tool's: one may be there at a time. */
@@ -133,6 +145,8 @@ int run_settings_fill(const char *sources, const char *socket, struct run_settin
         const char *value = getenv(ways[i].variable);
 
         if (sources && !is_listed(sources, ways[i].source))
+            continue;
+        if (is_set(out_settings, ways[i].variable))
             continue;
         if (strcmp(ways[i].variable, PRELOAD) == 0)
             rc = add_preload(out_settings, library, diag);

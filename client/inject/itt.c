@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "client/inject/names.h"
+#include "client/inject/onednn.h"
 #include "client/inject/recorder.h"
 #include "client/inject/scopes.h"
 
@@ -184,10 +185,19 @@ static uint32_t op_of_handle(const struct domain *domain, struct handle *handle,
 
 /* --- Handlers --- */
 
+/* A primitive that is recorded as an op tells the same by ITT. */
+static bool is_told_otherwise(const struct domain *domain)
+{
+    static const char name[] = "dnnl::primitive::execute";
+
+    return UNLIKELY(__atomic_load_n(&onednn_running, __ATOMIC_RELAXED) > 0) && domain &&
+           domain->name && strcmp(domain->name, name) == 0;
+}
+
 static void on_task_begin(const struct domain *domain, struct id task, struct id parent,
                           struct handle *name)
 {
-    scopes_push(domain, op_of_handle(domain, name, OPTRACE_LABEL));
+    scopes_push(domain, is_told_otherwise(domain) ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
 }
 
 /* A function in place of a name has none that could be shown. */

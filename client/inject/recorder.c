@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "client/inject/names.h"
+#include "client/inject/onednn.h"
 #include "client/inject/scopes.h"
 
 enum { IDLE_CALLS_MAX = 63 };
@@ -66,6 +67,7 @@ static void after_fork_child(void)
 {
     names_after_fork();
     scopes_after_fork(true);
+    onednn_running = 0; /* of threads that are not here */
 }
 
 static void open_once(void)

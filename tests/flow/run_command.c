@@ -404,8 +404,9 @@ static void settings_are_printed(void **state)
     expect(run(&scene, LIST("-o", "n.db", "--", "sh", "-c", "echo $NVTX_INJECTION64_PATH >&2")), 0,
            "/opt/other.so\noptrace: recorded by another tool, or by none: NVTX_INJECTION64_PATH is"
            " /opt/other.so\n...");
-    expect(run(&scene, LIST("--sources", "itt,cuda", "true")), 2,
-           "optrace run: --sources takes a list of nvtx, itt and blas, not 'cuda'\n...");
+    expect(
+        run(&scene, LIST("--sources", "itt,cuda", "true")), 2,
+        "optrace run: --sources takes a list of nvtx, itt, blas and onednn, not 'cuda'\n...");
     expect(run(&scene, LIST("--print-env", "true")), 2, "optrace run: --print-env runs nothing...");
 }
 
