@@ -38,7 +38,7 @@ static const struct option_spec specs[] = {
     {OPTION_STRING, "sources", 0, "LIST", "all",
      "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
      "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries), "
-     "onednn (primitives of a shared oneDNN).",
+     "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX Runtime).",
      TARGET(sources)},
     {OPTION_FLAG, "print-env", 0, NULL, NULL,
      "Run nothing; print the variables by which a program is recorded, for files of service "

@@ -22,6 +22,7 @@ static const struct {
     {"itt", "INTEL_LIBITTNOTIFY64"},
     {"blas", PRELOAD},
     {"onednn", PRELOAD},
+    {"ort", PRELOAD},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -49,7 +50,7 @@ static int check_sources(const char *list, struct diag *diag)
                 strlen(ways[i].source) == length && strncmp(word, ways[i].source, length) == 0;
         if (!is_known)
             return diag_set(diag, -EINVAL,
-                            "--sources takes a list of nvtx, itt, blas and onednn, not '%.*s'",
+                            "--sources takes a list of nvtx, itt, blas, onednn and ort, not '%.*s'",
                             (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "client/inject/recorder.h"
 
 typedef void (*function)(void);
 
@@ -81,13 +82,10 @@ static __attribute__((noinline, cold)) function search(struct real *real, const 
         keep(real, caller, found);
         return found;
     }
-    found = any_known(real);
-    if (!found)
-        abort(); /* as a jump to nowhere would */
-    return found;
+    return any_known(real);
 }
 
-function real_find(struct real *real, const void *caller)
+function real_try(struct real *real, const void *caller)
 {
     const size_t first = (uintptr_t)caller >> 2;
 
@@ -101,4 +99,13 @@ function real_find(struct real *real, const void *caller)
             return known->function;
     }
     return search(real, caller);
+}
+
+function real_find(struct real *real, const void *caller)
+{
+    const function found = real_try(real, caller);
+
+    if (UNLIKELY(!found))
+        abort(); /* as a jump to nowhere would */
+    return found;
 }

@@ -21,4 +21,7 @@ struct real {
  *  caller  __builtin_return_address(0) of the hook */
 void (*real_find(struct real *real, const void *caller))(void);
 
+/** The same, NULL when there is none. */
+void (*real_try(struct real *real, const void *caller))(void);
+
 #endif

@@ -24,15 +24,17 @@ struct recorder recorder = {.level = &closed_level};
 OT_TLS uint32_t recorder_idle;
 
 static const struct recorder own = {
-    &optrace_level_now,  optrace_look,   optrace_span_begin,  optrace_span_end,
-    optrace_mark,        optrace_record, optrace_ticks,       optrace_op_define,
-    optrace_lane_define, optrace_name,   optrace_thread_name, optrace_start,
+    &optrace_level_now,  optrace_look,    optrace_span_begin,  optrace_span_end,
+    optrace_mark,        optrace_record,  optrace_ticks,       optrace_op_define,
+    optrace_lane_define, optrace_name,    optrace_thread_name, optrace_model_define,
+    optrace_run_begin,   optrace_run_end, optrace_start,
 };
 
 static const char *const symbols[] = {
-    "optrace_level_now",   "optrace_look",   "optrace_span_begin",  "optrace_span_end",
-    "optrace_mark",        "optrace_record", "optrace_ticks",       "optrace_op_define",
-    "optrace_lane_define", "optrace_name",   "optrace_thread_name", "optrace_start",
+    "optrace_level_now",   "optrace_look",    "optrace_span_begin",  "optrace_span_end",
+    "optrace_mark",        "optrace_record",  "optrace_ticks",       "optrace_op_define",
+    "optrace_lane_define", "optrace_name",    "optrace_thread_name", "optrace_model_define",
+    "optrace_run_begin",   "optrace_run_end", "optrace_start",
 };
 static_assert(sizeof(symbols) / sizeof(symbols[0]) * sizeof(void *) == sizeof(struct recorder),
               "a symbol for each member");
@@ -88,6 +90,9 @@ static void open_once(void)
                                  .lane_define = chosen.lane_define,
                                  .name = chosen.name,
                                  .thread_name = chosen.thread_name,
+                                 .model_define = chosen.model_define,
+                                 .run_begin = chosen.run_begin,
+                                 .run_end = chosen.run_end,
                                  .start = chosen.start};
     recorder.start(NULL);
     __atomic_store_n(&recorder.level, chosen.level, __ATOMIC_RELEASE);

@@ -33,6 +33,9 @@ struct recorder {
     int (*lane_define)(const struct optrace_lane_info *info, uint32_t *out_lane);
     uint32_t (*name)(enum optrace_name_type type, const char *name);
     int (*thread_name)(const char *name);
+    int (*model_define)(const struct optrace_model_info *info, uint32_t *out_model);
+    struct optrace_run (*run_begin)(uint32_t model, uint32_t flags);
+    void (*run_end)(struct optrace_run run);
     int (*start)(const struct optrace_config *config);
 };
 extern struct recorder recorder;

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small library in place of ONNX Runtime: OrtGetApiBase() with a table of functions of API ORT_API,
+ * as the real one lays it out. A run doubles a number and adds ORT_API; a model whose path holds
+ * "broken" cannot be loaded.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As many slots as that API had, about. */
+#define SLOTS (ORT_API < 20 ? 280 : ORT_API < 25 ? 320 : 420)
+
+typedef void (*function)(void);
+
+static char error[] = "an error";
+
+static void *create(const void *env, const char *path, const void *options, void **session)
+{
+    if (strstr(path, "broken"))
+        return error;
+    *session = malloc(16);
+    return NULL;
+}
+
+static void *create_from(const void *env, const void *bytes, size_t count, const void *options,
+                         void **session)
+{
+    *session = malloc(16);
+    return NULL;
+}
+
+static void *run(void *session, const void *options, const char *const *input_names,
+                 const void *const *inputs, size_t input_count, const char *const *output_names,
+                 size_t output_count, void **outputs)
+{
+    if (input_count != 1 || output_count != 1 || strcmp(input_names[0], "x") != 0 ||
+        strcmp(output_names[0], "y") != 0)
+        return error;
+    *(double *)outputs[0] = 2 * *(const double *)inputs[0] + ORT_API;
+    return NULL;
+}
+
+static void *run_with_binding(void *session, const void *options, const void *binding)
+{
+    return binding ? NULL : error;
+}
+
+static void release(void *session)
+{
+    free(session);
+}
+
+static void *other(void)
+{
+    return error;
+}
+
+static function table[420] = {
+    [0] = (function)other,         [7] = (function)create,   [8] = (function)create_from,
+    [9] = (function)run,           [95] = (function)release, [133] = (function)run_with_binding,
+    [SLOTS - 1] = (function)other,
+};
+
+static const function *get_api(uint32_t version)
+{
+    return version <= ORT_API ? table : NULL;
+}
+
+static const char *version(void)
+{
+    return "1.test";
+}
+
+struct base {
+    const function *(*get_api)(uint32_t version);
+    const char *(*version)(void);
+};
+
+__attribute__((visibility("default"))) const struct base *OrtGetApiBase(void);
+
+const struct base *OrtGetApiBase(void)
+{
+    static const struct base base = {get_api, version};
+
+    return &base;
+}
