@@ -10,6 +10,7 @@
 
 #include "daemon/define.h"
 #include "daemon/ingest.h"
+#include "tests/fuzz/accepted.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -150,6 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at += (size_t)length;
     }
     check_rows(&target);
+    fuzz_accepted(target.batch->events.count > 0);
     session_destroy(&target.session);
     require(target.budget.session_count == 0 && target.budget.definition_bytes == 0);
     batch_destroy(&target.batch);

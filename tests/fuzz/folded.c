@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyze/import/folded.h"
+#include "tests/fuzz/accepted.h"
 #include "tests/fuzz/kept_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rc = import_folded(path, "input", store, &options, &diag);
     if (rc < 0 && (diag.text[0] == '\0' || (rc == -EUCLEAN && options.lenient && size < 1 << 20)))
         abort();
+    fuzz_accepted(rc == 0);
     kept_store_forget(store);
     close(fd);
     return 0;

@@ -9,6 +9,7 @@
 
 #include "analyze/import/format.h"
 #include "analyze/json/stream.h"
+#include "tests/fuzz/accepted.h"
 #include "tests/fuzz/kept_store.h"
 
 /** Read the input, leniently where it ends with a line feed. What is refused must be explained, and
@@ -27,6 +28,7 @@ static inline void fuzz_json_import(const struct import_format *format, const ui
     rc = format->read_json(stream, "input", store, &options, &format, &diag);
     if (rc < 0 && (diag.text[0] == '\0' || (rc == -EUCLEAN && options.lenient)))
         abort();
+    fuzz_accepted(rc == 0);
     json_stream_close(&stream);
     kept_store_forget(store);
 }

@@ -11,6 +11,7 @@
 
 #include "analyze/import/megengine/megengine.h"
 #include "analyze/reports/report.h"
+#include "tests/fuzz/accepted.h"
 #include "tests/fuzz/kept_store.h"
 
 extern const struct import_format import_megengine_format;
@@ -93,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     kept_store_forget(store);
     require(count_sessions(store) == 0);
+    fuzz_accepted(rc == 0);
     if (rc < 0)
         return 0;
     store = NULL;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyze/import/nsys/nsys.h"
+#include "tests/fuzz/accepted.h"
 #include "tests/fuzz/kept_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -75,14 +76,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct store *store;
     struct diag diag = {0};
+    int rc;
 
     if (input < 0)
         open_input();
     store = kept_store_begin();
     write_input(data, size);
     import_nsys_detects(path);
-    if (import_nsys(path, "input", store, NULL, &diag) < 0 && diag.text[0] == '\0')
+    rc = import_nsys(path, "input", store, NULL, &diag);
+    if (rc < 0 && diag.text[0] == '\0')
         abort();
+    fuzz_accepted(rc == 0);
     kept_store_forget(store);
     remove_beside();
     return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/tune/policy.h"
+#include "tests/fuzz/accepted.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,6 +37,7 @@ static void check(const char *bytes, size_t size)
         if (diag.text[0] == '\0')
             abort();
     } else if (policy_encode(&policy, &text, &text_size) == 0) {
+        fuzz_accepted(1);
         if (policy_decode(&again, text, text_size, "file", &diag) < 0 ||
             again.entries.count != policy.entries.count)
             abort();

@@ -15,6 +15,7 @@
 #include "analyze/reports/report.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "tests/fuzz/accepted.h"
 
 extern const struct import_format import_chrome_format;
 
@@ -209,6 +210,7 @@ static void print(struct store *store, const struct report_kind *kind, const uin
     session_rows_deinit(&sessions);
     fclose(stream);
     fclose(side);
+    fuzz_accepted(size > 0);
     if (out_options.format == OUT_FORMAT_TABLE || out_options.format == OUT_FORMAT_MARKDOWN ||
         out_options.format == OUT_FORMAT_WIKI)
         check_harmless(text, size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over the files of its corpus, and over the empty input: the fuzzer's stand-in
- * where there is no libFuzzer. */
+ * where there is no libFuzzer. At least one of them must be accepted by what is under test. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "tests/fuzz/accepted.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,6 +48,7 @@ int main(int argc, char **argv)
         return 2;
     }
     LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
+    fuzz_accepted_count = 0;
     count = scandir(argv[1], &entries, NULL, alphasort);
     if (count < 0) {
         fprintf(stderr, "%s: %s\n", argv[1], strerror(errno));
@@ -60,5 +63,10 @@ int main(int argc, char **argv)
         free(entries[i]);
     }
     free(entries);
+    if (fuzz_accepted_count == 0) {
+        fprintf(stderr, "none of the %d files of %s is accepted: they do not reach the decoder\n",
+                count, argv[1]);
+        return 1;
+    }
     return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "schema/wire/wire.h"
+#include "tests/fuzz/accepted.h"
 #include "tests/support/wire_sample.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -116,6 +117,7 @@ static void check_frame(const uint8_t *frame, size_t length, const struct ot_wir
 
     if (wire_sample_visit(header->type, frame, length, &sum, NULL) < 0)
         return;
+    fuzz_accepted(1);
     encoded = encode_again(header->type, frame, length);
     if (encoded == -ENOENT)
         return;
