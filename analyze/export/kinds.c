@@ -60,7 +60,7 @@ int export_check_options(const struct analyze_options *options, struct diag *dia
     if (options->format != 0 || options->wiki || options->ascii)
         return diag_set(diag, -EINVAL, "--%s has no effect on --export",
                         options->ascii  ? "ascii"
-                        : options->wiki ? "wiki"
+                        : options->wiki ? "wiki (--confluence)"
                                         : "format");
     return 0;
 }

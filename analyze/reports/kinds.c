@@ -140,7 +140,8 @@ void report_print_columns(FILE *lines)
         for (size_t k = 0; k < kind->column_count; k++)
             text_print(lines, "%s%s%s: %s%s", k ? "" : kind->name, k ? " " : "  ",
                        kind->columns[k].out.name, kind->columns[k].about,
-                       k + 1 < kind->column_count ? ";" : ".\n");
+                       k + 1 < kind->column_count ? ";" : ".");
+        fputs(kind->column_count ? "\n" : "", lines);
     }
 }
 

@@ -125,7 +125,7 @@ static const struct refusal refusals[] = {
     {2, "store.db is what is read", {"store.db", "--export", "sqlite", "-o", "store.db"}},
     {2, "--format has no effect", {"store.db", "--export", "csv", "--format", "json"}},
     {2, "--ascii has no effect", {"store.db", "--export", "csv", "--ascii"}},
-    {2, "--wiki has no effect", {"store.db", "--export", "csv", "--wiki"}},
+    {2, "--wiki (--confluence) has no effect", {"store.db", "--export", "csv", "--wiki"}},
     {2, "--total has no effect", {"store.db", "--export", "csv", "--total"}},
     {2, "--warmup has no effect", {"store.db", "--export", "csv", "--warmup"}},
     {2, "--top has no effect", {"store.db", "--export", "csv", "-t", "3"}},

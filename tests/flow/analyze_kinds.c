@@ -362,7 +362,7 @@ static struct child_result help_on(const struct fixture *fixture, const char *wo
 static void help_fits_a_screen(void **state)
 {
     struct child_result first = help_on(*state, NULL), reports = help_on(*state, "reports"),
-                        options = help_on(*state, "options");
+                        options = help_on(*state, "options"), columns = help_on(*state, "columns");
 
     assert_in_range(count_lines("--help", first.out), 24, 40);
     for (size_t i = 0; report_kinds[i]; i++) {
@@ -372,7 +372,10 @@ static void help_fits_a_screen(void **state)
             continue;
         snprintf(head, sizeof(head), "\n  %s ", report_kinds[i]->name);
         CHECK_CONTAINS(reports.out, head);
+        if (report_kinds[i]->column_count)
+            CHECK_CONTAINS(columns.out, head);
     }
+    child_result_deinit(&columns);
     CHECK_CONTAINS(options.out, "--order-by [+]COLUMN");
     CHECK_CONTAINS(options.out, "Exit status:");
     child_result_deinit(&first);
