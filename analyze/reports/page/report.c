@@ -164,7 +164,8 @@ const struct report_kind report_page = {
              "pictures.",
     .run = run,
     .tables = (const char *const[]){"findings", "types", "ops", "timeline", "timeline_ops",
-                                    "run_times", "memory_curve", "roofline", NULL},
+                                    "run_times", "memory_curve", "roofline", "host_ops",
+                                    "memory_owners", "timeline_memory", "timeline_counters", NULL},
     .takes = takes,
     /* Of the first table; that of the operators is the report ops'. */
     .explain = "SELECT type, sum(own_ns) * 1.0 / {runs} AS time_ns,\n"
