@@ -41,21 +41,33 @@ static void put_definitions(struct store *store)
                                           .source = "live"};
     const struct store_lane lanes[] = {{1, 1, 1, "thread", "worker", NULL, 1},
                                        {2, 1, 2, "thread", "worker", NULL, 2}};
-    const struct store_op ops[] = {{.op_id = 1,
-                                    .session_id = 1,
-                                    .client_op = 1,
-                                    .model_id = STORE_NULL,
-                                    .name = "step",
-                                    .type = "Step",
-                                    .computation_flop = STORE_NULL,
-                                    .memory_bytes = STORE_NULL,
-                                    .workspace_bytes = STORE_NULL}};
+    struct store_op ops[] = {{.op_id = 1,
+                              .session_id = 1,
+                              .client_op = 1,
+                              .model_id = STORE_NULL,
+                              .name = "step",
+                              .type = "Step",
+                              .input_shapes = "[[2,3]]",
+                              .params = "{\"stack\":\"a.py(1): f;b.py(2): g\",\"axis\":1}",
+                              .computation_flop = STORE_NULL,
+                              .memory_bytes = STORE_NULL,
+                              .workspace_bytes = STORE_NULL},
+                             {.op_id = 2,
+                              .session_id = 1,
+                              .client_op = 2,
+                              .model_id = STORE_NULL,
+                              .name = "load",
+                              .type = "counter",
+                              .computation_flop = STORE_NULL,
+                              .memory_bytes = STORE_NULL,
+                              .workspace_bytes = STORE_NULL}};
     struct diag diag = {0};
 
     CHECK_OK(store_put_session(store, &session, &diag));
     for (size_t i = 0; i < 2; i++)
         CHECK_OK(store_put_lane(store, &lanes[i], &diag));
-    CHECK_OK(store_put_op(store, &ops[0], &diag));
+    for (size_t i = 0; i < 2; i++)
+        CHECK_OK(store_put_op(store, &ops[i], &diag));
 }
 
 static int64_t start_of(int64_t run)
@@ -95,6 +107,19 @@ static void put_memory(struct store *store)
     CHECK_OK(store_add_memory_events(store, rows, MEMORY, &diag));
 }
 
+/* Before the slowest run, in it, and behind all that the page shows. */
+static void put_counters(struct store *store)
+{
+    const struct store_counter rows[] = {
+        {1, 2, STORE_NULL, start_of(2500) - 1, 3},
+        {1, 2, STORE_NULL, start_of(2500) + 400, 7},
+        {1, 2, STORE_NULL, start_of(4000), 9},
+    };
+    struct diag diag = {0};
+
+    CHECK_OK(store_add_counters(store, rows, 3, &diag));
+}
+
 static void fill(const char *path)
 {
     struct store *store = NULL;
@@ -114,6 +139,7 @@ static void fill(const char *path)
     put_spans(store, 2500);
     put_spans(store, 2501);
     put_memory(store);
+    put_counters(store);
     CHECK_OK(store_commit(store, &diag));
     store_close(&store);
 }
@@ -248,6 +274,76 @@ static void peak_stays_on_the_curve(void **state)
     check_note(fixture, "The curve of memory of host shows");
 }
 
+/* Row `place` of those of a view. */
+static const cJSON *row_of_view(const cJSON *rows, const char *view, int place)
+{
+    const cJSON *row;
+
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (strstr(text(row, "view"), view) && place-- == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static void tracks_have_the_clock_of_their_run(void **state)
+{
+    const struct fixture *fixture = *state;
+    const cJSON *counters = rows_of(fixture, "timeline_counters");
+    const cJSON *memory = rows_of(fixture, "timeline_memory"), *row;
+    double most = 0;
+
+    /* What was held before a run holds at its start; what comes behind its spans is not there. */
+    CHECK_NEAR(number(row_of_view(counters, "run 2500,", 0), "time_ns"), 0, 0);
+    CHECK_NEAR(number(row_of_view(counters, "run 2500,", 0), "value"), 3, 0);
+    CHECK_NEAR(number(row_of_view(counters, "run 2500,", 1), "time_ns"), 400, 0);
+    CHECK_NEAR(number(row_of_view(counters, "run 2500,", 1), "value"), 7, 0);
+    assert_null(row_of_view(counters, "run 2500,", 2));
+    assert_null(row_of_view(counters, "run 1,", 0));
+    CHECK_NEAR(number(row_of_view(memory, "run 2500,", 0), "bytes"), 0, 0);
+    assert_null(row_of_view(memory, "run 2500,", 1));
+    for (int i = 0; (row = row_of_view(memory, "run 1,", i)); i++)
+        most = fmax(most, number(row, "bytes"));
+    CHECK_NEAR(most, 1000, 0); /* the peak is behind its spans */
+}
+
+static void ops_are_told_once(void **state)
+{
+    const struct fixture *fixture = *state;
+    const cJSON *ops = rows_of(fixture, "timeline_ops"), *op = cJSON_GetArrayItem(ops, 0), *row;
+    char *stack = cJSON_PrintUnformatted(cJSON_GetObjectItem(op, "stack"));
+
+    assert_int_equal(cJSON_GetArraySize(ops), 1);
+    assert_string_equal(text(op, "name"), "step");
+    assert_string_equal(stack, "[\"a.py(1): f\",\"b.py(2): g\"]");
+    CHECK_NEAR(number(cJSON_GetObjectItem(op, "params"), "axis"), 1, 0);
+    cJSON_ArrayForEach(row, rows_of(fixture, "timeline")) CHECK_NEAR(number(row, "op"), 0, 0);
+    cJSON_free(stack);
+}
+
+static void owners_and_findings_are_there(void **state)
+{
+    const struct fixture *fixture = *state;
+    const cJSON *owner = cJSON_GetArrayItem(rows_of(fixture, "memory_owners"), 0);
+    const cJSON *findings = rows_of(fixture, "findings"), *finding;
+    double before = INFINITY;
+
+    assert_string_equal(text(owner, "name"), "step");
+    CHECK_NEAR(number(owner, "at_peak_bytes"), 777777, 0);
+    CHECK_NEAR(number(owner, "at_peak_share"), 1, 0);
+    assert_true(cJSON_GetArraySize(findings) > 0);
+    cJSON_ArrayForEach(finding, findings)
+    {
+        double share = number(finding, "share");
+
+        CHECK_CONTAINS(text(finding, "command"), "store.db --report ");
+        if (!isnan(share) && share > before)
+            fail_msg("%s is graver than the one before", text(finding, "rule"));
+        before = isnan(share) ? 0 : share;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +351,9 @@ int main(void)
         cmocka_unit_test(lanes_of_one_name_are_told_apart),
         cmocka_unit_test(slowest_runs_stay_on_the_curve),
         cmocka_unit_test(peak_stays_on_the_curve),
+        cmocka_unit_test(tracks_have_the_clock_of_their_run),
+        cmocka_unit_test(ops_are_told_once),
+        cmocka_unit_test(owners_and_findings_are_there),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

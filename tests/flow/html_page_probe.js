@@ -413,7 +413,7 @@ attempt('colours are by type, shades by name', () => {
 
 function overlapping(labels) {
   return labels.flatMap((a, place) => labels.slice(place + 1)
-    .filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+    .filter((b) => overlap(a, b))
     .map((b) => `"${a.text}" and "${b.text}"`));
 }
 
@@ -428,6 +428,62 @@ attempt('labels of the timeline do not overlap', () => {
     }
   }
 });
+
+attempt('names of lanes that differ look different', () => {
+  const {context} = timeline;
+  const names = ['thread 25738 (python)', 'thread 25772 (python)', 'stream 7', 'memory of cuda:0', 'memory of cuda:1'];
+
+  context.font = '600 12px sans-serif';
+  for (const width of [60, 74, 140, 210]) {
+    const texts = distinctTexts(context, names, width);
+
+    expect(new Set(texts).size, names.length, `at ${width}, ${texts}: the number`);
+    expectThat(texts.every((text) => context.measureText(text).width <= width), `at ${width}, ${texts}: wider`);
+  }
+});
+
+attempt('names of bars that differ look different', () => {
+  const names = ['void cudnn::detail::dgrad_engine<float, 512>(int, int, int)', 'void cudnn::cnn::wgrad_alg0_engine<float, 128>(int, int, int)',
+    'void cudnn::detail::dgrad_engine<half, 512>(int, int, int)', 'relu', `${'x'.repeat(60)}a${'y'.repeat(60)}`,
+    `${'x'.repeat(60)}b${'y'.repeat(60)}`];
+
+  for (const length of [18, 36]) {
+    const texts = distinctNames(names, length);
+
+    expect(new Set(texts).size, names.length, `of ${length}, ${texts.join('; ')}: the number`);
+    expectThat(texts.every((text) => text.length <= length), texts.join('; '));
+  }
+});
+
+attempt('labels of charts do not overlap', () => {
+  const section = document.querySelector('#run_times');
+  const chart = charts.find((one) => one.canvas.closest('section') === section);
+
+  expectThat(chart.labels.length > 0, 'guides have no titles');
+  expect(levelTitles(chart, ['a', 'b'].map((title, place) => ({kind: 'level', title, value: 1000 + place}))), ',a, b',
+    'what is near to each other, on top,');
+  for (const one of charts) {
+    expect(overlapping(one.labels || []).join('; '), '', 'overlapping');
+    for (const scale of Object.values(one.scales))
+      expect(overlapping(tickBoxes(one, scale)).slice(0, 2).join('; '), '', `overlapping on ${scale.id}`);
+  }
+});
+
+/* What is written at an axis. */
+function tickBoxes(chart, scale) {
+  const size = scale.options.ticks.font && scale.options.ticks.font.size || Chart.defaults.font.size;
+
+  chart.ctx.font = `${size}px ${Chart.defaults.font.family}`;
+  return scale.ticks.map((tick, place) => {
+    const text = String(tick.label || '');
+    const at = scale.getPixelForTick(place);
+    const reach = scale.isHorizontal() ? chart.ctx.measureText(text).width / 2 : size / 2;
+
+    return scale.isHorizontal()
+      ? {text, left: at - reach, right: at + reach, top: 0, bottom: 1}
+      : {text, left: 0, right: 1, top: at - reach, bottom: at + reach};
+  }).filter((box) => box.text);
+}
 
 attempt('nothing is wider than the page', () => {
   startOver();

@@ -164,16 +164,31 @@ function drawGuide(chart, guide, title, guides, color) {
   ctx.lineTo(...right);
   ctx.stroke();
   ctx.font = `11px ${Chart.defaults.font.family}`;
-  if (guide.kind === 'slope') {
-    ctx.translate((left[0] + right[0]) / 2, (left[1] + right[1]) / 2);
-    ctx.rotate(Math.atan2(right[1] - left[1], right[0] - left[0]));
-    ctx.textAlign = 'center';
-    ctx.fillText(title, 0, -5);
-  } else {
-    ctx.textAlign = 'right';
-    ctx.fillText(title, right[0] - 4, right[1] - 4);
-  }
+  drawGuideTitle(chart, guide, title, left, right);
   ctx.restore();
+}
+
+/* Along a slope, at the end of a level; not where another title is. */
+function drawGuideTitle(chart, guide, title, left, right) {
+  const {ctx} = chart;
+  const width = ctx.measureText(title).width;
+  const angle = guide.kind === 'slope' ? Math.atan2(right[1] - left[1], right[0] - left[0]) : 0;
+  const [x, y] = guide.kind === 'slope'
+    ? [(left[0] + right[0]) / 2, (left[1] + right[1]) / 2] : [right[0] - 4 - width / 2, right[1] - 4];
+  const reach = {x: Math.abs(Math.cos(angle)) * width / 2 + 6, y: Math.abs(Math.sin(angle)) * width / 2 + 6};
+  const label = {text: title, left: x - reach.x, right: x + reach.x, top: y - 4 - reach.y, bottom: y - 4 + reach.y};
+
+  if (!title || chart.labels.some((other) => overlap(label, other)))
+    return;
+  chart.labels.push(label);
+  ctx.translate(x, y);
+  ctx.rotate(angle);
+  ctx.textAlign = 'center';
+  ctx.fillText(title, 0, guide.kind === 'slope' ? -5 : 0);
+}
+
+function overlap(a, b) {
+  return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 }
 
 /* Levels that lie close together share one name, at the highest of them. */
@@ -183,10 +198,10 @@ function levelTitles(chart, guides) {
     .sort((a, b) => guides[a].value - guides[b].value);
   const pixel = (place) => chart.scales.y.getPixelForValue(guides[place].value);
 
-  for (let at = levels.length - 1; at > 0; at--) {
+  for (let at = 1; at < levels.length; at++) {
     if (pixel(levels[at - 1]) - pixel(levels[at]) < 14) {
-      titles[levels[at - 1]] = `${titles[levels[at - 1]]}, ${titles[levels[at]]}`;
-      titles[levels[at]] = '';
+      titles[levels[at]] = `${titles[levels[at - 1]]}, ${titles[levels[at]]}`;
+      titles[levels[at - 1]] = '';
     }
   }
   return titles;
@@ -198,6 +213,7 @@ function guidesPlugin(guides) {
     afterDatasetsDraw(chart) {
       const titles = levelTitles(chart, guides);
 
+      chart.labels = []; /* of guides */
       guides.forEach((guide, place) =>
         drawGuide(chart, guide, titles[place], guides, palette()[(place + 1) % 8]));
     },
@@ -254,7 +270,7 @@ function barsChart(data, figure) {
         y: {
           grid: {display: false, borderColor: cssColor('--line')},
           ticks: {color: cssColor('--text'), autoSkip: false,
-            callback: (value) => shorten(labels[value], figure.clientWidth < 600 ? 18 : 36)},
+            callback: (value) => distinctNames(labels, figure.clientWidth < 600 ? 18 : 36)[value]},
         },
       },
       plugins: {

@@ -40,6 +40,8 @@ function makeFlame(view, range) {
   return root;
 }
 
+const REST_MS = 120;
+
 function sortedChildren(node) {
   return Array.from(node.children.values()).sort((a, b) => b.total - a.total);
 }
@@ -58,7 +60,7 @@ class Flame {
     if (!this.canvas)
       this.make();
     this.made = null;
-    this.draw();
+    this.update();
   }
 
   make() {
@@ -78,7 +80,7 @@ class Flame {
   }
 
   choose() {
-    this.draw();
+    this.update();
   }
 
   rangeOf() {
@@ -87,16 +89,30 @@ class Flame {
     return timeline.range || {from: timeline.from, until: timeline.until};
   }
 
-  /* Only what differs from last time is worked out anew. */
+  /* While the window moves, what is in it is added up once it rests. */
   draw() {
-    const range = this.rangeOf();
-    const key = `${range.from} ${range.until}`;
-
     if (this.box.hidden)
       return;
-    if (this.made !== key) {
-      this.made = key;
-      this.root = makeFlame(this.timeline.view, range);
+    if (this.made === this.key())
+      this.paint();
+    else {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.update(), REST_MS);
+    }
+  }
+
+  key() {
+    const range = this.rangeOf();
+
+    return `${range.from} ${range.until}`;
+  }
+
+  update() {
+    if (this.box.hidden)
+      return;
+    if (this.made !== this.key()) {
+      this.made = this.key();
+      this.root = makeFlame(this.timeline.view, this.rangeOf());
       this.top = this.root;
       this.pointed = null;
       this.tell();

@@ -77,3 +77,33 @@ function shorten(text, length) {
     return text;
   return `${text.slice(0, head)}…${text.slice(text.length - (length - 1 - head))}`;
 }
+
+/* How much of two names is the same in front, but for two letters that tell where one is. */
+function commonLength(a, b) {
+  let length = 0;
+
+  while (length < a.length && a[length] === b[length])
+    length++;
+  return Math.max(0, length - 2);
+}
+
+/* How far a name is the same as every other one that looks like it; 0 where none does. */
+function commonWithAlike(names, looks, place) {
+  const alike = names.filter((other, at) => other !== names[place] && looks[at] === looks[place]);
+
+  return alike.length ? Math.min(...alike.map((other) => commonLength(names[place], other))) : 0;
+}
+
+/* Shortened so that different names stay different: of those that would look alike, what they have in
+ * common in front goes; where that does not help they get their place as a number. */
+function distinctNames(names, length) {
+  const looks = names.map((name) => shorten(name, length));
+  const cut = names.map((name, place) => {
+    const common = commonWithAlike(names, looks, place);
+
+    return common ? shorten(`…${name.slice(common)}`, length) : looks[place];
+  });
+
+  return cut.map((text, place) => names.some((other, at) => other !== names[place] && cut[at] === text)
+    ? `${text.slice(0, length - 4)} ${place + 1}` : text);
+}

@@ -57,6 +57,23 @@ function endsFrom(row, time) {
   return low;
 }
 
+/* Names cut to a width so that different ones stay different: of those that would look alike, what
+ * they have in common in front goes. */
+function distinctTexts(context, names, width) {
+  const fitted = names.map((name) => fitInto(context, name, width));
+
+  return names.map((name, place) => {
+    const common = commonWithAlike(names, fitted, place);
+    let length = name.length;
+
+    if (!common)
+      return fitted[place];
+    while (length > common + 1 && context.measureText(`…${name.slice(common, length)}`).width > width)
+      length--;
+    return `…${name.slice(common, length)}`;
+  });
+}
+
 class Timeline {
   constructor(figure) {
     this.figure = figure;
@@ -199,6 +216,8 @@ class Timeline {
     context.clearRect(0, 0, this.width, this.view.height);
     context.textBaseline = 'middle';
     this.labels = [];
+    context.font = `600 12px ${this.font}`;
+    this.titles = distinctTexts(context, [...this.view.lanes, ...this.view.tracks].map((one) => one.name), this.gutter - 10);
     this.paintAxis();
     this.view.lanes.forEach((lane) => this.paintLane(lane));
     this.tracks.paint();
@@ -272,7 +291,7 @@ class Timeline {
     context.textAlign = 'left';
     context.font = `600 12px ${this.font}`;
     context.fillStyle = cssColor('--text');
-    this.write(this.fitText(lane.name, this.gutter - 10), 2, lane.top + ROW_HEIGHT / 2, 2);
+    this.write(this.titles[this.view.lanes.indexOf(lane)], 2, lane.top + ROW_HEIGHT / 2, 2);
     if (!two)
       return;
     context.font = `11px ${this.font}`;

@@ -166,7 +166,7 @@ class TrackPainter {
     context.textAlign = 'left';
     context.font = `600 12px ${timeline.font}`;
     context.fillStyle = cssColor('--text');
-    timeline.write(timeline.fitText(track.name, room), 2, track.top + 10, 2);
+    timeline.write(timeline.titles[timeline.view.lanes.length + timeline.view.tracks.indexOf(track)], 2, track.top + 10, 2);
     context.font = `11px ${timeline.font}`;
     context.fillStyle = cssColor('--muted');
     timeline.write(timeline.fitText(`to ${formatValue(track.kind, track.most)}`, room), 2, track.top + 28, 2);
