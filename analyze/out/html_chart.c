@@ -27,6 +27,13 @@ static bool is_named(const char *name, const char *column)
     return name && strcmp(name, column) == 0;
 }
 
+/* Name and type of a span are its op's, of which there are fewer. */
+static bool is_told_by_op(const struct out_chart *chart, const char *column)
+{
+    return chart->kind == OUT_CHART_TIMELINE &&
+           (is_named("name", column) || is_named("type", column));
+}
+
 static bool uses(const struct out_chart *chart, const char *column)
 {
     size_t count = sizeof(timeline_columns) / sizeof(timeline_columns[0]);
@@ -37,7 +44,7 @@ static bool uses(const struct out_chart *chart, const char *column)
         found |= is_named(chart->values[i], column);
     for (size_t i = 0; i < count && chart->kind == OUT_CHART_TIMELINE; i++)
         found |= is_named(timeline_columns[i], column);
-    return found;
+    return found && !is_told_by_op(chart, column);
 }
 
 struct html_chart *html_chart_begin(struct out *out)

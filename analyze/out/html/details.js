@@ -17,7 +17,8 @@ function readOps() {
   if (!script)
     return [];
   const data = readData(script);
-  const texts = ['id', 'device', 'source', 'in_shapes', 'in_dtypes', 'out_shapes', 'out_dtypes', 'origin', 'stack', 'params'];
+  const texts = ['name', 'type', 'id', 'device', 'source', 'in_shapes', 'in_dtypes', 'out_shapes', 'out_dtypes', 'origin',
+    'stack', 'params'];
   const columns = texts.map((name) => data.texts(name));
   const [flop, bytes] = [data.numbers('computation_flop'), data.numbers('memory_bytes')];
 
@@ -55,7 +56,6 @@ function argumentsOf(op) {
 class SpanCard {
   constructor(timeline) {
     this.timeline = timeline;
-    this.ops = readOps();
     this.card = timeline.figure.querySelector('.span-card');
   }
 
@@ -67,7 +67,7 @@ class SpanCard {
   }
 
   contentOf(span) {
-    const op = this.ops[span.op];
+    const op = this.timeline.ops[span.op];
     const facts = this.factsOf(span).concat(op ? this.factsOfOp(span, op) : []);
     const args = op ? argumentsOf(op) : [];
 

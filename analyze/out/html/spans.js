@@ -5,17 +5,18 @@ const ROW_HEIGHT = 20;
 const LANE_GAP = 8;
 const AXIS_HEIGHT = 26;
 
-function readSpans(data) {
+/* Names and types are those of the ops. */
+function readSpans(data, ops) {
   const column = {
     view: data.texts('view'), lane: data.texts('lane'), side: data.texts('side'),
-    name: data.texts('name'), type: data.texts('type'), start: data.numbers('start_ns'),
+    start: data.numbers('start_ns'),
     duration: data.numbers('dur_ns'), self: data.numbers('self_ns'), depth: data.numbers('depth'),
     launch: data.numbers('launch'), run: data.numbers('run'), op: data.numbers('op'),
     bytes: data.numbers('bytes'),
   };
   const spans = column.view.map((view, place) => ({
-    view, place, lane: column.lane[place], side: column.side[place], name: column.name[place],
-    type: column.type[place], start: column.start[place], duration: column.duration[place],
+    view, place, lane: column.lane[place], side: column.side[place], name: ops[column.op[place]].name,
+    type: ops[column.op[place]].type, start: column.start[place], duration: column.duration[place],
     self: column.self[place], depth: column.depth[place],
     end: column.start[place] + column.duration[place], launch: null, launched: [], row: 0,
     parent: null, run: column.run[place], op: column.op[place], bytes: column.bytes[place],

@@ -62,7 +62,7 @@ function endsFrom(row, time) {
 function distinctTexts(context, names, width) {
   const fitted = names.map((name) => fitInto(context, name, width));
 
-  return names.map((name, place) => {
+  const cut = names.map((name, place) => {
     const common = commonWithAlike(names, fitted, place);
     let length = name.length;
 
@@ -72,13 +72,17 @@ function distinctTexts(context, names, width) {
       length--;
     return `…${name.slice(common, length)}`;
   });
+
+  return cut.map((text, place) => text && names.some((other, at) => other !== names[place] && cut[at] === text)
+    ? `${text.slice(0, -4)} ${place + 1}` : text);
 }
 
 class Timeline {
   constructor(figure) {
     this.figure = figure;
     this.canvas = figure.querySelector('canvas');
-    this.views = makeViews(readSpans(readFigure(figure)), readTracks());
+    this.ops = readOps();
+    this.views = makeViews(readSpans(readFigure(figure), this.ops), readTracks());
     this.tracks = new TrackPainter(this);
     this.track = null;   /* below the pointer */
     this.hovered = null; /* a span */
