@@ -19,12 +19,6 @@ enum {
     NAMED_MAX = 256,   /* threads that others have named and that did nothing yet */
 };
 
-struct scope {
-    struct optrace_span span;
-    const void *owner;
-    int level;
-};
-
 struct recalled {
     const char *address;
     const void *owner;
@@ -35,11 +29,11 @@ struct recalled {
 
 /* Of a thread; made with its first range. */
 struct block {
-    uint32_t count, capacity;
-    struct scope *scopes;
+    struct scopes scopes; /* scopes_mine points here */
     struct recalled recalled[RECALL_SLOTS];
 };
 
+OT_TLS struct scopes *scopes_mine;
 static OT_TLS struct block *block;
 static pthread_key_t end_key;
 static bool has_end_key;
@@ -68,7 +62,8 @@ static void forget_block(void *context)
     struct block *ended = context;
 
     block = NULL;
-    free(ended->scopes);
+    scopes_mine = NULL;
+    free(ended->scopes.items);
     free(ended);
 }
 
@@ -107,70 +102,68 @@ static __attribute__((noinline, cold)) struct block *make_block(void)
         return NULL;
     }
     block = made;
+    scopes_mine = &made->scopes;
     recorder_open();
     if (__atomic_load_n(&named_count, __ATOMIC_RELAXED) > 0)
         take_name();
     return made;
 }
 
-static __attribute__((noinline, cold)) bool grow(struct block *mine)
+static bool grow(struct scopes *mine)
 {
     const uint32_t wanted = mine->capacity ? mine->capacity * 2 : STACK_FIRST;
     struct scope *larger;
 
-    larger = wanted <= STACK_MAX ? realloc(mine->scopes, wanted * sizeof(*larger)) : NULL;
+    larger = wanted <= STACK_MAX ? realloc(mine->items, wanted * sizeof(*larger)) : NULL;
     if (!larger)
         return false;
-    mine->scopes = larger;
+    mine->items = larger;
     mine->capacity = wanted;
     return true;
 }
 
-static int level_of_next(const struct block *mine, const void *owner)
+/* Where the innermost of an owner stands, from 1; 0: there is none. */
+static uint32_t find_innermost(const struct scopes *mine, const void *owner)
 {
-    for (uint32_t i = mine->count; i-- > 0;) {
-        if (mine->scopes[i].owner == owner)
-            return mine->scopes[i].level + 1;
-    }
-    return 0;
+    uint32_t place = mine->count;
+
+    while (place > 0 && mine->items[place - 1].owner != owner)
+        place--;
+    return place;
 }
 
-int scopes_push(const void *owner, uint32_t op)
+__attribute__((noinline, cold)) int scopes_push_slowly(const void *owner, uint32_t op)
 {
-    struct block *mine = LIKELY(block) ? block : make_block();
+    struct block *of_thread = block ? block : make_block();
+    struct scopes *mine = of_thread ? &of_thread->scopes : NULL;
     struct scope *scope;
+    uint32_t place;
 
-    if (UNLIKELY(!mine || (mine->count == mine->capacity && !grow(mine))))
+    if (!mine || (mine->count == mine->capacity && !grow(mine)))
         return -1;
-    scope = &mine->scopes[mine->count];
-    scope->level = level_of_next(mine, owner);
+    place = find_innermost(mine, owner);
+    scope = &mine->items[mine->count++];
+    scope->level = place > 0 ? mine->items[place - 1].level + 1 : 0;
     scope->owner = owner;
-    scope->span = (struct optrace_span){0, 0};
-    mine->count++;
-    if (op != 0 && recorder_is_on())
-        scope->span = recorder.begin(op);
+    scope->span = op ? recorder.begin(op) : (struct optrace_span){0, 0};
     return scope->level;
 }
 
-int scopes_pop(const void *owner)
+__attribute__((noinline, cold)) int scopes_pop_slowly(const void *owner)
 {
-    struct block *mine = block;
-    uint32_t place = mine ? mine->count : 0;
-    struct optrace_span span;
-    int level;
+    struct scopes *mine = scopes_mine;
+    const uint32_t place = mine ? find_innermost(mine, owner) : 0;
+    struct scope scope;
 
-    while (place > 0 && mine->scopes[place - 1].owner != owner)
-        place--;
     if (place == 0)
         return -1;
-    span = mine->scopes[place - 1].span;
-    level = mine->scopes[place - 1].level;
-    memmove(&mine->scopes[place - 1], &mine->scopes[place],
-            (mine->count - place) * sizeof(*mine->scopes));
+    scope = mine->items[place - 1];
+    memmove(&mine->items[place - 1], &mine->items[place],
+            (mine->count - place) * sizeof(*mine->items));
     mine->count--;
-    if (span.id)
-        recorder.end(span);
-    return level;
+    if (scope.span.id)
+        recorder.end(scope.span);
+    return scope.level;
 }
 
 /* --- Texts --- */

@@ -11,12 +11,55 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Begin one on this thread; `owner` has a stack of its own. op 0: it is not recorded. Returns its
- *  depth in that stack, from 0. */
-int scopes_push(const void *owner, uint32_t op);
+#include "client/inject/recorder.h"
+
+struct scope {
+    struct optrace_span span; /* none where it is not recorded */
+    const void *owner;
+    int level;
+};
+
+/* Those that are open on a thread, of all owners; made with its first. */
+struct scopes {
+    uint32_t count, capacity;
+    struct scope *items;
+};
+extern OT_TLS struct scopes *scopes_mine;
+
+int scopes_push_slowly(const void *owner, uint32_t op);
+int scopes_pop_slowly(const void *owner);
+
+/** Begin one on this thread; `owner` has a stack of its own. op 0: it is not recorded, as while
+ *  recorder_is_on() says no. Returns its depth in that stack, from 0, or -1 when there are too many. */
+static inline int scopes_push(const void *owner, uint32_t op)
+{
+    struct scopes *mine = scopes_mine;
+    struct scope *scope;
+
+    if (UNLIKELY(!mine || mine->count == mine->capacity ||
+                 (mine->count > 0 && mine->items[mine->count - 1].owner != owner)))
+        return scopes_push_slowly(owner, op);
+    scope = &mine->items[mine->count];
+    scope->level = mine->count > 0 ? scope[-1].level + 1 : 0;
+    scope->owner = owner;
+    mine->count++;
+    scope->span = op ? recorder.begin(op) : (struct optrace_span){0, 0};
+    return scope->level;
+}
 
 /** End the innermost of `owner`. Returns its depth, or -1 when there is none. */
-int scopes_pop(const void *owner);
+static inline int scopes_pop(const void *owner)
+{
+    struct scopes *mine = scopes_mine;
+    const struct scope *scope;
+
+    if (UNLIKELY(!mine || mine->count == 0 || mine->items[mine->count - 1].owner != owner))
+        return scopes_pop_slowly(owner);
+    scope = &mine->items[--mine->count];
+    if (scope->span.id)
+        recorder.end(scope->span);
+    return scope->level;
+}
 
 /** The op of a text that this thread has seen at this address with these contents before; 0 when it
  *  has not: scopes_remember() then. */
