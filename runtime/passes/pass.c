@@ -17,9 +17,13 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
 {
     /* Constants first: batch norm and bias can be folded only into weights that are constants.
      * Identities before fusions, because they stand between the nodes that fuse. */
-    int rc = options->no_inference ? pass_take_constants(graph, diag)
-                                   : pass_fold_constants(graph, eval, diag);
+    int rc = pass_take_constants(graph, diag);
 
+    /* Quantised weights are constants until they are folded to real ones. */
+    if (rc >= 0 && !options->no_inference)
+        rc = pass_fold_quantised(graph, diag);
+    if (rc >= 0 && !options->no_inference)
+        rc = pass_fold_constants(graph, eval, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_drop_identities(graph, diag);
     if (rc >= 0 && !options->no_inference)

@@ -34,6 +34,12 @@ int pass_take_constants(struct graph *graph, struct diag *diag);
 /** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
 int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
 
+/** Conv and MatMul between DequantizeLinear and QuantizeLinear become QLinearConv and QLinearMatMul,
+ *  with a Relu or Clip that the range of the result makes needless; what only moves or compares
+ * elements works on the integers. Scales and zero points must be constants, and a bias one in units
+ * of the products. Before pass_fold_constants(), which makes weights real. */
+int pass_fold_quantised(struct graph *graph, struct diag *diag);
+
 /** Take out nodes that do nothing: Identity, Dropout in inference, Reshape or Transpose to the same
  *  shape, Cast to the same type, Concat and Sum of one, Pad by nothing, whole Slices, ... */
 int pass_drop_identities(struct graph *graph, struct diag *diag);

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators between DequantizeLinear and QuantizeLinear, as quantisers write them, become operators
+ * over integers: Conv and MatMul their quantised forms, what only moves or compares elements
+ * itself. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "runtime/passes/pass.h"
+
+static bool is_op(const struct node *node, const char *op_type)
+{
+    return node && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0 &&
+           node->fused.activation == ACTIVATION_NONE && node_output(node, 0) != NULL;
+}
+
+static bool is_byte(enum dtype dtype)
+{
+    return dtype == DTYPE_U8 || dtype == DTYPE_I8;
+}
+
+/* The one reader of a value that nobody else sees, or NULL. */
+static struct node *only_reader(const struct value *value)
+{
+    return !value || value->is_output || value->consumer_count != 1 ? NULL : value->consumers[0];
+}
+
+/* Integers with constant scale and zero point: one side of a DequantizeLinear or QuantizeLinear. */
+struct quantity {
+    struct value *x;            /* the integers */
+    struct value *scale, *zero; /* zero: NULL for 0 */
+    int64_t count;              /* of scales: 1, or one for each place of the axis */
+    int64_t axis;               /* where there are several */
+};
+
+/* Quantisers write one zero point as a scalar beside a scale of one dimension. */
+static bool is_zero_of(const struct value *zero, const struct value *scale)
+{
+    return shape_equal(&zero->shape, &scale->shape) ||
+           (zero->shape.rank <= 1 && shape_elements(&zero->shape) == 1 &&
+            shape_elements(&scale->shape) == 1);
+}
+
+static bool take_quantity(const struct node *node, struct value *integers, struct quantity *out)
+{
+    struct value *scale = node_input(node, 1), *zero = node_input(node, 2);
+    int64_t axis = node_int(node, "axis", 1);
+
+    if (!integers || !scale || !scale->data || scale->dtype != DTYPE_F32 || scale->shape.rank > 1 ||
+        (zero && (!zero->data || !is_zero_of(zero, scale))) ||
+        node_int(node, "block_size", 0) != 0 || node_attribute(node, "precision"))
+        return false;
+    *out = (struct quantity){integers, scale, zero, shape_elements(&scale->shape),
+                             axis < 0 ? axis + integers->shape.rank : axis};
+    return out->count >= 1;
+}
+
+/* What a value is made of, where that is integers. */
+static bool find_source(const struct value *value, struct quantity *out)
+{
+    const struct node *node = value ? value->producer : NULL;
+
+    return is_op(node, "DequantizeLinear") && value->dtype == DTYPE_F32 &&
+           take_quantity(node, node_input(node, 0), out);
+}
+
+static int64_t zero_of(const struct quantity *q)
+{
+    if (!q->zero)
+        return 0;
+    return q->zero->dtype == DTYPE_U8 ? *(const uint8_t *)q->zero->data
+                                      : *(const int8_t *)q->zero->data;
+}
+
+/* Where a result goes: some nodes that do nothing to it beyond being quantised, and the
+ * QuantizeLinear. */
+struct end {
+    struct node *nodes[2];
+    uint32_t count;
+    struct quantity y;
+};
+
+/* Relu or a constant Clip that cuts off nothing which the quantised type holds. */
+static bool is_within_range(const struct node *node, const struct quantity *y)
+{
+    double scale = (double)*(const float *)y->scale->data, zero = (double)zero_of(y);
+    bool is_signed = y->x->dtype == DTYPE_I8;
+    double low = ((is_signed ? -128.0 : 0.0) - zero) * scale;
+    double high = ((is_signed ? 127.0 : 255.0) - zero) * scale;
+    const struct value *least = node_input(node, 1), *most = node_input(node, 2);
+
+    if (is_op(node, "Relu"))
+        return low >= 0.0;
+    if (!is_op(node, "Clip") || node_attribute(node, "min") || node_attribute(node, "max"))
+        return false;
+    if ((least && (!least->data || least->dtype != DTYPE_F32)) ||
+        (most && (!most->data || most->dtype != DTYPE_F32)))
+        return false;
+    return (!least || low >= (double)*(const float *)least->data - 0.25 * scale) &&
+           (!most || high <= (double)*(const float *)most->data + 0.25 * scale);
+}
+
+static bool find_end(const struct value *value, struct end *out)
+{
+    struct node *reader = only_reader(value), *next;
+
+    *out = (struct end){.count = 0};
+    if (reader && !is_op(reader, "QuantizeLinear")) {
+        next = only_reader(node_output(reader, 0));
+        if (!is_op(next, "QuantizeLinear") || !take_quantity(next, node_output(next, 0), &out->y) ||
+            !is_within_range(reader, &out->y))
+            return false;
+        out->nodes[out->count++] = reader;
+        reader = next;
+    }
+    if (!is_op(reader, "QuantizeLinear") ||
+        !take_quantity(reader, node_output(reader, 0), &out->y) || out->y.count != 1 ||
+        !is_byte(out->y.x->dtype))
+        return false;
+    out->nodes[out->count++] = reader;
+    return true;
+}
+
+/* The zero point, made where it is left out. NULL without memory. */
+static struct value *zero_point(struct graph *graph, const struct quantity *q)
+{
+    struct value *zero = q->zero;
+    void *data;
+
+    if (zero)
+        return zero;
+    zero = graph_add_value(graph, NULL, q->x->dtype, &q->scale->shape, NULL);
+    data = zero ? graph_alloc_data((size_t)q->count) : NULL;
+    if (!data)
+        return NULL;
+    memset(data, 0, (size_t)q->count);
+    value_set_data(zero, data);
+    return zero;
+}
+
+static int copy_attributes(struct node *to, const struct node *from)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < from->attribute_count; i++) {
+        const struct attribute *a = &from->attributes[i];
+
+        if (a->type == ATTRIBUTE_INT)
+            rc = node_set_int(to, a->name, a->i);
+        else if (a->type == ATTRIBUTE_INTS)
+            rc = node_set_ints(to, a->name, a->ints, a->count);
+        else if (a->type == ATTRIBUTE_STRING)
+            rc = node_set_string(to, a->name, node_string(from, a->name, ""),
+                                 strlen(node_string(from, a->name, "")));
+        else if (a->type == ATTRIBUTE_FLOAT)
+            rc = node_set_float(to, a->name, node_float(from, a->name, 0.0f));
+    }
+    return rc;
+}
+
+/* `node` and what its result goes through become one node of another type. */
+static int replace(struct graph *graph, struct node *node, const struct end *end,
+                   const char *op_type, struct value **inputs, uint32_t input_count)
+{
+    struct node *nodes[3] = {node}, *made;
+
+    memcpy(nodes + 1, end->nodes, end->count * sizeof(*nodes));
+    made = graph_merge_nodes(graph, nodes, 1 + end->count, op_type, inputs, input_count);
+    return !made || copy_attributes(made, node) < 0 ? -ENOMEM : 1;
+}
+
+/* A bias in units of what the products are counted in; absent is good, too. */
+static bool find_bias(const struct node *conv, const struct quantity *x, const struct quantity *w,
+                      struct value **out)
+{
+    const struct value *bias = node_input(conv, 2);
+    const float *x_scale = x->scale->data, *w_scale = w->scale->data, *scale;
+    struct quantity b;
+
+    *out = NULL;
+    if (!bias)
+        return true;
+    if (!find_source(bias, &b) || b.x->dtype != DTYPE_I32 || !b.x->data || b.x->shape.rank != 1 ||
+        (b.count != 1 && b.count != b.x->shape.dims[0]))
+        return false;
+    for (int64_t i = 0; b.zero && i < b.count; i++)
+        if (((const int32_t *)b.zero->data)[i] != 0)
+            return false;
+    scale = b.scale->data;
+    for (int64_t i = 0; i < b.x->shape.dims[0]; i++) {
+        double wanted = (double)*x_scale * (double)w_scale[w->count == 1 ? 0 : i];
+
+        if (fabs((double)scale[b.count == 1 ? 0 : i] - wanted) > 1e-5 * wanted)
+            return false;
+    }
+    *out = b.x;
+    return true;
+}
+
+/* An operator over quantities needs all of its first eight inputs. */
+static int quantise(struct graph *graph, struct node *node, const struct end *end,
+                    const char *op_type, struct value **inputs, uint32_t input_count)
+{
+    for (uint32_t i = 0; i < 8; i++)
+        if (!inputs[i])
+            return -ENOMEM;
+    return replace(graph, node, end, op_type, inputs, input_count);
+}
+
+static int fold_conv(struct graph *graph, struct node *conv)
+{
+    struct quantity x, w;
+    struct value *bias;
+    struct end end;
+
+    if (!is_op(conv, "Conv") || conv->fused.residual_input >= 0 ||
+        !find_source(node_input(conv, 0), &x) || !find_source(node_input(conv, 1), &w) ||
+        !is_byte(x.x->dtype) || !is_byte(w.x->dtype) || x.count != 1 || !w.x->data ||
+        (w.count != 1 && (w.axis != 0 || w.count != w.x->shape.dims[0])) ||
+        !find_bias(conv, &x, &w, &bias) || !find_end(conv->outputs[0], &end))
+        return 0;
+    return quantise(graph, conv, &end, "QLinearConv",
+                    (struct value *[]){x.x, x.scale, zero_point(graph, &x), w.x, w.scale,
+                                       zero_point(graph, &w), end.y.scale,
+                                       zero_point(graph, &end.y), bias},
+                    bias ? 9 : 8);
+}
+
+static int fold_matmul(struct graph *graph, struct node *product)
+{
+    struct quantity a, b;
+    struct end end;
+
+    if (!is_op(product, "MatMul") || !find_source(node_input(product, 0), &a) ||
+        !find_source(node_input(product, 1), &b) || !is_byte(a.x->dtype) || !is_byte(b.x->dtype) ||
+        a.count != 1 ||
+        (b.count != 1 && (b.x->shape.rank != 2 || b.axis != 1 || b.count != b.x->shape.dims[1])) ||
+        !find_end(product->outputs[0], &end))
+        return 0;
+    return quantise(graph, product, &end, "QLinearMatMul",
+                    (struct value *[]){a.x, a.scale, zero_point(graph, &a), b.x, b.scale,
+                                       zero_point(graph, &b), end.y.scale,
+                                       zero_point(graph, &end.y)},
+                    8);
+}
+
+/* What gives of integers what it gives of the reals that they stand for. */
+static bool moves_elements(const struct node *node)
+{
+    static const char *const movers[] = {"Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze"};
+
+    for (size_t i = 0; i < sizeof(movers) / sizeof(movers[0]); i++)
+        if (is_op(node, movers[i]))
+            return true;
+    return is_op(node, "MaxPool") && !node_output(node, 1);
+}
+
+static bool is_same_quantity(const struct quantity *a, const struct quantity *b)
+{
+    return a->count == 1 && b->count == 1 && a->x->dtype == b->x->dtype &&
+           *(const float *)a->scale->data == *(const float *)b->scale->data &&
+           zero_of(a) == zero_of(b);
+}
+
+static int fold_move(struct graph *graph, struct node *node)
+{
+    struct value *inputs[2];
+    struct quantity x;
+    struct end end;
+
+    if (!moves_elements(node) || node->input_count > 2 || !find_source(node_input(node, 0), &x) ||
+        !is_byte(x.x->dtype) || !find_end(node->outputs[0], &end) || end.count != 1 ||
+        !is_same_quantity(&x, &end.y))
+        return 0;
+    inputs[0] = x.x;
+    inputs[1] = node_input(node, 1);
+    return replace(graph, node, &end, node->op_type, inputs, node->input_count);
+}
+
+int pass_fold_quantised(struct graph *graph, struct diag *diag)
+{
+    uint32_t count = graph->node_count;
+    int changed = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct node *node = graph->nodes[i];
+        int rc = fold_conv(graph, node);
+
+        rc = rc == 0 ? fold_matmul(graph, node) : rc;
+        rc = rc == 0 ? fold_move(graph, node) : rc;
+        if (rc < 0)
+            return diag_set(diag, rc, "no memory to optimise the model");
+        changed += rc;
+    }
+    return pass_settle(graph, changed, diag);
+}

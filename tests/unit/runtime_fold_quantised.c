@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators between DequantizeLinear and QuantizeLinear: which become quantised ones, and that the
+ * numbers stay within one quantum. */
+#include "runtime/passes/pass.h"
+#include "tests/support/check.h"
+#include "tests/support/graph_build.h"
+
+/* A node: its inputs, attributes and output as graph_build.h reads them. */
+struct piece {
+    const char *op_type, *inputs, *attributes, *output;
+};
+
+enum { PIECES_MAX = 12 };
+
+static struct graph *build(const struct piece *pieces)
+{
+    struct graph *graph = build_graph(13);
+    struct diag diag = {0};
+
+    for (int i = 0; i < PIECES_MAX && pieces[i].op_type != NULL; i++)
+        build_node(graph, pieces[i].op_type, pieces[i].inputs, pieces[i].attributes,
+                   pieces[i].output);
+    build_output(graph, "y");
+    if (shape_infer(graph, eval_node, &diag) < 0)
+        fail_msg("%s", diag.text);
+    return graph;
+}
+
+/* Runs the pass and compares output 0 before and after. Returns how many nodes have the type. */
+static int fold(const struct piece *pieces, const char *op_type, double quantum)
+{
+    struct graph *graph = build(pieces);
+    struct diag diag = {0};
+    struct shape shape = graph->outputs[0]->shape;
+    float *before = build_evaluate(graph, 0, 7), *after;
+    int found = 0;
+
+    if (pass_fold_quantised(graph, &diag) < 0 || graph_check(graph, &diag) < 0)
+        fail_msg("%s", diag.text);
+    after = build_evaluate(graph, 0, 7);
+    for (int64_t i = 0; i < shape_elements(&shape); i++)
+        CHECK_NEAR(after[i], before[i], quantum);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        found += strcmp(graph->nodes[i]->op_type, op_type) == 0;
+    free(before);
+    free(after);
+    graph_destroy(&graph);
+    return found;
+}
+
+#define QUANTISE                                                                                   \
+    {                                                                                              \
+        "QuantizeLinear", "x:f32 1,2,4,4; s:f32 =0.01; z:u8 =120", "", "q"                         \
+    }
+#define REAL                                                                                       \
+    {                                                                                              \
+        "DequantizeLinear", "q; s; z", "", "r"                                                     \
+    }
+#define WEIGHTS                                                                                    \
+    {                                                                                              \
+        "DequantizeLinear", "w:i8 2,2,1,1=50,-20,100,7; ws:f32=0.02,0.01; wz:i8=0,0", "axis=0",    \
+            "v"                                                                                    \
+    }
+#define BIAS                                                                                       \
+    {                                                                                              \
+        "DequantizeLinear", "b:i32=500,-3000; bs:f32=0.0002,0.0001; bz:i32=0,0", "axis=0", "c"     \
+    }
+#define CONV                                                                                       \
+    {                                                                                              \
+        "Conv", "r; v; c", "pads=[1,0,1,0]", "k"                                                   \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        "DequantizeLinear", "yq; ys; yz", "", "y"                                                  \
+    }
+
+static void a_conv_becomes_a_quantised_one(void **state)
+{
+    static const struct piece plain[PIECES_MAX] = {
+        QUANTISE, REAL, WEIGHTS,
+        BIAS,     CONV, {"QuantizeLinear", "k; ys:f32 =0.02; yz:u8 =100", "", "yq"},
+        END};
+    static const struct piece relu[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        WEIGHTS,
+        BIAS,
+        CONV,
+        {"Relu", "k", "", "l"},
+        {"QuantizeLinear", "l; ys:f32 =0.02; yz:u8 =0", "", "yq"},
+        END};
+
+    /* As quantisers write it: one scale of one dimension, its zero point a scalar. */
+    static const struct piece single[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"DequantizeLinear", "w:i8 2,2,1,1=50,-20,100,7; ws:f32 =0.02; wz:i8 =0", "", "v"},
+        {"DequantizeLinear", "b:i32=500,-3000; bs:f32=0.0002; bz:i32 =0", "", "c"},
+        CONV,
+        {"QuantizeLinear", "k; ys:f32 =0.02; yz:u8 =100", "", "yq"},
+        END};
+
+    assert_int_equal(fold(single, "QLinearConv", 0.0201), 1);
+    assert_int_equal(fold(plain, "QLinearConv", 0.0201), 1);
+    assert_int_equal(fold(plain, "Conv", 0.0201), 0);
+    assert_int_equal(fold(relu, "QLinearConv", 0.0201), 1);
+    assert_int_equal(fold(relu, "Relu", 0.0201), 0);
+}
+
+/* A Relu that cuts off what the result could hold, a bias in other units, a result that is read as
+ * a real number, too. */
+static void other_convs_stay(void **state)
+{
+    static const struct piece cuts[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        WEIGHTS,
+        BIAS,
+        CONV,
+        {"Relu", "k", "", "l"},
+        {"QuantizeLinear", "l; ys:f32 =0.02; yz:u8 =10", "", "yq"},
+        END};
+    static const struct piece units[PIECES_MAX] = {
+        QUANTISE, REAL,
+        WEIGHTS,  {"DequantizeLinear", "b:i32=500,-3000; bs:f32=0.0003,0.0001", "axis=0", "c"},
+        CONV,     {"QuantizeLinear", "k; ys:f32 =0.02; yz:u8 =100", "", "yq"},
+        END};
+    static const struct piece seen[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        WEIGHTS,
+        BIAS,
+        CONV,
+        {"QuantizeLinear", "k; ys:f32 =0.02; yz:u8 =100", "", "yq"},
+        {"DequantizeLinear", "yq; ys; yz", "", "d"},
+        {"Add", "d; k", "", "y"}};
+
+    assert_int_equal(fold(cuts, "QLinearConv", 1e-6), 0);
+    assert_int_equal(fold(units, "QLinearConv", 1e-6), 0);
+    assert_int_equal(fold(seen, "QLinearConv", 1e-6), 0);
+}
+
+static void a_product_becomes_a_quantised_one(void **state)
+{
+    static const struct piece pieces[PIECES_MAX] = {
+        {"QuantizeLinear", "x:f32 3,2; s:f32 =0.01; z:i8 =-5", "", "q"},
+        REAL,
+        {"DequantizeLinear", "w:i8 2,3=50,-20,100,7,-128,127; ws:f32=0.02,0.01,0.03", "axis=1",
+         "v"},
+        {"MatMul", "r; v", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.02; yz:i8 =3", "", "yq"},
+        END};
+    static const struct piece rows[PIECES_MAX] = {
+        {"QuantizeLinear", "x:f32 3,2; s:f32 =0.01; z:i8 =-5", "", "q"},
+        REAL,
+        {"DequantizeLinear", "w:i8 2,3=50,-20,100,7,-128,127; ws:f32=0.02,0.01", "axis=0", "v"},
+        {"MatMul", "r; v", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.02; yz:i8 =3", "", "yq"},
+        END};
+
+    assert_int_equal(fold(pieces, "QLinearMatMul", 0.0201), 1);
+    assert_int_equal(fold(rows, "QLinearMatMul", 1e-6), 0);
+}
+
+static void what_moves_elements_moves_integers(void **state)
+{
+    static const struct piece same[PIECES_MAX] = {QUANTISE,
+                                                  REAL,
+                                                  {"MaxPool", "r", "kernel_shape=[2,2]", "p"},
+                                                  {"Transpose", "p", "perm=[0,2,3,1]", "k"},
+                                                  {"QuantizeLinear", "k; s; z", "", "yq"},
+                                                  {"DequantizeLinear", "yq; s; z", "", "y"}};
+    static const struct piece one[PIECES_MAX] = {QUANTISE,
+                                                 REAL,
+                                                 {"MaxPool", "r", "kernel_shape=[2,2]", "k"},
+                                                 {"QuantizeLinear", "k; s; z", "", "yq"},
+                                                 {"DequantizeLinear", "yq; s; z", "", "y"}};
+    static const struct piece other[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"Transpose", "r", "perm=[0,2,3,1]", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.02; z", "", "yq"},
+        {"DequantizeLinear", "yq; ys; z", "", "y"}};
+
+    assert_int_equal(fold(one, "QuantizeLinear", 1e-6), 1);
+    assert_int_equal(fold(one, "MaxPool", 1e-6), 1);
+    assert_int_equal(fold(same, "QuantizeLinear", 1e-6), 2);
+    assert_int_equal(fold(other, "QuantizeLinear", 1e-6), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_conv_becomes_a_quantised_one),
+        cmocka_unit_test(other_convs_stay),
+        cmocka_unit_test(a_product_becomes_a_quantised_one),
+        cmocka_unit_test(what_moves_elements_moves_integers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
