@@ -35,10 +35,18 @@ KERNEL_VERSIONS(product_int8_fn, product_int8);
 bool kernel_convolve_int8_fits(const struct kernel_convolve *shape, bool has_bias,
                                bool is_quantised);
 
+/** Bytes of the filters as convolve_int8_fn likes to have them; 0: as they are. */
+size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape);
+
+/** packed: 64-byte aligned, the bytes above. */
+void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_convolve *shape);
+
+/** Bytes of 64-byte aligned scratch, for the calling thread's team. */
 size_t kernel_convolve_int8_room(const struct kernel_convolve *shape);
 
-/** As convolve_fn, of what fits; exact as above. */
-typedef void convolve_int8_fn(const struct kernel_convolve_data *data,
+/** As convolve_fn, of what fits; exact as above. packed: w by kernel_pack_filters_int8(), or NULL.
+ */
+typedef void convolve_int8_fn(const struct kernel_convolve_data *data, const void *packed,
                               const struct kernel_convolve *shape, void *workspace);
 convolve_int8_fn convolve_int8_ref;
 KERNEL_VERSIONS(convolve_int8_fn, convolve_int8);

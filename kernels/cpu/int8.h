@@ -25,9 +25,21 @@ enum {
     INT8_MAX_K = 32768, /* sums that int32 holds */
 };
 
+/** What a tile is the product of. */
+struct int8_sides {
+    const uint8_t *a; /* rows a_line apart */
+    int64_t a_line, k;
+    const uint8_t *b;
+    int64_t unit;           /* bytes from one unit of b to the next */
+    const int32_t *offsets; /* of each four k, in bytes: where their line of a unit begins */
+    bool a_is_signed;
+};
+
+/** Offsets of a packed matrix: multiples of INT8_LINE. */
+extern const int32_t int8_packed_offsets[INT8_MAX_K / INT8_QUAD];
+
 /** Sums of `rows` rows of a by `units` units of b into acc, whose rows are INT8_LINE apart. */
-typedef void int8_tile_fn(int32_t *acc, const uint8_t *a, int64_t a_line, const uint8_t *b,
-                          int64_t k, int rows, int units, bool a_is_signed);
+typedef void int8_tile_fn(int32_t *acc, const struct int8_sides *sides, int rows, int units);
 
 struct int8_tile {
     int8_tile_fn *fn;
@@ -47,9 +59,12 @@ struct int8_product {
     const uint8_t *a; /* rows a_line apart */
     int64_t a_line;
     bool a_is_signed;
-    const uint8_t *b;      /* packed; the zero points of its columns are moved as it is */
-    const int32_t *b_sums; /* of each column as it is packed; NULL: a_zero is 0 */
-    const int32_t *a_sums; /* of each row; NULL: b_zero is 0 */
+    const uint8_t *b;       /* packed; the zero points of its columns are moved as it is */
+    const int32_t *offsets; /* NULL: b is packed; else 16 columns follow each other in 64 bytes, and
+                               this says where the lines of each four k begin */
+    int64_t pitch, kept;    /* pitch not 0: of so many columns in a row the first `kept` are kept */
+    const int32_t *b_sums;  /* of each column as it is packed; NULL: a_zero is 0 */
+    const int32_t *a_sums;  /* of each row; NULL: b_zero is 0 */
     const int32_t *a_zero, *b_zero;
     int64_t a_zero_step, b_zero_step; /* 0: one for all */
     const int32_t *bias;              /* of each row, or NULL */
@@ -76,6 +91,10 @@ static inline int64_t int8_round_up(int64_t bytes)
 
 /** Pack four rows of 16 columns each, of which `columns` are there; flip: 0 or 0x80. */
 void int8_pack_quad(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int columns, uint8_t flip);
+
+/** Pack four rows of `count` bytes into [count][4], and nothing beyond. */
+void int8_pack_line(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t count,
+                    uint8_t flip);
 
 /** Pack all of b, [k, n] or, transposed, [n, k]. */
 void int8_pack(uint8_t *out, const uint8_t *b, int64_t n, int64_t k, bool trans, uint8_t flip);

@@ -10,6 +10,22 @@
 #include <emmintrin.h>
 #endif
 
+#define OFFSETS_1(i) (i) * INT8_LINE
+#define OFFSETS_8(i)                                                                               \
+    OFFSETS_1(i), OFFSETS_1(i + 1), OFFSETS_1(i + 2), OFFSETS_1(i + 3), OFFSETS_1(i + 4),          \
+        OFFSETS_1(i + 5), OFFSETS_1(i + 6), OFFSETS_1(i + 7)
+#define OFFSETS_64(i)                                                                              \
+    OFFSETS_8(i), OFFSETS_8(i + 8), OFFSETS_8(i + 16), OFFSETS_8(i + 24), OFFSETS_8(i + 32),       \
+        OFFSETS_8(i + 40), OFFSETS_8(i + 48), OFFSETS_8(i + 56)
+#define OFFSETS_512(i)                                                                             \
+    OFFSETS_64(i), OFFSETS_64(i + 64), OFFSETS_64(i + 128), OFFSETS_64(i + 192),                   \
+        OFFSETS_64(i + 256), OFFSETS_64(i + 320), OFFSETS_64(i + 384), OFFSETS_64(i + 448)
+#define OFFSETS_4096(i)                                                                            \
+    OFFSETS_512(i), OFFSETS_512(i + 512), OFFSETS_512(i + 1024), OFFSETS_512(i + 1536),            \
+        OFFSETS_512(i + 2048), OFFSETS_512(i + 2560), OFFSETS_512(i + 3072), OFFSETS_512(i + 3584)
+
+const int32_t int8_packed_offsets[INT8_MAX_K / INT8_QUAD] = {OFFSETS_4096(0), OFFSETS_4096(4096)};
+
 /* Packing */
 
 /* Four rows of bytes become sixteen columns. */
@@ -46,6 +62,20 @@ void int8_pack_quad(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int colu
     for (int c = 0; c < columns; c++)
         for (int q = 0; q < INT8_QUAD; q++)
             out[c * INT8_QUAD + q] = rows[q][c] ^ flip;
+}
+
+void int8_pack_line(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t count, uint8_t flip)
+{
+    int64_t i = 0;
+
+    for (; i + INT8_UNIT <= count; i += INT8_UNIT, out += INT8_LINE) {
+        const uint8_t *at[INT8_QUAD] = {rows[0] + i, rows[1] + i, rows[2] + i, rows[3] + i};
+
+        pack_unit(out, at, flip);
+    }
+    for (; i < count; i++)
+        for (int q = 0; q < INT8_QUAD; q++)
+            *out++ = rows[q][i] ^ flip;
 }
 
 /* Some k of one column, zeros behind them. */
@@ -131,13 +161,38 @@ void int8_column_sums(int32_t *sums, const uint8_t *packed, int64_t n, int64_t k
 
 /* What is done to the sums of a panel */
 
+struct piece {
+    int64_t to; /* from the beginning of y's row */
+    int from, count;
+};
+
 struct panel {
     int64_t begin;
     int columns;
+    bool is_finite;                 /* the scales */
+    struct piece pieces[INT8_LINE]; /* that are kept */
+    int piece_count;
     uint32_t zero[INT8_LINE];    /* of the column */
     uint32_t minus_a[INT8_LINE]; /* to be taken off for each unit of a's zero point */
     double scale[INT8_LINE];
 };
+
+/* Which columns go where. */
+static void find_pieces(const struct int8_product *p, struct panel *panel)
+{
+    int64_t pitch = p->pitch ? p->pitch : panel->begin + INT8_LINE;
+    int64_t kept = p->pitch ? p->kept : pitch;
+
+    for (int c = 0; c < panel->columns;) {
+        int64_t line = (panel->begin + c) / pitch, at = (panel->begin + c) % pitch;
+        int64_t left = pitch - at < panel->columns - c ? pitch - at : panel->columns - c;
+        int64_t count = kept - at < left ? kept - at : left;
+
+        if (count > 0)
+            panel->pieces[panel->piece_count++] = (struct piece){line * kept + at, c, (int)count};
+        c += (int)left;
+    }
+}
 
 ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t end,
                           struct panel *out)
@@ -150,20 +205,56 @@ ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t e
         out->minus_a[c] = p->b_sums ? (uint32_t)p->b_sums[begin + c] : 0;
         out->minus_a[c] -= (uint32_t)p->k * out->zero[c];
     }
-    for (int c = 0; p->is_quantised && c < out->columns; c++)
+    out->is_finite = true;
+    for (int c = 0; p->is_quantised && c < out->columns; c++) {
         out->scale[c] = p->column_scale[(begin + c) * p->column_scale_step];
+        out->is_finite = out->is_finite && isfinite(out->scale[c]);
+    }
+    find_pieces(p, out);
 }
 
-/* To the nearest, ties to even, within [low, high]. */
-ISA_BODY void quantise(int32_t *restrict sums, const struct panel *panel, double scale, double zero,
-                       double low, double high)
+/* To the nearest, ties to even, within [low, high]: adding a large number rounds, in the lowest bits.
+ * The scales are finite. */
+ISA_BODY void quantise(int32_t *restrict sums, const struct panel *panel, double scale,
+                       int32_t zero, double low, double high)
+{
+    const double magic = 0x1.8p52;
+
+    for (int c = 0; c < INT8_LINE; c++) {
+        double number = (double)sums[c] * (scale * panel->scale[c]);
+        int64_t bits;
+
+        number = number > low - zero ? number : low - zero;
+        number = (number < high - zero ? number : high - zero) + magic;
+        memcpy(&bits, &number, sizeof(bits));
+        sums[c] = (int32_t)bits + zero;
+    }
+}
+
+/* The same where a scale is infinite or no number. */
+static void quantise_any(int32_t *sums, const struct panel *panel, double scale, int32_t zero,
+                         double low, double high)
 {
     for (int c = 0; c < INT8_LINE; c++) {
         double number = nearbyint((double)sums[c] * (scale * panel->scale[c])) + zero;
 
         number = number < low ? low : number;
         number = number > high ? high : number;
-        sums[c] = number == number ? (int32_t)number : 0;
+        sums[c] = isnan(number) ? 0 : (int32_t)number;
+    }
+}
+
+/* The columns of a row that are kept, `bytes` each. */
+static void store_row(const struct int8_product *p, const struct panel *panel, int64_t row,
+                      const void *from, size_t bytes)
+{
+    char *y = (char *)p->y + (size_t)(row * p->y_line) * bytes;
+
+    for (int i = 0; i < panel->piece_count; i++) {
+        const struct piece *piece = &panel->pieces[i];
+
+        memcpy(y + (size_t)piece->to * bytes, (const char *)from + (size_t)piece->from * bytes,
+               (size_t)piece->count * bytes);
     }
 }
 
@@ -174,43 +265,51 @@ ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel
     uint32_t a_zero = p->a_zero ? (uint32_t)p->a_zero[row * p->a_zero_step] : 0;
     uint32_t a_sum = p->a_sums ? (uint32_t)p->a_sums[row] : 0;
     uint32_t bias = p->bias ? (uint32_t)p->bias[row] : 0;
-    int64_t at = row * p->y_line + panel->begin;
+    int32_t y_zero = p->y_zero ? p->y_zero[row * p->y_zero_step] : 0;
     bool is_signed = p->y_type == KERNEL_I8;
+    double low = is_signed ? -128 : 0, high = is_signed ? 127 : 255, scale;
     uint8_t bytes[INT8_LINE];
 
     for (int c = 0; c < INT8_LINE; c++)
         acc[c] = (int32_t)((uint32_t)acc[c] + bias - a_sum * panel->zero[c] -
                            a_zero * panel->minus_a[c]);
     if (!p->is_quantised && p->y_type == KERNEL_I32) {
-        memcpy((int32_t *)p->y + at, acc, (size_t)panel->columns * sizeof(*acc));
+        store_row(p, panel, row, acc, sizeof(*acc));
         return;
     }
-    if (p->is_quantised)
-        quantise(acc, panel, p->row_scale[row * p->row_scale_step],
-                 p->y_zero ? p->y_zero[row * p->y_zero_step] : 0, is_signed ? -128 : 0,
-                 is_signed ? 127 : 255);
+    if (p->is_quantised) {
+        scale = p->row_scale[row * p->row_scale_step];
+        if (panel->is_finite && isfinite(scale))
+            quantise(acc, panel, scale, y_zero, low, high);
+        else
+            quantise_any(acc, panel, scale, y_zero, low, high);
+    }
     for (int c = 0; c < INT8_LINE; c++)
         bytes[c] = (uint8_t)acc[c];
-    memcpy((uint8_t *)p->y + at, bytes, (size_t)panel->columns);
+    store_row(p, panel, row, bytes, 1);
 }
 
 ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *tile, int64_t row,
                        int64_t row_end, const struct panel *panel)
 {
-    int64_t unit = int8_packed_bytes(1, p->k);
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
     int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
+    struct int8_sides sides = {.a_line = p->a_line,
+                               .k = p->k,
+                               .unit = p->offsets ? INT8_LINE : int8_packed_bytes(1, p->k),
+                               .offsets = p->offsets ? p->offsets : int8_packed_offsets,
+                               .a_is_signed = p->a_is_signed};
+    const uint8_t *b = p->b + panel->begin / INT8_UNIT * sides.unit;
 
     for (; row < row_end; row += tile->rows) {
         int rows = (int)(row_end - row < tile->rows ? row_end - row : tile->rows);
-        const uint8_t *a = p->a + row * p->a_line;
-        const uint8_t *b = p->b + panel->begin / INT8_UNIT * unit;
 
+        sides.a = p->a + row * p->a_line;
         for (int u = 0; u < units;) {
             int width = units - u >= tile->units ? tile->units : 1;
 
-            tile->fn(acc + (int64_t)u * INT8_UNIT, a, p->a_line, b + u * unit, p->k, rows, width,
-                     p->a_is_signed);
+            sides.b = b + u * sides.unit;
+            tile->fn(acc + (int64_t)u * INT8_UNIT, &sides, rows, width);
             u += width;
         }
         for (int r = 0; r < rows; r++)

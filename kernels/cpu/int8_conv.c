@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/cpu/int8.h"
+#include "kernels/cpu/int8_direct.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -68,7 +69,20 @@ static int64_t filter_bytes(const struct kernel_convolve *s)
 
 size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
 {
-    return (size_t)(3 * filter_bytes(shape) + thread_bytes(shape) * (int64_t)kernel_threads());
+    size_t gathering = (size_t)(thread_bytes(shape) * (int64_t)kernel_threads());
+    size_t direct = int8_direct_fits(shape) ? int8_direct_room(shape) : 0;
+
+    return (size_t)(3 * filter_bytes(shape)) + (direct > gathering ? direct : gathering);
+}
+
+size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
+{
+    return int8_direct_fits(shape) ? int8_direct_packed(shape) : 0;
+}
+
+void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_convolve *shape)
+{
+    int8_direct_pack(packed, w, shape);
 }
 
 struct conv {
@@ -269,8 +283,8 @@ static int32_t number_at(const void *x, enum kernel_dtype dtype, int64_t i)
     return !x ? 0 : dtype == KERNEL_U8 ? ((const uint8_t *)x)[i] : ((const int8_t *)x)[i];
 }
 
-/* Zero points, sums and scales of the filters. */
-static void describe_filters(struct conv *c)
+/* Zero points and scales of the filters, and their sums where they were not packed with them. */
+static void describe_filters(struct conv *c, bool is_packed)
 {
     const struct kernel_convolve_data *d = c->data;
     const struct kernel_convolve *s = c->shape;
@@ -283,13 +297,39 @@ static void describe_filters(struct conv *c)
                           (double)((const float *)d->w_scale)[s->has_filter_scales ? f : 0] /
                           (double)*(const float *)d->y_scale;
     }
-    if (c->x_zero)
+    if (c->x_zero && (!is_packed || c->has_w_zero))
         int8_row_sums(c->w_sums, d->w, s->filters, depth_of(s), depth_of(s),
                       s->w_type == KERNEL_I8);
 }
 
-static void convolve(const struct kernel_convolve_data *data, const struct kernel_convolve *shape,
-                     void *workspace, int8_block_fn *block)
+/* The filters as they were packed, and pixels where they are laid out. */
+static void convolve_direct(const struct conv *c, const void *packed)
+{
+    const struct kernel_convolve_data *d = c->data;
+    struct int8_direct_call call = {
+        .x = d->x,
+        .packed = packed,
+        .workspace = c->slots,
+        .block = c->block,
+        .pad = c->pad,
+        .flip = c->flip,
+        .product = {.a_is_signed = c->shape->w_type == KERNEL_I8,
+                    .b_zero = c->x_zero ? &c->x_zero : NULL,
+                    .bias = d->bias,
+                    .y = d->y,
+                    .y_type = c->shape->y_type,
+                    .is_quantised = d->y_scale != NULL,
+                    .row_scale = c->scale,
+                    .row_scale_step = 1,
+                    .column_scale = &(const double){1.0},
+                    .y_zero = &c->y_zero},
+    };
+
+    int8_direct_run(&call, c->shape);
+}
+
+static void convolve(const struct kernel_convolve_data *data, const void *packed,
+                     const struct kernel_convolve *shape, void *workspace, int8_block_fn *block)
 {
     const struct kernel_convolve *s = shape;
     int64_t pixels = block_pixels(s), plane = volume(s->window.out), depth = depth_of(s);
@@ -316,16 +356,20 @@ static void convolve(const struct kernel_convolve_data *data, const struct kerne
     c.w_zero = (void *)(at += filter_bytes(s));
     c.slots = at + filter_bytes(s);
     c.blocks = (plane + pixels - 1) / pixels;
-    describe_filters(&c);
+    describe_filters(&c, packed != NULL);
+    if (packed && !c.has_w_zero) {
+        convolve_direct(&c, packed);
+        return;
+    }
     team_for(c.slot_count, GRAIN * c.slot_count / (s->batch * s->filters * plane * depth) + 1,
              do_slots, &c);
 }
 
 #define CONVOLVE(isa)                                                                              \
-    void convolve_int8_##isa(const struct kernel_convolve_data *data,                              \
+    void convolve_int8_##isa(const struct kernel_convolve_data *data, const void *packed,          \
                              const struct kernel_convolve *shape, void *workspace)                 \
     {                                                                                              \
-        convolve(data, shape, workspace, int8_block_##isa);                                        \
+        convolve(data, packed, shape, workspace, int8_block_##isa);                                \
     }
 
 ISA_VERSIONS(CONVOLVE)

@@ -15,19 +15,18 @@ static int32_t byte_at(const uint8_t *x, int64_t i, bool is_signed)
     return is_signed ? (int8_t)x[i] : x[i];
 }
 
-static void tile_portable(int32_t *acc, const uint8_t *a, int64_t a_line, const uint8_t *b,
-                          int64_t k, int rows, int units, bool a_is_signed)
+static void tile_portable(int32_t *acc, const struct int8_sides *at, int rows, int units)
 {
     (void)units; /* one */
     for (int r = 0; r < rows; r++) {
         uint32_t sums[INT8_UNIT] = {0};
 
-        for (int64_t p = 0; p < k; p++) {
-            const uint8_t *line = b + p / INT8_QUAD * INT8_LINE + p % INT8_QUAD;
-            int32_t number = byte_at(a, r * a_line + p, a_is_signed);
+        for (int64_t p = 0; p < at->k; p++) {
+            const uint8_t *line = at->b + at->offsets[p / INT8_QUAD] + p % INT8_QUAD;
+            int32_t number = byte_at(at->a, r * at->a_line + p, at->a_is_signed);
 
             for (int c = 0; c < INT8_UNIT; c++)
-                sums[c] += (uint32_t)(number * byte_at(line, c * INT8_QUAD, !a_is_signed));
+                sums[c] += (uint32_t)(number * byte_at(line, c * INT8_QUAD, !at->a_is_signed));
         }
         memcpy(acc + (int64_t)r * INT8_LINE, sums, sizeof(sums));
     }
@@ -67,12 +66,9 @@ static inline __attribute__((always_inline)) int32_t quad_at(const uint8_t *a, i
     _mm##bits##_add_epi32(acc, _mm##bits##_add_epi32(_mm##bits##_madd_epi16(a_even, b_even),       \
                                                      _mm##bits##_madd_epi16(a_odd, b_odd)))
 
-/* Where a tile stands; rows, units and a_is_signed are constants wherever this is inlined. */
+/* A tile; rows, units and a_is_signed are constants wherever this is inlined. */
 struct place {
-    const uint8_t *a;
-    int64_t a_line;
-    const uint8_t *b;
-    int64_t unit; /* from one to the next */
+    const struct int8_sides *sides;
     int rows, units;
     bool a_is_signed;
 };
@@ -109,13 +105,14 @@ struct place {
         DO(5)                                                                                      \
     }
 
-#define QUAD(bits, r) _mm##bits##_set1_epi32(quad_at(at->a + (r)*at->a_line + p, count))
+#define QUAD(bits, r) _mm##bits##_set1_epi32(quad_at(sides->a + (r)*sides->a_line + p, count))
 
 /* Four k of all rows, `count` of which are there. */
 INLINE(AVX2)
 void add_avx2(__m256i sums[][2], const struct place *at, int64_t p, int64_t count)
 {
-    const uint8_t *b = at->b + p * INT8_UNIT;
+    const struct int8_sides *sides = at->sides;
+    const uint8_t *b = sides->b + sides->offsets[p / INT8_QUAD];
     __m256i low = _mm256_loadu_si256((const void *)b);
     __m256i high = _mm256_loadu_si256((const void *)(b + 32));
     __m256i low_even = EVEN(256, low, !at->a_is_signed), low_odd = ODD(256, low, !at->a_is_signed);
@@ -137,10 +134,12 @@ void add_avx2(__m256i sums[][2], const struct place *at, int64_t p, int64_t coun
 INLINE(AVX512)
 void add_avx512(__m512i sums[][2], const struct place *at, int64_t p, int64_t count)
 {
+    const struct int8_sides *sides = at->sides;
+    const uint8_t *line = sides->b + sides->offsets[p / INT8_QUAD];
     __m512i even[2], odd[2];
 
 #define LOAD(x, u)                                                                                 \
-    even[u] = _mm512_loadu_si512((const void *)(at->b + (u)*at->unit + p * INT8_UNIT));            \
+    even[u] = _mm512_loadu_si512((const void *)(line + (u)*sides->unit));                          \
     odd[u] = ODD(512, even[u], !at->a_is_signed);                                                  \
     even[u] = EVEN(512, even[u], !at->a_is_signed);
     EACH_2(at->units, LOAD, )
@@ -166,9 +165,11 @@ void add_avx512(__m512i sums[][2], const struct place *at, int64_t p, int64_t co
 INLINE(VNNI)
 void add_vnni(__m512i sums[][4], const struct place *at, int64_t p, int64_t count)
 {
+    const struct int8_sides *sides = at->sides;
+    const uint8_t *line = sides->b + sides->offsets[p / INT8_QUAD];
     __m512i b[4];
 
-#define LOAD(x, u) b[u] = _mm512_loadu_si512((const void *)(at->b + (u)*at->unit + p * INT8_UNIT));
+#define LOAD(x, u) b[u] = _mm512_loadu_si512((const void *)(line + (u)*sides->unit));
     EACH_4(at->units, LOAD, )
 #undef LOAD
 #define ADD_UNIT(r, u)                                                                             \
@@ -190,10 +191,10 @@ void add_vnni(__m512i sums[][4], const struct place *at, int64_t p, int64_t coun
 /* registers: of a row. */
 #define TILE(name, features, vector, registers)                                                    \
     INLINE(features)                                                                               \
-    void sum_##name(int32_t *acc, const struct place *place, int64_t k)                            \
+    void sum_##name(int32_t *acc, const struct place *place)                                       \
     {                                                                                              \
         vector sums[INT8_MAX_ROWS][registers];                                                     \
-        int64_t whole = k / INT8_QUAD * INT8_QUAD;                                                 \
+        int64_t k = place->sides->k, whole = k / INT8_QUAD * INT8_QUAD;                            \
                                                                                                    \
         EACH_ROW(place->rows, ZERO_##name)                                                         \
         for (int64_t p = 0; p < whole; p += INT8_QUAD)                                             \
@@ -220,24 +221,21 @@ TILE(vnni, VNNI, __m512i, 4)
 
 #define ROWS(name, n, wide)                                                                        \
     case n:                                                                                        \
-        if (units == (wide) && a_is_signed)                                                        \
-            sum_##name(acc, &(struct place){a, a_line, b, unit, n, wide, true}, k);                \
+        if (units == (wide) && at->a_is_signed)                                                    \
+            sum_##name(acc, &(struct place){at, n, wide, true});                                   \
         else if (units == (wide))                                                                  \
-            sum_##name(acc, &(struct place){a, a_line, b, unit, n, wide, false}, k);               \
-        else if (a_is_signed)                                                                      \
-            sum_##name(acc, &(struct place){a, a_line, b, unit, n, 1, true}, k);                   \
+            sum_##name(acc, &(struct place){at, n, wide, false});                                  \
+        else if (at->a_is_signed)                                                                  \
+            sum_##name(acc, &(struct place){at, n, 1, true});                                      \
         else                                                                                       \
-            sum_##name(acc, &(struct place){a, a_line, b, unit, n, 1, false}, k);                  \
+            sum_##name(acc, &(struct place){at, n, 1, false});                                     \
         break;
 
 /* units is 1 or as many as the tile has at most. */
 #define SWITCH(name, features, wide, more)                                                         \
     __attribute__((target(features))) static void tile_##name(                                     \
-        int32_t *acc, const uint8_t *a, int64_t a_line, const uint8_t *b, int64_t k, int rows,     \
-        int units, bool a_is_signed)                                                               \
+        int32_t *acc, const struct int8_sides *at, int rows, int units)                            \
     {                                                                                              \
-        int64_t unit = (k + INT8_QUAD - 1) / INT8_QUAD * INT8_LINE;                                \
-                                                                                                   \
         switch (rows) {                                                                            \
             ROWS(name, 1, wide)                                                                    \
             ROWS(name, 2, wide)                                                                    \

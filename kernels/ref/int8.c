@@ -10,9 +10,10 @@ void product_int8_ref(const struct kernel_product_data *data, const void *packed
     product_ref(data, shape);
 }
 
-void convolve_int8_ref(const struct kernel_convolve_data *data,
+void convolve_int8_ref(const struct kernel_convolve_data *data, const void *packed,
                        const struct kernel_convolve *shape, void *workspace)
 {
+    (void)packed;
     (void)workspace;
     convolve_ref(data, shape);
 }

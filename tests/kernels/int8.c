@@ -152,7 +152,7 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
     };
     struct kernel_convolve_data data = {0};
     size_t count;
-    void *want, *workspace;
+    void *want, *workspace, *packed = NULL;
 
     random_window(test, &s.window);
     filters = s.filters;
@@ -163,7 +163,7 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
     data.x = test_input_bytes(test, (size_t)(s.batch * s.channels * in));
     data.w = test_input_bytes(test, (size_t)(filters * depth));
     data.x_zero = random_zeros(test, 1);
-    data.w_zero = random_zeros(test, filters);
+    data.w_zero = test_chance(test, 2) ? NULL : random_zeros(test, filters);
     if (test_chance(test, 2)) {
         int32_t *bias = test_input_bytes(test, (size_t)filters * sizeof(*bias));
 
@@ -182,8 +182,12 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
     data.y = test_output(test, count);
     if (!kernel_convolve_int8_fits(&s, data.bias != NULL, is_quantised))
         test_fail(test, "it is said not to fit");
+    if (kernel_convolve_int8_packed(&s) > 0 && !test_chance(test, 4)) {
+        packed = test_output(test, kernel_convolve_int8_packed(&s));
+        kernel_pack_filters_int8(packed, data.w, &s);
+    }
     workspace = test_output(test, kernel_convolve_int8_room(&s));
-    TEST_RUN(test, TEST_NEW, table->convolve_int8.fn(&data, &s, workspace));
+    TEST_RUN(test, TEST_NEW, table->convolve_int8.fn(&data, packed, &s, workspace));
     test_compare_bytes(test, data.y, want, count);
 }
 
@@ -211,9 +215,23 @@ static void check_tile(struct test *test, const struct kernel_table *table)
     for (int r = 0; r < rows; r++)
         for (int u = 0; u < units; u++)
             TEST_RUN(test, TEST_REF,
-                     plain.fn(want + (int64_t)r * INT8_LINE + (int64_t)u * INT8_UNIT, a + r * line,
-                              line, b + u * int8_packed_bytes(1, k), k, 1, 1, a_is_signed));
-    TEST_RUN(test, TEST_NEW, tile.fn(got, a, line, b, k, rows, units, a_is_signed));
+                     plain.fn(want + (int64_t)r * INT8_LINE + (int64_t)u * INT8_UNIT,
+                              &(struct int8_sides){.a = a + r * line,
+                                                   .k = k,
+                                                   .b = b + u * int8_packed_bytes(1, k),
+                                                   .offsets = int8_packed_offsets,
+                                                   .a_is_signed = a_is_signed},
+                              1, 1));
+    TEST_RUN(test, TEST_NEW,
+             tile.fn(got,
+                     &(struct int8_sides){.a = a,
+                                          .a_line = line,
+                                          .k = k,
+                                          .b = b,
+                                          .unit = int8_packed_bytes(1, k),
+                                          .offsets = int8_packed_offsets,
+                                          .a_is_signed = a_is_signed},
+                     rows, units));
     test_compare_bytes(test, got, want, INT8_MAX_ROWS * INT8_LINE * sizeof(*want));
 }
 

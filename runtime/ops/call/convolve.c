@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The inputs by their role; -1: there is none. */
@@ -14,6 +15,7 @@ struct roles {
 struct convolve_params {
     convolve_fn *fn;
     convolve_int8_fn *int8_fn; /* or NULL */
+    void *packed;              /* for int8_fn, part of the params; or NULL */
     struct roles roles;
     struct kernel_convolve shape;
 };
@@ -40,7 +42,7 @@ static int run_convolve(const struct call *call)
     };
 
     if (p->int8_fn)
-        p->int8_fn(&data, &p->shape, call->workspace);
+        p->int8_fn(&data, p->packed, &p->shape, call->workspace);
     else
         p->fn(&data, &p->shape);
     return 0;
@@ -102,6 +104,30 @@ static int check_quantities(const struct call_request *request, const struct rol
     return rc;
 }
 
+/* Those of 8 bits have kernels of their own; constant filters are packed once. */
+static int bind_int8(const struct call_request *request, struct call *call)
+{
+    struct convolve_params *p = call->params;
+    const void *w = request->inputs[p->roles.w].data;
+    size_t packed = w ? kernel_convolve_int8_packed(&p->shape) : 0;
+    size_t first = (sizeof(*p) + 63) / 64 * 64;
+
+    if (packed > 0) {
+        p = aligned_alloc(64, first + (packed + 63) / 64 * 64);
+        if (!p)
+            return call_refuse(request, -ENOMEM, "out of memory");
+        *p = *(struct convolve_params *)call->params;
+        free(call->params);
+        call->params = p;
+        p->packed = (char *)p + first;
+        kernel_pack_filters_int8(p->packed, w, &p->shape);
+    }
+    p->int8_fn = request->kernels->convolve_int8.fn;
+    call->version = request->kernels->convolve_int8.version;
+    call->workspace_bytes = kernel_convolve_int8_room(&p->shape);
+    return 0;
+}
+
 static int bind_convolve(const struct call_request *request, struct call *call,
                          const struct roles *roles)
 {
@@ -133,10 +159,7 @@ static int bind_convolve(const struct call_request *request, struct call *call,
     call->run = run_convolve;
     if (rc < 0 || !kernel_convolve_int8_fits(s, roles->bias >= 0, roles->y_scale >= 0))
         return rc;
-    p->int8_fn = request->kernels->convolve_int8.fn;
-    call->version = request->kernels->convolve_int8.version;
-    call->workspace_bytes = kernel_convolve_int8_room(s);
-    return 0;
+    return bind_int8(request, call);
 }
 
 int call_bind_conv_any(const struct call_request *request, struct call *call)

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions of 8-bit integers whose pixels need not be gathered. The image is laid out once, with
+ * its pads, four channels of a pixel side by side, places that a stride leaves out in planes of
+ * their own. Then what an element of the window sees of neighbouring outputs follows each other in
+ * memory, and a tile reads it there. Outputs are counted over whole rows of that layout; those that
+ * lie in the pads are computed and dropped.
+ */
+#include "kernels/cpu/int8_direct.h"
+
+#include <string.h>
+
+#include "kernels/cpu/team.h"
+
+enum {
+    WIDE = 4096,     /* pixels of a row */
+    SLACK = 1024,    /* bytes behind the image that tiles read */
+    GRAIN = 1 << 18, /* products that are worth a second thread */
+};
+
+static int64_t group_channels(const struct kernel_convolve *s)
+{
+    return s->channels / s->groups;
+}
+
+static struct int8_direct layout_of(const struct kernel_convolve *s)
+{
+    const struct kernel_window *w = &s->window;
+    int64_t high = (w->out[1] - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
+    int64_t wide = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
+    struct int8_direct d = {.quads = (group_channels(s) + INT8_QUAD - 1) / INT8_QUAD,
+                            .rows = (high + w->stride[1] - 1) / w->stride[1],
+                            .pitch = (wide + w->stride[2] - 1) / w->stride[2]};
+
+    d.plane = d.rows * d.pitch * INT8_QUAD;
+    d.taps = w->kernel[1] * w->kernel[2];
+    d.depth = d.taps * d.quads * INT8_QUAD;
+    return d;
+}
+
+bool int8_direct_fits(const struct kernel_convolve *s)
+{
+    const struct kernel_window *w = &s->window;
+    int64_t filters = s->filters / s->groups, channels = group_channels(s);
+    struct int8_direct d;
+
+    if (w->in[0] != 1 || w->kernel[0] != 1 || w->out[0] != 1 || w->pad_begin[0] != 0 ||
+        w->out[1] * w->out[2] == 0)
+        return false;
+    d = layout_of(s);
+    /* Dropped outputs and channels that fill up cost less than gathering would; that is a share of
+     * the work that falls with the number of filters. */
+    return d.pitch <= WIDE && channels >= 3 && d.taps > 1 && d.depth <= INT8_MAX_K &&
+           (d.pitch - w->out[2]) * filters <= 20 * w->out[2] &&
+           d.plane * d.quads * w->stride[1] * w->stride[2] + SLACK < INT32_MAX;
+}
+
+size_t int8_direct_packed(const struct kernel_convolve *s)
+{
+    int64_t sums = int8_round_up(s->filters * (int64_t)sizeof(int32_t));
+
+    return (size_t)(int8_round_up(s->filters * layout_of(s).depth) + sums);
+}
+
+static int32_t *sums_of(void *packed, const struct kernel_convolve *s, const struct int8_direct *d)
+{
+    return (void *)((uint8_t *)packed + int8_round_up(s->filters * d->depth));
+}
+
+void int8_direct_pack(void *packed, const uint8_t *w, const struct kernel_convolve *s)
+{
+    struct int8_direct d = layout_of(s);
+    int64_t channels = group_channels(s), line = d.quads * INT8_QUAD;
+    uint8_t *out = packed;
+
+    memset(out, 0, (size_t)(s->filters * d.depth));
+    for (int64_t f = 0; f < s->filters; f++, out += d.depth, w += channels * d.taps)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t tap = 0; tap < d.taps; tap++)
+                out[tap * line + c] = w[c * d.taps + tap];
+    int8_row_sums(sums_of(packed, s, &d), packed, s->filters, d.depth, d.depth,
+                  s->w_type == KERNEL_I8);
+}
+
+size_t int8_direct_room(const struct kernel_convolve *s)
+{
+    struct int8_direct d = layout_of(s);
+    int64_t planes = d.quads * s->window.stride[1] * s->window.stride[2];
+
+    return (size_t)(int8_round_up(d.taps * d.quads * (int64_t)sizeof(int32_t)) +
+                    int8_round_up(planes * d.plane + SLACK));
+}
+
+/* Where each four k of the window begin: element by element, and of each all channels. */
+static void make_offsets(const struct kernel_convolve *s, const struct int8_direct *d,
+                         int32_t *offsets)
+{
+    const struct kernel_window *w = &s->window;
+
+    for (int64_t i = 0; i < w->kernel[1]; i++) {
+        for (int64_t j = 0; j < w->kernel[2]; j++) {
+            int64_t down = i * w->dilation[1], along = j * w->dilation[2];
+            int64_t phase = down % w->stride[1] * w->stride[2] + along % w->stride[2];
+            int64_t at = down / w->stride[1] * d->pitch + along / w->stride[2];
+
+            for (int64_t q = 0; q < d->quads; q++)
+                *offsets++ = (int32_t)((phase * d->quads + q) * d->plane + at * (int64_t)INT8_QUAD);
+        }
+    }
+}
+
+struct laying {
+    const struct kernel_convolve *shape;
+    const struct int8_direct *direct;
+    const uint8_t *x; /* of one group of an image */
+    uint8_t *out;
+    uint8_t pad, flip;
+};
+
+/* Pixels of one row of a channel, `stride` apart from `from` on; outside they are pads. */
+static void take_line(uint8_t *out, const uint8_t *line, int64_t size, int64_t from, int64_t stride,
+                      int64_t count, uint8_t pad)
+{
+    int64_t first = from < 0 ? (-from + stride - 1) / stride : 0;
+    int64_t end = from >= size ? 0 : (size - 1 - from) / stride + 1;
+
+    if (count <= 0)
+        return;
+    first = first < count ? first : count;
+    end = end < first ? first : end < count ? end : count;
+    memset(out, pad, (size_t)first);
+    if (stride == 1 && end > first)
+        memcpy(out + first, line + from + first, (size_t)(end - first));
+    else
+        for (int64_t i = first; i < end; i++)
+            out[i] = line[from + i * stride];
+    memset(out + end, pad, (size_t)(count - end));
+}
+
+/* Planes [begin, end): of each phase of the stride all fours of channels. */
+static void lay_planes(void *argument, int64_t begin, int64_t end)
+{
+    const struct laying *l = argument;
+    const struct int8_direct *d = l->direct;
+    const struct kernel_window *w = &l->shape->window;
+    int64_t channels = group_channels(l->shape);
+    uint8_t lines[INT8_QUAD][WIDE];
+
+    for (; begin < end; begin++) {
+        int64_t quad = begin % d->quads, phase = begin / d->quads;
+        int64_t down = phase / w->stride[2], along = phase % w->stride[2];
+        uint8_t *out = l->out + begin * d->plane;
+
+        for (int64_t r = 0; r < d->rows; r++, out += d->pitch * INT8_QUAD) {
+            int64_t row = r * w->stride[1] + down - w->pad_begin[1];
+            const uint8_t *rows[INT8_QUAD];
+
+            if (row < 0 || row >= w->in[1]) {
+                memset(out, l->pad ^ l->flip, (size_t)(d->pitch * INT8_QUAD));
+                continue;
+            }
+            for (int64_t q = 0; q < INT8_QUAD; q++) {
+                int64_t channel = quad * INT8_QUAD + q;
+
+                rows[q] = lines[q];
+                if (channel >= channels) /* by weights of 0 */
+                    rows[q] = lines[0];
+                else
+                    take_line(lines[q], l->x + (channel * w->in[1] + row) * w->in[2], w->in[2],
+                              along - w->pad_begin[2], w->stride[2], d->pitch, l->pad);
+            }
+            int8_pack_line(out, rows, d->pitch, l->flip);
+        }
+    }
+}
+
+struct task {
+    const struct int8_product *product;
+    int8_block_fn *block;
+    int64_t row_blocks, rows;
+};
+
+static void do_blocks(void *argument, int64_t begin, int64_t end)
+{
+    const struct task *t = argument;
+    const struct int8_product *p = t->product;
+
+    for (; begin < end; begin++) {
+        int64_t column = begin / t->row_blocks * INT8_LINE, last = column + INT8_LINE;
+        int64_t row = begin % t->row_blocks * t->rows, row_end = row + t->rows;
+
+        t->block(p, row, row_end < p->m ? row_end : p->m, column, last < p->n ? last : p->n);
+    }
+}
+
+void int8_direct_run(const struct int8_direct_call *call, const struct kernel_convolve *s)
+{
+    enum { ROWS = 16 * INT8_MAX_ROWS };
+    const struct kernel_window *w = &s->window;
+    struct int8_direct d = layout_of(s);
+    int64_t filters = s->filters / s->groups, planes = d.quads * w->stride[1] * w->stride[2];
+    int64_t plane = w->out[1] * w->out[2];
+    int32_t *offsets = call->workspace;
+    struct laying laying = {s, &d, NULL, (uint8_t *)call->workspace, call->pad, call->flip};
+    const int32_t *sums = sums_of((void *)call->packed, s, &d);
+
+    laying.out += int8_round_up(d.taps * d.quads * (int64_t)sizeof(*offsets));
+    make_offsets(s, &d, offsets);
+    for (int64_t group = 0; group < s->batch * s->groups; group++) {
+        int64_t filter = group % s->groups * filters;
+        struct int8_product p = call->product;
+        struct task task = {&p, call->block, (filters + ROWS - 1) / ROWS, ROWS};
+
+        laying.x = call->x + group * group_channels(s) * w->in[1] * w->in[2];
+        team_for(planes, GRAIN / 4 / (d.plane + 1) + 1, lay_planes, &laying);
+        p.m = filters;
+        p.n = (w->out[1] - 1) * d.pitch + w->out[2];
+        p.k = p.a_line = d.depth;
+        p.a = (const uint8_t *)call->packed + filter * d.depth;
+        p.b = laying.out;
+        p.offsets = offsets;
+        p.pitch = d.pitch;
+        p.kept = w->out[2];
+        p.a_sums = p.b_zero ? sums + filter : NULL;
+        p.bias = p.bias ? p.bias + filter : NULL;
+        p.row_scale += filter;
+        p.y = (char *)p.y + group * filters * plane * (int64_t)kernel_dtype_bytes(s->y_type);
+        p.y_line = plane;
+        team_for((p.n + INT8_LINE - 1) / INT8_LINE * task.row_blocks,
+                 GRAIN / (d.depth * INT8_LINE * (filters < ROWS ? filters : ROWS)) + 1, do_blocks,
+                 &task);
+    }
+}
