@@ -203,7 +203,7 @@ static void page_opens_without_errors(void **state)
     CHECK_CONTAINS(document, "data-errors=\"0\"");
     CHECK_CONTAINS(document, "data-state=\"ready\"");
     CHECK_CONTAINS(document,
-                   "data-charts=\"6\""); /* types, timeline, memory, runs, ops, roofline */
+                   "data-charts=\"7\""); /* types, timeline, memory, runs, ops, host's, roofline */
     CHECK_CONTAINS(document, "data-drawn=\"yes\"");
     CHECK_CONTAINS(document, "data-lanes=\"2\"");
     CHECK_CONTAINS(document, "store.db (page)</title>");
@@ -270,7 +270,7 @@ static char *make_probed(const struct fixture *fixture)
 static void reader_finds_the_way(void **state)
 {
     static const char *const expected[] = {
-        "drawn=6",
+        "drawn=7",
         "ops.at_first=conv1,relu1,op_0,op_1,op_2,op_3,op_4,&lt;/script",
         "ops.by_name=&lt;/script",
         "ops.by_time=conv1,relu1,op_0,op_1,op_2,op_3,op_4,&lt;/script",
@@ -286,7 +286,7 @@ static void reader_finds_the_way(void **state)
         "timeline.fit=1.00",
         "timeline.other=run 3, the slowest: 12.000 ms",
         "theme=dark",
-        "drawn_again=6",
+        "drawn_again=7",
         "paper=light",
         "errors=0",
     };

@@ -30,14 +30,15 @@ def memory(time, size, address, device=0):
 
 
 def step(number):
-    """A step: aten::conv2d with a convolution inside that launches a kernel, twice; the fifth is slow."""
+    """A step: aten::conv2d with a convolution inside that launches a kernel, twice with other shapes;
+    the fifth is slow."""
     at, slow = number * STEP_US, 400 if number == 5 else 0
     stack = f"model.py(12): forward;train.py(40): <module>;{HOSTILE}"
     yield span("user_annotation", f"ProfilerStep#{number}", at, 900 + slow)
     for i in range(2):
         begin = at + 20 + i * 300
         yield span("cpu_op", "aten::conv2d", begin, 200,
-                   **{"Input Dims": [[1, 3, 8, 8], [4, 3, 3, 3]], "Input type": ["float", "float"],
+                   **{"Input Dims": [[1, 3, 8 + i, 8], [4, 3, 3, 3]], "Input type": ["float", "float"],
                       "Call stack": stack, "External id": number * 10 + i})
         yield span("cpu_op", "aten::convolution", begin + 10, 180)
         yield span("cuda_runtime", "cudaLaunchKernel", begin + 50, 10, correlation=number * 10 + i + 1)

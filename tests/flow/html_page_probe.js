@@ -316,10 +316,16 @@ attempt('who holds memory stands below its curve and leads to the timeline', () 
 
 attempt('operators of the host stand beside kernels, with what they launched', () => {
   startOver();
-  const row = Array.from(document.querySelectorAll('#host_ops tbody tr')).find((one) => one.cells[0].textContent === 'aten::conv2d');
+  const [kernels, host] = ['ops', 'host_ops'].map((id) => document.getElementById(id).getBoundingClientRect());
+  const isWide = document.documentElement.clientWidth >= 1300;
+
+  expect(kernels.top === host.top, isWide, 'side by side');
+  const rows = Array.from(document.querySelectorAll('#host_ops tbody tr')).filter((one) => one.cells[0].textContent === 'aten::conv2d');
+  const [row] = rows;
   const cells = Array.from(row.cells, (cell) => cell.textContent);
 
-  expect(cells.slice(1, 5), 'cpu_op,40.000 µs,10.00%,210.000 µs', 'conv2d');
+  expect(rows.length, 1, 'the lines of one name');
+  expect(cells.slice(1, 6), 'cpu_op,40.000 µs,210.000 µs,10.00%,16', 'conv2d');
   row.querySelector('button.jump').click();
   expect(timeline.chosen.name, 'aten::conv2d', 'what is chosen');
   buttonOf(figure.querySelector('.span-card'), 'In the table').click();
@@ -347,6 +353,9 @@ attempt('the card has shapes, arguments and the call stack', () => {
   expect(factsOf(card).grid, '[8,1,1]', 'grid');
   expect(factsOf(card).block, '[128,1,1]', 'block');
   expectThat(factsOf(card)['launched by'].startsWith('cudaLaunchKernel'), factsOf(card)['launched by']);
+  expect(factsOf(card).in, 'aten::convolution', 'the op that launched it');
+  expect(Array.from(card.querySelectorAll('h4'), (head) => head.textContent).join(), 'Arguments,Call stack of aten::conv2d',
+    'the heads of a kernel\'s card');
 });
 
 attempt('a copy tells how much it moved and how fast', () => {

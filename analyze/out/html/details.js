@@ -76,7 +76,7 @@ class SpanCard {
       element('div', this.waysFrom(span), {className: 'ways'}),
       this.listOf(facts),
       ...(args.length ? [element('h4', 'Arguments'), this.listOf(args)] : []),
-      ...this.stackOf(op),
+      ...this.stackOf(span),
     ];
   }
 
@@ -85,12 +85,19 @@ class SpanCard {
       .map(([name, value]) => element('div', [element('dt', name), element('dd', value)])));
   }
 
-  stackOf(op) {
-    const frames = op ? parsed(op.stack, []) : [];
+  /* Its own, or that of the nearest op around it or around its launch. */
+  stackOf(span) {
+    const frames = (one) => parsed((this.timeline.ops[one.op] || {}).stack, []);
+    let owner = span;
 
-    return frames.length
-      ? [element('h4', 'Call stack'), element('ol', frames.map((frame) => element('li', frame)), {className: 'stack'})]
-      : [];
+    while (owner && !frames(owner).length)
+      owner = owner.launch || owner.parent;
+    if (!owner)
+      return [];
+    return [
+      element('h4', owner === span ? 'Call stack' : ['Call stack of ', this.wayTo(owner)]),
+      element('ol', frames(owner).map((frame) => element('li', frame)), {className: 'stack'}),
+    ];
   }
 
   factsOfOp(span, op) {
@@ -151,6 +158,7 @@ class SpanCard {
       ['spans inside', inside ? String(inside) : null],
       ['launched by', span.launch
         && [this.wayTo(span.launch), ` ${formatDuration(span.start - span.launch.start)} before`]],
+      ['in', span.launch && span.launch.parent ? this.wayTo(span.launch.parent) : null],
       ['launched', span.launched.length ? this.launchedBy(span) : null],
     ];
   }

@@ -94,14 +94,21 @@ function commonWithAlike(names, looks, place) {
   return alike.length ? Math.min(...alike.map((other) => commonLength(names[place], other))) : 0;
 }
 
-/* Shortened so that different names stay different: of those that would look alike, what they have in
- * common in front goes; where that does not help they get their place as a number. */
+/* Its head, and from where it differs on. */
+function cutCommon(name, common, length) {
+  const head = Math.min(common, Math.floor(length / 3));
+
+  return `${name.slice(0, head)}…${name.slice(common, common + Math.max(0, length - head - 1))}`;
+}
+
+/* Shortened so that different names stay different: those that would look alike show where they
+ * differ; where that does not help they get their place as a number. */
 function distinctNames(names, length) {
   const looks = names.map((name) => shorten(name, length));
   const cut = names.map((name, place) => {
     const common = commonWithAlike(names, looks, place);
 
-    return common ? shorten(`…${name.slice(common)}`, length) : looks[place];
+    return common ? cutCommon(name, common, length) : looks[place];
   });
 
   return cut.map((text, place) => names.some((other, at) => other !== names[place] && cut[at] === text)

@@ -57,8 +57,7 @@ function endsFrom(row, time) {
   return low;
 }
 
-/* Names cut to a width so that different ones stay different: of those that would look alike, what
- * they have in common in front goes. */
+/* distinctNames() for a width in pixels. */
 function distinctTexts(context, names, width) {
   const fitted = names.map((name) => fitInto(context, name, width));
 
@@ -68,9 +67,9 @@ function distinctTexts(context, names, width) {
 
     if (!common)
       return fitted[place];
-    while (length > common + 1 && context.measureText(`…${name.slice(common, length)}`).width > width)
+    while (length > 2 && context.measureText(cutCommon(name, common, length)).width > width)
       length--;
-    return `…${name.slice(common, length)}`;
+    return cutCommon(name, common, length);
   });
 
   return cut.map((text, place) => text && names.some((other, at) => other !== names[place] && cut[at] === text)

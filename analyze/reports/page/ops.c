@@ -316,6 +316,8 @@ int page_ops(const struct page *page, struct diag *diag)
         rc = report_emit_lines(page->report, &section, lines.lines.items, lines.lines.count,
                                sizeof(*lines.lines.items), page, diag);
     if (rc == 0)
+        rc = page_host_ops(page, diag);
+    if (rc == 0)
         rc = emit_roofline(page, &lines, diag);
     ops_lines_deinit(&lines);
     return rc;

@@ -79,8 +79,8 @@ int page_host_ops(const struct page *page, struct diag *diag);
 /** Who held memory at the peak, in the card of page_memory(): owners.c. */
 int page_memory_owners(const struct page *page, struct diag *diag);
 
-/** Time by type, the operators, the roofline: ops.c. page_ops() returns REPORT_NOTHING when no
- *  operator matches. */
+/** Time by type, the operators with page_host_ops() beside them, the roofline: ops.c. page_ops()
+ *  returns REPORT_NOTHING when no operator matches. */
 int page_types(const struct page *page, struct diag *diag);
 int page_ops(const struct page *page, struct diag *diag);
 

@@ -122,8 +122,6 @@ static int emit_page(struct page *page, struct diag *diag)
         rc = page_run_times(page, diag);
     if (rc == 0)
         rc = page_ops(page, diag);
-    if (rc == 0)
-        rc = page_host_ops(page, diag);
     return rc;
 }
 
