@@ -20,7 +20,8 @@
 #include "client/cli/run_summary.h"
 
 struct run_options {
-    const char *output, *store, *sources;
+    const char *output, *store;
+    struct run_wishes wishes;
     bool quiet, print_env;
 };
 
@@ -39,7 +40,11 @@ static const struct option_spec specs[] = {
      "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
      "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries), "
      "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX Runtime).",
-     TARGET(sources)},
+     TARGET(wishes.sources)},
+    {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
+     "An op or label whose name matches this extended regular expression begins a run, where its "
+     "thread is in none: for programs that have steps but no runs.",
+     TARGET(wishes.runs_by)},
     {OPTION_FLAG, "print-env", 0, NULL, NULL,
      "Run nothing; print the variables by which a program is recorded, for files of service "
      "managers and containers.",
@@ -73,7 +78,7 @@ const struct option_command run_command = {
         "recorded, what was lost, what recording took and how to look at it.\n\n"
         "Programs of CMD that go on when it has ended are recorded on; the daemon ends after the "
         "last of them.",
-    .environment = "OPTRACE_SOCKET, OPTRACE_SOURCES  set for CMD\n"
+    .environment = "OPTRACE_SOCKET, OPTRACE_SOURCES, OPTRACE_RUNS_BY  set for CMD\n"
                    "LD_PRELOAD  our library is added for CMD, behind what is there\n"
                    "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64  set for CMD, unless they are: "
                    "then another tool records by that way, and a line says so\n",
@@ -197,7 +202,7 @@ static int run(const struct run_options *options, char **argv)
         text_print(stderr, "optrace run: %s\n", diag.text);
         return rc;
     }
-    rc = run_settings_fill(options->sources, NULL, &settings, &diag); /* the same */
+    rc = run_settings_fill(&options->wishes, NULL, &settings, &diag); /* the same */
     run_settings_deinit(&settings);
     if (rc == -EINVAL)
         return options_complain(&run_command, &diag);
@@ -205,7 +210,7 @@ static int run(const struct run_options *options, char **argv)
         rc = choose_recorder(options, &recorder, &diag);
     if (rc < 0)
         return fail(rc, &diag);
-    rc = run_settings_fill(options->sources, recorder.socket, &settings, &diag);
+    rc = run_settings_fill(&options->wishes, recorder.socket, &settings, &diag);
     rc = rc < 0 ? fail(rc, &diag) : run_recorded(options, argv, path, &recorder, &settings);
     run_settings_deinit(&settings);
     return rc;
@@ -219,7 +224,7 @@ static int print_settings(const struct run_options *options)
     struct diag diag = {0};
     int rc;
 
-    rc = run_settings_fill(options->sources, find_listening(&recorder) ? recorder.socket : NULL,
+    rc = run_settings_fill(&options->wishes, find_listening(&recorder) ? recorder.socket : NULL,
                            &settings, &diag);
     if (rc == 0)
         run_settings_print(&settings);

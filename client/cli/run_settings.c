@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,21 @@ static int check_sources(const char *list, struct diag *diag)
         word += length;
     } while (*word++ == ',');
     return 0;
+}
+
+static int check_expression(const char *text, struct diag *diag)
+{
+    char why[120];
+    regex_t expression;
+    const int rc = regcomp(&expression, text, REG_EXTENDED | REG_NOSUB);
+
+    if (rc == 0) {
+        regfree(&expression);
+        return 0;
+    }
+    regerror(rc, &expression, why, sizeof(why));
+    return diag_set(diag, -EINVAL, "--runs-by takes a regular expression, not '%.60s': %s", text,
+                    why);
 }
 
 static int add(struct run_settings *settings, const char *name, const char *value,
@@ -129,11 +145,15 @@ static int add_preload(struct run_settings *settings, const char *library, struc
     return rc;
 }
 
-int run_settings_fill(const char *sources, const char *socket, struct run_settings *out_settings,
-                      struct diag *diag)
+int run_settings_fill(const struct run_wishes *wishes, const char *socket,
+                      struct run_settings *out_settings, struct diag *diag)
 {
+    const char *const sources = wishes->sources;
     char library[PATH_MAX];
     int rc = sources ? check_sources(sources, diag) : 0;
+
+    if (rc == 0 && wishes->runs_by)
+        rc = check_expression(wishes->runs_by, diag);
 
     *out_settings = (struct run_settings){{NULL}, NULL};
     if (rc == 0)
@@ -142,6 +162,8 @@ int run_settings_fill(const char *sources, const char *socket, struct run_settin
         rc = add(out_settings, "OPTRACE_SOCKET", socket, diag);
     if (rc == 0 && sources)
         rc = add(out_settings, "OPTRACE_SOURCES", sources, diag);
+    if (rc == 0 && wishes->runs_by)
+        rc = add(out_settings, "OPTRACE_RUNS_BY", wishes->runs_by, diag);
     for (size_t i = 0; rc == 0 && i < WAYS; i++) {
         const char *value = getenv(ways[i].variable);
 

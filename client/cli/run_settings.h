@@ -17,10 +17,15 @@ struct run_settings {
     char *taken; /* "NVTX_INJECTION64_PATH (/opt/nsys/...)": whose they are; NULL: none is */
 };
 
-/** sources  list of names, or NULL for all. Returns 0, or a negative errno with a sentence: a name
- *  that there is not, no library. run_settings_deinit() also after a failure. */
-int run_settings_fill(const char *sources, const char *socket, struct run_settings *out_settings,
-                      struct diag *diag);
+struct run_wishes {
+    const char *sources; /* list of names; NULL: all */
+    const char *runs_by; /* expression for the names of ops that begin runs; NULL: none */
+};
+
+/** socket  of the daemon; NULL: none is set. Returns 0, or a negative errno with a sentence: a name
+ *  that there is not, an expression that is none, no library. run_settings_deinit() also after a failure. */
+int run_settings_fill(const struct run_wishes *wishes, const char *socket,
+                      struct run_settings *out_settings, struct diag *diag);
 void run_settings_deinit(struct run_settings *settings);
 
 /** A line each, as files of variables have them, on standard output. */

@@ -11,6 +11,7 @@
 #include "client/inject/names.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
+#include "client/inject/runs.h"
 
 struct product {
     uint64_t kind; /* tells these keys from others */
@@ -93,7 +94,10 @@ static uint64_t define(const void *context)
     info.output_count = 1;
     info.computation_flop = flop_of(product);
     info.memory_bytes = traffic_of(product);
-    return recorder.op_define(&info, &op) == 0 ? op : 0;
+    if (recorder.op_define(&info, &op) < 0)
+        return 0;
+    runs_note(op, name);
+    return op;
 }
 
 /* All whose sizes are too many to keep. */
@@ -113,7 +117,7 @@ static struct optrace_span begin(const struct product *product)
     op = (uint32_t)names_find(product, sizeof(*product), define, product);
     if (op == 0)
         op = (uint32_t)names_find_always(&others, sizeof(others), define_others, NULL);
-    return op ? recorder.begin(op) : (struct optrace_span){0, 0};
+    return op ? op_begin(op) : (struct optrace_span){0, 0};
 }
 
 /* Whether this call is a product to be recorded; to be ended by leave() then. */
@@ -131,7 +135,7 @@ static inline bool enter(void)
 static inline void leave(struct optrace_span span)
 {
     if (span.id)
-        recorder.end(span);
+        op_end(span);
     nesting = 0;
 }
 

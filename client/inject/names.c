@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/inject/recorder.h"
+#include "client/inject/runs.h"
 
 enum { SLOTS_FIRST = 256, PARAMS_BYTES = 2048 };
 
@@ -192,9 +193,15 @@ uint32_t names_define(const struct names_text *text)
 
     put_member(params, "domain", text->domain);
     put_member(params, "category", text->category);
-    if (!params[0])
-        return recorder.name((enum optrace_name_type)text->type, text->text);
-    strcat(params, "}");
-    info.params = params;
-    return recorder.op_define(&info, &op) == 0 ? op : 0;
+    if (!params[0]) {
+        op = recorder.name((enum optrace_name_type)text->type, text->text);
+    } else {
+        strcat(params, "}");
+        info.params = params;
+        if (recorder.op_define(&info, &op) < 0)
+            op = 0;
+    }
+    if (text->type == OPTRACE_LABEL)
+        runs_note(op, text->text);
+    return op;
 }

@@ -16,6 +16,7 @@
 #include "client/inject/names.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
+#include "client/inject/runs.h"
 
 enum {
     QUERY_KIND = 2,
@@ -270,7 +271,10 @@ static uint64_t define(const void *context)
     info.output_count = key->tensors[2].rank > 0;
     info.computation_flop = flop_of(key);
     info.memory_bytes = traffic_of(key);
-    return recorder.op_define(&info, &op) == 0 ? op : 0;
+    if (recorder.op_define(&info, &op) < 0)
+        return 0;
+    runs_note(op, name);
+    return op;
 }
 
 /* All whose sizes are too many to keep. */
@@ -294,7 +298,7 @@ static struct optrace_span begin(execute_type *execute, const void *primitive)
     op = (uint32_t)names_find(&key, sizeof(key), define, &key);
     if (op == 0)
         op = (uint32_t)names_find_always(&others, sizeof(others), define_others, NULL);
-    return op ? recorder.begin(op) : (struct optrace_span){0, 0};
+    return op ? op_begin(op) : (struct optrace_span){0, 0};
 }
 
 int dnnl_primitive_execute(const void *primitive, void *stream, int count, const void *arguments)
@@ -313,7 +317,7 @@ int dnnl_primitive_execute(const void *primitive, void *stream, int count, const
     status = execute(primitive, stream, count, arguments);
     if (span.id) {
         __atomic_sub_fetch(&onednn_running, 1, __ATOMIC_RELAXED);
-        recorder.end(span);
+        op_end(span);
     }
     return status;
 }

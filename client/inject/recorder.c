@@ -11,6 +11,7 @@
 
 #include "client/inject/names.h"
 #include "client/inject/onednn.h"
+#include "client/inject/runs.h"
 #include "client/inject/scopes.h"
 
 enum { IDLE_CALLS_MAX = 63 };
@@ -27,14 +28,14 @@ static const struct recorder own = {
     &optrace_level_now,  optrace_look,    optrace_span_begin,  optrace_span_end,
     optrace_mark,        optrace_record,  optrace_ticks,       optrace_op_define,
     optrace_lane_define, optrace_name,    optrace_thread_name, optrace_model_define,
-    optrace_run_begin,   optrace_run_end, optrace_start,
+    optrace_run_begin,   optrace_run_end, optrace_run_set,     optrace_start,
 };
 
 static const char *const symbols[] = {
     "optrace_level_now",   "optrace_look",    "optrace_span_begin",  "optrace_span_end",
     "optrace_mark",        "optrace_record",  "optrace_ticks",       "optrace_op_define",
     "optrace_lane_define", "optrace_name",    "optrace_thread_name", "optrace_model_define",
-    "optrace_run_begin",   "optrace_run_end", "optrace_start",
+    "optrace_run_begin",   "optrace_run_end", "optrace_run_set",     "optrace_start",
 };
 static_assert(sizeof(symbols) / sizeof(symbols[0]) * sizeof(void *) == sizeof(struct recorder),
               "a symbol for each member");
@@ -93,7 +94,9 @@ static void open_once(void)
                                  .model_define = chosen.model_define,
                                  .run_begin = chosen.run_begin,
                                  .run_end = chosen.run_end,
+                                 .run_set = chosen.run_set,
                                  .start = chosen.start};
+    runs_open();
     recorder.start(NULL);
     __atomic_store_n(&recorder.level, chosen.level, __ATOMIC_RELEASE);
 }

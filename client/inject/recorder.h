@@ -36,6 +36,7 @@ struct recorder {
     int (*model_define)(const struct optrace_model_info *info, uint32_t *out_model);
     struct optrace_run (*run_begin)(uint32_t model, uint32_t flags);
     void (*run_end)(struct optrace_run run);
+    uint32_t (*run_set)(uint32_t number);
     int (*start)(const struct optrace_config *config);
 };
 extern struct recorder recorder;

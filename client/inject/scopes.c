@@ -145,7 +145,7 @@ __attribute__((noinline, cold)) int scopes_push_slowly(const void *owner, uint32
     scope = &mine->items[mine->count++];
     scope->level = place > 0 ? mine->items[place - 1].level + 1 : 0;
     scope->owner = owner;
-    scope->span = op ? recorder.begin(op) : (struct optrace_span){0, 0};
+    scope->span = op ? op_begin(op) : (struct optrace_span){0, 0};
     return scope->level;
 }
 
@@ -162,7 +162,7 @@ __attribute__((noinline, cold)) int scopes_pop_slowly(const void *owner)
             (mine->count - place) * sizeof(*mine->items));
     mine->count--;
     if (scope.span.id)
-        recorder.end(scope.span);
+        op_end(scope.span);
     return scope.level;
 }
 

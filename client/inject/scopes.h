@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/inject/recorder.h"
+#include "client/inject/runs.h"
 
 struct scope {
     struct optrace_span span; /* none where it is not recorded */
@@ -43,7 +43,7 @@ static inline int scopes_push(const void *owner, uint32_t op)
     scope->level = mine->count > 0 ? scope[-1].level + 1 : 0;
     scope->owner = owner;
     mine->count++;
-    scope->span = op ? recorder.begin(op) : (struct optrace_span){0, 0};
+    scope->span = op ? op_begin(op) : (struct optrace_span){0, 0};
     return scope->level;
 }
 
@@ -57,7 +57,7 @@ static inline int scopes_pop(const void *owner)
         return scopes_pop_slowly(owner);
     scope = &mine->items[--mine->count];
     if (scope->span.id)
-        recorder.end(scope->span);
+        op_end(scope->span);
     return scope->level;
 }
 

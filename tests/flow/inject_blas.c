@@ -86,6 +86,16 @@ static void they_are_left_out_where_not_asked_for(void **state)
     free(program);
 }
 
+static void products_begin_runs(void **state)
+{
+    char *program = place_program("tests/flow/inject_blas_program");
+
+    run_scene_record(*state, (const char *const[]){"--runs-by", "^dgemm 30x", NULL}, 0,
+                     (const char *const[]){program, "products", NULL});
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 12);
+    free(program);
+}
+
 static void a_shell_between_makes_no_session(void **state)
 {
     char *program = place_program("tests/flow/inject_blas_program"), command[400];
@@ -127,13 +137,10 @@ static void numpy_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(sizes_and_operations_are_exact),
-        CASE(threads_have_their_own),
-        CASE(arithmetic_flags_are_the_programs),
-        CASE(each_library_calls_its_own),
-        CASE(they_are_left_out_where_not_asked_for),
-        CASE(a_shell_between_makes_no_session),
-        CASE(numpy_is_seen),
+        CASE(sizes_and_operations_are_exact),        CASE(threads_have_their_own),
+        CASE(arithmetic_flags_are_the_programs),     CASE(each_library_calls_its_own),
+        CASE(they_are_left_out_where_not_asked_for), CASE(products_begin_runs),
+        CASE(a_shell_between_makes_no_session),      CASE(numpy_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

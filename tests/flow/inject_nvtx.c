@@ -172,6 +172,28 @@ static void a_program_with_liboptrace_has_one_session(void **state)
     free(program);
 }
 
+/* Two pushes in one are one run; what is around or beside is in none. */
+static void names_begin_runs(void **state)
+{
+    char *program = place_program("tests/flow/inject_nvtx_program");
+
+    run_scene_record(*state, (const char *const[]){"--runs-by", "^(step [01]|outer|inner)$", NULL},
+                     0, (const char *const[]){program, "ranges", NULL});
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 101);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name LIKE 'step _' AND run IS NOT NULL"),
+              100);
+    CHECK_U64(COUNT("SELECT count(DISTINCT run) FROM v_event WHERE op_name IN ('outer', 'inner',"
+                    " 'registered') AND run IS NOT NULL"),
+              1);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'sorted' AND run IS NULL"), 1);
+    run_scene_record(*state, (const char *const[]){"--runs-by", "one of many", NULL}, 0,
+                     (const char *const[]){program, "threads", NULL});
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 64 * 500);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'left open' AND run IS NULL"),
+              64);
+    free(program);
+}
+
 static void sources_are_chosen(void **state)
 {
     char *program = place_program("tests/flow/inject_nvtx_program");
@@ -202,6 +224,7 @@ int main(void)
         CASE(descriptors_may_be_closed),
         CASE(who_calls_nothing_makes_no_session),
         CASE(a_program_with_liboptrace_has_one_session),
+        CASE(names_begin_runs),
         CASE(sources_are_chosen),
     };
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ops begin runs, a bit each, and the run that a thread is in by one of them. */
+#include "client/inject/runs.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPS_MAX = 1 << 20 }; /* as the client has it */
+
+bool runs_are_by_name;
+
+static regex_t expression;
+static uint64_t *starters;
+
+static OT_TLS struct optrace_run mine;       /* number 0: none */
+static OT_TLS struct optrace_span mine_span; /* of the op that began it */
+
+void runs_open(void)
+{
+    const char *text = secure_getenv("OPTRACE_RUNS_BY");
+
+    if (!text || !text[0] || regcomp(&expression, text, REG_EXTENDED | REG_NOSUB) != 0)
+        return;
+    starters = calloc(OPS_MAX / 64 + 1, sizeof(*starters));
+    runs_are_by_name = starters != NULL;
+}
+
+void runs_note(uint32_t op, const char *name)
+{
+    if (runs_are_by_name && op > 0 && op <= OPS_MAX && regexec(&expression, name, 0, NULL, 0) == 0)
+        __atomic_fetch_or(&starters[op / 64], UINT64_C(1) << op % 64, __ATOMIC_RELAXED);
+}
+
+static bool begins_run(uint32_t op)
+{
+    return op <= OPS_MAX && __atomic_load_n(&starters[op / 64], __ATOMIC_RELAXED) >> op % 64 & 1;
+}
+
+/* The thread's run, whoever began it. */
+static uint32_t current_run(void)
+{
+    const uint32_t number = recorder.run_set(0);
+
+    if (number)
+        recorder.run_set(number);
+    return number;
+}
+
+struct optrace_span runs_begin(uint32_t op)
+{
+    struct optrace_span span;
+
+    if (!begins_run(op) || current_run() != 0)
+        return recorder.begin(op);
+    mine = recorder.run_begin(0, 0);
+    span = recorder.begin(op);
+    mine_span = span;
+    return span;
+}
+
+void runs_end(struct optrace_span span)
+{
+    const struct optrace_run run = mine;
+
+    recorder.end(span);
+    if (run.number == 0 || span.start != mine_span.start || span.id != mine_span.id)
+        return;
+    mine.number = 0;
+    recorder.run_end(run);
+}

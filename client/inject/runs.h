@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs of programs that have none: an op whose name matches $OPTRACE_RUNS_BY, an extended regular
+ * expression, begins one where its thread is in none, and ends it with its own end.
+ *
+ * Inside client/inject only. Any thread.
+ */
+#ifndef OPTRACE_CLIENT_INJECT_RUNS_H
+#define OPTRACE_CLIENT_INJECT_RUNS_H
+
+#include "client/inject/recorder.h"
+
+/** Whether there is such an expression. Set before the recorder is open. */
+extern bool runs_are_by_name;
+
+/** Read the variable. Once, while nothing is recorded yet. */
+void runs_open(void);
+
+/** Tell of an op as it is defined. */
+void runs_note(uint32_t op, const char *name);
+
+struct optrace_span runs_begin(uint32_t op);
+void runs_end(struct optrace_span span);
+
+/** What sources begin and end ops with. */
+static inline struct optrace_span op_begin(uint32_t op)
+{
+    return UNLIKELY(runs_are_by_name) ? runs_begin(op) : recorder.begin(op);
+}
+
+static inline void op_end(struct optrace_span span)
+{
+    if (UNLIKELY(runs_are_by_name))
+        runs_end(span);
+    else
+        recorder.end(span);
+}
+
+#endif
