@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long the sums of a whole session take from its totals: of ten million events, against reading
+ * them, and of a thousand million, of which only the last ones are stored still.
+ */
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "analyze/query/query.h"
+#include "base/clock.h"
+#include "tests/support/bench.h"
+#include "tests/support/big_store.h"
+#include "tests/support/check.h"
+#include "tests/support/store_support.h"
+#include "tests/support/temp.h"
+
+enum { TIMES = 100, MEBI = 1 << 20 };
+
+/* Seconds of CPU, opening the store included; *out_events is how many were counted. */
+static double ask(const char *path, int64_t totals_from, uint64_t *out_events)
+{
+    const uint64_t start_ns = ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    const int64_t session_id = 1;
+    struct ops_question question = {.session_ids = &session_id,
+                                    .session_count = 1,
+                                    .totals = true,
+                                    .warmups = true,
+                                    .totals_from = totals_from};
+    struct store *store = store_support_open(path, STORE_READ);
+    struct ops_answer answer;
+    struct diag diag = {0};
+
+    if (query_ops(store, &question, &answer, &diag) < 0)
+        fail_msg("%s", diag.text);
+    assert_int_equal(answer.basis.is_of_totals, totals_from > 0);
+    *out_events = answer.basis.event_count;
+    ops_answer_deinit(&answer);
+    store_close(&store);
+    return (double)(ot_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns) * 1e-9;
+}
+
+/* The same session a hundred times as long, whose events have been dropped but for the last ones. */
+static void make_huge(const char *big, const char *path)
+{
+    char sql[4096];
+
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", path);
+    store_support_run(big, sql);
+    snprintf(sql, sizeof(sql),
+             "UPDATE op_total SET event_count = event_count * %d, sum_ns = sum_ns * %d,"
+             " nested_ns = nested_ns * %d, kern_count = kern_count * %d,"
+             " kern_sum_ns = kern_sum_ns * %d, exec_sum_ns = exec_sum_ns * %d, histogram ="
+             " (SELECT json_group_object(key, value * %d) FROM json_each(histogram));"
+             "DELETE FROM event_batch WHERE last_rowid < (SELECT max(rowid) FROM event) - 100000;"
+             "DELETE FROM event WHERE rowid < (SELECT min(first_rowid) FROM event_batch);"
+             "INSERT INTO dropped SELECT 1, 'budget', %lld - count(*), 0, 0, %lld, min(start_ns),"
+             " min(start_ns), 0, 0 FROM event",
+             TIMES, TIMES, TIMES, TIMES, TIMES, TIMES, TIMES, (long long)BIG_STORE_EVENTS * TIMES,
+             (long long)BIG_STORE_START_NS);
+    store_support_run(path, sql);
+}
+
+int main(void)
+{
+    static struct bench_figure exact = {.name = "report_exact_10m_cpu_s", .unit = "s"};
+    static struct bench_figure big = {.name = "report_totals_10m_cpu_s", .unit = "s"};
+    static struct bench_figure huge = {.name = "report_totals_1g_cpu_s", .unit = "s"};
+    int64_t end_ns;
+    char *path = big_store(&end_ns), *dir = temp_create(), *huge_path = temp_path(dir, "huge.db");
+    uint64_t events;
+
+    make_huge(path, huge_path);
+    bench_print_machine();
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        bench_add(&exact, ask(path, 0, &events));
+        CHECK_U64(events, BIG_STORE_EVENTS);
+        bench_add(&big, ask(path, MEBI, &events));
+        CHECK_U64(events, BIG_STORE_EVENTS);
+        bench_add(&huge, ask(huge_path, MEBI, &events));
+        CHECK_U64(events, (uint64_t)BIG_STORE_EVENTS * TIMES);
+    }
+    bench_print(&exact);
+    bench_print(&big);
+    bench_print(&huge);
+    bench_print_ratio("report_totals_against_exact", &exact, &big, 9);
+    free(huge_path);
+    free(path);
+    temp_destroy(&dir);
+    return EXIT_SUCCESS;
+}
