@@ -85,6 +85,7 @@ static void add_cost(struct op_cost *into, const struct op_cost *from)
     }
     into->calls += from->calls;
     into->end_ns = add_known(into->end_ns, from->end_ns);
+    into->whole_ns += from->whole_ns;
     into->kern_ns = add_known(into->kern_ns, from->kern_ns);
     into->exec_ns = add_known(into->exec_ns, from->exec_ns);
     into->min_ns = fmin(into->min_ns, from->min_ns);

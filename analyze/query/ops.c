@@ -14,6 +14,7 @@ static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost 
 
     cost->calls = sums.calls;
     cost->end_ns = sums.end_ns / divisor;
+    cost->whole_ns = sums.whole_ns / divisor;
     cost->kern_ns = sums.kern_ns / divisor;
     cost->exec_ns = sums.exec_ns / divisor;
     cost->min_ns = sums.min_ns;
@@ -82,11 +83,17 @@ static int make_rows(struct reading *reading, const struct cost_source *source,
     size_t sessions = reading->question->session_count;
     enum query_merge merge = reading->question->merge;
     bool merges = merges_ops(reading->rows.items, count, sessions, merge);
-    struct op_durations *durations = merges ? calloc(count + 1, sizeof(*durations)) : NULL;
-    int rc = merges && !durations ? -ENOMEM : take_rows(reading, source, answer, durations);
+    bool wants = merges || reading->question->wants_durations;
+    struct op_durations *durations = wants ? calloc(count + 1, sizeof(*durations)) : NULL;
+    int rc = wants && !durations ? -ENOMEM : take_rows(reading, source, answer, durations);
 
     if (rc == 0 && merges)
         rc = merge_equal_ops(answer, durations, sessions, merge);
+    if (!merges) {
+        answer->durations = durations;
+        answer->duration_count = count;
+        return rc;
+    }
     op_durations_free(durations, count);
     return rc;
 }
@@ -150,6 +157,8 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
 void ops_answer_deinit(struct ops_answer *answer)
 {
     array_deinit(&answer->rows);
+    op_durations_free(answer->durations, answer->duration_count);
+    answer->durations = NULL;
     basis_deinit(&answer->basis);
     query_texts_deinit(&answer->texts);
 }

@@ -26,6 +26,7 @@ static void add_span(struct op_cost *cost, const struct span *span, double own_n
                                  .percentile_ns = {NAN, NAN, NAN}};
     cost->calls++;
     cost->end_ns += own_ns;
+    cost->whole_ns += (double)span->dur_ns;
     cost->min_ns = fmin(cost->min_ns, dur_ns);
     cost->max_ns = fmax(cost->max_ns, dur_ns);
     if (span->kern_ns != STORE_NULL) {
@@ -39,6 +40,7 @@ static void finish_cost(const struct op_row *row, struct op_cost *cost, double d
     double calls = (double)cost->calls / divisor;
 
     cost->end_ns /= divisor;
+    cost->whole_ns /= divisor;
     cost->kern_ns /= divisor;
     cost->exec_ns /= divisor;
     cost->computation_flop =

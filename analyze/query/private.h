@@ -121,11 +121,6 @@ void totals_finish(struct basis *basis);
 
 /* merge_ops.c */
 
-/* The durations of the calls of an op, on each side. */
-struct op_durations {
-    struct store_histogram of[OP_SIDES];
-};
-
 /** Whether rows of so many sessions are to be merged at all. */
 bool merges_ops(const struct op_row *rows, size_t count, size_t session_count,
                 enum query_merge merge);

@@ -86,6 +86,7 @@ struct ops_question {
                                  where there are others, unless totals are asked for */
     enum query_merge merge;   /* query_ops(), ops_of_spans() */
     bool allows_rollups;      /* query_ops(): where events were dropped, answer from roll-ups */
+    bool wants_durations;     /* query_ops() of one session, MERGE_SESSIONS: fill in durations */
     int64_t totals_from;      /* query_ops(): whole sessions that had so many events are answered
                                  from their totals, where these tell all; 0: never */
 };
@@ -202,6 +203,7 @@ int query_calibration(struct store *store, const char *host, struct calibration 
 struct op_cost {
     uint64_t calls;                  /* in total; 0: never there */
     double end_ns, kern_ns, exec_ns; /* end - start without nested ops, kern - start, end - kern */
+    double whole_ns;                 /* end - start with nested ops */
     double min_ns, max_ns;           /* of single calls */
     double percentile_ns[3]; /* P50, P90, P99 of single calls, at most 1/32 away from the true
                                 ones, also of several sessions taken together */
@@ -222,11 +224,23 @@ struct op_row {
 
 struct op_row_array ARRAY_FIELDS(struct op_row);
 
+/* The durations of the calls of an op, on each side. */
+struct op_durations {
+    struct store_histogram of[OP_SIDES];
+};
+
 struct ops_answer {
-    struct op_row_array rows; /* in the order in which they were defined; also never called */
+    struct op_row_array rows;       /* in the order in which they were defined; also never called */
+    struct op_durations *durations; /* beside rows, where the question wants them; else NULL */
+    size_t duration_count;
     struct basis basis;
     struct query_texts texts;
 };
+/** How many events a session had, also such that are not stored any more; roughly, where sessions
+ *  were recorded at the same time. */
+int query_event_count(struct store *store, int64_t session_id, int64_t *out_count,
+                      struct diag *diag);
+
 int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
               struct diag *diag);
 void ops_answer_deinit(struct ops_answer *answer);

@@ -174,7 +174,7 @@ struct scan_cost rollups_cost(const struct rollups *rollups, const struct scan *
 
     if (!cost->calls)
         return out;
-    out.end_ns = cost->sum_ns;
+    out.end_ns = out.whole_ns = cost->sum_ns;
     /* A sum of 0 is also that of calls which do not say when their first kernel began. */
     if (cost->kern_ns > 0 || !isnan(stored.kern_ns)) {
         out.kern_ns = cost->kern_ns;

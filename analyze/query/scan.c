@@ -413,6 +413,7 @@ struct scan_cost scan_op_cost(const struct scan *scan, uint32_t op, enum scan_si
 
         if (scan->lanes[sums->lane].side != side)
             continue;
+        cost.whole_ns += (double)sums->total_ns;
         if (isnan(cost.min_ns) || (double)sums->min_ns < cost.min_ns)
             cost.min_ns = (double)sums->min_ns;
         if (isnan(cost.max_ns) || (double)sums->max_ns > cost.max_ns)

@@ -148,6 +148,7 @@ int scan_add_durations(const struct scan *scan, uint32_t op, enum scan_side side
 struct scan_cost {
     uint64_t calls;                  /* 0: never there */
     double end_ns, kern_ns, exec_ns; /* NaN: not known */
+    double whole_ns;                 /* nested ops included */
     double min_ns, max_ns;           /* of single executions, nested ops included */
     double percentile_ns[SCAN_PERCENTILES];
 };

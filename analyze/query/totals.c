@@ -55,6 +55,14 @@ static int has_totals(struct store *store, int64_t session_id, struct diag *diag
     return rc;
 }
 
+int query_event_count(struct store *store, int64_t session_id, int64_t *out_count,
+                      struct diag *diag)
+{
+    bool lacks_runs;
+
+    return count_events(store, session_id, out_count, &lacks_runs, diag);
+}
+
 int totals_may_answer(struct store *store, const struct ops_question *question, struct diag *diag)
 {
     int64_t all = 0;

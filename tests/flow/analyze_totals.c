@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A long session: what reports say from its totals is what --exact says from its events, but for how
+ * much of the time operators cover; and after its oldest events were dropped it is still so. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/store/retain.h"
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/store_support.h"
+#include "tests/support/temp.h"
+
+enum { OPS = 50, RUNS = 5400, RUNS_PER_BATCH = 100, WARMUPS = 7, SPANS = 2 * 100 };
+
+struct fixture {
+    char *dir, *path, *program;
+};
+
+static void define(struct store *store)
+{
+    static const char *const types[] = {"Conv", "Relu", "label", "block", "phase"};
+    const struct store_session session = {.session_id = 1,
+                                          .uuid = {1},
+                                          .start_ns = STORE_SUPPORT_START_NS,
+                                          .end_ns = STORE_NULL,
+                                          .program = "model",
+                                          .clock = "tsc",
+                                          .source = "live"};
+    const struct store_lane lanes[] = {{1, 1, 1, "thread", "main", NULL, 1},
+                                       {2, 1, 2, "queue", "worker", "cpu:0", 2}};
+    struct diag diag = {0};
+
+    CHECK_OK(store_put_session(store, &session, &diag));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(store_put_lane(store, &lanes[i], &diag));
+    for (int64_t op = 0; op < OPS; op++) {
+        char name[32];
+        const struct store_op row = {.op_id = op + 1,
+                                     .session_id = 1,
+                                     .client_op = op,
+                                     .model_id = STORE_NULL,
+                                     .name = name,
+                                     .type = types[op % 5],
+                                     .computation_flop = 1000,
+                                     .memory_bytes = STORE_NULL,
+                                     .workspace_bytes = STORE_NULL};
+
+        snprintf(name, sizeof(name), "op_%lld", (long long)op);
+        CHECK_OK(store_put_op(store, &row, &diag));
+    }
+}
+
+/* Each second span on the thread holds the one before it. */
+static int64_t make_run(struct store_event *rows, int64_t run, int64_t now_ns)
+{
+    for (int i = 0; i < SPANS; i += 2) {
+        int64_t op = 1 + (run * 7 + i) % OPS, dur_ns = 500 + (run * 31 + i * 17) % 4000;
+        int64_t start_ns = i % 4 ? now_ns - 300 : now_ns;
+
+        if (i % 4)
+            dur_ns += 300 + rows[-2].dur_ns;
+        *rows++ = (struct store_event){1, op, run, start_ns, dur_ns, STORE_NULL, i + 1, STORE_NULL};
+        *rows++ =
+            (struct store_event){2, op, run, start_ns + 200, dur_ns / 2, 100, i + 1, STORE_NULL};
+        if (i % 4)
+            now_ns = start_ns + dur_ns + 400;
+    }
+    return now_ns + 5000;
+}
+
+static void add_batch(struct store *store, struct store_event *rows, int64_t first, int64_t *now_ns)
+{
+    struct store_run runs[RUNS_PER_BATCH];
+    struct diag diag = {0};
+    size_t added;
+
+    for (int64_t i = 0; i < RUNS_PER_BATCH; i++) {
+        runs[i] = (struct store_run){.session_id = 1,
+                                     .run = first + i,
+                                     .model_id = STORE_NULL,
+                                     .lane_id = 1,
+                                     .start_ns = *now_ns - 1000,
+                                     .warmup = first + i <= WARMUPS};
+        *now_ns = make_run(rows + i * SPANS, first + i, *now_ns);
+        runs[i].end_ns = *now_ns - 2000;
+    }
+    /* The last run is told of after its events. */
+    CHECK_OK(store_add_runs(store, runs, RUNS_PER_BATCH - 1, &added, &diag));
+    CHECK_OK(store_add_events(store, rows, (size_t)SPANS * RUNS_PER_BATCH, &diag));
+    CHECK_OK(store_add_runs(store, runs + RUNS_PER_BATCH - 1, 1, &added, &diag));
+}
+
+static int start(void **state)
+{
+    struct store_event *rows = malloc(sizeof(*rows) * SPANS * RUNS_PER_BATCH);
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    int64_t now_ns = STORE_SUPPORT_START_NS + 5000;
+    struct store *store;
+    struct diag diag = {0};
+
+    fixture->dir = temp_create();
+    fixture->path = temp_path(fixture->dir, "store.db");
+    fixture->program = place_program("analyze/profile_analyze");
+    store = store_support_open(fixture->path, STORE_WRITE);
+    store_delay_rollups(store, 150000);
+    for (int64_t run = 1; run <= RUNS; run += RUNS_PER_BATCH) {
+        store_support_begin(store);
+        if (run == 1)
+            define(store);
+        add_batch(store, rows, run, &now_ns);
+        store_support_commit(store);
+    }
+    store_support_begin(store);
+    CHECK_OK(store_end_session(store, 1, now_ns, "done", NULL, &diag));
+    store_support_commit(store);
+    CHECK_OK(store_write_rollups(store, &diag));
+    store_close(&store);
+    free(rows);
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->path);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+/* The tables; notes tell one from the other. The caller frees it. */
+static char *ask(const struct fixture *fixture, const char *report, const char *option,
+                 const char *note)
+{
+    const char *argv[] = {fixture->program, fixture->path, "--report", report, "--format", "csv",
+                          "--show-host",    "-t",          "0",        option, NULL};
+    struct child_result result;
+    char *text;
+
+    if (strcmp(report, "ops") != 0) {
+        argv[6] = option;
+        argv[7] = NULL;
+    }
+    result = child_run(argv, NULL);
+    if (result.status != 0)
+        fail_msg("%s %s: %d: %s", report, option ? option : "", result.status, result.err);
+    CHECK_CONTAINS(result.err, note);
+    text = strdup(result.out);
+    child_result_deinit(&result);
+    return text;
+}
+
+#define FROM_TOTALS "These are the session's totals"
+#define FROM_EVENTS "Operators cover "
+
+static void totals_say_what_events_say(void **state)
+{
+    static const char *const reports[] = {"ops", "types"};
+    const struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        char *totals = ask(fixture, reports[i], NULL, FROM_TOTALS);
+        char *events = ask(fixture, reports[i], "--exact", FROM_EVENTS);
+
+        assert_true(strlen(events) > 400);
+        assert_string_equal(totals, events);
+        free(totals);
+        free(events);
+    }
+}
+
+/* What is chosen by run needs events. */
+static void parts_are_read(void **state)
+{
+    char *text = ask(*state, "types", "--runs=20..30", FROM_EVENTS);
+
+    assert_true(strlen(text) > 100);
+    free(text);
+}
+
+static void dropped_events_count(void **state)
+{
+    struct fixture *fixture = *state;
+    char *before = ask(fixture, "ops", NULL, FROM_TOTALS), *after;
+    struct store *store = store_support_open(fixture->path, STORE_WRITE);
+    const struct store_bounds bounds = {.budget_bytes = 16 << 20};
+    struct store_retained done = {0};
+    struct diag diag = {0};
+
+    CHECK_OK(store_retain(store, &bounds, STORE_SUPPORT_START_NS, 1 << 30, &done, &diag));
+    assert_true(done.row_count > RUNS);
+    store_close(&store);
+    after = ask(fixture, "ops", NULL, FROM_TOTALS);
+    assert_string_equal(after, before);
+    free(before);
+    free(after);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(totals_say_what_events_say),
+        cmocka_unit_test(parts_are_read),
+        cmocka_unit_test(dropped_events_count),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
