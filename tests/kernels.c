@@ -75,6 +75,19 @@ float test_float(struct test *test)
     return (float)((double)(bits >> 11) * 0x1p-52 - 1.0);
 }
 
+void test_not_itself(struct test *test, int side, const char *call)
+{
+    char reference[2 * TEST_KERNEL_BYTES];
+    const char *found;
+
+    if (side != TEST_REF || strcmp(test->version, "ref") != 0)
+        return;
+    snprintf(reference, sizeof(reference), "%s_ref", test->op);
+    found = strstr(call, reference);
+    if (found && (found == call || !strchr("_abcdefghijklmnopqrstuvwxyz", found[-1])))
+        test_fail(test, "%s is compared with itself", reference);
+}
+
 void test_describe(struct test *test, const char *format, ...)
 {
     va_list args;

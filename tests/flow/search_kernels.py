@@ -66,6 +66,11 @@ def check_replay(line):
         expect("no file", run(HARNESS, "--replay", file / "none")[0] == 3, "status")
 
 
+def check_itself():
+    status, text = run(HARNESS, "--op", "broken_itself", "--cases", "1")
+    expect("a kernel against itself", status == 1 and "broken_itself_ref is compared with itself" in text, (status, text))
+
+
 def check_statuses():
     status, text = search("--seconds", "0.5", "--op", "fill")
     expect("nothing found", status == 0 and "0 findings" in text and "seed" in text, (status, text))
@@ -82,6 +87,7 @@ def main():
     line = check_finding("broken_wrong", "element 67 of 68", "17x4", 1)
     check_finding("broken_crash", "ended by signal 9", "9 columns", -9)
     check_replay(line)
+    check_itself()
     check_statuses()
 
 

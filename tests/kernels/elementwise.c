@@ -119,19 +119,19 @@ static int64_t place(size_t i, int rank, const int64_t *dims, const int64_t *str
     return at;
 }
 
-static void zip_alone(char *y, const char *a, const char *b, size_t count,
+static void zip_alone(zip_fn *zip, char *y, const char *a, const char *b, size_t count,
                       const struct kernel_zip_args *args)
 {
     struct kernel_zip_args one = {
         .op = args->op, .y_type = args->y_type, .a_type = args->a_type, .b_type = args->b_type};
 
     for (size_t i = 0; i < count; i++)
-        zip_ref(y + i * kernel_dtype_bytes(args->y_type),
-                a + (size_t)place(i, args->rank, args->dims, args->a_stride) *
-                        kernel_dtype_bytes(args->a_type),
-                b + (size_t)place(i, args->rank, args->dims, args->b_stride) *
-                        kernel_dtype_bytes(args->b_type),
-                &one);
+        zip(y + i * kernel_dtype_bytes(args->y_type),
+            a + (size_t)place(i, args->rank, args->dims, args->a_stride) *
+                    kernel_dtype_bytes(args->a_type),
+            b + (size_t)place(i, args->rank, args->dims, args->b_stride) *
+                    kernel_dtype_bytes(args->b_type),
+            &one);
 }
 
 static void check_zip(struct test *test, const struct kernel_table *table)
@@ -160,7 +160,7 @@ static void check_zip(struct test *test, const struct kernel_table *table)
                 (const float[]){2.0f, 3.0f, 0.5f, -1.0f}[test_range(test, 0, 3)];
     want = test_output(test, bytes);
     got = test_output(test, bytes);
-    TEST_RUN(test, TEST_REF, zip_alone(want, a, b, count, &args));
+    TEST_RUN(test, TEST_REF, zip_alone(zip_ref, want, a, b, count, &args));
     TEST_RUN(test, TEST_NEW, table->zip.fn(got, a, b, &args));
     test_compare_bytes(test, got, want, bytes);
 }
