@@ -217,6 +217,46 @@ attempt('a drag with Shift or "Select" marks a range, others move', () => {
   expectThat(!timeline.range && timeline.from < from, 'it does not move');
 });
 
+attempt('two fingers zoom, and choose nothing', () => {
+  startOver();
+  timeline.zoom(0.5);
+  timeline.paint();
+  const [left, right] = [timeline.gutter + 60, timeline.gutter + 120];
+  const [atLeft, atRight, whole] = [timeline.timeAt(left), timeline.timeAt(right), windowLength()];
+
+  pointer('pointerdown', left, 60, {pointerId: 11});
+  pointer('pointerdown', right, 60, {pointerId: 12});
+  pointer('pointermove', left - 30, 60, {pointerId: 11});
+  pointer('pointermove', right + 30, 60, {pointerId: 12});
+  expectThat(Math.abs(windowLength() / whole - 0.5) < 1e-6, `the window is ${windowLength() / whole} of before`);
+  expectThat(Math.abs(timeline.xAt(atLeft) - (left - 30)) < 1 && Math.abs(timeline.xAt(atRight) - (right + 30)) < 1,
+    'what was below the fingers is elsewhere');
+  pointer('pointerup', left - 30, 60, {pointerId: 11});
+  pointer('pointerup', right + 30, 60, {pointerId: 12});
+  expect(timeline.chosen, null, 'what is chosen');
+  const from = timeline.from;
+
+  pointer('pointermove', left, 60, {pointerId: 11});
+  expect(timeline.from, from, 'the window afterwards');
+});
+
+attempt('bars lead to the timeline', () => {
+  startOver();
+  const chartOf = (id) => charts.find((one) => one.canvas.closest('section').id === id);
+  const click = (chart, label) => {
+    const bar = chart.getDatasetMeta(0).data[chart.data.labels.indexOf(label)];
+    const event = {type: 'click', x: (bar.x + bar.base) / 2, y: bar.y, native: {target: chart.canvas}};
+
+    chart.options.onClick(event, chart.getElementsAtEventForMode(event, 'nearest', {intersect: true}, false));
+  };
+
+  click(chartOf('ops'), 'sgemm');
+  expect(timeline.chosen.name, 'sgemm', 'what is chosen');
+  click(chartOf('types'), 'kernel');
+  expect(timeline.chosen.type, 'kernel', 'what is chosen');
+  expect(timeline.matches.size, timeline.view.spans.filter((span) => span.type === 'kernel').length, 'what is found');
+});
+
 attempt('M marks the chosen span, or what is seen', () => {
   startOver();
   press('m');

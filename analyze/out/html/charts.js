@@ -244,6 +244,20 @@ function barColor(group, label) {
   return label === undefined || label === group ? colorOf(group) : shadeOf(group, label);
 }
 
+/* A click on the bar of an op or a type shows it on the timeline. */
+function barClicks(data, labels, groups) {
+  const {label} = data.chart;
+  const act = {
+    name: (place) => jumpToOp({name: labels[place], type: groups ? groups[place] : undefined}),
+    type: (place) => jumpToType(labels[place]),
+  }[label];
+
+  return !act || !timelines.length ? {} : {
+    onClick: (event, [bar]) => bar && act(bar.index),
+    onHover: (event, [bar]) => { event.native.target.style.cursor = bar ? 'pointer' : ''; },
+  };
+}
+
 function barsChart(data, figure) {
   const labels = data.texts(data.chart.label).slice(0, BARS_MAX);
   const groups = data.chart.color ? data.texts(data.chart.color) : null;
@@ -265,6 +279,7 @@ function barsChart(data, figure) {
     },
     options: {
       indexAxis: 'y',
+      ...barClicks(data, labels, groups),
       scales: {
         x: axis(data, data.chart.values[0], {beginAtZero: true}),
         y: {

@@ -63,6 +63,15 @@ function jumpToOp(op) {
   timeline.finder.want(isMeant);
 }
 
+function jumpToType(type) {
+  const [timeline] = timelines;
+
+  showTimeline(timeline);
+  timeline.finder.input.value = type;
+  timeline.finder.want((span) => span.type === type);
+  timeline.finder.step(1);
+}
+
 function showTimeline(timeline) {
   timeline.figure.closest('section').scrollIntoView({block: 'start'});
   timeline.canvas.focus({preventScroll: true});

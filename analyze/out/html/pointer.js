@@ -10,11 +10,12 @@ class TimelinePointer {
     this.last = null;  /* x of the drag */
     this.moved = 0;
     this.anchor = null; /* where the range begins, ns */
+    this.fingers = new Map(); /* from a pointer that is down to its x */
     canvas.addEventListener('wheel', (event) => this.wheel(event), {passive: false});
     canvas.addEventListener('pointerdown', (event) => this.down(event));
     canvas.addEventListener('pointermove', (event) => this.move(event));
     canvas.addEventListener('pointerup', (event) => this.up(event));
-    canvas.addEventListener('pointercancel', () => { this.last = null; });
+    canvas.addEventListener('pointercancel', (event) => this.forget(event));
     canvas.addEventListener('pointerleave', () => this.leave());
     canvas.addEventListener('dblclick', (event) => timeline.zoomTo(timeline.spanAt(...this.place(event))));
   }
@@ -45,6 +46,9 @@ class TimelinePointer {
 
     if (event.button !== 0)
       return;
+    if (event.isPrimary)
+      this.fingers.clear();
+    this.fingers.set(event.pointerId, this.place(event)[0]);
     this.last = event.clientX;
     this.moved = 0;
     this.anchor = this.marks(event) ? this.timeline.timeAt(this.place(event)[0]) : null;
@@ -57,6 +61,10 @@ class TimelinePointer {
     const {timeline} = this;
 
     timeline.pointerX = this.place(event)[0];
+    if (this.fingers.size === 2 && this.fingers.has(event.pointerId)) {
+      this.pinch(event);
+      return;
+    }
     if (this.last === null) {
       timeline.track = timeline.tracks.trackAt(this.place(event)[1]);
       timeline.hover(timeline.spanAt(...this.place(event)));
@@ -69,6 +77,26 @@ class TimelinePointer {
     else
       timeline.pan(this.last - event.clientX);
     this.last = event.clientX;
+  }
+
+  /* What lies below two fingers stays there. */
+  pinch(event) {
+    const {timeline} = this;
+    const before = Array.from(this.fingers.values());
+
+    this.fingers.set(event.pointerId, this.place(event)[0]);
+    const after = Array.from(this.fingers.values());
+    const [was, is] = [before, after].map(([a, b]) => Math.max(Math.abs(a - b), 10));
+    const middle = (after[0] + after[1]) / 2;
+
+    this.moved = Infinity; /* no click */
+    timeline.pan((before[0] + before[1]) / 2 - middle);
+    timeline.zoom(was / is, middle);
+  }
+
+  forget(event) {
+    this.fingers.delete(event.pointerId);
+    this.last = null;
   }
 
   leave() {
@@ -87,7 +115,7 @@ class TimelinePointer {
   up(event) {
     if (this.last !== null && this.moved < 4)
       this.timeline.choose(this.timeline.spanAt(...this.place(event)));
-    this.last = null;
+    this.forget(event);
   }
 }
 

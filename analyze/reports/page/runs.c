@@ -60,7 +60,8 @@ int page_run_times(const struct page *page, struct diag *diag)
                                     .x = "run",
                                     .values = {"time_ns"},
                                     .guides = guides,
-                                    .guide_count = 3};
+                                    .guide_count = 3,
+                                    .about = "A click on a run shows it on the timeline."};
     const struct out_section section = {
         .name = "run_times", .title = "Run times", .data_only = true, .chart = &chart};
 
