@@ -22,6 +22,7 @@
 struct run_options {
     const char *output, *store;
     struct run_wishes wishes;
+    int nodes; /* 0: off */
     bool quiet, print_env;
 };
 
@@ -39,8 +40,12 @@ static const struct option_spec specs[] = {
     {OPTION_STRING, "sources", 0, "LIST", "all",
      "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
      "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries), "
-     "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX Runtime).",
+     "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX "
+     "Runtime), ggml (graphs of llama.cpp and its relatives).",
      TARGET(wishes.sources)},
+    {OPTION_CHOICE, "nodes", 0, "WORD", "off",
+     "Record the nodes of graphs, too (ggml): each is then computed by itself, which takes longer.",
+     TARGET(nodes), "off|all"},
     {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
      "An op or label whose name matches this extended regular expression begins a run, where its "
      "thread is in none: for programs that have steps but no runs.",
@@ -78,7 +83,7 @@ const struct option_command run_command = {
         "recorded, what was lost, what recording took and how to look at it.\n\n"
         "Programs of CMD that go on when it has ended are recorded on; the daemon ends after the "
         "last of them.",
-    .environment = "OPTRACE_SOCKET, OPTRACE_SOURCES, OPTRACE_RUNS_BY  set for CMD\n"
+    .environment = "OPTRACE_SOCKET, OPTRACE_SOURCES, OPTRACE_NODES, OPTRACE_RUNS_BY  set for CMD\n"
                    "LD_PRELOAD  our library is added for CMD, behind what is there\n"
                    "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64  set for CMD, unless they are: "
                    "then another tool records by that way, and a line says so\n",
@@ -261,6 +266,7 @@ int run_main(int argc, char **argv)
         rc = diag_set(&diag, -EINVAL, "--print-env runs nothing and records into no file");
     if (rc < 0)
         return options_complain(&run_command, &diag);
+    options.wishes.nodes = options.nodes ? "all" : NULL;
     if (options.print_env)
         return print_settings(&options);
     return run(&options, argv + argc - word_count);

@@ -24,6 +24,7 @@ static const struct {
     {"blas", PRELOAD},
     {"onednn", PRELOAD},
     {"ort", PRELOAD},
+    {"ggml", PRELOAD},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -50,9 +51,10 @@ static int check_sources(const char *list, struct diag *diag)
             is_known |=
                 strlen(ways[i].source) == length && strncmp(word, ways[i].source, length) == 0;
         if (!is_known)
-            return diag_set(diag, -EINVAL,
-                            "--sources takes a list of nvtx, itt, blas, onednn and ort, not '%.*s'",
-                            (int)(length < 40 ? length : 40), word);
+            return diag_set(
+                diag, -EINVAL,
+                "--sources takes a list of nvtx, itt, blas, onednn, ort and ggml, not '%.*s'",
+                (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');
     return 0;
@@ -162,6 +164,8 @@ int run_settings_fill(const struct run_wishes *wishes, const char *socket,
         rc = add(out_settings, "OPTRACE_SOCKET", socket, diag);
     if (rc == 0 && sources)
         rc = add(out_settings, "OPTRACE_SOURCES", sources, diag);
+    if (rc == 0 && wishes->nodes)
+        rc = add(out_settings, "OPTRACE_NODES", wishes->nodes, diag);
     if (rc == 0 && wishes->runs_by)
         rc = add(out_settings, "OPTRACE_RUNS_BY", wishes->runs_by, diag);
     for (size_t i = 0; rc == 0 && i < WAYS; i++) {

@@ -10,7 +10,7 @@
 
 #include "base/diag.h"
 
-enum { RUN_SETTINGS_MAX = 8 };
+enum { RUN_SETTINGS_MAX = 12 };
 
 struct run_settings {
     char *items[RUN_SETTINGS_MAX + 1]; /* "NAME=VALUE", owned; ends in NULL */
@@ -19,6 +19,7 @@ struct run_settings {
 
 struct run_wishes {
     const char *sources; /* list of names; NULL: all */
+    const char *nodes;   /* "all"; NULL: none */
     const char *runs_by; /* expression for the names of ops that begin runs; NULL: none */
 };
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs of ggml, of a program that nobody changed, over a small library. */
+#include "tests/support/check.h"
+#include "tests/support/place.h"
+#include "tests/support/run_scene.h"
+
+static int start(void **state)
+{
+    *state = run_scene_create();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    run_scene_destroy((struct run_scene **)state);
+    return 0;
+}
+
+static void record(void **state, const char *const *options, const char *argument)
+{
+    char *program = place_program("tests/flow/inject_ggml_program");
+
+    run_scene_record(*state, options, 0, (const char *const[]){program, argument, NULL});
+    free(program);
+}
+
+#define COUNT(sql) ((uint64_t)run_scene_count(*state, sql))
+#define ALL_NODES  ((const char *const[]){"--nodes", "all", NULL})
+
+static void graphs_are_runs(void **state)
+{
+    record(state, NULL, NULL);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 25);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 0);
+}
+
+static void nodes_are_ops_where_asked_for(void **state)
+{
+    record(state, ALL_NODES, NULL);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 25);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE run IS NOT NULL"), 75);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'kq-0' AND op_type = 'SOFT_MAX'"),
+              25);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'Qcur-0' AND type = 'MUL_MAT' AND"
+                    " output_shapes = '[[32, 5, 1, 1]]'"),
+              1);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE type = 'RESHAPE'"), 0);
+}
+
+/* What it prints, which run_scene_record() compares, tells that it is still called. */
+static void a_callback_of_the_program_stays(void **state)
+{
+    record(state, ALL_NODES, "own");
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 25);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 0);
+    CHECK_CONTAINS(((struct run_scene *)*state)->result.out, " 200 0 1\n");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(graphs_are_runs),
+        CASE(nodes_are_ops_where_asked_for),
+        CASE(a_callback_of_the_program_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
