@@ -154,6 +154,31 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
     return answer_ops(store, question, false, out, diag);
 }
 
+int query_has_op(struct store *store, const int64_t *session_ids, size_t session_count,
+                 bool (*is_of_kind)(const struct op_row *op), struct diag *diag)
+{
+    const struct ops_question question = {.session_ids = session_ids,
+                                          .session_count = session_count};
+    struct query_texts texts = {0};
+    struct basis basis = {0};
+    struct reading reading = {
+        .store = store, .question = &question, .texts = &texts, .basis = &basis};
+    bool has_one = false;
+    int rc = 0;
+
+    for (size_t i = 0; i < session_count && rc == 0; i++)
+        rc = reading_read_ops(&reading, session_ids[i], diag);
+    for (size_t i = 0; i < reading.rows.count && rc == 0 && !has_one; i++)
+        has_one = is_of_kind(&reading.rows.items[i]);
+    array_deinit(&reading.rows);
+    array_deinit(&reading.op_ids);
+    array_deinit(&reading.op_kinds);
+    query_texts_deinit(&texts);
+    if (rc == -ENOMEM)
+        return diag_set(diag, rc, "no memory for the ops of this source");
+    return rc < 0 ? rc : has_one;
+}
+
 void ops_answer_deinit(struct ops_answer *answer)
 {
     array_deinit(&answer->rows);

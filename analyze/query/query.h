@@ -245,4 +245,9 @@ int query_ops(struct store *store, const struct ops_question *question, struct o
               struct diag *diag);
 void ops_answer_deinit(struct ops_answer *answer);
 
+/** Whether some op of these sessions is of a kind, whatever was recorded of it: 1 or 0, or a
+ *  negative errno. No event is read. */
+int query_has_op(struct store *store, const int64_t *session_ids, size_t session_count,
+                 bool (*is_of_kind)(const struct op_row *op), struct diag *diag);
+
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "analyze/query/lane_use.h"
 #include "analyze/query/op_class.h"
@@ -81,6 +82,8 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("min_ns", "Min"), {NULL}, "shortest", min_of},
     {LINE_COMPACT("max_ns", "Max"), {NULL}, "longest", max_of},
 };
+
+#define NO_COPY "there is no copy in what is asked for"
 
 /* By its name, or the call that launched it: cudaMemcpyAsync, cuMemcpyHtoDAsync_v2, ... */
 static enum copy_mode mode_of_span(const struct spans_answer *spans, const struct span *span)
@@ -211,7 +214,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
     if (rc < 0) {
         diag_set(diag, rc, "no memory for the table");
     } else if (!copies.directions.lines.count) {
-        diag_set(diag, 0, "there is no copy in what is asked for");
+        diag_set(diag, 0, NO_COPY);
         rc = REPORT_NOTHING;
     }
     if (rc == 0)
@@ -230,9 +233,21 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
     return rc;
 }
 
+static bool is_copy_op(const struct op_row *op)
+{
+    return strcasecmp(op->type, "copy") == 0 || strcasecmp(op->type, "memset") == 0;
+}
+
+/* Where no op is a copy, no event is. */
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    int rc = query_has_op(report->source->store, report->session_ids, report->session_count,
+                          is_copy_op, diag);
+
+    if (rc != 0)
+        return rc < 0 ? rc : report_on_spans(report, emit, diag);
+    diag_set(diag, 0, NO_COPY);
+    return REPORT_NOTHING;
 }
 
 static double time_ns(const void *item)

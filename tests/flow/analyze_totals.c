@@ -173,6 +173,23 @@ static void totals_say_what_events_say(void **state)
     }
 }
 
+/* Nothing of the kind was recorded: that is said at once. */
+static void what_is_not_there_is_not_looked_for(void **state)
+{
+    static const char *const reports[] = {"copies", "counters"};
+    const struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *argv[] = {fixture->program, fixture->path, "--report", reports[i], NULL};
+        struct child_result result = child_run(argv, NULL);
+
+        CHECK_U64(result.status, 1);
+        CHECK_CONTAINS(result.err, i ? "no counters in this session: record with OPTRACE_COUNTERS"
+                                     : "there is no copy in what is asked for");
+        child_result_deinit(&result);
+    }
+}
+
 /* What is chosen by run needs events. */
 static void parts_are_read(void **state)
 {
@@ -204,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_say_what_events_say),
+        cmocka_unit_test(what_is_not_there_is_not_looked_for),
         cmocka_unit_test(parts_are_read),
         cmocka_unit_test(dropped_events_count),
     };

@@ -86,6 +86,31 @@ static void one_run_in_the_mean(void **state)
 }
 
 /* Calls of 12 (the warm-up), 6 and 8 ms; a bin is at most 1/32 off. */
+static bool is_label(const struct op_row *op)
+{
+    return op->is_label;
+}
+
+static bool is_copy(const struct op_row *op)
+{
+    return strcmp(op->type, "copy") == 0;
+}
+
+/* Of the sessions that are asked for, whatever events there are. */
+static void ops_are_there_or_not(void **state)
+{
+    struct store *store = NULL;
+    struct diag diag = {0};
+
+    CHECK_OK(store_open("", STORE_MEMORY, &store, &diag));
+    small_store_fill(store);
+    assert_int_equal(query_has_op(store, resnet, 1, is_label, &diag), 0);
+    assert_int_equal(query_has_op(store, hello, 1, is_label, &diag), 1);
+    assert_int_equal(query_has_op(store, both, 2, is_label, &diag), 1);
+    assert_int_equal(query_has_op(store, both, 2, is_copy, &diag), 0);
+    store_close(&store);
+}
+
 static void percentiles_are_of_single_calls(void **state)
 {
     const struct ops_question question = {
@@ -353,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_run_in_the_mean),
         cmocka_unit_test(percentiles_are_of_single_calls),
+        cmocka_unit_test(ops_are_there_or_not),
         cmocka_unit_test(footer_numbers),
         cmocka_unit_test(warmups_and_numbers),
         cmocka_unit_test(totals_count_what_is_outside),
