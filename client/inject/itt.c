@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "client/inject/names.h"
 #include "client/inject/onednn.h"
@@ -324,10 +326,8 @@ static int on_event_end(int event)
 
 static void on_thread_set_name(const char *name)
 {
-    if (!name)
-        return;
-    recorder_open();
-    recorder.thread_name(name);
+    if (name)
+        scopes_name_thread((uint32_t)syscall(SYS_gettid), name);
 }
 
 static int on_thread_set_name_old(const char *name, int length)

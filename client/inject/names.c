@@ -125,7 +125,7 @@ static inline uint64_t find_or_add(const void *key, size_t bytes, names_make *ma
     entry = now ? find(now, hash, key, bytes, &place) : NULL;
     if (LIKELY(entry))
         return entry->value;
-    recorder_open(); /* before the lock: it takes others */
+    recorder_prepare();
     pthread_mutex_lock(&lock);
     value = add(hash, key, bytes, make, context, always);
     pthread_mutex_unlock(&lock);

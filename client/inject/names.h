@@ -17,7 +17,7 @@ enum {
 };
 
 /** Makes the value of a key that is seen for the first time; 0 where it cannot be made. One thread
- *  at a time. */
+ *  at a time. One that needs the recorder is called for while that is open. */
 typedef uint64_t names_make(const void *context);
 
 /** The value of a key of at most NAMES_KEY_BYTES, made unless it is there; 0: it cannot be made. */

@@ -18,10 +18,11 @@ enum { IDLE_CALLS_MAX = 63 };
 #define NS_PER_S UINT64_C(1000000000)
 #define OFTEN_NS (NS_PER_S / 16)
 
-static const uint32_t closed_level = OPTRACE_OFF;
+const uint32_t recorder_closed_level = OPTRACE_OFF;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-struct recorder recorder = {.level = &closed_level};
+struct recorder recorder = {.level = &recorder_closed_level};
 OT_TLS uint32_t recorder_idle;
 
 static const struct recorder own = {
@@ -73,14 +74,25 @@ static void after_fork_child(void)
     onednn_running = 0; /* of threads that are not here */
 }
 
+/* After the client has told of its own handlers, as it was loaded: these are called before them. */
+static void prepare_once(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+void recorder_prepare(void)
+{
+    pthread_once(&prepared, prepare_once);
+}
+
 static void open_once(void)
 {
     struct recorder chosen;
 
     if (!find_theirs(&chosen))
         chosen = own;
-    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-    recorder = (struct recorder){.level = &closed_level,
+    recorder_prepare();
+    recorder = (struct recorder){.level = &recorder_closed_level,
                                  .look = chosen.look,
                                  .begin = chosen.begin,
                                  .end = chosen.end,

@@ -40,6 +40,7 @@ struct recorder {
     int (*start)(const struct optrace_config *config);
 };
 extern struct recorder recorder;
+extern const uint32_t recorder_closed_level;
 
 /** Calls until the next recorder_look() of this thread. For recorder_is_on() alone. */
 extern OT_TLS uint32_t recorder_idle;
@@ -56,8 +57,16 @@ static inline bool recorder_is_on(void)
     return UNLIKELY(recorder_idle-- == 0) && recorder_look();
 }
 
-/** Open it, if it is not. For who defines something before it records. */
+/** Open it, if it is not. */
 void recorder_open(void);
+
+static inline bool recorder_is_open(void)
+{
+    return __atomic_load_n(&recorder.level, __ATOMIC_ACQUIRE) != &recorder_closed_level;
+}
+
+/** Before a lock of this library is taken for the first time: a fork() takes them, too. */
+void recorder_prepare(void);
 
 /** Whether a source of this name is wanted: $OPTRACE_SOURCES is a list, or not set. */
 bool recorder_wants(const char *source);

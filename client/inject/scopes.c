@@ -139,8 +139,12 @@ __attribute__((noinline, cold)) int scopes_push_slowly(const void *owner, uint32
     struct scope *scope;
     uint32_t place;
 
-    if (!mine || (mine->count == mine->capacity && !grow(mine)))
+    if (!mine)
         return -1;
+    if (mine->count == mine->capacity && !grow(mine)) {
+        mine->over++;
+        return -1;
+    }
     place = find_innermost(mine, owner);
     scope = &mine->items[mine->count++];
     scope->level = place > 0 ? mine->items[place - 1].level + 1 : 0;
@@ -157,6 +161,10 @@ __attribute__((noinline, cold)) int scopes_pop_slowly(const void *owner)
 
     if (place == 0)
         return -1;
+    if (mine->over > 0) {
+        mine->over--;
+        return -1;
+    }
     scope = mine->items[place - 1];
     memmove(&mine->items[place - 1], &mine->items[place],
             (mine->count - place) * sizeof(*mine->items));
@@ -284,18 +292,20 @@ void scopes_end_id(const struct scopes_id *id)
 
 /* --- Names of threads --- */
 
+/* Where nothing is recorded yet, a name waits for the thread's first range: libraries name their
+ * threads in programs that nobody records. */
 void scopes_name_thread(uint32_t tid, const char *name)
 {
-    recorder_open();
-    if (tid == (uint32_t)syscall(SYS_gettid)) {
+    if (recorder_is_open() && tid == (uint32_t)syscall(SYS_gettid)) {
         recorder.thread_name(name);
         return;
     }
+    recorder_prepare();
     pthread_mutex_lock(&lock);
     if (named_count < NAMED_MAX) {
         named[named_count].tid = tid;
         snprintf(named[named_count].name, sizeof(named[0].name), "%s", name);
-        named_count++;
+        __atomic_store_n(&named_count, named_count + 1, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -22,6 +22,7 @@ struct scope {
 /* Those that are open on a thread, of all owners; made with its first. */
 struct scopes {
     uint32_t count, capacity;
+    uint32_t over; /* more that are open: they are ended first, and nothing is known of them */
     struct scope *items;
 };
 extern OT_TLS struct scopes *scopes_mine;
@@ -53,7 +54,8 @@ static inline int scopes_pop(const void *owner)
     struct scopes *mine = scopes_mine;
     const struct scope *scope;
 
-    if (UNLIKELY(!mine || mine->count == 0 || mine->items[mine->count - 1].owner != owner))
+    if (UNLIKELY(!mine || mine->count == 0 || mine->over > 0 ||
+                 mine->items[mine->count - 1].owner != owner))
         return scopes_pop_slowly(owner);
     scope = &mine->items[--mine->count];
     if (scope->span.id)

@@ -79,6 +79,13 @@ static void deep_ranges_are_counted(void **state)
     CHECK_U64(COUNT("SELECT sum(lost_count) FROM gap"), 80);
 }
 
+static void deepest_ranges_leave_the_rest_right(void **state)
+{
+    record(state, 0, "deepest", NULL);
+    CHECK_U64(COUNT_OF("level"), 120);
+    CHECK_U64(COUNT_OF("after"), 1);
+}
+
 static void long_texts_are_cut(void **state)
 {
     record(state, 0, "large", NULL);
@@ -159,6 +166,8 @@ static void who_calls_nothing_makes_no_session(void **state)
 {
     record(state, 0, "none", NULL);
     CHECK_U64(COUNT("SELECT count(*) FROM session"), 0);
+    record(state, 0, "prepares", NULL);
+    CHECK_U64(COUNT("SELECT count(*) FROM session"), 0);
 }
 
 static void a_program_with_liboptrace_has_one_session(void **state)
@@ -214,6 +223,7 @@ int main(void)
         CASE(ranges_and_marks_are_seen),
         CASE(domains_and_categories_are_told),
         CASE(deep_ranges_are_counted),
+        CASE(deepest_ranges_leave_the_rest_right),
         CASE(long_texts_are_cut),
         CASE(names_have_an_end),
         CASE(ranges_end_anywhere),

@@ -72,6 +72,26 @@ static void deep(void)
         EXPECT(nvtx_pop(), i);
 }
 
+/* Deeper than any stack is kept. */
+static void deepest(void)
+{
+    for (int i = 0; i < 5000; i++)
+        EXPECT(nvtx_push("level"), i < 4096 ? i : -1);
+    for (int i = 5000; i-- > 0;)
+        EXPECT(nvtx_pop(), i < 4096 ? i : -1);
+    EXPECT(nvtx_pop(), -1);
+    EXPECT(nvtx_push("after"), 0);
+    EXPECT(nvtx_pop(), 0);
+}
+
+/* What a library does as it is loaded. */
+static void prepares(void)
+{
+    nvtx_register(nvtx_domain("prepared"), "a text");
+    nvtx_name_category(nvtx_domain("prepared"), 1, "a category");
+    nvtx_name_thread((uint32_t)syscall(SYS_gettid), "named");
+}
+
 static void large(void)
 {
     char *text = malloc(1 << 20);
@@ -189,6 +209,10 @@ int main(int argc, char **argv)
         ranges();
     else if (strcmp(scene, "deep") == 0)
         deep();
+    else if (strcmp(scene, "deepest") == 0)
+        deepest();
+    else if (strcmp(scene, "prepares") == 0)
+        prepares();
     else if (strcmp(scene, "large") == 0)
         large();
     else if (strcmp(scene, "many") == 0)
