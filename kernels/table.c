@@ -159,6 +159,7 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level)
         USE_VERSIONS(portable);
         USE(copy, copy, portable);
         USE(top_k, top_k, portable);
+        USE(roi_align, roi_align, portable);
     }
 #if defined(__x86_64__)
     if (level >= KERNEL_LEVEL_AVX2)

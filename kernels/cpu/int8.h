@@ -105,6 +105,15 @@ void int8_column_sums(int32_t *sums, const uint8_t *packed, int64_t n, int64_t k
 void int8_row_sums(int32_t *sums, const uint8_t *a, int64_t m, int64_t k, int64_t a_line,
                    bool is_signed);
 
+/** Store `count` sums of row `row` of a at element `at` of y, quantised where it is. Zero points are
+ *  taken out already; sums are written over, also up to INT8_LINE of them behind the last. */
+typedef void int8_finish_fn(const struct int8_product *p, int64_t row, int64_t at, int32_t *sums,
+                            int64_t count);
+int8_finish_fn int8_finish_portable;
+#if defined(__x86_64__)
+int8_finish_fn int8_finish_avx2, int8_finish_avx512;
+#endif
+
 /** Rows [row, row_end) of the columns [begin, end); begin is a multiple of INT8_LINE. */
 typedef void int8_block_fn(const struct int8_product *p, int64_t row, int64_t row_end,
                            int64_t begin, int64_t end);

@@ -317,6 +317,36 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
     }
 }
 
+/* The columns of a panel have one scale, that of column 0. */
+ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at, int32_t *sums,
+                          int64_t count)
+{
+    struct panel panel = {.is_finite = true, .piece_count = 1};
+    struct int8_product line = *p;
+
+    line.y_line = 0;
+    if (p->is_quantised)
+        panel.is_finite = isfinite(p->column_scale[0]);
+    for (int c = 0; p->is_quantised && c < INT8_LINE; c++)
+        panel.scale[c] = p->column_scale[0];
+    for (int64_t first = 0; first < count; first += INT8_LINE) {
+        int64_t columns = count - first < INT8_LINE ? count - first : INT8_LINE;
+
+        panel.columns = (int)columns;
+        panel.pieces[0] = (struct piece){at + first, 0, (int)columns};
+        finish_row(&line, &panel, row, sums + first);
+    }
+}
+
+#define FINISH(isa)                                                                                \
+    ISA_TARGET_##isa void int8_finish_##isa(const struct int8_product *p, int64_t row, int64_t at, \
+                                            int32_t *sums, int64_t count)                          \
+    {                                                                                              \
+        finish_line(p, row, at, sums, count);                                                      \
+    }
+
+ISA_VERSIONS(FINISH)
+
 #define BLOCK(isa)                                                                                 \
     ISA_TARGET_##isa void int8_block_##isa(const struct int8_product *p, int64_t row,              \
                                            int64_t row_end, int64_t begin, int64_t end)            \

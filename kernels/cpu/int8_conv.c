@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/cpu/int8.h"
+#include "kernels/cpu/int8_depth.h"
 #include "kernels/cpu/int8_direct.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
@@ -328,8 +329,33 @@ static void convolve_direct(const struct conv *c, const void *packed)
     int8_direct_run(&call, c->shape);
 }
 
+/* Filters of one channel. */
+static void convolve_depth(const struct conv *c, team_fn *depth)
+{
+    const struct kernel_convolve *s = c->shape;
+    struct int8_depth d = {
+        .shape = s,
+        .x = c->data->x,
+        .w = c->data->w,
+        .x_zero = number_at(c->data->x_zero, s->x_type, 0),
+        .w_zero = c->w_zero,
+        .product = {.bias = c->data->bias,
+                    .y = c->data->y,
+                    .y_type = s->y_type,
+                    .is_quantised = c->data->y_scale != NULL,
+                    .row_scale = c->scale,
+                    .row_scale_step = 1,
+                    .column_scale = &(const double){1.0},
+                    .y_zero = &c->y_zero},
+    };
+
+    team_for(s->batch * s->filters,
+             GRAIN / 8 / (volume(s->window.out) * volume(s->window.kernel)) + 1, depth, &d);
+}
+
 static void convolve(const struct kernel_convolve_data *data, const void *packed,
-                     const struct kernel_convolve *shape, void *workspace, int8_block_fn *block)
+                     const struct kernel_convolve *shape, void *workspace, int8_block_fn *block,
+                     team_fn *planes)
 {
     const struct kernel_convolve *s = shape;
     int64_t pixels = block_pixels(s), plane = volume(s->window.out), depth = depth_of(s);
@@ -361,6 +387,10 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
         convolve_direct(&c, packed);
         return;
     }
+    if (int8_depth_fits(s)) {
+        convolve_depth(&c, planes);
+        return;
+    }
     team_for(c.slot_count, GRAIN * c.slot_count / (s->batch * s->filters * plane * depth) + 1,
              do_slots, &c);
 }
@@ -369,7 +399,7 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     void convolve_int8_##isa(const struct kernel_convolve_data *data, const void *packed,          \
                              const struct kernel_convolve *shape, void *workspace)                 \
     {                                                                                              \
-        convolve(data, packed, shape, workspace, int8_block_##isa);                                \
+        convolve(data, packed, shape, workspace, int8_block_##isa, int8_depth_##isa);              \
     }
 
 ISA_VERSIONS(CONVOLVE)

@@ -29,7 +29,7 @@ static const struct op_kernels
     control = {call_bind_control, "none: the steps of its bodies", moved},
     conv = {call_bind_conv, "conv_f32, conv plans; convolve", reals, .widens = true},
     conv_quantised = {call_bind_conv_quantised, "convolve", "i8 u8"},
-    conv_transpose = {call_bind_conv_transpose, "conv_transpose", reals},
+    conv_transpose = {call_bind_conv_transpose, "conv_transpose", reals, .widens = true},
     cum_sum = {call_bind_cum_sum, "along", every}, einsum = {call_bind_einsum, "einsum", every},
     dropout = {call_bind_dropout, "copy, fill", reals},
     elements = {call_bind_elements, "gather_elements, scatter_elements", every},

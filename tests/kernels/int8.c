@@ -136,6 +136,7 @@ static void random_window(struct test *test, struct kernel_window *w)
 static void check_convolve(struct test *test, const struct kernel_table *table)
 {
     int64_t groups = test_range(test, 1, 3), filters, depth, out, in;
+    int64_t channels = test_chance(test, 4) ? 1 : test_range(test, 1, 9); /* of a group */
     bool is_quantised = test_chance(test, 2);
     struct kernel_convolve s = {
         .x_type = random_byte(test),
@@ -144,7 +145,7 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
         .bias_type = KERNEL_I32,
         .scale_type = KERNEL_F32,
         .batch = test_range(test, 1, 2),
-        .channels = groups * test_range(test, 1, 9),
+        .channels = groups * channels,
         .filters = groups * test_range(test, 1, 11),
         .groups = groups,
         .has_filter_zeros = test_chance(test, 2),

@@ -278,11 +278,54 @@ static void check_cells(struct test *test, const struct kernel_table *table)
                      &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
 }
 
+/* Regions in, across and outside of images that are not flat, held to the reference. */
+static void check_roi_align_places(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_roi_align s = {.dtype = KERNEL_F32,
+                                 .index_type = test_chance(test, 2) ? KERNEL_I64 : KERNEL_I32,
+                                 .is_max = test_chance(test, 5),
+                                 .is_half_pixel = test_chance(test, 2),
+                                 .batch = test_range(test, 1, 2),
+                                 .channels = test_range(test, 1, 5),
+                                 .in = {test_range(test, 1, 12), test_range(test, 1, 12)},
+                                 .out = {test_range(test, 1, 9), test_range(test, 1, 9)},
+                                 .regions = test_range(test, 1, 4),
+                                 .samples = test_range(test, 0, 4),
+                                 .scale = 0.5};
+    size_t count = (size_t)(s.regions * s.channels * s.out[0] * s.out[1]);
+    float *x = test_input(test, (size_t)(s.batch * s.channels * s.in[0] * s.in[1]));
+    float *rois = test_input(test, (size_t)s.regions * 4);
+    float *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+    void *images = test_input_bytes(test, (size_t)s.regions * sizeof(int64_t));
+    int rc = 0;
+
+    test_describe(test, "%lld regions of %lldx%lld in %lldx%lld, %lld samples",
+                  (long long)s.regions, (long long)s.out[0], (long long)s.out[1],
+                  (long long)s.in[0], (long long)s.in[1], (long long)s.samples);
+    for (int64_t r = 0; r < s.regions; r++) {
+        int64_t image = test_range(test, 0, s.batch - 1);
+
+        if (s.index_type == KERNEL_I64)
+            ((int64_t *)images)[r] = image;
+        else
+            ((int32_t *)images)[r] = (int32_t)image;
+        for (int i = 0; i < 4; i++)
+            rois[4 * r + i] = (float)test_range(test, -8, 40) * 0.7f;
+    }
+    TEST_RUN(test, TEST_REF, rc = roi_align_ref(want, x, rois, images, &s));
+    TEST_RUN(test, TEST_NEW, rc |= table->roi_align.fn(got, x, rois, images, &s));
+    if (rc != 0)
+        test_fail(test, "it returned %d", rc);
+    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
+}
+
 const struct test_op test_ops_vision[] = {
     {"recurrent", check_recurrent, offsetof(struct kernel_table, recurrent)},
     {"recurrent_cells", check_cells, offsetof(struct kernel_table, recurrent)},
     {"grid_sample", check_grid_sample, offsetof(struct kernel_table, grid_sample)},
     {"roi_align", check_roi_align, offsetof(struct kernel_table, roi_align)},
+    {"roi_align_places", check_roi_align_places, offsetof(struct kernel_table, roi_align)},
     {"suppress", check_suppress, offsetof(struct kernel_table, suppress)},
 };
 const size_t test_ops_vision_count = sizeof(test_ops_vision) / sizeof(test_ops_vision[0]);

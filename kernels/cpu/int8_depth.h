@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of bytes whose filters see one channel. Inside kernels/cpu only. */
+#ifndef OPTRACE_KERNELS_CPU_INT8_DEPTH_H
+#define OPTRACE_KERNELS_CPU_INT8_DEPTH_H
+
+#include "kernels/convolve.h"
+#include "kernels/cpu/int8.h"
+#include "kernels/cpu/team.h"
+
+struct int8_depth {
+    const struct kernel_convolve *shape;
+    const uint8_t *x, *w;
+    int32_t x_zero;
+    const int32_t *w_zero;       /* of each filter */
+    struct int8_product product; /* what is done to the sums, by filter; y from its beginning */
+};
+
+bool int8_depth_fits(const struct kernel_convolve *shape);
+
+/** Planes [begin, end) of y, counted over images and filters; argument: a struct int8_depth. */
+team_fn int8_depth_portable;
+#if defined(__x86_64__)
+team_fn int8_depth_avx2, int8_depth_avx512;
+#endif
+
+#endif
