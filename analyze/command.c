@@ -142,7 +142,7 @@ static const struct option_spec option_table[] = {
     {OPTION_GROUP, "What to show", .value_name = "showing"},
     {OPTION_STRING, "report", .value_name = "NAME",
      .default_text = "brief; ops where an option is about it, page with --format html",
-     .help = "Which report; they are listed below.", TARGET(report)},
+     .help = "Which report; they are listed below.", TARGET(report), .choices = "reports"},
     {OPTION_FLAG, "show-host", .help = "Show the table of host times after that of the device.",
      TARGET(show_host)},
     {OPTION_CHOICE, "print-only", .value_name = "PART", .help = "Show this part only.",
@@ -229,7 +229,7 @@ static const struct option_spec option_table[] = {
              "summed up: everything of the session, warm-ups too, unless --runs or --time choose. "
              "The formats are listed below. It goes to standard output or to the file of -o, which "
              "appears only when it is whole, compressed when its name ends in .gz.",
-     TARGET(export)},
+     TARGET(export), .choices = "exports"},
     {OPTION_CHOICE, "weight", .value_name = "WHAT",
      .help = "What one execution weighs in an export of stacks: time, its own on a host thread; "
              "device, its time on a device; calls; bytes, read and written or copied; alloc, "

@@ -60,7 +60,8 @@ struct option_spec {
     const char *default_text; /* shown in help; NULL for none */
     const char *help;         /* one or more sentences, no newline needed: help wraps it */
     size_t target;            /* offsetof(struct program_options, field) */
-    const char *choices;      /* OPTION_CHOICE: "table|json|csv" */
+    const char *choices;      /* OPTION_CHOICE: "table|json|csv"; OPTION_STRING: the name of the
+                                 topic whose keys complete it, or NULL */
     double min, max;          /* OPTION_INT, OPTION_FLOAT; ignored when equal */
     unsigned flags;
 };

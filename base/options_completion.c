@@ -3,6 +3,7 @@
 #include "base/options.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/options_table.h"
@@ -19,6 +20,28 @@ static void print_identifier(FILE *out, const char *name)
         fputc(isalnum((unsigned char)*name) ? *name : '_', out);
 }
 
+/* The keys of a topic: the first word of each of its lines. */
+static void print_keys(const struct option_command *command, const char *name, FILE *out)
+{
+    const char *separator = "";
+
+    for (size_t i = 0; i < command->topic_count; i++) {
+        const struct option_topic *topic = &command->topics[i];
+        char *text, *rest, *line;
+
+        if (!topic->name || strcmp(topic->name, name) != 0)
+            continue;
+        text = rest = options_topic_text(topic);
+        while (text && (line = strsep(&rest, "\n")) != NULL) {
+            const size_t length = strcspn(line, " ");
+
+            fprintf(out, "%s%.*s", length ? separator : "", (int)length, line);
+            separator = length ? " " : separator;
+        }
+        free(text);
+    }
+}
+
 /* The cases for "scope,option" whose values are known words. */
 static void print_choices(const struct scope *scope, FILE *out)
 {
@@ -30,13 +53,15 @@ static void print_choices(const struct scope *scope, FILE *out)
         const char *choice;
         size_t length;
 
-        if (spec->kind != OPTION_CHOICE || !options_is_listed(spec))
+        if (!position || !options_is_listed(spec))
             continue;
         fprintf(out, "    %s,--%s", scope->name, spec->name);
         if (spec->short_name)
             fprintf(out, " | %s,-%c", scope->name, spec->short_name);
         fputs(") words='", out);
-        while ((choice = options_next_choice(&position, &length))) {
+        if (spec->kind != OPTION_CHOICE)
+            print_keys(scope->command, position, out);
+        while (spec->kind == OPTION_CHOICE && (choice = options_next_choice(&position, &length))) {
             fprintf(out, "%s%.*s", separator, (int)length, choice);
             separator = " ";
         }
@@ -50,8 +75,8 @@ static void print_values(const struct scope *scope, FILE *out)
     const struct option_spec *spec;
 
     for (size_t i = 0; (spec = options_row(scope->command, i)); i++) {
-        if (!options_takes_value(spec) || spec->kind == OPTION_CHOICE ||
-            (spec->flags & OPTION_OPTIONAL) || !options_is_listed(spec))
+        if (!options_takes_value(spec) || spec->choices || (spec->flags & OPTION_OPTIONAL) ||
+            !options_is_listed(spec))
             continue;
         fprintf(out, "    %s,--%s", scope->name, spec->name);
         if (spec->short_name)

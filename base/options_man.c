@@ -190,7 +190,8 @@ void options_print_man(const struct option_command *command, FILE *out)
 {
     fputs(".TH ", out);
     print_title(out, command->name);
-    fprintf(out, " 1 \"\" \"optrace %s\" \"optrace manual\"\n.SH NAME\n", command->version);
+    fprintf(out, " 1 \"%s\" \"optrace %s\" \"optrace manual\"\n.SH NAME\n", OPTRACE_DATE,
+            command->version);
     print_text(out, command->name);
     fputs(" \\- ", out);
     print_text(out, command->purpose);

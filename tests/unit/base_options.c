@@ -51,6 +51,21 @@ static void print_units(FILE *lines)
 
 static const struct option_topic sample_topics[] = {{"Units", print_units}};
 
+/* An option whose values are the keys of a topic. */
+static const struct option_spec keyed_options[] = {
+    {OPTION_STRING, "unit", 'u', "UNIT", NULL, "The unit.", AT(store), .choices = "units"},
+};
+static const struct option_topic keyed_topics[] = {{"Units", print_units, "units"}};
+static const struct option_command keyed_command = {
+    .name = "keyed",
+    .version = "1",
+    .purpose = "complete by a topic",
+    .options = keyed_options,
+    .option_count = 1,
+    .topics = keyed_topics,
+    .topic_count = 1,
+};
+
 static const struct option_command sample_command = {
     .name = "sample",
     .version = "1.2.3",
@@ -404,7 +419,8 @@ static void own_letter_h_hides_the_standard_one(void **state)
 static void man_page_is_complete(void **state)
 {
     static const char *const parts[] = {
-        ".TH SAMPLE 1 \"\" \"optrace 1.2.3\"",
+        ".TH SAMPLE 1 \"20",
+        "\" \"optrace 1.2.3\" \"optrace manual\"",
         ".SH NAME\nsample \\- show how options work\n",
         ".SH SYNOPSIS\n\\fBsample\\fR [\\fIOPTION\\fR...] [FILE]\n",
         ".SH DESCRIPTION\nFirst paragraph.\n.PP\nSecond paragraph.\n",
@@ -479,6 +495,8 @@ static void completion_completes(void **state)
         {&sample_command, "sample --secre", "\n"},
         {&sample_command, "sample --tens", "\n"},
         {&tool_command, "tool ''", "run status --help --version --help-man --help-completion\n"},
+        {&keyed_command, "keyed --unit ''", "ns FLOP\n"},
+        {&keyed_command, "keyed -u F", "FLOP\n"},
         {&tool_command, "tool sta", "status\n"},
         {&tool_command, "tool run --st", "--store\n"},
         {&tool_command, "tool run --format t", "table\n"},
