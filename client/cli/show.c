@@ -130,9 +130,9 @@ const char *show_plan(const struct ot_wire_plan *plan, char out[SHOW_CELL_BYTES]
     char time[SHOW_CELL_BYTES], progress[64], cycle[64] = "";
 
     if (plan->state == OT_PLAN_EARLY)
-        snprintf(out, SHOW_CELL_BYTES, "starts %s", show_time(plan->start_ns, time));
+        snprintf(out, SHOW_CELL_BYTES, "starts %.100s", show_time(plan->start_ns, time));
     else if (plan->state == OT_PLAN_FREE && plan->end_ns)
-        snprintf(out, SHOW_CELL_BYTES, "until %s", show_time(plan->end_ns, time));
+        snprintf(out, SHOW_CELL_BYTES, "until %.100s", show_time(plan->end_ns, time));
     else if (plan->state == OT_PLAN_FREE)
         snprintf(out, SHOW_CELL_BYTES, "-");
     else if (plan->state == OT_PLAN_DONE || place.state != plan->state)

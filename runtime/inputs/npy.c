@@ -249,7 +249,7 @@ static void copy_fortran(uint8_t *to, const uint8_t *from, const struct shape *s
 int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out, struct diag *diag)
 {
     struct header header = {0};
-    struct reader reader;
+    struct reader reader = {0};
     size_t start = 0;
     int64_t wanted;
     int rc = find_header(bytes, size, &reader, &start, diag);

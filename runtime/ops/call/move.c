@@ -128,7 +128,7 @@ int call_bind_concat(const struct call_request *request, struct call *call)
 {
     const struct shape *y = &request->outputs[0].shape;
     int64_t y_stride[SHAPE_MAX_RANK], filled = 0;
-    struct copy_part *parts;
+    struct copy_part *parts = NULL;
     /* Before opset 4 the axis could be left out and was 1. */
     int axis = call_axis(request, node_int(request->node, "axis", 1), y->rank);
     int rc = axis < 0 ? axis : make_copies(request, call, request->node->input_count, &parts);
