@@ -34,12 +34,15 @@ OPTIONS = {
     "append": ["added.json"], "peak-flops": ["1e12"], "peak-bandwidth": ["1e11"],
     "format": ["json"], "wiki": [None], "confluence": [None], "ascii": [None], "notes": [None], "width": ["40"],
     "list": [None], "sql": ["'SELECT 1'"], "compare": ["base.db"], "history": [None], "export": ["csv"], "report": ["ops", "types"],
-    "output": ["out.txt"], "color": ["always"], "import": [None], "into": ["into.db"],
+    "exact": [None], "output": ["out.txt"], "color": ["always"], "import": [None], "into": ["into.db"],
 }
 # They are about reading foreign files, about progress or about a file that is there: no matter of a report.
 ELSEWHERE = {"lenient", "sample", "progress", "force"}
 # Where nothing of what is asked for could change the answer, and why that is right.
-SAME = {("strict", "compare"): "no event of its stores was lost"}
+SAME = {
+    ("exact", "ops"): "the same numbers, from events", ("exact", "types"): "the same numbers, from events",
+    ("strict", "compare"): "no event of its stores was lost",
+}
 # How an answer is shown is accepted everywhere, also where there is nothing of the kind: some report changes.
 SHOWING = {"ascii", "color", "notes", "width"}
 SOURCES = {
