@@ -311,6 +311,9 @@ static int run(const struct report *report, struct diag *diag)
 
     if (rc != 0)
         return rc < 0 ? rc : report_on_spans(report, emit, diag);
+    rc = report_check_selection(report, diag);
+    if (rc < 0)
+        return rc;
     diag_set(diag, 0, NO_COUNTERS);
     return REPORT_NOTHING;
 }

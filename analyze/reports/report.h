@@ -137,6 +137,10 @@ int report_select(const struct report *report, struct report_selection *out_sele
                   struct diag *diag);
 void report_selection_deinit(struct report_selection *selection);
 
+/** Whether they can be read, for a report that knows its answer without them. Returns 0 or a
+ *  negative errno with the sentence. */
+int report_check_selection(const struct report *report, struct diag *diag);
+
 /** Whether --min-time and --max-time are given and choose operators, as the report's lines take no
  *  time of their own. */
 bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options);

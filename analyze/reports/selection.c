@@ -103,6 +103,15 @@ void report_selection_deinit(struct report_selection *selection)
     filter_deinit(&selection->filter);
 }
 
+int report_check_selection(const struct report *report, struct diag *diag)
+{
+    struct report_selection selection;
+    int rc = report_select(report, &selection, diag);
+
+    report_selection_deinit(&selection);
+    return rc;
+}
+
 static int explain_no_span(const struct spans_answer *spans, struct diag *diag)
 {
     if (spans->spans.count == 0 && query_has_dropped_events(&spans->basis))
