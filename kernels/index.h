@@ -110,7 +110,7 @@ struct kernel_triangle {
 
 /** y = x on and above (or below) diagonal k, 0 elsewhere. y may be x. */
 typedef void triangle_fn(void *y, const void *x, int64_t k, const struct kernel_triangle *shape);
-triangle_fn triangle_ref;
+triangle_fn triangle_ref, triangle_portable;
 
 /** y [rows, cols] = 1 on diagonal k, 0 elsewhere. */
 typedef void eye_fn(void *y, enum kernel_dtype dtype, int64_t rows, int64_t cols, int64_t k);

@@ -163,9 +163,36 @@ struct kernel_pad {
     int64_t begin[KERNEL_MAX_RANK];
 };
 
+/** The coordinate of x that output coordinate o shows on an axis, or -1 for the constant. What is
+ *  cut off is gone: the other modes repeat, mirror and extend what is left. */
+static inline int64_t kernel_pad_source(const struct kernel_pad *shape, int axis, int64_t o)
+{
+    int64_t begin = shape->begin[axis], dim = shape->x_dims[axis];
+    int64_t end = shape->y_dims[axis] - dim - begin;
+    int64_t first = begin < 0 ? -begin : 0;
+    int64_t left = dim - first + (end < 0 ? end : 0);
+    int64_t at = o - (begin > 0 ? begin : 0);
+
+    if (at >= 0 && at < left)
+        return first + at;
+    switch (shape->mode) {
+    case KERNEL_PAD_EDGE:
+        return first + (at < 0 ? 0 : left - 1);
+    case KERNEL_PAD_REFLECT:
+        /* There and back is one period. */
+        at = left > 1 ? (at < 0 ? -at : at) % (2 * (left - 1)) : 0;
+        return first + (at < left ? at : 2 * (left - 1) - at);
+    case KERNEL_PAD_WRAP:
+        return first + (at % left + left) % left;
+    case KERNEL_PAD_CONSTANT:
+        break;
+    }
+    return -1;
+}
+
 /** value: one element; read in constant mode only. */
 typedef void pad_fn(void *y, const void *x, const void *value, const struct kernel_pad *shape);
-pad_fn pad_ref;
+pad_fn pad_ref, pad_portable;
 
 struct kernel_gather {
     size_t outer, axis, inner_bytes; /* x: [outer, axis, inner_bytes] */

@@ -94,8 +94,10 @@ struct kernel_along {
     bool is_exclusive, is_reverse; /* of the running sum: without the element; from the end */
 };
 
-/** y, x: [outer, axis, inner], along the middle axis. Softmax and norms are for reals. */
+/** y, x: [outer, axis, inner], along the middle axis. Softmax and norms are for reals.
+ *  Versions of ALONG_LOG_SOFTMAX agree with ref to 2e-6 of the largest of |x| and |y|. */
 typedef void along_fn(void *y, const void *x, const struct kernel_along *shape);
 along_fn along_ref;
+KERNEL_VERSIONS(along_fn, along);
 
 #endif

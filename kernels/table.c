@@ -124,6 +124,7 @@ static void init_ref(struct kernel_table *table)
         USE(product, product, v);                                                                  \
         USE(einsum, einsum, v);                                                                    \
         USE(resample, resample, v);                                                                \
+        USE(along, along, v);                                                                      \
         USE(pool, pool, v);                                                                        \
     } while (0)
 
@@ -159,6 +160,8 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level)
         USE_VERSIONS(portable);
         USE(copy, copy, portable);
         USE(top_k, top_k, portable);
+        USE(pad, pad, portable);
+        USE(triangle, triangle, portable);
         USE(roi_align, roi_align, portable);
     }
 #if defined(__x86_64__)

@@ -90,9 +90,41 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
      _mm512_storeu_ps, _mm512_cvtph_ps, _mm512_cvtps_ph)
 #endif
 
+/* --- Other types: what C converts, and saturates where C says nothing. --- */
+
+#define SAME(x) (x)
+#define TO_I64(x)                                                                                  \
+    ((x) != (x) ? 0 : (x) >= 0x1p63f ? INT64_MAX : (x) <= -0x1p63f ? INT64_MIN : (int64_t)(x))
+#define TO_I32(x)                                                                                  \
+    ((x) != (x) ? 0 : (x) >= 0x1p31f ? INT32_MAX : (x) <= -0x1p31f ? INT32_MIN : (int32_t)(x))
+
+#define CONVERT(name, y_type, x_type, op, isa)                                                     \
+    ISA_TARGET_##isa static void name##_##isa(void *argument, int64_t begin, int64_t end)          \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+        y_type *restrict y = c->y;                                                                 \
+        const x_type *restrict x = c->x;                                                           \
+                                                                                                   \
+        for (int64_t i = begin; i < end; i++)                                                      \
+            y[i] = (y_type)op(x[i]);                                                               \
+    }
+
+#define CONVERTS(isa)                                                                              \
+    CONVERT(u8_to_f32, float, uint8_t, SAME, isa)                                                  \
+    CONVERT(i8_to_f32, float, int8_t, SAME, isa)                                                   \
+    CONVERT(i32_to_f32, float, int32_t, SAME, isa)                                                 \
+    CONVERT(i64_to_i32, int32_t, int64_t, SAME, isa)                                               \
+    CONVERT(i32_to_i64, int64_t, int32_t, SAME, isa)                                               \
+    CONVERT(u8_to_i64, int64_t, uint8_t, SAME, isa)                                                \
+    CONVERT(u8_to_i32, int32_t, uint8_t, SAME, isa)                                                \
+    CONVERT(f32_to_i64, int64_t, float, TO_I64, isa)                                               \
+    CONVERT(f32_to_i32, int32_t, float, TO_I32, isa)
+
 /* --- The versions. --- */
 
 #define CAST(isa)                                                                                  \
+    CONVERTS(isa)                                                                                  \
+                                                                                                   \
     static void half_to_float_##isa(void *argument, int64_t begin, int64_t end)                    \
     {                                                                                              \
         const struct cast *c = argument;                                                           \
@@ -124,8 +156,20 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
     void cast_##isa(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,          \
                     size_t count)                                                                  \
     {                                                                                              \
+        static team_fn *const parts[KERNEL_DTYPES][KERNEL_DTYPES] = {                              \
+            [KERNEL_U8] = {[KERNEL_F32] = u8_to_f32_##isa,                                         \
+                           [KERNEL_I32] = u8_to_i32_##isa,                                         \
+                           [KERNEL_I64] = u8_to_i64_##isa},                                        \
+            [KERNEL_BOOL] = {[KERNEL_F32] = u8_to_f32_##isa,                                       \
+                             [KERNEL_I32] = u8_to_i32_##isa,                                       \
+                             [KERNEL_I64] = u8_to_i64_##isa},                                      \
+            [KERNEL_I8] = {[KERNEL_F32] = i8_to_f32_##isa},                                        \
+            [KERNEL_I32] = {[KERNEL_F32] = i32_to_f32_##isa, [KERNEL_I64] = i32_to_i64_##isa},     \
+            [KERNEL_I64] = {[KERNEL_I32] = i64_to_i32_##isa},                                      \
+            [KERNEL_F32] = {[KERNEL_I32] = f32_to_i32_##isa, [KERNEL_I64] = f32_to_i64_##isa},     \
+        };                                                                                         \
         struct cast c = {y, x};                                                                    \
-        team_fn *part = NULL;                                                                      \
+        team_fn *part = parts[from][to];                                                           \
                                                                                                    \
         if (from == KERNEL_F16 && to == KERNEL_F32)                                                \
             part = half_to_float_##isa;                                                            \

@@ -2,6 +2,7 @@
 /* Reductions and normalisations over whole rows of f32: the last axes, dense. Other ones are the
  * reference's. Sums are kept in f64. */
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -352,6 +353,46 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
             lies_along_rows(s->dims, s->bias_stride, s->rank, tail, &out->bias_stride));
 }
 
+/* --- The logarithm of softmax. --- */
+
+struct line {
+    float *y;
+    const float *x;
+    const struct kernel_along *shape;
+};
+
+ISA_BODY void log_softmax_part(const struct line *p, int64_t begin, int64_t end)
+{
+    int64_t count = p->shape->axis;
+
+    for (int64_t row = begin; row < end; row++) {
+        const float *x = p->x + row * count;
+        float *y = p->y + row * count, largest = extreme_row(x, count, 1);
+        double sum = 0.0, shift;
+
+        if (!isfinite(largest)) {
+            struct kernel_along one = *p->shape;
+
+            one.outer = one.inner = 1;
+            along_ref(y, x, &one);
+            continue;
+        }
+        for (int64_t first = 0; first < count; first += 1024) {
+            int64_t last = first + 1024 < count ? first + 1024 : count;
+            float part = 0.0f;
+
+#pragma omp simd reduction(+ : part)
+            for (int64_t i = first; i < last; i++)
+                part += math_exp(x[i] - largest);
+            sum += (double)part;
+        }
+        shift = (double)largest + log(sum);
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++)
+            y[i] = (float)((double)x[i] - shift);
+    }
+}
+
 /* --- The versions. --- */
 
 #define ROWS(isa)                                                                                  \
@@ -405,4 +446,23 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
             normalize_ref(data, s);                                                                \
     }
 
+#define ALONG(isa)                                                                                 \
+    ISA_TARGET_##isa static void log_softmax_part_##isa(void *argument, int64_t begin,             \
+                                                        int64_t end)                               \
+    {                                                                                              \
+        log_softmax_part(argument, begin, end);                                                    \
+    }                                                                                              \
+                                                                                                   \
+    void along_##isa(void *y, const void *x, const struct kernel_along *shape)                     \
+    {                                                                                              \
+        struct line p = {y, x, shape};                                                             \
+                                                                                                   \
+        if (shape->op == ALONG_LOG_SOFTMAX && shape->dtype == KERNEL_F32 && shape->inner == 1 &&   \
+            shape->axis > 0)                                                                       \
+            team_for(shape->outer, GRAIN / shape->axis + 1, log_softmax_part_##isa, &p);           \
+        else                                                                                       \
+            along_ref(y, x, shape);                                                                \
+    }
+
 ISA_VERSIONS(ROWS)
+ISA_VERSIONS(ALONG)
