@@ -114,7 +114,7 @@ static const struct option_spec option_table[] = {
     {OPTION_STRING, "group-by", .value_name = "WHAT", .default_text = "name",
      .help =
          "Of averages: name; shape, and the shapes of the inputs; stack:N, and the N nearest "
-         "frames of the call stack; shape,stack:N, both. Of kernels: name, or launch, and grid "
+         "frames of the call stack; shape,stack:N, both; module, lines of modules alone. Of kernels: name, or launch, and grid "
          "and block sizes. Of ops: name, or params, and kernels are a line for each set of launch "
          "parameters. Of "
          "memory: name, type, label, shape, or category, which is what the program itself calls "

@@ -118,6 +118,24 @@ static void add_to_total(double *total, int64_t value)
     *total = (isnan(*total) ? 0 : *total) + (double)value;
 }
 
+static void add_totals(const struct average_rows *rows, struct averages *out)
+{
+    const struct spans_answer *spans = rows->spans;
+
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        if (rows->row[i] != i)
+            continue;
+        if (span_is_device(spans, span) && spans->op_kinds[span->op] != SPAN_LABEL)
+            add_to_total(&out->self_device_ns, rows->costs[i].self_device_ns);
+        if (span_is_device(spans, span))
+            continue;
+        add_to_total(&out->self_cpu_ns, rows->costs[i].self_cpu_ns);
+        out->negative_count += span->is_shown && rows->costs[i].self_cpu_ns < 0;
+    }
+}
+
 static int add_rows(struct grouping *grouping)
 {
     const struct average_rows *rows = grouping->rows;
@@ -130,15 +148,8 @@ static int add_rows(struct grouping *grouping)
         enum op_side side = spans->lanes.items[span->lane].side;
         uint32_t line;
 
-        if (rows->row[i] != i)
+        if (rows->row[i] != i || !span->is_shown)
             continue;
-        if (side == OP_HOST)
-            add_to_total(&out->self_cpu_ns, rows->costs[i].self_cpu_ns);
-        else if (spans->op_kinds[span->op] != SPAN_LABEL)
-            add_to_total(&out->self_device_ns, rows->costs[i].self_device_ns);
-        if (!span->is_shown)
-            continue;
-        out->negative_count += side == OP_HOST && rows->costs[i].self_cpu_ns < 0;
         rc = find_line(grouping, span->op, side, &line);
         if (rc == 0)
             add_to_line(&out->lines.items[line], rows, i);
@@ -189,8 +200,6 @@ static int group(const struct average_rows *rows, const struct averages_options 
     }
     if (rc == 0)
         rc = add_rows(&grouping);
-    if (rc == 0)
-        rc = add_loose_memory(out, rows);
     for (int side = 0; side < OP_SIDES; side++)
         free(grouping.line_of[side]);
     place_map_deinit(&grouping.lines);
@@ -208,8 +217,12 @@ int averages_make(const struct spans_answer *spans, const struct memory_row_arra
         rc = average_rows_add_memory(&rows, memory, options->runs_only);
     if (rc == 0 && options->costs)
         rc = average_rows_add_recording(&rows, options->costs);
+    if (rc == 0) {
+        add_totals(&rows, out);
+        rc = options->by_module ? averages_by_module(&rows, out) : group(&rows, options, out);
+    }
     if (rc == 0)
-        rc = group(&rows, options, out);
+        rc = add_loose_memory(out, &rows);
     out->unsized_count = rows.unsized_count;
     average_rows_deinit(&rows);
     return rc;

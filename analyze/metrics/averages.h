@@ -24,8 +24,11 @@
 #include "analyze/query/recording_overhead.h"
 #include "analyze/query/spans.h"
 
-/* Lines have the same name; and what is asked for here. */
+/* Lines have the same name; and what is asked for here. By module, lines are modules: self values
+ * are those of the rows in it and in no module inside, totals those of all rows in it; what runs on
+ * devices counts where it was launched; `calls` is 0 where they are not known. */
 struct averages_options {
+    bool by_module; /* and nothing else */
     bool by_shape;
     int64_t frame_count;           /* > 0: as many nearest frames of the call stack, too */
     bool runs_only;                /* memory events outside of runs do not count */
@@ -53,6 +56,7 @@ struct averages {
     struct query_texts texts;
     double self_cpu_ns;    /* of all rows, also those not shown; NaN: there are none */
     double self_device_ns; /* of what ran on devices, labels aside */
+    size_t module_count;   /* by module: of lines that are modules with some op */
     uint64_t negative_count;
     uint64_t unsized_count; /* memory given back whose size is not known: not in any sum */
 };

@@ -31,6 +31,9 @@ void average_rows_deinit(struct average_rows *rows);
 /** Fill in recording_ns. Returns 0 or -ENOMEM. */
 int average_rows_add_recording(struct average_rows *rows, const struct own_costs *costs);
 
+/** A line for each module, and one for what is in none: averages_modules.c. Returns 0 or -ENOMEM. */
+int averages_by_module(const struct average_rows *rows, struct averages *out);
+
 /** Charge memory events of the selected runs, and those outside of runs unless `runs_only`, to
  *  rows: averages_memory.c. Returns 0 or -ENOMEM. */
 int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory,

@@ -24,6 +24,12 @@ static double net_of(const struct average_line *line)
     return net_ns < 0 ? 0 : net_ns;
 }
 
+/* Of modules it may not be known how often they were called. */
+static double mean_of(const struct average_line *line, double ns)
+{
+    return line->calls ? ns / (double)line->calls : NAN;
+}
+
 #define ALL               ((const struct averages *)context)
 #define CELL(name, value) LINE_CELL(name, struct average_line, value)
 
@@ -33,16 +39,16 @@ CELL(self_cpu, out_number(OUT_NS, line->self_cpu_ns))
 CELL(self_net, out_number(OUT_NS, net_of(line)))
 CELL(cpu_share, out_number(OUT_SHARE, share_of(line->cpu_ns, ALL->self_cpu_ns)))
 CELL(cpu, out_number(OUT_NS, line->cpu_ns))
-CELL(cpu_mean, out_number(OUT_NS, line->cpu_ns / (double)line->calls))
+CELL(cpu_mean, out_number(OUT_NS, mean_of(line, line->cpu_ns)))
 CELL(self_device, out_number(OUT_NS, line->self_device_ns))
 CELL(self_device_share, out_number(OUT_SHARE, share_of(line->self_device_ns, ALL->self_device_ns)))
 CELL(device, out_number(OUT_NS, line->device_ns))
-CELL(device_mean, out_number(OUT_NS, line->device_ns / (double)line->calls))
+CELL(device_mean, out_number(OUT_NS, mean_of(line, line->device_ns)))
 CELL(cpu_memory, out_number(OUT_BYTES, line->cpu_bytes))
 CELL(self_cpu_memory, out_number(OUT_BYTES, line->self_cpu_bytes))
 CELL(device_memory, out_number(OUT_BYTES, line->device_bytes))
 CELL(self_device_memory, out_number(OUT_BYTES, line->self_device_bytes))
-CELL(calls, out_integer(OUT_INT, (int64_t)line->calls))
+CELL(calls, line->calls ? out_integer(OUT_INT, (int64_t)line->calls) : out_unknown(OUT_INT))
 CELL(shapes, out_shapes(line->input_shapes, NULL))
 CELL(source, out_list(line->stack))
 CELL(flop, out_number(OUT_FLOP, line->computation_flop))
@@ -156,7 +162,9 @@ static int emit_lines(const struct report *report, const struct spans_answer *sp
     }
     kind.columns = titled;
     if (averages->self_device_ns > averages->self_cpu_ns)
-        kind.order_by = "self_device_ns";
+        kind.order_by = averages->module_count ? "device_ns" : "self_device_ns";
+    else if (averages->module_count)
+        kind.order_by = "cpu_ns";
     with_titles.kind = &kind;
     return report_emit_lines(&with_titles, &section, averages->lines.items, averages->lines.count,
                              sizeof(*averages->lines.items), averages, diag);
@@ -185,6 +193,10 @@ static void emit_totals(const struct report *report, const struct averages *aver
                  "Self device time total: %s, of which its percentages are. What an operator "
                  "launched counts for it and again in the row of the kernel.",
                  out_duration_text(device, sizeof(device), averages->self_device_ns));
+    if (averages->module_count)
+        out_note(report->out, OUT_NOTE_PLAIN,
+                 "A module has what its operators took, in the backward pass, too; its total is "
+                 "with the modules inside.");
     if (averages->negative_count)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "%" PRIu64 " spans end after the one around them, mostly by rounding, and count "
@@ -209,6 +221,10 @@ static bool parse_group(const char *text, size_t length, struct averages_options
 
     if (length == 4 && strncmp(text, "name", length) == 0)
         return true; /* always */
+    if (length == 6 && strncmp(text, "module", length) == 0) {
+        options->by_module = true;
+        return true;
+    }
     if (length == 5 && strncmp(text, "shape", length) == 0) {
         options->by_shape = true;
         return true;
@@ -228,11 +244,22 @@ static int parse_groups(const char *text, struct averages_options *options, stru
 
         if (!parse_group(at, length, options))
             return diag_set(diag, -EINVAL,
-                            "--group-by \"%s\": averages go by name, shape or stack:N, N frames",
+                            "--group-by \"%s\": averages go by name, shape, stack:N, N frames, "
+                            "or module",
                             text);
         at += length + (at[length] == ',');
     } while (*at);
+    if (options->by_module && (options->by_shape || options->frame_count))
+        return diag_set(diag, -EINVAL, "--group-by \"%s\": module goes alone", text);
     return 0;
+}
+
+static int explain_no_module(struct diag *diag)
+{
+    diag_set(diag, 0,
+             "no op says which module it is of: record with with_stack=True, or TorchScript with "
+             "with_modules=True");
+    return REPORT_NOTHING;
 }
 
 static int run(const struct report *report, struct diag *diag)
@@ -256,6 +283,8 @@ static int run(const struct report *report, struct diag *diag)
     options.costs = &costs;
     if (rc == 0 && averages_make(&spans, &memory, &options, &averages) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the table");
+    if (rc == 0 && options.by_module && !averages.module_count)
+        rc = explain_no_module(diag);
     if (rc == 0)
         rc = emit_lines(report, &spans, &averages, diag);
     if (rc == 0) {
@@ -283,7 +312,7 @@ static const char *const takes[] = {"group-by", "sort-by", "row-limit", NULL};
 const struct report_kind report_averages = {
     .name = "averages",
     .about = "PyTorch's key_averages: own and total time on the host and the device, and memory, "
-             "of what has the same name, shape or call stack.",
+             "of what has the same name, shape, call stack or module.",
     .run = run,
     .tables = (const char *const[]){"averages", NULL},
     .takes = takes,
@@ -357,6 +386,7 @@ const struct report_kind report_averages = {
              "                (instr(value, '_make_grads') OR instr(value, 'backward')))\n"
              "             LIMIT %ld)) END AS source",
              ", source"},
+            {"module", NULL, NULL},
             {NULL, NULL, NULL},
         },
     .has_totals = true,

@@ -321,6 +321,37 @@ def check_stack_lines():
     print(f"{len(lines)} stacks agree")
 
 
+def module_of(event):
+    """The modules of an event's stack; of one without stack, those of what it lies in."""
+    while event and not event["stack"]:
+        event = event["parent"]
+    frames = reversed(event["stack"]) if event else []
+    return "/".join(frame[11:] for frame in frames if frame.startswith("nn.Module: "))
+
+
+def check_modules():
+    """Self times by module; a module's total is the sum over it and those inside."""
+    own = {}
+    for row in events_with_stacks():
+        path = module_of(row)
+        own[path] = own.get(path, 0) + row["own"]
+    report = today_rows("torch_verbose_stack", "--group-by", "module")
+    rows = {row["name"]: row for row in report["averages"]["rows"]}
+    outside = rows.pop("(outside of modules)")
+    if outside["self_cpu_ns"] != own.pop("") or outside["calls"] is not None:
+        sys.exit(f"outside of modules: {outside}")
+    for path, row in rows.items():
+        total = sum(ns for other, ns in own.items() if f"{other}/".startswith(f"{path}/"))
+        if (row["self_cpu_ns"], row["cpu_ns"], row["calls"]) != (own.get(path, 0), total, 1):
+            sys.exit(f"module {path}: {own.get(path)} of {total} ns, here {row}")
+    if len(rows) != 18 or own.keys() - rows.keys():
+        sys.exit(f"modules: {sorted(rows)}, there {sorted(own)}")
+    default = today_rows("torch_with_stack_default", "--group-by", "module")["averages"]["rows"]
+    if {row["name"] for row in default} != rows.keys() | {outside["name"]}:
+        sys.exit(f"modules without call stacks: {[row['name'] for row in default]}")
+    print(f"{len(rows)} modules agree")
+
+
 def check_without_call_stacks():
     """The functions of Python tell the same stacks as `Call stack` does."""
     with gzip.open(TODAY / "torch_verbose_stack.json.gz") as file:
@@ -361,6 +392,7 @@ def main():
     check_csv()
     check_today()
     check_stack_lines()
+    check_modules()
     check_without_call_stacks()
 
 

@@ -7,7 +7,7 @@
 #include "tests/support/hand_spans.h"
 
 enum { HOST, FRAME, LABELLED, STREAM, DEVICE_MEMORY, LANES };
-enum { CONV, RELU, LABEL, LAUNCH, KERNEL, PYTHON, PHASE, OTHER_CONV, OPS };
+enum { CONV, RELU, LABEL, LAUNCH, KERNEL, PYTHON, PHASE, OTHER_CONV, LINEAR, NET, OPS };
 
 static struct lane_row lanes[LANES] = {
     [HOST] = {.side = OP_HOST},
@@ -33,9 +33,15 @@ static struct op_row ops[OPS] = {
                     .computation_flop = 7,
                     .input_shapes = "[[2,3]]",
                     .params = "{\"stack\":\"a.py(1): f;c.py(3): h\"}"},
+    [LINEAR] = {.name = "linear",
+                .type = "cpu_op",
+                .computation_flop = 50,
+                .params = "{\"stack\":\"n.py(9): forward;nn.Module: Linear_0;n.py(3): forward;"
+                          "nn.Module: Net_0;m.py(1): main\"}"},
+    [NET] = {.name = "nn.Module: Net_0", .type = "python_function", .computation_flop = STORE_NULL},
 };
-static uint8_t kinds[OPS] = {SPAN_OP, SPAN_OP, SPAN_LABEL, SPAN_OP,
-                             SPAN_OP, SPAN_OP, SPAN_PHASE, SPAN_OP};
+static uint8_t kinds[OPS] = {SPAN_OP, SPAN_OP,    SPAN_LABEL, SPAN_OP, SPAN_OP,
+                             SPAN_OP, SPAN_PHASE, SPAN_OP,    SPAN_OP, SPAN_OP};
 
 struct fixture {
     struct spans_answer spans;
@@ -291,6 +297,39 @@ static void shapes_and_stacks_part_lines(void **state)
     drop(&fixture);
 }
 
+/* Ops by their stacks, without one by what they lie in; kernels where they were launched. */
+static void modules_have_what_their_ops_took(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 200, .op = NET},
+        {.start_ns = 10, .dur_ns = 50, .op = RELU},
+        {.start_ns = 100, .dur_ns = 60, .op = LINEAR},
+        {.start_ns = 110, .dur_ns = 20, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 300, .dur_ns = 40, .op = CONV},
+        {.start_ns = 400, .dur_ns = 30, .op = LINEAR}, /* as backward ops have it */
+        {.start_ns = 130, .dur_ns = 500, .op = KERNEL, .lane = STREAM, .correlation = 1},
+    };
+    const struct averages_options options = {.by_module = true};
+    struct fixture fixture = make(spans, 7, NULL, 0, options);
+    const struct average_line *line = find(&fixture, "Net_0");
+
+    CHECK_U64(fixture.averages.lines.count, 3);
+    CHECK_U64(line->calls, 1);
+    CHECK_NEAR(line->self_cpu_ns, 50, 1e-9);
+    CHECK_NEAR(line->cpu_ns, 50 + 60 + 30, 1e-9);
+    CHECK_NEAR(line->self_device_ns, 0, 1e-9);
+    CHECK_NEAR(line->device_ns, 500, 1e-9);
+    line = find(&fixture, "Net_0/Linear_0");
+    CHECK_U64(line->calls, 0); /* nothing says how often */
+    CHECK_NEAR(line->self_cpu_ns, 90, 1e-9);
+    CHECK_NEAR(line->computation_flop, 100, 1e-9);
+    CHECK_NEAR(line->self_device_ns, 500, 1e-9);
+    line = find(&fixture, "(outside of modules)");
+    CHECK_NEAR(line->cpu_ns, 40, 1e-9);
+    CHECK_NEAR(fixture.averages.self_cpu_ns, 180, 1e-9);
+    drop(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +342,7 @@ int main(void)
         cmocka_unit_test(memory_belongs_to_the_innermost_span_of_its_op),
         cmocka_unit_test(memory_of_runs_left_out_does_not_count),
         cmocka_unit_test(shapes_and_stacks_part_lines),
+        cmocka_unit_test(modules_have_what_their_ops_took),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
