@@ -426,7 +426,7 @@ static void add_no_group(struct explanation *explanation)
 
     for (const struct explain_group *group = explanation->report->kind->explain_groups;
          text && group->word; group++) {
-        if (*group->key && strstr(text, group->word))
+        if (group->key && *group->key && strstr(text, group->word))
             out_buffer_print(&explanation->text, ", NULL");
     }
 }

@@ -68,7 +68,7 @@ static const struct error_case cases[] = {
     {1, "nothing matches", {"store.db", "--report", "types", "--min-time", "1"}},
     /* wrong use */
     {2,
-     "averages go by name, shape or stack:N",
+     "averages go by name, shape, stack:N",
      {"store.db", "--report", "averages", "--group-by", "stack:0"}},
     {2, "kernels go by name or launch", {"store.db", "--report", "kernels", "--group-by", "shape"}},
     {2, "counters go by name or type", {"store.db", "--report", "counters", "--group-by", "shape"}},
