@@ -273,6 +273,7 @@ static int finish(struct folded *folded, bool is_known, struct diag *diag)
              is_known ? "a count stands for " : "times are counts of samples",
              is_known ? unit : "");
     import_note_count(note, sizeof(note), folded->bad_count, "lines without a count: left out");
+    session.damage_count = folded->is_cut;
     if (folded->is_cut)
         snprintf(note + strlen(note), sizeof(note) - strlen(note),
                  "; cannot be unpacked behind byte %" PRIu64 " of its contents: the rest is lost",

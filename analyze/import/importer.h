@@ -46,7 +46,8 @@ struct import_options {
     size_t width; /* columns of the lines that say what was imported; 0: any */
 };
 
-/* Stands in the note of a session whose file was read only in part. */
+/* Stands in the note of a session whose file was read only in part; what decides is its
+ * damage_count. */
 #define IMPORT_DAMAGE    "the rest is lost"
 #define IMPORT_MALFORMED "malformed"
 

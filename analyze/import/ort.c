@@ -363,6 +363,7 @@ static int read_json(struct json_stream *stream, const char *name, struct store 
         import_note_count(note, sizeof(note), ort.bad_count, "without usable times: left out");
         left_out_note(&ort.left_out, note, sizeof(note));
         import_note_end(note, sizeof(note), &loop);
+        session.damage_count = (int64_t)loop.damage_count;
         session.pid = ort.pid;
         rc = importer_finish(&ort.importer, &session, 0, diag);
     }

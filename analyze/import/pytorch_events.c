@@ -247,6 +247,7 @@ static int read_json(struct json_stream *stream, const char *name, struct store 
         import_note_count(note, sizeof(note), pytorch.bad_count, "without usable times: left out");
         left_out_note(&pytorch.left_out, note, sizeof(note));
         import_note_end(note, sizeof(note), &loop);
+        session.damage_count = (int64_t)loop.damage_count;
         rc = importer_finish(&pytorch.importer, &session, 0, diag);
     }
     importer_deinit(&pytorch.importer);

@@ -175,6 +175,7 @@ static int finish(struct trtexec *trtexec, const char *name, const struct import
                       "rows without usable times: left out");
     left_out_note(&trtexec->left_out, note, sizeof(note));
     import_note_end(note, sizeof(note), loop);
+    session.damage_count = (int64_t)loop->damage_count;
     return rc < 0 ? rc : importer_finish(&trtexec->importer, &session, 0, diag);
 }
 

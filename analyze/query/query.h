@@ -38,6 +38,7 @@ struct session_row {
     bool is_abandoned;                    /* nor does anybody write to the store: it did not end */
     int64_t complete_ns; /* of one without end: all that it recorded before is here */
     const char *program, *command, *host, *source, *end_reason, *note, *models;
+    uint64_t damage_count; /* pieces of its file that could not be read */
     int64_t pid;
     int64_t op_count, run_count, warmup_count;
     int64_t lost_count;            /* of what is known */

@@ -88,7 +88,8 @@ static const char sessions_sql[] =
     "         WHERE g.session_id = s.session_id AND g.lost_count IS NULL),"
     "       s.end_ns IS NULL AND s.source = 'live',"
     "       (SELECT c.complete_ns FROM ingest_cursor c"
-    "         WHERE c.session_id = s.session_id AND c.ring_id = 0)"
+    "         WHERE c.session_id = s.session_id AND c.ring_id = 0),"
+    "       s.damage_count"
     "  FROM session s ORDER BY s.start_ns, s.session_id";
 
 static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_writer,
@@ -114,6 +115,7 @@ static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_
         .is_calibration = sqlite3_column_int(row, 16) != 0,
         .dropped_count = query_int(row, 17),
         .lost_unknown_since_ns = query_int(row, 18),
+        .damage_count = (uint64_t)sqlite3_column_int64(row, 21),
     };
     out->complete_ns =
         sqlite3_column_type(row, 20) == SQLITE_NULL ? out->end_ns : query_int(row, 20);

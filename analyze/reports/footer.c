@@ -370,8 +370,7 @@ void report_judge(const struct report *report, const struct basis *basis)
     for (size_t i = 0; i < report->session_count; i++) {
         const struct session_row *session = report_session(report, report->session_ids[i]);
 
-        verdict.damaged += session->note && (strstr(session->note, IMPORT_DAMAGE) ||
-                                             strstr(session->note, "; " IMPORT_MALFORMED));
+        verdict.damaged += session->damage_count;
         verdict.damaged += session->end_reason && strcmp(session->end_reason, "cut off") == 0;
     }
     *report->verdict = verdict;

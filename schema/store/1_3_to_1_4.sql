@@ -28,3 +28,32 @@ CREATE TABLE session_total (
     bad_count        INTEGER NOT NULL  -- events without an op
 );
 INSERT OR REPLACE INTO meta SELECT 'totalled', CAST(ifnull(max(rowid), 0) AS TEXT) FROM event;
+
+-- Pieces of an imported file that could not be read. The note told of them, in words, behind the
+-- file's name. The table is made anew, so that it reads as in a store that was 1.4 from the start.
+CREATE TABLE session_1_4 (
+    session_id   INTEGER PRIMARY KEY,
+    uuid         BLOB NOT NULL UNIQUE, -- 16 bytes, chosen by the client
+    start_ns     INTEGER NOT NULL,     -- ns since 1970
+    end_ns       INTEGER,              -- ns since 1970; NULL while it runs
+    end_reason   TEXT,                 -- done | died | cut off | imported; NULL while it runs
+    program      TEXT,
+    command      TEXT,
+    library      TEXT,                 -- client library and its version
+    host         TEXT,
+    pid          INTEGER,
+    uid          INTEGER,
+    clock        TEXT NOT NULL,        -- tsc | monotonic | foreign
+    source       TEXT NOT NULL,        -- live | megengine | chrome | ...: where the rows come from
+    note         TEXT,                 -- why it was cut off, name of the imported file, ...
+    environment  TEXT,                 -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
+    damage_count INTEGER NOT NULL      -- pieces of the imported file that could not be read
+);
+INSERT INTO session_1_4 SELECT session_id, uuid, start_ns, end_ns, end_reason, program, command,
+       library, host, pid, uid, clock, source, note, environment,
+       end_reason IS 'imported' AND (ifnull(note LIKE '%; the rest is lost: %', 0)
+           OR ifnull(note LIKE '%of its contents: the rest is lost', 0)
+           OR ifnull(note LIKE '%; malformed %', 0))
+  FROM session;
+DROP TABLE session;
+ALTER TABLE session_1_4 RENAME TO session;

@@ -35,13 +35,14 @@ static const struct {
     const char *insert, *select;
 } copies[] = {
     {"INSERT INTO session(session_id,uuid,start_ns,end_ns,end_reason,program,command,library,host,"
-     "pid,uid,clock,source,note,environment) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+     "pid,uid,clock,source,note,environment,damage_count)"
+     " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
      /* Nobody writes to the copy: a session that still runs ends in it with what there is. */
      "SELECT session_id+?1,uuid,start_ns,ifnull(end_ns,max(start_ns,ifnull((SELECT max(end_ns)"
      " FROM event_batch WHERE session_id BETWEEN session_min AND session_max),0))),"
      "ifnull(end_reason,'cut off'),program,command,library,host,pid,uid,clock,source,"
      "CASE WHEN end_ns IS NULL THEN 'imported while it was being recorded' ELSE note END,"
-     "environment FROM session WHERE " IN_TAKEN " ORDER BY session_id"},
+     "environment,damage_count FROM session WHERE " IN_TAKEN " ORDER BY session_id"},
     {"INSERT INTO model(model_id,session_id,client_model,name,path,format,producer,digest,"
      "parameter_bytes) VALUES(?,?,?,?,?,?,?,?,?)",
      "SELECT model_id+?2,session_id+?1,client_model,name,path,format,producer,digest,"

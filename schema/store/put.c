@@ -282,7 +282,7 @@ int store_put_session(struct store *store, const struct store_session *row, stru
     struct binder b;
     int rc = begin_row(store, &b, STORE_PUT_SESSION, "session", "session_id",
                        "session_id,uuid,start_ns,end_ns,end_reason,program,command,library,host,"
-                       "pid,uid,clock,source,note,environment",
+                       "pid,uid,clock,source,note,environment,damage_count",
                        diag);
 
     if (rc < 0)
@@ -302,6 +302,7 @@ int store_put_session(struct store *store, const struct store_session *row, stru
     bind_text(&b, row->source);
     bind_text(&b, row->note);
     bind_text(&b, row->environment);
+    bind_int(&b, row->damage_count);
     return finish_row(&b, diag);
 }
 

@@ -149,6 +149,7 @@ struct store_session {
     const char *clock, *source; /* not NULL */
     const char *note;
     const char *environment; /* a JSON object */
+    int64_t damage_count;    /* pieces of an imported file that could not be read */
 };
 struct store_model {
     int64_t model_id, session_id, client_model;

@@ -36,7 +36,8 @@ CREATE TABLE session (
     clock        TEXT NOT NULL,        -- tsc | monotonic | foreign
     source       TEXT NOT NULL,        -- live | megengine | chrome | ...: where the rows come from
     note         TEXT,                 -- why it was cut off, name of the imported file, ...
-    environment  TEXT                  -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
+    environment  TEXT,                 -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
+    damage_count INTEGER NOT NULL      -- pieces of the imported file that could not be read
 );
 
 -- A model that a session ran.

@@ -354,6 +354,7 @@ SELECT
                                                                       AS lost_count,  -- events, of known losses
     s.note       AS note,
     s.environment AS environment, -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
+    s.damage_count AS damage_count, -- pieces of the imported file that could not be read
     (SELECT coalesce(sum(d.event_count), 0) FROM dropped d WHERE d.session_id = s.session_id)
                  AS dropped_event_count, -- that are not stored any more
     (SELECT max(d.end_ns) FROM dropped d WHERE d.session_id = s.session_id AND d.event_count > 0)

@@ -195,6 +195,29 @@ static void imports_stay_in_a_store(void **state)
     temp_destroy(&dir);
 }
 
+/* What is said to be damaged is so by the importer's word, not by the file's name. */
+static void a_name_is_no_damage(void **state)
+{
+    char *dir = temp_create();
+    char *whole = temp_write(dir, "x; the rest is lost: y; malformed z.json", small_trace,
+                             sizeof(small_trace) - 1);
+    char *cut = temp_write(dir, "cut.json", small_trace, sizeof(small_trace) - 9);
+    const char *const sound[] = {whole, "--strict", NULL};
+    const char *const damaged[] = {cut, "--lenient", "--strict", NULL};
+    struct child_result result = analyze(sound);
+
+    if (result.status != 0)
+        fail_msg("status %d: %s", result.status, result.err);
+    child_result_deinit(&result);
+    result = analyze(damaged);
+    assert_int_equal(result.status, 1);
+    CHECK_CONTAINS(result.err, "1 piece is damaged");
+    child_result_deinit(&result);
+    free(cut);
+    free(whole);
+    temp_destroy(&dir);
+}
+
 /* On a thread a and b overlap without one holding the other, and c is in both; on a stream three
  * kernels run at once. No time counts twice on the host, and none is lost. */
 static void overlaps_keep_their_times(void **state)
@@ -314,6 +337,7 @@ int main(void)
         cmocka_unit_test(counts_are_right),
         cmocka_unit_test(self_times_add_up_to_pytorchs_total),
         cmocka_unit_test(imports_stay_in_a_store),
+        cmocka_unit_test(a_name_is_no_damage),
         cmocka_unit_test(overlaps_keep_their_times),
         cmocka_unit_test(reads_pipes),
         cmocka_unit_test(looks_into_gzip),

@@ -69,7 +69,7 @@ static void every_row_is_stored_and_replaced(void **state)
     CHECK_OK(store_add_gap(store, &gap, &diag));
     store_support_commit(store);
     check_text(store, "SELECT * FROM session",
-               "3|0123456789abcde|1000|NULL|NULL|NULL|NULL|NULL|NULL|12|NULL|tsc|live|NULL|{}");
+               "3|0123456789abcde|1000|NULL|NULL|NULL|NULL|NULL|NULL|12|NULL|tsc|live|NULL|{}|0");
     check_text(store, "SELECT * FROM model", "4|3|1|m|NULL|onnx|NULL|sha256:x|5");
     check_text(store, "SELECT * FROM op",
                "5|3|1|4|n2|Conv|NULL|cpu:0|[[1]]|[\"f32\"]|NULL|NULL|{}|7|6|0|a.c:1|NULL");

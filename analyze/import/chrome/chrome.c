@@ -336,6 +336,7 @@ static int finish(struct chrome *chrome, const char *name, const struct import_l
     import_note_count(note, sizeof(note), chrome->stacks.dropped_count,
                       "call stacks too long or too many: cut or left out");
     import_note_end(note, sizeof(note), loop);
+    session.damage_count = (int64_t)loop->damage_count;
     if (rc == 0)
         rc = importer_finish(&chrome->importer, &session, chrome->offset_ns, diag);
     free(environment);

@@ -200,6 +200,7 @@ static int finish(struct megengine *megengine, const char *name, const struct im
     import_note_count(note, sizeof(note), megengine->bad_count,
                       "entries that make no sense: left out");
     import_note_end(note, sizeof(note), loop);
+    session.damage_count = (int64_t)loop->damage_count;
     return importer_finish(&megengine->importer, &session, additions->zero_unix_ns, diag);
 }
 

@@ -380,6 +380,7 @@ static int finish(struct nsys *nsys, const char *damage, struct diag *diag)
     import_note_count(note, sizeof(note), nsys->bad_count, "without usable times: left out");
     import_note_count(note, sizeof(note), nsys->unknown_count, "of kinds not read here: left out");
     note_tables(nsys, note, sizeof(note));
+    session.damage_count = damage != NULL;
     if (damage)
         snprintf(note + strlen(note), sizeof(note) - strlen(note), "; " IMPORT_DAMAGE ": %.400s",
                  damage);
