@@ -10,28 +10,6 @@
 #define input    op_flop_input
 #define elements op_flop_elements
 
-double op_flop_elements(const struct op_flop_shape *shape)
-{
-    double count = 1;
-
-    if (shape->rank < 0)
-        return -1;
-    for (int i = 0; i < shape->rank; i++) {
-        if (shape->dims[i] < 0)
-            return -1;
-        count *= (double)shape->dims[i];
-    }
-    return count;
-}
-
-const struct op_flop_shape *op_flop_input(const struct op_flop_call *call, size_t place)
-{
-    static const struct op_flop_shape unknown = {.rank = -1};
-
-    return place < call->input_count && place < OP_FLOP_TENSORS_MAX ? &call->inputs[place]
-                                                                    : &unknown;
-}
-
 /* --- ATen. --- */
 
 /* Two whole numbers of "[1, 2]", "[1]" or "1", which stand for both. */

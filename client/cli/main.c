@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optrace, the front command: which subcommand, and what all of them share. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/exit_status.h"
 #include "base/text.h"
@@ -46,26 +44,6 @@ static const struct option_command command = {
     .max_arguments = INT_MAX,
     .commands = subcommands,
 };
-
-int commands_fail(const struct option_command *which, int rc, const struct diag *diag)
-{
-    text_print(stderr, "%s: %s\n", which->name, diag->text[0] ? diag->text : strerror(-rc));
-    return rc == -ENOENT ? EXIT_INPUT : EXIT_SYSTEM;
-}
-
-int commands_parse(const struct option_command *which, int argc, char **argv, void *target,
-                   int *out_status)
-{
-    struct diag diag = {0};
-    const char *words[1];
-    int word_count;
-    int rc = options_parse(which, argc, argv, target, words, &word_count, &diag);
-
-    if (rc == OPTIONS_RUN)
-        return 0;
-    *out_status = rc == OPTIONS_SHOWN ? EXIT_OK : options_complain(which, &diag);
-    return 1;
-}
 
 int main(int argc, char **argv)
 {

@@ -2,16 +2,6 @@
 /* All optimisations, in the order that works. */
 #include "runtime/passes/pass.h"
 
-#include <errno.h>
-
-int pass_settle(struct graph *graph, int changed, struct diag *diag)
-{
-    if (changed == 0)
-        return 0;
-    graph_remove_dead(graph);
-    return graph_sort(graph, diag) < 0 ? -ENOMEM : changed;
-}
-
 int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,
                    struct diag *diag)
 {
