@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,18 +54,6 @@ struct out_value out_list(const char *json)
 struct out_value out_part(int64_t part, int64_t whole)
 {
     return (struct out_value){.kind = OUT_PART, .known = true, .integer = part, .whole = whole};
-}
-
-void out_fail(struct out *out, int error)
-{
-    if (!out->error)
-        out->error = error;
-}
-
-void out_write(struct out *out, const char *text)
-{
-    if (!out->error && fputs(text, out->options.stream) == EOF)
-        out_fail(out, errno ? -errno : -EIO);
 }
 
 int out_open(const struct out_options *options, struct out **out)
@@ -133,23 +120,6 @@ void out_block(struct out *out, const char *lines)
         out->printer->block(out, lines);
 }
 
-/* A text, which is freed, as it may be shown; NULL without memory. */
-static char *show(char *text, bool has_lines)
-{
-    const size_t length = text ? strlen(text) : 0;
-    char *shown = text ? malloc(length * 4 + 1) : NULL; /* "\\xff" at most for a byte */
-    char *to = shown;
-
-    for (size_t at = 0, line; shown && at <= length; at += line + 1) {
-        line = has_lines ? strcspn(text + at, "\n") : length;
-        to += text_show(text + at, line, to, line * 4 + 1);
-        if (at + line < length)
-            *to++ = '\n';
-    }
-    free(text);
-    return shown;
-}
-
 void out_count_samples(struct out *out, double sample_ns)
 {
     (void)out; /* one report is printed at a time */
@@ -162,25 +132,6 @@ void out_nothing(struct out *out, const char *const *tables, const char *reason)
         return;
     out->printer->nothing(out, tables);
     out_note(out, OUT_NOTE_PLAIN, "%s", reason);
-}
-
-void out_note(struct out *out, enum out_note_kind kind, const char *format, ...)
-{
-    struct out_held_note note = {.kind = kind};
-    va_list arguments;
-
-    if (out->error)
-        return;
-    va_start(arguments, format);
-    if (vasprintf(&note.text, format, arguments) < 0)
-        note.text = NULL;
-    va_end(arguments);
-    /* A name must not make lines of its own: there are some where the format has them. */
-    note.text = show(note.text, strchr(format, '\n') != NULL);
-    if (!note.text || array_push(&out->notes, note) < 0) {
-        free(note.text);
-        out_fail(out, -ENOMEM);
-    }
 }
 
 int out_close(struct out **out_pointer, struct diag *diag)

@@ -24,15 +24,6 @@ enum {
     PROTO_STRINGS = 8,
 };
 
-bool model_text_is_sound(const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return false;
-    }
-    return text_is_utf8(text, strlen(text));
-}
-
 static int read_strings(struct node *node, const Onnx__AttributeProto *proto)
 {
     char **copies = calloc(proto->n_strings + 1, sizeof(*copies));

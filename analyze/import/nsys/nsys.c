@@ -65,14 +65,6 @@ static const char *const columns[COLUMNS][4] = {
     {"text"},
 };
 
-int nsys_fail(struct nsys *nsys, struct diag *diag)
-{
-    int code = sqlite3_errcode(nsys->db);
-    int error = code == SQLITE_NOMEM ? -ENOMEM : code == SQLITE_CANTOPEN ? -EACCES : -EUCLEAN;
-
-    return diag_set(diag, error, "cannot read %s: %s", nsys->name, sqlite3_errmsg(nsys->db));
-}
-
 /* --- Statements. --- */
 
 static bool has_column(sqlite3 *db, const char *table, const char *column)
