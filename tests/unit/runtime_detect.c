@@ -194,10 +194,8 @@ static void only_a_gelu_is_detected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_layer_norm_is_detected),
-        cmocka_unit_test(only_a_layer_norm_is_detected),
-        cmocka_unit_test(what_is_shown_is_kept),
-        cmocka_unit_test(a_gelu_is_detected),
+        cmocka_unit_test(a_layer_norm_is_detected), cmocka_unit_test(only_a_layer_norm_is_detected),
+        cmocka_unit_test(what_is_shown_is_kept),    cmocka_unit_test(a_gelu_is_detected),
         cmocka_unit_test(only_a_gelu_is_detected),
     };
 

@@ -10,7 +10,7 @@
 #include "analyze/reports/advice.h"
 
 enum {
-    BRIEF_USUAL_RUNS = 9,      /* that the slowest one is compared with */
+    BRIEF_USUAL_RUNS = 9, /* that the slowest one is compared with */
     BRIEF_CAUSES = 2,
 };
 

@@ -59,7 +59,8 @@ void brief_print_findings(struct brief_text *text)
     for (size_t i = 0; i < brief->names.count && !brief->knows_peaks; i++)
         asks_for_peaks |= brief->names.items[i].flop > 0;
     brief_end(&text->page);
-    brief_put(&text->page, "findings%s", brief->advice.is_of_last_runs ? " (of the last runs)" : "");
+    brief_put(&text->page, "findings%s",
+              brief->advice.is_of_last_runs ? " (of the last runs)" : "");
     brief_end(&text->page);
     for (size_t i = 0; i < findings->count && shown < FINDINGS_SHOWN; i++) {
         if (!is_said(&findings->items[i]))
