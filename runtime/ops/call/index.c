@@ -166,8 +166,8 @@ static int run_top_k(const struct call *call)
     const struct top_k_params *p = call->params;
 
     /* The kernel orders the indices, wanted or not. */
-    p->fn(call->outputs[0], p->has_indices && call->outputs[1] ? call->outputs[1] : call->workspace,
-          call->inputs[0], &p->shape);
+    p->fn(call->outputs[0], p->has_indices ? call->outputs[1] : call->workspace, call->inputs[0],
+          &p->shape);
     return 0;
 }
 
@@ -193,8 +193,8 @@ int call_bind_top_k(const struct call_request *request, struct call *call)
     p->shape.k = node->outputs[0] ? request->outputs[0].shape.dims[axis]
                                   : request->outputs[1].shape.dims[axis];
     p->shape.is_smallest = node_int(node, "largest", 1) == 0;
-    p->has_indices = node->output_count > 1;
-    if (!p->has_indices || !node->outputs[1])
+    p->has_indices = call_is_read(node, 1); /* else the second output has no memory */
+    if (!p->has_indices)
         call->workspace_bytes =
             (size_t)(p->shape.outer * p->shape.k * p->shape.inner) * sizeof(int64_t);
     p->fn = request->kernels->top_k.fn;
