@@ -4,14 +4,17 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "schema/store/store.h"
+#include "schema/store/private.h"
 
 /* In place of the length of a text. */
 enum bulk_kind { BULK_INT = -1, BULK_NULL = -2 };
+
+enum { BULK_SQL_MAX = 2048 };
 
 /* --- Values. --- */
 
@@ -207,4 +210,46 @@ int bulk_register(sqlite3 *db, const struct bulk *const *slot)
     };
 
     return sqlite3_create_module(db, "gathered", &module, (void *)(uintptr_t)slot);
+}
+
+/* --- Writing --- */
+
+static int prepare_bulk(struct store *store, struct bulk *bulk, const char *insert,
+                        const char *conflict, struct diag *diag)
+{
+    char sql[BULK_SQL_MAX] = "";
+    int code;
+
+    snprintf(sql, sizeof(sql), "%s SELECT c0", insert);
+    for (size_t i = 1; i < bulk->column_count; i++)
+        snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), ",c%zu", i);
+    snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), " FROM gathered WHERE true%s", conflict);
+    code =
+        sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &bulk->statement, NULL);
+    return code == SQLITE_OK ? 0 : store_fail(store, code, "write", diag);
+}
+
+int store_bulk_write(struct store *store, struct bulk *bulk, const char *insert,
+                     const char *conflict, struct diag *diag)
+{
+    int rc = 0;
+
+    if (!bulk->row_count)
+        return 0;
+    if (!bulk->statement)
+        rc = prepare_bulk(store, bulk, insert, conflict, diag);
+    store->flushed = bulk;
+    if (rc == 0)
+        rc = store_step(store, bulk->statement, "write", diag);
+    store->flushed = NULL;
+    bulk_clear(bulk);
+    return rc;
+}
+
+int store_know_gathered(struct store *store, struct diag *diag)
+{
+    int code = store->knows_gathered ? SQLITE_OK : bulk_register(store->db, &store->flushed);
+
+    store->knows_gathered = code == SQLITE_OK;
+    return code == SQLITE_OK ? 0 : store_fail(store, code, "write", diag);
 }

@@ -217,7 +217,7 @@ int store_read_version(struct store *store, char *out_text, struct diag *diag);
 /** Bring an older store to this version, in one transaction. */
 int store_migrate(struct store *store, struct diag *diag);
 
-/* put.c */
+/* statement.c */
 
 /** The statement, prepared from `sql` on its first use. */
 int store_statement(struct store *store, enum store_statement which, const char *sql,
@@ -226,6 +226,11 @@ int store_statement(struct store *store, enum store_statement which, const char 
 /** Step a statement that returns no rows, and reset it. */
 int store_step(struct store *store, sqlite3_stmt *statement, const char *doing, struct diag *diag);
 
+/** Bind a number, or NULL for STORE_NULL. */
+int store_bind_int(sqlite3_stmt *statement, int column, int64_t value);
+
+/* bulk.c */
+
 /** Before a bulk is written. */
 int store_know_gathered(struct store *store, struct diag *diag);
 
@@ -233,9 +238,6 @@ int store_know_gathered(struct store *store, struct diag *diag);
  *  SELECT. */
 int store_bulk_write(struct store *store, struct bulk *bulk, const char *insert,
                      const char *conflict, struct diag *diag);
-
-/** Bind a number, or NULL for STORE_NULL. */
-int store_bind_int(sqlite3_stmt *statement, int column, int64_t value);
 
 /* events.c */
 

@@ -6,36 +6,6 @@
 
 #include "schema/store/private.h"
 
-int store_statement(struct store *store, enum store_statement which, const char *sql,
-                    sqlite3_stmt **out_statement, struct diag *diag)
-{
-    sqlite3_stmt **slot = &store->statements[which];
-
-    if (!*slot) {
-        int code = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL);
-
-        if (code != SQLITE_OK)
-            return store_fail(store, code, "write", diag);
-    }
-    *out_statement = *slot;
-    return 0;
-}
-
-int store_step(struct store *store, sqlite3_stmt *statement, const char *doing, struct diag *diag)
-{
-    int code = sqlite3_step(statement);
-    int rc = code == SQLITE_DONE ? 0 : store_fail(store, code, doing, diag);
-
-    sqlite3_reset(statement);
-    return rc;
-}
-
-int store_bind_int(sqlite3_stmt *statement, int column, int64_t value)
-{
-    return value == STORE_NULL ? sqlite3_bind_null(statement, column)
-                               : sqlite3_bind_int64(statement, column, value);
-}
-
 /* Binds the columns of one row from left to right; the first failure is kept. */
 struct binder {
     struct store *store;
@@ -181,39 +151,6 @@ static size_t count_columns(const char *columns)
     return count;
 }
 
-static int prepare_bulk(struct store *store, struct bulk *bulk, const char *insert,
-                        const char *conflict, struct diag *diag)
-{
-    char sql[SQL_MAX] = "";
-    int code;
-
-    snprintf(sql, sizeof(sql), "%s SELECT c0", insert);
-    for (size_t i = 1; i < bulk->column_count; i++)
-        snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), ",c%zu", i);
-    append(sql, " FROM gathered WHERE true", 25);
-    append(sql, conflict, strlen(conflict));
-    code =
-        sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &bulk->statement, NULL);
-    return code == SQLITE_OK ? 0 : store_fail(store, code, "write", diag);
-}
-
-int store_bulk_write(struct store *store, struct bulk *bulk, const char *insert,
-                     const char *conflict, struct diag *diag)
-{
-    int rc = 0;
-
-    if (!bulk->row_count)
-        return 0;
-    if (!bulk->statement)
-        rc = prepare_bulk(store, bulk, insert, conflict, diag);
-    store->flushed = bulk;
-    if (rc == 0)
-        rc = store_step(store, bulk->statement, "write", diag);
-    store->flushed = NULL;
-    bulk_clear(bulk);
-    return rc;
-}
-
 /* OR FAIL spares the statement a journal of its own: who is told of a failure rolls back anyway. */
 static int flush_table(struct store *store, enum store_bulk which, struct diag *diag)
 {
@@ -225,14 +162,6 @@ static int flush_table(struct store *store, enum store_bulk which, struct diag *
         format_conflict(conflict, table->key, table->columns);
     }
     return store_bulk_write(store, &store->bulks[which], insert, conflict, diag);
-}
-
-int store_know_gathered(struct store *store, struct diag *diag)
-{
-    int code = store->knows_gathered ? SQLITE_OK : bulk_register(store->db, &store->flushed);
-
-    store->knows_gathered = code == SQLITE_OK;
-    return code == SQLITE_OK ? 0 : store_fail(store, code, "write", diag);
 }
 
 int store_gather(struct store *store, struct diag *diag)

@@ -63,38 +63,6 @@ static const struct row_kind {
                             "DELETE FROM counter WHERE rowid BETWEEN ?1 AND ?2"},
 };
 
-static int read_number(struct store *store, enum store_statement which, const char *sql,
-                       int64_t *out_number, struct diag *diag)
-{
-    sqlite3_stmt *statement;
-    int code;
-    int rc = store_statement(store, which, sql, &statement, diag);
-
-    if (rc < 0)
-        return rc;
-    code = sqlite3_step(statement);
-    if (code == SQLITE_ROW)
-        *out_number = sqlite3_column_int64(statement, 0);
-    sqlite3_reset(statement);
-    return code == SQLITE_ROW ? 0 : store_fail(store, code, "read", diag);
-}
-
-/* Three statements, because the tables pragma_... compile one each time that they are asked. */
-int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag)
-{
-    int64_t page_count = 0, free_count = 0, page_bytes = 0;
-    int rc = read_number(store, STORE_GET_PAGE_COUNT, "PRAGMA page_count", &page_count, diag);
-
-    if (rc == 0)
-        rc = read_number(store, STORE_GET_FREE_COUNT, "PRAGMA main.freelist_count", &free_count,
-                         diag);
-    if (rc == 0)
-        rc = read_number(store, STORE_GET_PAGE_SIZE, "PRAGMA main.page_size", &page_bytes, diag);
-    if (rc == 0)
-        *out_bytes = (page_count - free_count) * page_bytes;
-    return rc;
-}
-
 /* Step a statement that was reset before; at the end it is reset. Returns 1 for a row. */
 static int step_row(struct store *store, sqlite3_stmt *statement, struct diag *diag)
 {

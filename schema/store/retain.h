@@ -63,7 +63,4 @@ int store_retain(struct store *store, const struct store_bounds *bounds, int64_t
 int store_retain_ahead(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
                        size_t row_count, struct store_retained *out, struct diag *diag);
 
-/** Bytes of the pages in use: of the file without its free pages and its log. */
-int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag);
-
 #endif

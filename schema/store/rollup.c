@@ -140,6 +140,7 @@ static int make_room(struct store *store, size_t count, struct diag *diag)
 
     if (rollup->entry_count + count > ROLLUP_ENTRIES_MAX) {
         rc = store_rollup_write_counted(store, diag);
+        rollup->must_write = true;
         if (rc == 0)
             drop_entries(rollup);
     }
@@ -513,6 +514,17 @@ int store_rollup_write_rows(struct store *store, int64_t before_ns, struct diag 
     }
     if (rc == 0)
         forget_idle(rollup);
+    return rc;
+}
+
+int store_rollup_write_counted(struct store *store, struct diag *diag)
+{
+    int rc = store_rollup_write_rows(store, INT64_MAX, diag);
+
+    if (rc == 0)
+        rc = store_rollup_drop_mark(store, diag);
+    if (rc == 0)
+        store->rollup.last_ns = ot_clock_ns(CLOCK_MONOTONIC);
     return rc;
 }
 

@@ -85,6 +85,14 @@ struct rollup {
     char *text;        /* scratch for a histogram */
 };
 
+/* rollup_mark.c: where the file says that roll-ups wait. */
+
+/** *out_mark is written only where there is one. */
+int store_rollup_read_mark(struct store *store, bool *out_has_mark, struct rollup_mark *out_mark,
+                           struct diag *diag);
+int store_rollup_put_mark(struct store *store, struct diag *diag);
+int store_rollup_drop_mark(struct store *store, struct diag *diag);
+
 /** Before events are counted in a transaction: count those that the file says wait. */
 int store_rollup_prepare(struct store *store, struct diag *diag);
 
@@ -125,7 +133,8 @@ int store_rollup_commit(struct store *store, struct diag *diag);
  *  changed for a while. */
 int store_rollup_write(struct store *store, struct diag *diag);
 
-/** The same of what is counted here already: the commit is to write again. */
+/** The same of what is counted here already, after store_rollup_prepare() where the file may say
+ *  that events wait. */
 int store_rollup_write_counted(struct store *store, struct diag *diag);
 
 /** The rows alone, of buckets that begin before this time. */
@@ -133,6 +142,9 @@ int store_rollup_write_rows(struct store *store, int64_t before_ns, struct diag 
 
 /** Forget what is known of buckets that begin before this time; all of it is written. */
 void store_rollup_forget(struct rollup *rollup, int64_t before_ns);
+
+/** Whether rows wait, here or by what the file says. */
+int store_rollup_is_waiting(struct store *store, bool *out_is_waiting, struct diag *diag);
 
 /** Before rows of op_stat are changed or deleted by others than this: write those that wait in
  *  buckets that begin before this time, and forget what is known of such buckets. */

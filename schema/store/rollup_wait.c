@@ -5,73 +5,6 @@
 #include "base/clock.h"
 #include "schema/store/private.h"
 
-/* --- The mark in the file --- */
-
-/* Rows of meta; those of ended buckets are not there where all waits. */
-#define MARK_KEYS "'rolled_up','rolled_up_ended','rolled_up_ended_ns'"
-
-static int read_mark(struct store *store, bool *out_has_mark, struct rollup_mark *out_mark,
-                     struct diag *diag)
-{
-    sqlite3_stmt *statement;
-    int code;
-    int rc = store_statement(
-        store, STORE_GET_ROLLED_UP,
-        "SELECT CAST(m.value AS INTEGER),CAST(e.value AS INTEGER),CAST(t.value AS INTEGER)"
-        " FROM main.meta m LEFT JOIN main.meta e ON e.key='rolled_up_ended'"
-        " LEFT JOIN main.meta t ON t.key='rolled_up_ended_ns' WHERE m.key='rolled_up'",
-        &statement, diag);
-
-    if (rc < 0)
-        return rc;
-    code = sqlite3_step(statement);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        rc = store_fail(store, code, "read", diag);
-    *out_has_mark = code == SQLITE_ROW;
-    if (code == SQLITE_ROW)
-        *out_mark = (struct rollup_mark){.rowid = sqlite3_column_int64(statement, 0),
-                                         .ended_rowid = sqlite3_column_int64(statement, 1),
-                                         .ended_ns = sqlite3_column_int64(statement, 2)};
-    sqlite3_reset(statement);
-    return rc;
-}
-
-static int put_mark(struct store *store, struct diag *diag)
-{
-    const struct rollup_mark *mark = &store->rollup.mark;
-    sqlite3_stmt *statement;
-    int rc = store_statement(store, STORE_PUT_ROLLED_UP,
-                             "REPLACE INTO main.meta SELECT column1,CAST(column2 AS TEXT) FROM"
-                             " (VALUES('rolled_up',?1),('rolled_up_ended',?2),"
-                             "('rolled_up_ended_ns',?3)) WHERE column1='rolled_up' OR ?2>0",
-                             &statement, diag);
-
-    if (rc < 0)
-        return rc;
-    sqlite3_bind_int64(statement, 1, mark->rowid);
-    sqlite3_bind_int64(statement, 2, mark->ended_rowid);
-    sqlite3_bind_int64(statement, 3, mark->ended_ns);
-    rc = store_step(store, statement, "write", diag);
-    store->rollup.has_mark = rc == 0;
-    return rc;
-}
-
-static int drop_mark(struct store *store, struct diag *diag)
-{
-    sqlite3_stmt *statement;
-    int rc = store->rollup.has_mark
-                 ? store_statement(store, STORE_DROP_ROLLED_UP,
-                                   "DELETE FROM main.meta WHERE key IN (" MARK_KEYS ")", &statement,
-                                   diag)
-                 : 1;
-
-    if (rc != 0)
-        return rc < 0 ? rc : 0;
-    rc = store_step(store, statement, "write", diag);
-    store->rollup.has_mark = rc < 0;
-    return rc;
-}
-
 /* --- Counting again --- */
 
 /* Events of lanes that are not there count nowhere: others may have written, too. */
@@ -139,7 +72,7 @@ int store_rollup_prepare(struct store *store, struct diag *diag)
 
     if (rollup->knows_mark)
         return 0;
-    rc = read_mark(store, &rollup->has_mark, &mark, diag);
+    rc = store_rollup_read_mark(store, &rollup->has_mark, &mark, diag);
     rollup->knows_mark = rc == 0;
     if (rc == 0 && rollup->has_mark)
         rc = count_waiting(store, &mark, diag);
@@ -185,34 +118,14 @@ static enum due what_is_due(const struct rollup *rollup)
     return waited_ns >= (uint64_t)wait_ns ? DUE_ALL : DUE_NOTHING;
 }
 
-static int write_all(struct store *store, struct diag *diag)
-{
-    struct rollup *rollup = &store->rollup;
-    int rc = store_rollup_prepare(store, diag);
-
-    if (rc == 0)
-        rc = store_rollup_write_rows(store, INT64_MAX, diag);
-    if (rc == 0)
-        rc = drop_mark(store, diag);
-    if (rc == 0)
-        rollup->last_ns = ot_clock_ns(CLOCK_MONOTONIC);
-    return rc;
-}
-
-int store_rollup_write_counted(struct store *store, struct diag *diag)
-{
-    int rc = write_all(store, diag);
-
-    store->rollup.must_write = true;
-    return rc;
-}
-
 int store_rollup_write(struct store *store, struct diag *diag)
 {
     int rc = store_total_fold(store, diag);
 
     if (rc == 0)
-        rc = write_all(store, diag);
+        rc = store_rollup_prepare(store, diag);
+    if (rc == 0)
+        rc = store_rollup_write_counted(store, diag);
     store->rollup.must_write &= rc < 0;
     return rc;
 }
@@ -240,13 +153,13 @@ static int write_ended(struct store *store, struct diag *diag)
         return rc;
     if (rollup->dirty_count == dirty_count) { /* none has: look again later */
         rollup->newest_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
-        return rollup->has_mark ? 0 : put_mark(store, diag);
+        return rollup->has_mark ? 0 : store_rollup_put_mark(store, diag);
     }
     if (rollup->dirty_count == 0)
         return store_rollup_write(store, diag);
     rollup->mark = (struct rollup_mark){find_mark(rollup), rollup->last_rowid, before_ns};
     rollup->last_ns = ot_clock_ns(CLOCK_MONOTONIC);
-    return put_mark(store, diag);
+    return store_rollup_put_mark(store, diag);
 }
 
 int store_rollup_commit(struct store *store, struct diag *diag)
@@ -264,7 +177,7 @@ int store_rollup_commit(struct store *store, struct diag *diag)
         return store_rollup_write(store, diag);
     if (due == DUE_ENDED)
         return write_ended(store, diag);
-    return rollup->has_mark ? 0 : put_mark(store, diag);
+    return rollup->has_mark ? 0 : store_rollup_put_mark(store, diag);
 }
 
 /* What the file says where nothing is known here. */
@@ -276,9 +189,20 @@ static int has_waiting(struct store *store, int64_t *out_mark, struct diag *diag
     struct rollup_mark mark = rollup->mark;
 
     if (rc == 0 && !rollup->knows_mark)
-        rc = read_mark(store, &has_mark, &mark, diag);
+        rc = store_rollup_read_mark(store, &has_mark, &mark, diag);
     *out_mark = mark.rowid;
     return rc < 0 ? rc : has_mark;
+}
+
+int store_rollup_is_waiting(struct store *store, bool *out_is_waiting, struct diag *diag)
+{
+    int64_t mark;
+    int rc = has_waiting(store, &mark, diag);
+
+    if (rc < 0)
+        return rc;
+    *out_is_waiting = rc == 1;
+    return 0;
 }
 
 /* Whether one of those that wait may begin before this time. */
@@ -323,30 +247,4 @@ bool store_rollups_are_due(const struct store *store)
 {
     return (store->rollup.dirty_count > 0 && what_is_due(&store->rollup) == DUE_ALL) ||
            store_total_is_due(store);
-}
-
-int store_write_rollups(struct store *store, struct diag *diag)
-{
-    int64_t mark;
-    int rc = has_waiting(store, &mark, diag);
-    bool has_rollups = rc == 1, has_totals = false;
-
-    if (rc >= 0)
-        rc = store_total_is_waiting(store, &has_totals, diag);
-    if (rc < 0 || (!has_rollups && !has_totals))
-        return rc;
-    rc = store_begin(store, diag);
-    if (rc < 0)
-        return rc;
-    if (has_rollups)
-        rc = store_rollup_write(store, diag);
-    if (rc == 0)
-        rc = store_total_prepare(store, diag);
-    if (rc == 0)
-        rc = store_total_write(store, diag);
-    if (rc == 0)
-        rc = store_commit(store, diag);
-    if (rc < 0)
-        store_rollback(store);
-    return rc;
 }

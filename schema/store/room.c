@@ -202,3 +202,35 @@ int store_set_budget(struct store *store, int64_t budget_bytes, struct store_sha
              (long long)(2 * shares.log_bytes));
     return store_exec(store, sql, "open", diag);
 }
+
+static int read_number(struct store *store, enum store_statement which, const char *sql,
+                       int64_t *out_number, struct diag *diag)
+{
+    sqlite3_stmt *statement;
+    int code;
+    int rc = store_statement(store, which, sql, &statement, diag);
+
+    if (rc < 0)
+        return rc;
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW)
+        *out_number = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return code == SQLITE_ROW ? 0 : store_fail(store, code, "read", diag);
+}
+
+/* Three statements, because the tables pragma_... compile one each time that they are asked. */
+int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag)
+{
+    int64_t page_count = 0, free_count = 0, page_bytes = 0;
+    int rc = read_number(store, STORE_GET_PAGE_COUNT, "PRAGMA page_count", &page_count, diag);
+
+    if (rc == 0)
+        rc = read_number(store, STORE_GET_FREE_COUNT, "PRAGMA main.freelist_count", &free_count,
+                         diag);
+    if (rc == 0)
+        rc = read_number(store, STORE_GET_PAGE_SIZE, "PRAGMA main.page_size", &page_bytes, diag);
+    if (rc == 0)
+        *out_bytes = (page_count - free_count) * page_bytes;
+    return rc;
+}

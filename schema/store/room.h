@@ -52,4 +52,7 @@ int store_set_budget(struct store *store, int64_t budget_bytes, struct store_sha
 /** Bytes that the file may yet grow by on its disk; INT64_MAX: not known. */
 int64_t store_room_left(const struct store *store);
 
+/** Bytes of the pages in use: of the file without its free pages and its log. */
+int store_used_bytes(struct store *store, int64_t *out_bytes, struct diag *diag);
+
 #endif
