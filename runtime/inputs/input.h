@@ -49,6 +49,10 @@ enum { INPUT_FILE_BYTES_MAX = 1 << 30 };
  *  -ENOTSUP, -ENOENT, -EACCES, ... -ENOMEM; diag names the item or the file. */
 int input_parse(const char *text, struct input_list *list, struct diag *diag);
 
+/** Append an entry; takes ownership of all that *input owns, also on failure. */
+int input_list_add(struct input_list *list, struct input *input, const char *name,
+                   struct diag *diag);
+
 /** Append a tensor; takes ownership of view->data, also on failure. */
 int input_append(struct input_list *list, const char *name, const struct tensor_view *view,
                  struct diag *diag);

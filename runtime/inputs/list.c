@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list that the items of --input are read into. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/inputs/input.h"
+
+static void input_deinit(struct input *input)
+{
+    free(input->name);
+    free(input->tensor.data);
+    free(input->numbers);
+    *input = (struct input){0};
+}
+
+void input_list_truncate(struct input_list *list, size_t count)
+{
+    while (list->count > count)
+        input_deinit(&list->items[--list->count]);
+}
+
+void input_list_deinit(struct input_list *list)
+{
+    input_list_truncate(list, 0);
+    array_deinit(list);
+}
+
+int input_list_add(struct input_list *list, struct input *input, const char *name,
+                   struct diag *diag)
+{
+    input->name = strdup(name);
+    if (input->name == NULL || array_push(list, *input) < 0) {
+        input_deinit(input);
+        return diag_set(diag, -ENOMEM, "no memory for the input data");
+    }
+    return 0;
+}
+
+int input_append_kind(struct input_list *list, enum input_kind kind, const char *name,
+                      const struct tensor_view *view, struct diag *diag)
+{
+    struct input input = {.kind = kind, .tensor = *view};
+
+    return input_list_add(list, &input, name, diag);
+}
+
+int input_append(struct input_list *list, const char *name, const struct tensor_view *view,
+                 struct diag *diag)
+{
+    return input_append_kind(list, INPUT_TENSOR, name, view, diag);
+}
