@@ -18,32 +18,6 @@
 
 /* --- Runs. --- */
 
-uint32_t *chrome_run_rows(const struct spans_answer *spans, int64_t session_id, uint32_t *out_count)
-{
-    uint32_t *rows = calloc(spans->runs.count + 1, sizeof(*rows)), count = 0;
-    int64_t *ends = calloc(spans->runs.count + 1, sizeof(*ends));
-
-    for (size_t i = 0; rows && ends && i < spans->runs.count; i++) {
-        const struct run_row *run = &spans->runs.items[i];
-        uint32_t row = 0;
-
-        if (!run->selected || run->session_id != session_id)
-            continue;
-        while (row < count && ends[row] > run->start_ns)
-            row++;
-        count = row == count ? count + 1 : count;
-        ends[row] = run->end_ns == STORE_NULL ? INT64_MAX : run->end_ns;
-        rows[i] = row;
-    }
-    if (!ends) {
-        free(rows);
-        rows = NULL;
-    }
-    free(ends);
-    *out_count = count;
-    return rows;
-}
-
 static void write_run(struct chrome_writer *writer, const struct run_row *run, uint32_t row)
 {
     bool ended = run->end_ns != STORE_NULL;

@@ -55,6 +55,10 @@ int64_t chrome_pid(const struct chrome_writer *writer, int64_t session_id);
 /** The thread number of another row of a lane, or of the row for runs (lane NULL). */
 int64_t chrome_row_tid(const struct lane_row *lane, const struct chrome_place *place, uint32_t row);
 
+/** Number of the runs' rows: for each of spans->runs that is selected; the caller frees it. */
+uint32_t *chrome_run_rows(const struct spans_answer *spans, int64_t session_id,
+                          uint32_t *out_count);
+
 /* --- head.c --- */
 
 /** What stands before the first event, unless the file has events already. Returns 0 or a negative
@@ -77,9 +81,5 @@ void chrome_add_time(struct chrome_writer *writer, const char *name, int64_t tim
 void chrome_add_duration(struct chrome_writer *writer, const char *name, int64_t ns);
 /** End it and write it. */
 void chrome_end(struct chrome_writer *writer);
-
-/** Number of the runs' rows: for each of spans->runs that is selected; the caller frees it. */
-uint32_t *chrome_run_rows(const struct spans_answer *spans, int64_t session_id,
-                          uint32_t *out_count);
 
 #endif

@@ -6,38 +6,6 @@
 
 #include "analyze/import/chrome/private.h"
 
-static bool begins_with(struct json_slice text, const char *word)
-{
-    size_t length = strlen(word);
-
-    return text.length >= length && memcmp(text.text, word, length) == 0;
-}
-
-/* --- The profiler itself. --- */
-
-/* Kineto's spans and marks of its own recording, on a process that is none. */
-bool chrome_is_of_profiler(const struct chrome_event *event)
-{
-    if (json_is(event->category, "Trace"))
-        return json_is(event->process, "Spans") || json_is(event->process, "Traces");
-    return !event->category.length && (begins_with(event->name, "Iteration Start: ") ||
-                                       json_is(event->name, "Record Window End"));
-}
-
-/* --- Collectives. --- */
-
-bool chrome_is_collective(const struct chrome_event *event)
-{
-    static const char *const backends[] = {
-        "gloo:", "nccl:", "mpi:", "ucc:", "rccl:", "hccl:", "xccl:", "mccl:"};
-
-    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
-        if (begins_with(event->name, backends[i]))
-            return true;
-    }
-    return false;
-}
-
 /* --- Sizes of copies. --- */
 
 /* roctracer writes the bytes of a copy at the call, and not at what runs on the device. */

@@ -161,12 +161,27 @@ struct chrome {
     uint64_t event_count, clipped_count, bad_count, unmatched_count, relation_count;
 };
 
+/* --- ops.c --- */
+
 enum chrome_kind chrome_kind_of(const struct chrome_event *event);
 static inline bool chrome_is_device(enum chrome_kind kind)
 {
     return kind == KIND_KERNEL || kind == KIND_COPY || kind == KIND_MEMSET || kind == KIND_SYNC ||
            kind == KIND_DEVICE_LABEL;
 }
+
+/** True for a span or a mark of the profiler's own recording, which is no work of the program. */
+bool chrome_is_of_profiler(const struct chrome_event *event);
+
+/** The op of an event; `suffix`, which may be NULL, is added to its name. */
+int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chrome_kind kind,
+              uint32_t lane, const char *suffix, uint32_t *out_op, struct diag *diag);
+
+/** True for a step of PyTorch's profiler, of Paddle's, or of JAX's and TensorFlow's, which have
+ *  args.step_num: it is a run. */
+bool chrome_is_step(const struct chrome_event *event);
+
+/* --- lanes.c --- */
 
 /** A new lane. */
 int chrome_make_lane(struct chrome *chrome, const struct importer_lane *lane, uint32_t *out_lane,
@@ -188,18 +203,12 @@ int chrome_memory_lane(struct chrome *chrome, const struct chrome_event *event, 
 int chrome_mark_device(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
                        struct diag *diag);
 
-/** The op of an event; `suffix`, which may be NULL, is added to its name. */
-int chrome_op(struct chrome *chrome, const struct chrome_event *event, enum chrome_kind kind,
-              uint32_t lane, const char *suffix, uint32_t *out_op, struct diag *diag);
+/* --- params.c --- */
 
 /** The args that are kept in `params`, or NULL. The caller frees it. */
 char *chrome_params_text(const struct chrome_event *event, bool has_stack);
 
-/** True for a step of PyTorch's profiler, of Paddle's, or of JAX's and TensorFlow's, which have
- *  args.step_num: it is a run. */
-bool chrome_is_step(const struct chrome_event *event);
-
-/* --- edges.c --- */
+/* --- pair.c --- */
 
 static inline bool chrome_is_async(char phase)
 {
@@ -209,12 +218,17 @@ static inline bool chrome_is_async(char phase)
 /** Until all events are read, since ends may stand before their beginnings. */
 int chrome_keep_edge(struct chrome *chrome, const struct chrome_edge *edge, struct diag *diag);
 
-/** Makes spans of what was kept. */
-int chrome_pair_edges(struct chrome *chrome, struct diag *diag);
+/** An edge as it was kept. The sorter has them by time, then in the order of the file. */
+struct chrome_edge chrome_edge_of(const struct import_row *row);
 
 /** A span that began and ends now, as deep as that; end_ns STORE_NULL: never. */
 int chrome_close_span(struct chrome *chrome, uint32_t lane, const struct chrome_edge *begin,
                       size_t depth, int64_t end_ns, struct diag *diag);
+
+/* --- edges.c --- */
+
+/** Makes spans of what was kept. */
+int chrome_pair_edges(struct chrome *chrome, struct diag *diag);
 
 /* --- points.c --- */
 
@@ -227,12 +241,6 @@ int chrome_add_flow(struct chrome *chrome, const struct chrome_event *event, uin
                     int64_t time_ns, struct diag *diag);
 
 /* --- gpu.c --- */
-
-/** True for a span or a mark of the profiler's own recording, which is no work of the program. */
-bool chrome_is_of_profiler(const struct chrome_event *event);
-
-/** True for what torch.distributed names as "gloo:all_reduce", by backend and operation. */
-bool chrome_is_collective(const struct chrome_event *event);
 
 /** Keeps the size that a call names for what it launched. */
 int chrome_note_size(struct chrome *chrome, const struct chrome_event *event, struct diag *diag);
