@@ -55,6 +55,21 @@ def main():
         expect(done.returncode == 0, "programs and the store are there", done)
         done = check(page, block("$ profile_analyze store.db --session 1 --export folded | head -1\nphase two 6000000\n"))
         expect(done.returncode == 1, "a report that says something else", done)
+        check_tables(page)
+
+
+def check_tables(page):
+    """Promises, each with the tests that show it."""
+    head = "| what happens | tests |\n|---|---|\n"
+    done = check(page, head + "| it fails | `check_docs.py`, the fuzz targets |\n| so too | `daemon_basic` |\n")
+    expect(done.returncode == 0, "tests that are there", done)
+    for row, words in (("| it fails | `no_such_test`, `daemon_basic` |", "page.md:3: no_such_test is no test"),
+                       ("| it fails | nobody tries |", "page.md:3: no test shows it"),
+                       ("| a \\| b | `no_such_test` |", "page.md:3: no_such_test is no test")):
+        done = check(page, head + row + "\n")
+        expect(done.returncode == 1 and words in done.stderr, f"not found: {row}", done)
+    done = check(page, "| what happens | how |\n|---|---|\n| it fails | `no_such_test` |\n")
+    expect(done.returncode == 0, "a table of something else", done)
 
 
 main()
