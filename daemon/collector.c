@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pacing: when batches are handed over, when rings are read. */
+/* The collector from start to stop, and what its alarm drives. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,134 +7,6 @@
 #include "daemon/collector_private.h"
 #include "daemon/memory.h"
 #include "daemon/room.h"
-
-enum { COMMIT_EARLIER_MS = 10 }; /* what is read at that pace is committed at once */
-
-/* --- Batches --- */
-
-static struct batch *take_spare(struct collector *collector)
-{
-    struct batch *batch = batch_spares_take(&collector->spares);
-
-    if (!batch) {
-        batch = batch_create();
-        batch_limit(batch, writer_batch_bytes(collector->writer));
-    }
-    return batch;
-}
-
-static void hand_over(struct collector *collector)
-{
-    for (struct session *s = collector->roster.first; s; s = s->next) {
-        session_put_cursors(s, collector->open);
-        session_say_refusal(s);
-    }
-    for (size_t i = 0; i < WRITER_QUEUE_MAX; i++) {
-        if (!collector->in_flight[i]) {
-            collector->in_flight[i] = collector->open;
-            break;
-        }
-    }
-    writer_submit(collector->writer, collector->open);
-    collector->open = take_spare(collector);
-    collector->commits_soon = collector->has_read = collector->has_new = false;
-}
-
-/* While the store cannot be written, queueing more would only cost memory; at the end, the writer
- * gives each batch one try. */
-static bool may_hand_over(const struct collector *collector)
-{
-    return writer_has_room(collector->writer) &&
-           (writer_trouble(collector->writer) == 0 || collector->is_stopping);
-}
-
-struct batch *collector_room(struct collector *collector)
-{
-    collector_schedule(collector);
-    if (!batch_is_full(collector->open))
-        return collector->open;
-    if (!may_hand_over(collector)) {
-        collector->lacks_room = true;
-        return NULL;
-    }
-    hand_over(collector);
-    return collector->open;
-}
-
-struct batch *collector_turn(struct collector *collector)
-{
-    if (collector->is_behind && !collector->is_ringing)
-        return NULL;
-    return collector_room(collector);
-}
-
-struct batch *collector_open_batch(struct collector *collector)
-{
-    return collector->open;
-}
-
-int collector_trouble(const struct collector *collector)
-{
-    return writer_trouble(collector->writer);
-}
-
-uint64_t collector_writer_ns(const struct collector *collector)
-{
-    return writer_busy_ns(collector->writer);
-}
-
-bool collector_is_stopping(const struct collector *collector)
-{
-    return collector->is_stopping;
-}
-
-struct store_ids *collector_ids(struct collector *collector)
-{
-    return &collector->ids;
-}
-
-bool collector_has_work(const struct collector *collector)
-{
-    return collector->has_read || !batch_is_empty(collector->open);
-}
-
-unsigned collector_calm_pace_ms(const struct collector *collector)
-{
-    const size_t wanted_ms = collector->budget.session_count * PACE_SESSION_MS;
-
-    return wanted_ms < PACE_CALM_MS  ? PACE_CALM_MS
-           : wanted_ms > PACE_MAX_MS ? PACE_MAX_MS
-                                     : (unsigned)wanted_ms;
-}
-
-/* Between two commits, but for full ones and those that somebody waits for. */
-static uint64_t commit_pause_ns(const struct collector *collector)
-{
-    return (collector_calm_pace_ms(collector) - COMMIT_EARLIER_MS) * UINT64_C(1000000);
-}
-
-/* Hands the open batch over when it is due. */
-static void commit_when_due(struct collector *collector)
-{
-    struct batch *open = collector->open;
-    uint64_t now_ns = alarm_now_ns(CLOCK_MONOTONIC);
-    bool is_due;
-
-    if (!collector_has_work(collector)) {
-        collector->commits_soon = false; /* what was to be committed is on its way already */
-        return;
-    }
-    if (open->first_ns == 0)
-        open->first_ns = now_ns;
-    if (!may_hand_over(collector))
-        return;
-    is_due = collector->has_new ? now_ns - open->first_ns >= NEW_SESSION_MS * UINT64_C(1000000)
-                                : now_ns - collector->due_ns >= commit_pause_ns(collector);
-    if (collector->commits_soon || collector->is_stopping || batch_is_full(open) || is_due) {
-        collector->due_ns = now_ns;
-        hand_over(collector);
-    }
-}
 
 /* --- The alarm --- */
 
@@ -148,15 +20,6 @@ static bool needs_alarm(const struct collector *collector)
     return false;
 }
 
-void collector_check_stopped(struct collector *collector)
-{
-    if (collector->is_stopping && collector->is_drained && !collector_has_work(collector) &&
-        !collector->is_behind && !writer_is_busy(collector->writer)) {
-        alarm_stop(&collector->alarm);
-        collector->events.on_empty(collector->events.context);
-    }
-}
-
 static void on_alarm(void *context)
 {
     struct collector *collector = context;
@@ -166,23 +29,13 @@ static void on_alarm(void *context)
         collector->events.on_room(collector->events.context);
     if (!collector->is_drained || collector->is_behind)
         collector->is_drained |= collector_read_all(collector) && collector->is_stopping;
-    commit_when_due(collector);
+    collector_commit_when_due(collector);
     collector->is_ringing = false;
     if (collector->is_behind)
         alarm_set(&collector->alarm, 0);
     else if (needs_alarm(collector))
         alarm_set(&collector->alarm, collector->pace_ms);
     collector_check_stopped(collector);
-}
-
-void collector_schedule(struct collector *collector)
-{
-    const bool is_due =
-        collector->commits_soon && collector_has_work(collector) && may_hand_over(collector);
-
-    if (!collector->is_ringing)
-        alarm_set_within(&collector->alarm,
-                         is_due || collector->is_behind ? 0 : collector->pace_ms);
 }
 
 /* --- Start and stop --- */
@@ -210,7 +63,7 @@ int collector_create(uv_loop_t *loop, const struct collector_store *store,
     collector->budget.make_room = room_make;
     collector->budget_bytes = store->bounds.budget_bytes;
     collector->budget.stored_max = writer_pages_bytes(collector->writer) / 4;
-    collector->open = take_spare(collector);
+    collector->open = collector_take_spare(collector);
     collector->pace_ms = PACE_BUSY_MS;
     alarm_init(&collector->alarm, loop, on_alarm, collector);
     alarm_init(&collector->strays_alarm, loop, collector_end_strays, collector);

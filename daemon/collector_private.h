@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the collector's files share. collector.c has batches and the alarm, collector_turns.c reads
- * what sessions bring, collector_sessions.c knows who comes and goes, collector_done.c acts on
- * commits. Nobody else includes this.
+ * What the collector's files share. collector_batches.c has the open batch, collector_roster.c knows
+ * who is there, collector_end.c and collector_sessions.c who goes and comes, collector_turns.c reads
+ * what sessions bring, collector_done.c acts on commits; collector.c drives them all, and none of
+ * them calls it. Nobody else includes this.
  */
 #ifndef OPTRACE_DAEMON_COLLECTOR_PRIVATE_H
 #define OPTRACE_DAEMON_COLLECTOR_PRIVATE_H
@@ -46,7 +47,7 @@ struct collector {
     char trouble[sizeof(((struct diag *)0)->text)]; /* why not */
 };
 
-/* --- collector.c --- */
+/* --- collector_batches.c --- */
 
 /** Something is to be done: at once when that is of use, else at the usual pace. What waits for the
  * writer is not hurried: collector_on_done() comes. */
@@ -59,6 +60,12 @@ bool collector_has_work(const struct collector *collector);
 /** The longest pause between two looks at rings. */
 unsigned collector_calm_pace_ms(const struct collector *collector);
 
+/** An empty batch. */
+struct batch *collector_take_spare(struct collector *collector);
+
+/** Hands the open batch over when it is due. */
+void collector_commit_when_due(struct collector *collector);
+
 /** Tells that all is stored, when it is stopping and that is so. */
 void collector_check_stopped(struct collector *collector);
 
@@ -68,7 +75,7 @@ void collector_check_stopped(struct collector *collector);
  * read; else there is no room, or it is time to look at the sockets. */
 bool collector_read_all(struct collector *collector);
 
-/* --- collector_sessions.c --- */
+/* --- collector_end.c --- */
 
 /** A session without connection ends with its process, or when it does not come back. */
 void collector_check_alone(struct collector *collector, struct session *session);
@@ -76,8 +83,12 @@ void collector_check_alone(struct collector *collector, struct session *session)
 /** Its rings are drained: the last rows. */
 void collector_finish(struct collector *collector, struct session *session);
 
+/* --- collector_roster.c --- */
+
 /** Out of the list; whoever asks destroys it. */
 void collector_unlink(struct collector *collector, struct session *session);
+
+/* --- collector_sessions.c --- */
 
 /** An alarm: ends sessions whose client never came back. The collector is the context. */
 void collector_end_strays(void *context);

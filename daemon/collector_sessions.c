@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: who is there, who comes, comes back and goes. */
+/* Sessions: who comes and comes back. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,96 +13,7 @@
 #include "daemon/resume.h"
 #include "daemon/room.h"
 
-static const uint64_t ALONE_NS = UINT64_C(5000000000); /* a living client may come back */
-
 enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came back */
-
-/* --- Who is there. --- */
-
-void collector_unlink(struct collector *collector, struct session *session)
-{
-    if (collector->turn == session)
-        collector->turn = session->next;
-    roster_remove(&collector->roster, session);
-}
-
-struct session *collector_next_session(struct collector *collector, int64_t first)
-{
-    return roster_next(&collector->roster, first);
-}
-
-struct session *collector_sessions(const struct collector *collector)
-{
-    return collector->roster.first;
-}
-
-uint32_t collector_count_sessions(const struct collector *collector)
-{
-    uint32_t count = 0;
-
-    for (const struct session *s = collector->roster.first; s; s = s->next)
-        count += !s->end_reason;
-    return count;
-}
-
-bool collector_is_empty(const struct collector *collector)
-{
-    return collector->roster.first == NULL;
-}
-
-void collector_end(struct collector *collector, struct session *session, const char *reason,
-                   const char *note)
-{
-    session->producer = NULL;
-    session->end_reason = reason;
-    session_leave_budget(session);
-    session->end_ns = (int64_t)alarm_now_ns(CLOCK_REALTIME);
-    if (session->end_ns < session->start_ns)
-        session->end_ns = session->start_ns; /* somebody set the clock back */
-    if (note && !session->end_note) {
-        session->end_note = strdup(note);
-        memory_must(session->end_note ? 0 : -ENOMEM);
-    }
-    collector->commits_soon = true;
-    collector_schedule(collector);
-}
-
-void collector_cut_off(struct collector *collector, struct session *session, const char *text)
-{
-    if (session->producer)
-        collector->events.on_nonsense(collector->events.context, session->producer, text);
-    else
-        collector_end(collector, session, "cut off", text);
-}
-
-void collector_leave(struct collector *collector, struct session *session)
-{
-    session->producer = NULL;
-    session->alone_since_ns = alarm_now_ns(CLOCK_MONOTONIC);
-    collector_schedule(collector);
-}
-
-void collector_check_alone(struct collector *collector, struct session *session)
-{
-    if (session->alone_since_ns == 0 || session->end_reason || collector->is_stopping)
-        return;
-    if (session_process_lives(session) &&
-        alarm_now_ns(CLOCK_MONOTONIC) - session->alone_since_ns < ALONE_NS)
-        return;
-    collector_end(collector, session, "died", NULL);
-}
-
-void collector_finish(struct collector *collector, struct session *session)
-{
-    drain_open_spans(collector, session);
-    session_put_end(session, collector->open);
-    session_drop_rings(session); /* batches on their way have references of their own */
-    collector->commits_soon = true;
-    log_detail("session %lld (pid %lld of user %lld) ends: %s", (long long)session->session_id,
-               (long long)session->pid, (long long)session->uid, session->end_reason);
-}
-
-/* --- Who comes. --- */
 
 /* The session of this uuid: here, or from the store. Returns as session_resume(). */
 static int find_or_resume(struct collector *collector, const uint8_t uuid[16],

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "daemon/memory.h"
 #include "daemon/privacy.h"
-#include "daemon/producer.h"
 
 enum {
     TIMER_MAX_MS = 1000, /* somebody may set the clock */
@@ -96,7 +95,7 @@ struct ot_wire_plan commands_view(const struct session *session)
 
 /* --- Clients that know levels only --- */
 
-static void send_level(struct session *session, uint32_t level)
+static void send_level(struct commands *commands, struct session *session, uint32_t level)
 {
     const struct ot_wire_control control = {
         .header = ot_wire_header(OT_FRAME_CONTROL, sizeof(control)), .level = level};
@@ -105,7 +104,7 @@ static void send_level(struct session *session, uint32_t level)
         return;
     session->level = level;
     if (session->producer)
-        producer_send(session->producer, &control, sizeof(control));
+        commands->send(session->producer, &control, sizeof(control));
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -119,7 +118,7 @@ static void keep_levels(struct commands *commands)
     for (struct session *s = collector_sessions(commands->collector); s; s = s->next) {
         if (s->end_reason || knows_schedules(s) || s->plan.command_id == 0)
             continue;
-        send_level(s, level_at(&s->plan, now_ns, s->level));
+        send_level(commands, s, level_at(&s->plan, now_ns, s->level));
         if (due_in_ns(&s->plan, now_ns) < due_ns)
             due_ns = due_in_ns(&s->plan, now_ns);
     }
@@ -191,7 +190,7 @@ void commands_deliver(struct commands *commands, struct session *session)
     if (!knows_schedules(session))
         keep_levels(commands);
     else if (session->producer)
-        producer_send(session->producer, &schedule, sizeof(schedule));
+        commands->send(session->producer, &schedule, sizeof(schedule));
 }
 
 void commands_take_report(struct commands *commands, struct session *session,
@@ -380,10 +379,11 @@ void commands_give(struct commands *commands, uid_t uid, const struct command_se
 /* --- Start and end --- */
 
 void commands_init(struct commands *commands, uv_loop_t *loop, struct collector *collector,
-                   uint32_t level)
+                   commands_send_fn *send, uint32_t level)
 {
     memset(commands, 0, sizeof(*commands));
     commands->collector = collector;
+    commands->send = send;
     commands->level = level;
     uv_timer_init(loop, &commands->timer);
     commands->timer.data = commands;

@@ -40,8 +40,12 @@ struct command {
     ARRAY_OF(char *) programs; /* none: everybody */
 };
 
+/** Sends a frame to a client. */
+typedef void commands_send_fn(struct producer *producer, const void *frame, size_t length);
+
 struct commands {
     struct collector *collector;
+    commands_send_fn *send;
     uint32_t level;                    /* of clients that no command is about */
     uint64_t last_id;                  /* no command had a greater number */
     ARRAY_OF(struct command) standing; /* the oldest first */
@@ -55,7 +59,7 @@ struct command_result {
 };
 
 void commands_init(struct commands *commands, uv_loop_t *loop, struct collector *collector,
-                   uint32_t level);
+                   commands_send_fn *send, uint32_t level);
 
 /** The timer's handle is closed when the loop has come round. */
 void commands_close(struct commands *commands);

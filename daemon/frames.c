@@ -19,6 +19,18 @@ static bool is_alive(const struct producer *producer)
     return !producer->is_closing && !connection_is_hung_up(&producer->connection);
 }
 
+void producer_watch(struct producer *producer)
+{
+    int events = producer->is_paused || producer->group->reads_no_more ? 0 : UV_READABLE;
+
+    if (producer->connection.out_bytes > 0)
+        events |= UV_WRITABLE;
+    if (events)
+        uv_poll_start(&producer->poll, events, producer->on_poll);
+    else
+        uv_poll_stop(&producer->poll);
+}
+
 int frames_send(struct producer *producer, const void *bytes, size_t length)
 {
     int rc = connection_write(&producer->connection, bytes, length);

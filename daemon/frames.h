@@ -16,6 +16,7 @@ struct producer {
     struct producer *previous, *next;
     struct connection connection;
     uv_poll_t poll;
+    uv_poll_cb on_poll;      /* what libuv calls */
     struct session *session; /* from HELLO on */
     struct visit visit;      /* from VISIT on, instead */
     bool is_visit;

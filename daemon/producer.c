@@ -52,18 +52,6 @@ static void close_producer(struct producer *producer)
     group->on_left(group->context);
 }
 
-void producer_watch(struct producer *producer)
-{
-    int events = producer->is_paused || producer->group->reads_no_more ? 0 : UV_READABLE;
-
-    if (producer->connection.out_bytes > 0)
-        events |= UV_WRITABLE;
-    if (events)
-        uv_poll_start(&producer->poll, events, on_poll);
-    else
-        uv_poll_stop(&producer->poll);
-}
-
 /* The connection is gone, without a word. */
 static void leave(struct producer *producer)
 {
@@ -267,6 +255,7 @@ int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid)
     }
     connection_init(&producer->connection, fd);
     producer->poll.data = producer;
+    producer->on_poll = on_poll;
     producer->group = group;
     producer->pid = pid;
     producer->uid = uid;
@@ -288,7 +277,8 @@ int producer_accept(struct producer_group *group, int fd, pid_t pid, uid_t uid)
 
 /* --- All of them --- */
 
-void producer_send(struct producer *producer, const void *frame, size_t length)
+/* A client that does not read is cut off. */
+static void send_frame(struct producer *producer, const void *frame, size_t length)
 {
     if (!producer->is_closing && frames_send(producer, frame, length) < 0)
         cut_off(producer, "it does not read what it is sent");
@@ -302,7 +292,7 @@ void producer_group_init(struct producer_group *group, uv_loop_t *loop, struct c
                                      .scratch = memory_zeroed(1, OT_WIRE_FRAME_BYTES_MAX),
                                      .keeps_commands = !settings->no_commands,
                                      .started = ot_clock_read_triple()};
-    commands_init(&group->commands, loop, collector, (uint32_t)settings->level);
+    commands_init(&group->commands, loop, collector, send_frame, (uint32_t)settings->level);
     saves_init(&group->saves, loop, settings->store_path, settings->bounds.budget_bytes);
     group->host = (struct visit_host){.collector = collector,
                                       .commands = &group->commands,

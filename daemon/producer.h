@@ -42,9 +42,6 @@ struct producer_group {
     void (*on_left)(void *context); /* a connection was closed */
 };
 
-/** Send a frame; a client that does not read is cut off. */
-void producer_send(struct producer *producer, const void *frame, size_t length);
-
 /** A line in the log, and among the refusals that controllers are told of. */
 void producer_note_refusal(struct producer_group *group, pid_t pid, uid_t uid, const char *text);
 
