@@ -251,6 +251,7 @@ static int write_report(const struct analyze_options *options, const struct sour
     struct report_verdict verdict = {0};
     struct report report = {
         .kind = report_kind_of(options, diag),
+        .kinds = report_kinds,
         .options = options,
         .source = source,
         .verdict = &verdict,

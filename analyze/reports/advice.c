@@ -111,13 +111,13 @@ static void add_name(const char *name, struct out_buffer *command)
     out_buffer_deinit(&pattern);
 }
 
-static const struct report_kind *find_kind(const char *name)
+static const struct report_kind *find_kind(const struct report *report, const char *name)
 {
     size_t i = 0;
 
-    while (strcmp(report_kinds[i]->name, name) != 0)
+    while (strcmp(report->kinds[i]->name, name) != 0)
         i++;
-    return report_kinds[i];
+    return report->kinds[i];
 }
 
 void report_advice_command(const struct report *report, const struct advice_finding *finding,
@@ -137,7 +137,7 @@ void report_advice_command(const struct report *report, const struct advice_find
     add_option(command, "time", options->time);
     if (options->warmup)
         out_buffer_print(command, " --warmup");
-    if (options->total && !find_kind(finding->report)->has_totals)
+    if (options->total && !find_kind(report, finding->report)->has_totals)
         out_buffer_print(command, " --total");
     add_types(report, finding->type, command);
     if (finding->op)

@@ -33,6 +33,7 @@ struct report_verdict {
 
 struct report {
     const struct report_kind *kind;
+    const struct report_kind *const *kinds; /* all there are, ending in NULL: report_kinds */
     const struct analyze_options *options;
     const struct source *source;
     const struct session_rows *sessions; /* all of the source; NULL with takes_no_session */

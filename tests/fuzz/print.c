@@ -182,6 +182,7 @@ static void print(struct store *store, const struct report_kind *kind, const uin
     struct report_verdict verdict = {0};
     struct session_rows sessions;
     struct report report = {.kind = kind,
+                            .kinds = report_kinds,
                             .options = &options,
                             .source = &source,
                             .sessions = &sessions,
