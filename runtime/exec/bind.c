@@ -218,16 +218,6 @@ void bound_place(struct bound *bound, void *arena)
     }
 }
 
-void bound_step_deinit(struct bound_step *step)
-{
-    call_deinit(&step->call);
-    free(step->name);
-    free(step->input_buffers);
-    free(step->output_buffers);
-    free(step->inputs);
-    free(step->outputs);
-}
-
 void bound_destroy(struct bound **bound_ptr)
 {
     struct bound *bound = *bound_ptr;

@@ -25,6 +25,16 @@ size_t binding_bytes(const struct value *value)
     return (size_t)shape_bytes(&value->shape, value->dtype);
 }
 
+void bound_step_deinit(struct bound_step *step)
+{
+    call_deinit(&step->call);
+    free(step->name);
+    free(step->input_buffers);
+    free(step->output_buffers);
+    free(step->inputs);
+    free(step->outputs);
+}
+
 int binding_add_buffer(struct binding *binding, const struct plan_buffer *buffer,
                        const struct layout *layout, void *memory, uint32_t *out_buffer)
 {

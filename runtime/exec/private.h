@@ -45,6 +45,9 @@ struct exec {
     uint32_t failed_step;
 };
 
+/** Touch all that the runs of a struct exec read and write: an item of its queue. */
+void exec_touch_all(void *exec);
+
 /** Which memory of the graph's own the steps read, and the caller at the end. -ENOMEM. */
 int exec_list_needed(struct exec *exec);
 

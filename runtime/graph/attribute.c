@@ -8,22 +8,6 @@
 #include "runtime/graph/graph.h"
 #include "runtime/graph/private.h"
 
-void attribute_clear(struct attribute *attribute)
-{
-    if (attribute->strings != NULL) {
-        for (size_t i = 0; i < attribute->count; i++)
-            free(attribute->strings[i]);
-    }
-    free(attribute->strings);
-    free(attribute->name);
-    free(attribute->s);
-    free(attribute->tensor.data);
-    free(attribute->ints);
-    free(attribute->floats);
-    graph_destroy(&attribute->graph);
-    *attribute = (struct attribute){0};
-}
-
 static size_t size_of(const void *memory)
 {
     return malloc_usable_size((void *)memory);

@@ -7,35 +7,6 @@
 #include "runtime/graph/graph.h"
 #include "runtime/graph/private.h"
 
-int value_add_consumer(struct value *value, struct node *node)
-{
-    uint32_t n = value->consumer_count;
-    struct node **grown;
-
-    /* The room is the next power of two: it is full exactly when the count is one. */
-    if ((n & (n - 1)) == 0) {
-        grown = realloc(value->consumers, (n == 0 ? 1 : (size_t)n * 2) * sizeof(*grown));
-        if (grown == NULL)
-            return -ENOMEM;
-        value->consumers = grown;
-    }
-    value->consumers[value->consumer_count++] = node;
-    return 0;
-}
-
-void value_remove_consumer(struct value *value, const struct node *node)
-{
-    /* From the end: editing a list of readers from its end then costs the same for each. */
-    for (uint32_t i = value->consumer_count; i-- > 0;) {
-        if (value->consumers[i] == node) {
-            memmove(&value->consumers[i], &value->consumers[i + 1],
-                    (value->consumer_count - i - 1) * sizeof(*value->consumers));
-            value->consumer_count--;
-            return;
-        }
-    }
-}
-
 int node_set_input(struct node *node, uint32_t i, struct value *value)
 {
     if (i >= node->input_count) {

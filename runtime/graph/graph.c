@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model as a graph: creation, lookup and destruction. Editing is in edit.c. */
+/* The model as a graph: creation and lookup. Editing is in edit.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,68 +29,6 @@ struct graph *graph_create(void)
         graph->producer_name == NULL || graph->producer_version == NULL)
         graph_destroy(&graph);
     return graph;
-}
-
-void node_free(struct node *node)
-{
-    free(node->op_type);
-    free(node->domain);
-    free(node->name);
-    free(node->inputs);
-    free(node->outputs);
-    for (uint32_t i = 0; i < node->attribute_count; i++)
-        attribute_clear(&node->attributes[i]);
-    free(node->attributes);
-    for (uint32_t i = 0; i < node->origin_count; i++)
-        free(node->origins[i]);
-    free(node->origins);
-    free(node);
-}
-
-void value_free(struct value *value)
-{
-    for (int i = 0; i < SHAPE_MAX_RANK; i++)
-        free(value->dim_names[i]);
-    free(value->name);
-    value_set_data(value, NULL);
-    free(value->known);
-    free(value->consumers);
-    free(value);
-}
-
-void graph_destroy(struct graph **graph_ptr)
-{
-    struct graph *graph = *graph_ptr;
-
-    *graph_ptr = NULL;
-    if (graph == NULL)
-        return;
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        node_free(graph->nodes[i]);
-    for (uint32_t i = 0; i < graph->value_count; i++)
-        value_free(graph->values[i]);
-    for (uint32_t i = 0; i < graph->opset_count; i++)
-        free(graph->opsets[i].domain);
-    for (size_t i = 0; graph->private_state != NULL && i < graph->private_state->maps.count; i++)
-        munmap(graph->private_state->maps.items[i].address,
-               graph->private_state->maps.items[i].bytes);
-    if (graph->private_state != NULL) {
-        free(graph->private_state->slots);
-        array_deinit(&graph->private_state->maps);
-    }
-    free(graph->private_state);
-    free(graph->opsets);
-    free(graph->nodes);
-    free(graph->values);
-    free(graph->inputs);
-    free(graph->outputs);
-    free(graph->captures);
-    free(graph->path);
-    free(graph->name);
-    free(graph->producer_name);
-    free(graph->producer_version);
-    free(graph->layouts);
-    free(graph);
 }
 
 int graph_set_text(char **field, const char *text)
@@ -274,14 +212,6 @@ struct value *graph_add_value(struct graph *graph, const char *name, enum dtype 
     return value;
 }
 
-void value_set_data(struct value *value, void *data)
-{
-    if (!value->is_shared)
-        free(value->data);
-    value->data = data;
-    value->is_shared = false;
-}
-
 void value_share_data(struct value *value, const void *data)
 {
     value_set_data(value, (void *)data); /* a constant: nobody writes there */
@@ -355,6 +285,35 @@ static char *node_name(const char *name, const char *op_type, uint32_t id)
     if (name != NULL && name[0] != '\0')
         return strdup(name);
     return asprintf(&made, "%s_%u", op_type, id) < 0 ? NULL : made;
+}
+
+int value_add_consumer(struct value *value, struct node *node)
+{
+    uint32_t n = value->consumer_count;
+    struct node **grown;
+
+    /* The room is the next power of two: it is full exactly when the count is one. */
+    if ((n & (n - 1)) == 0) {
+        grown = realloc(value->consumers, (n == 0 ? 1 : (size_t)n * 2) * sizeof(*grown));
+        if (grown == NULL)
+            return -ENOMEM;
+        value->consumers = grown;
+    }
+    value->consumers[value->consumer_count++] = node;
+    return 0;
+}
+
+void value_remove_consumer(struct value *value, const struct node *node)
+{
+    /* From the end: editing a list of readers from its end then costs the same for each. */
+    for (uint32_t i = value->consumer_count; i-- > 0;) {
+        if (value->consumers[i] == node) {
+            memmove(&value->consumers[i], &value->consumers[i + 1],
+                    (value->consumer_count - i - 1) * sizeof(*value->consumers));
+            value->consumer_count--;
+            return;
+        }
+    }
 }
 
 /* A node with its texts and empty edges. */

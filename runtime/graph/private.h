@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What graph.c, edit.c and attribute.c share; nobody else includes it. */
+/* What graph.c, destroy.c, edit.c and attribute.c share; nobody else includes it. */
 #ifndef OPTRACE_RUNTIME_GRAPH_PRIVATE_H
 #define OPTRACE_RUNTIME_GRAPH_PRIVATE_H
 

@@ -181,3 +181,21 @@ bool call_is_channels_last(const struct call_request *request)
     return request->input_layouts && !layout_is_row_major(&request->input_layouts[0], x) &&
            layout_is_channels_last(&request->input_layouts[0], x);
 }
+
+int call_broadcast_strides(const struct call_request *request, const struct shape *operand,
+                           const int64_t *own_strides, int first,
+                           int64_t out_strides[KERNEL_MAX_RANK])
+{
+    const struct shape *y = &request->outputs[0].shape;
+
+    if (first < 0 || first + operand->rank > y->rank)
+        return call_refuse(request, -EINVAL, "an operand has more axes than the result");
+    memset(out_strides, 0, KERNEL_MAX_RANK * sizeof(*out_strides));
+    for (int i = 0; i < operand->rank; i++) {
+        if (operand->dims[i] == y->dims[first + i])
+            out_strides[first + i] = operand->dims[i] == 1 ? 0 : own_strides[i];
+        else if (operand->dims[i] != 1)
+            return call_refuse(request, -EINVAL, "the operands cannot be broadcast to the result");
+    }
+    return 0;
+}

@@ -115,24 +115,6 @@ static int run_binary(const struct call *call)
     return 0;
 }
 
-int call_broadcast_strides(const struct call_request *request, const struct shape *operand,
-                           const int64_t *own_strides, int first,
-                           int64_t out_strides[KERNEL_MAX_RANK])
-{
-    const struct shape *y = &request->outputs[0].shape;
-
-    if (first < 0 || first + operand->rank > y->rank)
-        return call_refuse(request, -EINVAL, "an operand has more axes than the result");
-    memset(out_strides, 0, KERNEL_MAX_RANK * sizeof(*out_strides));
-    for (int i = 0; i < operand->rank; i++) {
-        if (operand->dims[i] == y->dims[first + i])
-            out_strides[first + i] = operand->dims[i] == 1 ? 0 : own_strides[i];
-        else if (operand->dims[i] != 1)
-            return call_refuse(request, -EINVAL, "the operands cannot be broadcast to the result");
-    }
-    return 0;
-}
-
 /* y = a op inputs[b], a being input 0, or y itself where b is not 1. */
 static int make_broadcast(const struct call_request *request, uint32_t b, int b_first,
                           struct kernel_broadcast *out)
@@ -338,62 +320,6 @@ int call_bind_gemm(const struct call_request *request, struct call *call)
     int rc = gemm_shape(request, &shape);
 
     return rc < 0 ? rc : call_bind_product(request, call, &shape, call_input(request, 2) != NULL);
-}
-
-/* Strides of one operand's matrices under the result's batch axes. */
-static int batch_strides(const struct call_request *request, const struct shape *operand,
-                         const struct kernel_gemm *shape, int64_t matrix, int64_t *out_strides)
-{
-    int axes = operand->rank > 2 ? operand->rank - 2 : 0;
-    int64_t stride = matrix;
-
-    if (axes > shape->batch_rank)
-        return call_refuse(request, -EINVAL, "an operand has more axes than the result");
-    for (int i = 1; i <= axes; i++) {
-        int64_t dim = operand->dims[axes - i];
-        int at = shape->batch_rank - i;
-
-        if (dim != 1 && dim != shape->batch_dims[at])
-            return call_refuse(request, -EINVAL, "the batches cannot be broadcast to the result");
-        out_strides[at] = dim == 1 ? 0 : stride;
-        stride *= dim;
-    }
-    return 0;
-}
-
-int call_matmul_shape(const struct call_request *request, uint32_t a_index, uint32_t b_index,
-                      struct kernel_gemm *out_shape)
-{
-    const struct tensor_view *a = call_input(request, a_index), *b = call_input(request, b_index);
-    const struct shape *y = &request->outputs[0].shape;
-    struct kernel_gemm shape = {.alpha = 1.0f};
-    int a_rank, b_rank, rc;
-    int64_t count;
-
-    if (!a || !b || a->shape.rank < 1 || b->shape.rank < 1)
-        return call_refuse(request, -EINVAL, "scalars cannot be multiplied as matrices");
-    a_rank = a->shape.rank;
-    b_rank = b->shape.rank;
-    /* A vector is a matrix of one row (a) or one column (b), which the result then lacks. */
-    shape.m = a_rank == 1 ? 1 : a->shape.dims[a_rank - 2];
-    shape.k = a->shape.dims[a_rank - 1];
-    shape.n = b_rank == 1 ? 1 : b->shape.dims[b_rank - 1];
-    shape.batch_rank = y->rank - (a_rank > 1) - (b_rank > 1);
-    if (b->shape.dims[b_rank == 1 ? 0 : b_rank - 2] != shape.k || shape.batch_rank < 0)
-        return call_refuse(request, -EINVAL, "the inner sizes differ");
-    memcpy(shape.batch_dims, y->dims, (size_t)shape.batch_rank * sizeof(y->dims[0]));
-    rc = batch_strides(request, &a->shape, &shape, shape.m * shape.k, shape.a_batch_stride);
-    if (rc == 0)
-        rc = batch_strides(request, &b->shape, &shape, shape.k * shape.n, shape.b_batch_stride);
-    if (rc < 0)
-        return rc;
-    count = shape.m * shape.n;
-    for (int i = 0; i < shape.batch_rank; i++)
-        count *= shape.batch_dims[i];
-    if (count != shape_elements(y))
-        return call_refuse(request, -EINVAL, "the result has the wrong shape");
-    *out_shape = shape;
-    return 0;
 }
 
 /* The matrices of an operand that does not lie row-major: their rows are in one piece each. */

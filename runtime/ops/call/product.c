@@ -183,6 +183,62 @@ static int bind_int8(const struct call_request *request, struct call *call)
     return 0;
 }
 
+/* Strides of one operand's matrices under the result's batch axes. */
+static int batch_strides(const struct call_request *request, const struct shape *operand,
+                         const struct kernel_gemm *shape, int64_t matrix, int64_t *out_strides)
+{
+    int axes = operand->rank > 2 ? operand->rank - 2 : 0;
+    int64_t stride = matrix;
+
+    if (axes > shape->batch_rank)
+        return call_refuse(request, -EINVAL, "an operand has more axes than the result");
+    for (int i = 1; i <= axes; i++) {
+        int64_t dim = operand->dims[axes - i];
+        int at = shape->batch_rank - i;
+
+        if (dim != 1 && dim != shape->batch_dims[at])
+            return call_refuse(request, -EINVAL, "the batches cannot be broadcast to the result");
+        out_strides[at] = dim == 1 ? 0 : stride;
+        stride *= dim;
+    }
+    return 0;
+}
+
+int call_matmul_shape(const struct call_request *request, uint32_t a_index, uint32_t b_index,
+                      struct kernel_gemm *out_shape)
+{
+    const struct tensor_view *a = call_input(request, a_index), *b = call_input(request, b_index);
+    const struct shape *y = &request->outputs[0].shape;
+    struct kernel_gemm shape = {.alpha = 1.0f};
+    int a_rank, b_rank, rc;
+    int64_t count;
+
+    if (!a || !b || a->shape.rank < 1 || b->shape.rank < 1)
+        return call_refuse(request, -EINVAL, "scalars cannot be multiplied as matrices");
+    a_rank = a->shape.rank;
+    b_rank = b->shape.rank;
+    /* A vector is a matrix of one row (a) or one column (b), which the result then lacks. */
+    shape.m = a_rank == 1 ? 1 : a->shape.dims[a_rank - 2];
+    shape.k = a->shape.dims[a_rank - 1];
+    shape.n = b_rank == 1 ? 1 : b->shape.dims[b_rank - 1];
+    shape.batch_rank = y->rank - (a_rank > 1) - (b_rank > 1);
+    if (b->shape.dims[b_rank == 1 ? 0 : b_rank - 2] != shape.k || shape.batch_rank < 0)
+        return call_refuse(request, -EINVAL, "the inner sizes differ");
+    memcpy(shape.batch_dims, y->dims, (size_t)shape.batch_rank * sizeof(y->dims[0]));
+    rc = batch_strides(request, &a->shape, &shape, shape.m * shape.k, shape.a_batch_stride);
+    if (rc == 0)
+        rc = batch_strides(request, &b->shape, &shape, shape.k * shape.n, shape.b_batch_stride);
+    if (rc < 0)
+        return rc;
+    count = shape.m * shape.n;
+    for (int i = 0; i < shape.batch_rank; i++)
+        count *= shape.batch_dims[i];
+    if (count != shape_elements(y))
+        return call_refuse(request, -EINVAL, "the result has the wrong shape");
+    *out_shape = shape;
+    return 0;
+}
+
 /* MatMulInteger, QLinearMatMul */
 int call_bind_product_quantised(const struct call_request *request, struct call *call)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conv and the pools: strides, dilations, pads and automatic padding become a window. */
+/* Windows: strides, dilations, pads and automatic padding, and the shapes that have them. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>
@@ -127,113 +127,6 @@ int call_conv_shape(const struct call_request *request, struct kernel_conv *out_
     return rc;
 }
 
-struct conv_params {
-    conv_f32_fn *fn;
-    int residual_input;
-    bool has_bias;
-    struct kernel_conv shape;
-};
-
-static int run_conv(const struct call *call)
-{
-    const struct conv_params *p = call->params;
-
-    p->fn(call->outputs[0], call->inputs[0], call->inputs[1], p->has_bias ? call->inputs[2] : NULL,
-          p->residual_input >= 0 ? call->inputs[p->residual_input] : NULL, &p->shape);
-    return 0;
-}
-
-int call_bind_conv(const struct call_request *request, struct call *call)
-{
-    struct conv_params *p;
-    struct kernel_conv shape;
-    int rc = call_conv_shape(request, &shape);
-
-    if (rc == 0 && request->outputs[0].dtype != DTYPE_F32)
-        return call_bind_conv_any(request, call);
-    if (rc == 0 && request->node->input_count > 0)
-        rc = call_require_f32(request, 0, request->node->input_count - 1);
-    if (rc == 0)
-        rc = call_params(request, call, sizeof(*p));
-    if (rc < 0)
-        return rc;
-    p = call->params;
-    p->fn = request->kernels->conv_f32.fn;
-    p->shape = shape;
-    p->residual_input = request->node->fused.residual_input;
-    p->has_bias = call_input(request, 2) != NULL && p->residual_input != 2;
-    call->version = request->kernels->conv_f32.version;
-    call->run = run_conv;
-    return 0;
-}
-
-static int run_conv_plan(const struct call *call)
-{
-    return kernel_conv_plan_run(call->plan, call->outputs[0], call->inputs[0], call->workspace);
-}
-
-bool call_plan_is_channels_last(const struct call_request *request)
-{
-    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
-    struct layout layout = layout_channels_last(x->rank);
-
-    if (!request->input_layouts)
-        return true;
-    /* With one channel, or one pixel, both are the same memory: then the other side tells. */
-    if (!layout_is_row_major(&request->input_layouts[0], x) ||
-        (request->output_layouts && !layout_is_row_major(&request->output_layouts[0], y)))
-        return true;
-    if (!layout_is_channels_last(&request->input_layouts[0], x) ||
-        (request->output_layouts && !layout_is_channels_last(&request->output_layouts[0], y)))
-        return false;
-    /* As it was chosen where neither does: kernels still differ. */
-    return memcmp(request->input_layouts[0].order, layout.order, (size_t)layout.rank) == 0;
-}
-
-int call_bind_conv_plan(const struct call_request *request, struct call *out_call)
-{
-    const struct tensor_view *w = call_input(request, 1);
-    int residual = request->node->fused.residual_input;
-    const struct tensor_view *bias = residual == 2 ? NULL : call_input(request, 2);
-    struct call call = {.run = run_conv_plan};
-    bool is_transposed = strcmp(request->node->op_type, "ConvTranspose") == 0;
-    struct kernel_conv shape;
-    int rc = is_transposed ? call_conv_transpose_shape(request, &shape)
-                           : call_conv_shape(request, &shape);
-
-    if (rc < 0)
-        return rc;
-    if (request->inputs[0].dtype != DTYPE_F32 || w->dtype != DTYPE_F32 || !w->data ||
-        (bias && (bias->dtype != DTYPE_F32 || !bias->data)) ||
-        shape_elements(&request->outputs[0].shape) == 0 ||
-        shape_elements(&request->inputs[0].shape) == 0)
-        return 1;
-    shape.channels_last = call_plan_is_channels_last(request);
-    rc = kernel_conv_plan_create(&shape, w->data, bias ? bias->data : NULL, residual >= 0,
-                                 request->version, &call.plan);
-    if (rc == -ENOTSUP)
-        return 1;
-    if (rc < 0)
-        return call_refuse(request, rc, "out of memory");
-    call.version = kernel_conv_plan_info(call.plan).version;
-    call.workspace_bytes = kernel_conv_plan_info(call.plan).workspace_bytes;
-    *out_call = call;
-    return 0;
-}
-
-struct pool_params {
-    pool_f32_fn *fn;
-    struct kernel_pool shape;
-};
-
-static int run_pool(const struct call *call)
-{
-    const struct pool_params *p = call->params;
-
-    p->fn(call->outputs[0], call->inputs[0], &p->shape);
-    return 0;
-}
-
 int call_pool_shape(const struct call_request *request, struct kernel_pool *out_shape,
                     bool *out_is_max)
 {
@@ -265,32 +158,5 @@ int call_pool_shape(const struct call_request *request, struct kernel_pool *out_
         return rc;
     *out_shape = shape;
     *out_is_max = strstr(op_type, "Max") != NULL;
-    return 0;
-}
-
-int call_bind_pool(const struct call_request *request, struct call *call)
-{
-    struct kernel_pool shape;
-    bool is_max;
-    struct pool_params *p;
-    int rc;
-
-    if (!request->node->outputs[0] || request->outputs[0].dtype != DTYPE_F32 ||
-        call_is_read(request->node, 1))
-        return call_bind_pool_any(request, call);
-    rc = call_pool_shape(request, &shape, &is_max);
-    if (rc == 0)
-        rc = call_require_f32(request, 0, 0);
-    if (rc == 0)
-        rc = call_params(request, call, sizeof(*p));
-    if (rc < 0)
-        return rc;
-    p = call->params;
-    p->shape = shape;
-    p->shape.channels_last = call_is_channels_last(request);
-    p->fn = is_max ? request->kernels->max_pool_f32.fn : request->kernels->average_pool_f32.fn;
-    call->version = is_max ? request->kernels->max_pool_f32.version
-                           : request->kernels->average_pool_f32.version;
-    call->run = run_pool;
     return 0;
 }

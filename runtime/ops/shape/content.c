@@ -152,6 +152,31 @@ int infer_content(struct infer *infer, uint32_t i, const void **out_data)
     return *out_data != NULL ? 0 : infer_fail(infer, "nothing makes '%s'", value->name);
 }
 
+int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_count)
+{
+    const struct value *value = infer->node->inputs[i];
+    size_t count = (size_t)shape_elements(&value->shape);
+    const void *data;
+    int64_t *ints;
+    int rc;
+
+    if (value->dtype != DTYPE_I64 && value->dtype != DTYPE_I32)
+        return infer_fail(infer, "input %u is %s where integers are needed", i,
+                          dtype_name(value->dtype));
+    rc = infer_content(infer, i, &data);
+    if (rc < 0)
+        return rc;
+    ints = malloc((count + 1) * sizeof(*ints));
+    if (ints == NULL)
+        return -ENOMEM;
+    for (size_t k = 0; k < count; k++)
+        ints[k] =
+            value->dtype == DTYPE_I64 ? ((const int64_t *)data)[k] : ((const int32_t *)data)[k];
+    *out_ints = ints;
+    *out_count = count;
+    return 0;
+}
+
 void infer_forget(struct infer *infer)
 {
     for (uint32_t i = 0; i < infer->graph->value_count; i++) {

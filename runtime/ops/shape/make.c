@@ -174,3 +174,36 @@ int shape_center(struct infer *infer)
     free(sizes);
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
+
+int shape_constant_of_shape(struct infer *infer)
+{
+    const struct attribute *value = node_attribute(infer->node, "value");
+    enum dtype dtype = DTYPE_F32;
+    struct shape out;
+    int64_t *dims;
+    size_t count;
+    int rc = infer_ints(infer, 0, &dims, &count);
+
+    if (rc < 0)
+        return rc;
+    if (value != NULL &&
+        (value->type != ATTRIBUTE_TENSOR || shape_elements(&value->tensor.shape) != 1)) {
+        rc = infer_fail(infer, "attribute value is not one element");
+        goto out;
+    }
+    if (value != NULL)
+        dtype = value->tensor.dtype;
+    if (count > SHAPE_MAX_RANK) {
+        rc = infer_unsupported(infer, "its output has %zu dimensions", count);
+        goto out;
+    }
+    out.rank = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        if (dims[i] < 0)
+            rc = infer_fail(infer, "it asks for the dimension %" PRId64, dims[i]);
+        out.dims[i] = dims[i];
+    }
+out:
+    free(dims);
+    return rc < 0 ? rc : infer_output(infer, 0, dtype, &out);
+}
