@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "client/inject/names.h"
-#include "client/inject/onednn.h"
 #include "client/inject/recorder.h"
 #include "client/inject/scopes.h"
 
@@ -192,7 +191,7 @@ static bool is_told_otherwise(const struct domain *domain)
 {
     static const char name[] = "dnnl::primitive::execute";
 
-    return UNLIKELY(__atomic_load_n(&onednn_running, __ATOMIC_RELAXED) > 0) && domain &&
+    return UNLIKELY(__atomic_load_n(&recorder_primitives, __ATOMIC_RELAXED) > 0) && domain &&
            domain->name && strcmp(domain->name, name) == 0;
 }
 

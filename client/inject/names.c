@@ -2,7 +2,6 @@
 /* A hash table that grows by making another, and ops of texts. */
 #include "client/inject/names.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,6 @@ struct table {
 
 static struct table *table;
 static size_t entry_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t hash_of(const unsigned char *key, size_t bytes)
 {
@@ -125,10 +123,9 @@ static inline uint64_t find_or_add(const void *key, size_t bytes, names_make *ma
     entry = now ? find(now, hash, key, bytes, &place) : NULL;
     if (LIKELY(entry))
         return entry->value;
-    recorder_prepare();
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_NAMES);
     value = add(hash, key, bytes, make, context, always);
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_NAMES);
     return value;
 }
 
@@ -140,16 +137,6 @@ uint64_t names_find(const void *key, size_t bytes, names_make *make, const void 
 uint64_t names_find_always(const void *key, size_t bytes, names_make *make, const void *context)
 {
     return find_or_add(key, bytes, make, context, true);
-}
-
-void names_before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void names_after_fork(void)
-{
-    pthread_mutex_unlock(&lock);
 }
 
 /* --- Ops of texts --- */

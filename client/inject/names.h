@@ -36,7 +36,4 @@ struct names_text {
 };
 uint32_t names_define(const struct names_text *text);
 
-void names_before_fork(void);
-void names_after_fork(void);
-
 #endif

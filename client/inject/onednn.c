@@ -5,7 +5,6 @@
  * Numbers and structs are those of oneDNN's C interface, which has other descriptors from 3.0 on:
  * there kind and implementation are all.
  */
-#include "client/inject/onednn.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -66,7 +65,6 @@ struct key {
 enum { KEY_PRIMITIVE = 101 };
 
 OT_HOOK execute_type dnnl_primitive_execute;
-uint32_t onednn_running;
 
 static struct real execute_real = {
     "dnnl_primitive_execute", (void (*)(void))dnnl_primitive_execute, {NULL}};
@@ -313,10 +311,10 @@ int dnnl_primitive_execute(const void *primitive, void *stream, int count, const
         return execute(primitive, stream, count, arguments);
     span = begin(execute, primitive);
     if (span.id)
-        __atomic_add_fetch(&onednn_running, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&recorder_primitives, 1, __ATOMIC_RELAXED);
     status = execute(primitive, stream, count, arguments);
     if (span.id) {
-        __atomic_sub_fetch(&onednn_running, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&recorder_primitives, 1, __ATOMIC_RELAXED);
         op_end(span);
     }
     return status;

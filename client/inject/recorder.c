@@ -1,77 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening at the first record, and whose functions are used from then on. */
+/* What all sources share: whose functions record, what is wanted, and locks across fork(). */
 #include "client/inject/recorder.h"
 
-#include <assert.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "client/inject/names.h"
-#include "client/inject/onednn.h"
-#include "client/inject/runs.h"
-#include "client/inject/scopes.h"
-
-enum { IDLE_CALLS_MAX = 63 };
-#define NS_PER_S UINT64_C(1000000000)
-#define OFTEN_NS (NS_PER_S / 16)
 
 const uint32_t recorder_closed_level = OPTRACE_OFF;
-static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
 struct recorder recorder = {.level = &recorder_closed_level};
 OT_TLS uint32_t recorder_idle;
+uint32_t recorder_primitives;
+uint32_t recorder_forks;
 
-static const struct recorder own = {
-    &optrace_level_now,  optrace_look,    optrace_span_begin,  optrace_span_end,
-    optrace_mark,        optrace_record,  optrace_ticks,       optrace_op_define,
-    optrace_lane_define, optrace_name,    optrace_thread_name, optrace_model_define,
-    optrace_run_begin,   optrace_run_end, optrace_run_set,     optrace_start,
-};
-
-static const char *const symbols[] = {
-    "optrace_level_now",   "optrace_look",    "optrace_span_begin",  "optrace_span_end",
-    "optrace_mark",        "optrace_record",  "optrace_ticks",       "optrace_op_define",
-    "optrace_lane_define", "optrace_name",    "optrace_thread_name", "optrace_model_define",
-    "optrace_run_begin",   "optrace_run_end", "optrace_run_set",     "optrace_start",
-};
-static_assert(sizeof(symbols) / sizeof(symbols[0]) * sizeof(void *) == sizeof(struct recorder),
-              "a symbol for each member");
-
-/* The program's own liboptrace, if it has all that is needed. Ours exports none of this. */
-static bool find_theirs(struct recorder *out)
-{
-    void *places[sizeof(symbols) / sizeof(symbols[0])];
-
-    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-        places[i] = dlsym(RTLD_DEFAULT, symbols[i]);
-        if (!places[i])
-            return false;
-    }
-    memcpy(out, places, sizeof(*out));
-    return true;
-}
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static pthread_mutex_t locks[RECORDER_LOCK_COUNT] = {PTHREAD_MUTEX_INITIALIZER,
+                                                     PTHREAD_MUTEX_INITIALIZER};
 
 static void before_fork(void)
 {
-    scopes_before_fork();
-    names_before_fork();
+    for (int i = 0; i < RECORDER_LOCK_COUNT; i++)
+        pthread_mutex_lock(&locks[i]);
 }
 
 static void after_fork_parent(void)
 {
-    names_after_fork();
-    scopes_after_fork(false);
+    for (int i = RECORDER_LOCK_COUNT; i-- > 0;)
+        pthread_mutex_unlock(&locks[i]);
 }
 
 static void after_fork_child(void)
 {
-    names_after_fork();
-    scopes_after_fork(true);
-    onednn_running = 0; /* of threads that are not here */
+    recorder_forks++;
+    recorder_primitives = 0; /* of threads that are not here */
+    after_fork_parent();
 }
 
 /* After the client has told of its own handlers, as it was loaded: these are called before them. */
@@ -85,63 +47,15 @@ void recorder_prepare(void)
     pthread_once(&prepared, prepare_once);
 }
 
-static void open_once(void)
+void recorder_lock(enum recorder_lock which)
 {
-    struct recorder chosen;
-
-    if (!find_theirs(&chosen))
-        chosen = own;
     recorder_prepare();
-    recorder = (struct recorder){.level = &recorder_closed_level,
-                                 .look = chosen.look,
-                                 .begin = chosen.begin,
-                                 .end = chosen.end,
-                                 .mark = chosen.mark,
-                                 .record = chosen.record,
-                                 .ticks = chosen.ticks,
-                                 .op_define = chosen.op_define,
-                                 .lane_define = chosen.lane_define,
-                                 .name = chosen.name,
-                                 .thread_name = chosen.thread_name,
-                                 .model_define = chosen.model_define,
-                                 .run_begin = chosen.run_begin,
-                                 .run_end = chosen.run_end,
-                                 .run_set = chosen.run_set,
-                                 .start = chosen.start};
-    runs_open();
-    recorder.start(NULL);
-    __atomic_store_n(&recorder.level, chosen.level, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&locks[which]);
 }
 
-void recorder_open(void)
+void recorder_unlock(enum recorder_lock which)
 {
-    pthread_once(&opened, open_once);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-/* As optrace_look() counts its inline callers: each call where they are seldom. */
-bool recorder_look(void)
-{
-    static OT_TLS uint64_t looked_ns;
-    static OT_TLS uint32_t calls;
-    const uint64_t now = now_ns();
-
-    if (now - looked_ns > OFTEN_NS)
-        calls /= 4;
-    else
-        calls = calls * 2 + 1 < IDLE_CALLS_MAX ? calls * 2 + 1 : IDLE_CALLS_MAX;
-    looked_ns = now;
-    recorder_idle = calls;
-    recorder_open();
-    recorder.look();
-    return __atomic_load_n(recorder.level, __ATOMIC_RELAXED) != OPTRACE_OFF;
+    pthread_mutex_unlock(&locks[which]);
 }
 
 bool recorder_wants(const char *source)

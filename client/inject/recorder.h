@@ -65,8 +65,21 @@ static inline bool recorder_is_open(void)
     return __atomic_load_n(&recorder.level, __ATOMIC_ACQUIRE) != &recorder_closed_level;
 }
 
-/** Before a lock of this library is taken for the first time: a fork() takes them, too. */
+/** Locks across files, in the order in which they are taken: a fork() takes them, too. */
+enum recorder_lock { RECORDER_LOCK_SCOPES, RECORDER_LOCK_NAMES, RECORDER_LOCK_COUNT };
+void recorder_lock(enum recorder_lock which);
+void recorder_unlock(enum recorder_lock which);
+
+/** From now on a fork() takes these locks, and is noticed. */
 void recorder_prepare(void);
+
+/** How many forks lie between this process and the one that loaded the library: what threads of the
+ *  parent have begun does not exist here. */
+extern uint32_t recorder_forks;
+
+/** How many primitives of oneDNN that are recorded run now, in the whole process: meanwhile oneDNN
+ *  tells the same by ITT, on each of its threads. Read it relaxed. */
+extern uint32_t recorder_primitives;
 
 /** Whether a source of this name is wanted: $OPTRACE_SOURCES is a list, or not set. */
 bool recorder_wants(const char *source);

@@ -38,7 +38,6 @@ static OT_TLS struct block *block;
 static pthread_key_t end_key;
 static bool has_end_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct range {
     struct scopes_id id;
@@ -54,6 +53,19 @@ static struct named {
     char name[64];
 } named[NAMED_MAX];
 static size_t named_count;
+
+static uint32_t forks_seen;
+
+/* What the parent has begun does not exist in the child. */
+static void lock(void)
+{
+    recorder_lock(RECORDER_LOCK_SCOPES);
+    if (forks_seen == recorder_forks)
+        return;
+    for (size_t i = 0; i < SCOPES_RANGES_MAX; i++)
+        ranges[i].is_open = false;
+    forks_seen = recorder_forks;
+}
 
 /* --- Threads --- */
 
@@ -78,7 +90,7 @@ static void take_name(void)
     const uint32_t tid = (uint32_t)syscall(SYS_gettid);
     char name[sizeof(named[0].name)] = "";
 
-    pthread_mutex_lock(&lock);
+    lock();
     for (size_t i = 0; i < named_count; i++) {
         if (named[i].tid == tid) {
             memcpy(name, named[i].name, sizeof(name));
@@ -86,7 +98,7 @@ static void take_name(void)
             break;
         }
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_SCOPES);
     if (name[0])
         recorder.thread_name(name);
 }
@@ -226,7 +238,7 @@ uint64_t scopes_begin(const struct scopes_id *id, uint32_t op)
     const bool is_on = recorder_is_on();
     uint64_t number = 0;
 
-    pthread_mutex_lock(&lock);
+    lock();
     for (size_t i = 0; i < SCOPES_RANGES_MAX && number == 0; i++) {
         struct range *range = &ranges[i];
 
@@ -240,7 +252,7 @@ uint64_t scopes_begin(const struct scopes_id *id, uint32_t op)
         range->is_open = true;
         number = (uint64_t)++range->generation << 16 | (i + 1);
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_SCOPES);
     return number;
 }
 
@@ -255,7 +267,7 @@ static void end_range(struct range *range)
     };
 
     range->is_open = false;
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_SCOPES);
     if (event.op)
         recorder.record(&event);
 }
@@ -266,11 +278,11 @@ void scopes_end(uint64_t number)
 
     if (place >= SCOPES_RANGES_MAX)
         return;
-    pthread_mutex_lock(&lock);
+    lock();
     if (ranges[place].is_open && ranges[place].generation == number >> 16)
         end_range(&ranges[place]);
     else
-        pthread_mutex_unlock(&lock);
+        recorder_unlock(RECORDER_LOCK_SCOPES);
 }
 
 /* The one that began last. */
@@ -278,7 +290,7 @@ void scopes_end_id(const struct scopes_id *id)
 {
     struct range *found = NULL;
 
-    pthread_mutex_lock(&lock);
+    lock();
     for (size_t i = 0; i < SCOPES_RANGES_MAX; i++) {
         if (ranges[i].is_open && memcmp(&ranges[i].id, id, sizeof(*id)) == 0 &&
             (!found || ranges[i].start >= found->start))
@@ -287,7 +299,7 @@ void scopes_end_id(const struct scopes_id *id)
     if (found)
         end_range(found);
     else
-        pthread_mutex_unlock(&lock);
+        recorder_unlock(RECORDER_LOCK_SCOPES);
 }
 
 /* --- Names of threads --- */
@@ -300,27 +312,11 @@ void scopes_name_thread(uint32_t tid, const char *name)
         recorder.thread_name(name);
         return;
     }
-    recorder_prepare();
-    pthread_mutex_lock(&lock);
+    lock();
     if (named_count < NAMED_MAX) {
         named[named_count].tid = tid;
         snprintf(named[named_count].name, sizeof(named[0].name), "%s", name);
         __atomic_store_n(&named_count, named_count + 1, __ATOMIC_RELAXED);
     }
-    pthread_mutex_unlock(&lock);
-}
-
-/* --- fork() --- */
-
-void scopes_before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-/* What the parent has begun does not exist in the child. */
-void scopes_after_fork(bool is_child)
-{
-    for (size_t i = 0; is_child && i < SCOPES_RANGES_MAX; i++)
-        ranges[i].is_open = false;
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_SCOPES);
 }

@@ -84,7 +84,4 @@ void scopes_end_id(const struct scopes_id *id);
 /** Name a thread of this process, as the system numbers it. */
 void scopes_name_thread(uint32_t tid, const char *name);
 
-void scopes_before_fork(void);
-void scopes_after_fork(bool is_child);
-
 #endif
