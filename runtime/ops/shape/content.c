@@ -177,6 +177,25 @@ int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_
     return 0;
 }
 
+int infer_list(struct infer *infer, const char *name, uint32_t i, int64_t input_since,
+               int64_t **out_ints, size_t *out_count)
+{
+    const int64_t *list;
+
+    *out_ints = NULL;
+    *out_count = 0;
+    if (infer->opset >= input_since)
+        return infer_has(infer, i) ? infer_ints(infer, i, out_ints, out_count) : 0;
+    list = node_ints(infer->node, name, out_count);
+    if (list == NULL)
+        return 0;
+    *out_ints = malloc((*out_count + 1) * sizeof(**out_ints));
+    if (*out_ints == NULL)
+        return -ENOMEM;
+    memcpy(*out_ints, list, *out_count * sizeof(*list));
+    return 0;
+}
+
 void infer_forget(struct infer *infer)
 {
     for (uint32_t i = 0; i < infer->graph->value_count; i++) {
