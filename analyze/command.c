@@ -71,32 +71,12 @@ static const struct option_spec option_table[] = {
      TARGET(exact)},
 
     {OPTION_GROUP, "Which operators", .value_name = "operators"},
-    {OPTION_LIST, "type", .value_name = "TYPE",
-     .help = "Only operators of this type, spelled exactly so; may be given again for more types. "
-             "label shows scopes named by a person.",
-     TARGET(types)},
-    {OPTION_STRING, "opr-name", .value_name = "REGEX",
-     .help = "Only operators whose name matches this regular expression (PCRE2) from its first "
-             "character on: conv finds conv1, .*conv finds my_conv too.",
-     TARGET(opr_name)},
-    {OPTION_STRING, "input-dtype", .value_name = "DTYPE",
-     .help = "Only operators with an input of this element type: f32 or Float32, i8 or Int8, ...",
-     TARGET(input_dtype)},
-    {OPTION_STRING, "input-shape", .value_name = "SHAPE",
-     .help = "Only operators with an input of this shape: 1x64x56x56, where * is any size "
-             "(1x64x*x*); or 64, of one dimension; or scalar.",
-     TARGET(input_shape)},
-    {OPTION_STRING, "label", .value_name = "REGEX",
-     .help = "Only what ran inside a label, a scope named by a person, whose name matches from its "
-             "first character on; on a device what was launched there.",
-     TARGET(label)},
-    {OPTION_STRING, "lane", .value_name = "REGEX",
-     .help = "Only what ran on a lane (a thread, a stream, a queue) whose name matches from its "
-             "first character on.",
-     TARGET(lane)},
-    {OPTION_STRING, "device", .value_name = "DEVICE",
-     .help = "Only what ran on this device: cuda:0, or cuda for all of them; host for threads.",
-     TARGET(device)},
+#define TARGET_LIST(id)   TARGET(filters[FILTER_##id])
+#define TARGET_STRING(id) TARGET(filters[FILTER_##id].items[0])
+#define FILTER(id, kind, option, value, text, ...)                                                 \
+    {OPTION_##kind, option, .value_name = value, .help = text, TARGET_##kind(id)},
+#include "analyze/query/filters.def"
+#undef FILTER
     {OPTION_FLOAT, "min-time", .value_name = "SECONDS", .default_text = "-inf",
      .help = "Only lines that take at least this long; where lines are not about times (advice, "
              "memory, overview, ranks), only operators that do.",

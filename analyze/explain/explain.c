@@ -91,27 +91,61 @@ static int choose_whole(struct explanation *explanation, struct diag *diag)
 static int add_op_id(struct explanation *explanation, const struct op_row *op)
 {
     struct filter *filter = &explanation->selection.filter;
-    struct filter names_only = *filter;
     int rc = 0;
 
-    names_only.type_count = 0; /* that SQL can say */
-    if (filter_passes_op(&names_only, op))
+    if (filter_passes_id(filter, op, NULL))
         rc = array_push(&explanation->op_ids, op->op_id);
-    if (rc == 0 && strcmp(op->type, "label") == 0 &&
-        filter_passes_name(filter, FILTER_LABEL, op->name))
+    if (rc == 0 && strcmp(op->type, "label") == 0 && filter_passes_label(filter, op))
         rc = array_push(&explanation->label_ids, op->op_id);
     return rc;
 }
 
-static int add_lane_id(struct explanation *explanation, int64_t lane_id, const char *name)
+static int add_lane_id(struct explanation *explanation, const struct lane_row *lane)
 {
-    return filter_passes_name(&explanation->selection.filter, FILTER_LANE, name)
-               ? array_push(&explanation->lane_ids, lane_id)
+    static const struct op_row any = {.name = "", .type = ""};
+
+    return filter_passes_id(&explanation->selection.filter, &any, lane)
+               ? array_push(&explanation->lane_ids, lane->lane_id)
                : 0;
 }
 
+static int add_op_of(struct explanation *explanation, sqlite3_stmt *statement)
+{
+    struct query_texts texts = {0};
+    struct op_row op = {
+        .op_id = query_int(statement, 0),
+        .name = query_text(&texts, statement, 1),
+        .type = query_text(&texts, statement, 2),
+        .input_dtypes = query_text(&texts, statement, 3),
+        .input_shapes = query_text(&texts, statement, 4),
+    };
+    int rc = op.name && op.type ? add_op_id(explanation, &op) : -ENOMEM;
+
+    query_texts_deinit(&texts);
+    return rc;
+}
+
+static int add_lane_of(struct explanation *explanation, sqlite3_stmt *statement)
+{
+    struct query_texts texts = {0};
+    struct lane_row lane = {
+        .lane_id = query_int(statement, 0),
+        .name = query_text(&texts, statement, 1),
+        .kind = query_text(&texts, statement, 2),
+        .device = query_text(&texts, statement, 3),
+    };
+    int rc = lane.name && lane.kind ? 0 : -ENOMEM;
+
+    lane.side = rc == 0 && strcmp(lane.kind, "thread") == 0 ? OP_HOST : OP_DEVICE;
+    if (rc == 0)
+        rc = add_lane_id(explanation, &lane);
+    query_texts_deinit(&texts);
+    return rc;
+}
+
 /* Rows of a SELECT whose last condition is on the session. */
-static int find_ids(struct explanation *explanation, const char *select, bool of_ops,
+static int find_ids(struct explanation *explanation, const char *select,
+                    int (*add)(struct explanation *explanation, sqlite3_stmt *statement),
                     struct diag *diag)
 {
     struct store *store = explanation->report->source->store;
@@ -120,23 +154,8 @@ static int find_ids(struct explanation *explanation, const char *select, bool of
 
     for (size_t i = 0; i < explanation->report->session_count && rc == 0; i++) {
         sqlite3_bind_int64(statement, 1, explanation->report->session_ids[i]);
-        while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
-            struct query_texts texts = {0};
-            struct op_row op = {
-                .op_id = query_int(statement, 0),
-                .name = query_text(&texts, statement, 1),
-                .type = query_text(&texts, statement, 2),
-                .input_dtypes = query_text(&texts, statement, 3),
-                .input_shapes = query_text(&texts, statement, 4),
-            };
-
-            if (!op.name || !op.type)
-                rc = -ENOMEM;
-            else
-                rc = of_ops ? add_op_id(explanation, &op)
-                            : add_lane_id(explanation, op.op_id, op.name);
-            query_texts_deinit(&texts);
-        }
+        while (rc == 0 && (rc = query_step(store, statement, diag)) == 1)
+            rc = add(explanation, statement);
         sqlite3_reset(statement);
     }
     sqlite3_finalize(statement);
@@ -145,21 +164,20 @@ static int find_ids(struct explanation *explanation, const char *select, bool of
 
 static int choose_ids(struct explanation *explanation, struct diag *diag)
 {
-    const struct analyze_options *options = explanation->report->options;
+    const struct filter *filter = &explanation->selection.filter;
     int rc = 0;
 
-    if (options->opr_name || options->input_dtype || options->input_shape || options->label ||
-        explanation->selection.filter.has_op_ids)
+    if (filter_wants_ids(filter, FILTER_OF_OPS) || filter_is_of(filter, FILTER_OF_LABELS))
         rc = find_ids(explanation,
                       "SELECT op_id, coalesce(name, ''), coalesce(type, ''), input_dtypes,"
                       " input_shapes FROM op"
                       " WHERE session_id = ?1",
-                      true, diag);
-    if (rc == 0 && options->lane)
+                      add_op_of, diag);
+    if (rc == 0 && filter_wants_ids(filter, FILTER_OF_LANES))
         rc = find_ids(explanation,
-                      "SELECT lane_id, coalesce(name, kind || ' ' || coalesce(native_id, 0)), '',"
-                      " NULL, NULL FROM lane WHERE session_id = ?1",
-                      false, diag);
+                      "SELECT lane_id, coalesce(name, kind || ' ' || coalesce(native_id, 0)), kind,"
+                      " device FROM lane WHERE session_id = ?1",
+                      add_lane_of, diag);
     return rc;
 }
 
@@ -172,7 +190,7 @@ static void find_needed(const struct analyze_options *options, const char *selec
         needed[i] = strstr(select, explain_tables[i].name) != NULL;
         for (size_t k = i + 1; k < EXPLAIN_TABLES; k++)
             needed[i] |= needed[k] && strstr(explain_tables[k].sql, explain_tables[i].name) != NULL;
-        if (i == EXPLAIN_LABELLED && options->label)
+        if (i == EXPLAIN_LABELLED && report_filters_by(options, FILTER_OF_LABELS))
             needed[i] |= needed[EXPLAIN_COUNTED_SPAN];
     }
 }
@@ -406,13 +424,6 @@ const char *report_explain_refused(const struct analyze_options *options,
         const char *name;
         bool is_refused;
     } all[] = {
-        {"opr-name", options->opr_name && !filters},
-        {"type", options->types.count && !filters},
-        {"label", options->label && !filters},
-        {"lane", options->lane && !filters},
-        {"device", options->device && !filters},
-        {"input-dtype", options->input_dtype && !filters},
-        {"input-shape", options->input_shape && !filters},
         {"runs", options->runs && !times && !needed[EXPLAIN_COUNTED_RUN]},
         {"time", options->time && !times},
         {"group-by", lacks_group(kind->explain_groups, options->group_by)},
@@ -421,6 +432,10 @@ const char *report_explain_refused(const struct analyze_options *options,
         {"print-only", options->print_only == PRINT_SUMMARY},
     };
 
+    for (enum filter_id id = 0; id < FILTERS; id++) {
+        if (report_filter_words(options, id) && !filters)
+            return filter_kinds[id].option;
+    }
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i].is_refused)
             return all[i].name;

@@ -17,8 +17,8 @@ struct explanation {
     const char *counted; /* condition on run, for want of chosen numbers */
     bool only_whole;     /* runs of which events were dropped are left out */
     bool lacks_whole;    /* there are no others: values are totals */
-    struct id_array op_ids, label_ids, lane_ids; /* what the regular expressions and --input-dtype
-                                                    are for: SQL has no words for these */
+    struct id_array op_ids, label_ids, lane_ids; /* what passes filters that
+                                                    SQL has no words for */
     struct out_buffer text;
 };
 

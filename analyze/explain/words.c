@@ -146,56 +146,51 @@ static void add_ids(struct explanation *explanation, const struct id_array *ids)
         out_buffer_print(&explanation->text, "%s%" PRId64, i ? ", " : "", ids->items[i]);
 }
 
-static void add_types(struct explanation *explanation)
+/* The condition of a filter (query/filters.def). */
+static void add_filter_sql(struct explanation *explanation, const struct filter_value *value,
+                           const char *sql)
 {
-    const struct option_list *types = &explanation->report->options->types;
+    while (*sql) {
+        size_t plain = strcspn(sql, "{");
 
-    for (size_t i = 0; i < types->count; i++) {
-        out_buffer_print(&explanation->text, i ? ", " : "type IN (");
-        explain_add_quoted(explanation, types->items[i]);
+        out_buffer_add(&explanation->text, sql, plain);
+        sql += plain;
+        if (strncmp(sql, "{words}", 7) == 0) {
+            for (size_t i = 0; i < value->count; i++) {
+                out_buffer_print(&explanation->text, "%s", i ? ", " : "");
+                explain_add_quoted(explanation, value->words[i]);
+            }
+        } else if (strncmp(sql, "{length}", 8) == 0) {
+            out_buffer_print(&explanation->text, "%zu", strlen(value->words[0]) + 1);
+        }
+        sql += *sql ? strcspn(sql, "}") + 1 : 0;
     }
-    out_buffer_add(&explanation->text, ")", 1);
-}
-
-/* As filter_passes_lane() has it: "cuda" is meant by cuda:0 too. */
-static void add_device(struct explanation *explanation, const char *device)
-{
-    out_buffer_print(&explanation->text,
-                     "lower(substr(coalesce(device, CASE side WHEN 'device' THEN op_device\n"
-                     "                                        ELSE 'host' END) || ':', 1, %zu)) = "
-                     "lower(",
-                     strlen(device) + 1);
-    explain_add_quoted(explanation, device);
-    out_buffer_print(&explanation->text, " || ':')");
 }
 
 static void add_chosen(struct explanation *explanation)
 {
-    const struct analyze_options *options = explanation->report->options;
+    const struct filter *filter = &explanation->selection.filter;
     const char *joint = " WHERE ";
 
-    if (options->types.count) {
-        add_condition(explanation, &joint);
-        add_types(explanation);
+    for (int i = 0; i < FILTERS; i++) {
+        if (filter->given[i].count && filter_kinds[i].sql) {
+            add_condition(explanation, &joint);
+            add_filter_sql(explanation, &filter->given[i], filter_kinds[i].sql);
+        }
     }
-    if (options->opr_name || options->input_dtype || options->input_shape ||
-        explanation->selection.filter.has_op_ids) {
+    if (filter_wants_ids(filter, FILTER_OF_OPS)) {
         add_condition(explanation, &joint);
         out_buffer_print(&explanation->text, "op_id IN (");
         add_ids(explanation, &explanation->op_ids);
         out_buffer_print(&explanation->text, ")");
     }
-    if (options->lane) {
+    if (filter_wants_ids(filter, FILTER_OF_LANES)) {
         add_condition(explanation, &joint);
         out_buffer_print(&explanation->text, "lane_id IN (");
         add_ids(explanation, &explanation->lane_ids);
         out_buffer_print(&explanation->text, ")");
     }
-    if (options->device) {
-        add_condition(explanation, &joint);
-        add_device(explanation, options->device);
-    }
-    if (options->label) {
+    if (filter_is_of(filter, FILTER_OF_LABELS)) {
         add_condition(explanation, &joint);
         out_buffer_print(&explanation->text, "event_id IN (SELECT event_id FROM labelled)");
     }
@@ -325,7 +320,8 @@ static void add_group_key(struct explanation *explanation)
 
 static void add_filtered(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text, "%d", explanation->report->options->types.count > 0);
+    out_buffer_print(&explanation->text, "%d",
+                     explanation->report->options->filters[FILTER_TYPE].count > 0);
 }
 
 static void add_model(struct explanation *explanation)

@@ -34,9 +34,9 @@ static bool takes_point(const struct export *export, struct filter *filter, uint
     static const struct op_row unknown = {.name = "", .type = ""};
     const struct op_row *row = op == SPAN_NONE ? &unknown : &spans->ops.items[op];
 
-    if (filter->patterns[FILTER_LABEL] || !filter_passes_op(filter, row))
+    if (filter_is_of(filter, FILTER_OF_LABELS) || !filter_passes_op(filter, row))
         return false;
-    if ((filter->device || filter->patterns[FILTER_LANE]) &&
+    if (filter_is_of(filter, FILTER_OF_LANES) &&
         !filter_passes_lane(filter, &spans->lanes.items[lane], row))
         return false;
     return is_in_chosen_run(export, spans->lanes.items[lane].session_id, time_ns);

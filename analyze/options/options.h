@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/query/filter.h"
 #include "base/options.h"
 
 enum { ANALYZE_FILES_MAX = 256 }; /* on one command line */
@@ -30,9 +31,8 @@ struct analyze_options {
     const char *into;
     const char *sample; /* a time with its unit; NULL: not known */
 
-    /* which ops */
-    struct option_list types;
-    const char *opr_name, *label, *lane, *device, *input_dtype, *input_shape;
+    /* which ops; of those that take no list only the first item is set, and count is 0 */
+    struct option_list filters[FILTERS];
     double min_time_s, max_time_s;     /* NaN: no bound */
     double peak_flops, peak_bandwidth; /* NaN: as calibrated */
 

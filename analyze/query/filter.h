@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which ops and lanes a report shows. All conditions hold together; a {0} filter lets everything
- * through. */
+ * through. Which conditions there are is the table filters.def. */
 #ifndef OPTRACE_ANALYZE_QUERY_FILTER_H
 #define OPTRACE_ANALYZE_QUERY_FILTER_H
 
@@ -9,55 +9,81 @@
 #include "analyze/query/query.h"
 #include "base/array.h"
 
-enum filter_pattern {
-    FILTER_OP,    /* name of the op */
-    FILTER_LABEL, /* name of a label around the op */
-    FILTER_LANE,  /* name of its lane */
-    FILTER_PATTERNS
+enum filter_id {
+#define FILTER(id, ...) FILTER_##id,
+#include "analyze/query/filters.def"
+#undef FILTER
+    FILTERS
 };
 
-enum { FILTER_RANK_MAX = 16 };
+/* What a filter looks at. */
+enum filter_subject {
+    FILTER_OF_OPS,    /* the op itself */
+    FILTER_OF_LABELS, /* labels around a span, or around its launch: the op of each */
+    FILTER_OF_LANES,  /* the lane that a span is on, with its op */
+};
+
+/* What was asked for by one of them. */
+struct filter_value {
+    const char *const *words; /* several of a LIST; borrowed */
+    size_t count;             /* 0: it lets everything through */
+    void *made;               /* by make(), where the filter has it */
+};
+
+struct filter;
+
+struct filter_kind {
+    const char *option; /* its name, without dashes */
+    enum filter_subject subject;
+
+    /** Read the word, into *out_made. Returns 0 or a negative errno with a sentence. NULL: any
+     *  word will do. */
+    int (*make)(const char *word, void **out_made, struct diag *diag);
+    void (*destroy)(void *made); /* accepts NULL */
+
+    /** lane: NULL unless it is about lanes. May set filter->gave_up. */
+    bool (*passes)(struct filter *filter, const struct filter_value *value, const struct op_row *op,
+                   const struct lane_row *lane);
+
+    /* For --explain, of ops and lanes: the condition on a row of every_span, with {words}: a list
+     * of what was given; {length}: of the first word, one added. NULL: SQL has no words for it, the
+     * ids of the ops or lanes that pass() stand there. */
+    const char *sql;
+};
+
+extern const struct filter_kind filter_kinds[FILTERS];
 
 struct filter {
-    const char *const *types; /* any of these, compared exactly; none: every type */
-    size_t type_count;
-    const char *input_dtype; /* some input has it; f32 and Float32 are the same */
-    bool has_input_shape;    /* set by filter_set_input_shape(), as are: */
-    int input_rank;
-    int64_t input_dims[FILTER_RANK_MAX]; /* -1: any size */
-    double min_ns, max_ns;               /* bounds on an op's self time, inclusive, where has_... */
+    struct filter_value given[FILTERS]; /* set by filter_set() */
+    double min_ns, max_ns;              /* bounds on an op's self time, inclusive, where has_... */
     bool has_min, has_max;
-    const char
-        *device; /* of the lane or, for want of that, the op: cuda:0, or cuda for all of it */
-    void *patterns[FILTER_PATTERNS]; /* set by filter_set_pattern() */
-    bool has_op_ids;                 /* set by filter_set_ops() */
-    ARRAY_OF(int64_t) op_ids;        /* ascending */
-    bool gave_up;                    /* set when a pattern took too many steps on some name */
+    bool has_op_ids;          /* set by filter_set_ops() */
+    ARRAY_OF(int64_t) op_ids; /* ascending */
+    const char *gave_up; /* the option whose pattern took too many steps on some name, or NULL */
 };
 
 /**
- * Only names that match from their start on, as Python's re.match does it: `conv` lets "conv1"
- * through but not "my_conv"; `.*conv` both.
+ * Only what passes this one, too. A regular expression is one of PCRE2, UTF-8, and matches from a
+ * name's start on, as Python's re.match does it: `conv` lets "conv1" through but not "my_conv";
+ * `.*conv` both.
  *
- * pattern  a regular expression of PCRE2, UTF-8
+ * words  borrowed until filter_deinit(); of a filter that takes no list the first counts
  *
- * Returns 0, or -EINVAL with the sentence and the offset in the pattern.
+ * Returns 0, or a negative errno with the sentence, of -EINVAL what is wrong with the words; of a
+ * regular expression with the offset in it.
  */
-int filter_set_pattern(struct filter *filter, enum filter_pattern which, const char *pattern,
-                       struct diag *diag);
-
-/**
- * Only ops with an input of this shape.
- *
- * text  sizes with an x between them, outermost first, * for any: "1x64x*x*"; "scalar" has none
- *
- * Returns 0, or -EINVAL with a sentence.
- */
-int filter_set_input_shape(struct filter *filter, const char *text, struct diag *diag);
+int filter_set(struct filter *filter, enum filter_id id, const char *const *words, size_t count,
+               struct diag *diag);
 
 /** Only these ops from now on, whatever else is asked of them. The ids are copied. Returns 0 or
  *  -ENOMEM. */
 int filter_set_ops(struct filter *filter, const int64_t *op_ids, size_t count);
+
+/** Whether anything is asked about this. */
+bool filter_is_of(const struct filter *filter, enum filter_subject subject);
+
+/** Likewise, what SQL has no words for. */
+bool filter_wants_ids(const struct filter *filter, enum filter_subject subject);
 
 /** time_ns: the op's self time, NaN when it is not known. Labels, lanes and devices are not looked
  *  at. */
@@ -69,17 +95,23 @@ bool filter_is_within(const struct filter *filter, double time_ns);
 /** filter_passes() without the bounds on time. */
 bool filter_passes_op(struct filter *filter, const struct op_row *op);
 
-/** Whether a label or a lane of this name passes. */
-bool filter_passes_name(struct filter *filter, enum filter_pattern which, const char *name);
+/** Whether a label passes, by its op. */
+bool filter_passes_label(struct filter *filter, const struct op_row *label);
 
 /** Whether spans of this op on this lane pass as to their device and their lane. */
 bool filter_passes_lane(struct filter *filter, const struct lane_row *lane,
                         const struct op_row *op);
 
+/** Whether ids pass what SQL has no words for; lane NULL: those of ops. */
+bool filter_passes_id(struct filter *filter, const struct op_row *op, const struct lane_row *lane);
+
 /** Whether the answer depends on single spans: on labels, lanes or devices. */
 bool filter_needs_spans(const struct filter *filter);
 
-/** Frees the patterns and the ids. */
+/** What to say where it gave up. Returns -EINVAL. */
+int filter_complain(const struct filter *filter, struct diag *diag);
+
+/** Frees what was made of words, and the ids. */
 void filter_deinit(struct filter *filter);
 
 #endif

@@ -14,6 +14,7 @@ struct verdicts {
     bool *op_passes;
     bool *is_label; /* it is one of the labels asked for */
     bool *is_backward;
+    bool looks_at_lanes;
 };
 
 /* As autograd's engine and its functions are called, in PyTorch of today and of 2021. */
@@ -47,7 +48,7 @@ static int judge_ops(const struct spans_answer *answer, struct filter *filter,
         verdicts->op_passes[i] = filter_passes_op(filter, op);
         verdicts->is_backward[i] = is_backward(op);
         verdicts->is_label[i] =
-            answer->op_kinds[i] == SPAN_LABEL && filter_passes_name(filter, FILTER_LABEL, op->name);
+            answer->op_kinds[i] == SPAN_LABEL && filter_passes_label(filter, op);
     }
     return 0;
 }
@@ -233,17 +234,18 @@ static bool passes(const struct spans_answer *answer, struct filter *filter,
 {
     if (!verdicts->op_passes[span->op])
         return false;
-    return !(filter->device || filter->patterns[FILTER_LANE]) ||
-           filter_passes_lane(filter, &answer->lanes.items[span->lane],
-                              &answer->ops.items[span->op]);
+    return !verdicts->looks_at_lanes || filter_passes_lane(filter, &answer->lanes.items[span->lane],
+                                                           &answer->ops.items[span->op]);
 }
 
 int span_filter(struct spans_answer *answer, struct filter *filter)
 {
     struct verdicts verdicts = {0};
+    bool by_labels = filter_is_of(filter, FILTER_OF_LABELS);
     int rc = judge_ops(answer, filter, &verdicts);
 
-    if (rc == 0 && filter->patterns[FILTER_LABEL])
+    verdicts.looks_at_lanes = filter_is_of(filter, FILTER_OF_LANES);
+    if (rc == 0 && by_labels)
         rc = find_labelled(answer, &verdicts);
     for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
         struct span *span = &answer->spans.items[i];
@@ -253,8 +255,8 @@ int span_filter(struct spans_answer *answer, struct filter *filter)
     for (size_t i = 0; i < answer->unfinished.count && rc == 0; i++) {
         struct span *span = &answer->unfinished.items[i];
 
-        span->is_shown = (!filter->patterns[FILTER_LABEL] || verdicts.is_label[span->op]) &&
-                         passes(answer, filter, &verdicts, span);
+        span->is_shown =
+            (!by_labels || verdicts.is_label[span->op]) && passes(answer, filter, &verdicts, span);
     }
     free(verdicts.op_passes);
     free(verdicts.is_label);

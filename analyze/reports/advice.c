@@ -90,13 +90,6 @@ static void add_sessions(const struct report *report, struct out_buffer *command
         out_buffer_print(command, "%s%" PRId64, i ? "," : "", report->session_ids[i]);
 }
 
-static void add_types(const struct report *report, const char *type, struct out_buffer *command)
-{
-    add_option(command, "type", type);
-    for (size_t i = 0; i < report->options->types.count && !type; i++)
-        add_option(command, "type", report->options->types.items[i]);
-}
-
 /* Exactly this op: a pattern in which nothing but the name has a meaning. */
 static void add_name(const char *name, struct out_buffer *command)
 {
@@ -109,6 +102,25 @@ static void add_name(const char *name, struct out_buffer *command)
         out_buffer_print(&pattern, "\\Q%s\\E$", name);
     add_option(command, "opr-name", out_buffer_text(&pattern));
     out_buffer_deinit(&pattern);
+}
+
+/* What was chosen, narrowed down to what the finding is about. */
+static void add_filter(const struct report *report, const struct advice_finding *finding,
+                       enum filter_id id, struct out_buffer *command)
+{
+    const char *const found[FILTERS] = {
+        [FILTER_TYPE] = finding->type,
+        [FILTER_OPR_NAME] = finding->op,
+        [FILTER_DEVICE] = finding->device,
+    };
+    const struct option_list *given = &report->options->filters[id];
+
+    if (id == FILTER_OPR_NAME && finding->op)
+        add_name(finding->op, command);
+    else if (found[id])
+        add_option(command, filter_kinds[id].option, found[id]);
+    for (size_t i = 0; i < report_filter_words(report->options, id) && !found[id]; i++)
+        add_option(command, filter_kinds[id].option, given->items[i]);
 }
 
 static const struct report_kind *find_kind(const struct report *report, const char *name)
@@ -139,16 +151,8 @@ void report_advice_command(const struct report *report, const struct advice_find
         out_buffer_print(command, " --warmup");
     if (options->total && !find_kind(report, finding->report)->has_totals)
         out_buffer_print(command, " --total");
-    add_types(report, finding->type, command);
-    if (finding->op)
-        add_name(finding->op, command);
-    else
-        add_option(command, "opr-name", options->opr_name);
-    add_option(command, "label", options->label);
-    add_option(command, "lane", options->lane);
-    add_option(command, "device", finding->device ? finding->device : options->device);
-    add_option(command, "input-dtype", options->input_dtype);
-    add_option(command, "input-shape", options->input_shape);
+    for (enum filter_id id = 0; id < FILTERS; id++)
+        add_filter(report, finding, id, command);
     if (strcmp(finding->report, "roofline") == 0) {
         add_number(command, "peak-flops", options->peak_flops);
         add_number(command, "peak-bandwidth", options->peak_bandwidth);

@@ -280,8 +280,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
     if (group_by && !all.by_type && strcmp(group_by, "name") != 0)
         return diag_set(diag, -EINVAL, "--group-by \"%s\": counters go by name or type", group_by);
-    for (size_t i = 0; i < report->options->types.count; i++)
-        all.with_labels |= strcmp(report->options->types.items[i], "label") == 0;
+    all.with_labels = report_shows_labels(report->options);
     rc = report_kernel_counters(report, spans, &has_kernels, diag);
     if (rc == 0)
         rc = query_readings(report->source->store, spans, &rows, diag);

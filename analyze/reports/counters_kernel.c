@@ -73,7 +73,11 @@ static int gather(const struct report *report, const struct spans_answer *spans,
     struct report_selection selection;
     int rc = report_select(report, &selection, diag);
 
-    for (size_t i = 0; i < rows->count && rc == 0 && !report->options->label; i++) {
+    if (filter_is_of(&selection.filter, FILTER_OF_LABELS)) {
+        report_selection_deinit(&selection);
+        return rc;
+    }
+    for (size_t i = 0; i < rows->count && rc == 0; i++) {
         const struct counter_row *row = &rows->items[i];
         const struct op_row *op = &spans->ops.items[row->op];
 

@@ -43,15 +43,17 @@ static int match(struct what_if *what_if, const char *text, struct diag *diag)
 {
     const struct spans_answer *answer = what_if->path->answer;
     struct filter filter = {0};
+    const char *word;
     char *regex = NULL;
     double factor;
     bool any = false;
     int rc = parse(text, &regex, &factor, diag);
 
+    word = regex;
     if (rc == 0)
-        rc = filter_set_pattern(&filter, FILTER_OP, regex, diag);
+        rc = filter_set(&filter, FILTER_OPR_NAME, &word, 1, diag);
     for (size_t i = 0; i < answer->ops.count && rc == 0; i++) {
-        if (!filter_passes_name(&filter, FILTER_OP, answer->ops.items[i].name))
+        if (!filter_passes_op(&filter, &answer->ops.items[i]))
             continue;
         any = true;
         if (!what_if->matches[i])

@@ -167,13 +167,10 @@ static int find_side(struct past *past, struct diag *diag)
 
 static int read_sessions(struct past *past, struct diag *diag)
 {
-    const struct analyze_options *options = past->report->options;
     size_t count = past->sessions.count, kept = 0;
     int rc;
 
-    past->is_filtered = options->types.count || options->opr_name || options->label ||
-                        options->lane || options->device || options->input_dtype ||
-                        options->input_shape;
+    past->is_filtered = report_filters(past->report->options);
     rc = find_side(past, diag);
     past->sessions.count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -545,8 +542,7 @@ static int run(const struct report *report, struct diag *diag)
 }
 
 static const char *const takes[] = {
-    "runs",        "time",        "warmup", "type",      "opr-name", "label", "lane", "device",
-    "input-dtype", "input-shape", "strict", "threshold", "alpha",    "model", NULL,
+    "runs", "time", "warmup", "strict", "threshold", "alpha", "model", NULL,
 };
 
 static const char explain_sql[] =
@@ -636,4 +632,5 @@ const struct report_kind report_history = {
     .is_of_all_sessions = true,
     .is_of_runs = true,
     .takes_no_events = true,
+    .takes_filters = true,
 };

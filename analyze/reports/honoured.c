@@ -29,6 +29,12 @@ static bool takes_filter(const struct report_kind *kind)
     return is_about_events(kind) && !kind->takes_no_filter;
 }
 
+/* What chooses ops, but for their times. */
+static bool takes_choice(const struct report_kind *kind)
+{
+    return takes_filter(kind) || kind->takes_filters;
+}
+
 /* An export shows spans one by one and bounds none. */
 static bool takes_bounds(const struct report_kind *kind)
 {
@@ -80,13 +86,6 @@ const char *analyze_options_useless(const struct analyze_options *options,
         {"warmup", options->warmup, counts_runs},
         {"total", options->total, has_means},
         {"exact", options->exact},
-        {"type", options->types.count > 0, takes_filter},
-        {"opr-name", options->opr_name != NULL, takes_filter},
-        {"label", options->label != NULL, takes_filter},
-        {"lane", options->lane != NULL, takes_filter},
-        {"device", options->device != NULL, takes_filter},
-        {"input-dtype", options->input_dtype != NULL, takes_filter},
-        {"input-shape", options->input_shape != NULL, takes_filter},
         {"min-time", !isnan(options->min_time_s), takes_bounds},
         {"max-time", !isnan(options->max_time_s), takes_bounds},
         {"peak-flops", !isnan(options->peak_flops)},
@@ -119,6 +118,10 @@ const char *analyze_options_useless(const struct analyze_options *options,
         {"what-if", options->what_if.count > 0},
     };
 
+    for (enum filter_id id = 0; id < FILTERS; id++) {
+        if (report_filter_words(options, id) && !takes_choice(kind))
+            return filter_kinds[id].option;
+    }
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i].given && !takes(kind, &all[i]))
             return all[i].name;

@@ -17,7 +17,7 @@
 static bool needs_spans(const struct memory_view *view, const struct report *report)
 {
     return view->grouping == MEMORY_BY_LABEL || view->grouping == MEMORY_BY_CATEGORY ||
-           report->options->label != NULL;
+           report_filters_by(report->options, FILTER_OF_LABELS);
 }
 
 /* Spans only where they are asked about; memory of all times, as what is alive in a window was
@@ -192,7 +192,7 @@ static bool is_labelled(const struct spans_answer *spans, struct filter *filter,
          label = next_label(spans, spans->spans.items[label].parent)) {
         const struct op_row *op = &spans->ops.items[spans->spans.items[label].op];
 
-        if (filter_passes_name(filter, FILTER_LABEL, op->name))
+        if (filter_passes_label(filter, op))
             return true;
     }
     return false;
@@ -200,8 +200,8 @@ static bool is_labelled(const struct spans_answer *spans, struct filter *filter,
 
 static bool is_about_ops(const struct analyze_options *options)
 {
-    return !isnan(options->min_time_s) || !isnan(options->max_time_s) || options->types.count ||
-           options->opr_name || options->input_dtype || options->input_shape;
+    return !isnan(options->min_time_s) || !isnan(options->max_time_s) ||
+           report_filters_by(options, FILTER_OF_OPS);
 }
 
 static bool passes(const struct memory_view *view, const struct report *report,
@@ -215,7 +215,7 @@ static bool passes(const struct memory_view *view, const struct report *report,
         return false;
     if (!filter_passes_lane(filter, &spans->lanes.items[block->lane], op))
         return false;
-    return !report->options->label || is_labelled(spans, filter, block);
+    return !filter_is_of(filter, FILTER_OF_LABELS) || is_labelled(spans, filter, block);
 }
 
 static int filter_blocks(struct memory_view *view, const struct report *report,
@@ -226,9 +226,7 @@ static int filter_blocks(struct memory_view *view, const struct report *report,
 
         block->is_shown = passes(view, report, filter, block);
     }
-    return filter->gave_up
-               ? diag_set(diag, -EINVAL, "a regular expression takes too many steps on some name")
-               : 0;
+    return filter->gave_up ? filter_complain(filter, diag) : 0;
 }
 
 /* --- How long pieces live. --- */
@@ -695,8 +693,7 @@ int memory_view_init(struct memory_view *view, const struct report *report,
     if (rc == 0)
         rc = read_counters(view, report, selection, diag);
     /* A plan is of no op, lane, run or time. */
-    if (is_about_ops(options) || options->label || options->lane || options->device ||
-        options->runs || options->time)
+    if (is_about_ops(options) || report_filters(options) || options->runs || options->time)
         view->plans.count = 0;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the memory events") : rc;
 }

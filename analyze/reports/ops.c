@@ -373,8 +373,7 @@ static int emit_side(struct table *table, enum op_side side, struct filter *filt
     if (rc < 0)
         diag_set(diag, rc, "no memory for the table");
     else if (filter->gave_up)
-        rc = diag_set(diag, -EINVAL, "--opr-name \"%s\" takes too many steps on some name",
-                      table->report->options->opr_name);
+        rc = filter_complain(filter, diag);
     else if (!lines.matched)
         rc = explain_nothing(table, diag);
     else

@@ -103,6 +103,7 @@ struct report_kind {
     bool is_of_all_sessions; /* without --session it is about all of them, not the last */
     bool takes_no_events;    /* it is not about events: what chooses them is refused */
     bool takes_no_filter;    /* it is about all that ran: what chooses ops is refused */
+    bool takes_filters;      /* it is not about events, and takes what chooses ops all the same */
     bool takes_no_session;   /* it is not about sessions either */
     bool is_whole;           /* --warmup and --total are refused: all there is counts anyway */
     bool writes_itself;      /* it makes its own output: report->out is NULL */
@@ -131,6 +132,16 @@ struct report_selection {
     struct ops_question question; /* may point to `window`: do not move it */
     struct filter filter;
 };
+
+/** Of a filter, as it was given: how many words. */
+size_t report_filter_words(const struct analyze_options *options, enum filter_id id);
+
+/** Whether anything is asked about this, or about any. */
+bool report_filters_by(const struct analyze_options *options, enum filter_subject subject);
+bool report_filters(const struct analyze_options *options);
+
+/** Whether labels are asked for by --type. */
+bool report_shows_labels(const struct analyze_options *options);
 
 /** Read the options on runs, time, ops, labels, lanes and devices. Returns 0 or -EINVAL; give the
  *  selection to report_selection_deinit() after either. */

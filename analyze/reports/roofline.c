@@ -261,8 +261,7 @@ static int run(const struct report *report, struct diag *diag)
     if (rc == 0 && make_lines(&answer, &selection.filter, &lines) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the table");
     if (rc == 0 && selection.filter.gave_up)
-        rc = diag_set(diag, -EINVAL, "--opr-name \"%s\" takes too many steps on some name",
-                      report->options->opr_name);
+        rc = filter_complain(&selection.filter, diag);
     if (rc == 0)
         rc = emit(report, &lines, diag);
     if (rc == 0)

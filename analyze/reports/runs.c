@@ -301,7 +301,7 @@ static int read_runs(struct runs_state *state, struct run_key *keys, size_t coun
     if (rc == 0 && span_filter(out, &state->selection.filter) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
     if (rc == 0 && state->selection.filter.gave_up)
-        rc = diag_set(diag, -EINVAL, "a regular expression takes too many steps on some name");
+        rc = filter_complain(&state->selection.filter, diag);
     for (size_t i = 0; i < out->spans.count && rc == 0; i++)
         state->shown_spans += out->spans.items[i].is_shown;
     return rc;

@@ -9,32 +9,54 @@
 #include "analyze/query/span_filter.h"
 #include "analyze/reports/private.h"
 
+size_t report_filter_words(const struct analyze_options *options, enum filter_id id)
+{
+    const struct option_list *list = &options->filters[id];
+
+    return list->count ? list->count : list->items[0] != NULL;
+}
+
+bool report_filters_by(const struct analyze_options *options, enum filter_subject subject)
+{
+    for (enum filter_id id = 0; id < FILTERS; id++) {
+        if (filter_kinds[id].subject == subject && report_filter_words(options, id))
+            return true;
+    }
+    return false;
+}
+
+bool report_filters(const struct analyze_options *options)
+{
+    return report_filters_by(options, FILTER_OF_OPS) ||
+           report_filters_by(options, FILTER_OF_LABELS) ||
+           report_filters_by(options, FILTER_OF_LANES);
+}
+
+bool report_shows_labels(const struct analyze_options *options)
+{
+    const struct option_list *types = &options->filters[FILTER_TYPE];
+
+    for (size_t i = 0; i < types->count; i++) {
+        if (strcmp(types->items[i], "label") == 0)
+            return true;
+    }
+    return false;
+}
+
 static int make_filter(const struct analyze_options *options, struct filter *filter,
                        struct diag *diag)
 {
-    const char *const patterns[FILTER_PATTERNS] = {
-        [FILTER_OP] = options->opr_name,
-        [FILTER_LABEL] = options->label,
-        [FILTER_LANE] = options->lane,
-    };
     int rc = 0;
 
     *filter = (struct filter){
-        .types = options->types.items,
-        .type_count = options->types.count,
-        .input_dtype = options->input_dtype,
-        .device = options->device,
         .min_ns = analyze_bound_ns(options->min_time_s),
         .max_ns = analyze_bound_ns(options->max_time_s),
         .has_min = !isnan(options->min_time_s),
         .has_max = !isnan(options->max_time_s),
     };
-    for (int i = 0; i < FILTER_PATTERNS && rc == 0; i++) {
-        if (patterns[i])
-            rc = filter_set_pattern(filter, (enum filter_pattern)i, patterns[i], diag);
-    }
-    if (rc == 0 && options->input_shape)
-        rc = filter_set_input_shape(filter, options->input_shape, diag);
+    for (enum filter_id id = 0; id < FILTERS && rc == 0; id++)
+        rc = filter_set(filter, id, options->filters[id].items, report_filter_words(options, id),
+                        diag);
     return rc;
 }
 
@@ -75,11 +97,10 @@ int report_select(const struct report *report, struct report_selection *selectio
         .session_ids = report->session_ids,
         .session_count = report->session_count,
         .warmups = options->warmup,
+        .labels = report_shows_labels(options),
         .totals = !report->kind->is_of_runs && (report->kind->has_totals || options->total ||
                                                 options->time || report->session_count > 1),
     };
-    for (size_t i = 0; i < options->types.count; i++)
-        question->labels |= strcmp(options->types.items[i], "label") == 0;
     rc = make_filter(options, &selection->filter, diag);
     if (rc == 0 && options->time) {
         rc = selection_parse_window(options->time, &selection->window, diag);
@@ -133,7 +154,7 @@ int report_query_spans(const struct report *report, struct report_selection *sel
     if (rc == 0 && span_filter(out, &selection->filter) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
     if (rc == 0 && selection->filter.gave_up)
-        rc = diag_set(diag, -EINVAL, "a regular expression takes too many steps on some name");
+        rc = filter_complain(&selection->filter, diag);
     for (size_t i = 0; i < out->spans.count && rc == 0; i++) {
         if (out->spans.items[i].is_shown)
             return 0;

@@ -243,7 +243,7 @@ static int run_on_ops(const struct report *report, struct report_selection *sele
     if (rc == 0 && gather_ops(&answer, &selection->filter, &all) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the table");
     if (rc == 0 && selection->filter.gave_up)
-        rc = diag_set(diag, -EINVAL, "a regular expression takes too many steps on some name");
+        rc = filter_complain(&selection->filter, diag);
     if (rc == 0)
         rc = all.lines.count ? emit_lines(report, &all, diag) : explain_nothing(&answer, diag);
     if (rc == 0)

@@ -60,7 +60,7 @@ static void report_on(struct store *store, enum out_format format, FILE *nowhere
     options.show_host = true;
     options.copy_time = true;
     options.order_by = "in_shapes";
-    options.input_dtype = format == OUT_FORMAT_WIKI ? "f32" : NULL;
+    options.filters[FILTER_INPUT_DTYPE].items[0] = format == OUT_FORMAT_WIKI ? "f32" : NULL;
     report.kind = report_kind_of(&options, &diag);
     require(report.kind != NULL);
     require(query_sessions(store, &sessions, &diag) == 0);

@@ -5,6 +5,9 @@
 #include "analyze/query/filter.h"
 #include "tests/support/check.h"
 
+/* A word and the count of words. */
+#define ONE(word) (const char *const[]){word}, 1
+
 static const struct op_row conv = {
     .name = "stem.conv1", .type = "Conv", .input_dtypes = "[\"f32\",null]"};
 
@@ -15,7 +18,7 @@ static bool passes_name(const char *pattern, const char *name)
     struct diag diag = {0};
     bool passes;
 
-    if (filter_set_pattern(&filter, FILTER_OP, pattern, &diag) < 0)
+    if (filter_set(&filter, FILTER_OPR_NAME, &pattern, 1, &diag) < 0)
         fail_msg("%s", diag.text);
     passes = filter_passes(&filter, &op, 1);
     filter_deinit(&filter);
@@ -47,11 +50,11 @@ static void bad_patterns_say_where(void **state)
     struct filter filter = {0};
     struct diag diag = {0};
 
-    assert_int_equal(filter_set_pattern(&filter, FILTER_OP, "conv(", &diag), -EINVAL);
+    assert_int_equal(filter_set(&filter, FILTER_OPR_NAME, ONE("conv("), &diag), -EINVAL);
     CHECK_CONTAINS(diag.text, "\"conv(\" is no regular expression");
     CHECK_CONTAINS(diag.text, "at character 5");
     assert_int_equal(diag.offset, 5);
-    assert_null(filter.patterns[FILTER_OP]);
+    assert_false(filter_is_of(&filter, FILTER_OF_OPS));
 }
 
 static bool passes_device(const char *wanted, const char *lane_device, const char *op_device,
@@ -59,8 +62,9 @@ static bool passes_device(const char *wanted, const char *lane_device, const cha
 {
     const struct lane_row lane = {.name = "x", .device = lane_device, .side = side};
     const struct op_row op = {.name = "op", .type = "Conv", .device = op_device};
-    struct filter filter = {.device = wanted};
+    struct filter filter = {0};
 
+    CHECK_OK(filter_set(&filter, FILTER_DEVICE, &wanted, 1, NULL));
     assert_true(filter_needs_spans(&filter));
     return filter_passes_lane(&filter, &lane, &op);
 }
@@ -83,7 +87,7 @@ static void lanes_match_by_name(void **state)
     struct filter filter = {0};
 
     assert_false(filter_needs_spans(&filter));
-    CHECK_OK(filter_set_pattern(&filter, FILTER_LANE, "stream [0-9]$", NULL));
+    CHECK_OK(filter_set(&filter, FILTER_LANE, ONE("stream [0-9]$"), NULL));
     assert_true(filter_needs_spans(&filter));
     assert_true(filter_passes_lane(&filter, &lane, &conv));
     assert_false(filter_passes_lane(&filter, &(struct lane_row){.name = "stream 17"}, &conv));
@@ -95,22 +99,26 @@ static void endless_patterns_give_up(void **state)
     char name[64];
     struct op_row op = {.name = name, .type = "Conv"};
     struct filter filter = {0};
+    struct diag diag = {0};
 
     memset(name, 'a', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    CHECK_OK(filter_set_pattern(&filter, FILTER_OP, "((a+)+)+[^a]", NULL));
+    CHECK_OK(filter_set(&filter, FILTER_OPR_NAME, ONE("((a+)+)+[^a]"), NULL));
+    assert_null(filter.gave_up);
     assert_false(filter_passes(&filter, &op, 1));
-    assert_true(filter.gave_up);
+    assert_int_equal(filter_complain(&filter, &diag), -EINVAL);
+    CHECK_CONTAINS(diag.text, "--opr-name \"((a+)+)+[^a]\" takes too many steps");
     filter_deinit(&filter);
 }
 
 static void types_are_exact(void **state)
 {
     const char *const types[] = {"Relu", "Conv"};
-    struct filter filter = {.types = types, .type_count = 2};
+    struct filter filter = {0};
 
+    CHECK_OK(filter_set(&filter, FILTER_TYPE, types, 2, NULL));
     assert_true(filter_passes(&filter, &conv, 1));
-    filter.type_count = 1;
+    CHECK_OK(filter_set(&filter, FILTER_TYPE, types, 1, NULL));
     assert_false(filter_passes(&filter, &conv, 1));
 }
 
@@ -118,12 +126,13 @@ static void dtypes_have_two_spellings(void **state)
 {
     struct op_row none = {.name = "a", .type = "b"};
     struct op_row odd = {.name = "a", .type = "b", .input_dtypes = "no json"};
-    struct filter filter = {.input_dtype = "Float32"};
+    struct filter filter = {0};
 
+    CHECK_OK(filter_set(&filter, FILTER_INPUT_DTYPE, ONE("Float32"), NULL));
     assert_true(filter_passes(&filter, &conv, 1));
-    filter.input_dtype = "F32";
+    CHECK_OK(filter_set(&filter, FILTER_INPUT_DTYPE, ONE("F32"), NULL));
     assert_true(filter_passes(&filter, &conv, 1));
-    filter.input_dtype = "i8";
+    CHECK_OK(filter_set(&filter, FILTER_INPUT_DTYPE, ONE("i8"), NULL));
     assert_false(filter_passes(&filter, &conv, 1));
     assert_false(filter_passes(&filter, &none, 1));
     assert_false(filter_passes(&filter, &odd, 1));
@@ -150,9 +159,12 @@ static bool has_shape(const char *shapes, const char *wanted)
 {
     struct op_row op = {.name = "a", .type = "b", .input_shapes = shapes};
     struct filter filter = {0};
+    bool passes;
 
-    CHECK_OK(filter_set_input_shape(&filter, wanted, NULL));
-    return filter_passes(&filter, &op, 1);
+    CHECK_OK(filter_set(&filter, FILTER_INPUT_SHAPE, &wanted, 1, NULL));
+    passes = filter_passes(&filter, &op, 1);
+    filter_deinit(&filter);
+    return passes;
 }
 
 static void shapes_are_those_of_one_input(void **state)
@@ -192,7 +204,7 @@ static void shapes_that_are_none_are_refused(void **state)
         struct filter filter = {0};
 
         diag = (struct diag){0};
-        assert_int_equal(filter_set_input_shape(&filter, texts[i], &diag), -EINVAL);
+        assert_int_equal(filter_set(&filter, FILTER_INPUT_SHAPE, &texts[i], 1, &diag), -EINVAL);
         assert_non_null(strstr(diag.text, "1x64x56x56"));
     }
     (void)state;

@@ -315,7 +315,7 @@ static void labels_show_what_they_hold_and_launch(void **state)
     struct spans_answer answer = labelled_tree();
     struct filter filter = {0};
 
-    CHECK_OK(filter_set_pattern(&filter, FILTER_LABEL, "step", NULL));
+    CHECK_OK(filter_set(&filter, FILTER_LABEL, &(const char *){"step"}, 1, NULL));
     assert_string_equal(shown(&answer, &filter), "0124");
     filter_deinit(&filter);
     free_tree(&answer);
@@ -358,7 +358,7 @@ static void labels_show_what_autograd_runs_for_them(void **state)
     struct filter filter = {0};
 
     hand_spans_build(&answer, spans, 9);
-    CHECK_OK(filter_set_pattern(&filter, FILTER_LABEL, "step", NULL));
+    CHECK_OK(filter_set(&filter, FILTER_LABEL, &(const char *){"step"}, 1, NULL));
     /* By lane and start: 0 label, 1 its op; 2 the one at 12, 3, 4 of autograd, 5, 6; 7 the kernel.
      */
     assert_string_equal(shown(&answer, &filter), "01347");
@@ -372,9 +372,12 @@ static void conditions_hold_together(void **state)
 {
     const char *const types[] = {"Conv"};
     struct spans_answer answer = labelled_tree();
-    struct filter filter = {.types = types, .type_count = 1, .device = "host"};
+    const char *const device = "host";
+    struct filter filter = {0};
 
-    CHECK_OK(filter_set_pattern(&filter, FILTER_LABEL, "step", NULL));
+    CHECK_OK(filter_set(&filter, FILTER_TYPE, types, 1, NULL));
+    CHECK_OK(filter_set(&filter, FILTER_DEVICE, &device, 1, NULL));
+    CHECK_OK(filter_set(&filter, FILTER_LABEL, &(const char *){"step"}, 1, NULL));
     assert_string_equal(shown(&answer, &filter), "12");
     filter_deinit(&filter);
     free_tree(&answer);
@@ -383,12 +386,14 @@ static void conditions_hold_together(void **state)
 static void costs_of_shown_spans_are_those_of_a_scan(void **state)
 {
     const struct ops_question question = {.session_ids = resnet, .session_count = 1};
-    struct filter filter = {.device = "cpu"};
+    const char *const device = "cpu";
+    struct filter filter = {0};
     struct ops_answer scanned, summed;
     struct spans_answer answer;
     struct diag diag = {0};
     struct store *store;
 
+    CHECK_OK(filter_set(&filter, FILTER_DEVICE, &device, 1, NULL));
     ask(&store, &question, &answer);
     CHECK_OK(query_ops(store, &question, &scanned, &diag));
     CHECK_OK(span_filter(&answer, &filter));

@@ -342,9 +342,7 @@ static int run(const struct report *report, struct diag *diag)
 }
 
 static const char *const takes[] = {
-    "runs",   "time",      "warmup",      "type",        "opr-name", "label",
-    "lane",   "device",    "input-dtype", "input-shape", "min-time", "max-time",
-    "strict", "threshold", "alpha",       NULL,
+    "runs", "time", "warmup", "min-time", "max-time", "strict", "threshold", "alpha", NULL,
 };
 
 static const char explain_sql[] =
@@ -574,4 +572,5 @@ const struct report_kind report_compare = {
     .mode = "compare",
     .is_of_runs = true,
     .takes_no_events = true,
+    .takes_filters = true,
 };

@@ -169,8 +169,7 @@ static int view(const struct page *page, enum ops_grouping grouping, struct ops_
     if (ops_view(page->answer, &page->selection->filter, &options, lines) < 0)
         return diag_set(diag, -ENOMEM, "no memory for the table");
     if (page->selection->filter.gave_up)
-        return diag_set(diag, -EINVAL, "--opr-name \"%s\" takes too many steps on some name",
-                        page->report->options->opr_name);
+        return filter_complain(&page->selection->filter, diag);
     return 0;
 }
 
