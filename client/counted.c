@@ -16,11 +16,11 @@
 static_assert((int)OT_COUNTERS <= (int)OPTRACE_COUNTERS_MAX, "room for all counters");
 
 /* A bit per op; written under the session's lock before the op's id is known to anybody. */
-static uint8_t left_out[OT_WIRE_OPS_MAX / 8 + 1];
+static uint8_t skipped[OT_WIRE_OPS_MAX / 8 + 1];
 
 void ot_counted_leave_out(uint32_t op)
 {
-    left_out[op / 8] |= (uint8_t)(1U << op % 8);
+    skipped[op / 8] |= (uint8_t)(1U << op % 8);
 }
 
 static bool is_wanted(uint64_t kind_word)
@@ -30,7 +30,7 @@ static bool is_wanted(uint64_t kind_word)
     if ((uint16_t)kind_word == OT_RECORD_RUN)
         return false;
     return op >= OT_WIRE_OPS_MAX ||
-           !(__atomic_load_n(&left_out[op / 8], __ATOMIC_RELAXED) & 1U << op % 8);
+           !(__atomic_load_n(&skipped[op / 8], __ATOMIC_RELAXED) & 1U << op % 8);
 }
 
 void ot_counted_begin(struct ot_hot *hot, uint64_t kind_word)

@@ -26,7 +26,7 @@ struct recent {
     int64_t pid;
     uint64_t hash;
     uint64_t written_ns; /* CLOCK_MONOTONIC; 0: unused */
-    uint64_t left_out;
+    uint64_t skipped;
 };
 
 static struct {
@@ -89,7 +89,7 @@ static bool can_write(void)
 }
 
 /* With the mutex held. */
-static void write_line(const char *text, uint64_t left_out)
+static void write_line(const char *text, uint64_t skipped)
 {
     char line[LINE_BYTES + 200];
     time_t now = time(NULL);
@@ -100,9 +100,9 @@ static void write_line(const char *text, uint64_t left_out)
     length = (int)strftime(line, sizeof(line), "%F %T optraced: ", &local);
     /* A peer's text must not make lines of its own, or drive the terminal. */
     length += (int)text_show(text, strlen(text), line + length, LINE_BYTES);
-    if (left_out)
+    if (skipped)
         length += snprintf(line + length, sizeof(line) - (size_t)length,
-                           " (and %llu times more before)", (unsigned long long)left_out);
+                           " (and %llu times more before)", (unsigned long long)skipped);
     if (the_log.lost_count)
         length += snprintf(line + length, sizeof(line) - (size_t)length,
                            " (%llu lines before this one could not be written)",
@@ -185,11 +185,11 @@ void log_peer(int64_t pid, const char *format, ...)
     pthread_mutex_lock(&the_log.mutex);
     entry = find_recent(pid, hash_text(text));
     if (entry->written_ns && now_ns - entry->written_ns < REPEAT_NS) {
-        entry->left_out++;
+        entry->skipped++;
     } else {
-        write_line(text, entry->left_out);
+        write_line(text, entry->skipped);
         entry->written_ns = now_ns;
-        entry->left_out = 0;
+        entry->skipped = 0;
     }
     pthread_mutex_unlock(&the_log.mutex);
 }

@@ -18,7 +18,7 @@ struct ort {
     struct json_stream *stream;
     struct place_map lanes;
     int64_t pid;
-    struct left_out left_out;
+    struct skipped skipped;
     uint64_t event_count, bad_count;
 };
 
@@ -65,7 +65,7 @@ static int read_args(struct ort *ort, struct ort_event *event, struct json_walk 
         if (i < sizeof(fields) / sizeof(fields[0]))
             *fields[i].field = value;
         else
-            left_out_add(&ort->left_out, key.text, key.length);
+            skipped_add(&ort->skipped, key.text, key.length);
     }
     return 0;
 }
@@ -361,7 +361,7 @@ static int read_json(struct json_stream *stream, const char *name, struct store 
                  "%.400s: %" PRIu64 " events; times count from the start of profiling", name,
                  ort.event_count);
         import_note_count(note, sizeof(note), ort.bad_count, "without usable times: left out");
-        left_out_note(&ort.left_out, note, sizeof(note));
+        skipped_note(&ort.skipped, note, sizeof(note));
         import_note_end(note, sizeof(note), &loop);
         session.damage_count = (int64_t)loop.damage_count;
         session.pid = ort.pid;

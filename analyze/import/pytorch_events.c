@@ -17,7 +17,7 @@ struct pytorch {
     struct importer importer;
     struct json_stream *stream;
     struct place_map lanes;
-    struct left_out left_out;
+    struct skipped skipped;
     uint64_t event_count, bad_count;
 };
 
@@ -54,7 +54,7 @@ static int read_event(struct pytorch *pytorch, struct pytorch_event *event, stru
         if (i < sizeof(fields) / sizeof(fields[0]))
             *fields[i].field = value;
         else
-            left_out_add(&pytorch->left_out, key.text, key.length);
+            skipped_add(&pytorch->skipped, key.text, key.length);
     }
     return rc;
 }
@@ -245,7 +245,7 @@ static int read_json(struct json_stream *stream, const char *name, struct store 
         snprintf(note, sizeof(note), "%.400s: %" PRIu64 " function events", name,
                  pytorch.event_count);
         import_note_count(note, sizeof(note), pytorch.bad_count, "without usable times: left out");
-        left_out_note(&pytorch.left_out, note, sizeof(note));
+        skipped_note(&pytorch.skipped, note, sizeof(note));
         import_note_end(note, sizeof(note), &loop);
         session.damage_count = (int64_t)loop.damage_count;
         rc = importer_finish(&pytorch.importer, &session, 0, diag);

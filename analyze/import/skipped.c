@@ -20,46 +20,46 @@ static bool is_showable(const char *name, size_t length)
             return false;
         i += bytes;
     }
-    return length > 0 && length < LEFT_OUT_NAME_BYTES;
+    return length > 0 && length < SKIPPED_NAME_BYTES;
 }
 
-void left_out_add_many(struct left_out *left_out, const char *name, size_t length, uint64_t count)
+void skipped_add_many(struct skipped *skipped, const char *name, size_t length, uint64_t count)
 {
-    struct left_out_name *entry;
+    struct skipped_name *entry;
 
-    for (size_t i = 0; i < left_out->name_count; i++) {
-        entry = &left_out->names[i];
+    for (size_t i = 0; i < skipped->name_count; i++) {
+        entry = &skipped->names[i];
         if (entry->length == length && memcmp(entry->text, name, length) == 0) {
             entry->count += count;
             return;
         }
     }
-    if (left_out->name_count == LEFT_OUT_NAMES_MAX || !is_showable(name, length)) {
-        left_out->others += count;
+    if (skipped->name_count == SKIPPED_NAMES_MAX || !is_showable(name, length)) {
+        skipped->others += count;
         return;
     }
-    entry = &left_out->names[left_out->name_count++];
+    entry = &skipped->names[skipped->name_count++];
     memcpy(entry->text, name, length);
     entry->text[length] = '\0';
     entry->length = length;
     entry->count = count;
 }
 
-void left_out_note(const struct left_out *left_out, char *note, size_t note_bytes)
+void skipped_note(const struct skipped *skipped, char *note, size_t note_bytes)
 {
     const char *before = "; left out: ";
 
-    for (size_t i = 0; i < left_out->name_count; i++) {
+    for (size_t i = 0; i < skipped->name_count; i++) {
         size_t used = strlen(note);
 
         snprintf(note + used, note_bytes - used, "%s%s (%" PRIu64 ")", before,
-                 left_out->names[i].text, left_out->names[i].count);
+                 skipped->names[i].text, skipped->names[i].count);
         before = ", ";
     }
-    if (left_out->others) {
+    if (skipped->others) {
         size_t used = strlen(note);
 
         snprintf(note + used, note_bytes - used, "%sother names (%" PRIu64 ")", before,
-                 left_out->others);
+                 skipped->others);
     }
 }

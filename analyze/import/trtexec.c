@@ -18,7 +18,7 @@ struct trtexec {
     int64_t layer_ns;      /* where the next layer begins */
     int64_t iterations;    /* of a profile; STORE_NULL: not said */
     uint64_t run_count, layer_count, bad_count;
-    struct left_out left_out;
+    struct skipped skipped;
 };
 
 /* Milliseconds; false where they are no time. */
@@ -122,7 +122,7 @@ static int add_layer(struct trtexec *trtexec, struct json_slice row, struct diag
     }
     trtexec->layer_ns += span.dur_ns;
     trtexec->layer_count++;
-    left_out_add(&trtexec->left_out, "timeMs, medianMs and percentage", 31);
+    skipped_add(&trtexec->skipped, "timeMs, medianMs and percentage", 31);
     return add_span(trtexec, name, "layer", &span, diag);
 }
 
@@ -173,7 +173,7 @@ static int finish(struct trtexec *trtexec, const char *name, const struct import
     }
     import_note_count(note, sizeof(note), trtexec->bad_count,
                       "rows without usable times: left out");
-    left_out_note(&trtexec->left_out, note, sizeof(note));
+    skipped_note(&trtexec->skipped, note, sizeof(note));
     import_note_end(note, sizeof(note), loop);
     session.damage_count = (int64_t)loop->damage_count;
     return rc < 0 ? rc : importer_finish(&trtexec->importer, &session, 0, diag);

@@ -124,7 +124,7 @@ static uint32_t row_around(const struct average_rows *rows, uint32_t place, bool
 }
 
 /* The runs that do not count. */
-static int find_left_out(const struct spans_answer *spans, struct place_map *out)
+static int find_skipped(const struct spans_answer *spans, struct place_map *out)
 {
     int rc = 0;
 
@@ -150,7 +150,7 @@ static bool is_in_time(const struct spans_answer *spans, int64_t session_id, int
 }
 
 /* As spans do: those of the time asked for, of runs that count. */
-static bool counts(const struct spans_answer *spans, const struct place_map *left_out,
+static bool counts(const struct spans_answer *spans, const struct place_map *skipped,
                    const struct memory_row *event, bool runs_only)
 {
     int64_t session_id = spans->lanes.items[event->lane].session_id;
@@ -160,25 +160,25 @@ static bool counts(const struct spans_answer *spans, const struct place_map *lef
         return false;
     if (event->run == STORE_NULL)
         return !runs_only;
-    return place_map_find(left_out, key) == PLACE_NONE;
+    return place_map_find(skipped, key) == PLACE_NONE;
 }
 
 int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory,
                             bool runs_only)
 {
     struct op_spans index = {0};
-    struct place_map left_out = {0};
+    struct place_map skipped = {0};
     int rc = memory->count ? op_spans_make(rows, &index) : 0;
 
     if (rc == 0)
-        rc = find_left_out(rows->spans, &left_out);
+        rc = find_skipped(rows->spans, &skipped);
     for (size_t i = 0; i < memory->count && rc == 0; i++) {
         const struct memory_row *event = &memory->items[i];
         enum op_side side = rows->spans->lanes.items[event->lane].side;
         bool is_python;
         uint32_t row;
 
-        if (!counts(rows->spans, &left_out, event, runs_only))
+        if (!counts(rows->spans, &skipped, event, runs_only))
             continue;
         if (event->bytes == STORE_NULL) {
             rows->unsized_count++;
@@ -197,6 +197,6 @@ int average_rows_add_memory(struct average_rows *rows, const struct memory_row_a
             rows->costs[row].bytes[side] += event->bytes;
     }
     op_spans_deinit(&index);
-    place_map_deinit(&left_out);
+    place_map_deinit(&skipped);
     return rc;
 }

@@ -163,7 +163,7 @@ static int make_steps(struct making *making)
         else
             out->members.count = step.first;
     }
-    out->left_out = making->question->run_count - out->members.count;
+    out->skipped = making->question->run_count - out->members.count;
     return rc;
 }
 

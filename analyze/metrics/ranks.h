@@ -81,7 +81,7 @@ struct ranks {
     members;            /* places of runs; a step's are [first, first + count), by
                            rank */
     struct rank *ranks; /* rank_count */
-    size_t left_out;    /* runs that are in no step */
+    size_t skipped;     /* runs that are in no step */
 };
 
 /** Returns 0 or -ENOMEM. Give *out to ranks_deinit() after either. */

@@ -385,18 +385,18 @@ int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_s
     return rc;
 }
 
-void run_samples_leave_out(struct run_samples *samples, const bool *is_left_out)
+void run_samples_skip(struct run_samples *samples, const bool *is_skipped)
 {
     size_t runs = samples->runs.count, kept = 0, cells = 0;
 
     for (size_t op = 0; op < samples->ops.count; op++) {
         for (size_t run = 0; run < runs; run++) {
-            if (!is_left_out[run]) /* what is written to was read before */
+            if (!is_skipped[run]) /* what is written to was read before */
                 samples->op_ns[cells++] = samples->op_ns[op * runs + run];
         }
     }
     for (size_t run = 0; run < runs; run++) {
-        if (!is_left_out[run])
+        if (!is_skipped[run])
             samples->runs.items[kept++] = samples->runs.items[run];
     }
     samples->runs.count = kept;

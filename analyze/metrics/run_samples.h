@@ -61,8 +61,8 @@ int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_s
                      struct diag *diag);
 void run_samples_deinit(struct run_samples *samples);
 
-/** Forget runs. `is_left_out` is beside `runs`; of each session one has to stay. */
-void run_samples_leave_out(struct run_samples *samples, const bool *is_left_out);
+/** Forget runs. `is_skipped` is beside `runs`; of each session one has to stay. */
+void run_samples_skip(struct run_samples *samples, const bool *is_skipped);
 
 /* What a sum of samples is of. */
 enum sampled_part { SAMPLED_RUN, SAMPLED_OPS, SAMPLED_OTHER, SAMPLED_BETWEEN };

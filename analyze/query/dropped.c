@@ -69,7 +69,7 @@ void query_leave_out_incomplete(struct reading *reading)
     basis->lacks_whole_runs = lacking && !whole;
     if (!whole || reading->question->totals || reading->question->runs_without_events)
         return;
-    basis->dropped_left_out = lacking;
+    basis->dropped_skipped = lacking;
     for (size_t i = 0; i < reading->sessions.count; i++) {
         struct scan_session *session = &reading->sessions.items[i];
 

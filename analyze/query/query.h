@@ -133,18 +133,18 @@ struct unfinished_row {
 
 /* What the numbers of an answer stand on, and what is missing in them. */
 struct basis {
-    uint64_t runs, warmups_left_out, unended_left_out;
-    uint64_t dropped_left_out; /* runs whose events are not all there any more */
-    bool lacks_whole_runs;     /* this is so of all that were asked for: they count all the same,
+    uint64_t runs, warmups_skipped, unended_skipped;
+    uint64_t dropped_skipped; /* runs whose events are not all there any more */
+    bool lacks_whole_runs;    /* this is so of all that were asked for: they count all the same,
                                   with what is left of them, and values are totals */
-    bool may_nest;             /* with is_of_rollups: no event is left that would tell */
-    bool is_of_rollups;        /* calls and times are those of all events, also of dropped ones,
+    bool may_nest;            /* with is_of_rollups: no event is left that would tell */
+    bool is_of_rollups;       /* calls and times are those of all events, also of dropped ones,
                                   warm-ups and such outside of runs; coverage is not */
-    bool is_of_totals;         /* no event was read: coverage is not known */
-    double divisor;            /* runs, or 1 for totals */
-    bool is_per_run;           /* values are means of one run */
-    bool is_flat;              /* of a profile that tells one time per op and side (MegEngine's) */
-    double *run_ns;            /* durations of the counted runs that ended, ascending */
+    bool is_of_totals;        /* no event was read: coverage is not known */
+    double divisor;           /* runs, or 1 for totals */
+    bool is_per_run;          /* values are means of one run */
+    bool is_flat;             /* of a profile that tells one time per op and side (MegEngine's) */
+    double *run_ns;           /* durations of the counted runs that ended, ascending */
     size_t run_ns_count;
     double total_ns[OP_SIDES];   /* self time of all counted ops; NaN: nothing there */
     double wall_ns[OP_SIDES];    /* time that counted runs, or else counted ops, span; NaN: none */

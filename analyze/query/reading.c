@@ -109,8 +109,8 @@ static void choose_runs(struct scan_session *session, const uint8_t *is_warmup,
         unended = warmups ? unended : 0;
         warmups = 0;
     }
-    basis->warmups_left_out += by_number ? 0 : warmups;
-    basis->unended_left_out += by_number ? 0 : unended;
+    basis->warmups_skipped += by_number ? 0 : warmups;
+    basis->unended_skipped += by_number ? 0 : unended;
 }
 
 static int read_runs(struct reading *reading, struct scan_session *session, struct diag *diag)

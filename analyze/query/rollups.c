@@ -111,8 +111,8 @@ static int count_runs(struct reading *reading)
     basis->run_ns = durations.items;
     basis->run_ns_count = durations.count;
     basis->runs = durations.count;
-    basis->warmups_left_out = basis->dropped_left_out = basis->outside_count = 0;
-    basis->unended_left_out = unended;
+    basis->warmups_skipped = basis->dropped_skipped = basis->outside_count = 0;
+    basis->unended_skipped = unended;
     basis->is_per_run = !reading->question->totals && durations.count > 0;
     basis->divisor = basis->is_per_run ? (double)durations.count : 1;
     return rc;

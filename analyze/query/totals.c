@@ -88,7 +88,7 @@ int totals_may_answer(struct store *store, const struct ops_question *question, 
 }
 
 /* What the scan would do with the events of a row. */
-enum fate { FATE_COUNTS, FATE_OUTSIDE, FATE_LEFT_OUT, FATE_UNKNOWN };
+enum fate { FATE_COUNTS, FATE_OUTSIDE, FATE_SKIPPED, FATE_UNKNOWN };
 
 /* All runs of a kind have the same fate: which run is asked for by its kind alone. */
 static enum fate fate_of_kind(const struct scan_session *session, bool is_warmup)
@@ -97,7 +97,7 @@ static enum fate fate_of_kind(const struct scan_session *session, bool is_warmup
         const struct scan_run *run = &session->runs[i];
 
         if (run->end_ns != STORE_NULL && run->is_warmup == is_warmup)
-            return run->selected ? FATE_COUNTS : FATE_LEFT_OUT;
+            return run->selected ? FATE_COUNTS : FATE_SKIPPED;
     }
     return FATE_UNKNOWN; /* there is no such run: somebody else has changed the file */
 }
@@ -118,7 +118,7 @@ static enum fate fate_of(const struct scan_session *session, const char *run_kin
     place = id_map_find(&session->run_map, run);
     if (place == ID_MAP_NONE)
         return outside;
-    return session->runs[place].selected ? FATE_COUNTS : FATE_LEFT_OUT;
+    return session->runs[place].selected ? FATE_COUNTS : FATE_SKIPPED;
 }
 
 /* A lane of the session that stands for all of a side. */
@@ -159,7 +159,7 @@ static int add_row(struct scan *scan, uint32_t session, sqlite3_stmt *row, struc
     fate = fate_of(&scan->sessions[session], run_kind, sqlite3_column_int64(row, 3));
     if (fate == FATE_OUTSIDE)
         scan->outside_count += sums.calls;
-    if (fate == FATE_OUTSIDE || fate == FATE_LEFT_OUT)
+    if (fate == FATE_OUTSIDE || fate == FATE_SKIPPED)
         return 0;
     if (fate == FATE_UNKNOWN || sqlite3_column_type(row, 6) == SQLITE_NULL)
         return 1;

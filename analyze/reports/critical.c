@@ -25,7 +25,7 @@ struct path_report {
     double wall_ns;
 };
 
-static const char left_out[] = "(left out by what is asked for)";
+static const char skipped[] = "(left out by what is asked for)";
 static const char not_recorded[] = "(nothing recorded)";
 
 /* --- By operator. --- */
@@ -65,7 +65,7 @@ static int add_step(struct path_report *all, const struct path_step *step)
     int rc = 0;
 
     if (step->span != SPAN_NONE && !all->spans->spans.items[step->span].is_shown) {
-        line.name = left_out;
+        line.name = skipped;
     } else {
         rc = array_push(&all->shown, *step);
         if (step->span != SPAN_NONE) {

@@ -57,7 +57,7 @@ static void emit_rows(const struct report *report, const struct basis *basis)
                                  out_integer(OUT_INT, row->counter_count),
                                  out_integer(OUT_WHEN, row->start_ns),
                                  out_integer(OUT_WHEN, row->end_ns),
-                                 out_integer(OUT_INT, (int64_t)basis->dropped_left_out),
+                                 out_integer(OUT_INT, (int64_t)basis->dropped_skipped),
                              });
     }
     out_table_end(report->out);
@@ -112,11 +112,11 @@ static void describe_effect(char *text, size_t bytes, const struct report *repor
         snprintf(text, bytes,
                  "; no run has all of its events: the numbers above are totals of "
                  "what is left.");
-    else if (basis->dropped_left_out)
+    else if (basis->dropped_skipped)
         snprintf(text, bytes,
                  "; %" PRIu64 " run%s of which not all events are there %s left out above.",
-                 basis->dropped_left_out, basis->dropped_left_out == 1 ? "" : "s",
-                 basis->dropped_left_out == 1 ? "is" : "are");
+                 basis->dropped_skipped, basis->dropped_skipped == 1 ? "" : "s",
+                 basis->dropped_skipped == 1 ? "is" : "are");
     else
         snprintf(text, bytes, "; the numbers above are of what is left.");
 }

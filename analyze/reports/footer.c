@@ -28,7 +28,7 @@ static const char *or_unknown(const char *text)
 /* "10 runs (1 warm-up and 1 that did not end left out)" */
 static void describe_runs(char *text, size_t bytes, const struct basis *basis)
 {
-    uint64_t warmups = basis->warmups_left_out, unended = basis->unended_left_out;
+    uint64_t warmups = basis->warmups_skipped, unended = basis->unended_skipped;
     char warmups_text[48] = "", unended_text[48] = "";
 
     if (warmups)
@@ -109,20 +109,19 @@ static void note_runs(const struct report *report, const struct basis *basis)
         sum += ns[i];
     for (size_t i = 0; i < 3 && count; i++)
         values[i] = stats_percentile(ns, count, percents[i]);
-    out_facts(
-        report->out, &section,
-        (struct out_fact[]){
-            {"count", NULL, out_integer(OUT_INT, (int64_t)basis->runs)},
-            {"warmups_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->warmups_left_out)},
-            {"unended_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->unended_left_out)},
-            {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
-            {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
-            {"p50_ns", NULL, out_number(OUT_NS, values[0])},
-            {"p90_ns", NULL, out_number(OUT_NS, values[1])},
-            {"p99_ns", NULL, out_number(OUT_NS, values[2])},
-            {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
-        },
-        9);
+    out_facts(report->out, &section,
+              (struct out_fact[]){
+                  {"count", NULL, out_integer(OUT_INT, (int64_t)basis->runs)},
+                  {"warmups_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->warmups_skipped)},
+                  {"unended_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->unended_skipped)},
+                  {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
+                  {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
+                  {"p50_ns", NULL, out_number(OUT_NS, values[0])},
+                  {"p90_ns", NULL, out_number(OUT_NS, values[1])},
+                  {"p99_ns", NULL, out_number(OUT_NS, values[2])},
+                  {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
+              },
+              9);
     if (count < 2 || report->session_count > 1 || source_is_one_run(report->source))
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
@@ -315,7 +314,7 @@ static void note_unfinished(const struct report *report, const struct basis *bas
                  basis->unfinished_count);
 }
 
-static void note_left_out(const struct report *report, const struct basis *basis)
+static void note_skipped(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "counted", .data_only = true};
 
@@ -413,7 +412,7 @@ void report_footer(const struct report *report, const struct basis *basis)
     note_runs(report, basis);
     note_coverage(report, basis);
     report_note_dropped(report, basis);
-    note_left_out(report, basis);
+    note_skipped(report, basis);
     note_losses(report, basis);
     note_each_loss(report, basis);
     note_unfinished(report, basis);

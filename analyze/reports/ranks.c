@@ -218,7 +218,7 @@ static bool has_runs(const struct ranks_state *state, int64_t session_id)
 }
 
 /* One sentence on the sessions that have no line, of those with runs or of those without. */
-static void note_left_out(const struct ranks_state *state, bool with_runs)
+static void note_skipped(const struct ranks_state *state, bool with_runs)
 {
     const struct report *report = state->report;
     struct out_buffer ids = {0};
@@ -243,7 +243,7 @@ static void note_left_out(const struct ranks_state *state, bool with_runs)
 static void note(const struct ranks_state *state)
 {
     struct out *out = state->report->out;
-    size_t steps = state->ranks.steps.count, left_out = state->ranks.left_out;
+    size_t steps = state->ranks.steps.count, skipped = state->ranks.skipped;
     size_t unknown = 0;
 
     for (size_t i = 0; i < steps; i++)
@@ -251,9 +251,9 @@ static void note(const struct ranks_state *state)
     out_note(out, OUT_NOTE_PLAIN, "%zu step%s of runs %s; %zu run%s no counterpart.", steps,
              steps == 1 ? "" : "s",
              state->report->options->time ? "that overlap in time" : "with the same number",
-             left_out, left_out == 1 ? " has" : "s have");
-    note_left_out(state, false);
-    note_left_out(state, true);
+             skipped, skipped == 1 ? " has" : "s have");
+    note_skipped(state, false);
+    note_skipped(state, true);
     out_note(
         out, OUT_NOTE_PLAIN,
         "A session is late by the duration of its run less that of the fastest in the step, and "

@@ -35,7 +35,7 @@ enum {
     PAUSE_MS = 10,
     FLUSH_EVERY = 3, /* rounds; together they fit a ring, so that a busy machine drops nothing */
     OFF_SPANS = 4000000,
-    LEFT_OUT_RUNS = 1000000,
+    SKIPPED_RUNS = 1000000,
     RING_RECORDS = 65536,
     COUNTED_BURST = 2000,
     COLD_SPANS = 400,             /* of a sample, which is their median */
@@ -191,30 +191,30 @@ static void bench_off(void)
     bench_print(&off);
 }
 
-static void sample_left_out(struct bench_figure *figure)
+static void sample_skipped(struct bench_figure *figure)
 {
     double start = thread_ns();
 
-    for (int i = 0; i < LEFT_OUT_RUNS; i++) {
+    for (int i = 0; i < SKIPPED_RUNS; i++) {
         struct optrace_run run = optrace_run_begin(0, 0);
 
         BARRIER();
         optrace_run_end(run);
     }
-    bench_add(figure, (thread_ns() - start) / LEFT_OUT_RUNS);
+    bench_add(figure, (thread_ns() - start) / SKIPPED_RUNS);
 }
 
 /* A run that a schedule leaves out, and a span in it, with a daemon that listens. */
-static void bench_left_out(struct optrace_config config)
+static void bench_skipped(struct optrace_config config)
 {
-    static struct bench_figure run = {.name = "run_left_out_ns", .unit = "ns"};
-    static struct bench_figure span = {.name = "span_left_out_ns", .unit = "ns"};
+    static struct bench_figure run = {.name = "run_skipped_ns", .unit = "ns"};
+    static struct bench_figure span = {.name = "span_skipped_ns", .unit = "ns"};
 
     config.schedule = "wait=1000000000000,active=1";
     if (optrace_start(&config) < 0)
         fail_msg("no daemon");
     for (int i = 0; i < BENCH_REPEATS; i++) {
-        sample_left_out(&run);
+        sample_skipped(&run);
         sample_off(&span);
     }
     bench_print(&run);
@@ -416,7 +416,7 @@ int main(void)
     optrace_stop();
     bench_given_cached(config);
     bench_all_counted(&config);
-    bench_left_out(config);
+    bench_skipped(config);
     kill(daemon, SIGTERM);
     waitpid(daemon, NULL, 0);
     free(path);

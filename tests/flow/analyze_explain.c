@@ -382,7 +382,7 @@ static void sql_tells_what_spans_have_to_do_with_each_other(void **state)
 }
 
 /* Tables and columns that are not in the SQL are named in it. */
-static void what_is_left_out_is_said(void **state)
+static void what_is_skipped_is_said(void **state)
 {
     static const struct {
         const char *arguments[6], *text;
@@ -410,7 +410,7 @@ int main(void)
         cmocka_unit_test(sql_gives_the_lines_of_the_report),
         cmocka_unit_test(sql_gives_the_lines_of_what_is_left),
         cmocka_unit_test(sql_tells_what_spans_have_to_do_with_each_other),
-        cmocka_unit_test(what_is_left_out_is_said),
+        cmocka_unit_test(what_is_skipped_is_said),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -138,7 +138,7 @@ static void every_table_is_copied(void **state)
               0);
 }
 
-static void what_is_there_is_left_out(void **state)
+static void what_is_there_is_skipped(void **state)
 {
     char *said;
 
@@ -163,7 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stores_of_hosts_become_one),
         cmocka_unit_test(every_table_is_copied),
-        cmocka_unit_test(what_is_there_is_left_out),
+        cmocka_unit_test(what_is_there_is_skipped),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -45,8 +45,8 @@ static int stop(void **state)
 /* Sections of the ops report that tell numbers. */
 static const char *const sections[] = {"summary", "device", "host"};
 
-/* `left_out`: members of rows that the format has no place for, ending in NULL. */
-static char *take_numbers(const char *text, const char *const *left_out)
+/* `skipped`: members of rows that the format has no place for, ending in NULL. */
+static char *take_numbers(const char *text, const char *const *skipped)
 {
     cJSON *report = cJSON_Parse(text), *kept = cJSON_CreateObject();
     char *printed;
@@ -59,7 +59,7 @@ static char *take_numbers(const char *text, const char *const *left_out)
             continue; /* nothing ran there */
         cJSON_ArrayForEach(row, cJSON_GetObjectItem(section, "rows"))
         {
-            for (const char *const *name = left_out; *name; name++)
+            for (const char *const *name = skipped; *name; name++)
                 cJSON_DeleteItemFromObject(row, *name);
         }
         cJSON_AddItemToObject(kept, sections[i], section);
@@ -71,10 +71,10 @@ static char *take_numbers(const char *text, const char *const *left_out)
 }
 
 static void check_same_report(const struct analyze_scene *scene, const char *const *before,
-                              const char *const *after, const char *const *left_out)
+                              const char *const *after, const char *const *skipped)
 {
     char *first = analyze_scene_output(scene, before), *second = analyze_scene_output(scene, after);
-    char *wanted = take_numbers(first, left_out), *got = take_numbers(second, left_out);
+    char *wanted = take_numbers(first, skipped), *got = take_numbers(second, skipped);
 
     assert_string_equal(got, wanted);
     cJSON_free(wanted);
@@ -83,9 +83,9 @@ static void check_same_report(const struct analyze_scene *scene, const char *con
     free(second);
 }
 
-static const char *const nothing_left_out[] = {NULL};
+static const char *const nothing_skipped[] = {NULL};
 /* Some of them have names of their own in a Chrome trace, and come first there. */
-static const char *const order_left_out[] = {"params", NULL};
+static const char *const order_skipped[] = {"params", NULL};
 
 #define REPORT "--format", "json", "--show-host", "-t", "0"
 
@@ -104,15 +104,15 @@ static void chrome_traces_give_the_same_report(void **state)
 
         free(analyze_scene_output(*state, export));
         free(analyze_scene_output(*state, append));
-        check_same_report(*state, before, after, order_left_out);
-        check_same_report(*state, before, after_append, order_left_out);
+        check_same_report(*state, before, after, order_skipped);
+        check_same_report(*state, before, after_append, order_skipped);
     }
 }
 
 static void megengine_profiles_give_the_same_report(void **state)
 {
     /* Of a store one run is written; of a profile rates are told for the host, too. */
-    static const char *const left_out[] = {"flop_per_s", "bandwidth_bytes_per_s", NULL};
+    static const char *const skipped[] = {"flop_per_s", "bandwidth_bytes_per_s", NULL};
     const char *const of_store[] = {"store.db", "--session", "2",  "--runs",    "3",
                                     "--export", "megengine", "-o", "back.json", NULL};
     const char *const before[] = {"store.db", "--session", "2",    "--runs", "3", "--type",
@@ -124,9 +124,9 @@ static void megengine_profiles_give_the_same_report(void **state)
     const char *const profile_after[] = {"again.json", REPORT, NULL};
 
     free(analyze_scene_output(*state, of_store));
-    check_same_report(*state, before, after, left_out);
+    check_same_report(*state, before, after, skipped);
     free(analyze_scene_output(*state, of_profile));
-    check_same_report(*state, profile_before, profile_after, nothing_left_out);
+    check_same_report(*state, profile_before, profile_after, nothing_skipped);
 }
 
 /* --- Stores. --- */
@@ -189,7 +189,7 @@ static void smaller_stores_give_the_same_reports(void **state)
 
         free(analyze_scene_output(scene, export));
         check_integrity(path);
-        check_same_report(scene, before, after, nothing_left_out);
+        check_same_report(scene, before, after, nothing_skipped);
         CHECK_OK(remove(path));
         free(path);
     }

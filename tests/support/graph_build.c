@@ -176,10 +176,10 @@ struct node *build_node(struct graph *graph, const char *op_type, const char *in
         in[i] = build_value(graph, parts[i]);
     out_count = split(texts[2], ";", parts);
     for (uint32_t i = 0; i < out_count; i++) {
-        bool left_out = strcmp(parts[i], "-") == 0;
+        bool skipped = strcmp(parts[i], "-") == 0;
 
-        out[i] = left_out ? NULL : graph_add_value(graph, parts[i], DTYPE_NONE, &unknown, NULL);
-        if (out[i] == NULL && !left_out)
+        out[i] = skipped ? NULL : graph_add_value(graph, parts[i], DTYPE_NONE, &unknown, NULL);
+        if (out[i] == NULL && !skipped)
             fail_msg("%s is there already", parts[i]);
     }
     node = graph_add_node(graph, op_type, "", NULL, in, in_count, out, out_count);

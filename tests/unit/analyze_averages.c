@@ -238,7 +238,7 @@ static void memory_belongs_to_the_innermost_span_of_its_op(void **state)
     drop(&fixture);
 }
 
-static void memory_of_runs_left_out_does_not_count(void **state)
+static void memory_of_runs_skipped_does_not_count(void **state)
 {
     static struct run_row runs[] = {{.session_id = 0, .run = 1, .counts = false},
                                     {.session_id = 0, .run = 2, .counts = true}};
@@ -340,7 +340,7 @@ int main(void)
         cmocka_unit_test(functions_of_python_keep_memory_and_pass_kernels_on),
         cmocka_unit_test(kernels_belong_to_the_op_around_their_launch),
         cmocka_unit_test(memory_belongs_to_the_innermost_span_of_its_op),
-        cmocka_unit_test(memory_of_runs_left_out_does_not_count),
+        cmocka_unit_test(memory_of_runs_skipped_does_not_count),
         cmocka_unit_test(shapes_and_stacks_part_lines),
         cmocka_unit_test(modules_have_what_their_ops_took),
     };

@@ -78,7 +78,7 @@ static void one_run_in_the_mean(void **state)
     CHECK_NEAR(fixture.answer.basis.total_ns[OP_HOST], 0.75 * MS, 0);
     assert_true(fixture.answer.basis.is_per_run);
     CHECK_U64(fixture.answer.basis.runs, 2);
-    CHECK_U64(fixture.answer.basis.warmups_left_out, 1);
+    CHECK_U64(fixture.answer.basis.warmups_skipped, 1);
     CHECK_U64(fixture.answer.basis.run_ns_count, 2);
     CHECK_NEAR(fixture.answer.basis.run_ns[0], 10 * MS, 0);
     CHECK_NEAR(fixture.answer.basis.run_ns[1], 12 * MS, 0);
@@ -170,7 +170,7 @@ static void warmups_and_numbers(void **state)
 
     ask(&fixture, &question);
     CHECK_U64(fixture.answer.basis.runs, 3);
-    CHECK_U64(fixture.answer.basis.warmups_left_out, 0);
+    CHECK_U64(fixture.answer.basis.warmups_skipped, 0);
     CHECK_NEAR(cost_of(&fixture, "relu1", OP_DEVICE)->end_ns, 8 * MS / 3, 1e-6);
     stop(&fixture);
 

@@ -313,8 +313,8 @@ static void check_answers(const struct ops_answer *got, const struct ops_answer 
             check_cost(&got->rows.items[i].cost[side], &wanted->rows.items[i].cost[side]);
     }
     CHECK_U64(a->runs, b->runs);
-    CHECK_U64(a->warmups_left_out, b->warmups_left_out);
-    CHECK_U64(a->unended_left_out, b->unended_left_out);
+    CHECK_U64(a->warmups_skipped, b->warmups_skipped);
+    CHECK_U64(a->unended_skipped, b->unended_skipped);
     CHECK_U64(a->event_count, b->event_count);
     CHECK_U64(a->outside_count, b->outside_count);
     CHECK_U64(a->bad_count, b->bad_count);

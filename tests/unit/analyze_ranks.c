@@ -43,7 +43,7 @@ static void late_ranks_have_a_cause(void **state)
     make(runs, 7, 3, op_ns, OPS, false, &ranks);
     steps = ranks.steps.items;
     CHECK_U64(ranks.steps.count, 2);
-    CHECK_U64(ranks.left_out, 1);
+    CHECK_U64(ranks.skipped, 1);
     CHECK_U64(steps[0].count, 3);
     CHECK_U64(steps[0].slowest, 5);
     CHECK_U64(steps[0].fastest, 0);
@@ -109,7 +109,7 @@ static void equal_runs_have_no_slowest(void **state)
 
     make(runs, 3, 3, op_ns, 1, false, &ranks);
     CHECK_U64(ranks.steps.count, 1);
-    CHECK_U64(ranks.left_out, 1);
+    CHECK_U64(ranks.skipped, 1);
     CHECK_U64(ranks.steps.items[0].part, SIZE_MAX);
     for (int i = 0; i < 2; i++) {
         CHECK_U64(ranks.ranks[i].slowest_count, 0);
@@ -164,7 +164,7 @@ static void steps_by_time(void **state)
     make(runs, 8, 3, NULL, 0, true, &ranks);
     steps = ranks.steps.items;
     CHECK_U64(ranks.steps.count, 2);
-    CHECK_U64(ranks.left_out, 4);
+    CHECK_U64(ranks.skipped, 4);
     CHECK_U64((uint64_t)steps[0].number, 1);
     CHECK_U64(steps[0].count, 2);
     CHECK_U64(ranks.members.items[steps[0].first], 0);
@@ -204,7 +204,7 @@ static void nothing_is_no_step(void **state)
         ranks_deinit(&ranks);
         make(&alone, 1, 2, NULL, 0, by_time, &ranks);
         CHECK_U64(ranks.steps.count, 0);
-        CHECK_U64(ranks.left_out, 1);
+        CHECK_U64(ranks.skipped, 1);
         ranks_deinit(&ranks);
     }
 }

@@ -102,7 +102,7 @@ static void calls_of_a_run_add_up_and_insides_count_once(void **state)
     free_answer(&answer);
 }
 
-static void runs_that_did_not_end_are_left_out(void **state)
+static void runs_that_did_not_end_are_skipped(void **state)
 {
     const struct span spans[] = {
         {.start_ns = 0, .dur_ns = 50, .op = CONV},
@@ -301,7 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mean_leaves_a_quarter_out_on_each_side),
         cmocka_unit_test(calls_of_a_run_add_up_and_insides_count_once),
-        cmocka_unit_test(runs_that_did_not_end_are_left_out),
+        cmocka_unit_test(runs_that_did_not_end_are_skipped),
         cmocka_unit_test(device_times_come_first_and_launches_are_told),
         cmocka_unit_test(equal_ops_of_sessions_are_one_line),
         cmocka_unit_test(details_tell_shapes_apart),

@@ -307,17 +307,17 @@ static int64_t count_runs(struct store *store)
 /* As the daemon does it: one that is there already is left out. Returns how many were. */
 static size_t add_runs(struct store *store, const struct store_run *runs, size_t count)
 {
-    size_t left_out = 0, done = 0, added;
+    size_t skipped = 0, done = 0, added;
     struct diag diag = {0};
 
     while (done < count) {
         CHECK_OK(store_add_runs(store, runs + done, count - done, &added, &diag));
         assert_true(added <= count - done);
         done += added;
-        left_out += done < count;
+        skipped += done < count;
         done += done < count;
     }
-    return left_out;
+    return skipped;
 }
 
 static void runs_are_added_once(void **state)

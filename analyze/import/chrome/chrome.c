@@ -192,7 +192,7 @@ static int add_point(struct chrome *chrome, const struct chrome_event *event, ch
     if (strchr("bneSTpFND", phase))
         return chrome_add_async(chrome, event, phase, time_ns, diag);
     if (chrome_is_of_profiler(event)) {
-        left_out_add(&chrome->left_out, "events of the profiler itself", 29);
+        skipped_add(&chrome->skipped, "events of the profiler itself", 29);
         return 0;
     }
     rc = chrome_lane(chrome, event, &lane, diag);
@@ -220,11 +220,11 @@ static int add_point(struct chrome *chrome, const struct chrome_event *event, ch
 
 static void note_unknown(struct chrome *chrome, struct json_slice phase)
 {
-    char name[LEFT_OUT_NAME_BYTES];
+    char name[SKIPPED_NAME_BYTES];
 
     snprintf(name, sizeof(name), "events of kind %.*s", (int)(phase.length < 8 ? phase.length : 8),
              phase.length ? phase.text : "");
-    left_out_add(&chrome->left_out, name, strlen(name));
+    skipped_add(&chrome->skipped, name, strlen(name));
 }
 
 static int add_event(struct chrome *chrome, const struct json_item *item, struct diag *diag)
@@ -235,7 +235,7 @@ static int add_event(struct chrome *chrome, const struct json_item *item, struct
 
     if (item->text[0] != '{')
         return json_stream_damage(chrome->stream, item->offset, "an event is no object", diag);
-    if (chrome_read_event(json_value(item->text, item->length), &event, &chrome->left_out, &problem,
+    if (chrome_read_event(json_value(item->text, item->length), &event, &chrome->skipped, &problem,
                           &place) < 0)
         return json_stream_damage(chrome->stream, item->offset + (uint64_t)(place - item->text),
                                   problem, diag);
@@ -329,7 +329,7 @@ static int finish(struct chrome *chrome, const char *name, const struct import_l
                       "ends without a beginning: left out");
     import_note_count(note, sizeof(note), chrome->relation_count,
                       "flows between ops, such as from forward to backward ones: left out");
-    left_out_note(&chrome->left_out, note, sizeof(note));
+    skipped_note(&chrome->skipped, note, sizeof(note));
     chrome->importer.rounding_ns = chrome->has_fractions ? 0 : 1000;
     if (rc == 0)
         rc = chrome_stacks_finish(&chrome->stacks, &chrome->importer, diag);

@@ -96,7 +96,7 @@ static const struct arg_name arg_names[] = {
 };
 
 static void note_arg(struct chrome_event *event, struct json_slice key, struct json_slice value,
-                     struct left_out *left_out)
+                     struct skipped *skipped)
 {
     for (size_t i = 0; i < sizeof(arg_names) / sizeof(arg_names[0]); i++) {
         const struct arg_name *name = &arg_names[i];
@@ -107,7 +107,7 @@ static void note_arg(struct chrome_event *event, struct json_slice key, struct j
             return;
         }
     }
-    left_out_add(left_out, key.text, key.length);
+    skipped_add(skipped, key.text, key.length);
 }
 
 /* How a viewer shows an event, or said by its other fields as well. */
@@ -148,7 +148,7 @@ static struct json_slice *field_of(struct chrome_event *event, struct json_slice
 }
 
 int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
-                      struct left_out *left_out, const char **out_problem, const char **out_place)
+                      struct skipped *skipped, const char **out_problem, const char **out_place)
 {
     struct json_walk walk = json_walk_over(text);
     struct json_slice key, value;
@@ -161,14 +161,14 @@ int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
         if (field)
             *field = value;
         else if (!is_for_viewers(key))
-            left_out_add(left_out, key.text, key.length);
+            skipped_add(skipped, key.text, key.length);
     }
     /* Of a counter each arg is a counter of its own. */
     if (rc == 0 && out_event->args.kind == JSON_OBJECT && !json_is(out_event->phase, "C") &&
         !chrome_is_profiler_range(out_event)) {
         walk = json_walk_over(out_event->args);
         while ((rc = json_walk_next(&walk, &key, &value)) == 1)
-            note_arg(out_event, key, value, left_out);
+            note_arg(out_event, key, value, skipped);
     }
     *out_problem = walk.problem;
     *out_place = walk.at;

@@ -63,7 +63,7 @@ int chrome_add_profiler_range(struct chrome *chrome, const struct chrome_event *
         if (key.kind == JSON_STRING && json_real(value, &number))
             rc = add_value(chrome, event, key, number, lane, time_ns, diag);
         else
-            left_out_add(&chrome->left_out, key.text, key.length);
+            skipped_add(&chrome->skipped, key.text, key.length);
     }
     return rc;
 }

@@ -86,10 +86,10 @@ struct chrome_event {
     struct json_slice arg[CHROME_ARGS];
 };
 
-/** Counts in `left_out` what means nothing here. Returns 0 or -EUCLEAN with *out_problem and its
+/** Counts in `skipped` what means nothing here. Returns 0 or -EUCLEAN with *out_problem and its
  *  place in the text. */
 int chrome_read_event(struct json_slice text, struct chrome_event *out_event,
-                      struct left_out *left_out, const char **out_problem, const char **out_place);
+                      struct skipped *skipped, const char **out_problem, const char **out_place);
 
 /* --- ops.c --- */
 
@@ -157,7 +157,7 @@ struct chrome {
     int64_t rank, rank_count; /* of a distributed run, or STORE_NULL */
     int64_t offset_ns;
     bool has_fractions; /* some start is not a whole number of microseconds */
-    struct left_out left_out;
+    struct skipped skipped;
     uint64_t event_count, clipped_count, bad_count, unmatched_count, relation_count;
 };
 

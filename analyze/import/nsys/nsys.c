@@ -331,7 +331,7 @@ static char *environment_of(struct nsys *nsys)
 /* The rows of tables that are not read, by the names of these. */
 static void note_tables(struct nsys *nsys, char *note, size_t note_bytes)
 {
-    struct left_out left_out = {0};
+    struct skipped skipped = {0};
     sqlite3_stmt *statement = NULL;
 
     if (sqlite3_prepare_v2(nsys->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
@@ -344,11 +344,11 @@ static void note_tables(struct nsys *nsys, char *note, size_t note_bytes)
         int64_t count = sql ? ask(nsys, sql) : 0;
 
         if (count > 0)
-            left_out_add_many(&left_out, name, strlen(name), (uint64_t)count);
+            skipped_add_many(&skipped, name, strlen(name), (uint64_t)count);
         sqlite3_free(sql);
     }
     sqlite3_finalize(statement);
-    left_out_note(&left_out, note, note_bytes);
+    skipped_note(&skipped, note, note_bytes);
 }
 
 static int finish(struct nsys *nsys, const char *damage, struct diag *diag)

@@ -176,10 +176,10 @@ static void print_counts(struct brief_text *text)
         snprintf(piece, sizeof(piece), "%s run%s",
                  brief_count(number, sizeof(text->number[0]), (double)ended),
                  ended == 1 ? "" : "s");
-    if (basis->warmups_left_out)
+    if (basis->warmups_skipped)
         snprintf(piece + strlen(piece), sizeof(piece) - strlen(piece),
-                 " after %" PRIu64 " warm-up%s", basis->warmups_left_out,
-                 basis->warmups_left_out == 1 ? "" : "s");
+                 " after %" PRIu64 " warm-up%s", basis->warmups_skipped,
+                 basis->warmups_skipped == 1 ? "" : "s");
     add_piece(&line, text, piece);
     describe_sessions(brief, piece, sizeof(piece));
     if (piece[0])

@@ -243,7 +243,7 @@ static void set_aside(struct compare_side sides[ALIGN_SIDES],
     if (compare_sides_disturbed_apart(sides))
         return;
     for (int i = 0; i < ALIGN_SIDES; i++)
-        run_samples_leave_out(&sides[i].samples, disturbed[i].is_disturbed);
+        run_samples_skip(&sides[i].samples, disturbed[i].is_disturbed);
 }
 
 static int mark_named(struct compare_side *side, struct diag *diag)

@@ -145,7 +145,7 @@ static void gather_differences(const struct compare_side sides[ALIGN_SIDES],
 
         snprintf(out->numbers[side], sizeof(out->numbers[side]), "%zu", samples->runs.count);
         snprintf(out->numbers[2 + side], sizeof(out->numbers[side]), "%" PRIu64,
-                 samples->spans.basis.warmups_left_out);
+                 samples->spans.basis.warmups_skipped);
     }
     add_if_different(out, "runs", out->numbers[0], out->numbers[1]);
     add_if_different(out, "warm-ups", out->numbers[2], out->numbers[3]);
@@ -206,7 +206,7 @@ static void emit_side(const struct report *report, const struct compare_side *si
     facts[count++] = (struct out_fact){"runs_set_aside", NULL,
                                        out_integer(OUT_INT, (int64_t)side->runs_set_aside)};
     facts[count++] = (struct out_fact){"warmups_left_out", NULL,
-                                       out_integer(OUT_INT, (int64_t)basis->warmups_left_out)};
+                                       out_integer(OUT_INT, (int64_t)basis->warmups_skipped)};
     facts[count++] =
         (struct out_fact){"variation", NULL, out_number(OUT_REAL, side->spread.variation)};
     facts[count++] = (struct out_fact){"drift", NULL, out_number(OUT_REAL, side->spread.drift)};
