@@ -30,9 +30,9 @@
 struct averages_options {
     bool by_module; /* and nothing else */
     bool by_shape;
-    int64_t frame_count;           /* > 0: as many nearest frames of the call stack, too */
-    bool runs_only;                /* memory events outside of runs do not count */
-    const struct own_costs *costs; /* of recording; NULL: not known */
+    int64_t frame_count;                    /* > 0: as many nearest frames of the call stack, too */
+    bool runs_only;                         /* memory events outside of runs do not count */
+    const struct recording_overhead *costs; /* of recording; NULL: not known */
 };
 
 /* NaN: it cannot be told, as nothing of the kind was recorded. */

@@ -29,7 +29,7 @@ int average_rows_make(const struct spans_answer *spans, struct average_rows *out
 void average_rows_deinit(struct average_rows *rows);
 
 /** Fill in recording_ns. Returns 0 or -ENOMEM. */
-int average_rows_add_recording(struct average_rows *rows, const struct own_costs *costs);
+int average_rows_add_recording(struct average_rows *rows, const struct recording_overhead *costs);
 
 /** A line for each module, and one for what is in none: averages_modules.c. Returns 0 or -ENOMEM. */
 int averages_by_module(const struct average_rows *rows, struct averages *out);

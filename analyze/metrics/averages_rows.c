@@ -181,7 +181,7 @@ int average_rows_make(const struct spans_answer *spans, struct average_rows *out
 
 /* A row pays for what is within its self time; who it lies in, for the rest. What is no row of its
  * own, a phase or an only child that is one with its parent, is paid for by the row around. */
-int average_rows_add_recording(struct average_rows *rows, const struct own_costs *costs)
+int average_rows_add_recording(struct average_rows *rows, const struct recording_overhead *costs)
 {
     const struct spans_answer *spans = rows->spans;
     const size_t count = spans->spans.count;
@@ -191,7 +191,7 @@ int average_rows_add_recording(struct average_rows *rows, const struct own_costs
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const struct span *span = &spans->spans.items[i];
-        const struct own_cost_rate rate = own_cost_of(costs, spans, span);
+        const struct recording_overhead_rate rate = recording_overhead_of(costs, spans, span);
         uint32_t around;
 
         if (span_is_device(spans, span) || spans->op_kinds[span->op] == SPAN_MARK)

@@ -8,8 +8,8 @@
 #include "analyze/query/recording_overhead.h"
 #include "analyze/query/private.h"
 
-static void set_rate(struct own_cost_rate *plain, struct own_cost_rate *counted, const char *name,
-                     double value)
+static void set_rate(struct recording_overhead_rate *plain, struct recording_overhead_rate *counted,
+                     const char *name, double value)
 {
     const struct {
         const char *name;
@@ -28,7 +28,7 @@ static void set_rate(struct own_cost_rate *plain, struct own_cost_rate *counted,
 }
 
 static void set_session(const struct spans_answer *spans, int64_t session_id, const char *name,
-                        double value, struct own_costs *out)
+                        double value, struct recording_overhead *out)
 {
     for (size_t i = 0; i < spans->lanes.count; i++) {
         if (spans->lanes.items[i].session_id == session_id)
@@ -36,8 +36,8 @@ static void set_session(const struct spans_answer *spans, int64_t session_id, co
     }
 }
 
-static int read_rates(struct store *store, const struct spans_answer *spans, struct own_costs *out,
-                      struct diag *diag)
+static int read_rates(struct store *store, const struct spans_answer *spans,
+                      struct recording_overhead *out, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(store,
@@ -61,7 +61,7 @@ static int read_rates(struct store *store, const struct spans_answer *spans, str
 
 /* Lanes without readings have no counted spans, whatever their session measured. */
 static int keep_counted(struct store *store, const struct spans_answer *spans,
-                        struct own_costs *out, struct diag *diag)
+                        struct recording_overhead *out, struct diag *diag)
 {
     bool *is_counted = calloc(spans->lanes.count + 1, sizeof(*is_counted));
     sqlite3_stmt *statement = NULL;
@@ -79,27 +79,27 @@ static int keep_counted(struct store *store, const struct spans_answer *spans,
     }
     for (size_t i = 0; i < spans->lanes.count && rc == 0; i++) {
         if (!is_counted[i])
-            out->counted[i] = (struct own_cost_rate){NAN, NAN};
+            out->counted[i] = (struct recording_overhead_rate){NAN, NAN};
     }
     sqlite3_finalize(statement);
     free(is_counted);
     return rc;
 }
 
-int query_own_costs(struct store *store, const struct spans_answer *spans, struct own_costs *out,
-                    struct diag *diag)
+int query_recording_overhead(struct store *store, const struct spans_answer *spans,
+                             struct recording_overhead *out, struct diag *diag)
 {
     const size_t count = spans->lanes.count + 1;
     int rc;
 
-    *out = (struct own_costs){
+    *out = (struct recording_overhead){
         .plain = malloc(count * sizeof(*out->plain)),
         .counted = malloc(count * sizeof(*out->counted)),
     };
     if (!out->plain || !out->counted)
         return diag_set(diag, -ENOMEM, "no memory for the lanes");
     for (size_t i = 0; i < count; i++)
-        out->plain[i] = out->counted[i] = (struct own_cost_rate){NAN, NAN};
+        out->plain[i] = out->counted[i] = (struct recording_overhead_rate){NAN, NAN};
     rc = read_rates(store, spans, out, diag);
     for (size_t i = 0; i < spans->lanes.count && rc == 0; i++) {
         if (!isnan(out->counted[i].span_ns))

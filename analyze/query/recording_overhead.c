@@ -8,11 +8,11 @@
 
 #include "analyze/query/lane_use.h"
 
-void own_costs_deinit(struct own_costs *costs)
+void recording_overhead_deinit(struct recording_overhead *costs)
 {
     free(costs->plain);
     free(costs->counted);
-    *costs = (struct own_costs){NULL, NULL};
+    *costs = (struct recording_overhead){NULL, NULL};
 }
 
 static bool is_recorded_by_threads(const struct lane_row *lane)
@@ -21,7 +21,7 @@ static bool is_recorded_by_threads(const struct lane_row *lane)
 }
 
 /* Phases have no counters of their own. */
-static bool has_counters(const struct own_costs *costs, const struct spans_answer *spans,
+static bool has_counters(const struct recording_overhead *costs, const struct spans_answer *spans,
                          const struct span *span)
 {
     const uint8_t kind = spans->op_kinds[span->op];
@@ -29,25 +29,26 @@ static bool has_counters(const struct own_costs *costs, const struct spans_answe
     return !isnan(costs->counted[span->lane].span_ns) && (kind == SPAN_OP || kind == SPAN_LABEL);
 }
 
-struct own_cost_rate own_cost_of(const struct own_costs *costs, const struct spans_answer *spans,
-                                 const struct span *span)
+struct recording_overhead_rate recording_overhead_of(const struct recording_overhead *costs,
+                                                     const struct spans_answer *spans,
+                                                     const struct span *span)
 {
-    const struct own_cost_rate none = {NAN, NAN};
+    const struct recording_overhead_rate none = {NAN, NAN};
 
     if (!is_recorded_by_threads(&spans->lanes.items[span->lane]))
         return none;
     return has_counters(costs, spans, span) ? costs->counted[span->lane] : costs->plain[span->lane];
 }
 
-static void add_lane(const struct own_costs *costs, const struct spans_answer *spans, size_t lane,
-                     struct own_cost_sum *sum)
+static void add_lane(const struct recording_overhead *costs, const struct spans_answer *spans,
+                     size_t lane, struct recording_overhead_sum *sum)
 {
     const struct span_range *range = &spans->ranges[lane];
     int64_t busy_until = INT64_MIN;
 
     for (size_t i = range->first; i < range->first + range->count; i++) {
         const struct span *span = &spans->spans.items[i];
-        const struct own_cost_rate rate = own_cost_of(costs, spans, span);
+        const struct recording_overhead_rate rate = recording_overhead_of(costs, spans, span);
         const int64_t end_ns = span_end_ns(span);
         int64_t from_ns = span->start_ns < busy_until ? busy_until : span->start_ns;
 
@@ -66,9 +67,10 @@ static void add_lane(const struct own_costs *costs, const struct spans_answer *s
     }
 }
 
-struct own_cost_sum own_cost_sum(const struct own_costs *costs, const struct spans_answer *spans)
+struct recording_overhead_sum recording_overhead_sum(const struct recording_overhead *costs,
+                                                     const struct spans_answer *spans)
 {
-    struct own_cost_sum sum = {0};
+    struct recording_overhead_sum sum = {0};
 
     for (size_t i = 0; i < spans->lanes.count; i++) {
         if (is_recorded_by_threads(&spans->lanes.items[i]))

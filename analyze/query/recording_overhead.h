@@ -13,25 +13,27 @@
 #include "analyze/query/spans.h"
 
 /* Of a span, begin and end, and what of that is within its self time. NaN: not known. */
-struct own_cost_rate {
+struct recording_overhead_rate {
     double span_ns, empty_ns;
 };
 
-struct own_costs {
-    struct own_cost_rate *plain;   /* beside lanes */
-    struct own_cost_rate *counted; /* of spans with CPU counters: beside lanes, NaN without */
+struct recording_overhead {
+    struct recording_overhead_rate *plain; /* beside lanes */
+    struct recording_overhead_rate
+        *counted; /* of spans with CPU counters: beside lanes, NaN without */
 };
 
-/** Give *out to own_costs_deinit() after any result. Errors as in query.h. */
-int query_own_costs(struct store *store, const struct spans_answer *spans, struct own_costs *out,
-                    struct diag *diag);
-void own_costs_deinit(struct own_costs *costs);
+/** Give *out to recording_overhead_deinit() after any result. Errors as in query.h. */
+int query_recording_overhead(struct store *store, const struct spans_answer *spans,
+                             struct recording_overhead *out, struct diag *diag);
+void recording_overhead_deinit(struct recording_overhead *costs);
 
 /** The rate of a span; NaN on streams too. */
-struct own_cost_rate own_cost_of(const struct own_costs *costs, const struct spans_answer *spans,
-                                 const struct span *span);
+struct recording_overhead_rate recording_overhead_of(const struct recording_overhead *costs,
+                                                     const struct spans_answer *spans,
+                                                     const struct span *span);
 
-struct own_cost_sum {
+struct recording_overhead_sum {
     uint64_t span_count;    /* whose cost is known */
     uint64_t unknown_count; /* of threads and queues, where it is not */
     double cost_ns;
@@ -39,6 +41,7 @@ struct own_cost_sum {
 };
 
 /** Over all spans, also those not shown. */
-struct own_cost_sum own_cost_sum(const struct own_costs *costs, const struct spans_answer *spans);
+struct recording_overhead_sum recording_overhead_sum(const struct recording_overhead *costs,
+                                                     const struct spans_answer *spans);
 
 #endif

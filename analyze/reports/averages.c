@@ -268,7 +268,7 @@ static int run(const struct report *report, struct diag *diag)
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct memory_row_array memory = {0};
-    struct own_costs costs = {NULL, NULL};
+    struct recording_overhead costs = {NULL, NULL};
     struct averages averages = {0};
     int rc = report_select(report, &selection, diag);
 
@@ -279,7 +279,7 @@ static int run(const struct report *report, struct diag *diag)
     if (rc == 0)
         rc = query_memory(report->source->store, &spans, &memory, diag);
     if (rc == 0)
-        rc = query_own_costs(report->source->store, &spans, &costs, diag);
+        rc = query_recording_overhead(report->source->store, &spans, &costs, diag);
     options.costs = &costs;
     if (rc == 0 && averages_make(&spans, &memory, &options, &averages) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the table");
@@ -293,7 +293,7 @@ static int run(const struct report *report, struct diag *diag)
         report_footer(report, &spans.basis);
     }
     averages_deinit(&averages);
-    own_costs_deinit(&costs);
+    recording_overhead_deinit(&costs);
     array_deinit(&memory);
     spans_answer_deinit(&spans);
     report_selection_deinit(&selection);

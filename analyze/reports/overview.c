@@ -388,7 +388,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         rc = emit_phases(&overview, diag);
     if (rc == 0) {
         note_meaning(&overview, spans);
-        rc = report_own_cost(report, spans, diag);
+        rc = report_recording_overhead(report, spans, diag);
         spans->basis.is_per_run = false; /* all of the counted runs together */
     }
     overhead_deinit(&overhead);

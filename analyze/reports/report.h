@@ -206,8 +206,8 @@ void report_describe_time(char *text, size_t bytes, int64_t time_ns);
 
 /** What recording these spans cost the program, where it was measured: facts "recording", and a
  *  sentence. Returns 0 or a negative errno. */
-int report_own_cost(const struct report *report, const struct spans_answer *spans,
-                    struct diag *diag);
+int report_recording_overhead(const struct report *report, const struct spans_answer *spans,
+                              struct diag *diag);
 
 /** The session of that id, or NULL. */
 const struct session_row *report_session(const struct report *report, int64_t session_id);

@@ -353,7 +353,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         emit_runs(&totals);
         emit_totals(&totals);
         note_meaning(report, &summary, &spans->basis, totals.overhead_ns);
-        rc = report_own_cost(report, spans, diag);
+        rc = report_recording_overhead(report, spans, diag);
     }
     summary_deinit(&summary);
     return rc;

@@ -184,7 +184,7 @@ static void check_report(void)
 }
 
 /* Of each run block, touch, idle and sleep, with counters; what is in it adds up. */
-static void check_own_cost(void)
+static void check_recording_overhead(void)
 {
     const char *const arguments[] = {"--report", "overview", "--runs", "1..", NULL};
     cJSON *report = report_json_run(analyze, daemon_.dir, daemon_.store, arguments);
@@ -204,7 +204,7 @@ static void faults_and_switches_are_the_ops(void **state)
 {
     record(run_all, "CPU counters: page-faults, context-switches, task-clock\n");
     check_report();
-    check_own_cost();
+    check_recording_overhead();
     optraced_deinit(&daemon_);
 }
 

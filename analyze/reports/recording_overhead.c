@@ -7,7 +7,7 @@
 #include "analyze/query/recording_overhead.h"
 #include "analyze/reports/report.h"
 
-static void emit_sum(const struct report *report, const struct own_cost_sum *sum)
+static void emit_sum(const struct report *report, const struct recording_overhead_sum *sum)
 {
     static const struct out_section section = {.name = "recording", .data_only = true};
     const bool is_known = sum->span_count > 0;
@@ -39,17 +39,17 @@ static void emit_sum(const struct report *report, const struct own_cost_sum *sum
                  "What recording %" PRIu64 " other spans cost is not known.", sum->unknown_count);
 }
 
-int report_own_cost(const struct report *report, const struct spans_answer *spans,
-                    struct diag *diag)
+int report_recording_overhead(const struct report *report, const struct spans_answer *spans,
+                              struct diag *diag)
 {
-    struct own_costs costs;
-    struct own_cost_sum sum;
-    int rc = query_own_costs(report->source->store, spans, &costs, diag);
+    struct recording_overhead costs;
+    struct recording_overhead_sum sum;
+    int rc = query_recording_overhead(report->source->store, spans, &costs, diag);
 
     if (rc == 0) {
-        sum = own_cost_sum(&costs, spans);
+        sum = recording_overhead_sum(&costs, spans);
         emit_sum(report, &sum);
     }
-    own_costs_deinit(&costs);
+    recording_overhead_deinit(&costs);
     return rc;
 }

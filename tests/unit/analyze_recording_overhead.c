@@ -44,9 +44,10 @@ static struct spans_answer make(const struct span *spans, size_t count)
     make((struct span[]){__VA_ARGS__}, sizeof((struct span[]){__VA_ARGS__}) / sizeof(struct span))
 
 /* A span takes 20 ns, 8 of them within its self time; with counters, on the queue, 500 and 10. */
-static struct own_cost_rate plain[LANES] = {{20, 8}, {20, 8}, {20, 8}, {NAN, NAN}};
-static struct own_cost_rate counted[LANES] = {{NAN, NAN}, {500, 10}, {NAN, NAN}, {NAN, NAN}};
-static const struct own_costs costs = {plain, counted};
+static struct recording_overhead_rate plain[LANES] = {{20, 8}, {20, 8}, {20, 8}, {NAN, NAN}};
+static struct recording_overhead_rate counted[LANES] = {
+    {NAN, NAN}, {500, 10}, {NAN, NAN}, {NAN, NAN}};
+static const struct recording_overhead costs = {plain, counted};
 
 static void spans_of_threads_and_queues_have_their_price(void **state)
 {
@@ -57,7 +58,7 @@ static void spans_of_threads_and_queues_have_their_price(void **state)
         {.start_ns = 10, .dur_ns = 100, .op = PHASE, .lane = QUEUE},
         {.start_ns = 0, .dur_ns = 9000, .op = OP, .lane = STREAM},
         {.start_ns = 0, .dur_ns = 700, .op = OP, .lane = OLD});
-    struct own_cost_sum sum = own_cost_sum(&costs, &spans);
+    struct recording_overhead_sum sum = recording_overhead_sum(&costs, &spans);
 
     CHECK_U64(sum.span_count, 5);
     CHECK_U64(sum.unknown_count, 1); /* of a session that was not measured; streams are not asked */
@@ -69,11 +70,11 @@ static void spans_of_threads_and_queues_have_their_price(void **state)
 static void what_was_not_measured_is_not_known(void **state)
 {
     struct spans_answer spans = MAKE({.start_ns = 0, .dur_ns = 700, .op = OP, .lane = OLD});
-    struct own_cost_sum sum = own_cost_sum(&costs, &spans);
+    struct recording_overhead_sum sum = recording_overhead_sum(&costs, &spans);
 
     CHECK_U64(sum.span_count, 0);
     CHECK_U64(sum.unknown_count, 1);
-    assert_true(isnan(own_cost_of(&costs, &spans, &spans.spans.items[0]).span_ns));
+    assert_true(isnan(recording_overhead_of(&costs, &spans, &spans.spans.items[0]).span_ns));
     hand_spans_drop(&spans);
 }
 
