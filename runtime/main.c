@@ -340,15 +340,16 @@ static int open_library(const struct run_options *options, struct diag *diag)
 
     if (options->c_opr_lib == NULL)
         return 0;
-    rc = copr_library_open(options->c_opr_lib,
-                           options->c_opr_init != NULL ? options->c_opr_init : COPR_INIT_INTERFACE,
-                           &extras, diag);
+    rc = extern_library_open(options->c_opr_lib,
+                             options->c_opr_init != NULL ? options->c_opr_init
+                                                         : EXTERN_LIBRARY_INIT_INTERFACE,
+                             &extras, diag);
     if (rc < 0)
         return rc;
     text_print(out, "loaded C opr library: %s\n", options->c_opr_lib);
-    for (int i = 0; i < COPR_EXTRAS; i++)
+    for (int i = 0; i < EXTERN_LIBRARY_EXTRAS; i++)
         if (extras & 1u << i)
-            text_print(out, "get %s from: %s\n", copr_extras[i], options->c_opr_lib);
+            text_print(out, "get %s from: %s\n", extern_library_extras[i], options->c_opr_lib);
     return 0;
 }
 
@@ -493,7 +494,7 @@ static int run_command(int argc, char **argv)
     if (rc == 0)
         rc = open_tuning(&options, &diag);
     if (rc < 0) {
-        copr_library_close();
+        extern_library_close();
         return complain(exit_status(rc), &diag);
     }
     rc = options.no_trace
@@ -501,7 +502,7 @@ static int run_command(int argc, char **argv)
              : trace_start(&(struct trace_config){options.trace, options.counters, warn}, &diag);
     if (rc < 0) {
         tuning_destroy(&options.tuning);
-        copr_library_close();
+        extern_library_close();
         return complain(EXIT_SYSTEM, &diag);
     }
     status = run_mode(&options, model);
@@ -513,7 +514,7 @@ static int run_command(int argc, char **argv)
     free(layouts.text);
     if (!options.no_trace)
         trace_stop();
-    copr_library_close();
+    extern_library_close();
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_OK) {
         diag_set(&diag, -EIO, "cannot write the result: %s", strerror(errno));
         status = complain(EXIT_SYSTEM, &diag);

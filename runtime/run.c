@@ -139,7 +139,7 @@ static uint32_t count_of_library(const struct graph *graph)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < graph->node_count; i++)
-        count += copr_is(graph->nodes[i]);
+        count += extern_op_is(graph->nodes[i]);
     return count;
 }
 

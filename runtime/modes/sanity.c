@@ -240,7 +240,7 @@ bool sanity_is_due(enum sanity_choice choice, const struct graph *graph)
     bool has_others = false;
 
     for (uint32_t i = 0; i < graph->node_count; i++)
-        has_others = has_others || copr_is(graph->nodes[i]);
+        has_others = has_others || extern_op_is(graph->nodes[i]);
     return choice == SANITY_ON || (choice == SANITY_AUTO && has_others);
 }
 

@@ -61,7 +61,7 @@ static void list(const struct call_request *request, struct call_version version
     snprintf(version.name, sizeof(version.name), "%s", call.version);
     version.is_reference = strncmp(version.name, "ref", 3) == 0;
     /* Loops are shared out in the same way each time, oneDNN's of products as well as ours. */
-    version.is_reproducible = !copr_is(request->node);
+    version.is_reproducible = !extern_op_is(request->node);
     if (out->count < CALL_VERSIONS_MAX && !is_listed(out, version.name))
         out->items[out->count++] = version;
     call_deinit(&call);

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 
-const char *const copr_extras[COPR_EXTRAS] = {
+const char *const extern_library_extras[EXTERN_LIBRARY_EXTRAS] = {
     "copr_param_device_ptr_malloc",
     "copr_param_device_ptr_free",
     "copr_param_device_ptr_h2d",
@@ -95,8 +95,8 @@ static int run_init(const char *path, const char *interface, struct diag *diag)
     return 0;
 }
 
-int copr_library_open(const char *path, const char *interface, uint32_t *out_extras,
-                      struct diag *diag)
+int extern_library_open(const char *path, const char *interface, uint32_t *out_extras,
+                        struct diag *diag)
 {
     uint32_t extras = 0;
     int rc;
@@ -107,11 +107,11 @@ int copr_library_open(const char *path, const char *interface, uint32_t *out_ext
         return diag_set(diag, -ENOENT, "cannot load the C opr library: %s", dlerror());
     rc = run_init(path, interface, diag);
     if (rc < 0) {
-        copr_library_close();
+        extern_library_close();
         return rc;
     }
-    for (int i = 0; i < COPR_EXTRAS; i++)
-        extras |= (uint32_t)(dlsym(state.handle, copr_extras[i]) != NULL) << i;
+    for (int i = 0; i < EXTERN_LIBRARY_EXTRAS; i++)
+        extras |= (uint32_t)(dlsym(state.handle, extern_library_extras[i]) != NULL) << i;
     *out_extras = extras;
     return 0;
 }
@@ -124,7 +124,7 @@ static void free_made(struct made *made)
     free(made->data);
 }
 
-void copr_library_close(void)
+void extern_library_close(void)
 {
     for (size_t i = 0; i < state.made.count; i++)
         free_made(&state.made.items[i]);
@@ -137,7 +137,7 @@ void copr_library_close(void)
 
 /* Descriptors */
 
-bool copr_is(const struct node *node)
+bool extern_op_is(const struct node *node)
 {
     return strcmp(node->domain, COPR_DOMAIN) == 0;
 }
@@ -201,7 +201,7 @@ static int make(const struct node *node, const struct made *wanted, struct diag 
     return rc;
 }
 
-int copr_find(const struct node *node, const struct copr_desc **out_desc, struct diag *diag)
+int extern_op_find(const struct node *node, const struct copr_desc **out_desc, struct diag *diag)
 {
     const struct attribute *data = node_attribute(node, COPR_ATTRIBUTE);
     struct made wanted = {.type = node->op_type, .input_count = node->input_count};
@@ -233,7 +233,7 @@ static const enum dtype dtypes[] = {
 };
 enum { DTYPES = sizeof(dtypes) / sizeof(dtypes[0]) };
 
-enum dtype copr_dtype_of(uint32_t dtype)
+enum dtype extern_op_dtype(uint32_t dtype)
 {
     return dtype < DTYPES ? dtypes[dtype] : DTYPE_NONE;
 }
@@ -247,7 +247,7 @@ static uint32_t number_of(enum dtype dtype)
     return i;
 }
 
-struct copr_layout copr_layout_of(const struct tensor_view *view)
+struct copr_layout extern_op_layout(const struct tensor_view *view)
 {
     struct copr_layout layout = {number_of(view->dtype), {1, {1}}};
 
@@ -290,7 +290,7 @@ static int infer_dtypes(const struct copr_desc *desc, const uint32_t *inputs, ui
     for (uint32_t i = 0; i < desc->output_count; i++) {
         if (desc->infer_dtype == NULL && input_count > 0)
             outputs[i] = inputs[0];
-        if (copr_dtype_of(outputs[i]) == DTYPE_NONE)
+        if (extern_op_dtype(outputs[i]) == DTYPE_NONE)
             return diag_set(diag, -EINVAL,
                             "its library gives no dtype for output %u, so it does not take inputs "
                             "of these dtypes",
@@ -313,8 +313,8 @@ static int infer_shapes(const struct copr_desc *desc, const struct copr_shape *i
     return 0;
 }
 
-int copr_infer(const struct copr_desc *desc, const struct tensor_view *inputs, uint32_t input_count,
-               struct copr_layout *outputs, struct diag *diag)
+int extern_op_infer(const struct copr_desc *desc, const struct tensor_view *inputs,
+                    uint32_t input_count, struct copr_layout *outputs, struct diag *diag)
 {
     size_t count = (size_t)input_count + desc->output_count + 1;
     struct copr_shape *shapes = calloc(count, sizeof(*shapes));
@@ -323,7 +323,7 @@ int copr_infer(const struct copr_desc *desc, const struct tensor_view *inputs, u
                                                : diag_set(diag, -ENOMEM, "out of memory");
 
     for (uint32_t i = 0; rc == 0 && i < input_count; i++) {
-        struct copr_layout layout = copr_layout_of(&inputs[i]);
+        struct copr_layout layout = extern_op_layout(&inputs[i]);
 
         shapes[i] = layout.shape;
         numbers[i] = layout.dtype;

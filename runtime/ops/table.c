@@ -76,7 +76,7 @@ static const struct op_kernels
     zip_many = {call_bind_zip_many, "zip", every, .widens = true},
     chain = {call_bind_chain, "chain", NULL, IN_PLACE_ANY, .widens = true},
     preprocess = {call_bind_preprocess, "chain", NULL, .widens = true},
-    of_library = {call_bind_copr, "of its library", NULL};
+    of_library = {call_bind_extern_op, "of its library", NULL};
 
 const struct op_row op_rows[] = {
     /* sorted by type (strcmp) */
@@ -315,8 +315,9 @@ static const struct op_row made_rows[] = {
 };
 
 /* Operators of other people's libraries. */
-static const struct op_row extern_row = {"",         0,  0,           INPUTS_ANY,       INPUTS_ANY,
-                                         shape_copr, "", &of_library, LAYOUT_ROW_MAJOR, UINT32_MAX};
+static const struct op_row extern_row = {
+    "",        0, 0, INPUTS_ANY, INPUTS_ANY, shape_extern_op, "", &of_library, LAYOUT_ROW_MAJOR,
+    UINT32_MAX};
 
 static int compare_type(const void *key, const void *row)
 {
@@ -333,7 +334,7 @@ const struct op_row *op_row_of(const struct node *node)
     char type[NODE_TYPE_BYTES];
     const char *full_type = node_full_type(node, type);
 
-    if (copr_is(node))
+    if (extern_op_is(node))
         return &extern_row;
     for (size_t i = 0; i < sizeof(made_rows) / sizeof(made_rows[0]); i++)
         if (strcmp(made_rows[i].type, full_type) == 0)

@@ -51,7 +51,7 @@ static int no_memory(struct tune_job *job)
 /* Reorders, bodies and what other libraries compute have none. */
 static bool may_choose(const struct bound_step *step)
 {
-    return step->value == NULL && !control_is(step->info.node) && !copr_is(step->info.node) &&
+    return step->value == NULL && !control_is(step->info.node) && !extern_op_is(step->info.node) &&
            step->info.output_count > 0 && step->info.outputs[0] != NULL;
 }
 
@@ -435,7 +435,7 @@ static int check_others(struct tune_job *job)
         const struct bound_step *step = &job->steps[i];
 
         if ((options->reproducible || options->batch_equal) && step->info.node != NULL &&
-            copr_is(step->info.node) && step->value == NULL)
+            extern_op_is(step->info.node) && step->value == NULL)
             return diag_set(job->diag, -ENOTSUP,
                             "node \"%s\" (%s): a library computes it, which does not declare "
                             "whether its results are the same each time",

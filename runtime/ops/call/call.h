@@ -197,7 +197,7 @@ call_bind_fn call_bind_resize;                              /* resize.c */
 call_bind_fn call_bind_product_quantised, call_bind_einsum; /* product.c */
 call_bind_fn call_bind_conv_any, call_bind_conv_quantised, call_bind_conv_transpose,
     call_bind_pool_any;                                                      /* convolve.c */
-call_bind_fn call_bind_copr;                                                 /* extern.c */
+call_bind_fn call_bind_extern_op;                                            /* extern.c */
 call_bind_fn call_bind_fused_matmul;                                         /* contrib.c */
 call_bind_fn call_bind_control;                                              /* control.c */
 call_bind_fn call_bind_recurrent;                                            /* recurrent.c */

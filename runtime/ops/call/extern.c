@@ -7,16 +7,16 @@
 
 #include "runtime/ops/extern_library.h"
 
-struct copr_params {
+struct extern_op_params {
     const struct copr_desc *desc;
     uint32_t inputs, outputs, bound; /* outputs of the library; of the node */
     size_t *scratch;                 /* by output: where in the workspace, if nobody reads it */
     struct copr_tensor tensors[];    /* inputs, then outputs */
 };
 
-static int run_copr(const struct call *call)
+static int run_extern_op(const struct call *call)
 {
-    struct copr_params *p = call->params;
+    struct extern_op_params *p = call->params;
     struct copr_tensor *outputs = p->tensors + p->inputs;
 
     for (uint32_t i = 0; i < p->inputs; i++)
@@ -31,7 +31,7 @@ static int run_copr(const struct call *call)
 
 static size_t bytes_of(const struct copr_layout *layout)
 {
-    size_t bytes = dtype_bytes(copr_dtype_of(layout->dtype));
+    size_t bytes = dtype_bytes(extern_op_dtype(layout->dtype));
 
     for (uint32_t i = 0; i < layout->shape.rank; i++)
         bytes *= layout->shape.dims[i];
@@ -39,7 +39,7 @@ static size_t bytes_of(const struct copr_layout *layout)
 }
 
 /* Room for outputs that the library makes and nobody wants. */
-static void plan_scratch(const struct call_request *request, struct copr_params *p,
+static void plan_scratch(const struct call_request *request, struct extern_op_params *p,
                          struct call *call)
 {
     for (uint32_t i = 0; i < p->outputs; i++) {
@@ -51,15 +51,15 @@ static void plan_scratch(const struct call_request *request, struct copr_params 
     }
 }
 
-int call_bind_copr(const struct call_request *request, struct call *call)
+int call_bind_extern_op(const struct call_request *request, struct call *call)
 {
     const struct node *node = request->node;
     const struct copr_desc *desc;
     struct copr_layout *layouts;
-    struct copr_params *p;
+    struct extern_op_params *p;
     struct diag diag = {0};
     size_t tensors;
-    int rc = copr_find(node, &desc, &diag);
+    int rc = extern_op_find(node, &desc, &diag);
 
     if (rc < 0)
         return call_refuse(request, rc, "%s", diag.text);
@@ -70,7 +70,7 @@ int call_bind_copr(const struct call_request *request, struct call *call)
     layouts = calloc((size_t)desc->output_count + 1, sizeof(*layouts));
     if (rc == 0 && layouts == NULL)
         rc = call_refuse(request, -ENOMEM, "out of memory");
-    if (rc == 0 && copr_infer(desc, request->inputs, node->input_count, layouts, &diag) < 0)
+    if (rc == 0 && extern_op_infer(desc, request->inputs, node->input_count, layouts, &diag) < 0)
         rc = call_refuse(request, -EINVAL, "%s", diag.text);
     if (rc == 0) {
         p = call->params;
@@ -80,12 +80,12 @@ int call_bind_copr(const struct call_request *request, struct call *call)
         p->bound = node->output_count;
         p->scratch = (size_t *)(p->tensors + tensors);
         for (uint32_t i = 0; i < p->inputs; i++)
-            p->tensors[i].layout = copr_layout_of(&request->inputs[i]);
+            p->tensors[i].layout = extern_op_layout(&request->inputs[i]);
         for (uint32_t i = 0; i < p->outputs; i++)
             p->tensors[p->inputs + i].layout = layouts[i];
         plan_scratch(request, p, call);
         call->version = "c-opr";
-        call->run = run_copr;
+        call->run = run_extern_op;
     }
     free(layouts);
     return rc;

@@ -150,9 +150,9 @@ static int infer_node(struct infer *infer)
     const struct op_row *op = op_row_find(node_full_type(infer->node, type));
     int rc;
 
-    if (copr_is(infer->node)) {
+    if (extern_op_is(infer->node)) {
         rc = check_inputs(infer);
-        return rc == 0 ? shape_copr(infer) : rc;
+        return rc == 0 ? shape_extern_op(infer) : rc;
     }
     if (op == NULL || infer->opset < op->since)
         return refuse_op(infer->graph, infer->node, infer->diag);

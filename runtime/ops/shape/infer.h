@@ -128,7 +128,7 @@ shape_fn shape_quantize, shape_dequantize, shape_quantize_dynamic;
 shape_fn shape_conv_integer, shape_qlinear_conv, shape_conv_transpose, shape_lp_pool;
 shape_fn shape_matmul_integer, shape_qlinear_matmul, shape_einsum;
 shape_fn shape_if, shape_loop;
-shape_fn shape_copr; /* operators of other people's libraries */
+shape_fn shape_extern_op; /* operators of other people's libraries */
 shape_fn shape_recurrent, shape_grid_sample, shape_roi_align, shape_suppress;
 
 /** And, Or and Xor, which take bools alone, where other operators of two operands take numbers. */

@@ -12,17 +12,17 @@ static int set_output(struct infer *infer, uint32_t i, const struct copr_layout 
 
     for (int axis = 0; axis < shape.rank; axis++)
         shape.dims[axis] = layout->shape.dims[axis];
-    return infer_output(infer, i, copr_dtype_of(layout->dtype), &shape);
+    return infer_output(infer, i, extern_op_dtype(layout->dtype), &shape);
 }
 
-int shape_copr(struct infer *infer)
+int shape_extern_op(struct infer *infer)
 {
     const struct node *node = infer->node;
     struct tensor_view *inputs = calloc((size_t)node->input_count + 1, sizeof(*inputs));
     struct copr_layout *outputs = NULL;
     const struct copr_desc *desc = NULL;
     struct diag inner = {0};
-    int rc = inputs != NULL ? copr_find(node, &desc, &inner) : -ENOMEM;
+    int rc = inputs != NULL ? extern_op_find(node, &desc, &inner) : -ENOMEM;
 
     if (rc == 0) {
         outputs = calloc((size_t)desc->output_count + 1, sizeof(*outputs));
@@ -32,7 +32,7 @@ int shape_copr(struct infer *infer)
         if (node->inputs[i] != NULL)
             inputs[i] = (struct tensor_view){node->inputs[i]->dtype, node->inputs[i]->shape, NULL};
     if (rc == 0)
-        rc = copr_infer(desc, inputs, node->input_count, outputs, &inner);
+        rc = extern_op_infer(desc, inputs, node->input_count, outputs, &inner);
     if (rc == -ENOTSUP)
         rc = infer_unsupported(infer, "%s", inner.text);
     else if (rc < 0 && rc != -ENOMEM)
