@@ -117,9 +117,9 @@ static bool is_known(const struct value *const *values, uint32_t count)
     return true;
 }
 
-struct footprint footprint_of(const struct exec_step *step)
+struct op_cost op_cost_of(const struct exec_step *step)
 {
     if (!is_known(step->inputs, step->input_count) || !is_known(step->outputs, step->output_count))
-        return (struct footprint){-1, -1};
-    return (struct footprint){computation_of(step), memory_of(step)};
+        return (struct op_cost){-1, -1};
+    return (struct op_cost){computation_of(step), memory_of(step)};
 }

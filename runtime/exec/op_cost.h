@@ -15,11 +15,11 @@
 
 #include "runtime/exec/exec.h"
 
-struct footprint {
+struct op_cost {
     int64_t computation;  /* operations; -1: not known */
     int64_t memory_bytes; /* -1: not known */
 };
 
-struct footprint footprint_of(const struct exec_step *step);
+struct op_cost op_cost_of(const struct exec_step *step);
 
 #endif

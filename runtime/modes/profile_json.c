@@ -74,7 +74,7 @@ static void write_shapes(struct json_writer *json, const char *key,
     json_end_array(json);
 }
 
-static void write_footprints(struct writer *w)
+static void write_op_costs(struct writer *w)
 {
     struct json_writer *json = &w->json;
     char id[16];
@@ -83,17 +83,17 @@ static void write_footprints(struct writer *w)
     json_begin_object(json);
     for (uint32_t i = 0; i < w->profile->step_count; i++) {
         const struct exec_step *step = exec_step(w->exec, i);
-        struct footprint footprint = footprint_of(step);
+        struct op_cost cost = op_cost_of(step);
 
         json_key(json, step_id(w, i, id));
         json_begin_object(json);
         json_key(json, "computation");
-        if (footprint.computation < 0)
+        if (cost.computation < 0)
             json_null(json);
         else
-            json_int(json, footprint.computation);
+            json_int(json, cost.computation);
         json_key(json, "memory");
-        json_int(json, footprint.memory_bytes);
+        json_int(json, cost.memory_bytes);
         write_shapes(json, "in_shapes", step->inputs, step->input_count);
         write_shapes(json, "out_shapes", step->outputs, step->output_count);
         json_key(json, "param");
@@ -118,7 +118,7 @@ static void write_profiler(struct writer *w, bool with_device)
     write_marks(w, "device", GRAPH_EXEC_DEVICE, with_device ? profile->device : NULL,
                 profile->device_zero_ticks);
     write_marks(w, "host", thread, profile->host, profile->zero.ticks);
-    write_footprints(w);
+    write_op_costs(w);
     json_key(json, "opr_internal_pf");
     json_begin_object(json);
     json_end_object(json);

@@ -255,7 +255,7 @@ static uint32_t define_step(const struct exec_step *step, const char *id, uint32
 {
     struct optrace_op_info info = OPTRACE_OP_INFO(step->name, step->type);
     struct optrace_tensor inputs[TENSORS_MAX / 2], outputs[TENSORS_MAX / 2];
-    struct footprint footprint = footprint_of(step);
+    struct op_cost cost = op_cost_of(step);
     char *params = make_params(step);
     uint32_t op = 0;
 
@@ -269,8 +269,8 @@ static uint32_t define_step(const struct exec_step *step, const char *id, uint32
     info.output_count = fill_tensors(step->outputs, step->output_count, outputs, TENSORS_MAX / 2);
     info.origins = (const char *const *)step->node->origins;
     info.origin_count = step->node->origin_count;
-    info.computation_flop = footprint.computation;
-    info.memory_bytes = footprint.memory_bytes;
+    info.computation_flop = cost.computation;
+    info.memory_bytes = cost.memory_bytes;
     info.workspace_bytes = (int64_t)step->workspace_bytes;
     (void)optrace_op_define(&info, &op); /* op 0 is not recorded, and that is all */
     free(params);

@@ -156,7 +156,7 @@ static void write_times(FILE *file, int i)
             2 * i, start, start + 0.00001, start + 0.0001);
 }
 
-static void write_footprint(FILE *file, int i)
+static void write_op_cost(FILE *file, int i)
 {
     fprintf(file,
             "\"%d\": {\"computation\": 231211008, \"memory\": 1753088, \"in_shapes\": [[1, 64, 56, "
@@ -187,7 +187,7 @@ static void write_megengine(FILE *file)
     write_section(file, "\"comp_seq\": [", write_place, count, "]}, ");
     write_section(file, "\"profiler\": {\"device\": {", write_times, count, "}, ");
     write_section(file, "\"host\": {", write_times, count, "}, ");
-    write_section(file, "\"opr_footprint\": {", write_footprint, count, "}}}");
+    write_section(file, "\"opr_footprint\": {", write_op_cost, count, "}}}");
 }
 
 /* --- Readings. --- */

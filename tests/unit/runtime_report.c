@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What load_and_run prints and counts: summary, table, footprints, comparison, profile. */
+/* What load_and_run prints and counts: summary, table, costs of ops, comparison, profile. */
 #include "base/op_flop.h"
 #include "runtime/exec/op_cost.h"
 #include "runtime/graph/compare.h"
@@ -120,15 +120,15 @@ static void the_table_is_centred(void **state)
     graph_destroy(&graph);
 }
 
-/* Footprints */
+/* Costs of ops */
 
-static struct footprint count_node(const char *op_type, const char *inputs, const char *attributes,
-                                   const struct fused *fused)
+static struct op_cost count_node(const char *op_type, const char *inputs, const char *attributes,
+                                 const struct fused *fused)
 {
     struct graph *graph = build_graph(13);
     struct node *node = build_node(graph, op_type, inputs, attributes, "y");
     struct exec_step step = {.type = op_type, .node = node};
-    struct footprint footprint;
+    struct op_cost cost;
     struct diag diag = {0};
 
     build_output(graph, "y");
@@ -142,9 +142,9 @@ static struct footprint count_node(const char *op_type, const char *inputs, cons
     step.input_count = node->input_count;
     step.outputs = (const struct value *const *)node->outputs;
     step.output_count = node->output_count;
-    footprint = footprint_of(&step);
+    cost = op_cost_of(&step);
     graph_destroy(&graph);
-    return footprint;
+    return cost;
 }
 
 static void formulas_give_known_counts(void **state)
@@ -207,8 +207,7 @@ static void formulas_give_known_counts(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct footprint f =
-            count_node(cases[i].op_type, cases[i].inputs, cases[i].attributes, NULL);
+        struct op_cost f = count_node(cases[i].op_type, cases[i].inputs, cases[i].attributes, NULL);
 
         if (f.computation != cases[i].computation)
             fail_msg("%s computes %lld, not %lld", cases[i].op_type, (long long)f.computation,

@@ -284,7 +284,7 @@ static void write_count(struct json_writer *json, const char *key, int64_t value
         json_int(json, value);
 }
 
-void megengine_write_footprints(struct megengine_writer *writer)
+void megengine_write_op_costs(struct megengine_writer *writer)
 {
     struct json_writer *json = &writer->json;
 

@@ -309,7 +309,7 @@ static int write_profiler(struct megengine_writer *writer)
     rc = write_side(writer, "device", OP_DEVICE);
     if (rc == 0)
         rc = write_side(writer, "host", OP_HOST);
-    megengine_write_footprints(writer);
+    megengine_write_op_costs(writer);
     json_key(json, "opr_internal_pf");
     json_begin_object(json);
     json_end_object(json);

@@ -24,7 +24,7 @@ struct megengine_writer {
 void megengine_write_graph(struct megengine_writer *writer);
 
 /** The member "opr_footprint": what each op computes and moves. */
-void megengine_write_footprints(struct megengine_writer *writer);
+void megengine_write_op_costs(struct megengine_writer *writer);
 
 /** Ids are decimal texts. */
 void megengine_write_id_key(struct json_writer *json, int64_t id);

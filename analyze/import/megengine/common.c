@@ -34,7 +34,7 @@ int megengine_bad(struct megengine *megengine, uint64_t offset, struct diag *dia
 int megengine_op_place(struct megengine *megengine, struct json_slice id, uint32_t *out_op,
                        struct diag *diag)
 {
-    struct megengine_op op = {.footprint = SPOOL_NONE};
+    struct megengine_op op = {.cost = SPOOL_NONE};
 
     if (text_ids_place(&megengine->op_ids, id.text, id.length, out_op) < 0 ||
         (*out_op == megengine->ops.count && array_push(&megengine->ops, op) < 0))

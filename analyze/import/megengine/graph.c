@@ -296,8 +296,8 @@ int megengine_read_sequence(struct megengine *megengine, const struct json_item 
     return rc;
 }
 
-int megengine_read_footprint(struct megengine *megengine, const struct json_item *item,
-                             struct diag *diag)
+int megengine_read_op_cost(struct megengine *megengine, const struct json_item *item,
+                           struct diag *diag)
 {
     struct json_slice values[MEGENGINE_COSTS] = {{0}};
     const struct field fields[] = {FIELD("in_shapes", values[0]),
@@ -312,7 +312,7 @@ int megengine_read_footprint(struct megengine *megengine, const struct json_item
     int rc = megengine_op_place(megengine, id_of(item), &op, diag);
 
     if (rc == 0)
-        rc = check_entry(megengine, item, megengine->ops.items[op].footprint != SPOOL_NONE, diag);
+        rc = check_entry(megengine, item, megengine->ops.items[op].cost != SPOOL_NONE, diag);
     if (rc <= 0)
         return rc;
     rc = read_fields(megengine, item, json_value(item->text, item->length), fields, diag);
@@ -321,6 +321,6 @@ int megengine_read_footprint(struct megengine *megengine, const struct json_item
     if (rc == 0)
         rc = record_end(megengine, &megengine->cost_spool, &offset, diag);
     if (rc == 0)
-        megengine->ops.items[op].footprint = offset;
+        megengine->ops.items[op].cost = offset;
     return rc;
 }

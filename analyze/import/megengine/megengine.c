@@ -70,7 +70,7 @@ static const struct section sections[] = {
     {"graph_exec.comp_seq", megengine_read_sequence},
     {"profiler.host", read_host},
     {"profiler.device", read_device},
-    {"profiler.opr_footprint", megengine_read_footprint},
+    {"profiler.opr_footprint", megengine_read_op_cost},
     {"optrace", megengine_read_addition},
     {"optrace.runs", megengine_read_addition},
     {"optrace.spans", megengine_read_addition},

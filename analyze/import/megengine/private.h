@@ -24,7 +24,7 @@ enum megengine_op_state {
 struct megengine_op {
     uint64_t record : 62; /* in op_spool once it is defined; else the offset of its first span */
     uint64_t state : 2;   /* enum megengine_op_state */
-    uint64_t footprint;   /* in cost_spool, or SPOOL_NONE */
+    uint64_t cost;        /* in cost_spool, or SPOOL_NONE */
 };
 
 struct megengine_variable {
@@ -101,8 +101,8 @@ int megengine_read_chunk(struct megengine *megengine, const struct json_item *it
                          struct diag *diag);
 int megengine_read_sequence(struct megengine *megengine, const struct json_item *item,
                             struct diag *diag);
-int megengine_read_footprint(struct megengine *megengine, const struct json_item *item,
-                             struct diag *diag);
+int megengine_read_op_cost(struct megengine *megengine, const struct json_item *item,
+                           struct diag *diag);
 
 /* --- rows.c --- */
 

@@ -89,7 +89,7 @@ static char *list_text(struct json_slice list)
     return import_take(&json);
 }
 
-/* What an op costs, in texts as a row has them; {0}: there is no footprint. */
+/* What an op costs, in texts as a row has them; {0}: it has none. */
 struct costs {
     char *in_shapes, *out_shapes, *params;
     int64_t computation, memory;
@@ -127,7 +127,7 @@ static char *params_text(struct json_slice param, struct json_slice layouts)
     return text;
 }
 
-static int read_costs(struct megengine *megengine, uint64_t footprint, struct costs *out_costs,
+static int read_costs(struct megengine *megengine, uint64_t cost, struct costs *out_costs,
                       struct diag *diag)
 {
     struct record record;
@@ -136,9 +136,9 @@ static int read_costs(struct megengine *megengine, uint64_t footprint, struct co
     int rc;
 
     *out_costs = (struct costs){.computation = STORE_NULL, .memory = STORE_NULL};
-    if (footprint == SPOOL_NONE)
+    if (cost == SPOOL_NONE)
         return 0;
-    rc = spool_read(&megengine->cost_spool, footprint, &record.at, &size, diag);
+    rc = spool_read(&megengine->cost_spool, cost, &record.at, &size, diag);
     if (rc < 0)
         return rc;
     out_costs->in_shapes = import_shapes_text(take_value(&record));
@@ -200,7 +200,7 @@ static int put_op(struct megengine *megengine, uint32_t place, int64_t number, s
     struct record record;
     struct store_op row;
     size_t size;
-    int rc = read_costs(megengine, op->footprint, &costs, diag);
+    int rc = read_costs(megengine, op->cost, &costs, diag);
 
     if (rc == 0 && op->state == OP_DEFINED) {
         rc = spool_read(&megengine->op_spool, op->record, &record.at, &size, diag);
