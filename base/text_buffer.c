@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-static bool out_buffer_reserve(struct out_buffer *buffer, size_t extra)
+static bool text_buffer_reserve(struct text_buffer *buffer, size_t extra)
 {
     size_t needed = buffer->length + extra + 1;
     size_t capacity = buffer->capacity ? buffer->capacity : 64;
@@ -29,16 +29,16 @@ static bool out_buffer_reserve(struct out_buffer *buffer, size_t extra)
     return true;
 }
 
-void out_buffer_add(struct out_buffer *buffer, const char *text, size_t length)
+void text_buffer_add(struct text_buffer *buffer, const char *text, size_t length)
 {
-    if (!out_buffer_reserve(buffer, length))
+    if (!text_buffer_reserve(buffer, length))
         return;
     memcpy(buffer->text + buffer->length, text, length);
     buffer->length += length;
     buffer->text[buffer->length] = '\0';
 }
 
-void out_buffer_print(struct out_buffer *buffer, const char *format, ...)
+void text_buffer_print(struct text_buffer *buffer, const char *format, ...)
 {
     va_list arguments;
     int length;
@@ -46,7 +46,7 @@ void out_buffer_print(struct out_buffer *buffer, const char *format, ...)
     va_start(arguments, format);
     length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    if (length < 0 || !out_buffer_reserve(buffer, (size_t)length))
+    if (length < 0 || !text_buffer_reserve(buffer, (size_t)length))
         return;
     va_start(arguments, format);
     vsnprintf(buffer->text + buffer->length, (size_t)length + 1, format, arguments);
@@ -54,8 +54,8 @@ void out_buffer_print(struct out_buffer *buffer, const char *format, ...)
     buffer->length += (size_t)length;
 }
 
-size_t out_buffer_flow(struct out_buffer *buffer, const char *text, size_t width, size_t column,
-                       size_t indent)
+size_t text_buffer_flow(struct text_buffer *buffer, const char *text, size_t width, size_t column,
+                        size_t indent)
 {
     size_t lines = 1;
 
@@ -63,14 +63,14 @@ size_t out_buffer_flow(struct out_buffer *buffer, const char *text, size_t width
         size_t length = strcspn(text, " "), columns = text_columns(text, length);
 
         if (!is_first && width && column + 1 + columns > width) {
-            out_buffer_print(buffer, "\n%*s", (int)indent, "");
+            text_buffer_print(buffer, "\n%*s", (int)indent, "");
             column = indent;
             lines++;
         } else if (!is_first) {
-            out_buffer_add(buffer, " ", 1);
+            text_buffer_add(buffer, " ", 1);
             column++;
         }
-        out_buffer_add(buffer, text, length);
+        text_buffer_add(buffer, text, length);
         column += columns;
         text += length;
         text += *text == ' ';
@@ -78,13 +78,13 @@ size_t out_buffer_flow(struct out_buffer *buffer, const char *text, size_t width
     return lines;
 }
 
-const char *out_buffer_text(const struct out_buffer *buffer)
+const char *text_buffer_text(const struct text_buffer *buffer)
 {
     return buffer->text ? buffer->text : "";
 }
 
-void out_buffer_deinit(struct out_buffer *buffer)
+void text_buffer_deinit(struct text_buffer *buffer)
 {
     free(buffer->text);
-    *buffer = (struct out_buffer){0};
+    *buffer = (struct text_buffer){0};
 }

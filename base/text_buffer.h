@@ -7,21 +7,21 @@
 #include <stddef.h>
 
 /* {0} is empty. When memory runs out the text stays as it was and `failed` is set. */
-struct out_buffer {
+struct text_buffer {
     char *text; /* NULL, or NUL-terminated */
     size_t length, capacity;
     bool failed;
 };
-void out_buffer_add(struct out_buffer *buffer, const char *text, size_t length);
-void out_buffer_print(struct out_buffer *buffer, const char *format, ...)
+void text_buffer_add(struct text_buffer *buffer, const char *text, size_t length);
+void text_buffer_print(struct text_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** Adds the words of a text on lines of at most `width` columns; 0: on one line. The first line has
  *  `column` columns before the text, each that follows begins with `indent` blanks. A word that is
  *  longer stands alone. Returns the number of lines. */
-size_t out_buffer_flow(struct out_buffer *buffer, const char *text, size_t width, size_t column,
-                       size_t indent);
+size_t text_buffer_flow(struct text_buffer *buffer, const char *text, size_t width, size_t column,
+                        size_t indent);
 /** The text; "" when there is none. */
-const char *out_buffer_text(const struct out_buffer *buffer);
-void out_buffer_deinit(struct out_buffer *buffer);
+const char *text_buffer_text(const struct text_buffer *buffer);
+void text_buffer_deinit(struct text_buffer *buffer);
 
 #endif

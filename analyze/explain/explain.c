@@ -22,21 +22,22 @@
 static int has_row(const struct report *report, const char *condition, bool *out_has,
                    struct diag *diag)
 {
-    struct out_buffer sql = {0};
+    struct text_buffer sql = {0};
     sqlite3_stmt *statement = NULL;
     int rc;
 
-    out_buffer_print(&sql, "SELECT 1 FROM run WHERE %s AND session_id IN (0", condition);
+    text_buffer_print(&sql, "SELECT 1 FROM run WHERE %s AND session_id IN (0", condition);
     for (size_t i = 0; i < report->session_count; i++)
-        out_buffer_print(&sql, ", %" PRId64, report->session_ids[i]);
-    out_buffer_print(&sql, ") LIMIT 1");
-    rc = sql.failed ? -ENOMEM
-                    : query_prepare(report->source->store, out_buffer_text(&sql), &statement, diag);
+        text_buffer_print(&sql, ", %" PRId64, report->session_ids[i]);
+    text_buffer_print(&sql, ") LIMIT 1");
+    rc = sql.failed
+             ? -ENOMEM
+             : query_prepare(report->source->store, text_buffer_text(&sql), &statement, diag);
     if (rc == 0)
         rc = query_step(report->source->store, statement, diag);
     *out_has = rc == 1;
     sqlite3_finalize(statement);
-    out_buffer_deinit(&sql);
+    text_buffer_deinit(&sql);
     return rc < 0 ? rc : 0;
 }
 
@@ -65,7 +66,7 @@ static int choose_whole(struct explanation *explanation, struct diag *diag)
 {
     const struct ops_question *question = &explanation->selection.question;
     const struct session_rows *sessions = explanation->report->sessions;
-    struct out_buffer condition = {0};
+    struct text_buffer condition = {0};
     bool has = false, has_dropped = false;
     int rc = 0;
 
@@ -73,12 +74,12 @@ static int choose_whole(struct explanation *explanation, struct diag *diag)
         has_dropped |= sessions->rows.items[i].dropped_count > 0;
     if (!has_dropped || !explanation->has_runs)
         return 0;
-    out_buffer_print(&condition, "(");
+    text_buffer_print(&condition, "(");
     explain_add_counted(explanation, &condition);
-    out_buffer_print(&condition, ")%s", EXPLAIN_IS_WHOLE);
+    text_buffer_print(&condition, ")%s", EXPLAIN_IS_WHOLE);
     rc = condition.failed ? -ENOMEM
-                          : has_row(explanation->report, out_buffer_text(&condition), &has, diag);
-    out_buffer_deinit(&condition);
+                          : has_row(explanation->report, text_buffer_text(&condition), &has, diag);
+    text_buffer_deinit(&condition);
     explanation->only_whole = has &&
                               (!question->totals || explanation->report->kind->wants_whole_runs) &&
                               !explanation->report->kind->counts_runs_without_events;
@@ -202,9 +203,9 @@ static void put_query(struct explanation *explanation, const char *select, const
     for (size_t i = 0; i < EXPLAIN_TABLES; i++) {
         if (!needed[i])
             continue;
-        out_buffer_print(&explanation->text, "%s%s AS (\n    ", before, explain_tables[i].name);
+        text_buffer_print(&explanation->text, "%s%s AS (\n    ", before, explain_tables[i].name);
         explain_add_sql(explanation, explain_tables[i].sql);
-        out_buffer_add(&explanation->text, ")", 1);
+        text_buffer_add(&explanation->text, ")", 1);
         before = ",\n";
     }
     /* It may have common tables of its own. */
@@ -214,7 +215,7 @@ static void put_query(struct explanation *explanation, const char *select, const
         before = "\n";
     else
         before = "";
-    out_buffer_print(&explanation->text, "%s", before);
+    text_buffer_print(&explanation->text, "%s", before);
     explain_add_sql(explanation, select);
 }
 
@@ -244,7 +245,7 @@ static void end(struct explanation *explanation)
     array_deinit(&explanation->op_ids);
     array_deinit(&explanation->label_ids);
     array_deinit(&explanation->lane_ids);
-    out_buffer_deinit(&explanation->text);
+    text_buffer_deinit(&explanation->text);
     report_selection_deinit(&explanation->selection);
 }
 
@@ -262,23 +263,23 @@ static int put_side(struct explanation *side, const struct report *report, bool 
         return rc;
     choose_tables(side, select, needed);
     if (is_attached)
-        out_buffer_print(&side->text, "WITH event AS (SELECT rowid, * FROM base.event),\n"
-                                      "lane AS (SELECT * FROM base.lane),\n"
-                                      "op AS (SELECT * FROM base.op),\n"
-                                      "run AS (SELECT * FROM base.run),\n"
-                                      "dropped AS (SELECT * FROM base.dropped),\n"
-                                      "session AS (SELECT * FROM base.session)");
+        text_buffer_print(&side->text, "WITH event AS (SELECT rowid, * FROM base.event),\n"
+                                       "lane AS (SELECT * FROM base.lane),\n"
+                                       "op AS (SELECT * FROM base.op),\n"
+                                       "run AS (SELECT * FROM base.run),\n"
+                                       "dropped AS (SELECT * FROM base.dropped),\n"
+                                       "session AS (SELECT * FROM base.session)");
     put_query(side, select, needed, is_attached ? ",\n" : "WITH ");
     return side->text.failed ? -ENOMEM : 0;
 }
 
 static void add_attachment(struct explanation *explanation, const struct source *base)
 {
-    out_buffer_print(
+    text_buffer_print(
         &explanation->text, "/* first: %sATTACH ",
         !base->format ? "" : "profile_analyze --import FILE --into STORE, and with that store ");
     explain_add_quoted(explanation, base->name);
-    out_buffer_print(&explanation->text, " AS base */\n");
+    text_buffer_print(&explanation->text, " AS base */\n");
 }
 
 static int put_comparison(struct explanation *explanation, struct diag *diag)
@@ -315,11 +316,11 @@ static void add_notes(struct explanation *explanation)
     const struct report *report = explanation->report;
 
     if (report->options->what_if.count)
-        out_buffer_print(&explanation->text, "/* not in it: what --what-if tells */\n");
+        text_buffer_print(&explanation->text, "/* not in it: what --what-if tells */\n");
     if (report->options->show_host)
-        out_buffer_print(&explanation->text, "/* not in it: the second table, of the host */\n");
+        text_buffer_print(&explanation->text, "/* not in it: the second table, of the host */\n");
     if (report->kind->explain_lacks)
-        out_buffer_print(&explanation->text, "/* %s */\n", report->kind->explain_lacks);
+        text_buffer_print(&explanation->text, "/* %s */\n", report->kind->explain_lacks);
 }
 
 /* All runs that ended count then. */
@@ -348,13 +349,13 @@ static const char *rolled_select_of(const struct analyze_options *options,
 /* --min-time and --max-time are about the lines of a SELECT. */
 static int put_lines(struct explanation *explanation, const char *select, const bool *needed)
 {
-    struct out_buffer bounded = {0};
+    struct text_buffer bounded = {0};
 
-    out_buffer_print(&bounded, "SELECT * FROM (\n%s){bounds}", select);
+    text_buffer_print(&bounded, "SELECT * FROM (\n%s){bounds}", select);
     if (!bounded.failed)
         put_query(explanation, bounded.text, needed, "WITH ");
     explanation->text.failed |= bounded.failed;
-    out_buffer_deinit(&bounded);
+    text_buffer_deinit(&bounded);
     return explanation->text.failed ? -ENOMEM : 0;
 }
 
@@ -376,7 +377,7 @@ static int put_together(struct explanation *explanation, struct diag *diag)
         return put_comparison(explanation, diag);
     choose_tables(explanation, select, needed);
     if (needed[EXPLAIN_EVERY_SPAN])
-        out_buffer_print(
+        text_buffer_print(
             &explanation->text,
             "/* for looking into and changing: it asks for each span by itself, some "
             "seconds for\n * 100,000 of them, where the report takes a hundredth */\n");

@@ -19,7 +19,7 @@ struct explanation {
     bool lacks_whole;    /* there are no others: values are totals */
     struct id_array op_ids, label_ids, lane_ids; /* what passes filters that
                                                     SQL has no words for */
-    struct out_buffer text;
+    struct text_buffer text;
 };
 
 /* What tells runs of which no events were dropped, behind other conditions on run. */
@@ -31,7 +31,7 @@ struct explanation {
 /* words.c */
 
 /** Add the condition on runs that count, whole or not. */
-void explain_add_counted(const struct explanation *explanation, struct out_buffer *text);
+void explain_add_counted(const struct explanation *explanation, struct text_buffer *text);
 
 /** Add SQL to the text, the words in braces in it (tables.h) replaced by what they stand
  *  for. */

@@ -11,8 +11,8 @@
 static void add_sessions(struct explanation *explanation)
 {
     for (size_t i = 0; i < explanation->report->session_count; i++)
-        out_buffer_print(&explanation->text, "%s%" PRId64, i ? ", " : "",
-                         explanation->report->session_ids[i]);
+        text_buffer_print(&explanation->text, "%s%" PRId64, i ? ", " : "",
+                          explanation->report->session_ids[i]);
 }
 
 static bool is_by_number(const struct explanation *explanation)
@@ -22,24 +22,24 @@ static bool is_by_number(const struct explanation *explanation)
     return question->first_run || question->last_run;
 }
 
-void explain_add_counted(const struct explanation *explanation, struct out_buffer *text)
+void explain_add_counted(const struct explanation *explanation, struct text_buffer *text)
 {
     const struct ops_question *question = &explanation->selection.question;
 
     if (!is_by_number(explanation))
-        out_buffer_print(text, "%s", explanation->counted);
+        text_buffer_print(text, "%s", explanation->counted);
     else if (question->last_run == INT64_MAX)
-        out_buffer_print(text, "run >= %" PRId64, question->first_run);
+        text_buffer_print(text, "run >= %" PRId64, question->first_run);
     else
-        out_buffer_print(text, "run BETWEEN %" PRId64 " AND %" PRId64, question->first_run,
-                         question->last_run);
+        text_buffer_print(text, "run BETWEEN %" PRId64 " AND %" PRId64, question->first_run,
+                          question->last_run);
 }
 
 static void add_counted(struct explanation *explanation)
 {
     explain_add_counted(explanation, &explanation->text);
     if (explanation->only_whole)
-        out_buffer_print(&explanation->text, "%s", EXPLAIN_IS_WHOLE);
+        text_buffer_print(&explanation->text, "%s", EXPLAIN_IS_WHOLE);
 }
 
 bool explain_is_per_run(const struct explanation *explanation)
@@ -52,12 +52,12 @@ static void add_in_runs(struct explanation *explanation)
 {
     if (!explanation->has_runs)
         return;
-    out_buffer_print(&explanation->text,
-                     explain_is_per_run(explanation) || is_by_number(explanation)
-                         ? "\n       AND (l.session_id, e.run) IN"
-                           " (SELECT session_id, run FROM counted_run)"
-                         : "\n       AND (e.run IS NULL OR (l.session_id, e.run) IN"
-                           " (SELECT session_id, run FROM counted_run))");
+    text_buffer_print(&explanation->text,
+                      explain_is_per_run(explanation) || is_by_number(explanation)
+                          ? "\n       AND (l.session_id, e.run) IN"
+                            " (SELECT session_id, run FROM counted_run)"
+                          : "\n       AND (e.run IS NULL OR (l.session_id, e.run) IN"
+                            " (SELECT session_id, run FROM counted_run))");
 }
 
 /* Conditions on the start of rows, whose columns are named with `prefix`es. */
@@ -74,14 +74,14 @@ static void add_window(struct explanation *explanation, const char *before,
 
         selection_resolve_window(&explanation->selection.window, session->start_ns, session->end_ns,
                                  &from_ns, &until_ns);
-        out_buffer_print(&explanation->text,
-                         "%s%ssession_id = %" PRId64 " AND %sstart_ns >= %" PRId64
-                         " AND %sstart_ns < %" PRId64,
-                         before, session_prefix, session->session_id, start_prefix, from_ns,
-                         start_prefix, until_ns);
+        text_buffer_print(&explanation->text,
+                          "%s%ssession_id = %" PRId64 " AND %sstart_ns >= %" PRId64
+                          " AND %sstart_ns < %" PRId64,
+                          before, session_prefix, session->session_id, start_prefix, from_ns,
+                          start_prefix, until_ns);
         before = "\n         OR ";
     }
-    out_buffer_add(&explanation->text, ")", 1);
+    text_buffer_add(&explanation->text, ")", 1);
 }
 
 /* A row for each session: from when until when memory is asked about, with --time and --runs. */
@@ -91,11 +91,11 @@ static void add_bounds_of_sessions(struct explanation *explanation)
     const char *before = "";
 
     if (!explanation->selection.question.window) {
-        out_buffer_print(&explanation->text, "%s",
-                         report->options->runs
-                             ? "SELECT * FROM of_runs"
-                             : "SELECT session_id, 0 AS from_ns, 9223372036854775807 AS until_ns\n"
-                               "      FROM session");
+        text_buffer_print(&explanation->text, "%s",
+                          report->options->runs
+                              ? "SELECT * FROM of_runs"
+                              : "SELECT session_id, 0 AS from_ns, 9223372036854775807 AS until_ns\n"
+                                "      FROM session");
         return;
     }
     for (size_t i = 0; i < report->sessions->rows.count; i++) {
@@ -104,10 +104,10 @@ static void add_bounds_of_sessions(struct explanation *explanation)
 
         selection_resolve_window(&explanation->selection.window, session->start_ns, session->end_ns,
                                  &from_ns, &until_ns);
-        out_buffer_print(&explanation->text,
-                         "%sSELECT %" PRId64 " AS session_id, %" PRId64 " AS from_ns, %" PRId64
-                         " AS until_ns",
-                         before, session->session_id, from_ns, until_ns);
+        text_buffer_print(&explanation->text,
+                          "%sSELECT %" PRId64 " AS session_id, %" PRId64 " AS from_ns, %" PRId64
+                          " AS until_ns",
+                          before, session->session_id, from_ns, until_ns);
         before = "\n    UNION ALL ";
     }
 }
@@ -124,10 +124,10 @@ static void add_runs_in_time(struct explanation *explanation)
 
 void explain_add_quoted(struct explanation *explanation, const char *text)
 {
-    out_buffer_add(&explanation->text, "'", 1);
+    text_buffer_add(&explanation->text, "'", 1);
     for (; *text; text++)
-        out_buffer_print(&explanation->text, *text == '\'' ? "''" : "%c", *text);
-    out_buffer_add(&explanation->text, "'", 1);
+        text_buffer_print(&explanation->text, *text == '\'' ? "''" : "%c", *text);
+    text_buffer_add(&explanation->text, "'", 1);
 }
 
 /* --- What is chosen of the spans. --- */
@@ -135,7 +135,7 @@ void explain_add_quoted(struct explanation *explanation, const char *text)
 /* Begins a condition. */
 static void add_condition(struct explanation *explanation, const char **joint)
 {
-    out_buffer_print(&explanation->text, "%s", *joint);
+    text_buffer_print(&explanation->text, "%s", *joint);
     *joint = "\n       AND ";
 }
 
@@ -143,7 +143,7 @@ static void add_condition(struct explanation *explanation, const char **joint)
 static void add_ids(struct explanation *explanation, const struct id_array *ids)
 {
     for (size_t i = 0; i < ids->count; i++)
-        out_buffer_print(&explanation->text, "%s%" PRId64, i ? ", " : "", ids->items[i]);
+        text_buffer_print(&explanation->text, "%s%" PRId64, i ? ", " : "", ids->items[i]);
 }
 
 /* The condition of a filter (query/filters.def). */
@@ -153,15 +153,15 @@ static void add_filter_sql(struct explanation *explanation, const struct filter_
     while (*sql) {
         size_t plain = strcspn(sql, "{");
 
-        out_buffer_add(&explanation->text, sql, plain);
+        text_buffer_add(&explanation->text, sql, plain);
         sql += plain;
         if (strncmp(sql, "{words}", 7) == 0) {
             for (size_t i = 0; i < value->count; i++) {
-                out_buffer_print(&explanation->text, "%s", i ? ", " : "");
+                text_buffer_print(&explanation->text, "%s", i ? ", " : "");
                 explain_add_quoted(explanation, value->words[i]);
             }
         } else if (strncmp(sql, "{length}", 8) == 0) {
-            out_buffer_print(&explanation->text, "%zu", strlen(value->words[0]) + 1);
+            text_buffer_print(&explanation->text, "%zu", strlen(value->words[0]) + 1);
         }
         sql += *sql ? strcspn(sql, "}") + 1 : 0;
     }
@@ -180,19 +180,19 @@ static void add_chosen(struct explanation *explanation)
     }
     if (filter_wants_ids(filter, FILTER_OF_OPS)) {
         add_condition(explanation, &joint);
-        out_buffer_print(&explanation->text, "op_id IN (");
+        text_buffer_print(&explanation->text, "op_id IN (");
         add_ids(explanation, &explanation->op_ids);
-        out_buffer_print(&explanation->text, ")");
+        text_buffer_print(&explanation->text, ")");
     }
     if (filter_wants_ids(filter, FILTER_OF_LANES)) {
         add_condition(explanation, &joint);
-        out_buffer_print(&explanation->text, "lane_id IN (");
+        text_buffer_print(&explanation->text, "lane_id IN (");
         add_ids(explanation, &explanation->lane_ids);
-        out_buffer_print(&explanation->text, ")");
+        text_buffer_print(&explanation->text, ")");
     }
     if (filter_is_of(filter, FILTER_OF_LABELS)) {
         add_condition(explanation, &joint);
-        out_buffer_print(&explanation->text, "event_id IN (SELECT event_id FROM labelled)");
+        text_buffer_print(&explanation->text, "event_id IN (SELECT event_id FROM labelled)");
     }
 }
 
@@ -204,10 +204,10 @@ static void add_labels(struct explanation *explanation)
 /* Ops of one session are what they are; those of several meet by what describes them. */
 static void add_op_key(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text,
-                     explanation->report->session_count < 2
-                         ? "op_id"
-                         : "name, type, node_id, op_device, input_shapes, input_dtypes");
+    text_buffer_print(&explanation->text,
+                      explanation->report->session_count < 2
+                          ? "op_id"
+                          : "name, type, node_id, op_device, input_shapes, input_dtypes");
 }
 
 /* The lines of the report ops: kernels with other launch parameters are one, unless --group-by
@@ -219,23 +219,23 @@ static void add_line_key(struct explanation *explanation)
     bool is_of_one = explanation->report->session_count < 2;
 
     if (is_of_one && !by_params)
-        out_buffer_print(&explanation->text,
-                         "CASE WHEN type IN ('kernel', 'copy', 'memset') THEN 0 ELSE op_id END, "
-                         "name, type, node_id, op_device, input_shapes, input_dtypes");
+        text_buffer_print(&explanation->text,
+                          "CASE WHEN type IN ('kernel', 'copy', 'memset') THEN 0 ELSE op_id END, "
+                          "name, type, node_id, op_device, input_shapes, input_dtypes");
     else
         add_op_key(explanation);
     if (by_params && !is_of_one)
-        out_buffer_print(&explanation->text, ", params");
+        text_buffer_print(&explanation->text, ", params");
 }
 
 static void add_op_side(struct explanation *explanation)
 {
     int only = explanation->report->options->print_only;
 
-    out_buffer_print(&explanation->text, "%s",
-                     only == PRINT_HOST     ? "'host'"
-                     : only == PRINT_DEVICE ? "'device'"
-                                            : "(SELECT min(side) FROM own_time)");
+    text_buffer_print(&explanation->text, "%s",
+                      only == PRINT_HOST     ? "'host'"
+                      : only == PRINT_DEVICE ? "'device'"
+                                             : "(SELECT min(side) FROM own_time)");
 }
 
 /* --aggregate and --aggregate-by. */
@@ -243,13 +243,14 @@ static void add_reduced(struct explanation *explanation)
 {
     static const char *const reductions[] = {"max", "min", "sum", "avg"};
 
-    out_buffer_print(&explanation->text, "%s", reductions[explanation->report->options->aggregate]);
+    text_buffer_print(&explanation->text, "%s",
+                      reductions[explanation->report->options->aggregate]);
 }
 
 static void add_reduced_type(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text, "%s",
-                     explanation->report->options->aggregate_by == CHOICE_NONE ? "'all'" : "type");
+    text_buffer_print(&explanation->text, "%s",
+                      explanation->report->options->aggregate_by == CHOICE_NONE ? "'all'" : "type");
 }
 
 /* --min-time and --max-time. */
@@ -258,13 +259,13 @@ static void add_bounds_on(struct explanation *explanation, const char *time, con
     const struct analyze_options *options = explanation->report->options;
 
     if (!isnan(options->min_time_s)) {
-        out_buffer_print(&explanation->text, "%s%s >= %.17g", joint, time,
-                         analyze_bound_ns(options->min_time_s));
+        text_buffer_print(&explanation->text, "%s%s >= %.17g", joint, time,
+                          analyze_bound_ns(options->min_time_s));
         joint = " AND ";
     }
     if (!isnan(options->max_time_s))
-        out_buffer_print(&explanation->text, "%s%s <= %.17g", joint, time,
-                         analyze_bound_ns(options->max_time_s));
+        text_buffer_print(&explanation->text, "%s%s <= %.17g", joint, time,
+                          analyze_bound_ns(options->max_time_s));
 }
 
 static void add_bounds(struct explanation *explanation)
@@ -299,10 +300,10 @@ static void add_groups(struct explanation *explanation, bool is_key)
                (strlen(group->word) != length || strncmp(group->word, at, length) != 0))
             group++;
         if (group->word && is_key)
-            out_buffer_print(&explanation->text, "%s", group->key);
+            text_buffer_print(&explanation->text, "%s", group->key);
         else if (group->word)
-            out_buffer_print(&explanation->text, group->columns,
-                             at[length] == ':' ? strtol(at + length + 1, NULL, 10) : 0);
+            text_buffer_print(&explanation->text, group->columns,
+                              at[length] == ':' ? strtol(at + length + 1, NULL, 10) : 0);
         at += strcspn(at, ",");
         at += *at == ',';
     }
@@ -320,8 +321,8 @@ static void add_group_key(struct explanation *explanation)
 
 static void add_filtered(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text, "%d",
-                     explanation->report->options->filters[FILTER_TYPE].count > 0);
+    text_buffer_print(&explanation->text, "%d",
+                      explanation->report->options->filters[FILTER_TYPE].count > 0);
 }
 
 static void add_model(struct explanation *explanation)
@@ -329,12 +330,12 @@ static void add_model(struct explanation *explanation)
     if (explanation->report->options->model)
         explain_add_quoted(explanation, explanation->report->options->model);
     else
-        out_buffer_print(&explanation->text, "NULL");
+        text_buffer_print(&explanation->text, "NULL");
 }
 
 static void add_side(struct explanation *explanation, int side)
 {
-    out_buffer_print(&explanation->text, "%s", explanation->sides[side].text.text);
+    text_buffer_print(&explanation->text, "%s", explanation->sides[side].text.text);
 }
 
 static void add_base(struct explanation *explanation)
@@ -350,30 +351,30 @@ static void add_new(struct explanation *explanation)
 static void add_no_labels(struct explanation *explanation)
 {
     if (!explanation->selection.question.labels)
-        out_buffer_print(&explanation->text, ", 'label'");
+        text_buffer_print(&explanation->text, ", 'label'");
 }
 
 static void add_divisor(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text,
-                     explain_is_per_run(explanation) ? "(SELECT count(*) FROM counted_run)" : "1");
+    text_buffer_print(&explanation->text,
+                      explain_is_per_run(explanation) ? "(SELECT count(*) FROM counted_run)" : "1");
 }
 
 static void add_per_run(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text, "%d", explain_is_per_run(explanation));
+    text_buffer_print(&explanation->text, "%d", explain_is_per_run(explanation));
 }
 
 static void add_by_time(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text, "%d", explanation->report->options->time != NULL);
+    text_buffer_print(&explanation->text, "%d", explanation->report->options->time != NULL);
 }
 
 static void add_top_time(struct explanation *explanation)
 {
     static const char *const times[] = {"own_ns", "kern_ns", "dur_ns - kern_ns"};
 
-    out_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
+    text_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
 }
 
 /* The same of roll-ups. */
@@ -381,17 +382,17 @@ static void add_rolled_time(struct explanation *explanation)
 {
     static const char *const times[] = {"sum_ns", "kern_sum_ns", "sum_ns - kern_sum_ns"};
 
-    out_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
+    text_buffer_print(&explanation->text, "%s", times[explanation->report->options->top_end_key]);
 }
 
 static void add_rolled_side(struct explanation *explanation)
 {
     int only = explanation->report->options->print_only;
 
-    out_buffer_print(&explanation->text, "%s",
-                     only == PRINT_HOST     ? "'host'"
-                     : only == PRINT_DEVICE ? "'device'"
-                                            : "(SELECT min(side) FROM rolled)");
+    text_buffer_print(&explanation->text, "%s",
+                      only == PRINT_HOST     ? "'host'"
+                      : only == PRINT_DEVICE ? "'device'"
+                                             : "(SELECT min(side) FROM rolled)");
 }
 
 /* --detail, --per-thread and --state of events. */
@@ -399,12 +400,12 @@ static void add_detail(struct explanation *explanation)
 {
     int detail = explanation->report->options->detail;
 
-    out_buffer_print(&explanation->text, "%d", detail == CHOICE_NONE ? 0 : detail);
+    text_buffer_print(&explanation->text, "%d", detail == CHOICE_NONE ? 0 : detail);
 }
 
 static void add_per_thread(struct explanation *explanation)
 {
-    out_buffer_print(&explanation->text, "%d", explanation->report->options->per_thread);
+    text_buffer_print(&explanation->text, "%d", explanation->report->options->per_thread);
 }
 
 static void add_state(struct explanation *explanation)
@@ -412,7 +413,7 @@ static void add_state(struct explanation *explanation)
     static const char *const states[] = {"cpu", "gpu", "all"};
     int state = explanation->report->options->state;
 
-    out_buffer_print(&explanation->text, "'%s'", state == CHOICE_NONE ? "auto" : states[state]);
+    text_buffer_print(&explanation->text, "'%s'", state == CHOICE_NONE ? "auto" : states[state]);
 }
 
 /* Of what has no group: nothing in these columns. */
@@ -423,7 +424,7 @@ static void add_no_group(struct explanation *explanation)
     for (const struct explain_group *group = explanation->report->kind->explain_groups;
          text && group->word; group++) {
         if (group->key && *group->key && strstr(text, group->word))
-            out_buffer_print(&explanation->text, ", NULL");
+            text_buffer_print(&explanation->text, ", NULL");
     }
 }
 
@@ -471,7 +472,7 @@ void explain_add_sql(struct explanation *explanation, const char *sql)
     while (*sql) {
         size_t plain = strcspn(sql, "{"), i = 0;
 
-        out_buffer_add(&explanation->text, sql, plain);
+        text_buffer_add(&explanation->text, sql, plain);
         sql += plain;
         if (!*sql)
             break;
@@ -479,7 +480,7 @@ void explain_add_sql(struct explanation *explanation, const char *sql)
                strncmp(sql, words[i].word, strlen(words[i].word)) != 0)
             i++;
         if (i == sizeof(words) / sizeof(words[0])) { /* a brace of its own */
-            out_buffer_add(&explanation->text, sql++, 1);
+            text_buffer_add(&explanation->text, sql++, 1);
             continue;
         }
         words[i].add(explanation);

@@ -30,13 +30,14 @@ enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 struct writer {
     const struct export *export;
     struct call_tree tree;
-    struct out_buffer message; /* the whole profile: it grows with distinct stacks, not with time */
-    ARRAY_OF(char *) strings;  /* string_table behind its first, which is empty */
+    struct text_buffer
+        message;              /* the whole profile: it grows with distinct stacks, not with time */
+    ARRAY_OF(char *) strings; /* string_table behind its first, which is empty */
 };
 
 /* --- Protobuf. --- */
 
-static void add_varint(struct out_buffer *buffer, uint64_t value)
+static void add_varint(struct text_buffer *buffer, uint64_t value)
 {
     char bytes[10];
     size_t length = 0;
@@ -44,10 +45,10 @@ static void add_varint(struct out_buffer *buffer, uint64_t value)
     for (; value >= 0x80; value >>= 7)
         bytes[length++] = (char)(value | 0x80);
     bytes[length++] = (char)value;
-    out_buffer_add(buffer, bytes, length);
+    text_buffer_add(buffer, bytes, length);
 }
 
-static void add_number(struct out_buffer *buffer, unsigned field, int64_t value)
+static void add_number(struct text_buffer *buffer, unsigned field, int64_t value)
 {
     if (!value)
         return; /* the default */
@@ -55,19 +56,19 @@ static void add_number(struct out_buffer *buffer, unsigned field, int64_t value)
     add_varint(buffer, (uint64_t)value);
 }
 
-static void add_bytes(struct out_buffer *buffer, unsigned field, const char *bytes, size_t length)
+static void add_bytes(struct text_buffer *buffer, unsigned field, const char *bytes, size_t length)
 {
     add_varint(buffer, field << 3 | WIRE_BYTES);
     add_varint(buffer, length);
-    out_buffer_add(buffer, bytes, length);
+    text_buffer_add(buffer, bytes, length);
 }
 
 /* Adds a message or a packed list that was put together, and empties it. */
-static void add_part(struct writer *writer, struct out_buffer *into, unsigned field,
-                     struct out_buffer *part)
+static void add_part(struct writer *writer, struct text_buffer *into, unsigned field,
+                     struct text_buffer *part)
 {
     writer->message.failed |= part->failed;
-    add_bytes(into, field, out_buffer_text(part), part->length);
+    add_bytes(into, field, text_buffer_text(part), part->length);
     part->length = 0;
 }
 
@@ -127,7 +128,7 @@ static enum export_weight default_weight(const struct writer *writer)
 static void write_types(struct writer *writer)
 {
     enum export_weight wanted = default_weight(writer);
-    struct out_buffer type = {0};
+    struct text_buffer type = {0};
     int64_t default_type = 0;
 
     for (int i = 0; i < SAMPLE_TYPES; i++) {
@@ -140,13 +141,13 @@ static void write_types(struct writer *writer)
         add_part(writer, &writer->message, PROFILE_SAMPLE_TYPE, &type);
     }
     add_number(&writer->message, PROFILE_DEFAULT_TYPE, default_type);
-    out_buffer_deinit(&type);
+    text_buffer_deinit(&type);
 }
 
 /* Locations and functions have the numbers of names, from 1. */
 static void write_functions(struct writer *writer)
 {
-    struct out_buffer part = {0}, line = {0};
+    struct text_buffer part = {0}, line = {0};
 
     for (size_t i = 0; i < writer->tree.names.count; i++) {
         const struct call_name *name = &writer->tree.names.items[i];
@@ -167,14 +168,14 @@ static void write_functions(struct writer *writer)
         add_part(writer, &writer->message, PROFILE_LOCATION, &part);
         free(file);
     }
-    out_buffer_deinit(&part);
-    out_buffer_deinit(&line);
+    text_buffer_deinit(&part);
+    text_buffer_deinit(&line);
 }
 
 static void write_samples(struct writer *writer)
 {
     const struct call_node *nodes = writer->tree.nodes.items;
-    struct out_buffer sample = {0}, list = {0};
+    struct text_buffer sample = {0}, list = {0};
 
     for (size_t i = 0; i < writer->tree.nodes.count; i++) {
         if (!has_values(&nodes[i]))
@@ -187,8 +188,8 @@ static void write_samples(struct writer *writer)
         add_part(writer, &sample, 2, &list);
         add_part(writer, &writer->message, PROFILE_SAMPLE, &sample);
     }
-    out_buffer_deinit(&sample);
-    out_buffer_deinit(&list);
+    text_buffer_deinit(&sample);
+    text_buffer_deinit(&list);
 }
 
 static void write_rest(struct writer *writer)
@@ -207,7 +208,7 @@ static void write_rest(struct writer *writer)
 
 /* --- The file. --- */
 
-static int write_gzip(FILE *stream, const struct out_buffer *message)
+static int write_gzip(FILE *stream, const struct text_buffer *message)
 {
     z_stream zip = {0};
     uLong bound;
@@ -250,7 +251,7 @@ static int run(const struct export *export, struct diag *diag)
     for (size_t i = 0; i < writer.strings.count; i++)
         free(writer.strings.items[i]);
     array_deinit(&writer.strings);
-    out_buffer_deinit(&writer.message);
+    text_buffer_deinit(&writer.message);
     call_tree_deinit(&writer.tree);
     return rc < 0 ? diag_set(diag, rc, "no memory for the profile") : 0;
 }

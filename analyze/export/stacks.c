@@ -20,7 +20,7 @@ struct frames ARRAY_FIELDS(struct frame {
 });
 
 /* Frames stand in the store nearest first. */
-static int add_frames(struct out_buffer *line, const char *stack)
+static int add_frames(struct text_buffer *line, const char *stack)
 {
     struct frames frames = {0};
     struct frame frame;
@@ -30,11 +30,11 @@ static int add_frames(struct out_buffer *line, const char *stack)
         rc = array_push(&frames, frame);
     for (size_t i = frames.count; i-- > 0 && rc == 0;) {
         for (size_t k = 0; k < frames.items[i].length; k++)
-            out_buffer_add(
+            text_buffer_add(
                 line, strchr(" \t\n\r", frames.items[i].text[k]) ? "_" : &frames.items[i].text[k],
                 1);
         if (i)
-            out_buffer_add(line, ";", 1);
+            text_buffer_add(line, ";", 1);
     }
     array_deinit(&frames);
     return rc < 0 || line->failed ? -ENOMEM : 0;
@@ -44,7 +44,7 @@ static int add_frames(struct out_buffer *line, const char *stack)
 static int make_line(const struct op_row *op, char **out_line)
 {
     char *stack = call_stack_of(op->params);
-    struct out_buffer line = {0};
+    struct text_buffer line = {0};
     int rc = stack ? add_frames(&line, stack) : 0;
 
     free(stack);

@@ -93,16 +93,16 @@ static bool is_module(const char *name, size_t length)
 }
 
 /* Adds to a path, with its own slashes out of the way. */
-static void add_part(struct out_buffer *path, const char *name, size_t length)
+static void add_part(struct text_buffer *path, const char *name, size_t length)
 {
     if (path->length)
-        out_buffer_add(path, "/", 1);
+        text_buffer_add(path, "/", 1);
     for (size_t i = 0; i < length; i++)
-        out_buffer_add(path, name[i] == '/' ? "|" : name + i, 1);
+        text_buffer_add(path, name[i] == '/' ? "|" : name + i, 1);
 }
 
 /* The modules among the frames of a stack, the outermost first. */
-static void path_of_stack(const char *stack, struct out_buffer *path)
+static void path_of_stack(const char *stack, struct text_buffer *path)
 {
     const size_t prefix = sizeof(frame_prefix) - 1;
     const char *frames[FRAMES_MAX];
@@ -115,7 +115,7 @@ static void path_of_stack(const char *stack, struct out_buffer *path)
 }
 
 /* "TOP(Net).conv(Conv2d)" of TorchScript. */
-static void path_of_script(const char *params, struct out_buffer *path)
+static void path_of_script(const char *params, struct text_buffer *path)
 {
     struct json_slice slice = json_member(json_value(params, strlen(params)), "module");
     char *text = slice.kind == JSON_STRING ? json_take_text(slice) : NULL;
@@ -131,7 +131,7 @@ static void path_of_script(const char *params, struct out_buffer *path)
 static int find_of_op(struct modules *modules, const char *params, uint32_t *out)
 {
     char *stack = call_stack_of(params);
-    struct out_buffer path = {0};
+    struct text_buffer path = {0};
     int rc = 0;
 
     *out = stack ? OUTSIDE : FROM_ROW;
@@ -143,7 +143,7 @@ static int find_of_op(struct modules *modules, const char *params, uint32_t *out
         rc = -ENOMEM;
     else if (path.length)
         rc = find_line(modules, path.text, path.length, out);
-    out_buffer_deinit(&path);
+    text_buffer_deinit(&path);
     free(stack);
     return rc;
 }
@@ -154,14 +154,14 @@ static int find_of_op(struct modules *modules, const char *params, uint32_t *out
 static int enter_module(struct modules *modules, const char *name, uint32_t around, uint32_t *out)
 {
     const size_t prefix = sizeof(frame_prefix) - 1;
-    struct out_buffer path = {0};
+    struct text_buffer path = {0};
     int rc;
 
     if (around != OUTSIDE)
-        out_buffer_print(&path, "%s", modules->out->lines.items[around].name);
+        text_buffer_print(&path, "%s", modules->out->lines.items[around].name);
     add_part(&path, name + prefix, strlen(name) - prefix);
     rc = path.failed ? -ENOMEM : find_line(modules, path.text, path.length, out);
-    out_buffer_deinit(&path);
+    text_buffer_deinit(&path);
     if (rc == 0)
         modules->out->lines.items[*out].calls++;
     return rc;

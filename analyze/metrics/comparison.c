@@ -73,7 +73,7 @@ static int align(struct making *making)
 /* --- Texts. --- */
 
 /* "conv1 + relu1", "aten::add x 3"; the first few. */
-static void name_side(struct out_buffer *name, const struct making *making, int side, size_t group)
+static void name_side(struct text_buffer *name, const struct making *making, int side, size_t group)
 {
     enum { NAMES_MAX = 4 };
     const struct run_samples *samples = making->samples[side];
@@ -87,12 +87,12 @@ static void name_side(struct out_buffer *name, const struct making *making, int 
              strcmp(samples->ops.items[making->members[side][next]].row->name, text) == 0;)
             next++;
         if (names++ == NAMES_MAX) {
-            out_buffer_print(name, " + %zu more", end - i);
+            text_buffer_print(name, " + %zu more", end - i);
             return;
         }
-        out_buffer_print(name, "%s%s", names > 1 ? " + " : "", text);
+        text_buffer_print(name, "%s%s", names > 1 ? " + " : "", text);
         if (next > i + 1)
-            out_buffer_print(name, " x %zu", next - i);
+            text_buffer_print(name, " x %zu", next - i);
     }
 }
 
@@ -103,11 +103,11 @@ static struct json_slice implementation_of(const struct op_row *op)
     return json_member(json_value(params, strlen(params)), "implementation");
 }
 
-static void add_change(struct out_buffer *detail, const char *what, const char *base,
+static void add_change(struct text_buffer *detail, const char *what, const char *base,
                        const char *new)
 {
-    out_buffer_print(detail, "%s%s %s -> %s", detail->length ? "; " : "", what,
-                     base ? base : "unknown", new ? new : "unknown");
+    text_buffer_print(detail, "%s%s %s -> %s", detail->length ? "; " : "", what,
+                      base ? base : "unknown", new ? new : "unknown");
 }
 
 static bool differ(const char *a, const char *b)
@@ -116,7 +116,7 @@ static bool differ(const char *a, const char *b)
 }
 
 /* What changed between two ops that are one on each side. */
-static void describe_change(struct out_buffer *detail, const struct op_row *base,
+static void describe_change(struct text_buffer *detail, const struct op_row *base,
                             const struct op_row *new)
 {
     struct json_slice was = implementation_of(base), is = implementation_of(new);
@@ -131,14 +131,14 @@ static void describe_change(struct out_buffer *detail, const struct op_row *base
         add_change(detail, "dtypes", base->input_dtypes, new->input_dtypes);
     if (was.kind == JSON_STRING && is.kind == JSON_STRING &&
         (was.length != is.length || memcmp(was.text, is.text, is.length) != 0))
-        out_buffer_print(detail, "%simplementation %.*s -> %.*s", detail->length ? "; " : "",
-                         (int)was.length, was.text, (int)is.length, is.text);
+        text_buffer_print(detail, "%simplementation %.*s -> %.*s", detail->length ? "; " : "",
+                          (int)was.length, was.text, (int)is.length, is.text);
 }
 
 /* The line takes the texts over. */
 static int name_group(const struct making *making, size_t group, struct comparison_line *line)
 {
-    struct out_buffer name = {0}, detail = {0};
+    struct text_buffer name = {0}, detail = {0};
     bool has_new = line->op_count[ALIGN_NEW] > 0;
 
     name_side(&name, making, has_new ? ALIGN_NEW : ALIGN_BASE, group);
@@ -146,7 +146,7 @@ static int name_group(const struct making *making, size_t group, struct comparis
         describe_change(&detail, line->op[ALIGN_BASE], line->op[ALIGN_NEW]);
     } else if (line->op_count[ALIGN_BASE] && has_new) {
         name_side(&detail, making, ALIGN_BASE, group);
-        out_buffer_print(&detail, " -> ");
+        text_buffer_print(&detail, " -> ");
         name_side(&detail, making, ALIGN_NEW, group);
     }
     line->name = name.text;

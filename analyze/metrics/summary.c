@@ -196,32 +196,32 @@ static int compare_types(const void *a, const void *b)
 }
 
 /* The first of a JSON list of texts. */
-static void add_first(struct out_buffer *text, const char *json)
+static void add_first(struct text_buffer *text, const char *json)
 {
     cJSON *list = json ? cJSON_Parse(json) : NULL;
     const char *first = cJSON_GetStringValue(cJSON_GetArrayItem(list, 0));
 
-    out_buffer_print(text, "%s", first ? first : "");
+    text_buffer_print(text, "%s", first ? first : "");
     cJSON_Delete(list);
 }
 
 /* [[1,3],[4]] as 1x3, 4; what is not known as ?. */
-static void add_sizes(struct out_buffer *text, const char *json)
+static void add_sizes(struct text_buffer *text, const char *json)
 {
     cJSON *list = json ? cJSON_Parse(json) : NULL;
     const cJSON *shape, *size;
 
     cJSON_ArrayForEach(shape, list)
     {
-        out_buffer_print(text, "%s%s", shape == list->child ? "" : ", ",
-                         cJSON_IsArray(shape) ? "" : "?");
+        text_buffer_print(text, "%s%s", shape == list->child ? "" : ", ",
+                          cJSON_IsArray(shape) ? "" : "?");
         cJSON_ArrayForEach(size, shape)
         {
-            out_buffer_print(text, "%s", size == shape->child ? "" : "x");
+            text_buffer_print(text, "%s", size == shape->child ? "" : "x");
             if (cJSON_IsNumber(size))
-                out_buffer_print(text, "%.0f", size->valuedouble);
+                text_buffer_print(text, "%.0f", size->valuedouble);
             else
-                out_buffer_print(text, "?");
+                text_buffer_print(text, "?");
         }
     }
     cJSON_Delete(list);
@@ -230,18 +230,18 @@ static void add_sizes(struct out_buffer *text, const char *json)
 /* NULL without memory. */
 static const char *type_of(struct summary *summary, const struct op_row *op, bool is_detailed)
 {
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
     const char *kept;
 
     if (!is_detailed)
         return op_group_name(op);
-    out_buffer_print(&text, "%s<", op_group_name(op));
+    text_buffer_print(&text, "%s<", op_group_name(op));
     add_first(&text, op->output_dtypes);
-    out_buffer_print(&text, "(");
+    text_buffer_print(&text, "(");
     add_sizes(&text, op->input_shapes);
-    out_buffer_print(&text, ")>");
-    kept = text.failed ? NULL : query_keep(&summary->texts, out_buffer_text(&text));
-    out_buffer_deinit(&text);
+    text_buffer_print(&text, ")>");
+    kept = text.failed ? NULL : query_keep(&summary->texts, text_buffer_text(&text));
+    text_buffer_deinit(&text);
     return kept;
 }
 

@@ -56,12 +56,12 @@ void out_cells_add(struct out *out, struct out_cells *cells, const struct out_va
 {
     for (size_t i = 0; i < cells->column_count; i++) {
         const struct out_value *value = &values[cells->columns[i].place];
-        struct out_buffer text = {0};
+        struct text_buffer text = {0};
 
         look_at(&cells->columns[i], value);
         out_format_cell(&text, value);
         if (text.failed || array_push(&cells->texts, text.text) < 0) {
-            out_buffer_deinit(&text);
+            text_buffer_deinit(&text);
             out_fail(out, -ENOMEM);
             return;
         }
@@ -100,21 +100,21 @@ static size_t length_without_unit(const char *name)
     return length;
 }
 
-static void add_phrase(struct out_buffer *buffer, const char *name, size_t length)
+static void add_phrase(struct text_buffer *buffer, const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++)
-        out_buffer_add(buffer, name[i] == '_' ? " " : name + i, 1);
+        text_buffer_add(buffer, name[i] == '_' ? " " : name + i, 1);
 }
 
 /* Some titles say that they are about seconds; the unit stands with the value here. */
-void out_format_title(struct out_buffer *buffer, const char *title)
+void out_format_title(struct text_buffer *buffer, const char *title)
 {
     static const char unit[] = " (s)";
     size_t length = strlen(title), end = sizeof(unit) - 1;
 
     if (length > end && strcmp(title + length - end, unit) == 0)
         length -= end;
-    out_buffer_add(buffer, title, length);
+    text_buffer_add(buffer, title, length);
 }
 
 /* A title is of one column when none without a title stands below it. */
@@ -127,20 +127,20 @@ static bool is_of_one(const struct out_column *columns, size_t count, size_t pla
     return true;
 }
 
-void out_format_head(struct out_buffer *buffer, const struct out_column *columns, size_t count,
+void out_format_head(struct text_buffer *buffer, const struct out_column *columns, size_t count,
                      size_t place)
 {
     const struct out_column *column = &columns[place];
 
     if (column->title && strcmp(column->title, "seconds") == 0)
-        out_buffer_add(buffer, "time", 4);
+        text_buffer_add(buffer, "time", 4);
     else if (column->title && is_of_one(columns, count, place))
         out_format_title(buffer, column->title);
     else
         add_phrase(buffer, column->name, length_without_unit(column->name));
 }
 
-void out_format_headline(struct out_buffer *buffer, const struct out_section *section)
+void out_format_headline(struct text_buffer *buffer, const struct out_section *section)
 {
     size_t start = buffer->length;
 
@@ -148,8 +148,8 @@ void out_format_headline(struct out_buffer *buffer, const struct out_section *se
         size_t length = strlen(section->title);
 
         /* What introduces a table on a terminal ends in a colon. */
-        out_buffer_add(buffer, section->title,
-                       length - (length && section->title[length - 1] == ':'));
+        text_buffer_add(buffer, section->title,
+                        length - (length && section->title[length - 1] == ':'));
         return;
     }
     add_phrase(buffer, section->name, strlen(section->name));
@@ -157,11 +157,11 @@ void out_format_headline(struct out_buffer *buffer, const struct out_section *se
         buffer->text[start] = (char)toupper((unsigned char)buffer->text[start]);
 }
 
-void out_write_buffer(struct out *out, struct out_buffer *buffer)
+void out_write_buffer(struct out *out, struct text_buffer *buffer)
 {
     if (buffer->failed)
         out_fail(out, -ENOMEM);
     else
-        out_write(out, out_buffer_text(buffer));
-    out_buffer_deinit(buffer);
+        out_write(out, text_buffer_text(buffer));
+    text_buffer_deinit(buffer);
 }

@@ -25,17 +25,17 @@ void out_cells_add(struct out *out, struct out_cells *cells, const struct out_va
 void out_cells_deinit(struct out_cells *cells);
 
 /** A title without its unit, which stands with the value: "at (s)" is "at". */
-void out_format_title(struct out_buffer *buffer, const char *title);
+void out_format_title(struct text_buffer *buffer, const char *title);
 
 /** The head of a column: its title, "time" for one that is the unit alone; when it speaks
  *  for several values in one cell, the name without the unit, as a phrase. */
-void out_format_head(struct out_buffer *buffer, const struct out_column *columns, size_t count,
+void out_format_head(struct text_buffer *buffer, const struct out_column *columns, size_t count,
                      size_t place);
 
 /** The headline of a section: its title, or else its name as a phrase: "Device". */
-void out_format_headline(struct out_buffer *buffer, const struct out_section *section);
+void out_format_headline(struct text_buffer *buffer, const struct out_section *section);
 
 /** Write what was put together, and forget it. */
-void out_write_buffer(struct out *out, struct out_buffer *buffer);
+void out_write_buffer(struct out *out, struct text_buffer *buffer);
 
 #endif

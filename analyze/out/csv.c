@@ -69,32 +69,32 @@ static size_t plain_length(const char *text)
     return length;
 }
 
-static void add_field(struct out_buffer *buffer, const char *text)
+static void add_field(struct text_buffer *buffer, const char *text)
 {
     const char *quote = strpbrk(text, "\",\r\n") ? "\"" : "";
     char shown[TEXT_SHOWN_BYTES];
 
-    out_buffer_add(buffer, quote, strlen(quote));
+    text_buffer_add(buffer, quote, strlen(quote));
     if (needs_apostrophe(text))
-        out_buffer_add(buffer, "'", 1);
+        text_buffer_add(buffer, "'", 1);
     for (size_t left = strlen(text), length; left; text += length, left -= length) {
         length = plain_length(text);
         if (length > 0) {
-            out_buffer_add(buffer, text, length);
+            text_buffer_add(buffer, text, length);
             continue;
         }
         length = text_show_next(text, left, shown);
         if (*text == '"')
-            out_buffer_add(buffer, "\"\"", 2);
+            text_buffer_add(buffer, "\"\"", 2);
         else if (strchr("\t\r\n", *text))
-            out_buffer_add(buffer, text, 1);
+            text_buffer_add(buffer, text, 1);
         else
-            out_buffer_add(buffer, shown, strlen(shown));
+            text_buffer_add(buffer, shown, strlen(shown));
     }
-    out_buffer_add(buffer, quote, strlen(quote));
+    text_buffer_add(buffer, quote, strlen(quote));
 }
 
-static void add_value(struct out_buffer *buffer, const struct out_value *value)
+static void add_value(struct text_buffer *buffer, const struct out_value *value)
 {
     char number[40];
 
@@ -103,10 +103,10 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value)
     if (out_is_text(value->kind)) {
         add_field(buffer, value->text);
     } else if (out_is_integer(value->kind)) {
-        out_buffer_print(buffer, "%lld", (long long)value->integer);
+        text_buffer_print(buffer, "%lld", (long long)value->integer);
     } else {
         out_format_real(number, sizeof(number), value->real);
-        out_buffer_add(buffer, number, strlen(number));
+        text_buffer_add(buffer, number, strlen(number));
     }
 }
 
@@ -118,7 +118,7 @@ static void csv_facts(struct out *out, const struct out_section *section,
     if (section->data_only)
         return;
     for (size_t i = 0; i < count; i++) {
-        struct out_buffer name = {0}, value = {0}, sentence = {0};
+        struct text_buffer name = {0}, value = {0}, sentence = {0};
         struct held_fact held;
 
         if (facts[i].name) {
@@ -126,37 +126,37 @@ static void csv_facts(struct out *out, const struct out_section *section,
             add_value(&value, &facts[i].value);
         }
         if (facts[i].title) {
-            out_buffer_print(&sentence, "%s: ", facts[i].title);
+            text_buffer_print(&sentence, "%s: ", facts[i].title);
             if (facts[i].value.kind == OUT_NS && facts[i].value.known && !out_counts_samples())
-                out_buffer_print(&sentence, "%g s", facts[i].value.real * 1e-9);
+                text_buffer_print(&sentence, "%g s", facts[i].value.real * 1e-9);
             else
                 out_format_inline(&sentence, &facts[i].value);
         }
         held = (struct held_fact){name.text, value.text, sentence.text};
         if (name.failed || value.failed || sentence.failed || array_push(&state->facts, held) < 0) {
-            out_buffer_deinit(&name);
-            out_buffer_deinit(&value);
-            out_buffer_deinit(&sentence);
+            text_buffer_deinit(&name);
+            text_buffer_deinit(&value);
+            text_buffer_deinit(&sentence);
             out_fail(out, -ENOMEM);
             return;
         }
     }
 }
 
-static void write_line(struct out *out, struct out_buffer *line)
+static void write_line(struct out *out, struct text_buffer *line)
 {
-    out_buffer_add(line, "\n", 1);
+    text_buffer_add(line, "\n", 1);
     if (line->failed)
         out_fail(out, -ENOMEM);
     else
         out_write(out, line->text);
-    out_buffer_deinit(line);
+    text_buffer_deinit(line);
 }
 
 static void csv_table_begin(struct out *out)
 {
     struct csv_state *state = out->state;
-    struct out_buffer line = {0};
+    struct text_buffer line = {0};
 
     if (out->section->data_only)
         return;
@@ -164,7 +164,7 @@ static void csv_table_begin(struct out *out)
         out_write(out, "\n");
     for (size_t i = 0; i < out->column_count; i++) {
         if (i)
-            out_buffer_add(&line, ",", 1);
+            text_buffer_add(&line, ",", 1);
         add_field(&line, out->columns[i].name);
     }
     write_line(out, &line);
@@ -172,13 +172,13 @@ static void csv_table_begin(struct out *out)
 
 static void csv_row(struct out *out, const struct out_value *values)
 {
-    struct out_buffer line = {0};
+    struct text_buffer line = {0};
 
     if (out->section->data_only)
         return;
     for (size_t i = 0; i < out->column_count; i++) {
         if (i)
-            out_buffer_add(&line, ",", 1);
+            text_buffer_add(&line, ",", 1);
         add_value(&line, &values[i]);
     }
     write_line(out, &line);

@@ -175,7 +175,7 @@ static bool narrow(const struct out *out, size_t limit, size_t least)
 }
 
 /* Leaves out what must go and sets the widths. */
-static void choose_widths(struct out *out, size_t limit, struct out_buffer *dropped)
+static void choose_widths(struct out *out, size_t limit, struct text_buffer *dropped)
 {
     static const struct {
         size_t least, kept; /* columns that rank behind may go */
@@ -193,7 +193,7 @@ static void choose_widths(struct out *out, size_t limit, struct out_buffer *drop
         if (column < state->shown_count && state->shown_count > 1) {
             const char *title = out->columns[state->shown[column].first].title;
 
-            out_buffer_print(dropped, "%s%s", dropped->length ? ", " : "", title ? title : "");
+            text_buffer_print(dropped, "%s%s", dropped->length ? ", " : "", title ? title : "");
             drop_column(state, column);
         } else {
             step++;
@@ -226,7 +226,7 @@ static size_t find_break(const char *line, size_t length, size_t columns, bool *
 }
 
 /* What follows a break is set in by as much as the mark of a broken name takes. */
-static void break_line(struct out_buffer *broken, const char *line, size_t length, size_t columns)
+static void break_line(struct text_buffer *broken, const char *line, size_t length, size_t columns)
 {
     enum { MARK = 3 };
     size_t room = columns;
@@ -235,18 +235,18 @@ static void break_line(struct out_buffer *broken, const char *line, size_t lengt
         bool at_blank;
         const size_t end = find_break(line, length, room, &at_blank);
 
-        out_buffer_add(broken, line, end);
-        out_buffer_add(broken, at_blank ? "\n   " : "\n-  ", 1 + MARK);
+        text_buffer_add(broken, line, end);
+        text_buffer_add(broken, at_blank ? "\n   " : "\n-  ", 1 + MARK);
         line += end + at_blank;
         length -= end + at_blank;
         room = columns > 2 * MARK ? columns - MARK : MARK;
     }
-    out_buffer_add(broken, line, length);
+    text_buffer_add(broken, line, length);
 }
 
 static char *break_cell(struct out *out, const char *cell, size_t columns)
 {
-    struct out_buffer broken = {0};
+    struct text_buffer broken = {0};
 
     while (*cell) {
         const size_t length = strcspn(cell, "\n");
@@ -254,7 +254,7 @@ static char *break_cell(struct out *out, const char *cell, size_t columns)
         break_line(&broken, cell, length, columns);
         cell += length;
         if (*cell == '\n') {
-            out_buffer_add(&broken, "\n", 1);
+            text_buffer_add(&broken, "\n", 1);
             cell++;
         }
     }
@@ -313,7 +313,7 @@ static int put_lines(struct table_state *state, size_t column, const struct colu
     size_t next = 0;
 
     for (size_t i = column; i < state->cells.count; i += state->shown_count) {
-        struct out_buffer cell = {0};
+        struct text_buffer cell = {0};
         size_t lines = 1;
 
         if (!state->cells.items[i])
@@ -321,9 +321,9 @@ static int put_lines(struct table_state *state, size_t column, const struct colu
         for (const char *at = state->cells.items[i]; (at = strchr(at, '\n')); at++)
             lines++;
         for (size_t k = 0; k < lines; k++)
-            out_buffer_print(&cell, "%s%s", k ? "\n" : "", all->lines.items[next++]);
+            text_buffer_print(&cell, "%s%s", k ? "\n" : "", all->lines.items[next++]);
         if (cell.failed) {
-            out_buffer_deinit(&cell);
+            text_buffer_deinit(&cell);
             return -ENOMEM;
         }
         free(state->cells.items[i]);
@@ -375,7 +375,7 @@ static void fit_cells(struct out *out)
 void out_table_fit(struct out *out)
 {
     const size_t limit = out->options.width;
-    struct out_buffer dropped = {0};
+    struct text_buffer dropped = {0};
 
     widen_all(out, false);
     if (limit && width_of(out->state) > limit)
@@ -387,6 +387,6 @@ void out_table_fit(struct out *out)
         out_note(out, OUT_NOTE_PLAIN,
                  "Left out, as the terminal is %zu columns wide: %s; -o FILE and the other formats "
                  "have them.",
-                 limit, out_buffer_text(&dropped));
-    out_buffer_deinit(&dropped);
+                 limit, text_buffer_text(&dropped));
+    text_buffer_deinit(&dropped);
 }

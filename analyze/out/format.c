@@ -75,7 +75,7 @@ void out_format_3(char *text, size_t bytes, double value)
 }
 
 /* Adds text for people, `wrap` columns to a line; lines after the first start with "-  ". */
-static void add_wrapped(struct out_buffer *buffer, const char *text, unsigned wrap)
+static void add_wrapped(struct text_buffer *buffer, const char *text, unsigned wrap)
 {
     size_t left = strlen(text), columns = 0;
 
@@ -85,10 +85,10 @@ static void add_wrapped(struct out_buffer *buffer, const char *text, unsigned wr
         const size_t width = text_columns(shown, strlen(shown));
 
         if (wrap && columns && columns + width > wrap) {
-            out_buffer_add(buffer, "\n-  ", 4);
+            text_buffer_add(buffer, "\n-  ", 4);
             columns = 0;
         }
-        out_buffer_add(buffer, shown, strlen(shown));
+        text_buffer_add(buffer, shown, strlen(shown));
         columns += width;
         text += length;
         left -= length;
@@ -119,22 +119,22 @@ static const struct scale *scale_of(enum out_kind kind, char separator)
     }
 }
 
-static void add_scaled(struct out_buffer *buffer, const struct out_value *value,
+static void add_scaled(struct text_buffer *buffer, const struct out_value *value,
                        const struct scale *scale, char separator)
 {
     double number = value->real;
     int prefix = 0;
 
     if (!value->known) {
-        out_buffer_print(buffer, "N/A%c%s", separator, scale->bare_unit);
+        text_buffer_print(buffer, "N/A%c%s", separator, scale->bare_unit);
         return;
     }
     while (fabs(number) >= scale->step && prefix < 5 && isfinite(number)) {
         number /= scale->step;
         prefix++;
     }
-    out_buffer_print(buffer, "%.2f%c%s%s", number, separator, scale->prefixes[prefix],
-                     prefix ? scale->unit : scale->bare_unit);
+    text_buffer_print(buffer, "%.2f%c%s%s", number, separator, scale->prefixes[prefix],
+                      prefix ? scale->unit : scale->bare_unit);
 }
 
 static bool is_bytes(enum out_kind kind)
@@ -143,20 +143,20 @@ static bool is_bytes(enum out_kind kind)
 }
 
 /* With two digits, as MegEngine's table has them. */
-static void add_bytes(struct out_buffer *buffer, const struct out_value *value, char separator)
+static void add_bytes(struct text_buffer *buffer, const struct out_value *value, char separator)
 {
     const char *per = value->kind == OUT_BYTE_RATE ? "/s" : "", *unit;
     double number;
 
     if (value->known) {
         unit = amount_scale_bytes(value->real, &number);
-        out_buffer_print(buffer, "%.2f%c%s%s", number, separator, unit, per);
+        text_buffer_print(buffer, "%.2f%c%s%s", number, separator, unit, per);
     } else {
-        out_buffer_print(buffer, "N/A%cB%s", separator, per);
+        text_buffer_print(buffer, "N/A%cB%s", separator, per);
     }
 }
 
-static void add_dimensions(struct out_buffer *buffer, const cJSON *list)
+static void add_dimensions(struct text_buffer *buffer, const cJSON *list)
 {
     const cJSON *dimension;
     const char *comma = "";
@@ -164,15 +164,15 @@ static void add_dimensions(struct out_buffer *buffer, const cJSON *list)
     cJSON_ArrayForEach(dimension, list)
     {
         if (cJSON_IsNumber(dimension))
-            out_buffer_print(buffer, "%s%.0f", comma, dimension->valuedouble);
+            text_buffer_print(buffer, "%s%.0f", comma, dimension->valuedouble);
         else
-            out_buffer_print(buffer, "%s?", comma);
+            text_buffer_print(buffer, "%s?", comma);
         comma = ",";
     }
 }
 
 /* {1,3,224,224} for each shape, with -[strides] behind where there are any. */
-static void add_shapes(struct out_buffer *buffer, const struct out_value *value, char separator)
+static void add_shapes(struct text_buffer *buffer, const struct out_value *value, char separator)
 {
     cJSON *shapes = cJSON_Parse(value->text);
     cJSON *strides = value->detail ? cJSON_Parse(value->detail) : NULL;
@@ -184,18 +184,18 @@ static void add_shapes(struct out_buffer *buffer, const struct out_value *value,
     }
     for (const cJSON *shape = shapes->child; shape; shape = shape->next) {
         if (shape != shapes->child)
-            out_buffer_add(buffer, &separator, 1);
+            text_buffer_add(buffer, &separator, 1);
         if (cJSON_IsArray(shape)) {
-            out_buffer_add(buffer, "{", 1);
+            text_buffer_add(buffer, "{", 1);
             add_dimensions(buffer, shape);
-            out_buffer_add(buffer, "}", 1);
+            text_buffer_add(buffer, "}", 1);
         } else {
-            out_buffer_add(buffer, "{?}", 3);
+            text_buffer_add(buffer, "{?}", 3);
         }
         if (cJSON_IsArray(stride)) {
-            out_buffer_add(buffer, " -[", 3);
+            text_buffer_add(buffer, " -[", 3);
             add_dimensions(buffer, stride);
-            out_buffer_add(buffer, "]", 1);
+            text_buffer_add(buffer, "]", 1);
         }
         stride = stride ? stride->next : NULL;
     }
@@ -204,7 +204,7 @@ out:
     cJSON_Delete(strides);
 }
 
-static void add_list(struct out_buffer *buffer, const char *json, unsigned wrap, char separator)
+static void add_list(struct text_buffer *buffer, const char *json, unsigned wrap, char separator)
 {
     cJSON *list = cJSON_Parse(json);
 
@@ -212,7 +212,7 @@ static void add_list(struct out_buffer *buffer, const char *json, unsigned wrap,
         add_wrapped(buffer, json, wrap); /* not ours: show what is there */
     for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
         if (item != list->child)
-            out_buffer_add(buffer, &separator, 1);
+            text_buffer_add(buffer, &separator, 1);
         if (cJSON_IsString(item))
             add_wrapped(buffer, item->valuestring, wrap);
     }
@@ -220,7 +220,7 @@ static void add_list(struct out_buffer *buffer, const char *json, unsigned wrap,
 }
 
 /* Local time with its offset from UTC. */
-static void add_when(struct out_buffer *buffer, int64_t time_ns)
+static void add_when(struct text_buffer *buffer, int64_t time_ns)
 {
     time_t seconds = (time_t)(time_ns / 1000000000);
     struct tm local;
@@ -230,12 +230,12 @@ static void add_when(struct out_buffer *buffer, int64_t time_ns)
         seconds--;
     if (localtime_r(&seconds, &local) &&
         strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local))
-        out_buffer_add(buffer, text, strlen(text));
+        text_buffer_add(buffer, text, strlen(text));
     else
-        out_buffer_print(buffer, "%" PRId64 " ns", time_ns);
+        text_buffer_print(buffer, "%" PRId64 " ns", time_ns);
 }
 
-static void add_value(struct out_buffer *buffer, const struct out_value *value, unsigned wrap,
+static void add_value(struct text_buffer *buffer, const struct out_value *value, unsigned wrap,
                       char separator)
 {
     char text[40];
@@ -249,25 +249,25 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
         return;
     }
     if (!value->known) {
-        out_buffer_print(buffer, "%s", value->text ? value->text : "N/A");
+        text_buffer_print(buffer, "%s", value->text ? value->text : "N/A");
         return;
     }
     switch (value->kind) {
     case OUT_RANK:
-        out_buffer_print(buffer, "#%" PRId64, value->integer);
+        text_buffer_print(buffer, "#%" PRId64, value->integer);
         break;
     case OUT_INT:
-        out_buffer_print(buffer, "%" PRId64, value->integer);
+        text_buffer_print(buffer, "%" PRId64, value->integer);
         break;
     case OUT_REAL:
-        out_buffer_print(buffer, "%.10g", value->real);
+        text_buffer_print(buffer, "%.10g", value->real);
         break;
     case OUT_NS:
         out_format_seconds(text, sizeof(text), value->real);
-        out_buffer_add(buffer, text, strlen(text));
+        text_buffer_add(buffer, text, strlen(text));
         break;
     case OUT_SHARE:
-        out_buffer_print(buffer, "%.1f%%", value->real * 100);
+        text_buffer_print(buffer, "%.1f%%", value->real * 100);
         break;
     case OUT_SHAPES:
         add_shapes(buffer, value, separator == '\n' ? '\n' : ',');
@@ -279,11 +279,11 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
         add_when(buffer, value->integer);
         break;
     case OUT_BOOL:
-        out_buffer_print(buffer, "%s", value->integer ? "yes" : "no");
+        text_buffer_print(buffer, "%s", value->integer ? "yes" : "no");
         break;
     case OUT_PART:
         if (value->integer && value->integer != value->whole)
-            out_buffer_print(buffer, "%" PRId64 " of %" PRId64, value->integer, value->whole);
+            text_buffer_print(buffer, "%" PRId64 " of %" PRId64, value->integer, value->whole);
         break;
     default: /* OUT_TEXT, OUT_JSON */
         add_wrapped(buffer, value->text, wrap);
@@ -291,12 +291,12 @@ static void add_value(struct out_buffer *buffer, const struct out_value *value, 
     }
 }
 
-void out_format_value(struct out_buffer *buffer, const struct out_value *value, unsigned wrap)
+void out_format_value(struct text_buffer *buffer, const struct out_value *value, unsigned wrap)
 {
     add_value(buffer, value, wrap, '\n');
 }
 
-void out_format_inline(struct out_buffer *buffer, const struct out_value *value)
+void out_format_inline(struct text_buffer *buffer, const struct out_value *value)
 {
     add_value(buffer, value, 0, ' ');
 }
@@ -322,44 +322,44 @@ const char *out_duration_text(char *text, size_t bytes, double ns)
     return text;
 }
 
-void out_format_compact(struct out_buffer *buffer, const struct out_value *value)
+void out_format_compact(struct text_buffer *buffer, const struct out_value *value)
 {
     const struct scale *scale = scale_of(value->kind, ' ');
     char text[48];
 
     if (!value->known)
-        out_buffer_print(buffer, "%s", value->text ? value->text : "-");
+        text_buffer_print(buffer, "%s", value->text ? value->text : "-");
     else if (is_bytes(value->kind))
-        out_buffer_print(buffer, "%s%s", amount_format_bytes(text, sizeof(text), value->real),
-                         value->kind == OUT_BYTE_RATE ? "/s" : "");
+        text_buffer_print(buffer, "%s%s", amount_format_bytes(text, sizeof(text), value->real),
+                          value->kind == OUT_BYTE_RATE ? "/s" : "");
     else if (scale && fabs(value->real) < scale->step && value->real == floor(value->real))
-        out_buffer_print(buffer, "%.0f %s", value->real, scale->unit);
+        text_buffer_print(buffer, "%.0f %s", value->real, scale->unit);
     else if (value->kind == OUT_NS)
-        out_buffer_print(buffer, "%s", out_duration_text(text, sizeof(text), value->real));
+        text_buffer_print(buffer, "%s", out_duration_text(text, sizeof(text), value->real));
     else if (value->kind == OUT_SHARE)
-        out_buffer_print(buffer, "%.2f%%", value->real * 100);
+        text_buffer_print(buffer, "%.2f%%", value->real * 100);
     else if (value->kind == OUT_LIST)
         add_list(buffer, value->text, 0, '\n');
     else if (value->kind == OUT_REAL && fabs(value->real) < 1000)
-        out_buffer_print(buffer, "%.4g", value->real);
+        text_buffer_print(buffer, "%.4g", value->real);
     else
         add_value(buffer, value, 0, ' ');
 }
 
-void out_format_cell(struct out_buffer *buffer, const struct out_value *value)
+void out_format_cell(struct text_buffer *buffer, const struct out_value *value)
 {
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
     const char *rest;
 
     out_format_compact(&text, value);
-    rest = out_buffer_text(&text);
+    rest = text_buffer_text(&text);
     while (*rest == ' ') {
-        out_buffer_print(buffer, "\u00a0");
+        text_buffer_print(buffer, "\u00a0");
         rest++;
     }
-    out_buffer_print(buffer, "%s", rest);
+    text_buffer_print(buffer, "%s", rest);
     buffer->failed |= text.failed;
-    out_buffer_deinit(&text);
+    text_buffer_deinit(&text);
 }
 
 bool out_is_integer(enum out_kind kind)

@@ -30,24 +30,24 @@ static const char *short_subject(const struct out *out)
 
 static int html_open(struct out *out)
 {
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
 
     out->state = calloc(1, sizeof(struct html_state));
     if (!out->state)
         return -ENOMEM;
     out_write(out, html_page_start);
     html_add_escaped(&text, short_subject(out));
-    out_buffer_print(&text, " (%s)", out->options.report);
+    text_buffer_print(&text, " (%s)", out->options.report);
     out_write_buffer(out, &text);
     out_write(out, html_page_head);
-    out_buffer_print(&text, "<header class=\"top\">\n<h1>Profile ");
+    text_buffer_print(&text, "<header class=\"top\">\n<h1>Profile ");
     html_add_escaped(&text, short_subject(out));
-    out_buffer_print(&text, "</h1>\n<p class=\"about\">report %s of profile_analyze %s</p>\n",
-                     out->options.report, OPTRACE_VERSION);
-    out_buffer_print(&text,
-                     "<button id=\"theme\" type=\"button\">Light / dark</button>\n</header>\n"
-                     "<nav aria-label=\"Contents\"></nav>\n<main>\n"
-                     "<div id=\"errors\" hidden></div>\n");
+    text_buffer_print(&text, "</h1>\n<p class=\"about\">report %s of profile_analyze %s</p>\n",
+                      out->options.report, OPTRACE_VERSION);
+    text_buffer_print(&text,
+                      "<button id=\"theme\" type=\"button\">Light / dark</button>\n</header>\n"
+                      "<nav aria-label=\"Contents\"></nav>\n<main>\n"
+                      "<div id=\"errors\" hidden></div>\n");
     out_write_buffer(out, &text);
     return 0;
 }
@@ -65,46 +65,46 @@ static void close_card(struct out *out)
 static void write_headline(struct out *out, const struct out_section *section)
 {
     struct html_state *state = out->state;
-    struct out_buffer text = {0}, headline = {0};
+    struct text_buffer text = {0}, headline = {0};
     bool joins = section->joins && state->is_in_card;
 
     if (!joins)
         close_card(out);
     state->is_in_card = true;
     out_format_headline(&headline, section);
-    out_buffer_print(&text, joins ? "<h3 id=\"%s\">" : "<section id=\"%s\">\n<h2>", section->name);
-    html_add_escaped(&text, out_buffer_text(&headline));
-    out_buffer_print(&text, joins ? "</h3>\n" : "</h2>\n");
+    text_buffer_print(&text, joins ? "<h3 id=\"%s\">" : "<section id=\"%s\">\n<h2>", section->name);
+    html_add_escaped(&text, text_buffer_text(&headline));
+    text_buffer_print(&text, joins ? "</h3>\n" : "</h2>\n");
     text.failed |= headline.failed;
-    out_buffer_deinit(&headline);
+    text_buffer_deinit(&headline);
     out_write_buffer(out, &text);
 }
 
 static void html_facts(struct out *out, const struct out_section *section,
                        const struct out_fact *facts, size_t count)
 {
-    struct out_buffer text = {0}, value = {0};
+    struct text_buffer text = {0}, value = {0};
 
     if (section->data_only)
         return;
     write_headline(out, section);
-    out_buffer_print(&text, "<dl>\n");
+    text_buffer_print(&text, "<dl>\n");
     for (size_t i = 0; i < count; i++) {
         if (!facts[i].title)
             continue;
         value.length = 0;
         out_format_title(&value, facts[i].title);
-        out_buffer_print(&text, "<div><dt>");
-        html_add_escaped(&text, out_buffer_text(&value));
+        text_buffer_print(&text, "<div><dt>");
+        html_add_escaped(&text, text_buffer_text(&value));
         value.length = 0;
         out_format_compact(&value, &facts[i].value);
-        out_buffer_print(&text, "</dt><dd>");
-        html_add_escaped(&text, out_buffer_text(&value));
-        out_buffer_print(&text, "</dd></div>\n");
+        text_buffer_print(&text, "</dt><dd>");
+        html_add_escaped(&text, text_buffer_text(&value));
+        text_buffer_print(&text, "</dd></div>\n");
     }
-    out_buffer_print(&text, "</dl>\n");
+    text_buffer_print(&text, "</dl>\n");
     text.failed |= value.failed;
-    out_buffer_deinit(&value);
+    text_buffer_deinit(&value);
     out_write_buffer(out, &text);
 }
 
@@ -134,10 +134,10 @@ static void html_row(struct out *out, const struct out_value *values)
 
 static void write_head(struct out *out, const struct out_cells *cells)
 {
-    struct out_buffer text = {0}, head = {0};
+    struct text_buffer text = {0}, head = {0};
 
-    out_buffer_print(&text, "<div class=\"scroll\">\n<table id=\"table-%s\">\n<thead>\n<tr>",
-                     out->section->name);
+    text_buffer_print(&text, "<div class=\"scroll\">\n<table id=\"table-%s\">\n<thead>\n<tr>",
+                      out->section->name);
     for (size_t i = 0; i < cells->column_count; i++) {
         const struct out_cell_column *column = &cells->columns[i];
 
@@ -145,49 +145,49 @@ static void write_head(struct out *out, const struct out_cells *cells)
             continue;
         head.length = 0;
         out_format_head(&head, out->columns, out->column_count, column->place);
-        out_buffer_print(&text, "<th scope=\"col\"%s>", column->is_number ? " class=\"n\"" : "");
-        html_add_escaped(&text, out_buffer_text(&head));
-        out_buffer_print(&text, "</th>");
+        text_buffer_print(&text, "<th scope=\"col\"%s>", column->is_number ? " class=\"n\"" : "");
+        html_add_escaped(&text, text_buffer_text(&head));
+        text_buffer_print(&text, "</th>");
     }
-    out_buffer_print(&text, "</tr>\n</thead>\n<tbody>\n");
+    text_buffer_print(&text, "</tr>\n</thead>\n<tbody>\n");
     text.failed |= head.failed;
-    out_buffer_deinit(&head);
+    text_buffer_deinit(&head);
     out_write_buffer(out, &text);
 }
 
-static void add_cell(struct out_buffer *line, const struct out_cell_column *column,
+static void add_cell(struct text_buffer *line, const struct out_cell_column *column,
                      const char *text, double number)
 {
     char digits[40];
 
-    out_buffer_print(line, "<td");
+    text_buffer_print(line, "<td");
     if (column->is_number)
-        out_buffer_print(line, " class=\"n%s\"",
-                         column->is_share && !isnan(number) ? " share" : "");
+        text_buffer_print(line, " class=\"n%s\"",
+                          column->is_share && !isnan(number) ? " share" : "");
     if (!isnan(number)) {
         out_format_real(digits, sizeof(digits), number);
-        out_buffer_print(line, " data-v=\"%s\"", digits);
+        text_buffer_print(line, " data-v=\"%s\"", digits);
     }
     if (column->is_number && column->is_share && !isnan(number))
-        out_buffer_print(line, " style=\"--share:%.2f%%\"", number * 100);
-    out_buffer_print(line, ">");
+        text_buffer_print(line, " style=\"--share:%.2f%%\"", number * 100);
+    text_buffer_print(line, ">");
     html_add_escaped(line, text ? text : "");
-    out_buffer_print(line, "</td>");
+    text_buffer_print(line, "</td>");
 }
 
 static void write_rows(struct out *out, const struct out_cells *cells)
 {
     for (size_t row = 0; row < cells->row_count && !out->error; row++) {
         size_t at = row * cells->column_count;
-        struct out_buffer line = {0};
+        struct text_buffer line = {0};
 
-        out_buffer_print(&line, "<tr>");
+        text_buffer_print(&line, "<tr>");
         for (size_t i = 0; i < cells->column_count; i++) {
             if (cells->columns[i].is_shown)
                 add_cell(&line, &cells->columns[i], cells->texts.items[at + i],
                          cells->numbers.items[at + i]);
         }
-        out_buffer_print(&line, "</tr>\n");
+        text_buffer_print(&line, "</tr>\n");
         out_write_buffer(out, &line);
     }
     out_write(out, "</tbody>\n</table>\n</div>\n");
@@ -196,7 +196,7 @@ static void write_rows(struct out *out, const struct out_cells *cells)
 static void html_table_end(struct out *out)
 {
     struct html_state *state = out->state;
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
 
     if (out->section->data_only && !state->chart)
         return;
@@ -208,10 +208,10 @@ static void html_table_end(struct out *out)
         write_head(out, &state->cells);
         write_rows(out, &state->cells);
         if (state->row_count > state->cells.row_count)
-            out_buffer_print(&text,
-                             "<p class=\"cut\">The page shows the first %zu of %zu lines; "
-                             "--format csv has all.</p>\n",
-                             state->cells.row_count, state->row_count);
+            text_buffer_print(&text,
+                              "<p class=\"cut\">The page shows the first %zu of %zu lines; "
+                              "--format csv has all.</p>\n",
+                              state->cells.row_count, state->row_count);
         out_cells_deinit(&state->cells);
     }
     out_write_buffer(out, &text);
@@ -222,7 +222,7 @@ static void html_table_end(struct out *out)
 
 static void write_notes(struct out *out, enum out_note_kind kind, const char *id, const char *title)
 {
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < out->notes.count; i++) {
@@ -231,13 +231,13 @@ static void write_notes(struct out *out, enum out_note_kind kind, const char *id
         if ((out->notes.items[i].kind == OUT_NOTE_WARNING) != (kind == OUT_NOTE_WARNING))
             continue;
         if (!count++)
-            out_buffer_print(&text, "<section id=\"%s\">\n<h2>%s</h2>\n<ul>\n", id, title);
-        out_buffer_print(&text, "<li%s>", note[0] == ' ' ? " class=\"detail\"" : "");
+            text_buffer_print(&text, "<section id=\"%s\">\n<h2>%s</h2>\n<ul>\n", id, title);
+        text_buffer_print(&text, "<li%s>", note[0] == ' ' ? " class=\"detail\"" : "");
         html_add_escaped(&text, note + strspn(note, " "));
-        out_buffer_print(&text, "</li>\n");
+        text_buffer_print(&text, "</li>\n");
     }
     if (count)
-        out_buffer_print(&text, "</ul>\n</section>\n");
+        text_buffer_print(&text, "</ul>\n</section>\n");
     out_write_buffer(out, &text);
 }
 

@@ -13,7 +13,7 @@ enum { OUT_HTML_ROWS_MAX = 5000, OUT_HTML_POINTS_MAX = 50000 };
 extern const char html_page_start[], html_page_head[], html_page_end[];
 
 /** Add text as it reads in an element or between double quotes. */
-void html_add_escaped(struct out_buffer *buffer, const char *text);
+void html_add_escaped(struct text_buffer *buffer, const char *text);
 
 /* The data of a picture, gathered row by row: html_chart.c. */
 struct html_chart;

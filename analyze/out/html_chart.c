@@ -219,19 +219,19 @@ static void put_columns(struct out *out, struct json_writer *json, const struct 
 {
     json_begin_array(json);
     for (size_t i = 0; i < chart->column_count; i++) {
-        struct out_buffer head = {0};
+        struct text_buffer head = {0};
 
         if (!chart->is_used[i])
             continue;
         out_format_head(&head, out->columns, out->column_count, i);
         json_begin_object(json);
         key_string(json, "name", out->columns[i].name);
-        key_string(json, "head", out_buffer_text(&head));
+        key_string(json, "head", text_buffer_text(&head));
         key_string(json, "kind", unit_name(chart->kinds[i]));
         json_end_object(json);
         if (head.failed)
             out_fail(out, -ENOMEM);
-        out_buffer_deinit(&head);
+        text_buffer_deinit(&head);
     }
     json_end_array(json);
 }
@@ -239,10 +239,10 @@ static void put_columns(struct out *out, struct json_writer *json, const struct 
 static void write_data(struct out *out, struct html_chart *chart)
 {
     struct json_writer json;
-    struct out_buffer tag = {0};
+    struct text_buffer tag = {0};
 
-    out_buffer_print(&tag, "<script type=\"application/json\" id=\"data-%s\">\n",
-                     out->section->name);
+    text_buffer_print(&tag, "<script type=\"application/json\" id=\"data-%s\">\n",
+                      out->section->name);
     out_write_buffer(out, &tag);
 
     json_init_memory(&json);
@@ -300,31 +300,31 @@ static void write_canvas(struct out *out, enum out_chart_kind kind)
 void html_chart_write(struct out *out, struct html_chart *chart)
 {
     const struct out_chart *spec = out->section->chart;
-    struct out_buffer text = {0}, headline = {0};
+    struct text_buffer text = {0}, headline = {0};
 
     if (spec->kind == OUT_CHART_DATA) {
         write_data(out, chart);
         return;
     }
     if (spec->about) {
-        out_buffer_print(&text, "<p class=\"about-chart\">");
+        text_buffer_print(&text, "<p class=\"about-chart\">");
         html_add_escaped(&text, spec->about);
-        out_buffer_print(&text, "</p>\n");
+        text_buffer_print(&text, "</p>\n");
     }
     out_format_headline(&headline, out->section);
-    out_buffer_print(&text, "<figure class=\"chart %s\" data-title=\"", kind_name(spec->kind));
-    html_add_escaped(&text, out_buffer_text(&headline));
-    out_buffer_print(&text, "\">\n");
+    text_buffer_print(&text, "<figure class=\"chart %s\" data-title=\"", kind_name(spec->kind));
+    html_add_escaped(&text, text_buffer_text(&headline));
+    text_buffer_print(&text, "\">\n");
     text.failed |= headline.failed;
-    out_buffer_deinit(&headline);
+    text_buffer_deinit(&headline);
     out_write_buffer(out, &text);
     write_canvas(out, spec->kind);
     write_data(out, chart);
     out_write(out, "</figure>\n");
     if (chart->row_count > OUT_HTML_POINTS_MAX)
-        out_buffer_print(&text,
-                         "<p class=\"cut\">The picture shows the first %d of %zu points.</p>\n",
-                         OUT_HTML_POINTS_MAX, chart->row_count);
+        text_buffer_print(&text,
+                          "<p class=\"cut\">The picture shows the first %d of %zu points.</p>\n",
+                          OUT_HTML_POINTS_MAX, chart->row_count);
     out_write_buffer(out, &text);
 }
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 /* Marks that turn the direction of writing do so in browsers, too. */
-void html_add_escaped(struct out_buffer *buffer, const char *text)
+void html_add_escaped(struct text_buffer *buffer, const char *text)
 {
     char shown[TEXT_SHOWN_BYTES];
 
@@ -15,22 +15,22 @@ void html_add_escaped(struct out_buffer *buffer, const char *text)
         length = text_show_next(text, left, shown);
         switch (*text) {
         case '<':
-            out_buffer_add(buffer, "&lt;", 4);
+            text_buffer_add(buffer, "&lt;", 4);
             break;
         case '>':
-            out_buffer_add(buffer, "&gt;", 4);
+            text_buffer_add(buffer, "&gt;", 4);
             break;
         case '&':
-            out_buffer_add(buffer, "&amp;", 5);
+            text_buffer_add(buffer, "&amp;", 5);
             break;
         case '"':
-            out_buffer_add(buffer, "&quot;", 6);
+            text_buffer_add(buffer, "&quot;", 6);
             break;
         case '\n':
-            out_buffer_add(buffer, "\n", 1);
+            text_buffer_add(buffer, "\n", 1);
             break;
         default:
-            out_buffer_add(buffer, shown, strlen(shown));
+            text_buffer_add(buffer, shown, strlen(shown));
         }
     }
 }

@@ -39,17 +39,17 @@ static int refuse_order(const char *text, const char *word, const char *const *n
                         struct diag *diag)
 {
     const char *nearest = text_nearest(word, names, count);
-    struct out_buffer all = {0};
+    struct text_buffer all = {0};
     int rc;
 
     if (nearest)
         return diag_set(diag, -EINVAL, "there is no column \"%s\" to order by: did you mean %s?",
                         text, nearest);
     for (size_t i = 0; i < count; i++)
-        out_buffer_print(&all, "%s%s", i ? ", " : "", names[i]);
+        text_buffer_print(&all, "%s%s", i ? ", " : "", names[i]);
     rc = diag_set(diag, -EINVAL, "there is no column \"%s\" to order by: there are %s", text,
-                  out_buffer_text(&all));
-    out_buffer_deinit(&all);
+                  text_buffer_text(&all));
+    text_buffer_deinit(&all);
     return rc;
 }
 

@@ -30,59 +30,59 @@ static bool is_markup(const char *text, size_t at)
     return strchr("\\`*[]<>|~&$", text[at]) != NULL;
 }
 
-static void add_escaped(struct out_buffer *line, const char *text)
+static void add_escaped(struct text_buffer *line, const char *text)
 {
     for (size_t i = 0; text[i]; i++) {
         if (is_markup(text, i))
-            out_buffer_add(line, "\\", 1);
-        out_buffer_add(line, text[i] == '\n' ? " " : text + i, 1);
+            text_buffer_add(line, "\\", 1);
+        text_buffer_add(line, text[i] == '\n' ? " " : text + i, 1);
     }
 }
 
-static void add_cell(struct out_buffer *line, const char *text)
+static void add_cell(struct text_buffer *line, const char *text)
 {
-    out_buffer_add(line, " ", 1);
+    text_buffer_add(line, " ", 1);
     add_escaped(line, text ? text : "");
-    out_buffer_add(line, " |", 2);
+    text_buffer_add(line, " |", 2);
 }
 
 static void start_section(struct out *out, const struct out_section *section)
 {
     struct markdown_state *state = out->state;
-    struct out_buffer lines = {0}, headline = {0};
+    struct text_buffer lines = {0}, headline = {0};
 
     out_format_headline(&headline, section);
-    out_buffer_print(&lines, "%s### ", state->section_count++ ? "\n" : "");
-    add_escaped(&lines, out_buffer_text(&headline));
-    out_buffer_add(&lines, "\n\n", 2);
+    text_buffer_print(&lines, "%s### ", state->section_count++ ? "\n" : "");
+    add_escaped(&lines, text_buffer_text(&headline));
+    text_buffer_add(&lines, "\n\n", 2);
     lines.failed |= headline.failed;
-    out_buffer_deinit(&headline);
+    text_buffer_deinit(&headline);
     out_write_buffer(out, &lines);
 }
 
 static void markdown_facts(struct out *out, const struct out_section *section,
                            const struct out_fact *facts, size_t count)
 {
-    struct out_buffer lines = {0}, value = {0};
+    struct text_buffer lines = {0}, value = {0};
 
     if (section->data_only)
         return;
     start_section(out, section);
-    out_buffer_print(&lines, "| name | value |\n| :--- | ---: |\n");
+    text_buffer_print(&lines, "| name | value |\n| :--- | ---: |\n");
     for (size_t i = 0; i < count; i++) {
         if (!facts[i].title)
             continue;
         value.length = 0;
         out_format_title(&value, facts[i].title);
-        out_buffer_add(&lines, "|", 1);
-        add_cell(&lines, out_buffer_text(&value));
+        text_buffer_add(&lines, "|", 1);
+        add_cell(&lines, text_buffer_text(&value));
         value.length = 0;
         out_format_compact(&value, &facts[i].value);
-        add_cell(&lines, out_buffer_text(&value));
-        out_buffer_add(&lines, "\n", 1);
+        add_cell(&lines, text_buffer_text(&value));
+        text_buffer_add(&lines, "\n", 1);
     }
     lines.failed |= value.failed;
-    out_buffer_deinit(&value);
+    text_buffer_deinit(&value);
     out_write_buffer(out, &lines);
 }
 
@@ -104,24 +104,24 @@ static void markdown_row(struct out *out, const struct out_value *values)
 
 static void write_head(struct out *out, const struct out_cells *cells)
 {
-    struct out_buffer lines = {0}, head = {0};
+    struct text_buffer lines = {0}, head = {0};
 
-    out_buffer_add(&lines, "|", 1);
+    text_buffer_add(&lines, "|", 1);
     for (size_t i = 0; i < cells->column_count; i++) {
         if (!cells->columns[i].is_shown)
             continue;
         head.length = 0;
         out_format_head(&head, out->columns, out->column_count, cells->columns[i].place);
-        add_cell(&lines, out_buffer_text(&head));
+        add_cell(&lines, text_buffer_text(&head));
     }
-    out_buffer_add(&lines, "\n|", 2);
+    text_buffer_add(&lines, "\n|", 2);
     for (size_t i = 0; i < cells->column_count; i++) {
         if (cells->columns[i].is_shown)
-            out_buffer_print(&lines, " %s |", cells->columns[i].is_number ? "---:" : ":---");
+            text_buffer_print(&lines, " %s |", cells->columns[i].is_number ? "---:" : ":---");
     }
-    out_buffer_add(&lines, "\n", 1);
+    text_buffer_add(&lines, "\n", 1);
     lines.failed |= head.failed;
-    out_buffer_deinit(&head);
+    text_buffer_deinit(&head);
     out_write_buffer(out, &lines);
 }
 
@@ -129,14 +129,14 @@ static void write_rows(struct out *out, const struct out_cells *cells)
 {
     for (size_t row = 0; row < cells->row_count && !out->error; row++) {
         char **texts = cells->texts.items + row * cells->column_count;
-        struct out_buffer line = {0};
+        struct text_buffer line = {0};
 
-        out_buffer_add(&line, "|", 1);
+        text_buffer_add(&line, "|", 1);
         for (size_t i = 0; i < cells->column_count; i++) {
             if (cells->columns[i].is_shown)
                 add_cell(&line, texts[i]);
         }
-        out_buffer_add(&line, "\n", 1);
+        text_buffer_add(&line, "\n", 1);
         out_write_buffer(out, &line);
     }
 }
@@ -154,35 +154,35 @@ static void markdown_table_end(struct out *out)
 }
 
 /* A note of several lines holds something to copy, such as a query, from its second line on. */
-static void add_note(struct out_buffer *line, const char *text)
+static void add_note(struct text_buffer *line, const char *text)
 {
     size_t first = strcspn(text, "\n");
-    struct out_buffer head = {0};
+    struct text_buffer head = {0};
 
-    out_buffer_add(&head, text, first);
-    add_escaped(line, out_buffer_text(&head));
+    text_buffer_add(&head, text, first);
+    add_escaped(line, text_buffer_text(&head));
     line->failed |= head.failed;
-    out_buffer_deinit(&head);
+    text_buffer_deinit(&head);
     if (!text[first]) {
-        out_buffer_add(line, "\n", 1);
+        text_buffer_add(line, "\n", 1);
         return;
     }
-    out_buffer_print(line, "\n\n  ```\n");
+    text_buffer_print(line, "\n\n  ```\n");
     for (text += first + 1; *text; text += strcspn(text, "\n"), text += *text == '\n')
-        out_buffer_print(line, "  %.*s\n", (int)strcspn(text, "\n"), text);
-    out_buffer_print(line, "  ```\n");
+        text_buffer_print(line, "  %.*s\n", (int)strcspn(text, "\n"), text);
+    text_buffer_print(line, "  ```\n");
 }
 
 /* Indented, so that no line of it can end the block. */
 static void markdown_block(struct out *out, const char *lines)
 {
     struct markdown_state *state = out->state;
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
 
-    out_buffer_print(&text, "%s", state->section_count++ ? "\n" : "");
+    text_buffer_print(&text, "%s", state->section_count++ ? "\n" : "");
     for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n')
-        out_buffer_print(&text, "%s%.*s\n", *lines == '\n' ? "" : "    ", (int)strcspn(lines, "\n"),
-                         lines);
+        text_buffer_print(&text, "%s%.*s\n", *lines == '\n' ? "" : "    ",
+                          (int)strcspn(lines, "\n"), lines);
     out_write_buffer(out, &text);
 }
 
@@ -194,11 +194,11 @@ static void markdown_close(struct out *out)
         const char *text = out->notes.items[i].text;
         bool is_detail = text[0] == ' '; /* of the note before it */
         bool warns = out->notes.items[i].kind == OUT_NOTE_WARNING && !is_detail;
-        struct out_buffer line = {0};
+        struct text_buffer line = {0};
 
         if (i == 0 && state->section_count)
             out_write(out, "\n");
-        out_buffer_print(&line, "%s- %s", is_detail ? "  " : "", warns ? "**Warning:** " : "");
+        text_buffer_print(&line, "%s- %s", is_detail ? "  " : "", warns ? "**Warning:** " : "");
         add_note(&line, text + strspn(text, " "));
         out_write_buffer(out, &line);
     }

@@ -35,13 +35,13 @@ static int rank_of(const struct out *out, size_t place)
 static size_t flow(struct out *out, const char *text, bool writes)
 {
     size_t indent = strspn(text, " "), lines;
-    struct out_buffer flowed = {0};
+    struct text_buffer flowed = {0};
 
-    out_buffer_add(&flowed, text, indent);
-    lines = out_buffer_flow(&flowed, text + indent, out->options.width, indent, indent);
+    text_buffer_add(&flowed, text, indent);
+    lines = text_buffer_flow(&flowed, text + indent, out->options.width, indent, indent);
     if (writes)
-        out_write(out, out_buffer_text(&flowed));
-    out_buffer_deinit(&flowed);
+        out_write(out, text_buffer_text(&flowed));
+    text_buffer_deinit(&flowed);
     return lines;
 }
 

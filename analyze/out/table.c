@@ -75,17 +75,17 @@ static int digits_after_point(const char *number)
     return point ? (int)strlen(point + 1) : -1;
 }
 
-static void format_fact(struct out_buffer *buffer, const struct out_value *value)
+static void format_fact(struct text_buffer *buffer, const struct out_value *value)
 {
     if (value->kind == OUT_NS && value->known && !out_counts_samples())
-        out_buffer_print(buffer, "%g", value->real * 1e-9);
+        text_buffer_print(buffer, "%g", value->real * 1e-9);
     else
         out_format_inline(buffer, value);
 }
 
 /* Numbers among themselves line up at the point: pads them behind. As soon as a text is there, all
  * start left; then false. */
-static bool align_numbers(struct out_buffer *texts, const struct out_fact *facts, size_t count)
+static bool align_numbers(struct text_buffer *texts, const struct out_fact *facts, size_t count)
 {
     int after = -1;
 
@@ -99,19 +99,19 @@ static bool align_numbers(struct out_buffer *texts, const struct out_fact *facts
     }
     for (size_t i = 0; i < count; i++) {
         if (facts[i].title)
-            out_buffer_print(&texts[i], "%*s", after - digits_after_point(texts[i].text), "");
+            text_buffer_print(&texts[i], "%*s", after - digits_after_point(texts[i].text), "");
     }
     return true;
 }
 
-static void write_fact(struct out *out, const char *title, size_t left, struct out_buffer *text,
+static void write_fact(struct out *out, const char *title, size_t left, struct text_buffer *text,
                        size_t indent)
 {
     while (text->length && text->text[text->length - 1] == ' ')
         text->text[--text->length] = '\0';
     out_write(out, title);
     write_padding(out, left - text_columns(title, strlen(title)) + 2 + indent);
-    out_write(out, out_buffer_text(text));
+    out_write(out, text_buffer_text(text));
     out_write(out, "\n");
 }
 
@@ -131,7 +131,7 @@ static size_t widest_line(const char *text, size_t indent)
 }
 
 /* Breaks values into lines that fit beside the titles. */
-static void flow_facts(struct out *out, struct out_buffer *texts, size_t count, size_t left)
+static void flow_facts(struct out *out, struct text_buffer *texts, size_t count, size_t left)
 {
     enum { VALUE_MIN = 20 };
     size_t width = out->options.width;
@@ -140,19 +140,19 @@ static void flow_facts(struct out *out, struct out_buffer *texts, size_t count, 
         return;
     width = width > left + 2 + VALUE_MIN ? width : left + 2 + VALUE_MIN;
     for (size_t i = 0; i < count; i++) {
-        struct out_buffer flowed = {0};
+        struct text_buffer flowed = {0};
 
-        if (text_columns(out_buffer_text(&texts[i]), texts[i].length) + left + 2 <= width)
+        if (text_columns(text_buffer_text(&texts[i]), texts[i].length) + left + 2 <= width)
             continue;
-        out_buffer_flow(&flowed, texts[i].text, width, left + 2, left + 2);
+        text_buffer_flow(&flowed, texts[i].text, width, left + 2, left + 2);
         if (flowed.failed)
             out_fail(out, -ENOMEM);
-        out_buffer_deinit(&texts[i]);
+        text_buffer_deinit(&texts[i]);
         texts[i] = flowed;
     }
 }
 
-static void write_facts(struct out *out, struct out_buffer *texts, const struct out_fact *facts,
+static void write_facts(struct out *out, struct text_buffer *texts, const struct out_fact *facts,
                         size_t count)
 {
     bool aligned = align_numbers(texts, facts, count);
@@ -165,7 +165,7 @@ static void write_facts(struct out *out, struct out_buffer *texts, const struct 
     }
     flow_facts(out, texts, count, left);
     for (size_t i = 0; i < count; i++) {
-        size_t value = widest_line(out_buffer_text(&texts[i]), left + 2);
+        size_t value = widest_line(text_buffer_text(&texts[i]), left + 2);
 
         right = facts[i].title && value > right ? value : right;
     }
@@ -185,7 +185,7 @@ static void write_facts(struct out *out, struct out_buffer *texts, const struct 
 static void table_facts(struct out *out, const struct out_section *section,
                         const struct out_fact *facts, size_t count)
 {
-    struct out_buffer *texts;
+    struct text_buffer *texts;
 
     if (section->data_only)
         return;
@@ -205,7 +205,7 @@ static void table_facts(struct out *out, const struct out_section *section,
     write_facts(out, texts, facts, count);
 out:
     for (size_t i = 0; i < count; i++)
-        out_buffer_deinit(&texts[i]);
+        text_buffer_deinit(&texts[i]);
     free(texts);
 }
 
@@ -254,7 +254,7 @@ static void table_begin(struct out *out)
 /* The lines of one cell: what each of its columns has to say, one below the other. */
 static char *render_cell(struct out *out, struct shown *shown, const struct out_value *values)
 {
-    struct out_buffer cell = {0}, part = {0};
+    struct text_buffer cell = {0}, part = {0};
 
     for (size_t i = shown->first; i < shown->first + shown->count; i++) {
         if (out->columns[i].data_only)
@@ -267,34 +267,34 @@ static char *render_cell(struct out *out, struct shown *shown, const struct out_
         shown->has_value |= values[i].known;
         shown->has_text |= out_is_text(values[i].kind);
         if (part.length && cell.length)
-            out_buffer_add(&cell, "\n", 1);
-        out_buffer_add(&cell, out_buffer_text(&part), part.length);
+            text_buffer_add(&cell, "\n", 1);
+        text_buffer_add(&cell, text_buffer_text(&part), part.length);
     }
     if (part.failed || cell.failed) {
         out_fail(out, -ENOMEM);
-        out_buffer_deinit(&cell);
+        text_buffer_deinit(&cell);
     }
-    out_buffer_deinit(&part);
+    text_buffer_deinit(&part);
     return cell.text;
 }
 
 static void write_line_row(struct out *out, const struct out_value *values)
 {
-    struct out_buffer line = {0};
+    struct text_buffer line = {0};
 
     for (size_t i = 0; i < out->column_count; i++) {
         if (out->columns[i].data_only)
             continue;
         if (line.length)
-            out_buffer_add(&line, " ", 1);
+            text_buffer_add(&line, " ", 1);
         out_format_inline(&line, &values[i]);
     }
-    out_buffer_add(&line, "\n", 1);
+    text_buffer_add(&line, "\n", 1);
     if (line.failed)
         out_fail(out, -ENOMEM);
     else
         out_write(out, line.text);
-    out_buffer_deinit(&line);
+    text_buffer_deinit(&line);
 }
 
 static void table_row(struct out *out, const struct out_value *values)

@@ -57,29 +57,29 @@ static const char *head_of(const struct out_column *column)
     return column->compact && !column->data_only ? column->title : NULL;
 }
 
-static void add_value(struct out_buffer *buffer, const struct out_value *value)
+static void add_value(struct text_buffer *buffer, const struct out_value *value)
 {
     char text[40];
 
     if (!value->known) {
-        out_buffer_print(buffer, "%s", value->text ? value->text : "N/A");
+        text_buffer_print(buffer, "%s", value->text ? value->text : "N/A");
         return;
     }
     switch (value->kind) {
     case OUT_NS:
         out_format_seconds(text, sizeof(text), value->real);
-        out_buffer_add(buffer, text, strlen(text));
+        text_buffer_add(buffer, text, strlen(text));
         break;
     case OUT_FLOP:
     case OUT_FLOP_RATE:
-        out_buffer_print(buffer, "%.2f", value->real / 1e6);
+        text_buffer_print(buffer, "%.2f", value->real / 1e6);
         break;
     case OUT_BYTES:
     case OUT_BYTE_RATE:
-        out_buffer_print(buffer, "%.2f", value->real / (1 << 20));
+        text_buffer_print(buffer, "%.2f", value->real / (1 << 20));
         break;
     case OUT_RANK:
-        out_buffer_print(buffer, "%lld", (long long)value->integer);
+        text_buffer_print(buffer, "%lld", (long long)value->integer);
         break;
     default:
         out_format_inline(buffer, value);
@@ -95,12 +95,12 @@ static void wiki_facts(struct out *out, const struct out_section *section,
     start_section(out, section);
     out_write(out, "|| name || value ||\n");
     for (size_t i = 0; i < count; i++) {
-        struct out_buffer text = {0};
+        struct text_buffer text = {0};
 
         if (!facts[i].title)
             continue;
         if (facts[i].value.kind == OUT_NS && facts[i].value.known && !out_counts_samples())
-            out_buffer_print(&text, "%g", facts[i].value.real * 1e-9);
+            text_buffer_print(&text, "%g", facts[i].value.real * 1e-9);
         else
             add_value(&text, &facts[i].value);
         if (text.failed)
@@ -108,9 +108,9 @@ static void wiki_facts(struct out *out, const struct out_section *section,
         out_write(out, "| ");
         write_escaped(out, facts[i].title);
         out_write(out, " | ");
-        write_escaped(out, out_buffer_text(&text));
+        write_escaped(out, text_buffer_text(&text));
         out_write(out, " |\n");
-        out_buffer_deinit(&text);
+        text_buffer_deinit(&text);
     }
 }
 
@@ -121,7 +121,7 @@ static void wiki_row(struct out *out, const struct out_value *values)
     if (out->section->data_only)
         return;
     for (size_t i = 0; i < out->column_count; i++) {
-        struct out_buffer text = {0};
+        struct text_buffer text = {0};
 
         if (!head_of(&out->columns[i]))
             continue;
@@ -130,7 +130,7 @@ static void wiki_row(struct out *out, const struct out_value *values)
         else
             add_value(&text, &values[i]);
         if (text.failed || array_push(&state->cells, text.text) < 0) {
-            out_buffer_deinit(&text);
+            text_buffer_deinit(&text);
             out_fail(out, -ENOMEM);
             return;
         }

@@ -80,7 +80,7 @@ static bool has_value(const char *values, const char *value)
 }
 
 static int gather(struct store *store, const char *sql, bool is_bytes, const int64_t *session_ids,
-                  size_t session_count, struct out_buffer *values, struct diag *diag)
+                  size_t session_count, struct text_buffer *values, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(store, sql, &statement, diag);
@@ -95,8 +95,8 @@ static int gather(struct store *store, const char *sql, bool is_bytes, const int
                 value =
                     amount_format_bytes(text, sizeof(text), sqlite3_column_double(statement, 0));
 
-            if (value && *value && !has_value(out_buffer_text(values), value))
-                out_buffer_print(values, "%s%s", values->length ? ", " : "", value);
+            if (value && *value && !has_value(text_buffer_text(values), value))
+                text_buffer_print(values, "%s%s", values->length ? ", " : "", value);
             rc = 0;
         }
         sqlite3_reset(statement);
@@ -112,13 +112,13 @@ int query_environment(struct store *store, const int64_t *session_ids, size_t se
 
     *out = (struct environment){0};
     for (int fact = 0; fact < ENVIRONMENT_FACTS && rc == 0; fact++) {
-        struct out_buffer values = {0};
+        struct text_buffer values = {0};
 
         rc = gather(store, statements[fact], environment_names[fact].is_bytes, session_ids,
                     session_count, &values, diag);
         if (rc == 0 && values.length)
             out->facts[fact] = query_keep(&out->texts, values.text);
-        out_buffer_deinit(&values);
+        text_buffer_deinit(&values);
     }
     if (rc == 0 && out->texts.failed)
         rc = -ENOMEM;

@@ -12,7 +12,7 @@
 
 struct advice_line {
     const struct advice_finding *finding;
-    struct out_buffer command;
+    struct text_buffer command;
 };
 
 #define CELL(name, value) LINE_CELL(name, struct advice_line, value)
@@ -21,7 +21,7 @@ CELL(rule_of, out_text(line->finding->rule))
 CELL(share_of, out_number(OUT_SHARE, line->finding->share))
 CELL(text_of, out_text(line->finding->text))
 CELL(action_of, out_text(line->finding->action))
-CELL(command_of, out_text(out_buffer_text(&line->command)))
+CELL(command_of, out_text(text_buffer_text(&line->command)))
 
 static const struct line_column columns[] = {
     {{.name = "rule", .title = "rule", .wiki = "rule", .compact = true},
@@ -46,67 +46,67 @@ static const struct line_column columns[] = {
 /* --- Commands. --- */
 
 /* A word of a shell: in single quotes where it needs any. */
-static void add_word(struct out_buffer *command, const char *word)
+static void add_word(struct text_buffer *command, const char *word)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
 
-    out_buffer_print(command, " ");
+    text_buffer_print(command, " ");
     if (*word && !word[strspn(word, plain)]) {
-        out_buffer_print(command, "%s", word);
+        text_buffer_print(command, "%s", word);
         return;
     }
-    out_buffer_print(command, "'");
+    text_buffer_print(command, "'");
     for (; *word; word++) {
         if (*word == '\'')
-            out_buffer_print(command, "'\\''");
+            text_buffer_print(command, "'\\''");
         else
-            out_buffer_add(command, word, 1);
+            text_buffer_add(command, word, 1);
     }
-    out_buffer_print(command, "'");
+    text_buffer_print(command, "'");
 }
 
-static void add_option(struct out_buffer *command, const char *option, const char *value)
+static void add_option(struct text_buffer *command, const char *option, const char *value)
 {
     if (!value)
         return;
-    out_buffer_print(command, " --%s", option);
+    text_buffer_print(command, " --%s", option);
     add_word(command, value);
 }
 
-static void add_number(struct out_buffer *command, const char *option, double value)
+static void add_number(struct text_buffer *command, const char *option, double value)
 {
     if (!isnan(value))
-        out_buffer_print(command, " --%s %.9g", option, value);
+        text_buffer_print(command, " --%s %.9g", option, value);
 }
 
 /* The last session of a store may be another one tomorrow. */
-static void add_sessions(const struct report *report, struct out_buffer *command)
+static void add_sessions(const struct report *report, struct text_buffer *command)
 {
     if (report->sessions->rows.count < 2)
         return;
-    out_buffer_print(command, " --session ");
+    text_buffer_print(command, " --session ");
     for (size_t i = 0; i < report->session_count; i++)
-        out_buffer_print(command, "%s%" PRId64, i ? "," : "", report->session_ids[i]);
+        text_buffer_print(command, "%s%" PRId64, i ? "," : "", report->session_ids[i]);
 }
 
 /* Exactly this op: a pattern in which nothing but the name has a meaning. */
-static void add_name(const char *name, struct out_buffer *command)
+static void add_name(const char *name, struct text_buffer *command)
 {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    struct out_buffer pattern = {0};
+    struct text_buffer pattern = {0};
 
     if (name[strspn(name, word)] == '\0')
-        out_buffer_print(&pattern, "%s$", name);
+        text_buffer_print(&pattern, "%s$", name);
     else
-        out_buffer_print(&pattern, "\\Q%s\\E$", name);
-    add_option(command, "opr-name", out_buffer_text(&pattern));
-    out_buffer_deinit(&pattern);
+        text_buffer_print(&pattern, "\\Q%s\\E$", name);
+    add_option(command, "opr-name", text_buffer_text(&pattern));
+    text_buffer_deinit(&pattern);
 }
 
 /* What was chosen, narrowed down to what the finding is about. */
 static void add_filter(const struct report *report, const struct advice_finding *finding,
-                       enum filter_id id, struct out_buffer *command)
+                       enum filter_id id, struct text_buffer *command)
 {
     const char *const found[FILTERS] = {
         [FILTER_TYPE] = finding->type,
@@ -133,24 +133,24 @@ static const struct report_kind *find_kind(const struct report *report, const ch
 }
 
 void report_advice_command(const struct report *report, const struct advice_finding *finding,
-                           const char *source, struct out_buffer *command)
+                           const char *source, struct text_buffer *command)
 {
     const struct analyze_options *options = report->options;
 
-    out_buffer_print(command, "profile_analyze");
+    text_buffer_print(command, "profile_analyze");
     if (source)
-        out_buffer_print(command, " %s", source);
+        text_buffer_print(command, " %s", source);
     else if (!report->source->is_default)
         add_word(command, report->source->name);
-    out_buffer_print(command, " --report %s", finding->report);
+    text_buffer_print(command, " --report %s", finding->report);
     add_option(command, "order-by", finding->order_by);
     add_sessions(report, command);
     add_option(command, "runs", options->runs);
     add_option(command, "time", options->time);
     if (options->warmup)
-        out_buffer_print(command, " --warmup");
+        text_buffer_print(command, " --warmup");
     if (options->total && !find_kind(report, finding->report)->has_totals)
-        out_buffer_print(command, " --total");
+        text_buffer_print(command, " --total");
     for (enum filter_id id = 0; id < FILTERS; id++)
         add_filter(report, finding, id, command);
     if (strcmp(finding->report, "roofline") == 0) {
@@ -235,7 +235,7 @@ static int emit_findings(const struct report *report, const struct advice_findin
         rc =
             report_emit_lines(report, &section, lines, findings->count, sizeof(*lines), NULL, diag);
     for (size_t i = 0; i < findings->count && lines; i++)
-        out_buffer_deinit(&lines[i].command);
+        text_buffer_deinit(&lines[i].command);
     free(lines);
     return rc;
 }

@@ -42,6 +42,6 @@ void report_advice_deinit(struct report_advice *advice);
  *  stands for the source's name where that is too long; NULL: the name, none of the default store.
  */
 void report_advice_command(const struct report *report, const struct advice_finding *finding,
-                           const char *source, struct out_buffer *command);
+                           const char *source, struct text_buffer *command);
 
 #endif

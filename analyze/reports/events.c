@@ -181,13 +181,13 @@ static int rank_rows(const struct report *report, const struct context *context,
 /* The name as people see it. */
 static char *indent(const struct report *report, const struct event_row *row)
 {
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
 
     for (uint32_t i = 0; i < row->depth && !report_is_for_programs(report); i++)
-        out_buffer_add(&text, "  ", 2);
-    out_buffer_add(&text, row->name, strlen(row->name));
+        text_buffer_add(&text, "  ", 2);
+    text_buffer_add(&text, row->name, strlen(row->name));
     if (text.failed)
-        out_buffer_deinit(&text);
+        text_buffer_deinit(&text);
     return text.text;
 }
 

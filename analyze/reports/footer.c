@@ -49,11 +49,11 @@ static void emit_selection(const struct report *report, const struct basis *basi
 {
     static const struct out_section section = {.name = "selection", .data_only = true};
     static const char *const times[] = {"end", "kern", "exec"};
-    struct out_buffer ids = {0};
+    struct text_buffer ids = {0};
 
     for (size_t i = 0; i < report->session_count; i++)
-        out_buffer_print(&ids, "%s%" PRId64, i ? "," : "[", report->session_ids[i]);
-    out_buffer_add(&ids, "]", 1);
+        text_buffer_print(&ids, "%s%" PRId64, i ? "," : "[", report->session_ids[i]);
+    text_buffer_add(&ids, "]", 1);
     out_facts(report->out, &section,
               (struct out_fact[]){
                   {"source", NULL, out_text(report->source->name)},
@@ -64,7 +64,7 @@ static void emit_selection(const struct report *report, const struct basis *basi
                   {"time", NULL, out_text(times[report->options->top_end_key])},
               },
               5);
-    out_buffer_deinit(&ids);
+    text_buffer_deinit(&ids);
 }
 
 static void note_selection(const struct report *report, const struct basis *basis)

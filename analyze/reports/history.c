@@ -237,7 +237,7 @@ static double z_of(const struct past *past, size_t session)
 /* What differs between the surroundings of two sessions: "client library 0.1 -> 0.2; host a -> b".
  */
 static void describe_surroundings(const struct past *past, size_t before, size_t after,
-                                  struct out_buffer *text)
+                                  struct text_buffer *text)
 {
     const char *const *was = past->sessions.items[before].environment.facts;
     const char *const *is = past->sessions.items[after].environment.facts;
@@ -247,8 +247,8 @@ static void describe_surroundings(const struct past *past, size_t before, size_t
         const char *right = is[fact] ? is[fact] : "unknown";
 
         if (strcmp(left, right) != 0)
-            out_buffer_print(text, "%s%s %s -> %s", text->length ? "; " : "",
-                             environment_names[fact].title, left, right);
+            text_buffer_print(text, "%s%s %s -> %s", text->length ? "; " : "",
+                              environment_names[fact].title, left, right);
     }
 }
 
@@ -279,7 +279,7 @@ static void emit_sessions(const struct past *past)
         const struct past_session *session = &past->sessions.items[i];
         const struct history_change *change = change_at(past, i);
         double change_share = i ? value_of(past, i) / value_of(past, i - 1) - 1 : NAN;
-        struct out_buffer differs = {0};
+        struct text_buffer differs = {0};
 
         if (i)
             describe_surroundings(past, i - 1, i, &differs);
@@ -297,7 +297,7 @@ static void emit_sessions(const struct past *past)
                                                                     : "faster from here"),
                     out_text(differs.length ? differs.text : NULL),
                 });
-        out_buffer_deinit(&differs);
+        text_buffer_deinit(&differs);
     }
     out_table_end(past->report->out);
 }
@@ -392,7 +392,7 @@ static int emit_changes(const struct past *past, struct diag *diag)
     int rc = rows ? 0 : diag_set(diag, -ENOMEM, "no memory for the changes");
 
     for (size_t i = 0; i < count && rc == 0; i++) {
-        struct out_buffer differs = {0};
+        struct text_buffer differs = {0};
 
         rows[i].change = &past->history.changes.items[i];
         describe_surroundings(past, rows[i].change->previous, rows[i].change->session, &differs);
@@ -415,7 +415,7 @@ static int emit_changes(const struct past *past, struct diag *diag)
 /* --- The report. --- */
 
 /* "slower by 7.8 % since session 13; conv2 explains 101 % of it" */
-static void describe_latest(const struct past *past, struct out_buffer *text)
+static void describe_latest(const struct past *past, struct text_buffer *text)
 {
     const struct history *history = &past->history;
     const struct history_change *latest = NULL, *most = NULL;
@@ -430,18 +430,18 @@ static void describe_latest(const struct past *past, struct out_buffer *text)
             most = change;
     }
     if (!latest) {
-        out_buffer_print(text, "%s",
-                         past->sessions.count < CHANGE_SERIES_MIN ? "too few sessions to say"
-                                                                  : "none");
+        text_buffer_print(text, "%s",
+                          past->sessions.count < CHANGE_SERIES_MIN ? "too few sessions to say"
+                                                                   : "none");
         return;
     }
-    out_buffer_print(text, "%s by %.1f %% since session %" PRId64,
-                     latest->after_ns > latest->before_ns ? "slower" : "faster",
-                     fabs(latest->after_ns / latest->before_ns - 1) * 100,
-                     past->sessions.items[latest->session].row->session_id);
+    text_buffer_print(text, "%s by %.1f %% since session %" PRId64,
+                      latest->after_ns > latest->before_ns ? "slower" : "faster",
+                      fabs(latest->after_ns / latest->before_ns - 1) * 100,
+                      past->sessions.items[latest->session].row->session_id);
     if (most)
-        out_buffer_print(text, "; %s explains %.0f %% of it",
-                         history->series.items[most->series].name, most->share * 100);
+        text_buffer_print(text, "; %s explains %.0f %% of it",
+                          history->series.items[most->series].name, most->share * 100);
 }
 
 static void emit_summary(const struct past *past)
@@ -450,7 +450,7 @@ static void emit_summary(const struct past *past)
     const struct history *history = &past->history;
     size_t last = past->sessions.count - 1, whole = 0;
     const char *model = past->sessions.items[last].environment.facts[ENVIRONMENT_MODEL];
-    struct out_buffer latest = {0};
+    struct text_buffer latest = {0};
     char now[48];
 
     while (whole < history->changes.count && history->changes.items[whole].series == 0)
@@ -467,14 +467,14 @@ static void emit_summary(const struct past *past)
              out_text(now)},
             {"last_ns", NULL, out_number(OUT_NS, value_of(past, last))},
             {"last_z_score", NULL, out_number(OUT_REAL, z_of(past, last))},
-            {"latest_change", "latest change", out_text(out_buffer_text(&latest))},
+            {"latest_change", "latest change", out_text(text_buffer_text(&latest))},
             {"run_change_count", past->is_filtered ? "changes of their sum" : "changes of a run",
              out_integer(OUT_INT, (int64_t)whole)},
             {"op_change_count", "changes of ops",
              out_integer(OUT_INT, (int64_t)(history->changes.count - whole))},
         },
         9);
-    out_buffer_deinit(&latest);
+    text_buffer_deinit(&latest);
 }
 
 static void emit_notes(const struct past *past)

@@ -221,7 +221,7 @@ static bool has_runs(const struct ranks_state *state, int64_t session_id)
 static void note_skipped(const struct ranks_state *state, bool with_runs)
 {
     const struct report *report = state->report;
-    struct out_buffer ids = {0};
+    struct text_buffer ids = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < report->session_count; i++) {
@@ -229,15 +229,15 @@ static void note_skipped(const struct ranks_state *state, bool with_runs)
 
         if (is_compared(state, id) || has_runs(state, id) != with_runs)
             continue;
-        out_buffer_print(&ids, "%s%" PRId64, count ? ", " : "", id);
+        text_buffer_print(&ids, "%s%" PRId64, count ? ", " : "", id);
         count++;
     }
     if (count)
         out_note(report->out, OUT_NOTE_PLAIN, "Session%s %.*s %s %s.", count == 1 ? "" : "s",
-                 (int)ids.length, out_buffer_text(&ids), count == 1 ? "has" : "have",
+                 (int)ids.length, text_buffer_text(&ids), count == 1 ? "has" : "have",
                  with_runs ? "no run that belongs to one of another session"
                            : "no finished run in what is asked for");
-    out_buffer_deinit(&ids);
+    text_buffer_deinit(&ids);
 }
 
 static void note(const struct ranks_state *state)

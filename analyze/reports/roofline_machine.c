@@ -55,15 +55,15 @@ static void add_guide(struct roofline_guides *guides, const char *threads, enum 
                       double peak)
 {
     struct out_value value = out_number(kind, peak);
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
     char *title = guides->titles[guides->count];
 
     if (isnan(peak))
         return;
     out_format_inline(&text, &value);
-    snprintf(title, sizeof(guides->titles[0]), "%s%s%s", out_buffer_text(&text),
+    snprintf(title, sizeof(guides->titles[0]), "%s%s%s", text_buffer_text(&text),
              threads ? ", " : "", threads ? threads : "");
-    out_buffer_deinit(&text);
+    text_buffer_deinit(&text);
     guides->guides[guides->count++] =
         (struct out_guide){title, peak, .is_slope = kind == OUT_BYTE_RATE};
 }

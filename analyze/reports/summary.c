@@ -203,73 +203,74 @@ static void emit_runs(const struct totals *totals)
 
 /* --- The lines below, in MIGraphX's order. --- */
 
-static void print_value(struct out_buffer *text, enum out_kind kind, double value)
+static void print_value(struct text_buffer *text, enum out_kind kind, double value)
 {
     struct out_value cell = out_number(kind, value);
 
     out_format_compact(text, &cell);
 }
 
-static void describe_batch(struct out_buffer *text, const struct totals *totals)
+static void describe_batch(struct text_buffer *text, const struct totals *totals)
 {
     if (totals->report->options->batch != BATCH_OF_MODEL)
-        out_buffer_print(text, "%.0f, as --batch says", totals->batch);
+        text_buffer_print(text, "%.0f, as --batch says", totals->batch);
     else if (!isnan(totals->batch))
-        out_buffer_print(text, "%.0f, from the model's input of %s", totals->batch,
-                         totals->summary->batch_op);
+        text_buffer_print(text, "%.0f, from the model's input of %s", totals->batch,
+                          totals->summary->batch_op);
     else
-        out_buffer_print(text, "not recorded; --batch N gives it");
+        text_buffer_print(text, "not recorded; --batch N gives it");
 }
 
-static void describe_rate(struct out_buffer *text, const struct totals *totals)
+static void describe_rate(struct text_buffer *text, const struct totals *totals)
 {
     if (isnan(totals->rate))
-        out_buffer_print(text, "not known: no run was recorded");
+        text_buffer_print(text, "not known: no run was recorded");
     else
-        out_buffer_print(text, "%.6g %s/s", totals->rate,
-                         isnan(totals->batch) ? "runs" : "inferences");
+        text_buffer_print(text, "%.6g %s/s", totals->rate,
+                          isnan(totals->batch) ? "runs" : "inferences");
 }
 
-static void describe_launches(struct out_buffer *text, const struct totals *totals)
+static void describe_launches(struct text_buffer *text, const struct totals *totals)
 {
     const struct summary *summary = totals->summary;
 
     if (summary->side == OP_HOST) {
-        out_buffer_print(text, "not recorded: nothing was launched on a device, and a store has no "
-                               "dry run");
+        text_buffer_print(text,
+                          "not recorded: nothing was launched on a device, and a store has no "
+                          "dry run");
         return;
     }
     if (isnan(summary->launch_ns)) {
-        out_buffer_print(text, "not recorded: no host span is tied to device work");
+        text_buffer_print(text, "not recorded: no host span is tied to device work");
         return;
     }
     print_value(text, OUT_NS, summary->launch_ns);
     if (!isnan(totals->overhead_ns)) {
-        out_buffer_print(text, ", ");
+        text_buffer_print(text, ", ");
         print_value(text, OUT_SHARE, summary->launch_ns / totals->runs.total_ns);
-        out_buffer_print(text, " of the total time");
+        text_buffer_print(text, " of the total time");
     }
 }
 
-static void describe_overhead(struct out_buffer *text, const struct totals *totals)
+static void describe_overhead(struct text_buffer *text, const struct totals *totals)
 {
     if (isnan(totals->overhead_ns)) {
-        out_buffer_print(text, "not known: %s",
-                         totals->basis->run_ns_count ? "the operators' times are totals"
-                                                     : "no run was recorded");
+        text_buffer_print(text, "not known: %s",
+                          totals->basis->run_ns_count ? "the operators' times are totals"
+                                                      : "no run was recorded");
         return;
     }
     print_value(text, OUT_NS, totals->overhead_ns);
-    out_buffer_print(text, ", ");
+    text_buffer_print(text, ", ");
     print_value(text, OUT_SHARE, totals->overhead_ns / totals->runs.total_ns);
-    out_buffer_print(text, " of the total time");
+    text_buffer_print(text, " of the total time");
 }
 
 static void emit_totals(const struct totals *totals)
 {
     static const struct out_section section = {.name = "totals"};
     enum { BATCH, RATE, INSTRUCTIONS, LAUNCHES, OVERHEAD, TEXTS };
-    struct out_buffer texts[TEXTS] = {0};
+    struct text_buffer texts[TEXTS] = {0};
     bool has_batch = !isnan(totals->batch);
 
     describe_batch(&texts[BATCH], totals);
@@ -280,12 +281,12 @@ static void emit_totals(const struct totals *totals)
     out_facts(
         totals->report->out, &section,
         (struct out_fact[]){
-            {NULL, "batch size", out_text(out_buffer_text(&texts[BATCH]))},
-            {NULL, "rate", out_text(out_buffer_text(&texts[RATE]))},
-            {NULL, "total instructions time", out_text(out_buffer_text(&texts[INSTRUCTIONS]))},
-            {NULL, "overhead time: launches", out_text(out_buffer_text(&texts[LAUNCHES]))},
+            {NULL, "batch size", out_text(text_buffer_text(&texts[BATCH]))},
+            {NULL, "rate", out_text(text_buffer_text(&texts[RATE]))},
+            {NULL, "total instructions time", out_text(text_buffer_text(&texts[INSTRUCTIONS]))},
+            {NULL, "overhead time: launches", out_text(text_buffer_text(&texts[LAUNCHES]))},
             {NULL, "overhead time: run - instructions",
-             out_text(out_buffer_text(&texts[OVERHEAD]))},
+             out_text(text_buffer_text(&texts[OVERHEAD]))},
             {"batch_from", NULL,
              out_text(totals->report->options->batch != BATCH_OF_MODEL ? "option"
                       : has_batch                                      ? "model input"
@@ -296,7 +297,7 @@ static void emit_totals(const struct totals *totals)
         },
         9);
     for (size_t i = 0; i < TEXTS; i++)
-        out_buffer_deinit(&texts[i]);
+        text_buffer_deinit(&texts[i]);
 }
 
 static void note_meaning(const struct report *report, const struct summary *summary,

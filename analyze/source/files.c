@@ -87,25 +87,25 @@ static int import_all(struct store *store, const char *const *paths, size_t path
 static int put_lines(const char *said, size_t width, FILE *out, struct diag *diag)
 {
     enum { INDENT = 2 };
-    struct out_buffer line = {0}, flowed = {0};
+    struct text_buffer line = {0}, flowed = {0};
     int rc = 0;
 
     for (; *said; said++) {
         size_t length = strcspn(said, "\n");
 
         line.length = 0;
-        out_buffer_add(&line, said, length);
-        out_buffer_flow(&flowed, out_buffer_text(&line), width, 0, INDENT);
-        out_buffer_add(&flowed, "\n", 1);
+        text_buffer_add(&line, said, length);
+        text_buffer_flow(&flowed, text_buffer_text(&line), width, 0, INDENT);
+        text_buffer_add(&flowed, "\n", 1);
         said += length;
         if (!*said)
             break;
     }
-    text_put_page(out_buffer_text(&flowed), out);
+    text_put_page(text_buffer_text(&flowed), out);
     if (line.failed || flowed.failed)
         rc = diag_set(diag, -ENOMEM, "no memory to say what was imported");
-    out_buffer_deinit(&line);
-    out_buffer_deinit(&flowed);
+    text_buffer_deinit(&line);
+    text_buffer_deinit(&flowed);
     return rc;
 }
 

@@ -339,11 +339,11 @@ static void shapes_survive_nonsense(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct out_value value = out_shapes(cases[i][0], cases[i][1]);
-        struct out_buffer buffer = {0};
+        struct text_buffer buffer = {0};
 
         out_format_value(&buffer, &value, 0);
-        assert_string_equal(out_buffer_text(&buffer), cases[i][2]);
-        out_buffer_deinit(&buffer);
+        assert_string_equal(text_buffer_text(&buffer), cases[i][2]);
+        text_buffer_deinit(&buffer);
     }
 }
 
@@ -377,11 +377,11 @@ static void numbers_scale(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct out_value value = out_number(cases[i].kind, cases[i].number);
-        struct out_buffer buffer = {0};
+        struct text_buffer buffer = {0};
 
         out_format_inline(&buffer, &value);
-        assert_string_equal(out_buffer_text(&buffer), cases[i].text);
-        out_buffer_deinit(&buffer);
+        assert_string_equal(text_buffer_text(&buffer), cases[i].text);
+        text_buffer_deinit(&buffer);
     }
 }
 
@@ -402,11 +402,11 @@ static void cells_of_several_lines_are_megengines(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct out_value value = out_number(cases[i].kind, cases[i].number);
-        struct out_buffer buffer = {0};
+        struct text_buffer buffer = {0};
 
         out_format_value(&buffer, &value, 0);
-        assert_string_equal(out_buffer_text(&buffer), cases[i].text);
-        out_buffer_deinit(&buffer);
+        assert_string_equal(text_buffer_text(&buffer), cases[i].text);
+        text_buffer_deinit(&buffer);
     }
 }
 
@@ -435,11 +435,11 @@ static void parts_show_when_partial(void **state)
 
     for (size_t i = 0; i < 3; i++) {
         struct out_value value = out_part(parts[i], 4);
-        struct out_buffer buffer = {0};
+        struct text_buffer buffer = {0};
 
         out_format_value(&buffer, &value, 0);
-        assert_string_equal(out_buffer_text(&buffer), texts[i]);
-        out_buffer_deinit(&buffer);
+        assert_string_equal(text_buffer_text(&buffer), texts[i]);
+        text_buffer_deinit(&buffer);
     }
 }
 
@@ -579,11 +579,11 @@ static void compact_durations_have_units(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct out_value value = out_number(OUT_NS, cases[i].ns);
-        struct out_buffer buffer = {0};
+        struct text_buffer buffer = {0};
 
         out_format_compact(&buffer, &value);
-        assert_string_equal(out_buffer_text(&buffer), cases[i].text);
-        out_buffer_deinit(&buffer);
+        assert_string_equal(text_buffer_text(&buffer), cases[i].text);
+        text_buffer_deinit(&buffer);
     }
 }
 

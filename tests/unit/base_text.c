@@ -192,21 +192,21 @@ static void nearest_is_what_was_meant(void **state)
 
 static void words_flow_on_lines_that_fit(void **state)
 {
-    struct out_buffer buffer = {0};
+    struct text_buffer buffer = {0};
 
-    assert_int_equal(out_buffer_flow(&buffer, "one two three four", 10, 0, 2), 3);
-    assert_string_equal(out_buffer_text(&buffer), "one two\n  three\n  four");
-    out_buffer_deinit(&buffer);
+    assert_int_equal(text_buffer_flow(&buffer, "one two three four", 10, 0, 2), 3);
+    assert_string_equal(text_buffer_text(&buffer), "one two\n  three\n  four");
+    text_buffer_deinit(&buffer);
     /* The first line has five columns before it; what is too long stands alone. */
-    assert_int_equal(out_buffer_flow(&buffer, "ab cd incomprehensible \xe5\x8d\xb7 e", 10, 5, 0),
+    assert_int_equal(text_buffer_flow(&buffer, "ab cd incomprehensible \xe5\x8d\xb7 e", 10, 5, 0),
                      3);
-    assert_string_equal(out_buffer_text(&buffer), "ab cd\nincomprehensible\n\xe5\x8d\xb7 e");
-    out_buffer_deinit(&buffer);
-    assert_int_equal(out_buffer_flow(&buffer, "a  b", 0, 0, 4), 1);
-    assert_string_equal(out_buffer_text(&buffer), "a  b");
-    out_buffer_deinit(&buffer);
-    assert_int_equal(out_buffer_flow(&buffer, "", 10, 0, 0), 1);
-    assert_string_equal(out_buffer_text(&buffer), "");
+    assert_string_equal(text_buffer_text(&buffer), "ab cd\nincomprehensible\n\xe5\x8d\xb7 e");
+    text_buffer_deinit(&buffer);
+    assert_int_equal(text_buffer_flow(&buffer, "a  b", 0, 0, 4), 1);
+    assert_string_equal(text_buffer_text(&buffer), "a  b");
+    text_buffer_deinit(&buffer);
+    assert_int_equal(text_buffer_flow(&buffer, "", 10, 0, 0), 1);
+    assert_string_equal(text_buffer_text(&buffer), "");
 }
 
 int main(void)

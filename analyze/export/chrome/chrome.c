@@ -23,15 +23,15 @@ static void write_run(struct chrome_writer *writer, const struct run_row *run, u
     bool ended = run->end_ns != STORE_NULL;
 
     chrome_begin(writer, ended ? "X" : "B");
-    out_buffer_print(&writer->line, ",\"name\":\"%s %" PRId64 "\",\"cat\":\"optrace.run\"",
-                     run->warmup ? "warm-up run" : "run", run->run);
+    text_buffer_print(&writer->line, ",\"name\":\"%s %" PRId64 "\",\"cat\":\"optrace.run\"",
+                      run->warmup ? "warm-up run" : "run", run->run);
     chrome_add_int(writer, "pid", chrome_pid(writer, run->session_id));
     chrome_add_int(writer, "tid", chrome_row_tid(NULL, NULL, row));
     chrome_add_time(writer, "ts", run->start_ns);
     if (ended)
         chrome_add_duration(writer, "dur", run->end_ns - run->start_ns);
-    out_buffer_print(&writer->line, ",\"args\":{\"run\":%" PRId64 ",\"warmup\":%d", run->run,
-                     run->warmup);
+    text_buffer_print(&writer->line, ",\"args\":{\"run\":%" PRId64 ",\"warmup\":%d", run->run,
+                      run->warmup);
     if (run->lane != SPAN_NONE) {
         chrome_add_int(writer, "lane pid", writer->places[run->lane].pid);
         chrome_add_int(writer, "lane tid", writer->places[run->lane].tid);
@@ -220,7 +220,7 @@ static int run(const struct export *export, struct diag *diag)
     }
     if (rc == 0 && writer.line.failed)
         rc = -ENOMEM;
-    out_buffer_deinit(&writer.line);
+    text_buffer_deinit(&writer.line);
     chrome_drop_ops(&writer);
     free(writer.places);
     free(writer.pids);

@@ -13,7 +13,7 @@ static void write_base_event(struct chrome_writer *writer)
     chrome_begin(writer, "M");
     chrome_add(writer, ",\"name\":\"baseTimeNanoseconds\"");
     chrome_add_int(writer, "pid", chrome_pid(writer, writer->export->report->session_ids[0]));
-    out_buffer_print(&writer->line, ",\"args\":{\"value\":%" PRId64 "}", writer->base_ns);
+    text_buffer_print(&writer->line, ",\"args\":{\"value\":%" PRId64 "}", writer->base_ns);
     chrome_end(writer);
 }
 
@@ -37,10 +37,10 @@ static int add_place(struct chrome_writer *writer, struct diag *diag)
     if (rc == 0 && (place.rank != STORE_NULL || place.size != STORE_NULL)) {
         chrome_add(writer, ",\"distributedInfo\":{");
         if (place.rank != STORE_NULL)
-            out_buffer_print(&writer->line, "\"rank\":%" PRId64, place.rank);
+            text_buffer_print(&writer->line, "\"rank\":%" PRId64, place.rank);
         if (place.size != STORE_NULL)
-            out_buffer_print(&writer->line, "%s\"world_size\":%" PRId64,
-                             place.rank != STORE_NULL ? "," : "", place.size);
+            text_buffer_print(&writer->line, "%s\"world_size\":%" PRId64,
+                              place.rank != STORE_NULL ? "," : "", place.size);
         chrome_add(writer, "}");
     }
     environment_deinit(&environment);
@@ -60,7 +60,7 @@ int chrome_write_head(struct chrome_writer *writer, struct diag *diag)
         return 0;
     }
     writer->line.length = 0;
-    out_buffer_print(
+    text_buffer_print(
         &writer->line,
         "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%" PRId64
         ",\"otherData\":{\"tool\":\"optrace %s\"}",

@@ -169,7 +169,7 @@ static void write_text(struct chrome_writer *writer, int64_t pid, int64_t tid, c
 static void write_order(struct chrome_writer *writer, int64_t pid, int64_t tid, int64_t order)
 {
     begin_metadata(writer, pid, tid, tid ? "thread_sort_index" : "process_sort_index");
-    out_buffer_print(&writer->line, "sort_index\":%" PRId64 "}", order);
+    text_buffer_print(&writer->line, "sort_index\":%" PRId64 "}", order);
     chrome_end(writer);
 }
 
@@ -198,19 +198,19 @@ static void write_lane_names(struct chrome_writer *writer, size_t lane_place)
 
     for (uint32_t row = 0; row < (rows ? rows : 1); row++) {
         int64_t tid = chrome_row_tid(lane, place, row);
-        struct out_buffer name = {0};
+        struct text_buffer name = {0};
 
-        out_buffer_print(&name, "%s", lane->name);
+        text_buffer_print(&name, "%s", lane->name);
         if (row)
-            out_buffer_print(&name, " (%u)", row + 1);
+            text_buffer_print(&name, " (%u)", row + 1);
         begin_metadata(writer, place->pid, tid, "thread_name");
         chrome_add(writer, "name\":");
-        chrome_add_text(&writer->line, out_buffer_text(&name));
+        chrome_add_text(&writer->line, text_buffer_text(&name));
         add_lane(writer, lane, place, row);
         chrome_end(writer);
         write_order(writer, place->pid, tid, (int64_t)(lane_place + 1) * 1000 + row);
         writer->line.failed |= name.failed;
-        out_buffer_deinit(&name);
+        text_buffer_deinit(&name);
     }
 }
 
@@ -247,15 +247,15 @@ static void write_device_names(struct chrome_writer *writer, size_t lane_place, 
     const struct lane_row *lane = &writer->spans->lanes.items[lane_place];
     const struct session_row *session = export_session(writer->export, lane->session_id);
     int64_t pid = writer->places[lane_place].pid;
-    struct out_buffer name = {0};
+    struct text_buffer name = {0};
 
-    out_buffer_print(&name, "%s", lane->device ? lane->device : "device");
+    text_buffer_print(&name, "%s", lane->device ? lane->device : "device");
     if (session->program)
-        out_buffer_print(&name, " of %s", session->program);
-    write_text(writer, pid, 0, "process_name", "name", out_buffer_text(&name));
+        text_buffer_print(&name, " of %s", session->program);
+    write_text(writer, pid, 0, "process_name", "name", text_buffer_text(&name));
     write_order(writer, pid, 0, order);
     writer->line.failed |= name.failed;
-    out_buffer_deinit(&name);
+    text_buffer_deinit(&name);
 }
 
 /* Each session's threads, then its devices. */

@@ -159,24 +159,24 @@ static char *make_args(const struct chrome_writer *writer, const struct op_row *
 
 /* --- All ops. --- */
 
-void chrome_add_text(struct out_buffer *buffer, const char *text)
+void chrome_add_text(struct text_buffer *buffer, const char *text)
 {
     size_t length = strlen(text), size;
     uint32_t code;
 
-    out_buffer_add(buffer, "\"", 1);
+    text_buffer_add(buffer, "\"", 1);
     for (size_t i = 0; i < length; i += size ? size : 1) {
         size = text_decode(text + i, length - i, &code);
         if (size == 0)
-            out_buffer_add(buffer, "\xef\xbf\xbd", 3);
+            text_buffer_add(buffer, "\xef\xbf\xbd", 3);
         else if (text[i] == '"' || text[i] == '\\')
-            out_buffer_print(buffer, "\\%c", text[i]);
+            text_buffer_print(buffer, "\\%c", text[i]);
         else if (text_is_steering(code))
-            out_buffer_print(buffer, "\\u%04x", (unsigned)code);
+            text_buffer_print(buffer, "\\u%04x", (unsigned)code);
         else
-            out_buffer_add(buffer, text + i, size);
+            text_buffer_add(buffer, text + i, size);
     }
-    out_buffer_add(buffer, "\"", 1);
+    text_buffer_add(buffer, "\"", 1);
 }
 
 /* An op's category depends on where it runs, which for labels is told by the first span. */
@@ -204,11 +204,11 @@ int chrome_make_ops(struct chrome_writer *writer)
         find_devices(writer, is_device);
     for (size_t i = 0; i < spans->ops.count && rc == 0; i++) {
         const struct op_row *op = &spans->ops.items[i];
-        struct out_buffer head = {0};
+        struct text_buffer head = {0};
 
-        out_buffer_print(&head, "\"name\":");
+        text_buffer_print(&head, "\"name\":");
         chrome_add_text(&head, op->name);
-        out_buffer_print(&head, ",\"cat\":");
+        text_buffer_print(&head, ",\"cat\":");
         chrome_add_text(&head, category_of(op, is_device[i]));
         writer->ops[i].head = head.text;
         writer->ops[i].args = make_args(writer, op);

@@ -82,10 +82,10 @@ static int device_type(const char *device)
 static void add_owner(struct chrome_writer *writer, struct chrome_text *op)
 {
     chrome_add(writer, ",");
-    out_buffer_add(&writer->line, op->args,
-                   op->is_told ? strcspn(op->args, ",") : strlen(op->args));
+    text_buffer_add(&writer->line, op->args,
+                    op->is_told ? strcspn(op->args, ",") : strlen(op->args));
     if (!op->is_told)
-        out_buffer_print(&writer->line, ",\"optrace owner\":{%s}", op->head);
+        text_buffer_print(&writer->line, ",\"optrace owner\":{%s}", op->head);
     op->is_told = true;
 }
 
@@ -98,7 +98,7 @@ static void write_memory(struct chrome_writer *writer, const struct memory_row *
     chrome_add(writer, ",\"name\":\"[memory]\",\"cat\":\"cpu_instant_event\",\"s\":\"t\"");
     add_place(writer, row->lane);
     chrome_add_time(writer, "ts", row->time_ns);
-    out_buffer_print(&writer->line, ",\"args\":{\"Device Type\":%d", type);
+    text_buffer_print(&writer->line, ",\"args\":{\"Device Type\":%d", type);
     chrome_add_int(writer, "Device Id", type ? atoll(strchr(device, ':') + 1) : -1);
     if (row->address != STORE_NULL)
         chrome_add_int(writer, "Addr", row->address);
@@ -116,7 +116,7 @@ static void write_sum(struct chrome_writer *writer, uint32_t lane, int64_t time_
     chrome_add(writer, ",\"name\":\"memory\",\"cat\":\"optrace.sum\"");
     add_place(writer, lane);
     chrome_add_time(writer, "ts", time_ns);
-    out_buffer_print(&writer->line, ",\"args\":{\"bytes\":%" PRId64 "}", bytes);
+    text_buffer_print(&writer->line, ",\"args\":{\"bytes\":%" PRId64 "}", bytes);
     chrome_end(writer);
 }
 
@@ -149,12 +149,12 @@ static void write_kernel_counter(struct chrome_writer *writer, const struct coun
                                  size_t length, const char *value)
 {
     const char *name = writer->spans->ops.items[row->op].name;
-    struct out_buffer kernel = {0};
+    struct text_buffer kernel = {0};
 
-    out_buffer_add(&kernel, name, length);
+    text_buffer_add(&kernel, name, length);
     chrome_begin(writer, "X");
     chrome_add(writer, ",\"cat\":\"cuda_profiler_range\",\"name\":");
-    chrome_add_text(&writer->line, out_buffer_text(&kernel));
+    chrome_add_text(&writer->line, text_buffer_text(&kernel));
     add_place(writer, row->lane);
     chrome_add_time(writer, "ts", row->time_ns);
     chrome_add(writer, ",\"dur\":0,\"args\":{");
@@ -163,7 +163,7 @@ static void write_kernel_counter(struct chrome_writer *writer, const struct coun
     chrome_add(writer, value);
     chrome_add(writer, "}");
     chrome_end(writer);
-    out_buffer_deinit(&kernel);
+    text_buffer_deinit(&kernel);
 }
 
 static void write_counter(struct chrome_writer *writer, const struct counter_row *row)
@@ -201,17 +201,17 @@ static uint32_t find_lane(const struct spans_answer *spans, const struct loss_ro
 static void write_loss(struct chrome_writer *writer, const struct loss_row *loss)
 {
     uint32_t lane = find_lane(writer->spans, loss);
-    struct out_buffer name = {0};
+    struct text_buffer name = {0};
 
     if (loss->start_ns == STORE_NULL)
         return; /* no place on a line of time */
     if (loss->lost_count == STORE_NULL)
-        out_buffer_print(&name, "unknown number of events lost: %s", loss->reason);
+        text_buffer_print(&name, "unknown number of events lost: %s", loss->reason);
     else
-        out_buffer_print(&name, "%" PRId64 " events lost: %s", loss->lost_count, loss->reason);
+        text_buffer_print(&name, "%" PRId64 " events lost: %s", loss->lost_count, loss->reason);
     chrome_begin(writer, "i");
     chrome_add(writer, ",\"name\":");
-    chrome_add_text(&writer->line, out_buffer_text(&name));
+    chrome_add_text(&writer->line, text_buffer_text(&name));
     chrome_add(writer, lane == SPAN_NONE ? ",\"cat\":\"optrace.loss\",\"s\":\"p\""
                                          : ",\"cat\":\"optrace.loss\",\"s\":\"t\"");
     if (lane == SPAN_NONE)
@@ -231,7 +231,7 @@ static void write_loss(struct chrome_writer *writer, const struct loss_row *loss
     chrome_add(writer, "}");
     chrome_end(writer);
     writer->line.failed |= name.failed;
-    out_buffer_deinit(&name);
+    text_buffer_deinit(&name);
 }
 
 int chrome_write_points(struct chrome_writer *writer)

@@ -28,7 +28,7 @@ struct chrome_writer {
     int64_t *pids;               /* beside the report's session_ids */
     int64_t base_ns;             /* of all times */
     int64_t first_id;            /* of launches: above all that the file may hold */
-    struct out_buffer line;
+    struct text_buffer line;
     bool has_events;
 };
 
@@ -39,7 +39,7 @@ int chrome_make_ops(struct chrome_writer *writer);
 void chrome_drop_ops(struct chrome_writer *writer);
 
 /** Text in quotes, escaped, at the end of a buffer. */
-void chrome_add_text(struct out_buffer *buffer, const char *text);
+void chrome_add_text(struct text_buffer *buffer, const char *text);
 
 /* --- lanes.c --- */
 

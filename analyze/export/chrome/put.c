@@ -13,14 +13,14 @@ static void write_out(struct chrome_writer *writer, const char *text, size_t len
 void chrome_begin(struct chrome_writer *writer, const char *phase)
 {
     writer->line.length = 0;
-    out_buffer_add(&writer->line, ",\n{\"ph\":\"", 9);
+    text_buffer_add(&writer->line, ",\n{\"ph\":\"", 9);
     chrome_add(writer, phase);
     chrome_add(writer, "\"");
 }
 
 void chrome_add(struct chrome_writer *writer, const char *text)
 {
-    out_buffer_add(&writer->line, text, strlen(text));
+    text_buffer_add(&writer->line, text, strlen(text));
 }
 
 /* The digits of a number that is not negative, with `width` at least; returns how many. */
@@ -40,9 +40,9 @@ static size_t format_digits(char *out, uint64_t value, size_t width)
 
 static void add_name(struct chrome_writer *writer, const char *name)
 {
-    out_buffer_add(&writer->line, ",\"", 2);
+    text_buffer_add(&writer->line, ",\"", 2);
     chrome_add(writer, name);
-    out_buffer_add(&writer->line, "\":", 2);
+    text_buffer_add(&writer->line, "\":", 2);
 }
 
 void chrome_add_int(struct chrome_writer *writer, const char *name, int64_t value)
@@ -51,7 +51,7 @@ void chrome_add_int(struct chrome_writer *writer, const char *name, int64_t valu
     size_t sign = value < 0;
 
     add_name(writer, name);
-    out_buffer_add(
+    text_buffer_add(
         &writer->line, text,
         sign + format_digits(text + sign, value < 0 ? -(uint64_t)value : (uint64_t)value, 1));
 }
@@ -66,7 +66,7 @@ void chrome_add_duration(struct chrome_writer *writer, const char *name, int64_t
     length += format_digits(text + length, value / 1000, 1);
     text[length++] = '.';
     length += format_digits(text + length, value % 1000, 3);
-    out_buffer_add(&writer->line, text, length);
+    text_buffer_add(&writer->line, text, length);
 }
 
 void chrome_add_time(struct chrome_writer *writer, const char *name, int64_t time_ns)
@@ -79,7 +79,7 @@ void chrome_end(struct chrome_writer *writer)
 {
     size_t skipped = writer->has_events ? 0 : 2;
 
-    out_buffer_add(&writer->line, "}", 1);
+    text_buffer_add(&writer->line, "}", 1);
     if (!writer->line.failed)
         write_out(writer, writer->line.text + skipped, writer->line.length - skipped);
     writer->has_events = true;

@@ -82,6 +82,6 @@ int brief_find_slowest(struct brief *brief, struct diag *diag);
 int brief_fit_names(const char *const *names, size_t count, size_t columns, char **out_shown);
 
 /** All of it as text of lines of at most `width` columns. */
-void brief_print(const struct brief *brief, size_t width, bool ascii, struct out_buffer *out);
+void brief_print(const struct brief *brief, size_t width, bool ascii, struct text_buffer *out);
 
 #endif

@@ -25,7 +25,7 @@ static void print_advice(struct brief_text *text, size_t number,
     bool is_shown = false;
 
     for (int way = WHOLE; way <= UNORDERED && !is_shown; way++) {
-        struct out_buffer command = {0};
+        struct text_buffer command = {0};
         const char *words;
 
         if (way == OF_ALL_OPS)
@@ -34,12 +34,12 @@ static void print_advice(struct brief_text *text, size_t number,
             shorter.order_by = NULL;
         report_advice_command(text->brief->report, &shorter, way == WHOLE ? NULL : "FILE",
                               &command);
-        words = out_buffer_text(&command);
+        words = text_buffer_text(&command);
         is_shown = text_columns(words, strlen(words)) <= room || way == UNORDERED;
         if (is_shown)
             print_finding(text, number, finding->text, words);
         text->page.line.failed |= command.failed;
-        out_buffer_deinit(&command);
+        text_buffer_deinit(&command);
     }
 }
 

@@ -40,7 +40,7 @@ void brief_put(struct brief_page *page, const char *format, ...)
     if (text)
         shown = brief_shown(text);
     if (shown)
-        out_buffer_add(&page->line, shown, strlen(shown));
+        text_buffer_add(&page->line, shown, strlen(shown));
     else
         page->line.failed = true;
     free(text);
@@ -49,7 +49,7 @@ void brief_put(struct brief_page *page, const char *format, ...)
 
 size_t brief_columns(const struct brief_page *page)
 {
-    return text_columns(out_buffer_text(&page->line), page->line.length);
+    return text_columns(text_buffer_text(&page->line), page->line.length);
 }
 
 void brief_pad(struct brief_page *page, size_t column)
@@ -57,7 +57,7 @@ void brief_pad(struct brief_page *page, size_t column)
     size_t columns = brief_columns(page);
 
     for (; columns < column; columns++)
-        out_buffer_add(&page->line, " ", 1);
+        text_buffer_add(&page->line, " ", 1);
 }
 
 /* Bytes of the characters that fit into so many columns. */
@@ -133,15 +133,15 @@ char *brief_cut(const char *text, size_t columns, size_t tail_columns)
 
 void brief_end(struct brief_page *page)
 {
-    struct out_buffer *line = &page->line;
+    struct text_buffer *line = &page->line;
     char *cut;
 
     while (line->length && line->text[line->length - 1] == ' ')
         line->text[--line->length] = '\0';
-    cut = brief_cut(out_buffer_text(line), page->width, 0);
+    cut = brief_cut(text_buffer_text(line), page->width, 0);
     if (cut)
-        out_buffer_add(page->out, cut, strlen(cut));
-    out_buffer_add(page->out, "\n", 1);
+        text_buffer_add(page->out, cut, strlen(cut));
+    text_buffer_add(page->out, "\n", 1);
     page->out->failed |= !cut || line->failed;
     free(cut);
     line->length = 0;

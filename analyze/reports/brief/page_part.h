@@ -9,8 +9,8 @@
 #include "base/text_buffer.h"
 
 struct brief_page {
-    struct out_buffer *out;
-    struct out_buffer line; /* the one that is being made */
+    struct text_buffer *out;
+    struct text_buffer line; /* the one that is being made */
     size_t width;
     bool ascii;
 };

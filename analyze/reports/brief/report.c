@@ -93,12 +93,12 @@ static void emit_tables(const struct brief *brief)
     out_table_begin(report->out, &finding_section, heads, 3);
     for (size_t i = 0; i < brief->advice.findings.count; i++) {
         const struct advice_finding *finding = &brief->advice.findings.items[i];
-        struct out_buffer command = {0};
+        struct text_buffer command = {0};
 
         report_advice_command(report, finding, NULL, &command);
         out_row(report->out, (struct out_value[]){out_text(finding->rule), out_text(finding->text),
-                                                  out_text(out_buffer_text(&command))});
-        out_buffer_deinit(&command);
+                                                  out_text(text_buffer_text(&command))});
+        text_buffer_deinit(&command);
     }
     out_table_end(report->out);
     report_footer(report, &brief->ops.basis);
@@ -109,7 +109,7 @@ static void emit_tables(const struct brief *brief)
 static int emit(const struct brief *brief, struct diag *diag)
 {
     const struct report *report = brief->report;
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
     int rc = 0;
 
     if (report->options->wiki || (report->options->format != OUT_FORMAT_TABLE &&
@@ -121,9 +121,9 @@ static int emit(const struct brief *brief, struct diag *diag)
     if (text.failed)
         rc = diag_set(diag, -ENOMEM, "no memory for the report");
     else
-        out_block(report->out, out_buffer_text(&text));
+        out_block(report->out, text_buffer_text(&text));
     report_judge(report, &brief->ops.basis);
-    out_buffer_deinit(&text);
+    text_buffer_deinit(&text);
     return rc;
 }
 

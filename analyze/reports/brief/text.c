@@ -137,9 +137,9 @@ static size_t place_of(const struct brief *brief)
     return place + 1;
 }
 
-static void add_piece(struct out_buffer *buffer, const struct brief_text *text, const char *piece)
+static void add_piece(struct text_buffer *buffer, const struct brief_text *text, const char *piece)
 {
-    out_buffer_print(buffer, "%s%s", buffer->length ? dot(text) : "", piece);
+    text_buffer_print(buffer, "%s%s", buffer->length ? dot(text) : "", piece);
 }
 
 /* By the number that --session takes. Of a file with one session that says nothing. */
@@ -167,7 +167,7 @@ static void print_counts(struct brief_text *text)
     const struct session_row *session = last_session(brief);
     size_t ended = brief->runs.count;
     struct loss_sum losses = query_sum_losses(basis);
-    struct out_buffer line = {0};
+    struct text_buffer line = {0};
     char piece[512], *number = text->number[0];
 
     if (!ended && !brief->counted.count)
@@ -188,9 +188,9 @@ static void print_counts(struct brief_text *text)
         add_piece(&line, text, "still running");
     if (!losses.count && !losses.unknown && !brief->report->source->format)
         add_piece(&line, text, "no event lost");
-    brief_wrap(&text->page, 0, out_buffer_text(&line));
+    brief_wrap(&text->page, 0, text_buffer_text(&line));
     text->page.line.failed |= line.failed;
-    out_buffer_deinit(&line);
+    text_buffer_deinit(&line);
 }
 
 /* --- What is missing. --- */
@@ -397,42 +397,42 @@ static void print_slowest(struct brief_text *text)
 {
     const struct brief_slowest *slowest = &text->brief->slowest;
     double p50_ns = text->brief->runs.p50_ns;
-    struct out_buffer line = {0};
+    struct text_buffer line = {0};
 
     if (!slowest->is_known || text->brief->runs.count < 3)
         return;
     put_label(text, "slowest");
-    out_buffer_print(&line, "run %" PRId64 ", %s, ", slowest->run.run,
-                     brief_time(text->number[0], 32, slowest->ns, text->page.ascii));
+    text_buffer_print(&line, "run %" PRId64 ", %s, ", slowest->run.run,
+                      brief_time(text->number[0], 32, slowest->ns, text->page.ascii));
     if (!(slowest->ns > p50_ns * BRIEF_SLOW)) {
-        out_buffer_print(&line, "%.1f %% above P50: nothing unusual",
-                         p50_ns > 0 ? (slowest->ns / p50_ns - 1) * 100 : 0.0);
+        text_buffer_print(&line, "%.1f %% above P50: nothing unusual",
+                          p50_ns > 0 ? (slowest->ns / p50_ns - 1) * 100 : 0.0);
     } else {
         double told_ns = 0;
 
         for (size_t i = 0; i < slowest->cause_count; i++)
             told_ns += slowest->causes[i].more_ns;
-        out_buffer_print(&line, "%.3g x P50%s", slowest->ns / p50_ns,
-                         told_ns * 2 < slowest->ns - p50_ns && slowest->cause_count
-                             ? ", spread over many: most"
-                             : "");
+        text_buffer_print(&line, "%.3g x P50%s", slowest->ns / p50_ns,
+                          told_ns * 2 < slowest->ns - p50_ns && slowest->cause_count
+                              ? ", spread over many: most"
+                              : "");
         for (size_t i = 0; i < slowest->cause_count; i++) {
             const struct brief_cause *cause = &slowest->causes[i];
             char *name = brief_cut(cause->name ? cause->name : "between ops", 32, 16);
 
-            out_buffer_print(&line, "%s %s%s%s +%s",
-                             i                                    ? ","
-                             : told_ns * 2 < slowest->ns - p50_ns ? ""
-                                                                  : ":",
-                             name ? name : "", cause->where ? " " : "",
-                             cause->where ? cause->where : "",
-                             brief_time(text->number[1], 32, cause->more_ns, text->page.ascii));
+            text_buffer_print(&line, "%s %s%s%s +%s",
+                              i                                    ? ","
+                              : told_ns * 2 < slowest->ns - p50_ns ? ""
+                                                                   : ":",
+                              name ? name : "", cause->where ? " " : "",
+                              cause->where ? cause->where : "",
+                              brief_time(text->number[1], 32, cause->more_ns, text->page.ascii));
             free(name);
         }
     }
-    brief_wrap(&text->page, LABEL_COLUMN, out_buffer_text(&line));
+    brief_wrap(&text->page, LABEL_COLUMN, text_buffer_text(&line));
     text->page.line.failed |= line.failed;
-    out_buffer_deinit(&line);
+    text_buffer_deinit(&line);
 }
 
 /* --- What holds memory. --- */
@@ -470,29 +470,29 @@ static void print_pool(struct brief_text *text, uint32_t pool, bool is_alone, bo
     const char *op = memory_view_peak_op(view, pool);
     struct holder holders[2];
     size_t count = find_holders(view, pool, holders);
-    struct out_buffer line = {0};
+    struct text_buffer line = {0};
 
     put_label(text, is_first ? "memory" : "");
-    out_buffer_print(&line, "%s at the peak",
-                     brief_size(text->number[0], 32, (double)view->peaks[pool].bytes));
+    text_buffer_print(&line, "%s at the peak",
+                      brief_size(text->number[0], 32, (double)view->peaks[pool].bytes));
     if (!is_alone || device)
-        out_buffer_print(&line, " of %s", device ? device : "the host");
+        text_buffer_print(&line, " of %s", device ? device : "the host");
     if (op) {
         char *cut = brief_cut(op, 40, 20);
 
-        out_buffer_print(&line, ", in %s", cut ? cut : "");
+        text_buffer_print(&line, ", in %s", cut ? cut : "");
         free(cut);
     }
     for (size_t i = 0; i < count; i++) {
         char *cut = brief_cut(holders[i].name, 32, 16);
 
-        out_buffer_print(&line, "%s%s (%s)", i ? " and " : "; most of it ", cut ? cut : "",
-                         brief_size(text->number[1], 32, (double)holders[i].bytes));
+        text_buffer_print(&line, "%s%s (%s)", i ? " and " : "; most of it ", cut ? cut : "",
+                          brief_size(text->number[1], 32, (double)holders[i].bytes));
         free(cut);
     }
-    brief_wrap(&text->page, LABEL_COLUMN, out_buffer_text(&line));
+    brief_wrap(&text->page, LABEL_COLUMN, text_buffer_text(&line));
     text->page.line.failed |= line.failed;
-    out_buffer_deinit(&line);
+    text_buffer_deinit(&line);
 }
 
 static void print_memory(struct brief_text *text)
@@ -526,7 +526,7 @@ static void print_memory(struct brief_text *text)
     }
 }
 
-void brief_print(const struct brief *brief, size_t width, bool ascii, struct out_buffer *out)
+void brief_print(const struct brief *brief, size_t width, bool ascii, struct text_buffer *out)
 {
     struct brief_text text = {.brief = brief, .page = {.out = out, .width = width, .ascii = ascii}};
     int rc = 0;
@@ -559,5 +559,5 @@ void brief_print(const struct brief *brief, size_t width, bool ascii, struct out
         brief_print_findings(&text);
     brief_print_more(&text);
     out->failed |= rc < 0 || text.page.line.failed;
-    out_buffer_deinit(&text.page.line);
+    text_buffer_deinit(&text.page.line);
 }

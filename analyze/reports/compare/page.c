@@ -24,21 +24,21 @@ static const char *plural(size_t count)
 }
 
 /* "sessions 1, 2 of a.db (2 sessions, 40 runs)" */
-static void describe_side(struct out_buffer *text, const struct compare_side *side)
+static void describe_side(struct text_buffer *text, const struct compare_side *side)
 {
     enum { IDS_MAX = 6 };
     size_t named = side->named_count, earlier = side->session_count - named;
 
-    out_buffer_print(text, "session%s ", plural(named));
+    text_buffer_print(text, "session%s ", plural(named));
     for (size_t i = 0; i < named && i < IDS_MAX; i++)
-        out_buffer_print(text, "%s%" PRId64, i ? ", " : "", side->named_ids[i]);
+        text_buffer_print(text, "%s%" PRId64, i ? ", " : "", side->named_ids[i]);
     if (named > IDS_MAX)
-        out_buffer_print(text, " and %zu more", named - IDS_MAX);
+        text_buffer_print(text, " and %zu more", named - IDS_MAX);
     if (earlier)
-        out_buffer_print(text, " and %zu earlier one%s like %s", earlier, plural(earlier),
-                         named > 1 ? "them" : "it");
-    out_buffer_print(text, " of %s (%zu run%s)", side->source->name, side->samples.runs.count,
-                     plural(side->samples.runs.count));
+        text_buffer_print(text, " and %zu earlier one%s like %s", earlier, plural(earlier),
+                          named > 1 ? "them" : "it");
+    text_buffer_print(text, " of %s (%zu run%s)", side->source->name, side->samples.runs.count,
+                      plural(side->samples.runs.count));
 }
 
 static void print_subject(struct brief_page *page, const struct compare_page *asked)
@@ -46,16 +46,16 @@ static void print_subject(struct brief_page *page, const struct compare_page *as
     const struct compare_side *new = &asked->sides[ALIGN_NEW];
     const char *model = new->environment.facts[ENVIRONMENT_MODEL];
     const char *program = new->environment.facts[ENVIRONMENT_PROGRAM];
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
 
     if (model || program)
-        out_buffer_print(&text, "%s: ", model ? model : program);
+        text_buffer_print(&text, "%s: ", model ? model : program);
     describe_side(&text, &asked->sides[ALIGN_BASE]);
-    out_buffer_print(&text, " against ");
+    text_buffer_print(&text, " against ");
     describe_side(&text, new);
     page->line.failed |= text.failed;
-    brief_wrap(page, 0, out_buffer_text(&text));
-    out_buffer_deinit(&text);
+    brief_wrap(page, 0, text_buffer_text(&text));
+    text_buffer_deinit(&text);
     brief_end(page);
 }
 
@@ -236,7 +236,7 @@ static int print_changes(struct brief_page *page, const struct compare_page *ask
     return rc;
 }
 
-int compare_print_page(const struct compare_page *asked, struct out_buffer *out)
+int compare_print_page(const struct compare_page *asked, struct text_buffer *out)
 {
     struct brief_page page = {
         .out = out,
@@ -252,6 +252,6 @@ int compare_print_page(const struct compare_page *asked, struct out_buffer *out)
         brief_end(&page);
         brief_wrap(&page, 0, asked->differs);
     }
-    out_buffer_deinit(&page.line);
+    text_buffer_deinit(&page.line);
     return rc < 0 || out->failed ? -ENOMEM : 0;
 }

@@ -18,6 +18,6 @@ struct compare_page {
 };
 
 /** Returns 0 or -ENOMEM. */
-int compare_print_page(const struct compare_page *asked, struct out_buffer *out);
+int compare_print_page(const struct compare_page *asked, struct text_buffer *out);
 
 #endif

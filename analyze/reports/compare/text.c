@@ -72,23 +72,23 @@ static const char *step(char *text, size_t bytes, double base_ns, double new_ns,
     return text;
 }
 
-static void session_list(struct out_buffer *text, const struct compare_side *side)
+static void session_list(struct text_buffer *text, const struct compare_side *side)
 {
     size_t earlier = side->session_count - side->named_count;
 
-    out_buffer_print(text, "session%s ", plural(side->named_count));
+    text_buffer_print(text, "session%s ", plural(side->named_count));
     for (size_t i = 0; i < side->named_count && i < 6; i++)
-        out_buffer_print(text, "%s%" PRId64, i ? ", " : "", side->named_ids[i]);
+        text_buffer_print(text, "%s%" PRId64, i ? ", " : "", side->named_ids[i]);
     if (side->named_count > 6)
-        out_buffer_print(text, " and %zu more", side->named_count - 6);
+        text_buffer_print(text, " and %zu more", side->named_count - 6);
     if (earlier)
-        out_buffer_print(text, " and %zu earlier one%s like %s", earlier, plural(earlier),
-                         side->named_count > 1 ? "them" : "it");
-    out_buffer_print(text, " of %s", side->source->name);
+        text_buffer_print(text, " and %zu earlier one%s like %s", earlier, plural(earlier),
+                          side->named_count > 1 ? "them" : "it");
+    text_buffer_print(text, " of %s", side->source->name);
 }
 
 /* "session 3 of a.db: load_and_run resnet50, 20 runs, device times" */
-static void describe_side(struct out_buffer *text, const struct compare_side *side)
+static void describe_side(struct text_buffer *text, const struct compare_side *side)
 {
     const char *program = side->environment.facts[ENVIRONMENT_PROGRAM];
     const char *model = side->environment.facts[ENVIRONMENT_MODEL];
@@ -97,15 +97,15 @@ static void describe_side(struct out_buffer *text, const struct compare_side *si
 
     session_list(text, side);
     if (program || model)
-        out_buffer_print(text, ": %s%s%s", program ? program : "", program && model ? " " : "",
-                         model ? model : "");
+        text_buffer_print(text, ": %s%s%s", program ? program : "", program && model ? " " : "",
+                          model ? model : "");
     if (samples->has_runs)
-        out_buffer_print(text, ", %zu run%s", runs, plural(runs));
+        text_buffer_print(text, ", %zu run%s", runs, plural(runs));
     else
-        out_buffer_print(text, ", which ha%s no runs and count%s as one%s",
-                         side->session_count > 1 ? "ve" : "s", side->session_count > 1 ? "" : "s",
-                         side->session_count > 1 ? " each" : "");
-    out_buffer_print(text, ", %s times", samples->side == OP_DEVICE ? "device" : "host");
+        text_buffer_print(text, ", which ha%s no runs and count%s as one%s",
+                          side->session_count > 1 ? "ve" : "s", side->session_count > 1 ? "" : "s",
+                          side->session_count > 1 ? " each" : "");
+    text_buffer_print(text, ", %s times", samples->side == OP_DEVICE ? "device" : "host");
 }
 
 /* --- The sides. --- */
@@ -183,12 +183,12 @@ static void emit_side(const struct report *report, const struct compare_side *si
     const struct out_section section = {.name = name, .data_only = true};
     const struct basis *basis = &side->samples.spans.basis;
     struct out_fact facts[ENVIRONMENT_FACTS + 14];
-    struct out_buffer ids = {0};
+    struct text_buffer ids = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < side->session_count; i++)
-        out_buffer_print(&ids, "%s%" PRId64, i ? "," : "[", side->session_ids[i]);
-    out_buffer_print(&ids, "]");
+        text_buffer_print(&ids, "%s%" PRId64, i ? "," : "[", side->session_ids[i]);
+    text_buffer_print(&ids, "]");
     facts[count++] = (struct out_fact){"file", NULL, out_text(side->source->name)};
     facts[count++] = (struct out_fact){"session_ids", NULL, out_json_text(ids.text)};
     facts[count++] = (struct out_fact){
@@ -217,7 +217,7 @@ static void emit_side(const struct report *report, const struct compare_side *si
         facts[count++] = (struct out_fact){environment_names[fact].name, NULL,
                                            out_text(side->environment.facts[fact])};
     out_facts(report->out, &section, facts, count);
-    out_buffer_deinit(&ids);
+    text_buffer_deinit(&ids);
 }
 
 void compare_emit_sides(const struct report *report, const struct compare_side sides[ALIGN_SIDES])
@@ -228,19 +228,19 @@ void compare_emit_sides(const struct report *report, const struct compare_side s
 
 /* --- The answer. --- */
 
-static void describe_run(struct out_buffer *text, const struct comparison_line *run)
+static void describe_run(struct text_buffer *text, const struct comparison_line *run)
 {
     const struct compare_result *result = &run->result;
     char steps[128], sure[128];
 
-    out_buffer_print(
+    text_buffer_print(
         text, "%s%s: %s",
         step(steps, sizeof(steps), result->p50.base_ns, result->p50.new_ns, result->ratio),
         confidence(sure, sizeof(sure), result), compare_verdict_names[result->verdict]);
 }
 
 /* Why there is no verdict, and what would bring one. */
-static void describe_need(struct out_buffer *text, const struct compare_side sides[ALIGN_SIDES],
+static void describe_need(struct text_buffer *text, const struct compare_side sides[ALIGN_SIDES],
                           const struct compare_gates *gates)
 {
     const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
@@ -248,51 +248,51 @@ static void describe_need(struct out_buffer *text, const struct compare_side sid
     size_t needed = compare_sessions_needed(known, gates->alpha);
 
     if (base->named_count == 1 && new->named_count == 1)
-        out_buffer_print(text, "one session a side does not show how much processes differ");
+        text_buffer_print(text, "one session a side does not show how much processes differ");
     else
-        out_buffer_print(text, "%zu and %zu sessions do not show how much processes differ",
-                         base->named_count, new->named_count);
+        text_buffer_print(text, "%zu and %zu sessions do not show how much processes differ",
+                          base->named_count, new->named_count);
     if (!isnan(base->earlier.variation))
-        out_buffer_print(text, " (here, of %zu earlier one%s: %.1f %%)", base->earlier.count,
-                         plural(base->earlier.count), base->earlier.variation * 100);
-    out_buffer_print(text, ". Record %zu or more%s", needed,
-                     known >= needed && new->named_count < needed ? " of new" : " of each side");
-    out_buffer_print(text, ", in turn.");
+        text_buffer_print(text, " (here, of %zu earlier one%s: %.1f %%)", base->earlier.count,
+                          plural(base->earlier.count), base->earlier.variation * 100);
+    text_buffer_print(text, ". Record %zu or more%s", needed,
+                      known >= needed && new->named_count < needed ? " of new" : " of each side");
+    text_buffer_print(text, ", in turn.");
 }
 
-static void describe_line(struct out_buffer *text, const struct comparison_line *line,
+static void describe_line(struct text_buffer *text, const struct comparison_line *line,
                           const struct comparison_line *run)
 {
     const struct compare_result *result = &line->result;
     const struct op_row *op = line->op[ALIGN_NEW] ? line->op[ALIGN_NEW] : line->op[ALIGN_BASE];
     char steps[128], sure[128], delta[32];
 
-    out_buffer_print(text, "%s", line->name);
+    text_buffer_print(text, "%s", line->name);
     if (op && line->op_count[ALIGN_BASE] + line->op_count[ALIGN_NEW] <= 2)
-        out_buffer_print(text, " (%s)", op->type);
+        text_buffer_print(text, " (%s)", op->type);
     if (line->kind == ALIGN_ADDED || line->kind == ALIGN_REMOVED)
-        out_buffer_print(text, " was %s: %s%s", align_kind_names[line->kind],
-                         line->delta_ns < 0 ? "" : "+",
-                         out_duration_text(delta, sizeof(delta), line->delta_ns));
+        text_buffer_print(text, " was %s: %s%s", align_kind_names[line->kind],
+                          line->delta_ns < 0 ? "" : "+",
+                          out_duration_text(delta, sizeof(delta), line->delta_ns));
     else
-        out_buffer_print(
+        text_buffer_print(
             text, ": %s%s",
             step(steps, sizeof(steps), result->p50.base_ns, result->p50.new_ns, result->ratio),
             confidence(sure, sizeof(sure), result));
     if (!isnan(line->share))
-        out_buffer_print(text, "; %.0f %% of the run's change", line->share * 100);
+        text_buffer_print(text, "; %.0f %% of the run's change", line->share * 100);
     if (line->detail)
-        out_buffer_print(text, "; %s", line->detail);
+        text_buffer_print(text, "; %s", line->detail);
 }
 
 /* People's facts, whose texts live until they are printed. */
 struct sentences {
     struct out_fact facts[SENTENCES_MAX];
-    struct out_buffer texts[SENTENCES_MAX];
+    struct text_buffer texts[SENTENCES_MAX];
     size_t count;
 };
 
-static struct out_buffer *add_sentence(struct sentences *sentences, const char *title)
+static struct text_buffer *add_sentence(struct sentences *sentences, const char *title)
 {
     sentences->facts[sentences->count].title = title;
     return &sentences->texts[sentences->count++];
@@ -317,7 +317,8 @@ static void add_lines(struct sentences *sentences, const struct comparison *comp
             describe_line(add_sentence(sentences, found == 1 ? title : ""), line, run);
     }
     if (found > SHOWN_MAX)
-        out_buffer_print(add_sentence(sentences, ""), "and %zu more, see below", found - SHOWN_MAX);
+        text_buffer_print(add_sentence(sentences, ""), "and %zu more, see below",
+                          found - SHOWN_MAX);
 }
 
 /* What people read in sentences, and programs in numbers. */
@@ -353,12 +354,12 @@ static void emit_sentences(const struct report *report, struct sentences *senten
 
     for (size_t i = 0; i < sentences->count; i++) {
         facts[i] = sentences->facts[i];
-        facts[i].value = out_text(out_buffer_text(&sentences->texts[i]));
+        facts[i].value = out_text(text_buffer_text(&sentences->texts[i]));
     }
     memcpy(facts + sentences->count, data, sizeof(data));
     out_facts(report->out, &section, facts, sentences->count + sizeof(data) / sizeof(data[0]));
     for (size_t i = 0; i < sentences->count; i++)
-        out_buffer_deinit(&sentences->texts[i]);
+        text_buffer_deinit(&sentences->texts[i]);
 }
 
 void compare_emit_answer(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
@@ -399,7 +400,7 @@ void compare_set_regression(const struct comparison *comparison, struct diag *di
 /* --- The screen. --- */
 
 /* "also different: client library 0.1 > 0.2; runs 20 > 40" */
-static void describe_differences(struct out_buffer *text,
+static void describe_differences(struct text_buffer *text,
                                  const struct compare_side sides[ALIGN_SIDES])
 {
     struct environment_rows differences = {.count = 0};
@@ -408,8 +409,8 @@ static void describe_differences(struct out_buffer *text,
     for (size_t i = 0; i < differences.count; i++) {
         const struct environment_row *row = &differences.rows[i];
 
-        out_buffer_print(text, "%s%s %s > %s", i ? "; " : "also different: ", row->title,
-                         row->base ? row->base : "-", row->new ? row->new : "-");
+        text_buffer_print(text, "%s%s %s > %s", i ? "; " : "also different: ", row->title,
+                          row->base ? row->base : "-", row->new ? row->new : "-");
     }
 }
 
@@ -417,22 +418,22 @@ int compare_emit_screen(const struct report *report, const struct compare_side s
                         const struct comparison *comparison, const struct compare_gates *gates,
                         const size_t *ranked)
 {
-    struct out_buffer need = {0}, differs = {0}, text = {0};
+    struct text_buffer need = {0}, differs = {0}, text = {0};
     struct compare_page page = {report, sides, comparison, ranked, NULL, NULL};
     int rc;
 
     if (comparison->lines.items[0].result.verdict == COMPARE_CANNOT_TELL) {
         describe_need(&need, sides, gates);
-        page.need = out_buffer_text(&need);
+        page.need = text_buffer_text(&need);
     }
     describe_differences(&differs, sides);
-    page.differs = differs.length ? out_buffer_text(&differs) : NULL;
+    page.differs = differs.length ? text_buffer_text(&differs) : NULL;
     rc = need.failed || differs.failed ? -ENOMEM : compare_print_page(&page, &text);
     if (rc == 0)
-        out_block(report->out, out_buffer_text(&text));
-    out_buffer_deinit(&need);
-    out_buffer_deinit(&differs);
-    out_buffer_deinit(&text);
+        out_block(report->out, text_buffer_text(&text));
+    text_buffer_deinit(&need);
+    text_buffer_deinit(&differs);
+    text_buffer_deinit(&text);
     return rc;
 }
 
@@ -489,34 +490,34 @@ static void note_method(const struct report *report, const struct compare_side s
 }
 
 /* "of base 3 of 20" */
-static void describe_aside(struct out_buffer *text, const struct compare_side *side,
+static void describe_aside(struct text_buffer *text, const struct compare_side *side,
                            const char *name)
 {
-    out_buffer_print(text, "%zu of %zu run%s of %s", side->runs_set_aside, side->runs_with_cpu_time,
-                     plural(side->runs_with_cpu_time), name);
+    text_buffer_print(text, "%zu of %zu run%s of %s", side->runs_set_aside,
+                      side->runs_with_cpu_time, plural(side->runs_with_cpu_time), name);
 }
 
 static void note_disturbed(const struct report *report,
                            const struct compare_side sides[ALIGN_SIDES])
 {
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
 
     if (!sides[ALIGN_BASE].runs_set_aside && !sides[ALIGN_NEW].runs_set_aside)
         return;
     describe_aside(&text, &sides[ALIGN_BASE], side_names[ALIGN_BASE]);
-    out_buffer_print(&text, " and ");
+    text_buffer_print(&text, " and ");
     describe_aside(&text, &sides[ALIGN_NEW], side_names[ALIGN_NEW]);
     if (compare_sides_disturbed_apart(sides))
         out_note(report->out, OUT_NOTE_WARNING,
                  "%s were off the CPU for longer than the others: too different to be chance, so "
                  "that all runs count.",
-                 out_buffer_text(&text));
+                 text_buffer_text(&text));
     else
         out_note(
             report->out, OUT_NOTE_PLAIN,
             "%s are set aside: their CPU time tells that something else had the CPU meanwhile.",
-            out_buffer_text(&text));
-    out_buffer_deinit(&text);
+            text_buffer_text(&text));
+    text_buffer_deinit(&text);
 }
 
 static int64_t start_of(const struct compare_side *side, int64_t session_id)

@@ -100,24 +100,24 @@ static int emit_track(struct out *out, const struct spans_answer *spans,
                       const struct page_view *view)
 {
     const struct track *track = &tracks->items[at];
-    struct out_buffer name = {0};
+    struct text_buffer name = {0};
     struct page_curve curve;
     int rc = make_curve(rows, track, view, &curve);
 
-    out_buffer_print(&name, "%s", spans->ops.items[track->op].name);
+    text_buffer_print(&name, "%s", spans->ops.items[track->op].name);
     if (has_namesake(spans, tracks, at))
-        out_buffer_print(&name, " (%s)", spans->lanes.items[track->lane].name);
+        text_buffer_print(&name, " (%s)", spans->lanes.items[track->lane].name);
     if (name.failed)
         rc = -ENOMEM;
     for (size_t i = 0; i < curve.points.count && rc == 0; i++)
         out_row(out, (struct out_value[]){
                          out_text(view->name),
-                         out_text(out_buffer_text(&name)),
+                         out_text(text_buffer_text(&name)),
                          out_number(OUT_NS, (double)curve.points.items[i].time_ns),
                          out_number(OUT_REAL, curve.points.items[i].value),
                      });
     array_deinit(&curve.points);
-    out_buffer_deinit(&name);
+    text_buffer_deinit(&name);
     return rc;
 }
 

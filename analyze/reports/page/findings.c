@@ -18,7 +18,7 @@ static const struct out_column columns[] = {
 
 static int emit_finding(const struct report *report, const struct advice_finding *finding)
 {
-    struct out_buffer command = {0};
+    struct text_buffer command = {0};
     int rc;
 
     report_advice_command(report, finding, NULL, &command);
@@ -27,13 +27,13 @@ static int emit_finding(const struct report *report, const struct advice_finding
                              out_number(OUT_SHARE, finding->share),
                              out_text(finding->text),
                              out_text(finding->action),
-                             out_text(out_buffer_text(&command)),
+                             out_text(text_buffer_text(&command)),
                              out_text(finding->op),
                              out_text(finding->type),
                              out_text(finding->device),
                          });
     rc = command.failed ? -ENOMEM : 0;
-    out_buffer_deinit(&command);
+    text_buffer_deinit(&command);
     return rc;
 }
 
@@ -57,12 +57,12 @@ static int emit(const struct report *report, const struct advice_findings *findi
 static void emit_nothing(const struct report *report)
 {
     static const struct out_section section = {.name = "verdict", .title = "Verdict"};
-    struct out_buffer text = {0};
+    struct text_buffer text = {0};
 
-    out_buffer_print(&text, "None of the %zu rules found anything to advise.", advice_rule_count);
+    text_buffer_print(&text, "None of the %zu rules found anything to advise.", advice_rule_count);
     out_facts(report->out, &section,
-              (struct out_fact[]){{"verdict", "advice", out_text(out_buffer_text(&text))}}, 1);
-    out_buffer_deinit(&text);
+              (struct out_fact[]){{"verdict", "advice", out_text(text_buffer_text(&text))}}, 1);
+    text_buffer_deinit(&text);
 }
 
 int page_findings(struct page *page, struct diag *diag)

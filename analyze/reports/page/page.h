@@ -108,6 +108,7 @@ int page_counters(const struct page *page, const struct spans_answer *spans,
 int page_choose_runs(struct page *page, struct diag *diag);
 
 /** Adds what a run on the timeline is called: "run 7, the slowest: 12.345 ms". */
-void page_name_run(const struct page *page, const struct page_run *chosen, struct out_buffer *name);
+void page_name_run(const struct page *page, const struct page_run *chosen,
+                   struct text_buffer *name);
 
 #endif

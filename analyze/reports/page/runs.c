@@ -147,17 +147,17 @@ int page_choose_runs(struct page *page, struct diag *diag)
     return 0;
 }
 
-void page_name_run(const struct page *page, const struct page_run *chosen, struct out_buffer *name)
+void page_name_run(const struct page *page, const struct page_run *chosen, struct text_buffer *name)
 {
     int64_t ns = duration_of(&chosen->run);
 
     if (page->report->session_count > 1)
-        out_buffer_print(name, "session %" PRId64 ", ", chosen->run.session_id);
-    out_buffer_print(name, "run %" PRId64 "%s", chosen->run.run, chosen->role);
+        text_buffer_print(name, "session %" PRId64 ", ", chosen->run.session_id);
+    text_buffer_print(name, "run %" PRId64 "%s", chosen->run.run, chosen->role);
     if (ns != STORE_NULL) {
         struct out_value took = out_number(OUT_NS, (double)ns);
 
-        out_buffer_print(name, ": ");
+        text_buffer_print(name, ": ");
         out_format_compact(name, &took);
     }
 }

@@ -30,11 +30,11 @@ static bool belongs(const struct timeline *timeline, const struct page_view *vie
 
 /* --- Views. --- */
 
-static int add_view(struct timeline *timeline, struct out_buffer *name, uint32_t run,
+static int add_view(struct timeline *timeline, struct text_buffer *name, uint32_t run,
                     int64_t start_ns)
 {
     if (name->failed || !name->text) {
-        out_buffer_deinit(name);
+        text_buffer_deinit(name);
         return -ENOMEM;
     }
     timeline->views->items[timeline->views->count++] = (struct page_view){
@@ -58,16 +58,16 @@ static int make_views(struct timeline *timeline)
     int rc = 0;
 
     for (size_t i = 0; i < page->chosen_count && rc == 0; i++) {
-        struct out_buffer name = {0};
+        struct text_buffer name = {0};
 
         page_name_run(page, &page->chosen[i], &name);
         rc = add_view(timeline, &name, place_of_run(timeline->spans, &page->chosen[i].run),
                       page->chosen[i].run.start_ns);
     }
     if (!page->chosen_count) {
-        struct out_buffer name = {0};
+        struct text_buffer name = {0};
 
-        out_buffer_print(&name, "all of the time");
+        text_buffer_print(&name, "all of the time");
         rc = add_view(timeline, &name, SPAN_NONE, timeline->spans->start_ns);
     }
     return rc;
@@ -93,11 +93,11 @@ static int name_lanes(struct timeline *timeline)
         return -ENOMEM;
     for (size_t i = 0; i < spans->lanes.count; i++) {
         const struct lane_row *lane = &spans->lanes.items[i];
-        struct out_buffer name = {0};
+        struct text_buffer name = {0};
 
-        out_buffer_print(&name, "%s", lane->name);
+        text_buffer_print(&name, "%s", lane->name);
         if (has_namesake(spans, i))
-            out_buffer_print(&name, " (lane %" PRId64 ")", lane->lane_id);
+            text_buffer_print(&name, " (lane %" PRId64 ")", lane->lane_id);
         timeline->lane_names[i] = name.text;
         if (name.failed)
             return -ENOMEM;
