@@ -17,7 +17,7 @@ enum {
     COUNTED_BATCHES = 4,
 };
 
-/* Ticks of a span, begin and end, and what of them is within its own time. */
+/* Ticks of a span, begin and end, and what of them is within its self time. */
 struct cost {
     double span_ticks, empty_ticks;
     bool is_known;
@@ -33,7 +33,7 @@ static void record_batch(uint32_t count)
         optrace_span_end(optrace_span_begin(1));
 }
 
-/* Mean of the own times of the spans that the scratch ring holds. */
+/* Mean of the self times of the spans that the scratch ring holds. */
 static double mean_of_own(const struct ot_ring *ring)
 {
     uint64_t sum = 0, count = 0;

@@ -128,10 +128,10 @@ const struct explain_table explain_tables[EXPLAIN_TABLES] = {
      "      FROM (SELECT *, row_number() OVER (PARTITION BY session_id, name, type, input_shapes,\n"
      "                                         input_dtypes, origin ORDER BY client_op) AS twin\n"
      "              FROM op WHERE op_id IN (SELECT op_id FROM sample_of_op WHERE is_shown))"},
-    {"own_time", "SELECT s.*, CASE WHEN type = 'label' OR side = 'device' OR session_id IN (\n"
-                 "                    SELECT session_id FROM session WHERE source = 'megengine')\n"
-                 "                THEN s.dur_ns\n"
-                 "                ELSE coalesce(h.own_ns, 0) END AS own_ns\n"
-                 "      FROM counted_span s LEFT JOIN own_host h USING (event_id)\n"
-                 "     WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})"},
+    {"self_time", "SELECT s.*, CASE WHEN type = 'label' OR side = 'device' OR session_id IN (\n"
+                  "                    SELECT session_id FROM session WHERE source = 'megengine')\n"
+                  "                THEN s.dur_ns\n"
+                  "                ELSE coalesce(h.own_ns, 0) END AS own_ns\n"
+                  "      FROM counted_span s LEFT JOIN own_host h USING (event_id)\n"
+                  "     WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})"},
 };

@@ -17,9 +17,10 @@
  *   stream_wait   waits of a stream for an event (metrics/stream_waits.h): source_lane, recorded_ns
  *   waited_for    lanes that a wait waits for, by itself or by waits of the stream that it names,
  *                 and until which time of a launch there
- *   event_awaited of what has waits before it: awaited_id, awaited (its name), awaited_ns (its
- * end): of what they wait for, what ends last own_time      counted_span with own_ns: without the
- * ops inside; labels, which have their whole time, only where the type is asked for
+ *   event_awaited of what has waits before it: awaited_id, awaited (its name), awaited_ns (its end):
+ *                 of what they wait for, what ends last
+ *   self_time     counted_span with own_ns: without the ops inside; labels, which have their whole
+ *                 time, only where the type is asked for
  *
  * Words in braces in any of it: {sessions} a list of ids, {runs} what values per run are divided
  * by, {per_run} whether they are divided, {by_time} whether --time is given, {filtered} whether

@@ -235,7 +235,7 @@ static void add_op_side(struct explanation *explanation)
     text_buffer_print(&explanation->text, "%s",
                       only == PRINT_HOST     ? "'host'"
                       : only == PRINT_DEVICE ? "'device'"
-                                             : "(SELECT min(side) FROM own_time)");
+                                             : "(SELECT min(side) FROM self_time)");
 }
 
 /* --aggregate and --aggregate-by. */

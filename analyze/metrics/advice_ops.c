@@ -31,7 +31,7 @@ static bool is_layout(const struct op_row *op)
     return strstr(op->name, "nchwToNhwc") || strstr(op->name, "nhwcToNchw");
 }
 
-/* Own times by a text, and the text of each group. */
+/* Self times by a text, and the text of each group. */
 struct totals {
     struct groups groups;
     ARRAY_OF(const char *) texts;

@@ -536,7 +536,7 @@ static const char explain_sql[] =
     "is_call,\n"
     "           max(side = 'device' AND type NOT IN ('copy', 'memset', 'Copy')\n"
     "               AND type NOT GLOB 'GpuMemcpy*') OVER () AS on_device\n"
-    "      FROM own_time WHERE type NOT IN ('label', 'cuda_runtime', 'cuda_driver', 'os_runtime',\n"
+    "      FROM self_time WHERE type NOT IN ('label', 'cuda_runtime', 'cuda_driver', 'os_runtime',\n"
     "                                       'python_function')),\n"
     "op_sums AS (\n"
     "    SELECT sum(own_ns) AS own_ns,\n"

@@ -16,7 +16,7 @@ static double share_of(double ns, double total_ns)
     return total_ns > 0 ? ns / total_ns : NAN;
 }
 
-/* Own time without what recording took of it; where this is all, the clock did not see more. */
+/* Self time without what recording took of it; where this is all, the clock did not see more. */
 static double net_of(const struct average_line *line)
 {
     double net_ns = line->self_cpu_ns - line->recording_ns;

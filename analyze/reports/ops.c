@@ -496,7 +496,7 @@ static int run(const struct report *report, struct diag *diag)
     "                                   WHEN '2' THEN 2 WHEN '3' THEN 2 WHEN '4' THEN 1\n"         \
     "                                   WHEN '5' THEN 1 WHEN '6' THEN 1 WHEN '7' THEN 1\n"         \
     "                                   ELSE 0 END) AS bin_e\n"                                    \
-    "                  FROM own_time WHERE side = {op_side})\n"                                    \
+    "                  FROM self_time WHERE side = {op_side})\n"                                   \
     "         GROUP BY {line_key}"
 #define MIDDLE(p)                                                                                  \
     "max(call_min_ns, min(call_max_ns, (ns_" p " >> e_" p " << e_" p ") + ((1 << e_" p             \

@@ -293,8 +293,8 @@ const struct report_kind report_roofline = {
     .explain =
         "WITH work AS (\n"
         "    SELECT *, CASE WHEN kern_ns IS NULL THEN own_ns ELSE dur_ns - kern_ns END AS work_ns\n"
-        "      FROM own_time WHERE type <> 'label' AND (side = 'device' OR\n"
-        "           op_id NOT IN (SELECT op_id FROM own_time WHERE side = 'device')))\n"
+        "      FROM self_time WHERE type <> 'label' AND (side = 'device' OR\n"
+        "           op_id NOT IN (SELECT op_id FROM self_time WHERE side = 'device')))\n"
         "SELECT name, type, count(*) AS calls, sum(work_ns) * 1.0 / {runs} AS time_ns,\n"
         "       sum(computation_flop) * 1e9 / sum(work_ns) AS flop_per_s,\n"
         "       sum(memory_bytes) * 1e9 / sum(work_ns) AS bytes_per_s,\n"

@@ -388,9 +388,9 @@ const struct report_kind report_summary = {
         "  FROM (SELECT *, row_number() OVER (PARTITION BY {op_key} ORDER BY run_ns) AS place,\n"
         "               count(*) OVER (PARTITION BY {op_key}) AS n\n"
         "          FROM (SELECT *, sum(own_ns) AS run_ns, min(start_ns) AS first_ns\n"
-        "                  FROM own_time o LEFT JOIN (SELECT session_id, run, end_ns AS ended_ns\n"
+        "                  FROM self_time o LEFT JOIN (SELECT session_id, run, end_ns AS ended_ns\n"
         "                                               FROM run) r USING (session_id, run)\n"
-        "                 WHERE side = (SELECT min(side) FROM own_time WHERE type <> 'label')\n"
+        "                 WHERE side = (SELECT min(side) FROM self_time WHERE type <> 'label')\n"
         "                   AND type <> 'label' AND ({per_run} = 0 OR ended_ns IS NOT NULL)\n"
         "                 GROUP BY {op_key}, CASE WHEN {per_run} THEN run END))\n"
         " GROUP BY {op_key} ORDER BY min(first_ns)",

@@ -126,7 +126,7 @@ static void rings_are_drained_and_room_comes_back(void **state)
         struct ot_wire_record span = raw_span(1, 1, ot_clock_ns(CLOCK_MONOTONIC), i, i);
 
         while (!raw_ring_put(&ring, &span))
-            usleep(1000); /* the daemon gives room back in its own time */
+            usleep(1000); /* the daemon gives room back when it likes */
     }
     assert_int_equal(raw_flush(&client), 0);
     CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), COUNT);

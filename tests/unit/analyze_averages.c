@@ -106,7 +106,7 @@ static void children_take_from_the_rows_around_them(void **state)
     drop(&fixture);
 }
 
-static void overlapping_children_make_own_time_negative(void **state)
+static void overlapping_children_make_self_time_negative(void **state)
 {
     const struct span spans[] = {
         {.start_ns = 0, .dur_ns = 50, .op = LABEL},
@@ -334,7 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_take_from_the_rows_around_them),
-        cmocka_unit_test(overlapping_children_make_own_time_negative),
+        cmocka_unit_test(overlapping_children_make_self_time_negative),
         cmocka_unit_test(an_only_child_of_the_same_name_is_one_with_it),
         cmocka_unit_test(functions_of_python_part_twins),
         cmocka_unit_test(functions_of_python_keep_memory_and_pass_kernels_on),

@@ -90,7 +90,7 @@ static const struct average_line *line_of(const struct averages *averages, const
 
 /* op holds inner twice and a phase: its self time has 8 of its own, 12 around each inner, and 20 of
  * the phase. */
-static void own_times_pay_for_what_is_inside(void **state)
+static void self_times_pay_for_what_is_inside(void **state)
 {
     struct spans_answer spans = MAKE({.start_ns = 0, .dur_ns = 1000, .op = OP},
                                      {.start_ns = 100, .dur_ns = 100, .op = INNER},
@@ -140,7 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_of_threads_and_queues_have_their_price),
         cmocka_unit_test(what_was_not_measured_is_not_known),
-        cmocka_unit_test(own_times_pay_for_what_is_inside),
+        cmocka_unit_test(self_times_pay_for_what_is_inside),
         cmocka_unit_test(an_only_child_of_the_name_is_paid_for),
     };
 
