@@ -274,7 +274,7 @@ struct kernel_table {
     KERNEL_ENTRY(recurrent_fn, recurrent);
     KERNEL_ENTRY(grid_sample_fn, grid_sample);
     KERNEL_ENTRY(roi_align_fn, roi_align);
-    KERNEL_ENTRY(suppress_fn, suppress);
+    KERNEL_ENTRY(nms_fn, nms);
 };
 
 /** How much of this CPU a table may use. Each level holds the ones before it. */

@@ -86,7 +86,7 @@ static void init_ref(struct kernel_table *table)
     USE(recurrent, recurrent, ref);
     USE(grid_sample, grid_sample, ref);
     USE(roi_align, roi_align, ref);
-    USE(suppress, suppress, ref);
+    USE(nms, nms, ref);
 }
 
 /* Everything that is compiled once per instruction set. */

@@ -45,7 +45,7 @@ roi_align_fn roi_align_ref, roi_align_portable;
 
 #define ROI_SAMPLES_MAX 1e6
 
-struct kernel_suppress {
+struct kernel_nms {
     int64_t batch, classes, boxes;
     bool is_center;    /* x, y of the centre, width, height; else two corners y1, x1, y2, x2 */
     int64_t limit;     /* kept of one class of one image */
@@ -58,8 +58,8 @@ struct kernel_suppress {
  *  ones that do not overlap, image by image, class by class, from the best score on (of equal ones
  *  the first). Writes (image, class, box) to y [count, 3], which may be NULL, and returns the
  * count, at most `room`; kept: scratch of `boxes` bytes. */
-typedef int64_t suppress_fn(int64_t *y, int64_t room, const float *boxes, const float *scores,
-                            uint8_t *kept, const struct kernel_suppress *shape);
-suppress_fn suppress_ref;
+typedef int64_t nms_fn(int64_t *y, int64_t room, const float *boxes, const float *scores,
+                       uint8_t *kept, const struct kernel_nms *shape);
+nms_fn nms_ref;
 
 #endif

@@ -2,25 +2,24 @@
 /* NonMaxSuppression: its inputs as the kernel wants them. */
 #include "runtime/ops/nms.h"
 
-const char *suppress_check(const struct node *node, const struct suppress_inputs *in,
-                           struct kernel_suppress *out)
+const char *nms_check(const struct node *node, const struct nms_inputs *in, struct kernel_nms *out)
 {
-    const struct shape *boxes = in->shapes[SUPPRESS_BOXES], *scores = in->shapes[SUPPRESS_SCORES];
+    const struct shape *boxes = in->shapes[NMS_BOXES], *scores = in->shapes[NMS_SCORES];
 
     if (!boxes || !scores || boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
         boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
         return "its boxes and scores do not fit together";
-    for (int i = 0; i < SUPPRESS_INPUTS; i++) {
-        enum dtype want = i == SUPPRESS_LIMIT ? DTYPE_I64 : DTYPE_F32;
+    for (int i = 0; i < NMS_INPUTS; i++) {
+        enum dtype want = i == NMS_LIMIT ? DTYPE_I64 : DTYPE_F32;
 
         if (!in->shapes[i])
             continue;
         if (in->types[i] != want)
             return "an input has another type than float32, or the limit than int64";
-        if (i >= SUPPRESS_LIMIT && shape_elements(in->shapes[i]) != 1)
+        if (i >= NMS_LIMIT && shape_elements(in->shapes[i]) != 1)
             return "a limit is not one number";
     }
-    *out = (struct kernel_suppress){
+    *out = (struct kernel_nms){
         .batch = boxes->dims[0],
         .classes = scores->dims[1],
         .boxes = boxes->dims[1],
@@ -29,10 +28,10 @@ const char *suppress_check(const struct node *node, const struct suppress_inputs
     return NULL;
 }
 
-void suppress_limits(const struct suppress_inputs *in, struct kernel_suppress *out)
+void nms_limits(const struct nms_inputs *in, struct kernel_nms *out)
 {
-    const int64_t *limit = in->data[SUPPRESS_LIMIT];
-    const float *overlap = in->data[SUPPRESS_OVERLAP], *score = in->data[SUPPRESS_SCORE_MIN];
+    const int64_t *limit = in->data[NMS_LIMIT];
+    const float *overlap = in->data[NMS_OVERLAP], *score = in->data[NMS_SCORE_MIN];
 
     out->limit = limit ? *limit : 0;
     out->overlap_max = overlap ? *overlap : 0.0f;

@@ -8,26 +8,25 @@
 #include "runtime/graph/graph.h"
 
 enum {
-    SUPPRESS_BOXES,
-    SUPPRESS_SCORES,
-    SUPPRESS_LIMIT,
-    SUPPRESS_OVERLAP,
-    SUPPRESS_SCORE_MIN,
-    SUPPRESS_INPUTS,
+    NMS_BOXES,
+    NMS_SCORES,
+    NMS_LIMIT,
+    NMS_OVERLAP,
+    NMS_SCORE_MIN,
+    NMS_INPUTS,
 };
 
 /** By input; shape and data are NULL where it is left out. */
-struct suppress_inputs {
-    const struct shape *shapes[SUPPRESS_INPUTS];
-    enum dtype types[SUPPRESS_INPUTS];
-    const void *data[SUPPRESS_INPUTS];
+struct nms_inputs {
+    const struct shape *shapes[NMS_INPUTS];
+    enum dtype types[NMS_INPUTS];
+    const void *data[NMS_INPUTS];
 };
 
 /** Fill in all but the limits. Returns NULL, or what is wrong, as words that live forever. */
-const char *suppress_check(const struct node *node, const struct suppress_inputs *in,
-                           struct kernel_suppress *out);
+const char *nms_check(const struct node *node, const struct nms_inputs *in, struct kernel_nms *out);
 
 /** The limits, from the data of their inputs. */
-void suppress_limits(const struct suppress_inputs *in, struct kernel_suppress *out);
+void nms_limits(const struct nms_inputs *in, struct kernel_nms *out);
 
 #endif

@@ -478,7 +478,7 @@ def make_roi_align(b):
 
 
 @maker("NonMaxSuppression", since=10, weight=0.5)
-def make_suppress(b):
+def make_nms(b):
     count, classes, batch = b.rng.randint(1, 12), b.rng.randint(1, 2), b.rng.randint(1, 2)
     corner = b.random_array(F32, [batch, count, 2], 0, 4)
     boxes = numpy.concatenate([corner, corner + b.random_array(F32, [batch, count, 2], 0.5, 3)], axis=2)

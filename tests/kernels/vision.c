@@ -169,15 +169,15 @@ static void check_roi_align(struct test *test, const struct kernel_table *table)
 }
 
 /* Unit squares in a row: one hides its neighbours that are less than half a side away. */
-static void check_suppress(struct test *test, const struct kernel_table *table)
+static void check_nms(struct test *test, const struct kernel_table *table)
 {
-    struct kernel_suppress s = {.batch = 1,
-                                .classes = test_range(test, 1, 3),
-                                .boxes = test_range(test, 0, 20),
-                                .limit = test_range(test, 0, 25),
-                                .overlap_max = 1.0f / 3.0f,
-                                .has_score_min = true,
-                                .score_min = -0.5f};
+    struct kernel_nms s = {.batch = 1,
+                           .classes = test_range(test, 1, 3),
+                           .boxes = test_range(test, 0, 20),
+                           .limit = test_range(test, 0, 25),
+                           .overlap_max = 1.0f / 3.0f,
+                           .has_score_min = true,
+                           .score_min = -0.5f};
     float *boxes = test_input(test, (size_t)s.boxes * 4);
     float *scores = test_input(test, (size_t)(s.boxes * s.classes));
     uint8_t *kept = test_output(test, (size_t)s.boxes);
@@ -194,8 +194,8 @@ static void check_suppress(struct test *test, const struct kernel_table *table)
         boxes[4 * i + 3] = at + 1.0f;
     }
     TEST_RUN(test, TEST_NEW,
-             count = table->suppress.fn(y, s.boxes * s.classes, boxes, scores, kept, &s));
-    if (count != suppress_ref(NULL, INT64_MAX, boxes, scores, kept, &s))
+             count = table->nms.fn(y, s.boxes * s.classes, boxes, scores, kept, &s));
+    if (count != nms_ref(NULL, INT64_MAX, boxes, scores, kept, &s))
         test_fail(test, "counting alone finds another number than %lld", (long long)count);
     for (int64_t i = 0; i < count; i++) {
         if (scores[y[3 * i + 1] * s.boxes + y[3 * i + 2]] < s.score_min)
@@ -326,6 +326,6 @@ const struct test_op test_ops_vision[] = {
     {"grid_sample", check_grid_sample, offsetof(struct kernel_table, grid_sample)},
     {"roi_align", check_roi_align, offsetof(struct kernel_table, roi_align)},
     {"roi_align_places", check_roi_align_places, offsetof(struct kernel_table, roi_align)},
-    {"suppress", check_suppress, offsetof(struct kernel_table, suppress)},
+    {"nms", check_nms, offsetof(struct kernel_table, nms)},
 };
 const size_t test_ops_vision_count = sizeof(test_ops_vision) / sizeof(test_ops_vision[0]);

@@ -196,13 +196,13 @@ call_bind_fn call_bind_attention, call_bind_rotary;         /* attention.c */
 call_bind_fn call_bind_resize;                              /* resize.c */
 call_bind_fn call_bind_product_quantised, call_bind_einsum; /* product.c */
 call_bind_fn call_bind_conv_any, call_bind_conv_quantised, call_bind_conv_transpose,
-    call_bind_pool_any;                                                      /* convolve.c */
-call_bind_fn call_bind_extern_op;                                            /* extern.c */
-call_bind_fn call_bind_fused_matmul;                                         /* contrib.c */
-call_bind_fn call_bind_control;                                              /* control.c */
-call_bind_fn call_bind_recurrent;                                            /* recurrent.c */
-call_bind_fn call_bind_grid_sample, call_bind_roi_align, call_bind_suppress; /* vision.c */
-call_bind_fn call_bind_quantize, call_bind_quantize_dynamic;                 /* quantize.c */
+    call_bind_pool_any;                                                 /* convolve.c */
+call_bind_fn call_bind_extern_op;                                       /* extern.c */
+call_bind_fn call_bind_fused_matmul;                                    /* contrib.c */
+call_bind_fn call_bind_control;                                         /* control.c */
+call_bind_fn call_bind_recurrent;                                       /* recurrent.c */
+call_bind_fn call_bind_grid_sample, call_bind_roi_align, call_bind_nms; /* vision.c */
+call_bind_fn call_bind_quantize, call_bind_quantize_dynamic;            /* quantize.c */
 
 /** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
 int call_refuse(const struct call_request *request, int error, const char *format, ...)

@@ -179,52 +179,52 @@ int call_bind_roi_align(const struct call_request *request, struct call *call)
 
 /* NonMaxSuppression: how many boxes it keeps was found out when the shape was inferred. */
 
-struct suppress_params {
-    suppress_fn *fn;
-    bool has[SUPPRESS_INPUTS];
+struct nms_params {
+    nms_fn *fn;
+    bool has[NMS_INPUTS];
     int64_t count;
-    struct kernel_suppress shape;
+    struct kernel_nms shape;
 };
 
-static int run_suppress(const struct call *call)
+static int run_nms(const struct call *call)
 {
-    const struct suppress_params *p = call->params;
-    struct suppress_inputs in = {{NULL}};
-    struct kernel_suppress shape = p->shape;
+    const struct nms_params *p = call->params;
+    struct nms_inputs in = {{NULL}};
+    struct kernel_nms shape = p->shape;
 
-    for (int i = 0; i < SUPPRESS_INPUTS; i++)
+    for (int i = 0; i < NMS_INPUTS; i++)
         in.data[i] = p->has[i] ? call->inputs[i] : NULL;
-    suppress_limits(&in, &shape);
-    return p->fn(call->outputs[0], p->count, in.data[SUPPRESS_BOXES], in.data[SUPPRESS_SCORES],
+    nms_limits(&in, &shape);
+    return p->fn(call->outputs[0], p->count, in.data[NMS_BOXES], in.data[NMS_SCORES],
                  call->workspace, &shape) == p->count
                ? 0
                : -EINVAL;
 }
 
-int call_bind_suppress(const struct call_request *request, struct call *call)
+int call_bind_nms(const struct call_request *request, struct call *call)
 {
-    struct suppress_inputs in = {{NULL}};
-    struct suppress_params *p;
+    struct nms_inputs in = {{NULL}};
+    struct nms_params *p;
     const char *problem;
     int rc = call_params(request, call, sizeof(*p));
 
     if (rc < 0)
         return rc;
     p = call->params;
-    for (uint32_t i = 0; i < SUPPRESS_INPUTS; i++) {
+    for (uint32_t i = 0; i < NMS_INPUTS; i++) {
         const struct tensor_view *view = call_input(request, i);
 
         p->has[i] = view != NULL;
         in.shapes[i] = view ? &view->shape : NULL;
         in.types[i] = view ? view->dtype : DTYPE_NONE;
     }
-    problem = suppress_check(request->node, &in, &p->shape);
+    problem = nms_check(request->node, &in, &p->shape);
     if (problem)
         return call_refuse(request, -EINVAL, "%s", problem);
     p->count = request->outputs[0].shape.dims[0];
     call->workspace_bytes = (size_t)p->shape.boxes;
-    p->fn = request->kernels->suppress.fn;
-    call->version = request->kernels->suppress.version;
-    call->run = run_suppress;
+    p->fn = request->kernels->nms.fn;
+    call->version = request->kernels->nms.version;
+    call->run = run_nms;
     return 0;
 }

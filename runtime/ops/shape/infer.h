@@ -129,7 +129,7 @@ shape_fn shape_conv_integer, shape_qlinear_conv, shape_conv_transpose, shape_lp_
 shape_fn shape_matmul_integer, shape_qlinear_matmul, shape_einsum;
 shape_fn shape_if, shape_loop;
 shape_fn shape_extern_op; /* operators of other people's libraries */
-shape_fn shape_recurrent, shape_grid_sample, shape_roi_align, shape_suppress;
+shape_fn shape_recurrent, shape_grid_sample, shape_roi_align, shape_nms;
 
 /** And, Or and Xor, which take bools alone, where other operators of two operands take numbers. */
 bool shape_is_logical(const char *op_type);

@@ -53,35 +53,35 @@ int shape_roi_align(struct infer *infer)
 }
 
 /* As many rows as boxes are kept. */
-int shape_suppress(struct infer *infer)
+int shape_nms(struct infer *infer)
 {
     const struct node *node = infer->node;
     struct shape out = {2, {0, 3}};
-    struct suppress_inputs in = {{NULL}};
-    struct kernel_suppress shape;
+    struct nms_inputs in = {{NULL}};
+    struct kernel_nms shape;
     const char *problem;
     uint8_t *kept;
     int rc = 0;
 
-    for (uint32_t i = 0; i < SUPPRESS_INPUTS; i++) {
+    for (uint32_t i = 0; i < NMS_INPUTS; i++) {
         if (infer_has(infer, i))
             in.types[i] = infer_dtype(infer, i);
         in.shapes[i] = infer_has(infer, i) ? infer_shape(infer, i) : NULL;
     }
-    problem = suppress_check(node, &in, &shape);
+    problem = nms_check(node, &in, &shape);
     if (problem != NULL)
         return infer_fail(infer, "%s", problem);
-    for (uint32_t i = 0; rc == 0 && i < SUPPRESS_INPUTS; i++) {
+    for (uint32_t i = 0; rc == 0 && i < NMS_INPUTS; i++) {
         if (infer_has(infer, i))
             rc = infer_content(infer, i, &in.data[i]);
     }
     if (rc < 0)
         return rc;
-    suppress_limits(&in, &shape);
+    nms_limits(&in, &shape);
     kept = malloc((size_t)shape.boxes + 1);
     if (kept == NULL)
         return -ENOMEM;
-    out.dims[0] = suppress_ref(NULL, INT64_MAX, in.data[0], in.data[1], kept, &shape);
+    out.dims[0] = nms_ref(NULL, INT64_MAX, in.data[0], in.data[1], kept, &shape);
     free(kept);
     return infer_output(infer, 0, DTYPE_I64, &out);
 }

@@ -47,7 +47,7 @@ static double overlap(const struct box *a, const struct box *b)
 enum { WAITS, DROPPED, KEPT };
 
 /* The best box that waits, or -1. */
-static int64_t best(const float *scores, const uint8_t *state, const struct kernel_suppress *s)
+static int64_t best(const float *scores, const uint8_t *state, const struct kernel_nms *s)
 {
     int64_t found = -1;
 
@@ -59,7 +59,7 @@ static int64_t best(const float *scores, const uint8_t *state, const struct kern
 }
 
 static bool is_free(const float *boxes, const uint8_t *state, int64_t candidate,
-                    const struct kernel_suppress *s)
+                    const struct kernel_nms *s)
 {
     struct box a = box_of(boxes + 4 * candidate, s->is_center);
 
@@ -74,8 +74,8 @@ static bool is_free(const float *boxes, const uint8_t *state, int64_t candidate,
     return true;
 }
 
-int64_t suppress_ref(int64_t *y, int64_t room, const float *boxes, const float *scores,
-                     uint8_t *kept, const struct kernel_suppress *shape)
+int64_t nms_ref(int64_t *y, int64_t room, const float *boxes, const float *scores, uint8_t *kept,
+                const struct kernel_nms *shape)
 {
     int64_t count = 0;
 
