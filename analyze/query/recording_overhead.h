@@ -18,9 +18,8 @@ struct recording_overhead_rate {
 };
 
 struct recording_overhead {
-    struct recording_overhead_rate *plain; /* beside lanes */
-    struct recording_overhead_rate
-        *counted; /* of spans with CPU counters: beside lanes, NaN without */
+    /* Beside lanes; `counted` are those of spans with CPU counters, NaN without. */
+    struct recording_overhead_rate *plain, *counted;
 };
 
 /** Give *out to recording_overhead_deinit() after any result. Errors as in query.h. */

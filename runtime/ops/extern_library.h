@@ -2,8 +2,9 @@
 /*
  * Libraries of operators (copr.h): loading them, and finding the operator of a node.
  *
- * Order: extern_library_open() before any model is loaded; then extern_op_find() by whoever infers shapes
- * or binds nodes, on any thread; extern_library_close() when no node of any model is used any more.
+ * Order: extern_library_open() before any model is loaded; then extern_op_find() by whoever infers
+ * shapes or binds nodes, on any thread; extern_library_close() when no node of any model is used
+ * any more.
  * The state is the process's: the interface hands none to what a library calls.
  */
 #ifndef OPTRACE_RUNTIME_OPS_EXTERN_LIBRARY_H
