@@ -18,7 +18,7 @@ static_assert((int)OT_COUNTERS <= (int)OPTRACE_COUNTERS_MAX, "room for all count
 /* A bit per op; written under the session's lock before the op's id is known to anybody. */
 static uint8_t skipped[OT_WIRE_OPS_MAX / 8 + 1];
 
-void ot_counted_leave_out(uint32_t op)
+void ot_counted_skip(uint32_t op)
 {
     skipped[op / 8] |= (uint8_t)(1U << op % 8);
 }

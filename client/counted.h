@@ -25,7 +25,7 @@ void ot_counted_end(struct ot_hot *hot, uint64_t now);
 /** Spans of this op shall have no counters: phases lie in ops, which have. Needs the session's
  * lock.
  */
-void ot_counted_leave_out(uint32_t op);
+void ot_counted_skip(uint32_t op);
 
 /**
  * Ask for counters from now on. Tries what can be opened, on the calling thread, defines an op for

@@ -6,7 +6,7 @@
  * Zen 4: read() of a perf_event group 640 to 690 ns, getrusage() 210, the thread's CPU clock 370):
  * what the processor counts, and migrations, come from one perf_event group per thread; page faults
  * and context switches from getrusage(RUSAGE_THREAD), which counts those of the kernel too where
- * perf_event may not; the task clock from the group's own time where there is one, else from
+ * perf_event may not; the task clock from the group's own clock where there is one, else from
  * CLOCK_THREAD_CPUTIME_ID.
  */
 #ifndef OPTRACE_CLIENT_COUNTERS_H

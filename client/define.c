@@ -134,7 +134,7 @@ static int define_op(const struct optrace_op_info *info, uint32_t *out_op)
     if (rc == 0) {
         *out_op = ++log->op_count;
         if (strcmp(info->type, "phase") == 0)
-            ot_counted_leave_out(*out_op);
+            ot_counted_skip(*out_op);
     }
     free(shapes);
     free(origins);

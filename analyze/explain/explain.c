@@ -61,7 +61,7 @@ static int choose_counted(struct explanation *explanation, struct diag *diag)
 }
 
 /* Runs of which events were dropped are left out where there are others: as
- * query_leave_out_incomplete() has it. */
+ * query_skip_incomplete() has it. */
 static int choose_whole(struct explanation *explanation, struct diag *diag)
 {
     const struct ops_question *question = &explanation->selection.question;

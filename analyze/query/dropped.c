@@ -48,7 +48,7 @@ bool query_has_dropped_events(const struct basis *basis)
     return false;
 }
 
-void query_leave_out_incomplete(struct reading *reading)
+void query_skip_incomplete(struct reading *reading)
 {
     struct basis *basis = reading->basis;
     uint64_t whole = 0, lacking = 0;

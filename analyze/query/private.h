@@ -79,7 +79,7 @@ int query_unfinished(struct reading *reading, const struct scan *scan, struct di
 int query_dropped(struct reading *reading, struct scan_session *session, struct diag *diag);
 
 /** Of the selected runs only those stay selected whose events are all there, if there are any. */
-void query_leave_out_incomplete(struct reading *reading);
+void query_skip_incomplete(struct reading *reading);
 
 /* rollups.c */
 

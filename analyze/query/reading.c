@@ -315,7 +315,7 @@ int reading_open(struct reading *reading, struct diag *diag)
             rc = query_losses(reading, question->session_ids[i], diag);
     }
     if (rc == 0)
-        query_leave_out_incomplete(reading);
+        query_skip_incomplete(reading);
     return rc;
 }
 
