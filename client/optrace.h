@@ -434,6 +434,10 @@ OPTRACE_API struct optrace_span optrace_copy_begin(uint32_t op, uint64_t bytes);
  *  correlation. Numbers need to be unique within a run only; small ones take less room. */
 OPTRACE_API void optrace_span_correlate(struct optrace_span span, uint64_t correlation);
 
+/** Give an open span another op, where what it is comes out only with its results. What is read of
+ *  it until then, as by who finds the program dead, is the op that it began with. op 0: nothing. */
+OPTRACE_API void optrace_span_op(struct optrace_span span, uint32_t op);
+
 /** A correlation id that no other call in this process returns. Above 2^40, so that it does not
  * meet the ids of device runtimes, which count from 1. */
 OPTRACE_API uint64_t optrace_correlation_new(void);

@@ -139,6 +139,15 @@ void optrace_span_correlate(struct optrace_span span, uint64_t correlation)
         ot_record_store(entry, OT_WORD_CORRELATION, correlation);
 }
 
+void optrace_span_op(struct optrace_span span, uint32_t op)
+{
+    struct ot_wire_record *entry = span.id && op ? find_entry(&ot_hot, span) : NULL;
+
+    if (entry)
+        ot_record_store(entry, OT_WORD_KIND,
+                        (uint32_t)ot_record_load(entry, OT_WORD_KIND) | (uint64_t)op << 32);
+}
+
 /* Whether an open entry holds what begin stores, and no more. */
 static inline bool is_plain(const struct ot_wire_record *entry)
 {

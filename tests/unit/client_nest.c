@@ -27,7 +27,7 @@ struct expected {
 struct nest {
     struct client_place *place;
     uint64_t random;
-    uint32_t ops[2]; /* of a span and of a copy */
+    uint32_t ops[3]; /* of a span, of a copy, and of a span when more is known */
     struct expected open[DEPTH];
     uint32_t depth;
     struct optrace_span ended;
@@ -86,9 +86,12 @@ static void add_to_one(struct nest *nest)
     if (nest->depth == 0)
         return;
     one = &nest->open[draw(nest, nest->depth)];
-    if (draw(nest, 2) == 0) {
+    if (draw(nest, 3) == 0) {
         optrace_kern(one->span);
         one->has_kern = true;
+    } else if (draw(nest, 2) == 0) {
+        one->op = one->kind == OT_RECORD_COPY ? nest->ops[1] : nest->ops[draw(nest, 2) * 2];
+        optrace_span_op(one->span, one->op);
     } else {
         one->correlation = draw(nest, 1000);
         optrace_span_correlate(one->span, one->correlation);
@@ -102,6 +105,9 @@ static void misuse(struct nest *nest)
     const struct optrace_span handle = draw(nest, 2) ? none : nest->ended;
 
     optrace_span_kern(handle);
+    optrace_span_op(handle, nest->ops[2]);
+    if (nest->depth > 0)
+        optrace_span_op(nest->open[0].span, 0);
     optrace_span_correlate(handle, 77);
     optrace_span_end(handle);
 }
@@ -153,6 +159,7 @@ static void run(struct client_place *place, int steps)
 
     nest.ops[0] = optrace_label("work");
     nest.ops[1] = optrace_name(OPTRACE_COPY, "host to device");
+    nest.ops[2] = optrace_label("work of this shape");
     begin(&nest);
     for (int i = 0; i < steps; i++) {
         const uint64_t what = draw(&nest, 10);
