@@ -15,6 +15,14 @@
  *     aten::bmm, aten::baddbmm  2 * elems(a) * b[2]
  *     aten::mul, aten::add      elems(x)
  *
+ * ATen's as they call each other, for recordings that see results and nesting (op_flop_nested()):
+ * these formulas, and those of more operators. One that calls another that counts must not count
+ * too: a place says which of the two does.
+ *
+ *     convolutions            2 * elems(y) * elems(w) / w[0], transposed ones with x for y
+ *     mm, bmm, addmm, ...     as above; mv, dot 2 * elems(a); linear 2 * elems(x) * w[0]
+ *     scaled_dot_product_...  2 * elems(q) / e * s * (e + f): q [.., l, e], k [.., s, e], v [.., s, f]
+ *
  * ONNX's, for load_and_run, traces and profiles alike. They count the arithmetic operations of the
  * operator's definition (onnx.ai/onnx/operators), whatever algorithm computes it. Where MegEngine
  * has a formula (element-wise, convolution, matrix product, pooling) it is that, so that figures can
@@ -104,6 +112,19 @@ struct op_flop_call {
 /** The operations, or -1 where the name, a shape or an argument is not known, or the count is
  *  beyond 2^62. */
 int64_t op_flop(const struct op_flop_call *call);
+
+/** Which of operators that call each other counts. */
+enum op_flop_place {
+    OP_FLOP_NOWHERE,   /* the name is not known */
+    OP_FLOP_OUTERMOST, /* it does, and nothing that it calls */
+    OP_FLOP_INNERMOST, /* it does where nothing that it calls has */
+};
+
+/** The place of an operator of ATen, or of its extensions for CPUs. */
+enum op_flop_place op_flop_nested_place(const char *name);
+
+/** Operations of such an operator, its result being known; -1 as op_flop(). */
+int64_t op_flop_nested(const struct op_flop_call *call);
 
 /** Whether the table has a name: else its shapes need not be read. */
 bool op_flop_knows(const char *name);

@@ -41,7 +41,7 @@ static const struct option_spec specs[] = {
      "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
      "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries), "
      "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX "
-     "Runtime), ggml (graphs of llama.cpp and its relatives).",
+     "Runtime), ggml (graphs of llama.cpp and its relatives), torch (ops of PyTorch).",
      TARGET(wishes.sources)},
     {OPTION_CHOICE, "nodes", 0, "WORD", "off",
      "Record the nodes of graphs, too (ggml): each is then computed by itself, which takes longer.",

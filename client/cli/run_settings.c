@@ -25,6 +25,7 @@ static const struct {
     {"onednn", PRELOAD},
     {"ort", PRELOAD},
     {"ggml", PRELOAD},
+    {"torch", PRELOAD},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -53,7 +54,7 @@ static int check_sources(const char *list, struct diag *diag)
         if (!is_known)
             return diag_set(
                 diag, -EINVAL,
-                "--sources takes a list of nvtx, itt, blas, onednn, ort and ggml, not '%.*s'",
+                "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml and torch, not '%.*s'",
                 (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');

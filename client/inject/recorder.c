@@ -14,8 +14,8 @@ uint32_t recorder_primitives;
 uint32_t recorder_forks;
 
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static pthread_mutex_t locks[RECORDER_LOCK_COUNT] = {PTHREAD_MUTEX_INITIALIZER,
-                                                     PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t locks[RECORDER_LOCK_COUNT] = {
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 
 static void before_fork(void)
 {
@@ -51,6 +51,12 @@ void recorder_lock(enum recorder_lock which)
 {
     recorder_prepare();
     pthread_mutex_lock(&locks[which]);
+}
+
+bool recorder_try_lock(enum recorder_lock which)
+{
+    recorder_prepare();
+    return pthread_mutex_trylock(&locks[which]) == 0;
 }
 
 void recorder_unlock(enum recorder_lock which)

@@ -26,6 +26,7 @@ struct recorder {
     void (*look)(void);
     struct optrace_span (*begin)(uint32_t op);
     void (*end)(struct optrace_span span);
+    void (*span_op)(struct optrace_span span, uint32_t op);
     void (*mark)(uint32_t op);
     int (*record)(const struct optrace_event *event);
     uint64_t (*ticks)(void);
@@ -66,8 +67,14 @@ static inline bool recorder_is_open(void)
 }
 
 /** Locks across files, in the order in which they are taken: a fork() takes them, too. */
-enum recorder_lock { RECORDER_LOCK_SCOPES, RECORDER_LOCK_NAMES, RECORDER_LOCK_COUNT };
+enum recorder_lock {
+    RECORDER_LOCK_TORCH,
+    RECORDER_LOCK_SCOPES,
+    RECORDER_LOCK_NAMES,
+    RECORDER_LOCK_COUNT
+};
 void recorder_lock(enum recorder_lock which);
+bool recorder_try_lock(enum recorder_lock which);
 void recorder_unlock(enum recorder_lock which);
 
 /** From now on a fork() takes these locks, and is noticed. */

@@ -413,7 +413,7 @@ static void settings_are_printed(void **state)
            " /opt/other.so\n...");
     expect(
         run(&scene, LIST("--sources", "itt,cuda", "true")), 2,
-        "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort and ggml, not 'cuda'\n...");
+        "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml and torch, not 'cuda'\n...");
     expect(run(&scene, LIST("--runs-by", "(step", "true")), 2,
            "optrace run: --runs-by takes a regular expression, not '(step': ...");
     expect(run(&scene, LIST("--print-env", "true")), 2, "optrace run: --print-env runs nothing...");

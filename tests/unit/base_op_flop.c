@@ -42,6 +42,50 @@ static void products_of_aten(void **state)
     assert_int_equal(op_flop(&call), -1);
 }
 
+static uint64_t nested(const char *name, const struct op_flop_shape *a,
+                       const struct op_flop_shape *b, const struct op_flop_shape *c,
+                       const struct op_flop_shape *y)
+{
+    const struct op_flop_shape none = UNKNOWN;
+    const struct op_flop_call call = {
+        .name = name,
+        .inputs = {a ? *a : none, b ? *b : none, c ? *c : none},
+        .input_count = 3,
+        .output = y ? *y : none,
+        .scalars = {[6] = "False"},
+    };
+
+    return (uint64_t)op_flop_nested(&call);
+}
+
+#define S(...) &(const struct op_flop_shape)SHAPE(__VA_ARGS__)
+
+/* Each by the sizes that it has, results included; and who of those that call each other counts. */
+static void operators_of_aten_as_they_nest(void **state)
+{
+    CHECK_U64(nested("aten::conv1d", S(2, 8, 66), S(16, 8, 5), NULL, S(2, 16, 62)),
+              2 * (2 * 16 * 62) * (8 * 5));
+    CHECK_U64(nested("aten::conv2d", S(4, 16, 24, 24), S(32, 4, 3, 3), NULL, S(4, 32, 11, 11)),
+              2 * (4 * 32 * 11 * 11) * (4 * 3 * 3));
+    CHECK_U64(
+        nested("aten::convolution", S(1, 2, 5, 6, 7), S(4, 2, 3, 3, 3), NULL, S(1, 4, 3, 4, 5)),
+        2 * (4 * 3 * 4 * 5) * (2 * 27));
+    CHECK_U64(nested("aten::conv_transpose2d", S(1, 96, 23, 23), S(96, 32, 3, 3), NULL, NULL),
+              2 * (96 * 23 * 23) * (32 * 9));
+    CHECK_U64(nested("aten::addmm", S(11), S(7, 9), S(9, 11), NULL), 2 * 7 * 9 * 11);
+    CHECK_U64(nested("aten::mv", S(7, 9), S(9), NULL, NULL), 2 * 7 * 9);
+    CHECK_U64(nested("aten::linear", S(3, 5, 64), S(32, 64), NULL, NULL), 2 * 3 * 5 * 64 * 32);
+    CHECK_U64(nested("aten::scaled_dot_product_attention", S(2, 4, 7, 16), S(2, 4, 9, 16),
+                     S(2, 4, 9, 8), NULL),
+              2 * (2 * 4 * 7) * 9 * (16 + 8));
+    CHECK_U64(nested("aten::conv2d", S(4, 16, 24, 24), S(32, 4, 3, 3), NULL, NULL), (uint64_t)-1);
+    CHECK_U64(nested("aten::mm", S(7, 9), S(8, 11), NULL, NULL), (uint64_t)-1);
+    CHECK_U64(nested("aten::matmul", S(7, 9), S(9, 11), NULL, NULL), (uint64_t)-1);
+    assert_int_equal(op_flop_nested_place("aten::conv2d"), OP_FLOP_OUTERMOST);
+    assert_int_equal(op_flop_nested_place("aten::linear"), OP_FLOP_INNERMOST);
+    assert_int_equal(op_flop_nested_place("aten::matmul"), OP_FLOP_NOWHERE);
+}
+
 static void convolutions_of_aten(void **state)
 {
     struct op_flop_call call = {
@@ -157,9 +201,9 @@ static void hostile_shapes_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_aten),           cmocka_unit_test(convolutions_of_aten),
-        cmocka_unit_test(operators_of_onnx),          cmocka_unit_test(transformers),
-        cmocka_unit_test(hostile_shapes_are_unknown),
+        cmocka_unit_test(products_of_aten),     cmocka_unit_test(operators_of_aten_as_they_nest),
+        cmocka_unit_test(convolutions_of_aten), cmocka_unit_test(operators_of_onnx),
+        cmocka_unit_test(transformers),         cmocka_unit_test(hostile_shapes_are_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

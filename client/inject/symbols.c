@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dlsym() in front of the C library's: an interpreter that has loaded an extension asks for its first
+ * function, and all libraries that it needs are there by then. The caller stays the caller, because
+ * the answer may depend on it (RTLD_NEXT): the arguments are put back, and the real one jumped to.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/inject/recorder.h"
+#include "client/inject/torch.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+
+void *symbols_before(const char *name);
+
+static bool is_first_of_extension(const char *name)
+{
+    return strncmp(name, "PyInit_", 7) == 0 || strcmp(name, "JNI_OnLoad") == 0;
+}
+
+/* The C library's dlsym(), which is not found by dlsym(). */
+__attribute__((visibility("hidden"), used)) void *symbols_before(const char *name)
+{
+    static void *real;
+    void *found = __atomic_load_n(&real, __ATOMIC_ACQUIRE);
+
+    if (UNLIKELY(!found)) {
+        found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        if (!found)
+            found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+        if (!found)
+            abort(); /* there is no C library that we know */
+        __atomic_store_n(&real, found, __ATOMIC_RELEASE);
+    }
+    if (name && is_first_of_extension(name))
+        torch_look();
+    return found;
+}
+
+__asm__(".text\n"
+        ".globl dlsym\n"
+        ".type dlsym, @function\n"
+        "dlsym:\n"
+        "    .cfi_startproc\n"
+        "    endbr64\n"
+        "    pushq %rdi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rsi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    subq $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    movq %rsi, %rdi\n"
+        "    call symbols_before\n"
+        "    addq $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rsi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    jmp *%rax\n"
+        "    .cfi_endproc\n"
+        ".size dlsym, . - dlsym\n");
+
+#endif

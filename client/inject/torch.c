@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch, by the callbacks of its RecordFunction, which are entered by C++ symbols of libtorch_cpu:
+ * each op as it begins and ends on its thread, and what a program labels with record_function. While
+ * nobody listens one op in a thousand asks whether somebody does, and the others are not called here.
+ */
+#include "client/inject/torch.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/inject/names.h"
+#include "client/inject/recorder.h"
+#include "client/inject/runs.h"
+#include "client/inject/torch_layout.h"
+#include "client/inject/torch_ops.h"
+
+#if defined(__x86_64__) &&                                                                         \
+    defined(__linux__) /* where a result of class type goes is known for it */
+
+enum {
+    SCOPES = 10,
+    SCOPE_LABEL = 7,
+    FRAMES_MAX = 128, /* the client records 120 at once */
+    KEY_ROOM = 24 * 1024,
+    OFF_MAX = 256, /* calls that found nobody listening, before they become few */
+    NAME_MAX = 512,
+};
+#define SAMPLED 0.001
+
+/* A RecordFunctionCallback, from 1.13 to 2.15. */
+struct callback {
+    void *(*start)(void **out_context, const void *function);
+    void (*end)(const void *function, void *context);
+    double probability;
+    bool scopes[SCOPES];
+    bool needs_inputs, needs_outputs, needs_ids;
+    char padding[3];
+};
+_Static_assert(sizeof(struct callback) == 40, "as libtorch has it");
+
+static struct {
+    uint64_t (*add)(struct callback callback);
+    void (*remove)(uint64_t handle);
+    const char *(*name)(const void *function);
+} torch;
+
+struct frame {
+    const void *function;
+    const struct torch_name *name;
+    struct optrace_span span;
+    uint32_t key_at, key_bytes; /* 0 bytes: no shapes */
+    uint32_t counted;           /* by the thread when it began */
+    enum op_flop_place place;
+    bool counts;
+};
+
+/* Of a thread; made with its first op. */
+struct frames {
+    uint32_t count, over; /* over: more that are open, of which nothing is known */
+    uint32_t outer;       /* of those that count, and all inside of them does not */
+    uint32_t counted;     /* how many have */
+    uint32_t key_top;
+    struct frame items[FRAMES_MAX];
+    _Alignas(8) char keys[KEY_ROOM];
+};
+
+static OT_TLS struct frames *mine;
+static pthread_key_t end_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Under the lock: which callbacks are in libtorch, and whether it has been found. */
+static uint64_t handles[2]; /* 0: none */
+static bool is_found, is_full, is_refused, has_end_key;
+static bool has_layout; /* shapes are read */
+static uint32_t off_calls;
+
+static void *start_sampled(void **out_context, const void *function);
+static void *start_op(void **out_context, const void *function);
+static void *start_label(void **out_context, const void *function);
+static void end_any(const void *function, void *context);
+
+/* --- Callbacks --- */
+
+/* Needs the lock. */
+static void remove_all(void)
+{
+    for (int i = 0; i < 2; i++) {
+        if (handles[i])
+            torch.remove(handles[i]);
+        handles[i] = 0;
+    }
+}
+
+/* Needs the lock. Labels are told from ops by which callback hears of them. */
+static void add(bool full)
+{
+    const bool shapes = __atomic_load_n(&has_layout, __ATOMIC_RELAXED);
+    struct callback ops = {full ? start_op : start_sampled,
+                           end_any,
+                           full ? 1.0 : SAMPLED,
+                           {true, true, true, false, false, false, false, !full, true, true},
+                           full && shapes,
+                           full && shapes,
+                           false,
+                           ""};
+    struct callback labels = {start_label, end_any, 1.0,   {[SCOPE_LABEL] = true},
+                              false,       false,   false, ""};
+
+    handles[0] = torch.add(ops);
+    handles[1] = full ? torch.add(labels) : 0;
+    __atomic_store_n(&is_full, full, __ATOMIC_RELAXED);
+}
+
+/* Hear of all ops, or of few. From within a callback, too; where another thread does it, that is
+ * enough. */
+static __attribute__((noinline, cold)) void listen(bool full)
+{
+    if (!recorder_try_lock(RECORDER_LOCK_TORCH))
+        return;
+    if (!is_refused && __atomic_load_n(&is_full, __ATOMIC_RELAXED) != full) {
+        remove_all();
+        add(full);
+        __atomic_store_n(&off_calls, 0, __ATOMIC_RELAXED);
+    }
+    recorder_unlock(RECORDER_LOCK_TORCH);
+}
+
+/* Take everything back: this is not what we know. */
+static __attribute__((noinline, cold)) void refuse(void)
+{
+    recorder_lock(RECORDER_LOCK_TORCH);
+    is_refused = true;
+    remove_all();
+    recorder_unlock(RECORDER_LOCK_TORCH);
+}
+
+static void *start_sampled(void **out_context, const void *function)
+{
+    *out_context = NULL;
+    (void)function;
+    if (recorder_is_on())
+        listen(true);
+    return out_context;
+}
+
+/* --- Threads --- */
+
+static void forget_frames(void *context)
+{
+    mine = NULL;
+    free(context);
+}
+
+static void make_key(void)
+{
+    has_end_key = pthread_key_create(&end_key, forget_frames) == 0;
+}
+
+static __attribute__((noinline, cold)) struct frames *make_frames(void)
+{
+    struct frames *made;
+
+    pthread_once(&once, make_key);
+    made = has_end_key ? calloc(1, sizeof(*made)) : NULL;
+    if (made && pthread_setspecific(end_key, made) != 0) {
+        free(made);
+        made = NULL;
+    }
+    mine = made;
+    return made;
+}
+
+/* --- Shapes --- */
+
+static uint64_t make_mark(const void *context)
+{
+    return recorder.name(OPTRACE_MARK, context);
+}
+
+/* Once in a process: why there are no shapes. */
+static __attribute__((noinline, cold)) void say(const char *text)
+{
+    static bool is_said;
+
+    if (!__atomic_exchange_n(&is_said, true, __ATOMIC_RELAXED))
+        recorder.mark((uint32_t)names_find_always(text, strlen(text), make_mark, text));
+}
+
+static __attribute__((noinline, cold)) void give_shapes_up(void)
+{
+    __atomic_store_n(&has_layout, false, __ATOMIC_RELAXED);
+    say("PyTorch: names and times only, its values are not where they were found to be");
+}
+
+static void begin_key(struct frames *all, struct frame *frame, const void *function)
+{
+    const struct torch_values inputs = torch_layout_inputs(function);
+    struct torch_key *key;
+
+    if (all->key_top + TORCH_KEY_BYTES_MAX > KEY_ROOM)
+        return;
+    key = (struct torch_key *)(void *)(all->keys + all->key_top);
+    frame->key_at = all->key_top;
+    frame->key_bytes = (uint32_t)torch_key_begin(key, frame->name, inputs);
+    all->key_top += TORCH_KEY_BYTES_MAX; /* room for the result */
+    if (UNLIKELY(torch_layout_is_broken()))
+        give_shapes_up();
+}
+
+/* Which of those that call each other counts. */
+static void begin_counting(struct frames *all, struct frame *frame)
+{
+    frame->place = frame->name->place;
+    frame->counted = all->counted;
+    frame->counts = frame->place != OP_FLOP_NOWHERE && all->outer == 0;
+    all->outer += frame->place == OP_FLOP_OUTERMOST;
+}
+
+static void end_counting(struct frames *all, struct frame *frame)
+{
+    all->outer -= frame->place == OP_FLOP_OUTERMOST;
+    if (frame->place == OP_FLOP_INNERMOST && frame->counted != all->counted)
+        frame->counts = false;
+    all->counted += frame->counts;
+}
+
+/* What it is, now that the result is there. */
+static void end_key_of(struct frames *all, struct frame *frame, const void *function)
+{
+    struct torch_key *key = (struct torch_key *)(void *)(all->keys + frame->key_at);
+    size_t bytes;
+
+    key->counts = frame->counts;
+    bytes = torch_key_end(key, frame->key_bytes, torch_layout_outputs(function));
+    if (UNLIKELY(torch_layout_is_broken())) {
+        give_shapes_up();
+        return;
+    }
+    recorder.span_op(frame->span, torch_op_find(key, bytes));
+}
+
+/* --- Ops --- */
+
+/* Printable, as names are; else this is another function than we think. */
+static bool is_name(const char *text)
+{
+    size_t length = 0;
+
+    if (!text)
+        return false;
+    for (; text[length] && length < NAME_MAX; length++) {
+        if ((unsigned char)text[length] < 0x20)
+            return false;
+    }
+    return length > 0;
+}
+
+static __attribute__((noinline, cold)) bool check_first(const void *function)
+{
+    static bool is_checked;
+
+    if (__atomic_load_n(&is_checked, __ATOMIC_RELAXED))
+        return true;
+    if (!is_name(torch.name(function))) {
+        refuse();
+        return false;
+    }
+    if (!has_layout && torch_layout_is_expected())
+        say("PyTorch: names and times only, the layout of its tensors is not known");
+    __atomic_store_n(&is_checked, true, __ATOMIC_RELAXED);
+    return true;
+}
+
+static __attribute__((noinline, cold)) void note_off(void)
+{
+    if (__atomic_add_fetch(&off_calls, 1, __ATOMIC_RELAXED) >= OFF_MAX)
+        listen(false);
+}
+
+static inline void begin(const void *function, bool is_label)
+{
+    struct frames *const all = mine ? mine : make_frames();
+    struct frame *frame;
+
+    if (UNLIKELY(!all || !check_first(function)))
+        return;
+    if (UNLIKELY(all->count == FRAMES_MAX)) {
+        all->over++;
+        return;
+    }
+    frame = &all->items[all->count++];
+    frame->function = function;
+    frame->name = torch_name_find(torch.name(function), is_label);
+    frame->key_bytes = 0;
+    begin_counting(all, frame);
+    if (!is_label && __atomic_load_n(&has_layout, __ATOMIC_RELAXED))
+        begin_key(all, frame, function);
+    frame->span = frame->name->op ? op_begin(frame->name->op) : (struct optrace_span){0, 0};
+}
+
+static void *start_op(void **out_context, const void *function)
+{
+    *out_context = NULL;
+    if (LIKELY(recorder_is_on()))
+        begin(function, false);
+    else
+        note_off();
+    return out_context;
+}
+
+static void *start_label(void **out_context, const void *function)
+{
+    *out_context = NULL;
+    if (LIKELY(recorder_is_on()))
+        begin(function, true);
+    else
+        note_off();
+    return out_context;
+}
+
+/* The frame of a function; those above it, which ended elsewhere or never, are dropped. */
+static struct frame *find_frame(struct frames *all, const void *function)
+{
+    uint32_t i = all->count;
+
+    while (i > 0 && all->items[i - 1].function != function)
+        i--;
+    if (i == 0)
+        return NULL;
+    while (all->count > i) {
+        struct frame *above = &all->items[--all->count];
+
+        all->outer -= above->place == OP_FLOP_OUTERMOST;
+    }
+    return &all->items[i - 1];
+}
+
+static void end_any(const void *function, void *context)
+{
+    struct frames *const all = mine;
+    struct frame *frame;
+
+    (void)context;
+    if (!all || all->count == 0)
+        return;
+    frame = find_frame(all, function);
+    if (!frame) {
+        all->over -= all->over > 0;
+        return;
+    }
+    all->over = 0;
+    all->count--;
+    end_counting(all, frame);
+    if (frame->key_bytes) {
+        all->key_top = frame->key_at;
+        if (frame->span.id && __atomic_load_n(&has_layout, __ATOMIC_RELAXED))
+            end_key_of(all, frame, function);
+    }
+    if (frame->span.id)
+        op_end(frame->span);
+}
+
+/* --- Finding it --- */
+
+static int find_path(struct dl_phdr_info *info, size_t bytes, void *out_path)
+{
+    const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+    (void)bytes;
+    if (!name || strncmp(name, "/libtorch_cpu", 13) != 0)
+        return 0;
+    *(const char **)out_path = info->dlpi_name;
+    return 1;
+}
+
+/* Needs the lock. */
+static void open_library(void *library)
+{
+    *(void **)&torch.add = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+    *(void **)&torch.remove = dlsym(library, "_ZN2at14removeCallbackEm");
+    *(void **)&torch.name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
+    if (!torch.add || !torch.remove || !torch.name) {
+        is_refused = true;
+        return;
+    }
+    has_layout = torch_layout_find(library);
+    add(true);
+}
+
+void torch_look(void)
+{
+    const char *path = NULL;
+    void *library;
+
+    if (__atomic_load_n(&is_found, __ATOMIC_ACQUIRE) || !recorder_wants("torch"))
+        return;
+    dl_iterate_phdr(find_path, &path);
+    library = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* held: it stays for ever */
+    if (!library)
+        return;
+    recorder_lock(RECORDER_LOCK_TORCH);
+    if (!is_found) {
+        open_library(library);
+        __atomic_store_n(&is_found, true, __ATOMIC_RELEASE);
+    }
+    recorder_unlock(RECORDER_LOCK_TORCH);
+}
+
+/* Of programs that are linked with it: all that the program needs is there, and has begun before
+ * what is preloaded. Nothing is opened by this. */
+__attribute__((constructor)) static void look_at_start(void)
+{
+    torch_look();
+}
+
+#else
+
+void torch_look(void)
+{
+}
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small library in place of libtorch_cpu, by the names that its C++ functions have: callbacks, and
+ * accessors of objects that lie as TORCH_LAYOUT says:
+ *
+ *     0  as in 1.13: no accessors of tensors      3  arguments that cannot be found
+ *     1  as in 2.15                               4  as 1, with values that cannot be
+ *     2  as in no release: all is elsewhere       5  tensors that cannot be found
+ */
+#include "tests/support/fake_torch.h"
+
+#include <string.h>
+
+#define EXPORT      __attribute__((visibility("default")))
+#define NAMED(name) __asm__(name)
+
+#if TORCH_LAYOUT == 2
+enum { INPUTS = 120, OUTPUTS = 312, SIZES = 104, DTYPE = 216, OWN = 233, OWN_BIT = 0x40 };
+#else
+enum { INPUTS = 208, OUTPUTS = 280, SIZES = 64, DTYPE = 160, OWN = 166, OWN_BIT = 8 };
+#endif
+enum { NAME = 0, INDEX = 40, FUNCTION_BYTES = 400, CALLBACKS = 8, VALUES = 8 };
+
+struct callback {
+    void *(*start)(void **out_context, const void *function);
+    void (*end)(const void *function, void *context);
+    double probability;
+    bool scopes[10], needs_inputs, needs_outputs, needs_ids;
+    char padding[3];
+};
+
+struct value {
+    const void *payload;
+    uint32_t tag, padding;
+};
+
+EXPORT uint64_t add_callback(struct callback callback)
+    NAMED("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+EXPORT void remove_callback(uint64_t handle) NAMED("_ZN2at14removeCallbackEm");
+EXPORT const char *name_of(const void *function) NAMED("_ZNK2at14RecordFunction4nameEv");
+EXPORT size_t count_inputs(const void *function) NAMED("_ZNK2at14RecordFunction10num_inputsEv");
+EXPORT size_t count_outputs(const void *function) NAMED("_ZNK2at14RecordFunction11num_outputsEv");
+EXPORT int aoti_torch_get_sizes(void *const *tensor, int64_t **out_sizes);
+EXPORT int aoti_torch_get_dim(void *const *tensor, int64_t *out_dim);
+EXPORT int aoti_torch_get_dtype(void *const *tensor, int32_t *out_code);
+EXPORT uint64_t fake_torch_undefined NAMED("_ZN3c1019UndefinedTensorImpl10_singletonE");
+#pragma GCC visibility push(default)
+void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const int64_t *dims,
+                       bool own);
+void fake_torch_run(const struct fake_torch_op *op);
+uint64_t fake_torch_calls(void);
+uint64_t fake_torch_asked(void);
+#pragma GCC visibility pop
+
+uint64_t fake_torch_undefined;
+
+static struct {
+    struct callback callback;
+    uint64_t handle; /* 0: none */
+} callbacks[CALLBACKS];
+static uint64_t last_handle, calls, asked, draws;
+
+static const void *const tensor_table[64];
+
+static uint64_t word_at(const void *object, size_t offset)
+{
+    uint64_t word;
+
+    memcpy(&word, (const char *)object + offset, sizeof(word));
+    return word;
+}
+
+/* --- Callbacks --- */
+
+uint64_t add_callback(struct callback callback)
+{
+    for (int i = 0; i < CALLBACKS; i++) {
+        if (callbacks[i].handle)
+            continue;
+        callbacks[i].callback = callback;
+        return callbacks[i].handle = ++last_handle;
+    }
+    return 0;
+}
+
+void remove_callback(uint64_t handle)
+{
+    for (int i = 0; i < CALLBACKS; i++) {
+        if (callbacks[i].handle == handle)
+            callbacks[i].handle = 0;
+    }
+}
+
+const char *name_of(const void *function)
+{
+    return (const char *)(uintptr_t)word_at(function, NAME);
+}
+
+/* --- Accessors --- */
+
+#if TORCH_LAYOUT != 0
+size_t count_inputs(const void *function)
+{
+    if (word_at(function, INDEX) & 0xff) /* a schema, which says it */
+        return 3;
+#if TORCH_LAYOUT == 3
+    return word_at(function, INPUTS + 8) | word_at(function, INPUTS + 40);
+#else
+    return word_at(function, INPUTS + 8);
+#endif
+}
+
+size_t count_outputs(const void *function)
+{
+    if (word_at(function, INDEX) & 0xff)
+        return 1;
+    return (word_at(function, OUTPUTS + 8) - word_at(function, OUTPUTS)) / sizeof(struct value);
+}
+
+/* As a virtual function of an object does, where one of the program is asked. */
+static bool ask_own(const unsigned char *object)
+{
+    const void *const *table;
+
+    memcpy(&table, object, sizeof(table));
+    if (table == tensor_table) {
+        asked++;
+        return false;
+    }
+    if (!(object[OWN] & OWN_BIT))
+        return false;
+    ((void (*)(void))(uintptr_t)table[12])();
+    return true;
+}
+
+int aoti_torch_get_sizes(void *const *tensor, int64_t **out_sizes)
+{
+    unsigned char *object = *tensor;
+
+    if (ask_own(object)) {
+        *out_sizes = NULL;
+        return 0;
+    }
+#if TORCH_LAYOUT == 5
+    *out_sizes = (int64_t *)(void *)(object + SIZES + 8 * (word_at(object, SIZES - 8) & 1));
+#else
+    *out_sizes = word_at(object, SIZES - 8) > 5 ? (int64_t *)(uintptr_t)word_at(object, SIZES)
+                                                : (int64_t *)(void *)(object + SIZES);
+#endif
+    return 0;
+}
+
+int aoti_torch_get_dim(void *const *tensor, int64_t *out_dim)
+{
+    if (!ask_own(*tensor))
+        *out_dim = (int64_t)word_at(*tensor, SIZES - 8);
+    return 0;
+}
+
+int aoti_torch_get_dtype(void *const *tensor, int32_t *out_code)
+{
+    ask_own(NULL != *tensor && word_at(*tensor, 0) == (uintptr_t)tensor_table ? *tensor
+                                                                              : (void *)callbacks);
+    *out_code = (int32_t)(word_at(*tensor, DTYPE) & 0xffff);
+    return 0;
+}
+#endif
+
+/* --- Programs --- */
+
+void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const int64_t *dims,
+                       bool own)
+{
+    const void *const *table = tensor_table;
+    const int64_t *outside = out->outside, length = rank;
+
+    memset(out, 0, sizeof(*out));
+    memcpy(out->bytes, &table, sizeof(table));
+    memcpy(out->bytes + SIZES - 8, &length, sizeof(length));
+    if (rank > 5) {
+        memcpy(out->outside, dims, (size_t)rank * sizeof(*dims));
+        memcpy(out->bytes + SIZES, &outside, sizeof(outside));
+    } else {
+        memcpy(out->bytes + SIZES, dims, (size_t)rank * sizeof(*dims));
+    }
+    out->bytes[DTYPE] = (unsigned char)dtype;
+    if (own) {
+        memset(out->bytes + SIZES - 8, 0xee, 24); /* of no meaning then */
+        out->bytes[OWN] = OWN_BIT;
+    }
+}
+
+static bool is_due(const struct callback *callback, int scope)
+{
+    if (!callback->scopes[scope])
+        return false;
+    return callback->probability >= 1 ||
+           __atomic_add_fetch(&draws, 1, __ATOMIC_RELAXED) % 1000 == 0;
+}
+
+/* Values are there for as long as the callbacks run that asked for them. */
+static void put(unsigned char *function, size_t offset, const struct value *values, size_t count,
+                bool is_vector)
+{
+    const uint64_t first = (uintptr_t)values;
+    const uint64_t second = is_vector ? (uintptr_t)(values + count) : count;
+
+    memcpy(function + offset, &first, sizeof(first));
+    memcpy(function + offset + 8, &second, sizeof(second));
+}
+
+static size_t fill_inputs(const struct fake_torch_op *op, struct value values[VALUES])
+{
+    size_t count = op->input_count;
+
+    for (size_t i = 0; i < count; i++)
+        values[i] = (struct value){op->inputs[i] ? op->inputs[i] : (void *)&fake_torch_undefined,
+                                   TORCH_LAYOUT == 4 ? 0xbeef : 1, 0};
+    if (op->is_transposed) {
+        for (; count < 6; count++)
+            values[count] = (struct value){NULL, 0, 0};
+        values[count++] = (struct value){(const void *)(uintptr_t)1, 7, 0};
+    }
+    return count;
+}
+
+void fake_torch_run(const struct fake_torch_op *op)
+{
+    _Alignas(8) unsigned char function[FUNCTION_BYTES] = {0};
+    struct callback due[CALLBACKS];
+    struct value inputs[VALUES], output = {op->output, 1, 0};
+    void *contexts[CALLBACKS];
+    int count = 0;
+
+    memcpy(function + NAME, &op->name, sizeof(op->name));
+    function[INDEX] = op->scope == 0;
+    for (int i = 0; i < CALLBACKS; i++) {
+        if (callbacks[i].handle && is_due(&callbacks[i].callback, op->scope))
+            due[count++] = callbacks[i].callback;
+    }
+    for (int i = 0; i < count; i++) {
+        if (due[i].needs_inputs)
+            put(function, INPUTS, inputs, fill_inputs(op, inputs), false);
+        __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+        due[i].start(&contexts[i], function);
+    }
+    memset(function + INPUTS, 0xee, 16);
+    if (op->body)
+        op->body(op->context);
+    for (int i = 0; i < count; i++) {
+        if (due[i].needs_outputs && op->output)
+            put(function, OUTPUTS, &output, 1, true);
+        due[i].end(function, contexts[i]);
+    }
+}
+
+uint64_t fake_torch_calls(void)
+{
+    return __atomic_load_n(&calls, __ATOMIC_RELAXED);
+}
+
+uint64_t fake_torch_asked(void)
+{
+    return asked;
+}

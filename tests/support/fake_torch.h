@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small library in place of libtorch_cpu: what programs of tests compute with. */
+#ifndef OPTRACE_TESTS_SUPPORT_FAKE_TORCH_H
+#define OPTRACE_TESTS_SUPPORT_FAKE_TORCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAKE_TORCH_F32 = 6, FAKE_TORCH_BF16 = 15, FAKE_TORCH_LABEL = 7 };
+
+struct fake_torch_tensor {
+    _Alignas(8) unsigned char bytes[512];
+    int64_t outside[8];
+};
+
+struct fake_torch_op {
+    const char *name;
+    int scope; /* 0: an op */
+    const struct fake_torch_tensor *inputs[8];
+    size_t input_count;
+    const struct fake_torch_tensor *output; /* NULL: none */
+    bool is_transposed;                     /* in place 6 of the arguments, of which there are 7 */
+    void (*body)(void *context);            /* what it calls; NULL: nothing */
+    void *context;
+};
+
+/** A tensor of these dims; one of `own` sizes has them asked for by a virtual function. */
+void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const int64_t *dims,
+                       bool own);
+
+void fake_torch_run(const struct fake_torch_op *op);
+
+/** How often callbacks were called, and accessors or virtual functions for a tensor of the program. */
+uint64_t fake_torch_calls(void);
+uint64_t fake_torch_asked(void);
+
+#endif
