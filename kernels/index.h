@@ -28,6 +28,7 @@ struct kernel_elements {
 typedef int gather_elements_fn(void *y, const void *x, const void *indices,
                                const struct kernel_elements *shape);
 gather_elements_fn gather_elements_ref;
+KERNEL_VERSIONS(gather_elements_fn, gather_elements);
 
 /** y = x, then y[..., indices[..., i, ...], ...] op= updates[..., i, ...] in order. y may be x. */
 typedef int scatter_elements_fn(void *y, const void *x, const void *indices, const void *updates,

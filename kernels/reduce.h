@@ -46,6 +46,7 @@ struct kernel_arg_reduce {
 /** y [outer, inner]: the place along the axis of the largest (or smallest) element. */
 typedef void arg_reduce_fn(int64_t *y, const void *x, const struct kernel_arg_reduce *shape);
 arg_reduce_fn arg_reduce_ref;
+KERNEL_VERSIONS(arg_reduce_fn, arg_reduce);
 
 /** Where scale and bias lie under x's axes: strides in elements, 0 where they are broadcast. */
 struct kernel_normalize {

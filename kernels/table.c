@@ -125,6 +125,9 @@ static void init_ref(struct kernel_table *table)
         USE(einsum, einsum, v);                                                                    \
         USE(resample, resample, v);                                                                \
         USE(along, along, v);                                                                      \
+        USE(gather_elements, gather_elements, v);                                                  \
+        USE(grid_sample, grid_sample, v);                                                          \
+        USE(arg_reduce, arg_reduce, v);                                                            \
         USE(pool, pool, v);                                                                        \
     } while (0)
 

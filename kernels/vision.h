@@ -21,10 +21,12 @@ struct kernel_grid_sample {
 };
 
 /** y [batch, channels, points] = x [batch, channels, in...] at the places that grid [batch, points,
- *  rank] names, the innermost axis first, in [-1, 1]. A place that is no number is outside. */
+ *  rank] names, the innermost axis first, in [-1, 1]. A place that is no number is outside. Agrees with ref to
+ *  1e-5 of the largest pixel. */
 typedef void grid_sample_fn(void *y, const void *x, const void *grid,
                             const struct kernel_grid_sample *shape);
 grid_sample_fn grid_sample_ref;
+KERNEL_VERSIONS(grid_sample_fn, grid_sample);
 
 struct kernel_roi_align {
     enum kernel_dtype dtype, index_type; /* a real one; i32 or i64 */

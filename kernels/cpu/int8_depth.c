@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of 8-bit integers with filters of one channel each: element by element of the window,
- * rows of outputs at a time. */
+/* Convolutions of 8-bit integers with filters of one channel each. A band of rows is widened first,
+ * its columns sorted by what they leave when divided by the stride: then neighbouring outputs read
+ * neighbouring numbers, and a vector of them is summed over the whole window. In f32, which is exact. */
 #include "kernels/cpu/int8_depth.h"
 
 #include <string.h>
@@ -8,53 +9,130 @@
 #include "kernels/cpu/isa.h"
 
 enum {
-    WIDE = 4096, /* pixels of a row with its pads */
-    ACC = 2048,  /* outputs that are summed before they are stored */
+    LINES = 16 * 1024, /* numbers of a band */
+    ACC = 2048,        /* outputs that are summed before they are stored */
+    LANES = 16,        /* of a vector */
+    VECTORS = 4,       /* that are summed together */
+    STEP = LANES * VECTORS,
+    AREA = 256, /* of a filter: sums of so many products are exact in f32 */
 };
 
-static int64_t reach_of(const struct kernel_window *w)
+typedef float vector __attribute__((vector_size(4 * LANES), aligned(4)));
+typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4)));
+
+struct filter {
+    int64_t area, offsets[AREA];
+    float weights[AREA];
+};
+
+/* How a row lies in a band. */
+struct band {
+    int64_t phase; /* numbers of columns that leave the same rest */
+    int64_t row;   /* numbers of a row */
+    int64_t rows;  /* outputs of which all rows fit */
+};
+
+static bool plan_band(const struct kernel_window *w, struct band *out)
 {
-    return (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
+    int64_t reach = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
+    int64_t high = (w->kernel[1] - 1) * w->dilation[1] + 1, room;
+
+    if (w->out[2] < 1 || w->out[2] > ACC || reach > LINES || w->stride[2] > LINES || high > LINES ||
+        w->kernel[1] * w->kernel[2] > AREA)
+        return false;
+    out->phase = (reach - 1) / w->stride[2] + 1 + STEP;
+    out->row = out->phase * w->stride[2];
+    room = LINES / out->row - high;
+    out->rows = room < 0 ? 0 : room / w->stride[1] + 1;
+    if (out->rows > ACC / w->out[2])
+        out->rows = ACC / w->out[2];
+    return out->rows > 0;
 }
 
 bool int8_depth_fits(const struct kernel_convolve *s)
 {
     const struct kernel_window *w = &s->window;
+    struct band band;
 
     return s->channels == s->groups && w->in[0] == 1 && w->kernel[0] == 1 && w->out[0] == 1 &&
-           w->pad_begin[0] == 0 && w->out[2] >= 1 && w->out[2] <= ACC && reach_of(w) <= WIDE;
+           w->pad_begin[0] == 0 && plan_band(w, &band);
 }
 
-/* A row of x without its zero point; pads are 0. */
-ISA_BODY void widen_line(int16_t *restrict line, const uint8_t *restrict x, int64_t size,
-                         int64_t pad, int64_t reach, int32_t zero, bool is_signed)
+/* The columns of a row that leave `rest`, without the zero point; pads are 0. */
+ISA_BODY void widen_phase(float *restrict line, const uint8_t *restrict x,
+                          const struct kernel_window *w, int64_t rest, int64_t count, int32_t zero,
+                          bool is_signed)
 {
-    int64_t first = pad < reach ? pad : reach, end = pad + size < reach ? pad + size : reach;
+    int64_t stride = w->stride[2], skipped = w->pad_begin[2] - rest;
+    int64_t first = skipped > 0 ? (skipped + stride - 1) / stride : 0;
+    int64_t end = w->in[2] + skipped > 0 ? (w->in[2] + skipped - 1) / stride + 1 : 0;
 
-    first = first > 0 ? first : 0;
+    first = first < count ? first : count;
+    end = end < count ? end : count;
     end = end > first ? end : first;
     memset(line, 0, (size_t)first * sizeof(*line));
+    x -= skipped;
     if (is_signed)
         for (int64_t i = first; i < end; i++)
-            line[i] = (int16_t)((int8_t)x[i - pad] - zero);
+            line[i] = (float)((int8_t)x[i * stride] - zero);
+    else if (stride == 1)
+        for (int64_t i = first; i < end; i++)
+            line[i] = (float)(x[i] - zero);
     else
         for (int64_t i = first; i < end; i++)
-            line[i] = (int16_t)(x[i - pad] - zero);
-    memset(line + end, 0, (size_t)(reach - end) * sizeof(*line));
+            line[i] = (float)(x[i * stride] - zero);
+    memset(line + end, 0, (size_t)(count - end) * sizeof(*line));
 }
 
-ISA_BODY void add_tap(int32_t *restrict acc, const int16_t *restrict line, int64_t count,
-                      int64_t stride, int32_t weight)
+/* Rows of a plane from `at` on. */
+ISA_BODY void widen_band(float *restrict lines, const struct int8_depth *d, const uint8_t *plane,
+                         const struct band *band, int64_t at, int64_t rows)
 {
-    if (stride == 1)
-        for (int64_t o = 0; o < count; o++)
-            acc[o] += weight * line[o];
-    else if (stride == 2)
-        for (int64_t o = 0; o < count; o++)
-            acc[o] += weight * line[2 * o];
-    else
-        for (int64_t o = 0; o < count; o++)
-            acc[o] += weight * line[o * stride];
+    const struct kernel_window *w = &d->shape->window;
+
+    for (int64_t row = at; row < at + rows; row++, lines += band->row) {
+        if (row < 0 || row >= w->in[1]) {
+            memset(lines, 0, (size_t)band->row * sizeof(*lines));
+            continue;
+        }
+        for (int64_t rest = 0; rest < w->stride[2]; rest++)
+            widen_phase(lines + rest * band->phase, plane + row * w->in[2], w, rest, band->phase,
+                        d->x_zero, d->shape->x_type == KERNEL_I8);
+    }
+}
+
+/* `vectors` of them, a number that the compiler knows. */
+ISA_BODY void sum_vectors(int32_t *acc, const float *lines, const struct filter *filter,
+                          int vectors)
+{
+    vector sums[VECTORS] = {{0}};
+
+    for (int64_t i = 0; i < filter->area; i++) {
+        for (int v = 0; v < vectors; v++) {
+            vector x;
+
+            memcpy(&x, lines + filter->offsets[i] + (size_t)v * LANES, sizeof(x));
+            sums[v] += x * filter->weights[i];
+        }
+    }
+    for (int v = 0; v < vectors; v++) {
+        integers whole = __builtin_convertvector(sums[v], integers);
+
+        memcpy(acc + (size_t)v * LANES, &whole, sizeof(whole));
+    }
+}
+
+/* A row of outputs, and up to STEP - 1 beyond it. */
+ISA_BODY void sum_row(int32_t *acc, const float *lines, const struct filter *filter, int64_t count)
+{
+    for (int64_t o = 0; o < count; o += STEP) {
+        if (count - o > STEP / 2)
+            sum_vectors(acc + o, lines + o, filter, VECTORS);
+        else if (count - o > STEP / 4)
+            sum_vectors(acc + o, lines + o, filter, VECTORS / 2);
+        else
+            sum_vectors(acc + o, lines + o, filter, VECTORS / 4);
+    }
 }
 
 static int32_t byte_of(const void *x, int64_t i, bool is_signed)
@@ -62,27 +140,24 @@ static int32_t byte_of(const void *x, int64_t i, bool is_signed)
     return is_signed ? ((const int8_t *)x)[i] : ((const uint8_t *)x)[i];
 }
 
-/* Row `oh` of one filter's outputs. */
-ISA_BODY void sum_row(const struct int8_depth *d, const uint8_t *plane, int64_t f, int64_t oh,
-                      int32_t *restrict acc)
+/* The filter without its zero point. */
+static void widen_filter(struct filter *out, const struct int8_depth *d, int64_t f)
 {
-    const struct kernel_convolve *s = d->shape;
-    const struct kernel_window *w = &s->window;
-    int64_t reach = reach_of(w), area = w->kernel[1] * w->kernel[2];
-    int16_t line[WIDE];
+    for (int64_t i = 0; i < out->area; i++)
+        out->weights[i] =
+            (float)(byte_of(d->w, f * out->area + i, d->shape->w_type == KERNEL_I8) - d->w_zero[f]);
+}
 
-    memset(acc, 0, (size_t)w->out[2] * sizeof(*acc));
+/* Where an output's elements of the window lie. */
+static void find_offsets(struct filter *out, const struct kernel_window *w, const struct band *band)
+{
+    out->area = 0;
     for (int64_t i = 0; i < w->kernel[1]; i++) {
-        int64_t row = oh * w->stride[1] - w->pad_begin[1] + i * w->dilation[1];
-
-        if (row < 0 || row >= w->in[1])
-            continue;
-        widen_line(line, plane + row * w->in[2], w->in[2], w->pad_begin[2], reach, d->x_zero,
-                   s->x_type == KERNEL_I8);
         for (int64_t j = 0; j < w->kernel[2]; j++) {
-            int32_t weight = byte_of(d->w, f * area + i * w->kernel[2] + j, s->w_type == KERNEL_I8);
+            int64_t at = j * w->dilation[2];
 
-            add_tap(acc, line + j * w->dilation[2], w->out[2], w->stride[2], weight - d->w_zero[f]);
+            out->offsets[out->area++] = i * w->dilation[1] * band->row +
+                                        at % w->stride[2] * band->phase + at / w->stride[2];
         }
     }
 }
@@ -93,18 +168,28 @@ ISA_BODY void do_planes(const struct int8_depth *d, int64_t begin, int64_t end,
 {
     const struct kernel_convolve *s = d->shape;
     const struct kernel_window *w = &s->window;
-    int64_t in = w->in[1] * w->in[2], rows = ACC / w->out[2], multiple = s->filters / s->groups;
-    int32_t acc[ACC + INT8_LINE] = {0};
+    int64_t in = w->in[1] * w->in[2], multiple = s->filters / s->groups;
+    int64_t high = (w->kernel[1] - 1) * w->dilation[1] + 1;
+    int32_t acc[ACC + INT8_LINE + STEP] = {0};
+    float lines[LINES];
+    struct filter filter;
+    struct band band;
 
+    plan_band(w, &band);
+    find_offsets(&filter, w, &band);
     for (int64_t i = begin; i < end; i++) {
         int64_t f = i % s->filters;
         const uint8_t *plane = d->x + (i / s->filters * s->channels + f / multiple) * in;
 
-        for (int64_t first = 0; first < w->out[1]; first += rows) {
-            int64_t count = w->out[1] - first < rows ? w->out[1] - first : rows;
+        widen_filter(&filter, d, f);
+        for (int64_t first = 0; first < w->out[1]; first += band.rows) {
+            int64_t count = w->out[1] - first < band.rows ? w->out[1] - first : band.rows;
 
+            widen_band(lines, d, plane, &band, first * w->stride[1] - w->pad_begin[1],
+                       (count - 1) * w->stride[1] + high);
             for (int64_t r = 0; r < count; r++)
-                sum_row(d, plane, f, first + r, acc + r * w->out[2]);
+                sum_row(acc + r * w->out[2], lines + r * w->stride[1] * band.row, &filter,
+                        w->out[2]);
             finish(&d->product, f, i * w->out[1] * w->out[2] + first * w->out[2], acc,
                    count * w->out[2]);
         }

@@ -35,16 +35,48 @@ enum { GRAIN = 1 << 14 };
         _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = (expression);             \
     }
 
+enum { BLOCK = 512 };
+
+/* What is too large for the vector's reduction is the library's. */
+#define MAP_SINE(name, quarter, function, isa)                                                     \
+    ISA_TARGET_##isa static void name##_part_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        const struct map *m = argument;                                                            \
+                                                                                                   \
+        for (int64_t first = begin; first < end; first += BLOCK) {                                 \
+            int64_t last = end - first < BLOCK ? end : first + BLOCK;                              \
+            const float *x = m->x;                                                                 \
+            float *y = m->y, large[BLOCK];                                                         \
+            int any = 0;                                                                           \
+                                                                                                   \
+            _Pragma("omp simd reduction(| : any)") for (int64_t i = first; i < last; i++)          \
+            {                                                                                      \
+                float value = x[i];                                                                \
+                                                                                                   \
+                large[i - first] = value;                                                          \
+                any |= !(fabsf(value) <= MATH_SINE_MAX);                                           \
+                y[i] = math_sine(value, quarter);                                                  \
+            }                                                                                      \
+            for (int64_t i = first; any && i < last; i++)                                          \
+                if (!(fabsf(large[i - first]) <= MATH_SINE_MAX))                                   \
+                    y[i] = (float)function((double)large[i - first]);                              \
+        }                                                                                          \
+    }
+
 #define MAP_PART(kind, name, isa) [MAP_##kind] = name##_part_##isa,
 
 #define ALL(isa)                                                                                   \
     MAP_BOOL(not, uint8_t, x[i] == 0, isa)                                                         \
     MAP_BOOL(is_nan, float, x[i] != x[i], isa)                                                     \
+    MAP_SINE(sine, 0, sin, isa)                                                                    \
+    MAP_SINE(cosine, 1, cos, isa)                                                                  \
     MAP_FUNCTIONS(MAP, isa)                                                                        \
                                                                                                    \
     void map_##isa(void *y, const void *x, size_t count, const struct kernel_map_args *args)       \
     {                                                                                              \
-        static team_fn *const parts[MAP_COUNT] = {MAP_FUNCTIONS(MAP_PART, isa)};                   \
+        static team_fn *const parts[MAP_COUNT] = {                                                 \
+            MAP_FUNCTIONS(MAP_PART, isa)[MAP_SIN] = sine_part_##isa, [MAP_COS] =                   \
+                                                                         cosine_part_##isa};       \
         struct map m = {y, x, (float)args->a, (float)args->b};                                     \
                                                                                                    \
         if (args->op == MAP_NOT)                                                                   \

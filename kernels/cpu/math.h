@@ -114,6 +114,35 @@ ISA_BODY float math_erf(float x)
     return x == x ? y : x;
 }
 
+/** Beyond it math_sine() is no sine. */
+#define MATH_SINE_MAX 12000.0f
+
+/** sin(x + quarter * pi / 2) to 1e-7 absolute, quarter being 0 or 1, |x| at most MATH_SINE_MAX. */
+ISA_BODY float math_sine(float x, int32_t quarter)
+{
+    const float magic = 0x1.8p23f; /* adding it rounds to an integer, in the lowest bits */
+    float z = x * 0x1.45f306p-1f + magic, n = z - magic, r, s, sine, cosine, y;
+    int32_t bits;
+
+    memcpy(&bits, &z, sizeof(bits));
+    bits += quarter;
+    /* pi / 2 in three parts, of which the first two times n are exact */
+    r = x - n * 1.5703125f;
+    r = r - n * 4.837512969970703125e-4f;
+    r = r - n * 7.54978995489188216e-8f;
+    s = r * r;
+    sine = -1.9515295891e-4f; /* Cephes' polynomials */
+    sine = sine * s + 8.3321608736e-3f;
+    sine = sine * s - 1.6666654611e-1f;
+    sine = sine * s * r + r;
+    cosine = 2.443315711809948e-5f;
+    cosine = cosine * s - 1.388731625493765e-3f;
+    cosine = cosine * s + 4.166664568298827e-2f;
+    cosine = cosine * s * s - 0.5f * s + 1.0f;
+    y = bits & 1 ? cosine : sine;
+    return bits & 2 ? -y : y;
+}
+
 /** x / 2 * (1 + erf(x / sqrt(2))), to 1e-6 of |x|. */
 ISA_BODY float math_gelu(float x)
 {

@@ -131,6 +131,33 @@ static void check_arg_reduce(struct test *test, const struct kernel_table *table
     }
 }
 
+/* Numbers of which many are equal, zeros of both signs and NaN among them, held to the reference. */
+static void check_arg_reals(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_arg_reduce s = {.dtype = KERNEL_F32,
+                                  .outer = test_range(test, 0, 4),
+                                  .axis = test_range(test, 1, 150),
+                                  .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 600),
+                                  .is_min = test_chance(test, 2),
+                                  .takes_last = test_chance(test, 2)};
+    size_t count = (size_t)(s.outer * s.inner);
+    int64_t levels = test_chance(test, 2) ? 3 : 10000;
+    float *x = test_input(test, count * (size_t)s.axis);
+    int64_t *want = test_output(test, count * sizeof(*want));
+    int64_t *got = test_output(test, count * sizeof(*got));
+
+    test_describe(test, "%lldx%lldx%lld reals", (long long)s.outer, (long long)s.axis,
+                  (long long)s.inner);
+    for (size_t i = 0; i < count * (size_t)s.axis; i++) {
+        x[i] = truncf(x[i] * (float)levels);
+        if (test_chance(test, 400))
+            x[i] = test_chance(test, 2) ? NAN : -INFINITY;
+    }
+    TEST_RUN(test, TEST_REF, arg_reduce_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->arg_reduce.fn(got, x, &s));
+    test_compare_bytes(test, got, want, count * sizeof(*got));
+}
+
 static void check_normalize(struct test *test, const struct kernel_table *table)
 {
     struct kernel_normalize s = {.stat_dtype = KERNEL_F32,
@@ -246,6 +273,7 @@ static void check_along(struct test *test, const struct kernel_table *table)
 const struct test_op test_ops_reduce[] = {
     {"along", check_along, offsetof(struct kernel_table, along)},
     {"arg_reduce", check_arg_reduce, offsetof(struct kernel_table, arg_reduce)},
+    {"arg_reduce_reals", check_arg_reals, offsetof(struct kernel_table, arg_reduce)},
     {"normalize", check_normalize, offsetof(struct kernel_table, normalize)},
     {"normalize_groups", check_normalize_groups, offsetof(struct kernel_table, normalize)},
     {"reduce", check_reduce, offsetof(struct kernel_table, reduce)},

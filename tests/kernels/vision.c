@@ -122,6 +122,42 @@ static void check_grid_sample(struct test *test, const struct kernel_table *tabl
     test_compare(test, y, x, count, &tolerance);
 }
 
+/* Places anywhere, on pixels and between them, inside and outside, held to the reference. */
+static void check_grid_places(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_grid_sample s = {
+        .dtype = KERNEL_F32,
+        .grid_type = KERNEL_F32,
+        .mode = (enum kernel_sample_mode)test_range(test, 0, 2),
+        .outside = (enum kernel_outside)test_range(test, 0, 2),
+        .align_corners = test_chance(test, 2),
+        .batch = test_range(test, 0, 2),
+        .channels = test_range(test, 0, 3),
+        .rank = (int)test_range(test, 1, 3),
+        .points = test_range(test, 0, 150),
+    };
+    size_t plane = 1, count = (size_t)(s.batch * s.channels * s.points);
+    float *x, *grid, *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+
+    for (int i = 0; i < s.rank; i++)
+        plane *= (size_t)(s.in[i] = test_range(test, 1, 7));
+    x = test_input(test, (size_t)(s.batch * s.channels) * plane);
+    grid = test_input(test, (size_t)(s.batch * s.points * s.rank));
+    test_describe(test, "mode %d, outside %d, align %d, rank %d, %lld points", (int)s.mode,
+                  (int)s.outside, s.align_corners, s.rank, (long long)s.points);
+    for (int64_t i = 0; i < s.batch * s.points * s.rank; i++)
+        if (test_chance(test, 3))
+            grid[i] = test_chance(test, 9) ? NAN : (float)test_range(test, -12, 12) / 8.0f;
+    for (int64_t i = 0; plane > 1 && i < s.batch * s.channels; i++)
+        x[(size_t)i * plane] = test_chance(test, 4) ? INFINITY : x[(size_t)i * plane];
+    TEST_RUN(test, TEST_REF, grid_sample_ref(want, x, grid, &s));
+    TEST_RUN(test, TEST_NEW, table->grid_sample.fn(got, x, grid, &s));
+    for (size_t i = 0; i < count; i++) /* where both are no number, both may be any */
+        want[i] = isnan(want[i]) && isnan(got[i]) ? got[i] = 0.0f : want[i];
+    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
+}
+
 /* Regions inside of images of one colour have that colour; an image that is not there is refused.
  */
 static void check_roi_align(struct test *test, const struct kernel_table *table)
@@ -324,6 +360,7 @@ const struct test_op test_ops_vision[] = {
     {"recurrent", check_recurrent, offsetof(struct kernel_table, recurrent)},
     {"recurrent_cells", check_cells, offsetof(struct kernel_table, recurrent)},
     {"grid_sample", check_grid_sample, offsetof(struct kernel_table, grid_sample)},
+    {"grid_sample_places", check_grid_places, offsetof(struct kernel_table, grid_sample)},
     {"roi_align", check_roi_align, offsetof(struct kernel_table, roi_align)},
     {"roi_align_places", check_roi_align_places, offsetof(struct kernel_table, roi_align)},
     {"nms", check_nms, offsetof(struct kernel_table, nms)},

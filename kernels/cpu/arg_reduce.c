@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The place of the largest or smallest f32: along rows its value first, then where it is; along
+ * other axes many columns at once. Other types are the reference's. */
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+enum {
+    COLUMNS = 256,   /* at a time */
+    BLOCK = 32,      /* of a row in which a value is looked for */
+    GRAIN = 1 << 14, /* elements that are worth a second thread */
+};
+
+struct search {
+    int64_t *y;
+    const float *x;
+    const struct kernel_arg_reduce *shape;
+};
+
+/* The first (or last) place where the element is `value`, or where it is NaN. */
+ISA_BODY int64_t find_first(const float *x, int64_t count, float value, int is_nan)
+{
+    int64_t i = 0;
+
+    for (; i + BLOCK <= count; i += BLOCK) {
+        int any = 0;
+
+#pragma omp simd reduction(| : any)
+        for (int64_t j = 0; j < BLOCK; j++)
+            any |= is_nan ? x[i + j] != x[i + j] : x[i + j] == value;
+        if (any)
+            break;
+    }
+    while (i < count - 1 && !(is_nan ? x[i] != x[i] : x[i] == value))
+        i++;
+    return i;
+}
+
+static int64_t find_last(const float *x, int64_t count, float value)
+{
+    int64_t i = count - 1;
+
+    while (i > 0 && x[i] != value)
+        i--;
+    return i;
+}
+
+ISA_BODY int64_t search_row(const float *x, int64_t count, const struct kernel_arg_reduce *s)
+{
+    float best = x[0];
+    int odd = 0;
+
+    if (s->is_min) {
+#pragma omp simd reduction(min : best) reduction(| : odd)
+        for (int64_t i = 0; i < count; i++) {
+            best = x[i] < best ? x[i] : best;
+            odd |= x[i] != x[i];
+        }
+    } else {
+#pragma omp simd reduction(max : best) reduction(| : odd)
+        for (int64_t i = 0; i < count; i++) {
+            best = x[i] > best ? x[i] : best;
+            odd |= x[i] != x[i];
+        }
+    }
+    if (s->takes_last && !odd)
+        return find_last(x, count, best);
+    return find_first(x, count, best, odd);
+}
+
+/* A NaN takes the place of a number, and nothing that of a NaN. */
+#define SEARCH_COLUMNS(beats)                                                                      \
+    for (int64_t k = 1; k < s->axis; k++) {                                                        \
+        const float *row = x + k * s->inner;                                                       \
+                                                                                                   \
+        _Pragma("omp simd") for (int64_t i = 0; i < columns; i++)                                  \
+        {                                                                                          \
+            float a = row[i], b = best[i];                                                         \
+            int takes = (a beats b) | ((a != a) & (b == b));                                       \
+                                                                                                   \
+            best[i] = takes ? a : b;                                                               \
+            at[i] = takes ? (int32_t)k : at[i];                                                    \
+        }                                                                                          \
+    }
+
+ISA_BODY void search_columns(int64_t *y, const float *x, int64_t columns,
+                             const struct kernel_arg_reduce *s)
+{
+    float best[COLUMNS];
+    int32_t at[COLUMNS];
+
+    for (int64_t i = 0; i < columns; i++) {
+        best[i] = x[i];
+        at[i] = 0;
+    }
+    if (s->is_min && s->takes_last)
+        SEARCH_COLUMNS(<=)
+    else if (s->is_min)
+        SEARCH_COLUMNS(<)
+    else if (s->takes_last)
+        SEARCH_COLUMNS(>=)
+    else
+        SEARCH_COLUMNS(>)
+    for (int64_t i = 0; i < columns; i++)
+        y[i] = at[i];
+}
+
+/* Rows, or blocks of columns, [begin, end). */
+ISA_BODY void search_part(const struct search *p, int64_t begin, int64_t end)
+{
+    const struct kernel_arg_reduce *s = p->shape;
+    int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t outer = i / blocks, first = i % blocks * COLUMNS, left = s->inner - first;
+
+        if (s->inner == 1)
+            p->y[i] = search_row(p->x + i * s->axis, s->axis, s);
+        else
+            search_columns(p->y + outer * s->inner + first,
+                           p->x + outer * s->axis * s->inner + first,
+                           left < COLUMNS ? left : COLUMNS, s);
+    }
+}
+
+#define ARG_REDUCE(isa)                                                                            \
+    ISA_TARGET_##isa static void search_part_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        search_part(argument, begin, end);                                                         \
+    }                                                                                              \
+                                                                                                   \
+    void arg_reduce_##isa(int64_t *y, const void *x, const struct kernel_arg_reduce *s)            \
+    {                                                                                              \
+        struct search p = {y, x, s};                                                               \
+        int64_t width = s->inner < COLUMNS ? s->inner : COLUMNS;                                   \
+                                                                                                   \
+        if (s->dtype == KERNEL_F32 && s->inner > 0 && s->axis <= INT32_MAX)                        \
+            team_for(s->outer *((s->inner + COLUMNS - 1) / COLUMNS),                               \
+                     GRAIN / (s->axis * width) + 1, search_part_##isa, &p);                        \
+        else                                                                                       \
+            arg_reduce_ref(y, x, s);                                                               \
+    }
+
+ISA_VERSIONS(ARG_REDUCE)
