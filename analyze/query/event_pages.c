@@ -9,6 +9,7 @@
  */
 #include <assert.h>
 #include <endian.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,7 +114,8 @@ static inline bool read_record(const uint8_t *record, const uint8_t *end, const 
     return true;
 }
 
-static_assert(sizeof(struct event_row) == EVENT_WHOLE * sizeof(int64_t), "one number per column");
+static_assert(offsetof(struct event_row, rowid) == EVENT_WHOLE * sizeof(int64_t),
+              "one number per column");
 
 static bool is_asked_for(struct tap *tap, int64_t rowid)
 {
@@ -143,6 +145,7 @@ static inline bool read_cell(struct tap *tap, const uint8_t *cell, const uint8_t
         read.row.correlation = read.row.bytes = STORE_NULL;
     if (!read_record(cell, cell + record_bytes, end, columns, read.values))
         return false;
+    read.row.rowid = (int64_t)rowid;
     tap->take(tap->user, &read.row);
     return true;
 }

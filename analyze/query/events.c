@@ -166,6 +166,35 @@ int query_event_ranges(struct store *store, const struct scan *scan, struct row_
     return rc;
 }
 
+int query_row_limits(struct store *store, const struct row_ranges *ranges,
+                     struct row_limits *limits, struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t later_ns = INT64_MAX;
+    int rc = query_prepare(store,
+                           "SELECT last_rowid, start_ns FROM event_batch"
+                           " WHERE first_rowid BETWEEN ?1 AND ?2 ORDER BY first_rowid",
+                           &statement, diag);
+
+    for (size_t i = 0; i < ranges->count && rc == 0; i++) {
+        sqlite3_bind_int64(statement, 1, ranges->items[i].first);
+        sqlite3_bind_int64(statement, 2, ranges->items[i].last);
+        while (rc == 0 && (rc = query_step(store, statement, diag)) == 1)
+            rc = array_push(limits,
+                            ((struct row_limit){query_int(statement, 0), query_int(statement, 1)}));
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    /* From when a batch begins to when those behind it do. */
+    for (size_t i = limits->count; i-- > 0;) {
+        int64_t start_ns = limits->items[i].later_ns;
+
+        limits->items[i].later_ns = later_ns;
+        later_ns = start_ns < later_ns ? start_ns : later_ns;
+    }
+    return rc;
+}
+
 static void add_to_scan(void *scan, const struct event_row *row)
 {
     scan_add(scan, &row->event);

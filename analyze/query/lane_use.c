@@ -94,9 +94,9 @@ enum device_work span_work(const struct spans_answer *spans, const struct span *
 {
     const struct op_row *op = span_op(spans, span);
 
-    if (strcasecmp(op->type, "copy") == 0)
+    if (op_has_copy_type(op))
         return WORK_COPY;
-    if (strcasecmp(op->type, "memset") == 0)
+    if (op_has_fill_type(op))
         return WORK_FILL;
     return op_class_of(op) == OP_CLASS_COMMUNICATION ? WORK_COMMUNICATION : WORK_COMPUTE;
 }

@@ -47,7 +47,7 @@ bool op_asks_for_collective(const struct op_row *op)
            (strncmp(op->name, "c10d::", 6) == 0 || strcmp(op->name, "record_param_comms") == 0);
 }
 
-enum op_class op_class_of(const struct op_row *op)
+static enum op_class find_class(const struct op_row *op)
 {
     const struct sort *sort = sort_of(op);
 
@@ -58,6 +58,34 @@ enum op_class op_class_of(const struct op_row *op)
     /* MegEngine's type; Paddle's events are named so. */
     return strcmp(op->type, "Copy") == 0 || strncmp(op->type, "GpuMemcpy", 9) == 0 ? OP_CLASS_COPY
                                                                                    : OP_CLASS_WORK;
+}
+
+/* Of op->sort: what is known, and the class. */
+enum { SORT_KNOWN = 1, SORT_COPY = 2, SORT_FILL = 4, SORT_CLASS_SHIFT = 3 };
+
+enum op_class op_class_of(const struct op_row *op)
+{
+    return op->sort ? (enum op_class)(op->sort >> SORT_CLASS_SHIFT) : find_class(op);
+}
+
+bool op_has_copy_type(const struct op_row *op)
+{
+    return op->sort ? (op->sort & SORT_COPY) != 0 : strcasecmp(op->type, "copy") == 0;
+}
+
+bool op_has_fill_type(const struct op_row *op)
+{
+    return op->sort ? (op->sort & SORT_FILL) != 0 : strcasecmp(op->type, "memset") == 0;
+}
+
+void op_class_note(struct op_row *op)
+{
+    unsigned sort = SORT_KNOWN | (unsigned)find_class(op) << SORT_CLASS_SHIFT;
+
+    op->sort = 0;
+    sort |= op_has_copy_type(op) ? SORT_COPY : 0;
+    sort |= op_has_fill_type(op) ? SORT_FILL : 0;
+    op->sort = (uint8_t)sort;
 }
 
 bool op_is_grouped_by_type(const struct op_row *op)

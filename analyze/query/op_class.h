@@ -16,6 +16,13 @@ enum op_class {
 };
 enum op_class op_class_of(const struct op_row *op);
 
+/** Whether its type alone says that it is a copy or a fill of memory. */
+bool op_has_copy_type(const struct op_row *op);
+bool op_has_fill_type(const struct op_row *op);
+
+/** Find these once, as they are asked for at every span. */
+void op_class_note(struct op_row *op);
+
 /** Whether it only asks for a collective: torch.distributed's c10d::allreduce_ and the like. */
 bool op_asks_for_collective(const struct op_row *op);
 

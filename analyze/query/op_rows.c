@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/query/op_class.h"
 #include "analyze/query/private.h"
 
 /* A text of the session that ops have by its number. */
@@ -161,6 +162,7 @@ static void read_op(struct op_reader *reader, sqlite3_stmt *row, struct op_row *
     out->name = out->name ? out->name : "";
     out->type = out->type ? out->type : "";
     out->is_label = strcmp(out->type, "label") == 0;
+    op_class_note(out);
 }
 
 /* Types that stand for something else than an op. */

@@ -151,12 +151,23 @@ struct row_ranges ARRAY_FIELDS(struct row_range);
 int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *out_ranges,
                        struct diag *diag);
 
+/* Rows up to `last`; those of the batches behind it begin at `later_ns` or after it. */
+struct row_limit {
+    int64_t last, later_ns; /* later_ns INT64_MAX: there are no others */
+};
+struct row_limits ARRAY_FIELDS(struct row_limit);
+
+/** A limit for each batch of those ranges, in the order of rows. */
+int query_row_limits(struct store *store, const struct row_ranges *ranges,
+                     struct row_limits *out_limits, struct diag *diag);
+
 /* event_pages.c */
 
 /* A row of `event`, and whoever takes rows. */
 struct event_row {
     struct scan_event event;
     int64_t correlation, bytes; /* STORE_NULL for NULL, and where they were not asked for */
+    int64_t rowid;
 };
 typedef void event_row_fn(void *user, const struct event_row *row);
 

@@ -17,13 +17,11 @@ static enum span_kind kind_of(const struct op_row *op)
     return strcmp(op->type, "mark") == 0 || strcmp(op->type, "counter") == 0 ? SPAN_MARK : SPAN_OP;
 }
 
-/* What the reading has beside events. */
-static int take_rows(struct reading *reading, struct spans_answer *answer)
+/* What the reading has beside events, which it goes on to own. */
+static int lend_rows(const struct reading *reading, struct spans_answer *answer)
 {
     answer->ops = reading->rows;
     answer->lanes = reading->lane_rows;
-    reading->rows = (struct op_row_array){0};
-    reading->lane_rows = (struct lane_row_array){0};
     answer->op_kinds = malloc(answer->ops.count ? answer->ops.count : 1);
     if (!answer->op_kinds)
         return -ENOMEM;
@@ -37,6 +35,18 @@ static int take_rows(struct reading *reading, struct spans_answer *answer)
     for (size_t i = 0; i < answer->ops.count; i++)
         answer->op_kinds[i] = (uint8_t)kind_of(&answer->ops.items[i]);
     return 0;
+}
+
+/* It is the answer's from now on, or stays the reading's. */
+static void give_rows(struct reading *reading, struct spans_answer *answer, bool is_given)
+{
+    if (is_given) {
+        reading->rows = (struct op_row_array){0};
+        reading->lane_rows = (struct lane_row_array){0};
+    } else {
+        answer->ops = (struct op_row_array){0};
+        answer->lanes = (struct lane_row_array){0};
+    }
 }
 
 /* --- Runs. --- */
@@ -156,21 +166,163 @@ static bool is_of_chosen_run(const struct scan *scan, const struct spans_answer 
     return answer->runs.items[span->run].selected;
 }
 
+/* Who launched whom is by run, or session, and number: where these grow with time, no launch is in
+ * another part than what it launched. */
+struct launch_key {
+    int64_t group, correlation;
+};
+enum { KEYS_OF_RUNS, KEYS_OF_SESSIONS, KEY_KINDS };
+
 /* Where rows go. */
 struct taking {
     struct scan *scan;
     const struct run_maps *maps;
     struct spans_answer *answer;
     struct span_bins bins; /* finished spans, until all are there */
+    uint32_t taken;        /* finished spans so far */
     struct diag *diag;
     int rc; /* of the first row that failed; the others are passed over */
+
+    const struct span_parts *parts; /* or NULL: all spans at once */
+    bool is_whole;                  /* there is no way to cut them */
+    struct row_limits limits;
+    size_t limit;                          /* place of that of the row at hand */
+    size_t next_try;                       /* so many spans are to be cut */
+    int64_t cut_ns;                        /* parts have been handed over until then */
+    struct launch_key last_key[KEY_KINDS]; /* the greatest of those parts */
 };
+
+/* --- Parts. --- */
+
+enum { PART_SPANS = 1 << 17, PART_SPANS_PER_OP = 4 };
+
+static int compare_launch_keys(const struct launch_key *a, const struct launch_key *b)
+{
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    return (a->correlation > b->correlation) - (a->correlation < b->correlation);
+}
+
+/* Whether no launch of this part may be in an earlier one. */
+static bool keys_grow(struct taking *taking)
+{
+    const struct spans_answer *answer = taking->answer;
+    struct launch_key last[KEY_KINDS];
+
+    memcpy(last, taking->last_key, sizeof(last));
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        const struct span *span = &answer->spans.items[i];
+        int kind = span->run == SPAN_NONE ? KEYS_OF_SESSIONS : KEYS_OF_RUNS;
+        struct launch_key key = {span->run, span->correlation};
+
+        if (span->correlation == STORE_NULL)
+            continue;
+        if (kind == KEYS_OF_SESSIONS)
+            key.group = answer->lanes.items[span->lane].session_id;
+        if (compare_launch_keys(&key, &taking->last_key[kind]) <= 0)
+            return false;
+        if (compare_launch_keys(&key, &last[kind]) > 0)
+            last[kind] = key;
+    }
+    memcpy(taking->last_key, last, sizeof(last));
+    return true;
+}
+
+/* Hands over the spans of the answer. */
+static int hand_over(struct taking *taking)
+{
+    struct spans_answer *answer = taking->answer;
+    int64_t start_ns = answer->start_ns, end_ns = answer->end_ns;
+    bool has_bounds = taking->cut_ns > INT64_MIN;
+    int rc;
+
+    if (!taking->is_whole && !keys_grow(taking))
+        return SPAN_PARTS_WHOLE;
+    rc = span_tree_build(answer, answer->basis.is_flat);
+    if (rc == 0)
+        rc = taking->parts->take(taking->parts->user, answer);
+    if (has_bounds) {
+        answer->start_ns = start_ns < answer->start_ns ? start_ns : answer->start_ns;
+        answer->end_ns = end_ns > answer->end_ns ? end_ns : answer->end_ns;
+    }
+    span_tree_deinit(answer);
+    answer->spans.count = 0;
+    return rc;
+}
+
+/* Where enough spans are there, looks for a time to cut them. */
+static int try_to_cut(struct taking *taking, int64_t later_ns)
+{
+    size_t count;
+    int64_t cut_ns;
+    int rc;
+
+    if (!span_bins_find_cut(&taking->bins, later_ns, &cut_ns, &count) ||
+        count < taking->bins.count / 2) {
+        taking->next_try = taking->bins.count * 2;
+        return 0;
+    }
+    rc = span_bins_cut(&taking->bins, cut_ns, taking->answer);
+    if (rc == 0)
+        rc = hand_over(taking);
+    taking->cut_ns = cut_ns;
+    return rc;
+}
+
+static size_t part_size(const struct taking *taking)
+{
+    size_t by_ops = taking->answer->ops.count * PART_SPANS_PER_OP;
+
+    if (taking->parts->span_count)
+        return taking->parts->span_count;
+    return by_ops > PART_SPANS ? by_ops : PART_SPANS;
+}
+
+/* Before a row: behind its batch all may be there until some time. */
+static int pass_limits(struct taking *taking, int64_t rowid)
+{
+    int rc = 0;
+
+    while (taking->limit < taking->limits.count && rc == 0 &&
+           taking->limits.items[taking->limit].last < rowid) {
+        if (taking->next_try == 0)
+            taking->next_try = part_size(taking);
+        if (taking->bins.count >= taking->next_try) {
+            taking->next_try = part_size(taking);
+            rc = try_to_cut(taking, taking->limits.items[taking->limit].later_ns);
+        }
+        taking->limit++;
+    }
+    return rc;
+}
+
+/* Before the first row, and again where all begins anew. */
+static int begin_parts(struct taking *taking)
+{
+    scan_restart(taking->scan);
+    span_bins_clear(&taking->bins);
+    taking->answer->unfinished.count = 0;
+    taking->answer->spans.count = 0;
+    taking->answer->clipped_count = 0;
+    taking->answer->start_ns = taking->answer->end_ns = 0;
+    taking->taken = 0;
+    taking->rc = 0;
+    taking->limit = 0;
+    taking->next_try = 0;
+    taking->cut_ns = INT64_MIN;
+    for (int i = 0; i < KEY_KINDS; i++)
+        taking->last_key[i] = (struct launch_key){INT64_MIN, INT64_MIN};
+    return taking->parts ? taking->parts->begin(taking->parts->user, taking->answer) : 0;
+}
+
+/* --- Rows. --- */
 
 static int add_row(struct taking *taking, const struct event_row *row)
 {
     struct scan *scan = taking->scan;
     struct spans_answer *answer = taking->answer;
     enum taken taken;
+    int rc;
     struct span span = {
         .start_ns = row->event.start_ns,
         .dur_ns = row->event.dur_ns,
@@ -182,9 +334,11 @@ static int add_row(struct taking *taking, const struct event_row *row)
         .launch = SPAN_NONE,
         .next = SPAN_NONE,
         .is_shown = true,
-        .order = (uint32_t)taking->bins.count,
+        .order = taking->taken,
     };
 
+    if (taking->parts && !taking->is_whole && (rc = pass_limits(taking, row->rowid)) != 0)
+        return rc;
     taken = offer(scan, &row->event);
     if (scan->error || taken == TAKEN_NOT)
         return scan->error; /* not asked for, or nothing that can be counted */
@@ -196,8 +350,12 @@ static int add_row(struct taking *taking, const struct event_row *row)
     span.lane = id_map_find(&scan->lane_map, row->event.lane_id);
     span.op = id_map_find(&scan->op_map, row->event.op_id);
     span.run = find_run(scan, taking->maps, span.lane, row->event.run);
-    if (taken == TAKEN_WHOLE)
+    if (taken == TAKEN_WHOLE) {
+        taking->taken++;
+        if (span.start_ns < taking->cut_ns)
+            return SPAN_PARTS_WHOLE; /* its batch does not say so */
         return span_bins_add(&taking->bins, &span);
+    }
     return is_of_chosen_run(scan, answer, &span) ? array_push(&answer->unfinished, span) : 0;
 }
 
@@ -209,21 +367,13 @@ static void take_row(void *user, const struct event_row *row)
         taking->rc = add_row(taking, row);
 }
 
-static void forget_rows(struct taking *taking)
-{
-    scan_restart(taking->scan);
-    span_bins_clear(&taking->bins);
-    taking->answer->unfinished.count = 0;
-    taking->rc = 0;
-}
-
 /* One by one, where pages are of no use. */
 static int step_rows(struct store *store, const struct row_ranges *ranges, struct taking *taking)
 {
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(store,
                            "SELECT lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation,"
-                           "       bytes FROM event WHERE rowid BETWEEN ?1 AND ?2",
+                           "       bytes, rowid FROM event WHERE rowid BETWEEN ?1 AND ?2",
                            &statement, taking->diag);
 
     for (size_t i = 0; i < ranges->count && rc == 0; i++) {
@@ -236,6 +386,7 @@ static int step_rows(struct store *store, const struct row_ranges *ranges, struc
                           query_int(statement, 5)},
                 .correlation = query_int(statement, 6),
                 .bytes = query_int(statement, 7),
+                .rowid = query_int(statement, 8),
             };
 
             rc = add_row(taking, &row);
@@ -246,6 +397,32 @@ static int step_rows(struct store *store, const struct row_ranges *ranges, struc
     return rc;
 }
 
+/* What was not handed over as parts. */
+static int take_rest(struct taking *taking)
+{
+    int rc;
+
+    if (!taking->parts)
+        return span_bins_move(&taking->bins, taking->answer);
+    rc = span_bins_cut(&taking->bins, INT64_MAX, taking->answer);
+    return rc ? rc : hand_over(taking);
+}
+
+static int read_all(struct store *store, const struct row_ranges *ranges, struct taking *taking)
+{
+    int rc = begin_parts(taking);
+
+    if (rc == 0 && event_pages_pay(store, ranges) &&
+        event_pages(store, ranges, EVENT_WHOLE, take_row, taking)) {
+        rc = taking->rc;
+    } else if (rc == 0) {
+        rc = begin_parts(taking);
+        if (rc == 0)
+            rc = step_rows(store, ranges, taking);
+    }
+    return rc ? rc : take_rest(taking);
+}
+
 static int read_spans(struct store *store, struct taking *taking)
 {
     struct row_ranges ranges = {0};
@@ -253,22 +430,22 @@ static int read_spans(struct store *store, struct taking *taking)
 
     if (rc == 0)
         rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
-    if (rc == 0 && event_pages_pay(store, &ranges) &&
-        event_pages(store, &ranges, EVENT_WHOLE, take_row, taking)) {
-        rc = taking->rc;
-    } else if (rc == 0) {
-        forget_rows(taking);
-        rc = step_rows(store, &ranges, taking);
-    }
+    if (rc == 0 && taking->parts && !taking->is_whole)
+        rc = query_row_limits(store, &ranges, &taking->limits, taking->diag);
     if (rc == 0)
-        rc = span_bins_move(&taking->bins, taking->answer);
+        rc = read_all(store, &ranges, taking);
+    if (rc == SPAN_PARTS_WHOLE) {
+        taking->is_whole = true;
+        rc = read_all(store, &ranges, taking);
+    }
     span_bins_deinit(&taking->bins);
+    array_deinit(&taking->limits);
     array_deinit(&ranges);
     return rc;
 }
 
-int query_spans(struct store *store, const struct ops_question *question, struct spans_answer *out,
-                struct diag *diag)
+static int query(struct store *store, const struct ops_question *question,
+                 const struct span_parts *parts, struct spans_answer *out, struct diag *diag)
 {
     struct reading reading = {
         .store = store,
@@ -278,6 +455,11 @@ int query_spans(struct store *store, const struct ops_question *question, struct
         .basis = &out->basis,
     };
     struct run_maps maps = {0};
+    struct taking taking = {.maps = &maps,
+                            .answer = out,
+                            .diag = diag,
+                            .parts = parts,
+                            .is_whole = parts && parts->is_whole};
     struct scan scan;
     int rc;
 
@@ -285,18 +467,19 @@ int query_spans(struct store *store, const struct ops_question *question, struct
     rc = reading_open(&reading, diag);
     if (rc == 0)
         rc = reading_prepare_scan(&reading, &scan);
+    taking.scan = &scan;
     if (rc == 0)
         rc = read_runs(&reading, &scan, out, &maps, diag);
     if (rc == 0)
-        rc = read_spans(
-            store, &(struct taking){.scan = &scan, .maps = &maps, .answer = out, .diag = diag});
+        rc = lend_rows(&reading, out);
+    if (rc == 0)
+        rc = read_spans(store, &taking);
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
-    if (rc == 0)
-        rc = take_rows(&reading, out);
+    give_rows(&reading, out, rc == 0);
     reading_close(&reading);
     deinit_run_maps(&maps);
-    if (rc == 0)
+    if (rc == 0 && !parts)
         rc = span_tree_build(out, out->basis.is_flat);
     out->basis.clipped_count = out->clipped_count;
     if (rc == 0 && out->texts.failed)
@@ -305,6 +488,18 @@ int query_spans(struct store *store, const struct ops_question *question, struct
                                     "no memory for the events: choose some of them with "
                                     "--runs or --time")
                          : rc;
+}
+
+int query_spans(struct store *store, const struct ops_question *question, struct spans_answer *out,
+                struct diag *diag)
+{
+    return query(store, question, NULL, out, diag);
+}
+
+int query_span_parts(struct store *store, const struct ops_question *question,
+                     const struct span_parts *parts, struct spans_answer *out, struct diag *diag)
+{
+    return query(store, question, parts, out, diag);
 }
 
 void spans_answer_deinit(struct spans_answer *answer)

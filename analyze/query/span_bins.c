@@ -66,16 +66,28 @@ void span_bins_clear(struct span_bins *bins)
 void span_bins_deinit(struct span_bins *bins)
 {
     span_bins_clear(bins);
+    while (bins->spare) {
+        struct span_block *block = bins->spare;
+
+        bins->spare = block->next;
+        block_destroy(block);
+    }
     free(bins->bins);
     bins->bins = NULL;
 }
 
-static struct span_block *add_block(struct span_bin *bin)
+static struct span_block *add_block(struct span_bins *bins, struct span_bin *bin)
 {
-    struct span_block *block = block_create(bin->last != NULL);
+    struct span_block *block = bins->spare;
 
+    if (block && bin->last)
+        bins->spare = block->next;
+    else
+        block = block_create(bin->last != NULL);
     if (!block)
         return NULL;
+    block->next = NULL;
+    block->count = 0;
     if (bin->last)
         bin->last->next = block;
     else
@@ -90,7 +102,7 @@ int span_bins_add(struct span_bins *bins, const struct span *span)
     struct span_block *block = bin->last;
 
     if (!block || block->count == block->capacity)
-        block = add_block(bin);
+        block = add_block(bins, bin);
     if (!block)
         return -ENOMEM;
     block->spans[block->count++] = *span;
@@ -117,5 +129,102 @@ int span_bins_move(struct span_bins *bins, struct spans_answer *answer)
         bin->last = NULL;
     }
     bins->count = 0;
+    return 0;
+}
+
+/* --- Parts. --- */
+
+enum { CUT_TRIES = 16 };
+
+/* What stands against a cut. */
+struct crossing {
+    int64_t lowest_ns;  /* the first start of those that lie on both sides, or the cut */
+    int64_t touches_ns; /* the first start of those that end there, or the cut */
+    bool has_point;     /* something that takes no time is there */
+    size_t count;       /* that begin before it */
+};
+
+static struct crossing cross(const struct span_bins *bins, int64_t cut_ns)
+{
+    struct crossing found = {.lowest_ns = cut_ns, .touches_ns = cut_ns};
+
+    for (size_t i = 0; i < bins->lane_count; i++) {
+        for (const struct span_block *block = bins->bins[i].first; block; block = block->next) {
+            for (size_t k = 0; k < block->count; k++) {
+                int64_t start_ns = block->spans[k].start_ns;
+                int64_t end_ns = start_ns + block->spans[k].dur_ns;
+
+                found.count += start_ns < cut_ns;
+                found.has_point |= start_ns == cut_ns && end_ns == cut_ns;
+                if (end_ns > cut_ns && start_ns < found.lowest_ns)
+                    found.lowest_ns = start_ns;
+                if (end_ns == cut_ns && start_ns < found.touches_ns)
+                    found.touches_ns = start_ns;
+            }
+        }
+    }
+    return found;
+}
+
+bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int64_t *out_ns,
+                        size_t *out_count)
+{
+    int64_t cut_ns = limit_ns;
+
+    for (int i = 0; i < CUT_TRIES; i++) {
+        struct crossing found = cross(bins, cut_ns);
+
+        if (found.lowest_ns < cut_ns) {
+            cut_ns = found.lowest_ns;
+        } else if (found.touches_ns < cut_ns && (cut_ns == limit_ns || found.has_point)) {
+            cut_ns = found.touches_ns;
+        } else {
+            *out_ns = cut_ns;
+            *out_count = found.count;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Keeps those behind the cut in the blocks of the bin. */
+static void cut_bin(struct span_bins *bins, struct span_bin *bin, int64_t cut_ns,
+                    struct spans_answer *answer)
+{
+    struct span_block *from = bin->first, *into = bin->first, *next;
+    size_t kept = 0;
+
+    for (; from; from = from->next) {
+        for (size_t k = 0, count = from->count; k < count; k++) {
+            if (from->spans[k].start_ns < cut_ns) {
+                answer->spans.items[answer->spans.count++] = from->spans[k];
+                bins->count--;
+                continue;
+            }
+            if (kept == into->capacity) {
+                into->count = kept;
+                into = into->next;
+                kept = 0;
+            }
+            into->spans[kept++] = from->spans[k];
+        }
+    }
+    if (!into)
+        return;
+    into->count = kept;
+    bin->last = into;
+    for (from = into->next, into->next = NULL; from; from = next) {
+        next = from->next;
+        from->next = bins->spare;
+        bins->spare = from;
+    }
+}
+
+int span_bins_cut(struct span_bins *bins, int64_t cut_ns, struct spans_answer *answer)
+{
+    if (array_reserve(&answer->spans, bins->count) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < bins->lane_count; i++)
+        cut_bin(bins, &bins->bins[i], cut_ns, answer);
     return 0;
 }

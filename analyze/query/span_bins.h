@@ -4,6 +4,10 @@
 #ifndef OPTRACE_ANALYZE_QUERY_SPAN_BINS_H
 #define OPTRACE_ANALYZE_QUERY_SPAN_BINS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "analyze/query/spans.h"
 
 struct span_block;
@@ -15,7 +19,8 @@ struct span_bin {
 struct span_bins {
     struct span_bin *bins; /* one for each lane */
     size_t lane_count;
-    size_t count; /* spans in all */
+    size_t count;             /* spans in all */
+    struct span_block *spare; /* mapped, and used again */
 };
 
 /** Returns 0 or -ENOMEM; for span_bins_deinit() after either. */
@@ -31,5 +36,19 @@ void span_bins_clear(struct span_bins *bins);
 /** Moves all spans behind those of answer->spans: by lane, those of a lane in the order they came
  *  in. There is never more than a block beside what is moved. Returns 0 or -ENOMEM. */
 int span_bins_move(struct span_bins *bins, struct spans_answer *answer);
+
+/**
+ * The latest time until `limit_ns` that all spans are either before or behind, so that none lies in
+ * another one of the other side, nor in one that comes later, which begins at limit_ns or after it.
+ *
+ * out_count  how many begin before it
+ *
+ * Returns false where it was not found soon.
+ */
+bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int64_t *out_ns,
+                        size_t *out_count);
+
+/** As span_bins_move(), those that begin before a time, into answer->spans, which is empty. */
+int span_bins_cut(struct span_bins *bins, int64_t cut_ns, struct spans_answer *answer);
 
 #endif

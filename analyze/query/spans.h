@@ -3,7 +3,7 @@
  * Spans in memory, one by one: who lies inside of whom, whose self time it is, which launch a
  * device span comes from. For reports and exports that sums per op (query_ops) cannot answer. A
  * span takes 88 bytes here, so that ten million take about 900 MB: --time and --runs narrow a
- * question.
+ * question, and query_span_parts() hands over so many at a time that they fit caches.
  *
  * Spans stand lane by lane, each lane's by start, outer before inner: a span is followed by all
  * that lies inside of it. Nesting is by time on the same lane, never by name. On a device lane
@@ -91,6 +91,34 @@ struct spans_answer {
 int query_spans(struct store *store, const struct ops_question *question, struct spans_answer *out,
                 struct diag *diag);
 void spans_answer_deinit(struct spans_answer *answer);
+
+/* What a consumer of parts says when it has to see all spans at once. */
+enum { SPAN_PARTS_WHOLE = 1 };
+
+/* Where spans go part by part. */
+struct span_parts {
+    void *user;
+
+    /** Forget all parts: called before the first one, and where all begins anew. `spans` has ops,
+     *  lanes, runs and windows already. Returns 0 or a negative errno. */
+    int (*begin)(void *user, const struct spans_answer *spans);
+
+    /** A part: whole trees of spans with what they launched, as query_spans() has them, with places
+     *  of their own. What is in the next part begins when all of this one has ended, or at that
+     *  time. Returns 0, SPAN_PARTS_WHOLE, or a negative errno. Here is no place for SQL. */
+    int (*take)(void *user, struct spans_answer *spans);
+
+    bool is_whole;     /* all in one part, whatever there is */
+    size_t span_count; /* about so many in a part; 0: as many as are handled best */
+};
+
+/**
+ * The spans of query_spans() in parts, in the order of time, so that memory is bounded: cut where
+ * nothing runs on any lane. Where there is no such time, parts are as large as need be. In *out are
+ * no spans in the end, but all else that query_spans() tells.
+ */
+int query_span_parts(struct store *store, const struct ops_question *question,
+                     const struct span_parts *parts, struct spans_answer *out, struct diag *diag);
 
 /** Whether a span is on a device or a queue. */
 static inline bool span_is_device(const struct spans_answer *answer, const struct span *span)

@@ -21,7 +21,9 @@ struct kernel_lines {
     struct groups groups;
     struct query_texts texts;
     bool by_launch;
-    double total_ns; /* of all kernels, also of those not shown */
+    double total_ns;   /* of all kernels, also of those not shown */
+    bool *is_kernel;   /* by op, on a device */
+    uint32_t *line_of; /* by op: its line on the lane at hand, or PLACE_NONE */
 };
 
 #define CELL(name, value) LINE_CELL(name, struct kernel_line, value)
@@ -83,38 +85,69 @@ static int find_line(struct kernel_lines *all, const struct op_row *op, const ch
     return rc == 1 ? array_push(&all->lines, line) : rc;
 }
 
-/* Lines are found once for each op and lane that follow each other. */
-static int gather(const struct spans_answer *spans, struct kernel_lines *all)
+/* Whether spans of each op are kernels where they are on a device. */
+static bool *find_kernels(const struct spans_answer *spans)
 {
-    uint32_t *line_of = malloc((spans->ops.count + 1) * sizeof(*line_of));
+    bool *is_kernel = calloc(spans->ops.count + 1, sizeof(*is_kernel));
+
+    for (size_t i = 0; i < spans->ops.count && is_kernel; i++) {
+        const struct span span = {.op = (uint32_t)i};
+        enum device_work work = span_work(spans, &span);
+
+        is_kernel[i] = span_is_op(spans, &span) && work != WORK_COPY && work != WORK_FILL;
+    }
+    return is_kernel;
+}
+
+static void forget_lines(struct kernel_lines *all)
+{
+    array_deinit(&all->lines);
+    groups_deinit(&all->groups);
+    query_texts_deinit(&all->texts);
+    free(all->is_kernel);
+    free(all->line_of);
+    *all = (struct kernel_lines){.by_launch = all->by_launch};
+}
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct kernel_lines *all = user;
+
+    forget_lines(all);
+    all->is_kernel = find_kernels(spans);
+    all->line_of = malloc((spans->ops.count + 1) * sizeof(*all->line_of));
+    return all->is_kernel && all->line_of ? 0 : -ENOMEM;
+}
+
+/* Lines are found once for each op and lane that follow each other. */
+static int take(void *user, struct spans_answer *spans)
+{
+    struct kernel_lines *all = user;
     uint32_t lane = UINT32_MAX, group;
-    int rc = line_of ? 0 : -ENOMEM;
+    int rc = 0;
 
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
-        enum device_work work = span_work(spans, span);
 
-        if (!span_is_device(spans, span) || !span_is_op(spans, span) || work == WORK_COPY ||
-            work == WORK_FILL)
+        if (!span_is_device(spans, span) || !all->is_kernel[span->op])
             continue;
         all->total_ns += (double)span->dur_ns;
         if (!span->is_shown)
             continue;
         if (span->lane != lane)
-            memset(line_of, 0xff, (spans->ops.count + 1) * sizeof(*line_of));
+            memset(all->line_of, 0xff, (spans->ops.count + 1) * sizeof(*all->line_of));
         lane = span->lane;
-        group = line_of[span->op];
+        group = all->line_of[span->op];
         if (group == PLACE_NONE) {
             const char *device = spans->lanes.items[lane].device;
 
             rc = find_line(all, span_op(spans, span),
                            device ? device : span_op(spans, span)->device, &group);
-            line_of[span->op] = group;
+            all->line_of[span->op] = group;
         }
         if (rc == 0)
             rc = groups_add(&all->groups, group, (double)span->dur_ns);
     }
-    free(line_of);
     return rc;
 }
 
@@ -147,25 +180,25 @@ static int emit_kernels(const struct report *report, struct kernel_lines *all, s
     return rc;
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
 {
-    const char *group_by = report->options->group_by;
-    struct kernel_lines all = {.by_launch = group_by && strcmp(group_by, "launch") == 0};
-    int rc;
-
-    if (group_by && !all.by_launch && strcmp(group_by, "name") != 0)
-        return diag_set(diag, -EINVAL, "--group-by \"%s\": kernels go by name or launch", group_by);
-    rc = gather(spans, &all);
-    rc = rc < 0 ? diag_set(diag, rc, "no memory for the table") : emit_kernels(report, &all, diag);
-    array_deinit(&all.lines);
-    groups_deinit(&all.groups);
-    query_texts_deinit(&all.texts);
-    return rc;
+    (void)spans;
+    return emit_kernels(report, user, diag);
 }
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    const char *group_by = report->options->group_by;
+    struct kernel_lines all = {.by_launch = group_by && strcmp(group_by, "launch") == 0};
+    const struct report_parts parts = {&all, begin, take};
+    int rc;
+
+    if (group_by && !all.by_launch && strcmp(group_by, "name") != 0)
+        return diag_set(diag, -EINVAL, "--group-by \"%s\": kernels go by name or launch", group_by);
+    rc = report_on_span_parts(report, &parts, emit, diag);
+    forget_lines(&all);
+    return rc;
 }
 
 static double time_ns(const void *item)

@@ -169,6 +169,25 @@ int report_on_spans(const struct report *report,
                                 struct diag *diag),
                     struct diag *diag);
 
+/* For reports whose metric takes spans in parts (query_span_parts()). */
+struct report_parts {
+    void *user;
+    int (*begin)(void *user, const struct spans_answer *spans); /* as of struct span_parts */
+    int (*take)(void *user, struct spans_answer *spans);        /* is_shown is set */
+};
+
+/** As report_query_spans(), the spans to `parts` and none in *out. What begin() and take() return
+ *  below 0 is -ENOMEM. */
+int report_query_span_parts(const struct report *report, struct report_selection *selection,
+                            const struct report_parts *parts, struct spans_answer *out,
+                            struct diag *diag);
+
+/** As report_on_spans(); `emit` is given an answer without spans. */
+int report_on_span_parts(const struct report *report, const struct report_parts *parts,
+                         int (*emit)(const struct report *report, void *user,
+                                     struct spans_answer *spans, struct diag *diag),
+                         struct diag *diag);
+
 /** The ops selected, with their costs; the filter's patterns on ops are still to be applied. Errors
  *  are those of report_query_spans(). Give *out to ops_answer_deinit() in any case. */
 int report_query_ops(const struct report *report, struct report_selection *selection,

@@ -133,16 +133,16 @@ int report_check_selection(const struct report *report, struct diag *diag)
     return rc;
 }
 
-static int explain_no_span(const struct spans_answer *spans, struct diag *diag)
+static int explain_no_span(const struct spans_answer *spans, size_t count, struct diag *diag)
 {
-    if (spans->spans.count == 0 && query_has_dropped_events(&spans->basis))
+    if (count == 0 && query_has_dropped_events(&spans->basis))
         diag_set(diag, 0, "%s", REPORT_ALL_DROPPED);
-    else if (spans->spans.count == 0 && spans->basis.outside_count)
+    else if (count == 0 && spans->basis.outside_count)
         diag_set(diag, 0, "no event belongs to the runs that are asked for");
-    else if (spans->spans.count == 0)
+    else if (count == 0)
         diag_set(diag, 0, "there is no event in what is asked for");
     else
-        diag_set(diag, 0, "none of the %zu events matches", spans->spans.count);
+        diag_set(diag, 0, "none of the %zu events matches", count);
     return REPORT_NOTHING;
 }
 
@@ -159,7 +159,81 @@ int report_query_spans(const struct report *report, struct report_selection *sel
         if (out->spans.items[i].is_shown)
             return 0;
     }
-    return rc ? rc : explain_no_span(out, diag);
+    return rc ? rc : explain_no_span(out, out->spans.count, diag);
+}
+
+/* Between the query and a report: filters. */
+struct filtering {
+    const struct report_parts *parts;
+    struct filter *filter;
+    size_t count;
+    bool is_any_shown;
+};
+
+static int begin_filtering(void *user, const struct spans_answer *spans)
+{
+    struct filtering *filtering = user;
+
+    filtering->count = 0;
+    filtering->is_any_shown = false;
+    return filtering->parts->begin(filtering->parts->user, spans);
+}
+
+static int take_filtered(void *user, struct spans_answer *spans)
+{
+    struct filtering *filtering = user;
+
+    if (span_filter(spans, filtering->filter) < 0)
+        return -ENOMEM;
+    filtering->count += spans->spans.count;
+    for (size_t i = 0; i < spans->spans.count && !filtering->is_any_shown; i++)
+        filtering->is_any_shown = spans->spans.items[i].is_shown;
+    return filtering->parts->take(filtering->parts->user, spans);
+}
+
+int report_query_span_parts(const struct report *report, struct report_selection *selection,
+                            const struct report_parts *parts, struct spans_answer *out,
+                            struct diag *diag)
+{
+    struct filtering filtering = {.parts = parts, .filter = &selection->filter};
+    const struct span_parts to = {
+        .user = &filtering,
+        .begin = begin_filtering,
+        .take = take_filtered,
+        .is_whole = filter_is_of(&selection->filter, FILTER_OF_LABELS), /* the basis tells of all */
+    };
+    int rc = query_span_parts(report->source->store, &selection->question, &to, out, diag);
+
+    int64_t elsewhere_ns = out->basis.backward_elsewhere_ns;
+
+    if (rc == 0 && span_filter(out, &selection->filter) < 0) /* those that never ended */
+        rc = diag_set(diag, -ENOMEM, "no memory for the events");
+    out->basis.backward_elsewhere_ns = elsewhere_ns; /* of the part */
+    if (rc == 0 && selection->filter.gave_up)
+        rc = filter_complain(&selection->filter, diag);
+    if (rc == 0 && !filtering.is_any_shown)
+        rc = explain_no_span(out, filtering.count, diag);
+    return rc;
+}
+
+int report_on_span_parts(const struct report *report, const struct report_parts *parts,
+                         int (*emit)(const struct report *report, void *user,
+                                     struct spans_answer *spans, struct diag *diag),
+                         struct diag *diag)
+{
+    struct report_selection selection;
+    struct spans_answer spans = {0};
+    int rc = report_select(report, &selection, diag);
+
+    if (rc == 0)
+        rc = report_query_span_parts(report, &selection, parts, &spans, diag);
+    if (rc == 0)
+        rc = emit(report, parts->user, &spans, diag);
+    if (rc == 0)
+        report_footer(report, &spans.basis);
+    spans_answer_deinit(&spans);
+    report_selection_deinit(&selection);
+    return rc;
 }
 
 int report_on_spans(const struct report *report,

@@ -190,6 +190,65 @@ static void what_is_not_there_is_not_looked_for(void **state)
     }
 }
 
+/* JSON of a report with all of its lines, also of those that find nothing. */
+static char *print(const char *program, const char *store, const char *report, const char *option)
+{
+    const char *argv[] = {program, store,    "--report", report, "--format",
+                          "json",  "--runs", "1..1800",  option, NULL};
+    struct child_result result = child_run(argv, NULL);
+    char *text = result.out;
+
+    if (result.status > 1)
+        fail_msg("%s %s: %d: %s", report, option ? option : "", result.status, result.err);
+    for (char *at = text; (at = strstr(at, "whole.db"));)
+        memcpy(at, "store.db", strlen("store.db"));
+    result.out = NULL;
+    child_result_deinit(&result);
+    return text;
+}
+
+/* A store whose events are one batch cannot be cut into parts. */
+static void parts_say_what_all_at_once_says(void **state)
+{
+    static const char *const reports[][2] = {
+        {"kernels", NULL},
+        {"kernels", "--opr-name=op_1.*"},
+        {"overview", NULL},
+        {"summary", NULL},
+        {"summary", "--total"},
+        {"averages", NULL},
+        {"events", NULL},
+        {"events", "--detail=all"},
+        {"events", "--state=all"},
+        {"idle", NULL},
+        {"advice", NULL},
+        {"threads", NULL},
+        {"overview", "--type=Conv"},
+        {"averages", "--group-by=shape"},
+    };
+    const struct fixture *fixture = *state;
+    char *whole = temp_path(fixture->dir, "whole.db"), sql[4096];
+
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", whole);
+    store_support_run(fixture->path, sql);
+    store_support_run(whole, "CREATE TEMP TABLE b AS SELECT min(first_rowid), max(last_rowid),"
+                             " min(start_ns), max(end_ns), max(dur_max_ns), 1, 1, '[1,2]' FROM"
+                             " event_batch; DELETE FROM event_batch;"
+                             " INSERT INTO event_batch SELECT * FROM b");
+    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+        char *parts = print(fixture->program, fixture->path, reports[i][0], reports[i][1]);
+        char *all = print(fixture->program, whole, reports[i][0], reports[i][1]);
+
+        assert_true(strlen(all) > 100);
+        if (strcmp(parts, all) != 0)
+            fail_msg("%s %s: in parts\n%.2000s\nbut at once\n%.2000s", reports[i][0],
+                     reports[i][1] ? reports[i][1] : "", parts, all);
+        free(parts);
+        free(all);
+    }
+    free(whole);
+}
+
 /* What is chosen by run needs events. */
 static void parts_are_read(void **state)
 {
@@ -222,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_say_what_events_say),
         cmocka_unit_test(what_is_not_there_is_not_looked_for),
+        cmocka_unit_test(parts_say_what_all_at_once_says),
         cmocka_unit_test(parts_are_read),
         cmocka_unit_test(dropped_events_count),
     };

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans part by part are the spans all at once: random sessions of nested spans on threads and what
+ * they launched, with and without runs, with pauses and without. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/query/spans.h"
+#include "tests/support/check.h"
+#include "tests/support/store_support.h"
+#include "tests/support/temp.h"
+
+enum { SEEDS = 30, EVENTS_MAX = 6000, OPS = 9, QUEUE = 2, PART = 200 };
+
+struct scene {
+    struct store_event events[EVENTS_MAX];
+    size_t count;
+    uint64_t seed;
+    int64_t now_ns, correlation, run;
+    bool touches; /* spans follow each other without a pause */
+    bool crosses; /* what was launched runs behind later launches */
+};
+
+static uint64_t pick(struct scene *scene, uint64_t below)
+{
+    scene->seed ^= scene->seed << 13;
+    scene->seed ^= scene->seed >> 7;
+    scene->seed ^= scene->seed << 17;
+    return (scene->seed >> 20) % below;
+}
+
+static void add_span(struct scene *scene, int depth)
+{
+    struct store_event event = {.lane_id = 1,
+                                .op_id = 1 + (int64_t)pick(scene, OPS),
+                                .run = scene->run,
+                                .start_ns = scene->now_ns,
+                                .kern_ns = STORE_NULL,
+                                .correlation = STORE_NULL,
+                                .bytes = STORE_NULL};
+    int64_t late_ns = scene->crosses ? 90000 : 0;
+
+    for (uint64_t i = depth < 3 ? pick(scene, 3) : 0; i > 0; i--)
+        add_span(scene, depth + 1);
+    scene->now_ns += (int64_t)pick(scene, 400) * (pick(scene, 8) > 0); /* some take no time */
+    event.dur_ns = scene->now_ns - event.start_ns;
+    if (scene->count + 2 > EVENTS_MAX)
+        return;
+    if (pick(scene, 2) && event.dur_ns > 1) {
+        event.correlation = ++scene->correlation;
+        scene->events[scene->count++] = event;
+        event.lane_id = QUEUE;
+        event.start_ns += late_ns + event.dur_ns / 2;
+        event.dur_ns = event.dur_ns / 2 + (int64_t)pick(scene, 40);
+    }
+    scene->events[scene->count++] = event;
+}
+
+static void fill(struct scene *scene)
+{
+    scene->now_ns = STORE_SUPPORT_START_NS;
+    while (scene->count + 400 < EVENTS_MAX) {
+        add_span(scene, 0);
+        if (!scene->touches)
+            scene->now_ns += (int64_t)pick(scene, 100);
+    }
+}
+
+static void make_store(const char *path, struct scene *scene, bool has_runs)
+{
+    struct store *store = store_support_open(path, STORE_WRITE);
+    struct diag diag = {0};
+
+    store_support_begin(store);
+    store_support_define(store, OPS);
+    if (has_runs) {
+        const struct store_run run = {.session_id = 1,
+                                      .run = 1,
+                                      .model_id = STORE_NULL,
+                                      .lane_id = 1,
+                                      .start_ns = STORE_SUPPORT_START_NS,
+                                      .end_ns = scene->now_ns};
+
+        CHECK_OK(store_put_run(store, &run, &diag));
+    }
+    CHECK_OK(store_add_events(store, scene->events, scene->count, &diag));
+    store_support_commit(store);
+    store_close(&store);
+    /* Shorter batches than the store's own make more parts. */
+    store_support_run(path, "DELETE FROM event_batch;"
+                            "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
+                            " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2]' FROM event"
+                            " GROUP BY (rowid - 1) / 50");
+}
+
+/* What a span is, and what it is to others, whatever places they have. */
+struct said {
+    int64_t start_ns, end_ns, self_ns, own_ns, op, lane, depth, parent_ns, launch_ns, next_ns;
+};
+
+struct gathered {
+    ARRAY_OF(struct said) spans;
+    size_t part_count, begin_count;
+    int64_t until_ns; /* all parts so far end there, or before */
+    bool is_shown_wrong;
+};
+
+static int64_t start_of(const struct spans_answer *spans, uint32_t place)
+{
+    return place == SPAN_NONE ? -1 : spans->spans.items[place].start_ns;
+}
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct gathered *gathered = user;
+
+    CHECK_U64(spans->lanes.count, 3);
+    CHECK_U64(spans->ops.count, OPS);
+    gathered->spans.count = 0;
+    gathered->part_count = 0;
+    gathered->until_ns = 0;
+    gathered->begin_count++;
+    return 0;
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct gathered *gathered = user;
+    int64_t until_ns = gathered->until_ns;
+
+    gathered->part_count++;
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+        const struct said said = {
+            .start_ns = span->start_ns,
+            .end_ns = span->start_ns + span->dur_ns,
+            .self_ns = span->self_ns,
+            .own_ns = span_own_ns(spans, span),
+            .op = span->op,
+            .lane = span->lane,
+            .depth = span->depth,
+            .parent_ns = start_of(spans, span->parent),
+            .launch_ns = start_of(spans, span->launch),
+            .next_ns = start_of(spans, span->next),
+        };
+
+        assert_true(span->start_ns >= gathered->until_ns);
+        until_ns = said.end_ns > until_ns ? said.end_ns : until_ns;
+        CHECK_OK(array_push(&gathered->spans, said));
+    }
+    gathered->until_ns = until_ns;
+    return 0;
+}
+
+/* Lane by lane, each as it was handed over: parts have the lanes in turn. */
+static int compare_said(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct said));
+}
+
+static void gather(struct store *store, bool totals, bool is_whole, struct gathered *out)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
+    const struct span_parts parts = {out, begin, take, is_whole, PART};
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    *out = (struct gathered){0};
+    CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
+    CHECK_U64(answer.spans.count, 0);
+    CHECK_U64(answer.basis.event_count, out->spans.count);
+    CHECK_U64((uint64_t)answer.end_ns, (uint64_t)out->until_ns);
+    CHECK_U64((uint64_t)answer.start_ns, STORE_SUPPORT_START_NS);
+    spans_answer_deinit(&answer);
+    qsort(out->spans.items, out->spans.count, sizeof(*out->spans.items), compare_said);
+}
+
+/* Returns how many parts there were. */
+static size_t compare(const char *path, bool totals)
+{
+    struct store *store = store_support_open(path, STORE_READ);
+    struct gathered whole, parts;
+    size_t count;
+
+    gather(store, totals, true, &whole);
+    gather(store, totals, false, &parts);
+    CHECK_U64(whole.part_count, 1);
+    CHECK_U64(parts.spans.count, whole.spans.count);
+    assert_memory_equal(parts.spans.items, whole.spans.items,
+                        whole.spans.count * sizeof(*whole.spans.items));
+    count = parts.part_count;
+    array_deinit(&whole.spans);
+    array_deinit(&parts.spans);
+    store_close(&store);
+    return count;
+}
+
+static size_t try_seed(struct scene *scene, uint64_t seed, bool touches, bool crosses)
+{
+    char *dir = temp_create(), *path = temp_path(dir, "a.db");
+    bool has_runs = seed % 2;
+    size_t count;
+
+    *scene = (struct scene){.seed = seed * 2654435761u + 88172645463325252u,
+                            .run = has_runs ? 1 : STORE_NULL,
+                            .touches = touches,
+                            .crosses = crosses};
+    fill(scene);
+    make_store(path, scene, has_runs);
+    count = compare(path, !has_runs);
+    free(path);
+    temp_destroy(&dir);
+    return count;
+}
+
+static void parts_are_the_whole(void **state)
+{
+    struct scene *scene = malloc(sizeof(*scene));
+    size_t crossing_parts = 0;
+
+    (void)state;
+    assert_non_null(scene);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        assert_true(try_seed(scene, seed, false, false) > 5);
+        assert_true(try_seed(scene, seed, true, false) > 1);
+        crossing_parts += try_seed(scene, seed, false, true);
+    }
+    /* What is launched behind later launches cannot be cut from them. */
+    assert_true(crossing_parts < 4 * SEEDS);
+    free(scene);
+}
+
+static int refuse(void *user, struct spans_answer *spans)
+{
+    struct gathered *gathered = user;
+
+    if (gathered->begin_count == 1 && gathered->part_count == 2)
+        return SPAN_PARTS_WHOLE;
+    return take(user, spans);
+}
+
+static void a_consumer_gets_all_at_once_where_it_must(void **state)
+{
+    char *dir = temp_create(), *path = temp_path(dir, "a.db");
+    struct scene *scene = malloc(sizeof(*scene));
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = true};
+    struct gathered gathered = {0};
+    const struct span_parts parts = {&gathered, begin, refuse, false, PART};
+    struct spans_answer answer;
+    struct diag diag = {0};
+    struct store *store;
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct scene){.seed = 77, .run = STORE_NULL};
+    fill(scene);
+    make_store(path, scene, false);
+    store = store_support_open(path, STORE_READ);
+    CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
+    CHECK_U64(gathered.begin_count, 2);
+    CHECK_U64(gathered.part_count, 1);
+    CHECK_U64(gathered.spans.count, scene->count);
+    spans_answer_deinit(&answer);
+    store_close(&store);
+    array_deinit(&gathered.spans);
+    free(scene);
+    free(path);
+    temp_destroy(&dir);
+}
+
+/* A batch that begins before it says so is found out. */
+static void damaged_batches_do_no_harm(void **state)
+{
+    char *dir = temp_create(), *path = temp_path(dir, "a.db");
+    struct scene *scene = malloc(sizeof(*scene));
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct scene){.seed = 99, .run = STORE_NULL};
+    fill(scene);
+    make_store(path, scene, false);
+    store_support_run(path,
+                      "UPDATE event SET start_ns = (SELECT min(start_ns) FROM event), dur_ns ="
+                      " 100000000 WHERE rowid = (SELECT max(rowid) FROM event)");
+    CHECK_U64(compare(path, true), 1);
+    free(scene);
+    free(path);
+    temp_destroy(&dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_the_whole),
+        cmocka_unit_test(a_consumer_gets_all_at_once_where_it_must),
+        cmocka_unit_test(damaged_batches_do_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
