@@ -393,7 +393,7 @@ static void send_clock(uint64_t now_ns)
     /* Three quarters: threads come once in this time, each at its own moment. */
     if (now_ns - session->clock_ns < pause_ns / 4 * 3)
         return;
-    triple = ot_greet_triple();
+    triple = ot_ticks_triple();
     frame.ticks = triple.ticks;
     frame.monotonic_ns = triple.monotonic_ns;
     frame.realtime_ns = triple.realtime_ns;

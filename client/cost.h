@@ -7,15 +7,15 @@
 #ifndef OPTRACE_CLIENT_COST_H
 #define OPTRACE_CLIENT_COST_H
 
-#include "client/counters.h"
+#include <stdbool.h>
 
-/**
- * Record some spans of the calling thread into memory that nobody reads, and keep what the quickest
- * batch took. Some tens of microseconds; without memory for it, nothing is known and nothing told.
- *
- * counters  what is read at the begin and the end of spans, or NULL
- */
-void ot_cost_measure(struct ot_counters *counters);
+/* As cost_measure.h has found it. Ticks of a span, begin and end, and what of them is within its
+ * self time. */
+struct ot_cost {
+    double span_ticks, empty_ticks;
+    bool is_known;
+};
+extern struct ot_cost ot_cost_plain, ot_cost_counted; /* with CPU counters */
 
 /** The calling thread has a ring: record what was measured, unless the session has it. */
 void ot_cost_tell(void);

@@ -22,10 +22,8 @@ void ot_counted_begin(struct ot_hot *hot, uint64_t kind_word);
  *  the latest reading. */
 void ot_counted_end(struct ot_hot *hot, uint64_t now);
 
-/** Spans of this op shall have no counters: phases lie in ops, which have. Needs the session's
- * lock.
- */
-void ot_counted_skip(uint32_t op);
+/** Which of a thread's counters say something: the time off the processor once there is some. */
+uint32_t ot_counted_told(const struct ot_counters *counters);
 
 /**
  * Ask for counters from now on. Tries what can be opened, on the calling thread, defines an op for

@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of optrace.h that define something: from the program's structs to frames in the log. */
+/* Definitions: from the program's structs to frames in the log. */
 #include "client/define.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/connect.h"
-#include "client/counted.h"
 #include "client/optrace.h"
 #include "client/session.h"
-#include "client/stack.h"
 
 #define OT_DTYPE(id, name, text, meaning) static_assert(OPTRACE_DTYPE_##name == id, "dtype " text);
 #define OT_LANE(id, name, text, meaning)                                                           \
     static_assert(OPTRACE_LANE_##name == id, "kind of lane " text);
 #include "schema/wire/records.def"
-
-/* While nothing is recorded, definitions are the moments to look for a daemon. */
-static bool enter(void)
-{
-    if (optrace_level() == OPTRACE_OFF)
-        ot_session_poll();
-    return ot_enter();
-}
-
-/* After a definition: to the daemon with it, before a record can refer to it. */
-static void defined(void)
-{
-    if (ot_session.phase == OT_PHASE_OPEN)
-        ot_connect_push_waiting();
-}
 
 /* An encoder's refusal means that the program's values are out of range. */
 static int add_op(const struct ot_wire_op *op, const struct ot_wire_shape *shapes,
@@ -103,7 +85,21 @@ static int intern_shapes(const struct optrace_op_info *info, struct ot_wire_shap
     return 0;
 }
 
-static int define_op(const struct optrace_op_info *info, uint32_t *out_op)
+/* A bit per op; written under the session's lock before the op's id is known to anybody. */
+static uint8_t phases[OT_WIRE_OPS_MAX / 8 + 1];
+
+static void note_phase(uint32_t op)
+{
+    phases[op / 8] |= (uint8_t)(1U << op % 8);
+}
+
+bool ot_define_is_phase(uint32_t op)
+{
+    return op < OT_WIRE_OPS_MAX &&
+           __atomic_load_n(&phases[op / 8], __ATOMIC_RELAXED) & 1U << op % 8;
+}
+
+int ot_define_op(const struct optrace_op_info *info, uint32_t *out_op)
 {
     struct ot_log *log = &ot_session.log;
     struct ot_wire_shape *shapes = NULL;
@@ -134,33 +130,16 @@ static int define_op(const struct optrace_op_info *info, uint32_t *out_op)
     if (rc == 0) {
         *out_op = ++log->op_count;
         if (strcmp(info->type, "phase") == 0)
-            ot_counted_skip(*out_op);
+            note_phase(*out_op);
     }
     free(shapes);
     free(origins);
     return rc;
 }
 
-int optrace_op_define(const struct optrace_op_info *info, uint32_t *out_op)
-{
-    struct optrace_op_info placed = *info;
-    char *params = ot_stack_params(info->params, __builtin_return_address(0), ot_stack_frames());
-    int rc = -EDEADLK;
-
-    if (params)
-        placed.params = params;
-    if (enter()) {
-        rc = define_op(&placed, out_op);
-        defined();
-        ot_leave();
-    }
-    free(params);
-    return rc;
-}
-
 /* Defined with a lock held: the op of a name, which may be there already. */
-static int define_name(enum optrace_name_type type, const char *name, const char *source,
-                       const char *params, uint32_t *out_op)
+int ot_define_text(enum optrace_name_type type, const char *name, const char *source,
+                   const char *params, uint32_t *out_op)
 {
     static const char *const types[] = {"label", "phase", "copy", "counter", "mark", "memory"};
     struct ot_log *log = &ot_session.log;
@@ -179,14 +158,14 @@ static int define_name(enum optrace_name_type type, const char *name, const char
     if (rc < 0)
         return rc;
     if (source)
-        return define_op(&info, out_op);
+        return ot_define_op(&info, out_op);
     key = (uint64_t)type << 32 | string_id;
     *out_op = ot_table_next(&log->names, key, &place);
     if (*out_op)
         return 0;
     rc = ot_table_reserve(&log->names);
     if (rc == 0)
-        rc = define_op(&info, out_op);
+        rc = ot_define_op(&info, out_op);
     if (rc == 0)
         ot_table_add(&log->names, key, *out_op);
     return rc;
@@ -194,48 +173,10 @@ static int define_name(enum optrace_name_type type, const char *name, const char
 
 int ot_define_name(enum optrace_name_type type, const char *name, uint32_t *out_op)
 {
-    return define_name(type, name, NULL, NULL, out_op);
+    return ot_define_text(type, name, NULL, NULL, out_op);
 }
 
-/* Labels have a place in the program; of the other names many places share one. */
-static char *stack_of(enum optrace_name_type type, const void *caller)
-{
-    return type == OPTRACE_LABEL ? ot_stack_params(NULL, caller, ot_stack_frames()) : NULL;
-}
-
-uint32_t optrace_name(enum optrace_name_type type, const char *name)
-{
-    char *params = stack_of(type, __builtin_return_address(0));
-    uint32_t op = 0;
-
-    if (enter()) {
-        if (define_name(type, name, NULL, params, &op) < 0)
-            op = 0;
-        defined();
-        ot_leave();
-    }
-    free(params);
-    return op;
-}
-
-uint32_t optrace_site_define(struct optrace_site *site)
-{
-    char *params = stack_of(site->type, __builtin_return_address(0));
-    uint32_t op = 0;
-
-    if (ot_enter()) {
-        op = __atomic_load_n(&site->op, __ATOMIC_RELAXED); /* another thread may have been here */
-        if (op == 0 && define_name(site->type, site->name, site->source, params, &op) == 0) {
-            defined();
-            __atomic_store_n(&site->op, op, __ATOMIC_RELAXED);
-        }
-        ot_leave();
-    }
-    free(params);
-    return op;
-}
-
-static int define_model(const struct optrace_model_info *info, uint32_t *out_model)
+int ot_define_model(const struct optrace_model_info *info, uint32_t *out_model)
 {
     struct ot_log *log = &ot_session.log;
     struct ot_wire_model frame = {
@@ -266,19 +207,7 @@ static int define_model(const struct optrace_model_info *info, uint32_t *out_mod
     return rc;
 }
 
-int optrace_model_define(const struct optrace_model_info *info, uint32_t *out_model)
-{
-    int rc;
-
-    if (!enter())
-        return -EDEADLK;
-    rc = define_model(info, out_model);
-    defined();
-    ot_leave();
-    return rc;
-}
-
-static int define_lane(const struct optrace_lane_info *info, uint32_t *out_lane)
+int ot_define_lane(const struct optrace_lane_info *info, uint32_t *out_lane)
 {
     struct ot_log *log = &ot_session.log;
     struct ot_wire_lane frame = {
@@ -298,53 +227,5 @@ static int define_lane(const struct optrace_lane_info *info, uint32_t *out_lane)
         rc = ot_log_add(log, &frame, sizeof(frame));
     if (rc == 0)
         *out_lane = ++log->lane_count;
-    return rc;
-}
-
-int optrace_lane_define(const struct optrace_lane_info *info, uint32_t *out_lane)
-{
-    int rc = -EINVAL;
-
-    if (!enter())
-        return -EDEADLK;
-    if (info->name && (info->kind == OT_LANE_STREAM || info->kind == OT_LANE_QUEUE))
-        rc = define_lane(info, out_lane);
-    defined();
-    ot_leave();
-    return rc;
-}
-
-uint32_t optrace_thread_lane(void)
-{
-    struct ot_thread *thread;
-    uint32_t lane;
-
-    if (ot_hot.thread && ot_hot.thread->lane_id)
-        return ot_hot.thread->lane_id;
-    if (!ot_enter())
-        return 0;
-    lane = ot_thread_make(&thread) == 0 && ot_thread_take_lane(thread, NULL) == 0 ? thread->lane_id
-                                                                                  : 0;
-    defined();
-    ot_leave();
-    return lane;
-}
-
-int optrace_thread_name(const char *name)
-{
-    struct ot_thread *thread;
-    int rc;
-
-    if (!name)
-        return -EINVAL;
-    if (ot_hot.thread && ot_hot.thread->lane_id)
-        return -EALREADY;
-    if (!ot_enter())
-        return -EDEADLK;
-    rc = ot_thread_make(&thread);
-    if (rc == 0)
-        rc = ot_thread_take_lane(thread, name);
-    defined();
-    ot_leave();
     return rc;
 }

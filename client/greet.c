@@ -15,17 +15,8 @@
 
 #define SYSTEM_SOCKET "/run/optrace/collector.sock"
 #define LIBRARY_NAME  "liboptrace " OPTRACE_VERSION
-#define MEASURE_NS    UINT64_C(2000000)
-#define NS_PER_S      UINT64_C(1000000000)
 
 enum { COMMAND_BYTES = 4096, HELLO_BYTES = sizeof(struct ot_wire_hello) + COMMAND_BYTES + 1024 };
-
-enum ot_tick_clock ot_tick_clock = OT_TICKS_UNKNOWN;
-
-uint64_t ot_ticks_monotonic(void)
-{
-    return ot_clock_ns(CLOCK_MONOTONIC);
-}
 
 int ot_greet_path(const char *wanted, char out_path[OT_LINK_PATH_BYTES])
 {
@@ -61,44 +52,6 @@ void ot_greet_program(char *out_name, size_t bytes)
         name = slash ? slash + 1 : path;
     }
     snprintf(out_name, bytes, "%s", name);
-}
-
-void ot_greet_choose_clock(void)
-{
-    enum ot_tick_clock clock = __atomic_load_n(&ot_tick_clock, __ATOMIC_RELAXED);
-
-    if (clock != OT_TICKS_UNKNOWN)
-        return;
-    /* Two threads may both come here: they find the same. */
-    clock = ot_clock_ticks_are_invariant() ? OT_TICKS_TSC : OT_TICKS_MONOTONIC;
-    __atomic_store_n(&ot_tick_clock, clock, __ATOMIC_RELAXED);
-}
-
-struct ot_clock_triple ot_greet_triple(void)
-{
-    struct ot_clock_triple triple = ot_clock_read_triple();
-
-    if (ot_tick_clock == OT_TICKS_MONOTONIC)
-        triple.ticks = triple.monotonic_ns;
-    return triple;
-}
-
-void ot_greet_measure_clock(struct ot_session *session)
-{
-    struct ot_clock_triple now;
-    uint64_t elapsed_ns = ot_clock_ns(CLOCK_MONOTONIC) - session->origin.monotonic_ns;
-    double per_s;
-
-    if (ot_tick_clock == OT_TICKS_MONOTONIC) {
-        __atomic_store_n(&session->ticks_per_s, NS_PER_S, __ATOMIC_RELAXED);
-        return;
-    }
-    if (elapsed_ns < MEASURE_NS)
-        nanosleep(&(struct timespec){.tv_nsec = (long)(MEASURE_NS - elapsed_ns)}, NULL);
-    now = ot_clock_read_triple();
-    per_s = (double)(now.ticks - session->origin.ticks) * (double)NS_PER_S /
-            (double)(now.monotonic_ns - session->origin.monotonic_ns);
-    __atomic_store_n(&session->ticks_per_s, (uint64_t)per_s, __ATOMIC_RELAXED);
 }
 
 /* Behind the last whole word: half a secret is not known for one. */
@@ -140,7 +93,7 @@ static size_t read_command(char out_text[COMMAND_BYTES])
 
 int ot_greet_hello(struct ot_session *session)
 {
-    const struct ot_clock_triple triple = ot_greet_triple();
+    const struct ot_clock_triple triple = ot_ticks_triple();
     const bool is_tsc = ot_tick_clock == OT_TICKS_TSC;
     struct ot_wire_hello hello = {
         .magic = OT_WIRE_MAGIC,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client says of itself: where it looks for the daemon, who it is, which clock it uses. */
+/* What a client says of itself: where it looks for the daemon, who it is. */
 #ifndef OPTRACE_CLIENT_GREET_H
 #define OPTRACE_CLIENT_GREET_H
 
@@ -17,15 +17,6 @@ int ot_greet_path(const char *wanted, char out_path[OT_LINK_PATH_BYTES]);
 
 /** The name of this program's executable. Always terminated; "" when it cannot be found out. */
 void ot_greet_program(char *out_name, size_t bytes);
-
-/** The three clocks; ticks are those of ot_ticks(). */
-struct ot_clock_triple ot_greet_triple(void);
-
-/** Decide which clock the ticks are. Cheap after the first call; any thread. */
-void ot_greet_choose_clock(void);
-
-/** Measure ticks_per_s against the session's origin, waiting until that lies 2 ms back. */
-void ot_greet_measure_clock(struct ot_session *session);
 
 /** Send HELLO on a link that was just opened. Returns 0 or an error of the link. */
 int ot_greet_hello(struct ot_session *session);

@@ -33,6 +33,9 @@ static inline void ot_fetch_ahead(const struct ot_wire_record *record)
 #endif
 }
 
+/** One deeper, in ot_hot.state. */
+#define OT_DEPTH_ONE (UINT64_C(1) << 48)
+
 /** The time on the fast way of begin and end, which on x86-64 asks not whether the TSC is the
  * clock: where it is not, ot_hot.deadline is 0, and the slow way that this leads to reads the clock
  * that is. */
@@ -80,9 +83,6 @@ static inline void ot_put_counter(struct ot_hot *hot, uint32_t op, uint64_t lane
     ot_record_store(record, OT_WORD_ADDRESS, 0);
     ot_publish(hot, hot->state + 1);
 }
-
-/** End all spans of the calling thread, which ends. */
-void ot_span_end_all(uint64_t now);
 
 static inline bool ot_is_due(const struct ot_hot *hot, uint64_t now)
 {

@@ -6,6 +6,7 @@
 #include "client/greet.h"
 #include "client/hot.h"
 #include "client/optrace.h"
+#include "client/thread_life.h"
 #include "client/thread_ring.h"
 
 /* Records that bring their own times read no clock for the housekeeping, except each of so many. */
@@ -179,7 +180,7 @@ int optrace_record(const struct optrace_event *event)
 
 uint64_t optrace_ticks(void)
 {
-    ot_greet_choose_clock();
+    ot_ticks_choose_clock();
     return ot_ticks();
 }
 

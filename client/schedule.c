@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "client/connect.h"
 #include "client/session.h"
 
 struct schedule {
@@ -178,14 +177,14 @@ bool ot_schedule_tell(struct ot_wire_plan *out_plan)
     return true;
 }
 
-uint16_t ot_schedule_count(void)
+bool ot_schedule_count(void)
 {
     const uint64_t runs = __atomic_add_fetch(&run_count, 1, __ATOMIC_RELAXED);
 
-    if (runs >= __atomic_load_n(&look_at, __ATOMIC_RELAXED) && ot_enter()) {
-        ot_schedule_look();
-        ot_connect_push();
-        ot_leave();
-    }
+    return runs >= __atomic_load_n(&look_at, __ATOMIC_RELAXED);
+}
+
+uint16_t ot_schedule_run_flags(void)
+{
     return (uint16_t)__atomic_load_n(&run_flags, __ATOMIC_RELAXED);
 }

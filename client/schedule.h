@@ -3,7 +3,7 @@
  * When this process records: the level that the daemon gives, the program's own plan, and the one
  * that was commanded from outside, in force or to come. What comes out is optrace_level_now.
  *
- * Everything needs the session's lock, but for ot_schedule_is_on() and ot_schedule_count().
+ * Everything needs the session's lock, but where it says "any thread".
  */
 #ifndef OPTRACE_CLIENT_SCHEDULE_H
 #define OPTRACE_CLIENT_SCHEDULE_H
@@ -50,9 +50,12 @@ static inline bool ot_schedule_is_on(void)
     return __atomic_load_n(&ot_schedule_on, __ATOMIC_RELAXED) != 0;
 }
 
-/** A run begins, while ot_schedule_is_on(): the level may change. Takes the session's lock where it
- *  does. Any thread. Returns OT_RECORD_WARMUP when the run is one of warm-up, else 0. */
-uint16_t ot_schedule_count(void);
+/** A run begins, while ot_schedule_is_on(). Any thread. Returns true when the schedule says
+ *  otherwise from this run on: ot_schedule_look() is due. */
+bool ot_schedule_count(void);
+
+/** Of the runs at present: OT_RECORD_WARMUP, or 0. Any thread. */
+uint16_t ot_schedule_run_flags(void);
 
 /**
  * Read "wait=1,warmup=1,active=3,repeat=2,skip-first=10": runs, or times with a unit such as 500ms.

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "client/connect.h"
@@ -19,86 +18,18 @@
 #include "client/loss_ring.h"
 #include "client/optrace.h"
 #include "client/orphan.h"
+#include "client/polling.h"
 #include "client/schedule.h"
 #include "client/stack.h"
 #include "client/thread_end.h"
+#include "client/thread_life.h"
 
 enum {
     RING_RECORDS_DEFAULT = 65536,
     CONNECT_TIMEOUT_MS = 1000,
     EXIT_TIMEOUT_MS = 1000,
-    LATE_TIMEOUT_MS = 5,  /* what a late daemon may cost a run's begin */
-    POLL_PAUSE_MS = 1000, /* between looks for a daemon */
-    HEAR_PAUSE_MS = 50,   /* between looks at what a daemon says */
-    IDLE_CALLS_MAX = 63,  /* spans that are not recorded, between two looks at the clock */
 };
 #define NS_PER_MS UINT64_C(1000000)
-
-struct ot_session ot_session = {.lock = PTHREAD_MUTEX_INITIALIZER, .link = {.fd = {.number = -1}}};
-uint32_t optrace_level_now = OPTRACE_OFF;
-
-/* Ticks of the next ot_session_poll() that does something; 0: not started. */
-static uint64_t poll_ticks;
-
-static void entered(void)
-{
-    ot_hot.busy = true;
-    ot_hot.float_state = ot_float_save();
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ot_hot.cancel_state);
-}
-
-bool ot_enter(void)
-{
-    if (ot_hot.busy)
-        return false;
-    pthread_mutex_lock(&ot_session.lock);
-    entered();
-    return true;
-}
-
-bool ot_try_enter(void)
-{
-    if (ot_hot.busy || pthread_mutex_trylock(&ot_session.lock) != 0)
-        return false;
-    entered();
-    return true;
-}
-
-void ot_leave(void)
-{
-    int state = ot_hot.cancel_state;
-
-    ot_float_restore(ot_hot.float_state);
-    ot_hot.busy = false;
-    pthread_mutex_unlock(&ot_session.lock);
-    pthread_setcancelstate(state, NULL);
-}
-
-void ot_session_set_level(uint32_t level)
-{
-    if (ot_session.starts == 0 || ot_session.is_stopping || level > OT_LEVEL_DETAIL)
-        level = OT_LEVEL_OFF;
-    __atomic_store_n(&optrace_level_now, level, __ATOMIC_RELAXED);
-}
-
-int ot_session_renew(void)
-{
-    struct ot_session *session = &ot_session;
-    const bool is_saved = session->epoch == session->saved_epoch;
-
-    if (getrandom(session->uuid, sizeof(session->uuid), 0) != sizeof(session->uuid))
-        return -errno;
-    session->epoch++;
-    ot_loss_ring_retire(is_saved);
-    session->hello_count = 0;
-    session->hello_ns = 0;
-    session->session_id = 0;
-    session->welcomed = false;
-    ot_orphan_give_up();
-    ot_thread_leave_past();
-    ot_thread_call_all();
-    return 0;
-}
 
 /* The number in an environment variable; 0 when it is not set. -EINVAL when it is no number. */
 static int read_environment(const char *name, uint32_t *out_value)
@@ -226,18 +157,6 @@ bool ot_session_is_disabled(void)
     return text && text[0] && strcmp(text, "0") != 0;
 }
 
-static void poll_again(void)
-{
-    const uint32_t pause_ms = ot_session.phase == OT_PHASE_CLOSED ? POLL_PAUSE_MS : HEAR_PAUSE_MS;
-    const uint64_t due_ns = ot_schedule_due_in_ns();
-    uint64_t pause_ns = pause_ms * NS_PER_MS;
-
-    if (due_ns < pause_ns)
-        pause_ns = due_ns;
-    __atomic_store_n(&poll_ticks, ot_session.starts ? ot_ticks() + ot_ns_to_ticks(pause_ns) + 1 : 0,
-                     __ATOMIC_RELAXED);
-}
-
 /* Errors that another try would not mend, or that the caller does not want to live with. */
 static bool is_fatal(int rc, bool required)
 {
@@ -251,8 +170,8 @@ static int start(const struct optrace_config *config)
 
     if (rc < 0)
         return rc;
-    ot_greet_choose_clock();
-    ot_greet_measure_clock(session);
+    ot_ticks_choose_clock();
+    ot_ticks_measure(session);
     rc = ot_session_renew();
     if (rc < 0)
         return complain(rc, "no random numbers");
@@ -271,7 +190,7 @@ static int start(const struct optrace_config *config)
         return rc;
     }
     ot_connect_push();
-    poll_again();
+    ot_poll_again();
     return 0;
 }
 
@@ -361,7 +280,7 @@ static void stop(void)
     session->starts = 0;
     session->is_stopping = false;
     ot_session_set_level(OT_LEVEL_OFF);
-    poll_again();
+    ot_poll_again();
     complain(0, session->saved_epoch == session->epoch || !ot_thread_has_records()
                     ? "stopped"
                     : "stopped without the daemon");
@@ -380,65 +299,6 @@ void optrace_stop(void)
     else if (ot_session.starts == 1)
         stop();
     ot_leave();
-}
-
-static bool is_poll_due(void)
-{
-    const uint64_t due = __atomic_load_n(&poll_ticks, __ATOMIC_RELAXED);
-
-    return due != 0 && ot_is_past(due, ot_ticks());
-}
-
-/* One thread of those that come at the same time. */
-static void poll_once(bool waits)
-{
-    if (!is_poll_due() || !ot_try_enter())
-        return;
-    if (ot_session.starts > 0 && is_poll_due()) {
-        if (waits && ot_session.phase != OT_PHASE_OPEN)
-            ot_connect_wait(LATE_TIMEOUT_MS, false);
-        else
-            ot_connect_tick();
-        poll_again();
-    }
-    ot_leave();
-}
-
-void ot_session_poll(void)
-{
-    poll_once(true);
-}
-
-/* --- Looks of programs that record nothing but spans. --- */
-
-__thread uint32_t optrace_idle_now;
-
-static uint32_t choose_idle_calls(uint32_t calls, uint64_t elapsed_ticks)
-{
-    const uint64_t often = ot_ms_to_ticks(POLL_PAUSE_MS / 16);
-
-    if (elapsed_ticks > often)
-        return calls / 4;
-    return calls * 2 + 1 < IDLE_CALLS_MAX ? calls * 2 + 1 : IDLE_CALLS_MAX;
-}
-
-/* The clock is looked at by each call where they are seldom, so that one of them comes in time, and
- * by each 64th where they are many, so that they stay cheap. */
-void optrace_look(void)
-{
-    static _Thread_local uint64_t looked_ticks;
-    static _Thread_local uint32_t calls;
-    uint64_t now;
-
-    if (__atomic_load_n(&poll_ticks, __ATOMIC_RELAXED) == 0) {
-        optrace_idle_now = IDLE_CALLS_MAX;
-        return;
-    }
-    now = ot_ticks();
-    calls = choose_idle_calls(calls, now - looked_ticks);
-    looked_ticks = now;
-    optrace_idle_now = calls;
-    poll_once(false);
 }
 
 /* The forking thread holds the lock, and has no ring until the fork is over: what other handlers
@@ -506,7 +366,7 @@ __attribute__((destructor)) static void unloaded(void)
     deadline.tv_sec += 1 + ot_session.settings.exit_timeout_ms / 1000;
     if (pthread_mutex_timedlock(&ot_session.lock, &deadline) != 0)
         return;
-    entered();
+    ot_entered();
     if (ot_session.starts > 0)
         stop();
     ot_leave();

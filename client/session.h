@@ -6,6 +6,11 @@
  * A session is what the daemon stores under one uuid. It survives the loss of its connection. After
  * stop and start, in a child after fork(), or when the daemon says that it ended, `epoch` counts up
  * and each thread moves to a new ring.
+ *
+ * Who calls whom: state.c stands below all others; above it threads and their rings (thread.h,
+ * thread_end.h, loss_ring.h, orphan.h), above these connect.h, then what a thread does by itself
+ * (thread_ring.h, thread_life.h, polling.h), then the calls of optrace.h. session.c, which starts
+ * and stops all of it, stands above.
  */
 #ifndef OPTRACE_CLIENT_SESSION_H
 #define OPTRACE_CLIENT_SESSION_H
@@ -110,7 +115,10 @@ extern struct ot_session ot_session;
  */
 bool ot_enter(void);
 
-/** The same, false also when another thread has it. */
+/** The thread has taken the lock itself. */
+void ot_entered(void);
+
+/** As ot_enter(), false also when another thread has it. */
 bool ot_try_enter(void);
 void ot_leave(void);
 
@@ -123,9 +131,5 @@ int ot_session_renew(void);
 
 /** OPTRACE_DISABLE says so. */
 bool ot_session_is_disabled(void);
-
-/** Now and then, also while off: look for a daemon, or hear what it says; notice when time alone
- *  begins or ends the recording. */
-void ot_session_poll(void);
 
 #endif

@@ -9,11 +9,11 @@
 
 #include "client/counted.h"
 #include "client/hot.h"
+#include "client/polling.h"
 #include "client/schedule.h"
 #include "client/session.h"
-#include "client/thread_ring.h"
-
-#define DEPTH_ONE (UINT64_C(1) << 48)
+#include "client/span_end.h"
+#include "client/thread_life.h"
 
 /* Both values are in registers here, not to be loaded later. */
 #define HAVE_LOADED(a, b) __asm__ volatile("" : "+r"(a), "+r"(b))
@@ -36,7 +36,7 @@ static inline struct optrace_span open_entry(struct ot_hot *hot, struct ot_wire_
     ot_record_store(entry, OT_WORD_START, now);
     if (bytes)
         ot_record_store(entry, OT_WORD_BYTES, bytes);
-    ot_publish(hot, state + DEPTH_ONE);
+    ot_publish(hot, state + OT_DEPTH_ONE);
     return (struct optrace_span){.start = now, .id = ot_ring_depth(state) + 1};
 }
 
@@ -155,65 +155,6 @@ static inline bool is_plain(const struct ot_wire_record *entry)
             ot_record_load(entry, OT_WORD_BYTES)) == 0;
 }
 
-/* Write the record of an open entry at the head; there is room for it. */
-static inline void write_ended(const struct ot_hot *hot, const struct ot_wire_record *entry,
-                               uint64_t now, uint64_t flags)
-{
-    struct ot_wire_record *record = &hot->ring->records[hot->state & hot->mask];
-    const uint64_t start = ot_record_load(entry, OT_WORD_START);
-    const uint64_t kern = ot_record_load(entry, OT_WORD_KERN);
-    const uint64_t end_min = kern > start ? kern : start;
-
-    ot_record_store(record, OT_WORD_KIND, ot_record_load(entry, OT_WORD_KIND) | flags);
-    ot_record_store(record, OT_WORD_LANE, ot_record_load(entry, OT_WORD_LANE));
-    ot_record_store(record, OT_WORD_START, start);
-    ot_record_store(record, OT_WORD_END, now < end_min ? end_min : now);
-    ot_record_store(record, OT_WORD_KERN, kern);
-    ot_record_store(record, OT_WORD_CORRELATION, ot_record_load(entry, OT_WORD_CORRELATION));
-    ot_record_store(record, OT_WORD_BYTES, ot_record_load(entry, OT_WORD_BYTES));
-    ot_record_store(record, OT_WORD_ADDRESS, 0);
-    ot_fetch_ahead(record);
-}
-
-/* End the innermost open span, recorded or lost. */
-static void end_innermost(struct ot_hot *hot, uint64_t now, uint64_t flags)
-{
-    struct ot_wire_record *entry = &hot->ring->open[ot_ring_depth(hot->state) - 1];
-
-    if (hot->counters)
-        ot_counted_end(hot, now);
-    if (ot_ring_head(hot->state) < hot->stop || ot_thread_make_room(now)) {
-        write_ended(hot, entry, now, flags);
-        ot_publish(hot, hot->state + 1 - DEPTH_ONE);
-    } else {
-        ot_thread_lose(0, OT_LOSS_RING_FULL, now);
-        ot_publish(hot, hot->state - DEPTH_ONE);
-    }
-    ot_record_clear_rest(entry);
-}
-
-/* End the innermost span, which has more to it than begin and end; there is room, nothing is due.
- */
-static __attribute__((noinline)) void end_rich(struct ot_hot *hot, struct ot_wire_record *entry,
-                                               uint64_t now)
-{
-    write_ended(hot, entry, now, 0);
-    ot_publish(hot, hot->state + 1 - DEPTH_ONE);
-    ot_record_clear_rest(entry);
-}
-
-void ot_span_end_all(uint64_t now)
-{
-    struct ot_hot *hot = &ot_hot;
-
-    if (hot->state == OT_STATE_NONE)
-        return;
-    if (hot->counters)
-        ot_counters_read(hot->counters);
-    while (ot_ring_depth(hot->state) > 0)
-        end_innermost(hot, now, (uint64_t)OT_RECORD_IMPLICIT_END << 16);
-}
-
 static COLD void end_slowly(struct optrace_span span, uint64_t now)
 {
     const uint64_t implicit = (uint64_t)OT_RECORD_IMPLICIT_END << 16;
@@ -228,8 +169,8 @@ static COLD void end_slowly(struct optrace_span span, uint64_t now)
     if (!find_entry(hot, span))
         return;
     while (ot_ring_depth(hot->state) > span.id)
-        end_innermost(hot, now, implicit);
-    end_innermost(hot, now, 0);
+        ot_span_end_innermost(hot, now, implicit);
+    ot_span_end_innermost(hot, now, 0);
 }
 
 void optrace_span_end(struct optrace_span span)
@@ -248,7 +189,7 @@ void optrace_span_end(struct optrace_span span)
     if (UNLIKELY(ot_record_load(entry, OT_WORD_START) != span.start))
         return;
     if (UNLIKELY(!is_plain(entry) || now < span.start)) {
-        end_rich(hot, entry, now);
+        ot_span_end_rich(entry, now);
         return;
     }
     record = &hot->ring->records[state & hot->mask];
@@ -257,7 +198,7 @@ void optrace_span_end(struct optrace_span span)
     ot_record_store(record, OT_WORD_START, span.start);
     ot_record_store(record, OT_WORD_END, now);
     ot_record_clear_rest(record);
-    ot_publish(hot, state + 1 - DEPTH_ONE);
+    ot_publish(hot, state + 1 - OT_DEPTH_ONE);
     ot_fetch_ahead(record);
 }
 
@@ -280,9 +221,9 @@ struct optrace_run optrace_run_begin(uint32_t model, uint32_t flags)
     uint16_t record_flags = flags & OPTRACE_WARMUP ? OT_RECORD_WARMUP : 0;
     struct optrace_run run = {{0, 0}, 0, 0};
 
-    ot_session_poll();
+    ot_poll();
     if (UNLIKELY(ot_schedule_is_on()))
-        record_flags |= ot_schedule_count();
+        record_flags |= ot_poll_run();
     if (optrace_level() == OPTRACE_OFF)
         return run;
     run.number = optrace_run_new();

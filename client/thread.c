@@ -1,53 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread has from its first record on, and its part of the housekeeping. */
+/* What a thread has: deadline, lane, counters, losses, its ring given back. */
 #include "client/thread.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "client/connect.h"
-#include "client/cost.h"
 #include "client/hot.h"
 #include "client/lane_pool.h"
 #include "client/loss_ring.h"
-#include "client/optrace.h"
-#include "client/schedule.h"
 #include "client/session.h"
-#include "client/thread_end.h"
-#include "client/thread_ring.h"
-
-enum {
-    FORK_TIMEOUT_MS = 100, /* what the first record of a forked child may wait */
-    RETRY_MS = 10,         /* housekeeping while something is under way */
-};
-
-_Thread_local struct ot_hot ot_hot = {.state = OT_STATE_NONE};
-
-static pthread_key_t end_key;
-static bool has_end_key;
-
-uint64_t ot_ticks_per_s(void)
-{
-    return __atomic_load_n(&ot_session.ticks_per_s, __ATOMIC_RELAXED);
-}
-
-uint64_t ot_ms_to_ticks(uint64_t ms)
-{
-    return ot_ticks_per_s() / 1000 * ms;
-}
-
-uint64_t ot_ns_to_ticks(uint64_t ns)
-{
-    const double ticks = (double)ns * 1e-9 * (double)ot_ticks_per_s();
-
-    return ticks < (double)(INT64_MAX / 2) ? (uint64_t)(int64_t)ticks : INT64_MAX / 2;
-}
-
-bool ot_is_past(uint64_t deadline, uint64_t now)
-{
-    return now >= deadline || deadline - now > 2 * ot_ticks_per_s();
-}
 
 void ot_thread_set_deadline(struct ot_hot *hot, uint64_t ticks)
 {
@@ -89,45 +49,6 @@ void ot_thread_drop_counters(struct ot_thread *thread)
     thread->counters = NULL;
 }
 
-static void link_thread(struct ot_thread *thread)
-{
-    thread->next = ot_session.threads;
-    thread->at = &ot_session.threads;
-    if (thread->next)
-        thread->next->at = &thread->next;
-    ot_session.threads = thread;
-}
-
-int ot_thread_make(struct ot_thread **out_thread)
-{
-    struct ot_session *session = &ot_session;
-    struct ot_thread *thread = ot_hot.thread;
-    int rc;
-
-    *out_thread = thread;
-    if (thread)
-        return 0;
-    if (!has_end_key && pthread_key_create(&end_key, ot_thread_ended) != 0)
-        return -ENOMEM;
-    has_end_key = true;
-    thread = calloc(1, sizeof(*thread));
-    if (!thread)
-        return -ENOMEM;
-    rc = -pthread_setspecific(end_key, thread);
-    if (rc < 0) {
-        free(thread);
-        return rc;
-    }
-    thread->hot = &ot_hot;
-    thread->ring_fd = OT_FD_NONE;
-    thread->pause_ticks = ot_ticks_per_s();
-    link_thread(thread);
-    ot_hot.thread = thread;
-    ot_hot.correlation = (uint64_t)++session->thread_serial << 40;
-    *out_thread = thread;
-    return 0;
-}
-
 int ot_thread_take_lane(struct ot_thread *thread, const char *name)
 {
     int rc = thread->lane_id ? 0 : ot_lane_pool_take(name, &thread->lane_id);
@@ -137,87 +58,13 @@ int ot_thread_take_lane(struct ot_thread *thread, const char *name)
     return rc;
 }
 
-/* When the housekeeping of the connection is due again. */
-static uint64_t connection_deadline(uint64_t now)
+void ot_thread_drop_ring(struct ot_thread *thread)
 {
-    const struct ot_session *session = &ot_session;
-    const uint64_t since_open_ms = (session->clock_ns - session->opened_ns) / 1000000;
-
-    if (session->starts == 0 || session->refused)
-        return now + ot_ms_to_ticks(1000);
-    if (session->phase == OT_PHASE_CLOSED)
-        return now +
-               ot_ms_to_ticks(session->backoff_ms > RETRY_MS ? session->backoff_ms : RETRY_MS);
-    if (session->phase == OT_PHASE_GREETED || session->log_sent < session->log.length)
-        return now + ot_ms_to_ticks(RETRY_MS);
-    if (since_open_ms < 1000)
-        return now + ot_ms_to_ticks(since_open_ms > RETRY_MS ? since_open_ms : RETRY_MS);
-    return now + ot_ms_to_ticks(1000);
-}
-
-/* Also when the recording is to end by then, for programs that begin no runs. */
-static uint64_t next_deadline(uint64_t now)
-{
-    const uint64_t deadline = connection_deadline(now);
-    const uint64_t due = now + ot_ns_to_ticks(ot_schedule_due_in_ns());
-
-    return due < deadline ? due : deadline;
-}
-
-/* Threads that live shorter than the housekeeping's pause do it as they come. */
-static void set_next_deadline(uint64_t now)
-{
-    const uint64_t due = next_deadline(now);
-
-    ot_session.due_ticks = due;
-    ot_thread_set_deadline(&ot_hot, due);
-}
-
-static bool attach(struct ot_thread *thread)
-{
-    if (ot_session.forked)
-        ot_connect_wait(FORK_TIMEOUT_MS, false);
-    if (ot_thread_give_ring(thread, true) < 0) {
-        ot_loss_ring_make();
-        ot_connect_push_waiting();
-        return false;
-    }
-    ot_thread_adapt_counters(thread);
-    ot_cost_tell();
-    ot_connect_push_waiting();
-    return true;
-}
-
-bool ot_thread_attach(uint64_t now)
-{
-    struct ot_thread *thread = ot_hot.thread;
-    bool has_ring = false;
-
-    if ((thread && now < thread->retry_ticks) || !ot_enter())
-        return false;
-    if (ot_is_past(ot_session.due_ticks, now))
-        ot_connect_tick();
-    if (optrace_level() != OPTRACE_OFF && ot_thread_make(&thread) == 0 && !thread->ring) {
-        has_ring = attach(thread);
-        if (!has_ring)
-            ot_thread_lose_ring(thread, now);
-        set_next_deadline(now);
-    }
-    ot_leave();
-    return has_ring;
-}
-
-void ot_thread_service(uint64_t now)
-{
-    if (!ot_try_enter()) {
-        if (ot_hot.thread) /* a hundredth of a second; the session's numbers need the lock */
-            ot_thread_set_deadline(&ot_hot, now + ot_hot.thread->pause_ticks / 100);
+    if (!thread->ring)
         return;
-    }
-    ot_connect_tick();
-    ot_thread_follow(now); /* after the tick, which may find that the session has ended */
-    set_next_deadline(now);
-    ot_leave();
+    ot_session.ring_records -= thread->ring->header.record_count;
+    ot_session.ring_count--;
+    ot_ring_destroy(&thread->ring, &thread->ring_fd);
 }
 
 void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now)
@@ -245,25 +92,6 @@ void ot_thread_call_all(void)
         if (thread->hot)
             ot_thread_set_deadline(thread->hot, 0);
     }
-}
-
-void ot_thread_fork_child(void)
-{
-    while (ot_session.threads) {
-        struct ot_thread *thread = ot_session.threads;
-
-        ot_session.threads = thread->next;
-        ot_thread_drop_ring(thread);
-        ot_thread_drop_counters(thread);
-        free(thread);
-    }
-    ot_session.spares = NULL;
-    ot_hot = (struct ot_hot){.state = OT_STATE_NONE,
-                             .busy = ot_hot.busy,
-                             .cancel_state = ot_hot.cancel_state,
-                             .float_state = ot_hot.float_state};
-    if (has_end_key)
-        pthread_setspecific(end_key, NULL);
 }
 
 void ot_thread_lost(uint64_t out_lost[OT_LOSS_NO_MEMORY + 1])

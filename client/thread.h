@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "client/counters.h"
 #include "client/fd.h"
+#include "client/ticks.h"
 #include "schema/wire/wire.h"
 
 /** ot_hot.state of a thread without a ring: deeper than any span. */
@@ -75,46 +76,9 @@ struct ot_thread {
     uint64_t lost[OT_LOSS_NO_MEMORY + 1];
 };
 
-/** Which clock the ticks are. Set once, before anything is recorded. */
-enum ot_tick_clock { OT_TICKS_UNKNOWN, OT_TICKS_TSC, OT_TICKS_MONOTONIC };
-extern enum ot_tick_clock ot_tick_clock;
-
-uint64_t ot_ticks_monotonic(void) __attribute__((cold));
-
-static inline uint64_t ot_ticks(void)
-{
-    if (__builtin_expect(__atomic_load_n(&ot_tick_clock, __ATOMIC_RELAXED) == OT_TICKS_TSC, 1))
-        return ot_clock_ticks();
-    return ot_ticks_monotonic();
-}
-
-/** Whether a deadline, which is never set further ahead than a second, has come. The counter may
- *  have jumped back since: then it has, too. Needs no lock. */
-bool ot_is_past(uint64_t deadline, uint64_t now);
-
-/** Ticks in so many ns, which may be UINT64_MAX. Needs no lock. */
-uint64_t ot_ns_to_ticks(uint64_t ns);
-
-/** Ticks in a second, and in so many ms, which are few. Need no lock. */
-uint64_t ot_ticks_per_s(void);
-uint64_t ot_ms_to_ticks(uint64_t ms);
-
-/** Give the calling thread a ring, connecting first in a forked child. Returns false when it has
- *  none now: recording is off, or it cannot be made (then the loss is to be counted by
- *  ot_thread_lost_here()). */
-bool ot_thread_attach(uint64_t now);
-
-/** Make the calling thread's struct, unless it has one. Needs the session's lock. Returns 0 or
- *  -ENOMEM. */
-int ot_thread_make(struct ot_thread **out_thread);
-
 /** Give the calling thread its lane, unless it has one. name NULL: as the system calls it. Needs
  *  the session's lock. Errors as ot_lane_pool_take(). */
 int ot_thread_take_lane(struct ot_thread *thread, const char *name);
-
-/** The housekeeping of the calling thread, whose deadline has passed: looks after the connection,
- *  moves to the ring of a new session, sets the next deadline. */
-void ot_thread_service(uint64_t now);
 
 /** When a thread is to come to ot_thread_service() next; 0: at once. */
 void ot_thread_set_deadline(struct ot_hot *hot, uint64_t ticks);
@@ -124,14 +88,14 @@ void ot_thread_set_deadline(struct ot_hot *hot, uint64_t ticks);
 void ot_thread_adapt_counters(struct ot_thread *thread);
 void ot_thread_drop_counters(struct ot_thread *thread);
 
+/** Give a thread's ring back to the system. Without one, does nothing. Needs the session's lock. */
+void ot_thread_drop_ring(struct ot_thread *thread);
+
 /** Count one record of the calling thread as lost. `lane` 0 is its own. */
 void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now);
 
 /** Call every thread into ot_thread_service(). Needs the session's lock. */
 void ot_thread_call_all(void);
-
-/** In a child after fork(): forget all threads but without touching what the parent has. */
-void ot_thread_fork_child(void);
 
 /** Totals over all threads, ended ones included. Needs the session's lock. */
 void ot_thread_lost(uint64_t out_lost[OT_LOSS_NO_MEMORY + 1]);

@@ -3,13 +3,10 @@
 #include "client/thread_end.h"
 
 #include "client/ended_losses.h"
-#include "client/hot.h"
-#include "client/lane_pool.h"
 #include "client/loss_ring.h"
 #include "client/orphan.h"
 #include "client/ring.h"
 #include "client/session.h"
-#include "client/thread_ring.h"
 
 /* A ring that no new thread wants for so long goes back to the system. */
 enum { SPARE_MS = 2000 };
@@ -102,8 +99,7 @@ static void close_ring(struct ot_thread *thread)
     __atomic_store_n(&thread->ring->closed, 1, __ATOMIC_RELEASE);
 }
 
-/* What becomes of an ended thread's ring. */
-static void leave_ring(struct ot_thread *thread)
+void ot_thread_leave_ring(struct ot_thread *thread)
 {
     struct ot_session *session = &ot_session;
 
@@ -114,33 +110,6 @@ static void leave_ring(struct ot_thread *thread)
     }
     thread->next_spare = session->spares;
     session->spares = thread;
-}
-
-void ot_thread_ended(void *context)
-{
-    struct ot_thread *thread = context;
-
-    if (!ot_enter())
-        return;
-    ot_span_end_all(ot_ticks());
-    if (ot_thread_is_left_behind(thread) && ot_session.starts > 0)
-        ot_thread_follow(ot_ticks()); /* nobody else takes its records along */
-    thread->hot = NULL;
-    ot_thread_drop_counters(thread);
-    if (thread->lane_id)
-        ot_lane_pool_give(thread->lane_id);
-    ot_hot.counters = NULL;
-    ot_hot.state = OT_STATE_NONE;
-    ot_hot.stop = 0;
-    ot_hot.ring = NULL;
-    ot_hot.thread = NULL;
-    if (thread->ring && thread->is_cut_off && !thread->is_lent)
-        ot_thread_orphan_ring(thread);
-    if (thread->ring)
-        leave_ring(thread);
-    else
-        ot_thread_free(thread);
-    ot_leave();
 }
 
 /* The store has all that this thread left. */

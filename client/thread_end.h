@@ -2,7 +2,7 @@
 /*
  * What becomes of a ring whose thread has ended, or whose session has: it is the next thread's, or
  * stays until the daemon has all that is in it, or what is in it is counted as lost. Needs the
- * session's lock, but for ot_thread_ended().
+ * session's lock.
  */
 #ifndef OPTRACE_CLIENT_THREAD_END_H
 #define OPTRACE_CLIENT_THREAD_END_H
@@ -12,11 +12,11 @@
 
 #include "client/thread.h"
 
-/** As the destructor of a key: the thread's last act but those of other keys. */
-void ot_thread_ended(void *context);
-
 /** Take it off the session's list, with its ring. Its losses stay counted. */
 void ot_thread_free(struct ot_thread *thread);
+
+/** The thread has ended: its ring waits for the next thread, or is closed. */
+void ot_thread_leave_ring(struct ot_thread *thread);
 
 /** The daemon may have this thread's ring, and nobody can hand it over: whoever reads it reads what
  *  is in it. */

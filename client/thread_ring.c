@@ -24,15 +24,6 @@ enum {
     RECORDS_MAX = OT_WIRE_SESSION_RING_RECORDS_MAX / 8 * 7,
 };
 
-void ot_thread_drop_ring(struct ot_thread *thread)
-{
-    if (!thread->ring)
-        return;
-    ot_session.ring_records -= thread->ring->header.record_count;
-    ot_session.ring_count--;
-    ot_ring_destroy(&thread->ring, &thread->ring_fd);
-}
-
 static void use_ring(struct ot_thread *thread)
 {
     ot_hot.ring = thread->ring;

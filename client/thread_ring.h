@@ -19,9 +19,6 @@ int ot_thread_give_ring(struct ot_thread *thread, bool inherits);
 /** The calling thread has none, and tries again a second later. */
 void ot_thread_lose_ring(struct ot_thread *thread, uint64_t now);
 
-/** Give a thread's ring back to the system. Without one, does nothing. */
-void ot_thread_drop_ring(struct ot_thread *thread);
-
 /** Move the calling thread to a ring of the present session that can be handed over, if it has
  * none. Needs the session's lock. */
 void ot_thread_follow(uint64_t now);
