@@ -32,7 +32,7 @@ static void print_keys(const struct option_command *command, const char *name, F
         if (!topic->name || strcmp(topic->name, name) != 0)
             continue;
         text = rest = options_topic_text(topic);
-        while (text && (line = strsep(&rest, "\n")) != NULL) {
+        while (text && (line = strsep(&rest, "\n"))) {
             const size_t length = strcspn(line, " ");
 
             fprintf(out, "%s%.*s", length ? separator : "", (int)length, line);

@@ -91,7 +91,7 @@ static int each_shown(const char *text, size_t length, FILE *stream, size_t *out
     for (size_t at = 0; at < length;) {
         at += text_show_next(text + at, length - at, shown);
         *out_columns += text_columns(shown, strlen(shown));
-        if (stream != NULL && fputs(shown, stream) == EOF)
+        if (stream && fputs(shown, stream) == EOF)
             return EOF;
     }
     return 0;
@@ -110,7 +110,7 @@ static int print_text(const struct spec *spec, const char *text, FILE *stream)
     size_t length, columns = 0, width = spec->width > 0 ? (size_t)spec->width : 0;
     int rc;
 
-    if (text == NULL)
+    if (!text)
         text = "(null)";
     length = spec->precision >= 0 ? strnlen(text, (size_t)spec->precision) : strlen(text);
     each_shown(text, length, NULL, &columns);

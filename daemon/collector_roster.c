@@ -30,5 +30,5 @@ uint32_t collector_count_sessions(const struct collector *collector)
 
 bool collector_is_empty(const struct collector *collector)
 {
-    return collector->roster.first == NULL;
+    return !collector->roster.first;
 }

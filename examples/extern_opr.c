@@ -81,7 +81,7 @@ static struct copr_desc *create_scale(size_t input_count, const void *data, size
     if (input_count == 0 || data_bytes != sizeof(scale->factor))
         return NULL;
     scale = calloc(1, sizeof(*scale));
-    if (scale == NULL)
+    if (!scale)
         return NULL;
     memcpy(&scale->factor, data, sizeof(scale->factor)); /* it need not be aligned */
     scale->desc = (struct copr_desc){
@@ -149,7 +149,7 @@ static struct copr_desc *create_append(size_t input_count, const void *data, siz
 
     (void)data;
     (void)data_bytes;
-    if (append == NULL)
+    if (!append)
         return NULL;
     append->input_count = input_count;
     append->desc = (struct copr_desc){
@@ -175,7 +175,7 @@ void mgb_c_opr_init(copr_get_api_fn *get_api)
 {
     const struct copr_api *api = get_api(COPR_VERSION);
 
-    if (api == NULL) /* built for another version of the interface */
+    if (!api) /* built for another version of the interface */
         return;
     api->register_loader(&scale_loader);
     api->register_loader(&append_loader);

@@ -185,7 +185,7 @@ static int run_timing(const struct run_options *options, const char *model)
         .passes = passes_of(options),
         .warmup_count = options->warmup_iter >= 0 ? (uint64_t)options->warmup_iter : 1,
         .run_count = options->iter >= 0 ? (uint64_t)options->iter : 10,
-        .profile_path = options->profile != NULL ? options->profile : options->profile_host,
+        .profile_path = options->profile ? options->profile : options->profile_host,
         .profile_device = options->profile != NULL,
         .trace = !options->no_trace,
         .trace_detail = trace_detail_of(options),
@@ -224,13 +224,13 @@ static int run_timing(const struct run_options *options, const char *model)
     };
     struct report *reports = calloc(config.thread_count, sizeof(*reports));
     struct diag diag = {0};
-    int rc = reports == NULL ? -ENOMEM : parse_inputs(options, &inputs, &diag);
+    int rc = !reports ? -ENOMEM : parse_inputs(options, &inputs, &diag);
 
     if (rc == 0)
         rc = run_model(&config, reports, &diag);
     if (rc == 0 && config.json)
         rc = write_document(&config, reports, &diag);
-    for (uint32_t i = 0; reports != NULL && i < config.thread_count; i++)
+    for (uint32_t i = 0; reports && i < config.thread_count; i++)
         report_deinit(&reports[i]);
     free(reports);
     input_list_deinit(&inputs);
@@ -327,7 +327,7 @@ static int run_mode(const struct run_options *options, const char *model)
         return run_perf(options, model);
     if (options->verify_against >= 0)
         return run_check(options, model);
-    return options->verify != NULL ? run_verify(options, model) : run_timing(options, model);
+    return options->verify ? run_verify(options, model) : run_timing(options, model);
 }
 
 /* On standard output as elsewhere, where no document is printed there. */
@@ -338,12 +338,11 @@ static int open_library(const struct run_options *options, struct diag *diag)
     uint32_t extras;
     int rc;
 
-    if (options->c_opr_lib == NULL)
+    if (!options->c_opr_lib)
         return 0;
-    rc = extern_library_open(options->c_opr_lib,
-                             options->c_opr_init != NULL ? options->c_opr_init
-                                                         : EXTERN_LIBRARY_INIT_INTERFACE,
-                             &extras, diag);
+    rc = extern_library_open(
+        options->c_opr_lib,
+        options->c_opr_init ? options->c_opr_init : EXTERN_LIBRARY_INIT_INTERFACE, &extras, diag);
     if (rc < 0)
         return rc;
     text_print(out, "loaded C opr library: %s\n", options->c_opr_lib);
@@ -449,7 +448,7 @@ static int dump_layouts(const struct run_options *options, const char *model)
     struct diag diag = {0};
     int rc;
 
-    if (options->layout_dump == NULL || options->layouts->text == NULL)
+    if (!options->layout_dump || !options->layouts->text)
         return EXIT_OK;
     rc = onnx_dump(model, options->layout_dump, FORMAT_KEY, options->layouts->text, &diag);
     return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;

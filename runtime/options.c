@@ -220,7 +220,7 @@ static const struct mode modes[MODES] = {
 
 static bool takes(const struct mode *mode, const char *name)
 {
-    for (const char *const *taken = mode->takes; *taken != NULL; taken++) {
+    for (const char *const *taken = mode->takes; *taken; taken++) {
         if (strcmp(*taken, name) == 0)
             return true;
     }
@@ -330,27 +330,27 @@ static int check_rules(const struct rule *rules, size_t count, struct diag *diag
 /* Dumps of each operator. */
 static bool dumps_inside(const struct run_options *options)
 {
-    return options->io_dump != NULL || options->io_dump_stdout || options->io_dump_stderr ||
-           options->bin_io_dump != NULL;
+    return options->io_dump || options->io_dump_stdout || options->io_dump_stderr ||
+           options->bin_io_dump;
 }
 
 /* Other than by dumps. */
 static bool checks_inside(const struct run_options *options)
 {
-    return options->range > 0 || options->check_var_value != NULL || options->trace_eval > 0;
+    return options->range > 0 || options->check_var_value || options->trace_eval > 0;
 }
 
 /* Dumps and checks: they follow one thread. */
 static bool looks_inside(const struct run_options *options)
 {
-    return dumps_inside(options) || options->bin_out_dump != NULL || checks_inside(options);
+    return dumps_inside(options) || options->bin_out_dump || checks_inside(options);
 }
 
 /* Observers of the execution, or all but. */
 static bool observes(const struct run_options *options)
 {
-    return options->profile != NULL || options->profile_host != NULL || options->trace ||
-           options->trace_detail >= 0 || options->counters != NULL;
+    return options->profile || options->profile_host || options->trace ||
+           options->trace_detail >= 0 || options->counters;
 }
 
 bool run_options_need_steps(const struct run_options *options)
@@ -390,14 +390,13 @@ static int check_together(const struct run_options *options, struct diag *diag)
 {
     int text_dumps = (options->io_dump != NULL) + options->io_dump_stdout + options->io_dump_stderr;
     bool looks = looks_inside(options);
-    bool has_profile = options->profile != NULL || options->profile_host != NULL;
+    bool has_profile = options->profile || options->profile_host;
     const struct rule rules[] = {
         {options->trace && options->no_trace, "--trace and --no-trace exclude each other"},
         {options->trace_detail >= 0 && options->no_trace,
          "--trace-detail and --no-trace exclude each other"},
-        {options->counters != NULL && options->no_trace,
-         "--counters and --no-trace exclude each other"},
-        {options->profile != NULL && options->profile_host != NULL,
+        {options->counters && options->no_trace, "--counters and --no-trace exclude each other"},
+        {options->profile && options->profile_host,
          "--profile and --profile-host exclude each other: --profile has the host's times too"},
         {has_profile && options->thread > 1,
          "a profile describes one thread: --profile needs --thread 1"},
@@ -411,7 +410,7 @@ static int check_together(const struct run_options *options, struct diag *diag)
          "--multithread and --multithread-default exclude each other"},
         {options->cpu_default && (options->multithread >= 0 || options->multithread_default >= 0),
          "--cpu-default is one thread without a queue: --multithread-default N is more of them"},
-        {options->core_ids != NULL && options->multithread < 0 && options->multithread_default < 0,
+        {options->core_ids && options->multithread < 0 && options->multithread_default < 0,
          "--multi-thread-core-ids needs --multithread or --multithread-default"},
         {options->inference && options->no_inference,
          "--optimize-for-inference and --no-optimize-for-inference exclude each other"},
@@ -424,10 +423,8 @@ static int check_together(const struct run_options *options, struct diag *diag)
         {options->bf16 && (options->fp16 || options->ioc16),
          "--bf16 and --fp16 (--enable-ioc16) exclude each other"},
         {options->jit && options->no_jit, "--enable-jit and --no-enable-jit exclude each other"},
-        {options->c_opr_init != NULL && options->c_opr_lib == NULL,
-         "--c-opr-init-interface needs --c-opr-lib"},
-        {options->c_opr_lib != NULL && options->calibrate,
-         "--c-opr-lib has no effect on --calibrate"},
+        {options->c_opr_init && !options->c_opr_lib, "--c-opr-init-interface needs --c-opr-lib"},
+        {options->c_opr_lib && options->calibrate, "--c-opr-lib has no effect on --calibrate"},
         {options->batch >= 0 && options->batch_size >= 0,
          "--batch and --batch-size exclude each other"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
@@ -467,7 +464,7 @@ static int parse_cores(struct run_options *options, struct diag *diag)
 
 bool run_options_choose_kernels(const struct run_options *options)
 {
-    return options->fast_run || options->full_run || options->algo_policy != NULL ||
+    return options->fast_run || options->full_run || options->algo_policy ||
            options->reproducible || options->batch_equal || options->workspace_limit >= 0;
 }
 
@@ -478,12 +475,12 @@ static int check_choice(const struct run_options *options, struct diag *diag)
     const struct rule rules[] = {
         {options->fast_run && options->full_run,
          "--fast-run and --full-run exclude each other: the second times all that the first does"},
-        {options->shared_batch > 0 && !is_timed && options->algo_policy == NULL,
+        {options->shared_batch > 0 && !is_timed && !options->algo_policy,
          "--fast-run-shared-batch-size needs --fast-run, --full-run or --fast-run-algo-policy"},
         {options->calibrate &&
              (run_options_choose_kernels(options) || options->layout_transform >= 0),
          "--calibrate runs no model: options that choose kernels have no effect on it"},
-        {options->layout_dump != NULL && options->layout_transform < 0,
+        {options->layout_dump && options->layout_transform < 0,
          "--layout-transform-dump needs --layout-transform"},
     };
 
@@ -495,10 +492,10 @@ static int parse_limits(struct run_options *options, struct diag *diag)
     int64_t bytes = 0, ns = 0;
     int rc = 0;
 
-    options->limits.is_share = options->max_memory == NULL;
-    if (options->max_memory != NULL)
+    options->limits.is_share = !options->max_memory;
+    if (options->max_memory)
         rc = amount_parse_bytes("--max-memory", options->max_memory, &bytes, diag);
-    if (rc == 0 && options->max_time != NULL)
+    if (rc == 0 && options->max_time)
         rc = amount_parse_duration("--max-time", options->max_time, &ns, diag);
     options->limits.memory_bytes =
         options->limits.is_share ? limits_share_of_machine() : (uint64_t)bytes;
@@ -518,15 +515,15 @@ int run_options_check(struct run_options *options, struct diag *diag)
         rc = check_choice(options, diag);
     if (rc == 0)
         rc = parse_limits(options, diag);
-    if (rc == 0 && options->core_ids != NULL)
+    if (rc == 0 && options->core_ids)
         rc = parse_cores(options, diag);
-    if (rc == 0 && options->counters != NULL)
+    if (rc == 0 && options->counters)
         rc = trace_check_counters(options->counters, diag);
-    if (rc == 0 && options->check_var_value != NULL)
+    if (rc == 0 && options->check_var_value)
         rc = value_checker_parse(options->check_var_value, &(struct value_checker){0}, diag);
     if (rc == 0 && options->trace_eval < 0 && mode == MODE_TIMING && !options->json) {
         options->trace_eval = TRACE_EVAL_OFF;
-        if (level != NULL && level[0] != '\0')
+        if (level && level[0] != '\0')
             options->trace_eval = trace_eval_parse(level, "OPTRACE_TRACE_EVAL", diag);
         rc = options->trace_eval < 0 ? options->trace_eval : 0;
     }

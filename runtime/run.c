@@ -41,7 +41,7 @@ static int note_inputs(struct worker *worker)
     struct report *report = worker->report;
 
     report->inputs = calloc(graph->input_count + 1, sizeof(*report->inputs));
-    if (report->inputs == NULL)
+    if (!report->inputs)
         return -ENOMEM;
     for (uint32_t i = 0; i < graph->input_count; i++) {
         const struct value *value = graph->inputs[i];
@@ -50,9 +50,9 @@ static int note_inputs(struct worker *worker)
             .name = strdup(value->name),
             .dtype = value->dtype,
             .shape = value->shape,
-            .is_made_up = input_find(graph, worker->config->inputs, i) == NULL,
+            .is_made_up = !input_find(graph, worker->config->inputs, i),
         };
-        if (report->inputs[i].name == NULL)
+        if (!report->inputs[i].name)
             return -ENOMEM;
         report->input_count++;
     }
@@ -77,7 +77,7 @@ static int note_session(struct worker *worker)
     for (uint32_t i = 0; i < session->graph->value_count; i++) {
         const struct value *value = session->graph->values[i];
 
-        if (value->data != NULL)
+        if (value->data)
             report->weight_bytes += (uint64_t)shape_bytes(&value->shape, value->dtype);
     }
     return note_inputs(worker);
@@ -159,7 +159,7 @@ static uint32_t count_told_layouts(const struct graph *graph)
     struct diag nothing = {0};
     uint32_t count = 0;
 
-    if (formats != NULL && format_parse(graph->layouts, graph, formats, &nothing) == 0)
+    if (formats && format_parse(graph->layouts, graph, formats, &nothing) == 0)
         for (uint32_t i = 0; i < graph->node_count; i++)
             count += formats[i] != FORMAT_BY_RULE;
     free(formats);
@@ -198,7 +198,7 @@ static uint32_t count_deciding(const struct graph *graph)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const struct value *out = node_output(graph->nodes[n], 0);
 
-        count += out != NULL && out->decides_sizes && out->dtype == DTYPE_F32;
+        count += out && out->decides_sizes && out->dtype == DTYPE_F32;
     }
     return count;
 }
@@ -256,7 +256,7 @@ static void tell_effects(const struct worker *worker)
                 "have their weights laid out before the first run");
     tell_effect(config->effects.shapes, "const-shape", graph->node_count,
                 "have shapes that were inferred once and for all");
-    if (config->exec.layouts == NULL && graph->layouts != NULL)
+    if (!config->exec.layouts && graph->layouts)
         fprintf(stderr,
                 "load_and_run: %u operators compute in the layout that the model's metadata says\n",
                 count_told_layouts(graph));
@@ -289,7 +289,7 @@ static void show_info(struct worker *worker)
 {
     struct session *session = worker->session;
 
-    if (worker->out != NULL) {
+    if (worker->out) {
         model_info_write(session->graph, worker->out);
         fputs("\nbefore optimisation:\n", worker->out);
         text_put_page(session->text_before, worker->out);
@@ -309,14 +309,14 @@ static int compute(struct worker *worker, bool is_warmup, struct session_times *
 {
     int rc = 0;
 
-    if (worker->profile != NULL)
+    if (worker->profile)
         rc = profile_run_begin(worker->profile, is_warmup);
     if (rc == 0)
         rc = worker->tools.is_active ? run_tools_run(&worker->tools, times, &worker->diag)
                                      : session_run(worker->session, times, &worker->diag);
     if (rc == 0)
         rc = run_tools_finish(&worker->tools, worker->session, &worker->diag);
-    if (rc == 0 && worker->profile != NULL)
+    if (rc == 0 && worker->profile)
         rc = profile_run_end(worker->profile, times);
     return rc;
 }
@@ -334,7 +334,7 @@ static int compute_checked(struct worker *worker, bool is_warmup, struct session
     worker->has_computed = true;
     if (rc == 0)
         rc = compute(worker, is_warmup, times);
-    if (sanity == NULL)
+    if (!sanity)
         return rc;
     check = sanity_finish(&sanity, &result, &worker->diag);
     if (rc == 0 && check == 0 && worker->number == 0)
@@ -366,10 +366,10 @@ static int run_warmups(struct worker *worker)
     int rc = 0;
 
     for (uint64_t i = 0; rc == 0 && i < worker->config->warmup_count; i++) {
-        if (worker->out != NULL)
+        if (worker->out)
             report_prepared(worker->out, ot_clock_ns(CLOCK_MONOTONIC) - mark);
         rc = run_once(worker, true, &times);
-        if (rc == 0 && worker->out != NULL)
+        if (rc == 0 && worker->out)
             report_warmup(worker->out, i, &times);
         mark = ot_clock_ns(CLOCK_MONOTONIC);
     }
@@ -384,10 +384,10 @@ static int run_all(struct worker *worker)
 
     for (uint64_t i = 0; rc == 0 && i < count; i++) {
         rc = run_once(worker, false, &times);
-        if (rc == 0 && worker->out != NULL)
+        if (rc == 0 && worker->out)
             report_run(worker->out, i, count, &times);
     }
-    if (rc == 0 && worker->out != NULL)
+    if (rc == 0 && worker->out)
         rc = report_finished(worker->out, worker->report);
     return rc;
 }
@@ -403,9 +403,9 @@ static bool looks_at_constants(const struct run_config *config)
 {
     const struct run_tools_config *tools = &config->tools;
 
-    return config->model_info || config->mem_info_folder != NULL || config->profile_path != NULL ||
+    return config->model_info || config->mem_info_folder || config->profile_path ||
            config->frees_graph || tools->trace_eval != 0 || io_dump_is_wanted(&tools->dump) ||
-           tools->range > 0 || tools->check_var_value != NULL;
+           tools->range > 0 || tools->check_var_value;
 }
 
 static int work(struct worker *worker)
@@ -435,17 +435,17 @@ static int work(struct worker *worker)
         tell_steps(worker);
     if (worker->number == 0 && config->model_info)
         show_info(worker);
-    if (worker->number == 0 && config->mem_info_folder != NULL)
+    if (worker->number == 0 && config->mem_info_folder)
         rc = mem_info_write(worker->session, config->mem_info_folder, worker->out, &worker->diag);
     if (rc < 0)
         return rc;
-    if (worker->out != NULL)
+    if (worker->out)
         report_loaded(worker->out, worker->report);
-    if (config->profile_path != NULL)
+    if (config->profile_path)
         rc = profile_create(worker->session, &worker->profile, &worker->diag);
     if (rc == 0)
         rc = run_tools_init(&worker->tools, &config->tools, worker->session,
-                            worker->out != NULL ? worker->out : stderr, &worker->diag);
+                            worker->out ? worker->out : stderr, &worker->diag);
     /* The last that can go wrong before it runs, for then there is a session. */
     if (rc == 0 && config->trace)
         rc = trace_open(worker->session, worker->number, config->trace_detail, &worker->trace,
@@ -454,7 +454,7 @@ static int work(struct worker *worker)
         run_free_graph(worker->session, worker->number == 0);
     if (rc == 0)
         rc = run_all(worker);
-    if (rc == 0 && worker->profile != NULL)
+    if (rc == 0 && worker->profile)
         rc = profile_write(worker->profile, config->profile_device, config->profile_path,
                            &worker->diag);
     return rc;
@@ -499,7 +499,7 @@ static int start_workers(const struct run_config *config, struct worker *workers
 
         if (!config->json) {
             worker->out = open_memstream(&pages[started].text, &pages[started].size);
-            if (worker->out == NULL) {
+            if (!worker->out) {
                 rc = -ENOMEM;
                 break;
             }
@@ -517,7 +517,7 @@ static void show_pages(const struct run_config *config, const struct worker *wor
                        struct page *pages)
 {
     for (uint32_t i = 0; i < config->thread_count; i++) {
-        if (workers[i].out == NULL)
+        if (!workers[i].out)
             continue;
         fclose(workers[i].out);
         if (pages[i].size > 0) {
@@ -534,7 +534,7 @@ static int run_threads(const struct run_config *config, struct worker *workers, 
     pthread_t *threads = calloc(config->thread_count, sizeof(*threads));
     int rc = -ENOMEM;
 
-    if (pages != NULL && threads != NULL) {
+    if (pages && threads) {
         rc = start_workers(config, workers, pages, threads);
         show_pages(config, workers, pages);
     }
@@ -550,7 +550,7 @@ int run_model(const struct run_config *config, struct report *out_reports, struc
     struct worker *workers = calloc(config->thread_count, sizeof(*workers));
     int rc = 0;
 
-    if (workers == NULL)
+    if (!workers)
         return diag_set(diag, -ENOMEM, "out of memory");
     for (uint32_t i = 0; i < config->thread_count; i++) {
         workers[i] = (struct worker){.config = config, .number = i, .report = &out_reports[i]};

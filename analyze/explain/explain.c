@@ -190,7 +190,7 @@ static void find_needed(const struct analyze_options *options, const char *selec
     for (size_t i = EXPLAIN_TABLES; i-- > 0;) {
         needed[i] = strstr(select, explain_tables[i].name) != NULL;
         for (size_t k = i + 1; k < EXPLAIN_TABLES; k++)
-            needed[i] |= needed[k] && strstr(explain_tables[k].sql, explain_tables[i].name) != NULL;
+            needed[i] |= needed[k] && strstr(explain_tables[k].sql, explain_tables[i].name);
         if (i == EXPLAIN_LABELLED && report_filters_by(options, FILTER_OF_LABELS))
             needed[i] |= needed[EXPLAIN_COUNTED_SPAN];
     }

@@ -70,7 +70,7 @@ static bool has_value(const char *values, const char *value)
 {
     size_t length = strlen(value);
 
-    for (const char *at = values; (at = strstr(at, value)) != NULL; at++) {
+    for (const char *at = values; (at = strstr(at, value)); at++) {
         bool begins = at == values || (at - values >= 2 && strncmp(at - 2, ", ", 2) == 0);
 
         if (begins && (at[length] == '\0' || strncmp(at + length, ", ", 2) == 0))

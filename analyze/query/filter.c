@@ -261,8 +261,8 @@ int filter_set_ops(struct filter *filter, const int64_t *op_ids, size_t count)
 
 static bool has_op(const struct filter *filter, int64_t op_id)
 {
-    return filter->op_ids.count && bsearch(&op_id, filter->op_ids.items, filter->op_ids.count,
-                                           sizeof(op_id), compare_ids) != NULL;
+    return filter->op_ids.count &&
+           bsearch(&op_id, filter->op_ids.items, filter->op_ids.count, sizeof(op_id), compare_ids);
 }
 
 bool filter_is_of(const struct filter *filter, enum filter_subject subject)

@@ -159,7 +159,7 @@ static void spread_lonely_numbers(struct walk *walk)
 
     for (int s = 0; s < chain->steps; s++) {
         const struct kernel_chain_step *step = &chain->step[s];
-        bool takes_one = step->has_two && walk->loops->zip[step->zip][BOTH] != NULL &&
+        bool takes_one = step->has_two && walk->loops->zip[step->zip][BOTH] &&
                          !(is_fixed(walk, step->operands[0]) && is_fixed(walk, step->operands[1]));
 
         for (int k = 0; k < 1 + step->has_two; k++)

@@ -35,7 +35,7 @@ enum format format_of(const struct layout *layout, const struct shape *shape)
 /* Whether an operand goes along with y: constants are row-major, others have their own rank. */
 static bool follows(const struct value *x, int rank)
 {
-    return x != NULL && x->data == NULL && x->shape.rank == rank;
+    return x && !x->data && x->shape.rank == rank;
 }
 
 bool format_layouts(const struct node *node, enum format format, bool is_prepared,
@@ -47,7 +47,7 @@ bool format_layouts(const struct node *node, enum format format, bool is_prepare
     /* It makes an image of something that is none yet. */
     bool is_preprocess = strcmp(node->op_type, PREPROCESS_OP_TYPE) == 0;
 
-    if (format == FORMAT_BY_RULE || x == NULL || y == NULL || y->shape.rank < 3 ||
+    if (format == FORMAT_BY_RULE || !x || !y || y->shape.rank < 3 ||
         (!is_prepared && (need == LAYOUT_ROW_MAJOR || call_is_view(node))) ||
         (is_prepared && strcmp(node->op_type, "Conv") != 0) ||
         ((is_prepared || need != LAYOUT_ANY) && x->shape.rank != y->shape.rank))
@@ -58,7 +58,7 @@ bool format_layouts(const struct node *node, enum format format, bool is_prepare
         bool is_along = follows(input, y->shape.rank) && !is_preprocess &&
                         (is_prepared ? i == 0 || (int)i == residual : i == 0 || need == LAYOUT_ANY);
 
-        out_inputs[i] = is_along ? *out_y : layout_row_major(input != NULL ? input->shape.rank : 0);
+        out_inputs[i] = is_along ? *out_y : layout_row_major(input ? input->shape.rank : 0);
     }
     return true;
 }
@@ -149,7 +149,7 @@ int format_parse(const char *text, const struct graph *graph, uint8_t *out_forma
     struct node **sorted = calloc((size_t)graph->node_count + 1, sizeof(*sorted));
     int rc;
 
-    if (sorted == NULL)
+    if (!sorted)
         return diag_set(diag, -ENOMEM, "out of memory");
     memset(out_formats, FORMAT_BY_RULE, graph->node_count);
     if (graph->node_count > 0)
@@ -179,7 +179,7 @@ char *format_text(const struct graph *graph, const uint8_t *formats)
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    if (out == NULL)
+    if (!out)
         return NULL;
     fprintf(out, "%s\n", HEADER);
     for (uint32_t i = 0; i < graph->node_count; i++)

@@ -8,7 +8,7 @@
 
 static int64_t elements(const struct value *value)
 {
-    return value == NULL ? 0 : shape_elements(&value->shape);
+    return !value ? 0 : shape_elements(&value->shape);
 }
 
 /* One per step and element, of what only passes make. */
@@ -16,14 +16,14 @@ static int64_t chain(const struct node *node)
 {
     const struct attribute *steps = node_attribute(node, "steps");
 
-    return steps == NULL ? 0 : elements(node->outputs[0]) * (int64_t)steps->count;
+    return !steps ? 0 : elements(node->outputs[0]) * (int64_t)steps->count;
 }
 
 static double number_of(const void *node, const char *name, double fallback)
 {
     const struct attribute *attribute = node_attribute(node, name);
 
-    if (attribute == NULL)
+    if (!attribute)
         return fallback;
     return attribute->type == ATTRIBUTE_FLOAT ? (double)attribute->f
                                               : (double)node_int(node, name, (int64_t)fallback);
@@ -43,7 +43,7 @@ static struct op_flop_shape shape_of(const struct value *value)
 {
     struct op_flop_shape shape = {.rank = -1};
 
-    if (value != NULL) {
+    if (value) {
         shape.rank = value->shape.rank;
         for (int i = 0; i < shape.rank; i++)
             shape.dims[i] = value->shape.dims[i];
@@ -60,7 +60,7 @@ static int64_t by_definition(const struct node *node, const char *type)
         .name = type, .input_count = node->input_count, .attributes = &attributes};
     uint32_t first = 0; /* the first output may be left out */
 
-    while (first + 1 < node->output_count && node->outputs[first] == NULL)
+    while (first + 1 < node->output_count && !node->outputs[first])
         first++;
     for (uint32_t i = 0; i < node->input_count && i < OP_FLOP_TENSORS_MAX; i++)
         call.inputs[i] = shape_of(node->inputs[i]);
@@ -92,7 +92,7 @@ static int64_t computation_of(const struct exec_step *step)
 
 static int64_t bytes_of(const struct value *value)
 {
-    return value == NULL ? 0 : shape_bytes(&value->shape, value->dtype);
+    return !value ? 0 : shape_bytes(&value->shape, value->dtype);
 }
 
 static int64_t memory_of(const struct exec_step *step)
@@ -112,7 +112,7 @@ static int64_t memory_of(const struct exec_step *step)
 static bool is_known(const struct value *const *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (values[i] != NULL && !shape_is_known(&values[i]->shape))
+        if (values[i] && !shape_is_known(&values[i]->shape))
             return false;
     return true;
 }

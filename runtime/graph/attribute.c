@@ -19,7 +19,7 @@ static size_t attribute_bytes(const struct attribute *attribute)
                    size_of(attribute->tensor.data) + size_of(attribute->ints) +
                    size_of(attribute->floats) + size_of(attribute->strings);
 
-    for (size_t i = 0; attribute->strings != NULL && i < attribute->count; i++)
+    for (size_t i = 0; attribute->strings && i < attribute->count; i++)
         bytes += size_of(attribute->strings[i]);
     return bytes;
 }
@@ -87,7 +87,7 @@ static int store(struct node *node, const char *name, struct attribute *made)
     struct attribute *grown;
 
     made->name = strdup(name);
-    if (made->name == NULL)
+    if (!made->name)
         goto fail;
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         if (strcmp(node->attributes[i].name, name) == 0) {
@@ -97,7 +97,7 @@ static int store(struct node *node, const char *name, struct attribute *made)
         }
     }
     grown = realloc(node->attributes, (node->attribute_count + 1) * sizeof(*grown));
-    if (grown == NULL)
+    if (!grown)
         goto fail;
     node->attributes = grown;
     node->attributes[node->attribute_count++] = *made;
@@ -112,7 +112,7 @@ static void *copy(const void *bytes, size_t count)
 {
     void *made = malloc(count + 1);
 
-    if (made != NULL && count > 0)
+    if (made && count > 0)
         memcpy(made, bytes, count);
     return made;
 }
@@ -135,7 +135,7 @@ int node_set_string(struct node *node, const char *name, const char *s, size_t b
 {
     struct attribute made = {.type = ATTRIBUTE_STRING, .s = copy(s, bytes), .s_bytes = bytes};
 
-    if (made.s == NULL)
+    if (!made.s)
         return -ENOMEM;
     made.s[bytes] = '\0';
     return store(node, name, &made);
@@ -146,7 +146,7 @@ int node_set_ints(struct node *node, const char *name, const int64_t *ints, size
     struct attribute made = {
         .type = ATTRIBUTE_INTS, .ints = copy(ints, count * sizeof(*ints)), .count = count};
 
-    if (made.ints == NULL)
+    if (!made.ints)
         return -ENOMEM;
     return store(node, name, &made);
 }
@@ -156,7 +156,7 @@ int node_set_floats(struct node *node, const char *name, const float *floats, si
     struct attribute made = {
         .type = ATTRIBUTE_FLOATS, .floats = copy(floats, count * sizeof(*floats)), .count = count};
 
-    if (made.floats == NULL)
+    if (!made.floats)
         return -ENOMEM;
     return store(node, name, &made);
 }
@@ -166,11 +166,11 @@ int node_set_strings(struct node *node, const char *name, const char *const *str
     struct attribute made = {
         .type = ATTRIBUTE_STRINGS, .strings = calloc(count + 1, sizeof(char *)), .count = count};
 
-    if (made.strings == NULL)
+    if (!made.strings)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         made.strings[i] = strdup(strings[i]);
-        if (made.strings[i] == NULL) {
+        if (!made.strings[i]) {
             attribute_clear(&made);
             return -ENOMEM;
         }
@@ -205,36 +205,36 @@ int64_t node_int(const struct node *node, const char *name, int64_t fallback)
 {
     const struct attribute *a = node_attribute(node, name);
 
-    return a != NULL && a->type == ATTRIBUTE_INT ? a->i : fallback;
+    return a && a->type == ATTRIBUTE_INT ? a->i : fallback;
 }
 
 float node_float(const struct node *node, const char *name, float fallback)
 {
     const struct attribute *a = node_attribute(node, name);
 
-    return a != NULL && a->type == ATTRIBUTE_FLOAT ? a->f : fallback;
+    return a && a->type == ATTRIBUTE_FLOAT ? a->f : fallback;
 }
 
 const char *node_string(const struct node *node, const char *name, const char *fallback)
 {
     const struct attribute *a = node_attribute(node, name);
 
-    return a != NULL && a->type == ATTRIBUTE_STRING ? a->s : fallback;
+    return a && a->type == ATTRIBUTE_STRING ? a->s : fallback;
 }
 
 const int64_t *node_ints(const struct node *node, const char *name, size_t *out_count)
 {
     const struct attribute *a = node_attribute(node, name);
 
-    *out_count = a != NULL && a->type == ATTRIBUTE_INTS ? a->count : 0;
-    return a != NULL && a->type == ATTRIBUTE_INTS ? a->ints : NULL;
+    *out_count = a && a->type == ATTRIBUTE_INTS ? a->count : 0;
+    return a && a->type == ATTRIBUTE_INTS ? a->ints : NULL;
 }
 
 struct graph *node_graph(const struct node *node, const char *name)
 {
     const struct attribute *a = node_attribute(node, name);
 
-    return a != NULL && a->type == ATTRIBUTE_GRAPH ? a->graph : NULL;
+    return a && a->type == ATTRIBUTE_GRAPH ? a->graph : NULL;
 }
 
 int node_capture(struct node *node, struct graph *body, struct value *outside)
@@ -242,7 +242,7 @@ int node_capture(struct node *node, struct graph *body, struct value *outside)
     uint32_t count = body->capture_count;
     uint32_t *grown = realloc(body->captures, (count + 1) * sizeof(*grown));
 
-    if (grown == NULL)
+    if (!grown)
         return -ENOMEM;
     body->captures = grown;
     if (node_set_input(node, node->input_count, outside) < 0)

@@ -8,7 +8,7 @@
 
 void attribute_clear(struct attribute *attribute)
 {
-    if (attribute->strings != NULL) {
+    if (attribute->strings) {
         for (size_t i = 0; i < attribute->count; i++)
             free(attribute->strings[i]);
     }
@@ -62,7 +62,7 @@ void graph_destroy(struct graph **graph_ptr)
     struct graph *graph = *graph_ptr;
 
     *graph_ptr = NULL;
-    if (graph == NULL)
+    if (!graph)
         return;
     for (uint32_t i = 0; i < graph->node_count; i++)
         node_free(graph->nodes[i]);
@@ -70,10 +70,10 @@ void graph_destroy(struct graph **graph_ptr)
         value_free(graph->values[i]);
     for (uint32_t i = 0; i < graph->opset_count; i++)
         free(graph->opsets[i].domain);
-    for (size_t i = 0; graph->private_state != NULL && i < graph->private_state->maps.count; i++)
+    for (size_t i = 0; graph->private_state && i < graph->private_state->maps.count; i++)
         munmap(graph->private_state->maps.items[i].address,
                graph->private_state->maps.items[i].bytes);
-    if (graph->private_state != NULL) {
+    if (graph->private_state) {
         free(graph->private_state->slots);
         array_deinit(&graph->private_state->maps);
     }

@@ -12,16 +12,16 @@ int node_set_input(struct node *node, uint32_t i, struct value *value)
     if (i >= node->input_count) {
         struct value **grown = realloc(node->inputs, (i + 1) * sizeof(*grown));
 
-        if (grown == NULL)
+        if (!grown)
             return -ENOMEM;
         node->inputs = grown;
         for (uint32_t k = node->input_count; k <= i; k++)
             node->inputs[k] = NULL;
         node->input_count = i + 1;
     }
-    if (value != NULL && value_add_consumer(value, node) < 0)
+    if (value && value_add_consumer(value, node) < 0)
         return -ENOMEM;
-    if (node->inputs[i] != NULL)
+    if (node->inputs[i])
         value_remove_consumer(node->inputs[i], node);
     node->inputs[i] = value;
     return 0;
@@ -45,13 +45,13 @@ void node_take_output(struct node *node, uint32_t i, struct value *value)
 {
     struct node *former = value->producer;
 
-    if (former != NULL) {
+    if (former) {
         for (uint32_t k = 0; k < former->output_count; k++) {
             if (former->outputs[k] == value)
                 former->outputs[k] = NULL;
         }
     }
-    if (node->outputs[i] != NULL)
+    if (node->outputs[i])
         node->outputs[i]->producer = NULL;
     node->outputs[i] = value;
     value->producer = node;
@@ -62,13 +62,13 @@ int node_add_origins(struct node *into, const struct node *from)
     char **grown =
         realloc(into->origins, (into->origin_count + from->origin_count) * sizeof(*into->origins));
 
-    if (grown == NULL)
+    if (!grown)
         return -ENOMEM;
     into->origins = grown;
     for (uint32_t i = 0; i < from->origin_count; i++) {
         char *name = strdup(from->origins[i]);
 
-        if (name == NULL)
+        if (!name)
             return -ENOMEM;
         into->origins[into->origin_count++] = name;
     }
@@ -94,10 +94,10 @@ struct node *graph_merge_nodes(struct graph *graph, struct node *const *nodes, u
     struct value *none = NULL;
 
     merged = graph_add_node(graph, op_type, "", nodes[0]->name, inputs, input_count, &none, 1);
-    for (uint32_t i = 0; merged != NULL && i < count; i++)
+    for (uint32_t i = 0; merged && i < count; i++)
         if (take_over(merged, nodes[i], i == 0) < 0)
             return NULL;
-    if (merged == NULL)
+    if (!merged)
         return NULL;
     node_take_output(merged, 0, last->outputs[0]);
     graph->nodes[merged->index] = last;
@@ -127,7 +127,7 @@ int graph_bypass(struct graph *graph, struct node *node, uint32_t input)
         rc = graph_replace_uses(graph, out, in);
         return rc < 0 ? rc : 1;
     }
-    if (in->is_output || in->producer == NULL)
+    if (in->is_output || !in->producer)
         return 0;
     /* The output's name must live: its value moves up to the producer of the input. */
     rc = node_set_input(node, input, NULL);
@@ -142,11 +142,11 @@ int graph_bypass(struct graph *graph, struct node *node, uint32_t input)
 static void detach(struct node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] != NULL)
+        if (node->inputs[i])
             value_remove_consumer(node->inputs[i], node);
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] != NULL)
+        if (node->outputs[i])
             node->outputs[i]->producer = NULL;
     }
 }
@@ -174,7 +174,7 @@ static bool node_is_dead(const struct node *node)
     for (uint32_t i = 0; i < node->output_count; i++) {
         const struct value *value = node->outputs[i];
 
-        if (value != NULL && (value->is_output || value->consumer_count > 0))
+        if (value && (value->is_output || value->consumer_count > 0))
             return false;
     }
     return true;
@@ -197,7 +197,7 @@ static uint32_t sweep_nodes(struct graph *graph)
         }
     }
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        if (graph->nodes[i] != NULL)
+        if (graph->nodes[i])
             graph->nodes[kept++] = graph->nodes[i];
     }
     graph->node_count = kept;
@@ -211,8 +211,7 @@ static void sweep_values(struct graph *graph)
     for (uint32_t i = 0; i < graph->value_count; i++) {
         struct value *value = graph->values[i];
 
-        if (value->is_input || value->is_output || value->producer != NULL ||
-            value->consumer_count > 0) {
+        if (value->is_input || value->is_output || value->producer || value->consumer_count > 0) {
             graph->values[kept++] = value;
             continue;
         }
@@ -284,7 +283,7 @@ static void place(struct sorter *sorter, struct node *node)
     for (uint32_t o = 0; o < node->output_count; o++) {
         const struct value *value = node->outputs[o];
 
-        for (uint32_t c = 0; value != NULL && c < value->consumer_count; c++) {
+        for (uint32_t c = 0; value && c < value->consumer_count; c++) {
             uint32_t reader = value->consumers[c]->index;
 
             if (--sorter->wait[reader] == 0)
@@ -302,13 +301,13 @@ int graph_sort(struct graph *graph, struct diag *diag)
     sorter.wait = calloc(graph->node_count + 1, sizeof(*sorter.wait));
     sorter.heap = calloc(graph->node_count + 1, sizeof(*sorter.heap));
     sorter.order = calloc(graph->node_count + 1, sizeof(*sorter.order));
-    if (sorter.wait == NULL || sorter.heap == NULL || sorter.order == NULL)
+    if (!sorter.wait || !sorter.heap || !sorter.order)
         goto out;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
 
         for (uint32_t k = 0; k < node->input_count; k++)
-            sorter.wait[i] += node->inputs[k] != NULL && node->inputs[k]->producer != NULL;
+            sorter.wait[i] += node->inputs[k] && node->inputs[k]->producer;
         if (sorter.wait[i] == 0)
             heap_push(&sorter, i);
     }
@@ -335,19 +334,19 @@ static int check_node(const struct node *node, uint32_t *reads, struct diag *dia
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct value *value = node->inputs[i];
 
-        if (value == NULL)
+        if (!value)
             continue;
         reads[value->index]++;
-        if (value->producer == NULL && value->data == NULL && !value->is_input)
+        if (!value->producer && !value->data && !value->is_input)
             return diag_set(diag, -EINVAL,
                             "node '%s' reads '%s', which no node, input or initialiser provides",
                             node->name, value->name);
-        if (value->producer != NULL && value->producer->index >= node->index)
+        if (value->producer && value->producer->index >= node->index)
             return diag_set(diag, -EINVAL, "node '%s' stands before '%s', which it reads from",
                             node->name, value->producer->name);
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] != NULL && node->outputs[i]->producer != node)
+        if (node->outputs[i] && node->outputs[i]->producer != node)
             return diag_set(diag, -EINVAL, "value '%s' does not know its producer '%s'",
                             node->outputs[i]->name, node->name);
     }
@@ -377,7 +376,7 @@ static int check_all(const struct graph *graph, uint32_t *reads, struct diag *di
     for (uint32_t i = 0; i < graph->output_count; i++) {
         const struct value *value = graph->outputs[i];
 
-        if (value->producer == NULL && value->data == NULL && !value->is_input)
+        if (!value->producer && !value->data && !value->is_input)
             return diag_set(diag, -EINVAL, "nothing computes the graph's output '%s'", value->name);
     }
     return 0;
@@ -388,14 +387,14 @@ int graph_check(const struct graph *graph, struct diag *diag)
     uint32_t *reads = calloc(graph->value_count + 1, sizeof(*reads));
     int rc = 0;
 
-    if (reads == NULL)
+    if (!reads)
         return -ENOMEM;
     for (uint32_t i = 0; i < graph->value_count && rc == 0; i++) {
         const struct value *value = graph->values[i];
 
         if (value->index != i || graph_find_value(graph, value->name) != value)
             rc = diag_set(diag, -EINVAL, "value '%s' is not where its name says", value->name);
-        else if (value->data != NULL && (value->producer != NULL || value->is_input))
+        else if (value->data && (value->producer || value->is_input))
             rc = diag_set(diag, -EINVAL, "constant '%s' is also computed or fed", value->name);
     }
     if (rc == 0)

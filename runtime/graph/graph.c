@@ -18,15 +18,15 @@ struct graph *graph_create(void)
 {
     struct graph *graph = calloc(1, sizeof(*graph));
 
-    if (graph == NULL)
+    if (!graph)
         return NULL;
     graph->private_state = calloc(1, sizeof(*graph->private_state));
     graph->path = strdup("");
     graph->name = strdup("");
     graph->producer_name = strdup("");
     graph->producer_version = strdup("");
-    if (graph->private_state == NULL || graph->path == NULL || graph->name == NULL ||
-        graph->producer_name == NULL || graph->producer_version == NULL)
+    if (!graph->private_state || !graph->path || !graph->name || !graph->producer_name ||
+        !graph->producer_version)
         graph_destroy(&graph);
     return graph;
 }
@@ -35,7 +35,7 @@ int graph_set_text(char **field, const char *text)
 {
     char *copy = strdup(text);
 
-    if (copy == NULL)
+    if (!copy)
         return -ENOMEM;
     free(*field);
     *field = copy;
@@ -47,9 +47,9 @@ int graph_add_opset(struct graph *graph, const char *domain, int64_t version)
     struct opset *grown = realloc(graph->opsets, (graph->opset_count + 1) * sizeof(*graph->opsets));
     char *copy = strdup(strcmp(domain, "ai.onnx") == 0 ? "" : domain);
 
-    if (grown != NULL)
+    if (grown)
         graph->opsets = grown;
-    if (grown == NULL || copy == NULL) {
+    if (!grown || !copy) {
         free(copy);
         return -ENOMEM;
     }
@@ -60,7 +60,7 @@ int graph_add_opset(struct graph *graph, const char *domain, int64_t version)
 const char *node_full_type(const struct node *node, char out[NODE_TYPE_BYTES])
 {
     if (node->domain[0] == '\0')
-        return strchr(node->op_type, '.') == NULL ? node->op_type : "";
+        return !strchr(node->op_type, '.') ? node->op_type : "";
     return snprintf(out, NODE_TYPE_BYTES, "%s.%s", node->domain, node->op_type) < NODE_TYPE_BYTES
                ? out
                : "";
@@ -88,7 +88,7 @@ static void put(struct value **slots, uint32_t slot_count, struct value *value)
 {
     uint32_t i = hash_text(value->name) & (slot_count - 1);
 
-    while (slots[i] != NULL)
+    while (slots[i])
         i = (i + 1) & (slot_count - 1);
     slots[i] = value;
 }
@@ -102,11 +102,11 @@ static int reserve_name(struct graph_private *state)
     if ((state->used_count + 1) * 2 <= state->slot_count)
         return 0;
     slots = calloc(slot_count, sizeof(*slots));
-    if (slots == NULL)
+    if (!slots)
         return -ENOMEM;
     state->used_count = 0;
     for (uint32_t i = 0; i < state->slot_count; i++) {
-        if (state->slots[i] != NULL && state->slots[i] != &tombstone) {
+        if (state->slots[i] && state->slots[i] != &tombstone) {
             put(slots, slot_count, state->slots[i]);
             state->used_count++;
         }
@@ -123,7 +123,7 @@ static struct value **find_slot(const struct graph_private *state, const char *n
 
     if (state->slot_count == 0)
         return NULL;
-    for (i = hash_text(name) & (state->slot_count - 1); state->slots[i] != NULL;
+    for (i = hash_text(name) & (state->slot_count - 1); state->slots[i];
          i = (i + 1) & (state->slot_count - 1)) {
         if (state->slots[i] != &tombstone && strcmp(state->slots[i]->name, name) == 0)
             return &state->slots[i];
@@ -135,14 +135,14 @@ struct value *graph_find_value(const struct graph *graph, const char *name)
 {
     struct value **slot = find_slot(graph->private_state, name);
 
-    return slot != NULL ? *slot : NULL;
+    return slot ? *slot : NULL;
 }
 
 void graph_forget_name(struct graph *graph, const struct value *value)
 {
     struct value **slot = find_slot(graph->private_state, value->name);
 
-    if (slot != NULL && *slot == value)
+    if (slot && *slot == value)
         *slot = &tombstone;
 }
 
@@ -151,11 +151,11 @@ static char *choose_name(const struct graph *graph, const char *name)
 {
     char made[32];
 
-    if (name != NULL)
+    if (name)
         return strdup(name);
     for (uint32_t i = graph->private_state->next_value_id;; i++) {
         snprintf(made, sizeof(made), "value_%u", i);
-        if (graph_find_value(graph, made) == NULL)
+        if (!graph_find_value(graph, made))
             return strdup(made);
     }
 }
@@ -169,7 +169,7 @@ static int reserve_pointer(void **list, uint32_t count, uint32_t *room)
     if (count < *room)
         return 0;
     grown = realloc(*list, wanted * sizeof(void *));
-    if (grown == NULL)
+    if (!grown)
         return -ENOMEM;
     *list = grown;
     *room = wanted;
@@ -183,9 +183,9 @@ struct value *graph_add_value(struct graph *graph, const char *name, enum dtype 
     struct value *value;
     int ignored;
 
-    if (error == NULL)
+    if (!error)
         error = &ignored;
-    if (name != NULL && graph_find_value(graph, name) != NULL) {
+    if (name && graph_find_value(graph, name)) {
         *error = -EEXIST;
         return NULL;
     }
@@ -194,10 +194,10 @@ struct value *graph_add_value(struct graph *graph, const char *name, enum dtype 
         reserve_pointer((void **)&graph->values, graph->value_count, &state->value_room) < 0)
         return NULL;
     value = calloc(1, sizeof(*value));
-    if (value == NULL)
+    if (!value)
         return NULL;
     value->name = choose_name(graph, name);
-    if (value->name == NULL) {
+    if (!value->name) {
         free(value);
         return NULL;
     }
@@ -244,7 +244,7 @@ void *graph_alloc_data(size_t bytes)
     size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1);
     void *data = limits_allow(rounded) ? aligned_alloc(alignment, rounded) : NULL;
 
-    if (data != NULL && is_large)
+    if (data && is_large)
         madvise(data, rounded, MADV_HUGEPAGE); /* a wish: nothing depends on it */
     return data;
 }
@@ -253,7 +253,7 @@ static int add_end(struct value ***list, uint32_t *count, struct value *value)
 {
     struct value **grown = realloc(*list, (*count + 1) * sizeof(*grown));
 
-    if (grown == NULL)
+    if (!grown)
         return -ENOMEM;
     *list = grown;
     (*list)[(*count)++] = value;
@@ -282,7 +282,7 @@ static char *node_name(const char *name, const char *op_type, uint32_t id)
 {
     char *made;
 
-    if (name != NULL && name[0] != '\0')
+    if (name && name[0] != '\0')
         return strdup(name);
     return asprintf(&made, "%s_%u", op_type, id) < 0 ? NULL : made;
 }
@@ -295,7 +295,7 @@ int value_add_consumer(struct value *value, struct node *node)
     /* The room is the next power of two: it is full exactly when the count is one. */
     if ((n & (n - 1)) == 0) {
         grown = realloc(value->consumers, (n == 0 ? 1 : (size_t)n * 2) * sizeof(*grown));
-        if (grown == NULL)
+        if (!grown)
             return -ENOMEM;
         value->consumers = grown;
     }
@@ -322,7 +322,7 @@ static struct node *node_create(const char *op_type, const char *domain, const c
 {
     struct node *node = calloc(1, sizeof(*node));
 
-    if (node == NULL)
+    if (!node)
         return NULL;
     node->id = id;
     node->fused.residual_input = -1;
@@ -332,9 +332,8 @@ static struct node *node_create(const char *op_type, const char *domain, const c
     node->inputs = calloc(input_count + 1, sizeof(*node->inputs));
     node->outputs = calloc(output_count + 1, sizeof(*node->outputs));
     node->origins = calloc(1, sizeof(*node->origins));
-    if (node->op_type == NULL || node->domain == NULL || node->name == NULL ||
-        node->inputs == NULL || node->outputs == NULL || node->origins == NULL ||
-        (node->origins[0] = strdup(node->name)) == NULL) {
+    if (!node->op_type || !node->domain || !node->name || !node->inputs || !node->outputs ||
+        !node->origins || !(node->origins[0] = strdup(node->name))) {
         node_free(node);
         return NULL;
     }
@@ -354,14 +353,14 @@ struct node *graph_add_node(struct graph *graph, const char *op_type, const char
     if (reserve_pointer((void **)&graph->nodes, graph->node_count, &state->node_room) < 0)
         return NULL;
     node = node_create(op_type, domain, name, state->next_node_id, input_count, output_count);
-    if (node == NULL)
+    if (!node)
         return NULL;
     for (uint32_t i = 0; i < input_count; i++) {
-        if (inputs[i] == NULL)
+        if (!inputs[i])
             continue;
         if (value_add_consumer(inputs[i], node) < 0) {
             while (i-- > 0) {
-                if (inputs[i] != NULL)
+                if (inputs[i])
                     value_remove_consumer(inputs[i], node);
             }
             node_free(node);
@@ -371,7 +370,7 @@ struct node *graph_add_node(struct graph *graph, const char *op_type, const char
     }
     for (uint32_t i = 0; i < output_count; i++) {
         node->outputs[i] = outputs[i];
-        if (outputs[i] != NULL)
+        if (outputs[i])
             outputs[i]->producer = node;
     }
     state->next_node_id++;

@@ -39,7 +39,7 @@ static size_t allocated_bytes(void)
 {
     struct mallinfo2 info;
 
-    if (__sanitizer_get_current_allocated_bytes != NULL)
+    if (__sanitizer_get_current_allocated_bytes)
         return __sanitizer_get_current_allocated_bytes();
     info = mallinfo2();
     return info.uordblks + info.hblkhd;
@@ -68,9 +68,9 @@ static uint64_t group_bytes(void)
     FILE *file = fopen(GROUP_LIMIT_FILE, "re");
     uint64_t bytes = UINT64_MAX;
 
-    if (file != NULL && fscanf(file, "%" SCNu64, &bytes) != 1)
+    if (file && fscanf(file, "%" SCNu64, &bytes) != 1)
         bytes = UINT64_MAX; /* "max" */
-    if (file != NULL)
+    if (file)
         fclose(file);
     return bytes;
 }
@@ -195,7 +195,7 @@ static void take_place(const struct diag *diag, char *place, size_t room)
 {
     const char *end = strncmp(diag->text, "node \"", 6) == 0 ? strstr(diag->text, "): ") : NULL;
 
-    snprintf(place, room, "%.*s", end != NULL ? (int)(end + 3 - diag->text) : 0, diag->text);
+    snprintf(place, room, "%.*s", end ? (int)(end + 3 - diag->text) : 0, diag->text);
 }
 
 static void tell_memory(struct diag *diag)

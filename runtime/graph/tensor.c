@@ -27,7 +27,7 @@ const char *dtype_name(enum dtype dtype)
     const char *name =
         (size_t)dtype < sizeof(dtypes) / sizeof(dtypes[0]) ? dtypes[dtype].name : NULL;
 
-    return name != NULL ? name : "unknown";
+    return name ? name : "unknown";
 }
 
 bool shape_is_known(const struct shape *shape)

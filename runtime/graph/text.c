@@ -131,7 +131,7 @@ static void write_names(struct value *const *values, uint32_t count, int except,
             continue;
         if (i > 0)
             fputc(',', out);
-        if (values[i] != NULL)
+        if (values[i])
             text_put(values[i]->name, out);
     }
 }
@@ -168,7 +168,7 @@ static void write_node(const struct node *node, FILE *out)
     write_names(node->inputs, node->input_count, node->fused.residual_input, out);
     fputc(')', out);
     write_fused(node, out);
-    if (node_output(node, 0) != NULL)
+    if (node_output(node, 0))
         write_type(node->outputs[0], out);
     for (uint32_t i = 0; i < node->origin_count; i++)
         text_print(out, "%s%s", i == 0 ? " # " : ", ", node->origins[i]);
@@ -189,7 +189,7 @@ static void write_module(const struct graph *graph, const char *name, FILE *out)
         const struct value *value = graph->values[i];
         struct tensor_view view = {value->dtype, value->shape, value->data};
 
-        if (value->data == NULL)
+        if (!value->data)
             continue;
         text_print(out, "%s = @literal", value->name);
         graph_text_elements(&view, out);

@@ -79,10 +79,10 @@ static int check_names(const struct graph *graph, const struct input_list *list,
 
         if (is_for_all(input))
             continue;
-        if (value == NULL && input->name[0] == '\0')
+        if (!value && input->name[0] == '\0')
             return diag_set(diag, -EINVAL, "--input needs a name here: the model's inputs are %s",
                             list_inputs(graph, names, sizeof(names)));
-        if (value == NULL)
+        if (!value)
             return diag_set(diag, -EINVAL, "the model has no input '%s'; its inputs are %s",
                             input->name, list_inputs(graph, names, sizeof(names)));
         for (size_t k = 0; k < i; k++) {
@@ -133,7 +133,7 @@ static int bind_symbol(struct graph *graph, const char *name, int64_t size, stru
         struct value *value = graph->inputs[i];
 
         for (int k = 0; k < value->shape.rank; k++) {
-            if (value->dim_names[k] == NULL || strcmp(value->dim_names[k], name) != 0)
+            if (!value->dim_names[k] || strcmp(value->dim_names[k], name) != 0)
                 continue;
             if (value->shape.dims[k] >= 0 && value->shape.dims[k] != size)
                 return diag_set(diag, -EINVAL,
@@ -156,7 +156,7 @@ static int bind_given(struct graph *graph, const struct input *input, bool is_ti
     if (fills_scalar(input, value))
         return 0;
     for (int k = is_tiled ? 1 : 0; rc == 0 && k < input->tensor.shape.rank; k++) {
-        if (value->shape.rank >= 0 && value->dim_names[k] != NULL)
+        if (value->shape.rank >= 0 && value->dim_names[k])
             rc = bind_symbol(graph, value->dim_names[k], input->tensor.shape.dims[k], diag);
     }
     value->shape = input->tensor.shape;
@@ -179,7 +179,7 @@ static int bind_batch(struct graph *graph, int64_t batch, struct diag *diag)
             return diag_set(diag, -EINVAL,
                             "--batch %lld does not fit input '%s', whose first dimension is %lld",
                             (long long)batch, value->name, (long long)value->shape.dims[0]);
-        if (value->dim_names[0] != NULL)
+        if (value->dim_names[0])
             rc = bind_symbol(graph, value->dim_names[0], batch, diag);
         value->shape.dims[0] = batch;
     }
@@ -211,7 +211,7 @@ static int bind_tiles(struct graph *graph, int64_t batch, struct diag *diag)
             continue;
         has_any = true;
         value->shape.dims[0] = -1; /* to be bound with those that share its name */
-        if (value->dim_names[0] != NULL)
+        if (value->dim_names[0])
             rc = bind_symbol(graph, value->dim_names[0], batch, diag);
         value->shape.dims[0] = batch;
         if (declared >= 0)
@@ -331,9 +331,9 @@ int input_tensor(const struct graph *graph, const struct input_list *list, uint3
     int rc = 0;
 
     made.data = graph_alloc_data((size_t)shape_bytes(&made.shape, made.dtype));
-    if (made.data == NULL)
+    if (!made.data)
         return diag_set(diag, -ENOMEM, "no memory for input '%s'", value->name);
-    if (input != NULL)
+    if (input)
         rc = fill_given(input, value, &made, diag);
     else
         make_up(value, seed, &made);

@@ -41,7 +41,7 @@ int input_parse_dim(const char *text, struct input_list *list, struct diag *diag
     text += length + strspn(text + length, " \t");
     while (rc == 0 && *text != '\0')
         rc = parse_dim(&text, &view.shape, diag);
-    if (rc == 0 && name == NULL)
+    if (rc == 0 && !name)
         rc = diag_set(diag, -ENOMEM, "no memory for --input-dim");
     if (rc == 0)
         rc = input_append_kind(list, INPUT_SHAPE, name, &view, diag);
@@ -68,7 +68,7 @@ void input_free_words(char ***argv_ptr)
     char **argv = *argv_ptr;
 
     *argv_ptr = NULL;
-    for (size_t i = 0; argv != NULL && argv[i] != NULL; i++)
+    for (size_t i = 0; argv && argv[i]; i++)
         free(argv[i]);
     free(argv);
 }
@@ -96,17 +96,17 @@ static int join_word(char **words, int *count, const char *word)
     }
     if (ends_in_dims(words, *count) && word[0] == '@') {
         words[*count] = strdup("--input-dim");
-        if (words[(*count)++] == NULL)
+        if (!words[(*count)++])
             return -ENOMEM;
     }
     words[*count] = strdup(word);
-    return words[(*count)++] != NULL ? 0 : -ENOMEM;
+    return words[(*count)++] ? 0 : -ENOMEM;
 }
 
 int input_join_words(int argc, char **argv, char ***out_argv, int *out_argc)
 {
     char **words = calloc(2 * (size_t)argc + 1, sizeof(*words));
-    int count = 0, rc = words != NULL ? 0 : -ENOMEM;
+    int count = 0, rc = words ? 0 : -ENOMEM;
 
     for (int i = 0; rc == 0 && i < argc; i++)
         rc = join_word(words, &count, argv[i]);

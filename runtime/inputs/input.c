@@ -73,7 +73,7 @@ static int read_item(char *item, struct input_list *list, struct diag *diag)
 {
     char *colon = item[0] == '/' || item[0] == '.' ? NULL : strchr(item, ':');
 
-    if (colon == NULL)
+    if (!colon)
         return read_value("", item, list, diag);
     *colon = '\0';
     if (colon == item || colon[1] == '\0')
@@ -89,12 +89,12 @@ int input_parse(const char *text, struct input_list *list, struct diag *diag)
     char *item;
     int rc = 0;
 
-    if (copy == NULL)
+    if (!copy)
         return diag_set(diag, -ENOMEM, "no memory for the input data");
-    while (rc == 0 && (item = strsep(&rest, ";")) != NULL) {
+    while (rc == 0 && (item = strsep(&rest, ";"))) {
         if (item[0] != '\0')
             rc = read_item(item, list, diag);
-        else if (rest != NULL || item == copy) /* one at the very end does no harm */
+        else if (rest || item == copy) /* one at the very end does no harm */
             rc = diag_set(diag, -EINVAL, "--input holds an empty item: '%s'", text);
     }
     free(copy);

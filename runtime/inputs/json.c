@@ -96,7 +96,7 @@ static int read_raw(const cJSON *entry, struct tensor_view *view, struct diag *d
                         "tensor '%.100s' has %lld numbers in \"raw\" where its shape needs %lld",
                         entry->string, (long long)index, (long long)elements);
     view->data = graph_alloc_data((size_t)shape_bytes(&view->shape, view->dtype));
-    if (view->data == NULL)
+    if (!view->data)
         return diag_set(diag, -ENOMEM, "no memory for tensor '%.100s'", entry->string);
     index = 0;
     cJSON_ArrayForEach(item, raw)
@@ -114,7 +114,7 @@ static int read_entry(const cJSON *entry, struct input_list *list, struct diag *
     struct tensor_view view = {0};
     int rc;
 
-    for (const cJSON *before = entry->prev; before->next != NULL; before = before->prev) {
+    for (const cJSON *before = entry->prev; before->next; before = before->prev) {
         if (strcmp(before->string, entry->string) == 0)
             return diag_set(diag, -EINVAL, "tensor '%.100s' stands there twice", entry->string);
     }
@@ -141,7 +141,7 @@ static int malformed(const char *bytes, const char *at, struct diag *diag)
         line += *c == '\n';
     rc = diag_set_at(diag, -EINVAL, at - bytes, "malformed JSON at line %u, byte %zu", line,
                      (size_t)(at - bytes));
-    if (diag != NULL)
+    if (diag)
         diag->line = line;
     return rc;
 }
@@ -149,7 +149,7 @@ static int malformed(const char *bytes, const char *at, struct diag *diag)
 /* The reader stops behind the first value; only spaces may follow. */
 static bool ends_there(const char *at, const char *end)
 {
-    while (at < end && (*at == '\0' || strchr(" \t\r\n", *at) != NULL))
+    while (at < end && (*at == '\0' || strchr(" \t\r\n", *at)))
         at++;
     return at == end;
 }
@@ -162,13 +162,13 @@ int input_parse_json(const char *bytes, size_t size, struct input_list *list, st
     cJSON *entry;
     int rc = 0;
 
-    if (root == NULL || !ends_there(end, bytes + size)) {
+    if (!root || !ends_there(end, bytes + size)) {
         cJSON_Delete(root);
-        return malformed(bytes, end != NULL ? end : bytes, diag);
+        return malformed(bytes, end ? end : bytes, diag);
     }
     if (!cJSON_IsObject(root))
         rc = diag_set(diag, -EINVAL, "the JSON text is not an object of tensors");
-    else if (root->child == NULL)
+    else if (!root->child)
         rc = diag_set(diag, -EINVAL, "the JSON text holds no tensor");
     cJSON_ArrayForEach(entry, root)
     {

@@ -30,7 +30,7 @@ int input_list_add(struct input_list *list, struct input *input, const char *nam
                    struct diag *diag)
 {
     input->name = strdup(name);
-    if (input->name == NULL || array_push(list, *input) < 0) {
+    if (!input->name || array_push(list, *input) < 0) {
         input_deinit(input);
         return diag_set(diag, -ENOMEM, "no memory for the input data");
     }

@@ -98,7 +98,7 @@ static int read_descr(struct reader *reader, struct header *header)
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (strchr("<>=|", descr[0]) != NULL && strcmp(descr + 1, kinds[i].kind) == 0)
+        if (strchr("<>=|", descr[0]) && strcmp(descr + 1, kinds[i].kind) == 0)
             header->dtype = kinds[i].dtype;
     }
     if (descr[0] == '\0' || header->dtype == DTYPE_NONE)
@@ -266,7 +266,7 @@ int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out, 
                         "the NumPy file has %zu bytes of data where its shape needs %lld",
                         size - start, (long long)wanted);
     *out = (struct tensor_view){header.dtype, header.shape, graph_alloc_data((size_t)wanted)};
-    if (out->data == NULL)
+    if (!out->data)
         return diag_set(diag, -ENOMEM, "no memory for the NumPy array");
     if (header.fortran && header.shape.rank > 1)
         copy_fortran(out->data, bytes + start, &header.shape, dtype_bytes(header.dtype));

@@ -81,7 +81,7 @@ int input_parse_pnm(const uint8_t *bytes, size_t size, struct tensor_view *out, 
                         "the image has %zu bytes of pixels where %lld x %lld needs %lld", size - at,
                         (long long)numbers[0], (long long)numbers[1], (long long)wanted);
     made.data = graph_alloc_data((size_t)wanted);
-    if (made.data == NULL)
+    if (!made.data)
         return diag_set(diag, -ENOMEM, "no memory for the image");
     if (made.dtype == DTYPE_U16)
         copy_wide(made.data, bytes + at, shape_elements(&made.shape));

@@ -38,7 +38,7 @@ static int parse_number(struct parser *parser)
     if (end == parser->at)
         return fail(parser, "there is no number");
     for (const char *c = parser->at; c < end; c++)
-        parser->has_fraction |= strchr("0123456789+-", *c) == NULL;
+        parser->has_fraction |= !strchr("0123456789+-", *c);
     parser->at = end;
     return array_push(&parser->numbers, number);
 }

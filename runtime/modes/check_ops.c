@@ -29,7 +29,7 @@ struct copies {
 
 static void free_views(struct tensor_view *views, uint32_t count)
 {
-    for (uint32_t i = 0; views != NULL && i < count; i++)
+    for (uint32_t i = 0; views && i < count; i++)
         free(views[i].data);
     free(views);
 }
@@ -46,7 +46,7 @@ static int take_copies(const struct exec *exec, uint32_t index, struct copies *c
         .input_count = step->input_count,
         .output_count = step->output_count,
     };
-    if (copies->inputs == NULL || copies->outputs == NULL)
+    if (!copies->inputs || !copies->outputs)
         return -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < step->input_count; i++) {
         if (exec_step_input(exec, index, i, &operand))
@@ -55,12 +55,12 @@ static int take_copies(const struct exec *exec, uint32_t index, struct copies *c
     for (uint32_t i = 0; rc == 0 && i < step->output_count; i++) {
         const struct value *value = step->outputs[i];
 
-        if (value == NULL)
+        if (!value)
             continue;
         copies->outputs[i] = (struct tensor_view){
             value->dtype, value->shape,
             graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype))};
-        rc = copies->outputs[i].data != NULL ? 0 : -ENOMEM;
+        rc = copies->outputs[i].data ? 0 : -ENOMEM;
     }
     return rc;
 }
@@ -102,7 +102,7 @@ static int compare_output(struct check *check, uint32_t instruction, uint32_t ou
     struct tensor_view got;
     int rc;
 
-    if (expected->data == NULL || !exec_step_output(exec, step, output, &operand) ||
+    if (!expected->data || !exec_step_output(exec, step, output, &operand) ||
         !is_read(operand.value))
         return 0;
     rc = steps_copy(exec, &operand, &got);
@@ -142,7 +142,7 @@ static int check_step(struct check *check, uint32_t instruction, struct diag *di
     bool all_agree = true;
     int rc;
 
-    if (node == NULL) /* a Reorder: what it moved is compared where it is read */
+    if (!node) /* a Reorder: what it moved is compared where it is read */
         return exec_run_step(exec, index, NULL, diag);
     rc = take_copies(exec, index, &copies);
     if (rc < 0)

@@ -23,7 +23,7 @@ static int for_outputs(const struct program *program, uint32_t instruction, void
     const struct exec_step *step = exec_step(program->exec, at->step);
     int rc = 0;
 
-    for (uint32_t i = 0; rc == 0 && at->node != NULL && i < step->output_count; i++) {
+    for (uint32_t i = 0; rc == 0 && at->node && i < step->output_count; i++) {
         struct exec_operand operand;
         struct tensor_view view;
 

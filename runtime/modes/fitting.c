@@ -96,7 +96,7 @@ static void print_options(const struct fitting *fitting, unsigned made, bool is_
 
 static void free_outputs(struct fitting *fitting)
 {
-    for (uint32_t i = 0; fitting->outputs != NULL && i < fitting->output_count; i++)
+    for (uint32_t i = 0; fitting->outputs && i < fitting->output_count; i++)
         free(fitting->outputs[i].data);
     free(fitting->outputs);
 }
@@ -105,7 +105,7 @@ static int keep_outputs(struct fitting *fitting, const struct session *session)
 {
     fitting->output_count = session->graph->output_count;
     fitting->outputs = calloc((size_t)fitting->output_count + 1, sizeof(*fitting->outputs));
-    for (uint32_t i = 0; fitting->outputs != NULL && i < fitting->output_count; i++) {
+    for (uint32_t i = 0; fitting->outputs && i < fitting->output_count; i++) {
         struct tensor_view view;
         size_t bytes;
         int rc = exec_output(session->exec, i, &view);
@@ -115,11 +115,11 @@ static int keep_outputs(struct fitting *fitting, const struct session *session)
         bytes = (size_t)shape_bytes(&view.shape, view.dtype);
         fitting->outputs[i] = view;
         fitting->outputs[i].data = graph_alloc_data(bytes);
-        if (fitting->outputs[i].data == NULL)
+        if (!fitting->outputs[i].data)
             return -ENOMEM;
         memcpy(fitting->outputs[i].data, view.data, bytes);
     }
-    return fitting->outputs != NULL ? 0 : -ENOMEM;
+    return fitting->outputs ? 0 : -ENOMEM;
 }
 
 /* Sums are taken in another order where more or less is fused: near the largest of a tensor's

@@ -53,7 +53,7 @@ static void write_value_ids(struct json_writer *json, const struct value *const 
 
     json_begin_array(json);
     for (uint32_t i = 0; i < count; i++) {
-        if (values[i] != NULL)
+        if (values[i])
             json_string(json, value_id(values[i], id));
     }
     json_end_array(json);
@@ -225,7 +225,7 @@ uint32_t *graph_exec_ids(const struct graph *graph, const struct exec *exec)
     bool *seen = calloc(graph->node_count + 1, sizeof(*seen));
     uint32_t *ids = calloc(exec_step_count(exec) + 1, sizeof(*ids));
 
-    if (seen == NULL || ids == NULL) {
+    if (!seen || !ids) {
         free(seen);
         free(ids);
         return NULL;

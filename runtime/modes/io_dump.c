@@ -27,8 +27,8 @@ static const char *type_text(enum dtype dtype)
         [DTYPE_BF16] = "BFloat16",
     };
 
-    return (size_t)dtype < sizeof(names) / sizeof(names[0]) && names[dtype] != NULL ? names[dtype]
-                                                                                    : "Unknown";
+    return (size_t)dtype < sizeof(names) / sizeof(names[0]) && names[dtype] ? names[dtype]
+                                                                            : "Unknown";
 }
 
 /* A tensor that is dumped. */
@@ -110,7 +110,7 @@ static int gather_inputs(struct io_dump *dump, const struct program *program, ui
     free(dump->inputs);
     dump->inputs = NULL;
     out = open_memstream(&dump->inputs, &bytes);
-    if (out == NULL)
+    if (!out)
         return -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < exec_step(exec, step)->input_count; i++) {
         struct exec_operand operand;
@@ -134,7 +134,7 @@ static void write_block(const struct shown *shown, FILE *out)
     text_print(out, "var%u produced: name=%s layout=", shown->value->id, shown->value->name);
     write_layout(shown, out);
     text_print(out, " owner_opr=%s{%s}", shown->owner, shown->type);
-    if (shown->node != NULL)
+    if (shown->node)
         fprintf(out, " opr%u", shown->node->id);
     fputs("\n deps:\n", out);
     text_put_page(shown->inputs, out);
@@ -178,7 +178,7 @@ static int write_file(const char *path, const struct shown *shown, struct diag *
     for (int i = 0; i < shape->rank; i++)
         head[3 + i] = (uint32_t)shape->dims[i];
     out = fopen(path, "wb");
-    if (out == NULL)
+    if (!out)
         return diag_set(diag, -errno, "cannot write %s: %s", path, strerror(errno));
     is_written = fwrite(head, sizeof(head), 1, out) == 1 &&
                  fwrite(name, 1, head[0], out) == head[0] &&
@@ -193,7 +193,7 @@ static int write_own_file(const struct io_dump *dump, const struct shown *shown,
 {
     char path[4096];
 
-    if (dump->folder == NULL)
+    if (!dump->folder)
         return 0;
     snprintf(path, sizeof(path), "%s/%06x", dump->folder, shown->value->id);
     return write_file(path, shown, diag);
@@ -207,7 +207,7 @@ static int before(void *user, const struct program *program, uint32_t instructio
     struct io_dump *dump = user;
     uint32_t step = program->instructions.items[instruction].step;
 
-    if (dump->text == NULL || program->instructions.items[instruction].node == NULL)
+    if (!dump->text || !program->instructions.items[instruction].node)
         return 0;
     if (gather_inputs(dump, program, step) < 0)
         return diag_set(diag, -ENOMEM, "no memory for the dump");
@@ -223,7 +223,7 @@ static int after(void *user, const struct program *program, uint32_t instruction
     int rc = 0;
 
     /* A copy in another layout is the same variable. */
-    if (at->node == NULL)
+    if (!at->node)
         return 0;
     for (uint32_t i = 0; rc == 0 && i < step->output_count; i++) {
         struct shown shown = {
@@ -236,7 +236,7 @@ static int after(void *user, const struct program *program, uint32_t instruction
             return diag_set(diag, -ENOMEM, "no memory for the dump");
         shown.value = operand.value;
         shown.layout = operand.layout;
-        if (dump->text != NULL)
+        if (dump->text)
             write_block(&shown, dump->text);
         rc = write_own_file(dump, &shown, diag);
         free(shown.view.data);
@@ -266,14 +266,14 @@ static int show_output(const struct graph *graph, const struct exec *exec, uint3
     *out = (struct shown){
         .value = value,
         .layout = layout_row_major(value->shape.rank),
-        .owner = node != NULL ? node->name : value->name,
-        .type = node != NULL      ? node->op_type
+        .owner = node ? node->name : value->name,
+        .type = node              ? node->op_type
                 : value->is_input ? "Input"
                                   : "Constant",
         .node = node,
         .inputs = "",
     };
-    if (exec_output(exec, output, &out->view) < 0 || out->view.data == NULL)
+    if (exec_output(exec, output, &out->view) < 0 || !out->view.data)
         return diag_set(diag, -EINVAL, "the content of \"%s\" is not there any more", value->name);
     return 0;
 }
@@ -287,9 +287,9 @@ static int dump_unmade(struct io_dump *dump, const struct shown *output, struct 
     FILE *out = NULL;
     int rc = 0;
 
-    if (dump->text != NULL && shown.node != NULL) {
+    if (dump->text && shown.node) {
         out = open_memstream(&inputs, &bytes);
-        if (out == NULL)
+        if (!out)
             return diag_set(diag, -ENOMEM, "no memory for the dump");
         fprintf(out, "  [i0]var%u: ", shown.node->inputs[0]->id);
         write_values(&shown.view, out);
@@ -298,7 +298,7 @@ static int dump_unmade(struct io_dump *dump, const struct shown *output, struct 
             rc = diag_set(diag, -ENOMEM, "no memory for the dump");
         shown.inputs = inputs;
     }
-    if (rc == 0 && dump->text != NULL)
+    if (rc == 0 && dump->text)
         write_block(&shown, dump->text);
     if (rc == 0)
         rc = write_own_file(dump, &shown, diag);
@@ -328,7 +328,7 @@ int io_dump_outputs(struct io_dump *dump, const struct graph *graph, const struc
     char path[4096];
     int rc = 0;
 
-    for (uint32_t i = 0; rc == 0 && dump->out_folder != NULL && i < graph->output_count; i++) {
+    for (uint32_t i = 0; rc == 0 && dump->out_folder && i < graph->output_count; i++) {
         struct shown shown;
 
         rc = show_output(graph, exec, i, &shown, diag);
@@ -348,19 +348,19 @@ struct step_tool io_dump_tool(struct io_dump *dump)
 
 bool io_dump_looks_inside(const struct io_dump_config *config)
 {
-    return config->path != NULL || config->stream != NULL || config->folder != NULL;
+    return config->path || config->stream || config->folder;
 }
 
 bool io_dump_is_wanted(const struct io_dump_config *config)
 {
-    return io_dump_looks_inside(config) || config->out_folder != NULL;
+    return io_dump_looks_inside(config) || config->out_folder;
 }
 
 static int check_folder(const char *path, struct diag *diag)
 {
     struct stat status;
 
-    if (path == NULL)
+    if (!path)
         return 0;
     if (stat(path, &status) < 0)
         return diag_set(diag, -errno, "cannot dump into %s: %s; make the folder first", path,
@@ -378,11 +378,11 @@ int io_dump_open(struct io_dump *dump, const struct io_dump_config *config, stru
         .text = config->stream, .folder = config->folder, .out_folder = config->out_folder};
     if (rc == 0)
         rc = check_folder(config->out_folder, diag);
-    if (rc < 0 || config->path == NULL)
+    if (rc < 0 || !config->path)
         return rc;
     dump->text = fopen(config->path, "w");
     dump->owns_text = true;
-    return dump->text != NULL
+    return dump->text
                ? 0
                : diag_set(diag, -errno, "cannot write %s: %s", config->path, strerror(errno));
 }
@@ -391,7 +391,7 @@ int io_dump_close(struct io_dump *dump, struct diag *diag)
 {
     int rc = 0;
 
-    if (dump->text != NULL && dump->owns_text) {
+    if (dump->text && dump->owns_text) {
         bool failed = ferror(dump->text) != 0;
 
         if (fclose(dump->text) != 0 || failed)

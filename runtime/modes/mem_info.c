@@ -64,12 +64,12 @@ static void write_chunks(const struct layout_info *info, struct json_writer *jso
     json_begin_object(json);
     for (uint32_t i = 0; i < info->count; i++)
         write_chunk(json, id++, "static_mem", &info->blocks[i],
-                    info->blocks[i].owner != NULL ? info->blocks[i].owner->name : "");
+                    info->blocks[i].owner ? info->blocks[i].owner->name : "");
     for (uint32_t i = 0; i < graph->value_count; i++) {
         const struct value *value = graph->values[i];
         struct exec_block block = {.offset = offset, .end_step = info->steps};
 
-        if (value->data == NULL)
+        if (!value->data)
             continue;
         block.bytes = (size_t)shape_bytes(&value->shape, value->dtype);
         offset += block.bytes;
@@ -116,7 +116,7 @@ static int write_graph(const struct layout_info *info, FILE *out)
     uint32_t *ids = graph_exec_ids(session->graph, session->exec);
     struct json_writer json;
 
-    if (ids == NULL)
+    if (!ids)
         return -ENOMEM;
     json_init_file(&json, out);
     graph_exec_write(session->graph, session->exec, ids, &json);
@@ -133,7 +133,7 @@ static int write_file(const struct layout_info *info, const char *folder, const 
 
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     out = fopen(path, "w");
-    if (out == NULL)
+    if (!out)
         return diag_set(diag, -errno, "cannot write %s: %s", path, strerror(errno));
     rc = write(info, out);
     if (fclose(out) != 0 && rc == 0)
@@ -173,7 +173,7 @@ static void tell_peak(struct layout_info *info, FILE *out)
             text_print(out, "  %12s %5.1f%%  %s\n",
                        amount_format_bytes(text, sizeof(text), (double)block->bytes),
                        100 * (double)block->bytes / (double)peak_bytes,
-                       block->owner != NULL ? block->owner->name : "scratch");
+                       block->owner ? block->owner->name : "scratch");
     }
 }
 
@@ -187,7 +187,7 @@ int mem_info_write(const struct session *session, const char *folder, FILE *out,
     int rc = 0;
 
     info.blocks = calloc(info.count + 1, sizeof(*info.blocks));
-    if (info.blocks == NULL)
+    if (!info.blocks)
         return diag_set(diag, -ENOMEM, "no memory for the memory plan");
     exec_blocks(session->exec, info.blocks);
     if (mkdir(folder, 0777) < 0 && errno != EEXIST)
@@ -196,7 +196,7 @@ int mem_info_write(const struct session *session, const char *folder, FILE *out,
         rc = write_file(&info, folder, "graph.json", write_graph, diag);
     if (rc == 0)
         rc = write_file(&info, folder, "StaticMemoryInfo.json", write_layout, diag);
-    if (rc == 0 && out != NULL)
+    if (rc == 0 && out)
         tell_peak(&info, out);
     free(info.blocks);
     return rc;

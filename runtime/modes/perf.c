@@ -29,9 +29,9 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
 
 static int add_sample(struct samples *samples, uint64_t capacity, double ms)
 {
-    if (samples->values == NULL)
+    if (!samples->values)
         samples->values = calloc(capacity, sizeof(*samples->values));
-    if (samples->values == NULL)
+    if (!samples->values)
         return -ENOMEM;
     samples->values[samples->count++] = ms;
     return 0;
@@ -85,7 +85,7 @@ static int measure_clock(struct perf *perf, double ns_per_tick)
 {
     uint64_t *ticks = malloc(BRACKETS * sizeof(*ticks));
 
-    if (ticks == NULL)
+    if (!ticks)
         return -ENOMEM;
     for (int i = 0; i < BRACKETS; i++) {
         uint64_t start = ot_clock_ticks();
@@ -109,7 +109,7 @@ static int run_watched(struct perf *perf, struct diag *diag)
     double ns_per_tick = measure_tick();
     int rc = measure_clock(perf, ns_per_tick);
 
-    if (watch.start_ticks == NULL || watch.ticks == NULL)
+    if (!watch.start_ticks || !watch.ticks)
         rc = -ENOMEM;
     if (rc == 0)
         rc = exec_add_observer(perf->session->exec, &observer);
@@ -167,7 +167,7 @@ static int measure(struct perf *perf, struct diag *diag)
     perf->step_count = exec_step_count(perf->session->exec);
     perf->steps = calloc(perf->step_count + 1, sizeof(*perf->steps));
     perf->batch = find_batch(perf->session->graph);
-    if (perf->steps == NULL)
+    if (!perf->steps)
         rc = -ENOMEM;
     if (rc == 0)
         rc = run_whole(perf, config->warmup_count, false, diag);
@@ -179,7 +179,7 @@ static int measure(struct perf *perf, struct diag *diag)
         rc = run_nothing(perf, diag);
     samples_sort(&perf->whole);
     samples_sort(&perf->nothing);
-    for (uint32_t i = 0; perf->steps != NULL && i < perf->step_count; i++)
+    for (uint32_t i = 0; perf->steps && i < perf->step_count; i++)
         samples_sort(&perf->steps[i]);
     return rc;
 }
@@ -201,7 +201,7 @@ int perf_report(const struct perf_config *config, FILE *out, struct diag *diag)
         rc = config->json ? perf_print_json(&perf, out) : perf_print_text(&perf, out);
     free(perf.whole.values);
     free(perf.nothing.values);
-    for (uint32_t i = 0; perf.steps != NULL && i < perf.step_count; i++)
+    for (uint32_t i = 0; perf.steps && i < perf.step_count; i++)
         free(perf.steps[i].values);
     free(perf.steps);
     program_deinit(&perf.program);

@@ -56,13 +56,13 @@ static char *group_name(const struct perf *perf, uint32_t index)
     bool has_any = false;
     FILE *out = open_memstream(&text, &bytes);
 
-    if (out == NULL)
+    if (!out)
         return NULL;
     text_put(step->type, out);
-    if (perf->config->detailed && step->output_count > 0 && step->outputs[0] != NULL) {
+    if (perf->config->detailed && step->output_count > 0 && step->outputs[0]) {
         text_print(out, "<%s(", dtype_name(step->outputs[0]->dtype));
         for (uint32_t i = 0; i < step->input_count; i++) {
-            if (step->inputs[i] == NULL)
+            if (!step->inputs[i])
                 continue;
             fputs(has_any ? ", " : "", out);
             write_shape(step->inputs[i], out);
@@ -87,7 +87,7 @@ static int add_to_groups(const struct perf *perf, uint32_t step, struct groups *
     char *name = group_name(perf, step);
     size_t i = 0;
 
-    if (name == NULL)
+    if (!name)
         return -ENOMEM;
     while (i < groups->count && strcmp(groups->items[i].name, name) != 0)
         i++;

@@ -10,7 +10,7 @@
 
 static const char *stage_name(const struct exec *exec)
 {
-    return exec != NULL ? "after" : "before";
+    return exec ? "after" : "before";
 }
 
 static int describe_text(const struct graph *graph, struct exec *exec, FILE *out)
@@ -71,11 +71,11 @@ static void write_texts(const struct print_config *config, const struct session 
 
     if (is_json)
         fputs("{\"version\": 1, \"graphs\": [", out);
-    if (before != NULL)
+    if (before)
         text_put_page(before, out);
-    if (before != NULL && after != NULL)
+    if (before && after)
         fputc(is_json ? ',' : '\n', out);
-    if (after != NULL)
+    if (after)
         text_put_page(after, out);
     if (is_json)
         fputs("]}\n", out);

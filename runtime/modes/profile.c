@@ -59,7 +59,7 @@ int profile_create(const struct session *session, struct profile **out_profile, 
     struct profile *profile = calloc(1, sizeof(*profile));
     struct exec_observer observer = {.user = profile, .moment = observe};
 
-    if (profile == NULL)
+    if (!profile)
         return diag_set(diag, -ENOMEM, "no memory for the profile");
     profile->session = session;
     profile->step_count = exec_step_count(session->exec);
@@ -67,7 +67,7 @@ int profile_create(const struct session *session, struct profile **out_profile, 
     profile->device = calloc(profile->step_count + 1, sizeof(*profile->device));
     profile->sums = calloc(profile->step_count + 1, sizeof(*profile->sums));
     profile->zero = ot_clock_read_triple();
-    if (profile->host == NULL || profile->device == NULL || profile->sums == NULL ||
+    if (!profile->host || !profile->device || !profile->sums ||
         exec_add_observer(session->exec, &observer) < 0) {
         profile_destroy(&profile);
         return diag_set(diag, -ENOMEM, "no memory for the profile");
@@ -81,7 +81,7 @@ void profile_destroy(struct profile **profile_ptr)
     struct profile *profile = *profile_ptr;
 
     *profile_ptr = NULL;
-    if (profile == NULL)
+    if (!profile)
         return;
     array_deinit(&profile->runs);
     array_deinit(&profile->past);

@@ -43,7 +43,7 @@ static void write_marks(struct writer *w, const char *key, const char *inner,
 
     json_key(json, key);
     json_begin_object(json);
-    for (uint32_t i = 0; marks != NULL && i < w->profile->step_count; i++) {
+    for (uint32_t i = 0; marks && i < w->profile->step_count; i++) {
         if (marks[i].end == 0)
             continue;
         json_key(json, step_id(w, i, id));
@@ -68,7 +68,7 @@ static void write_shapes(struct json_writer *json, const char *key,
     json_key(json, key);
     json_begin_array(json);
     for (uint32_t i = 0; i < count; i++) {
-        if (values[i] != NULL)
+        if (values[i])
             graph_exec_write_dims(&values[i]->shape, json);
     }
     json_end_array(json);
@@ -308,10 +308,10 @@ int profile_write(const struct profile *profile, bool with_device, const char *p
     FILE *out;
     int rc = 0;
 
-    if (w.ids == NULL)
+    if (!w.ids)
         return diag_set(diag, -ENOMEM, "no memory to write the profile");
     out = fopen(path, "w");
-    if (out == NULL) {
+    if (!out) {
         rc = -errno;
     } else {
         w.seconds_per_tick = measure_tick(profile);

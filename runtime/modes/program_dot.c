@@ -44,13 +44,13 @@ static void write_attributes(const struct program *program, const struct instruc
     size_t bytes;
     FILE *lines = open_memstream(&text, &bytes);
 
-    if (lines == NULL)
+    if (!lines)
         return;
-    for (uint32_t i = 0; node != NULL && i < node->attribute_count; i++) {
+    for (uint32_t i = 0; node && i < node->attribute_count; i++) {
         graph_text_attribute(&node->attributes[i], lines);
         fputc('\n', lines);
     }
-    if (node != NULL && node->fused.activation != ACTIVATION_NONE) {
+    if (node && node->fused.activation != ACTIVATION_NONE) {
         fputs("fused=", lines);
         graph_text_activation(&node->fused, lines);
         fputc('\n', lines);
@@ -58,7 +58,7 @@ static void write_attributes(const struct program *program, const struct instruc
     if (instruction->step != PROGRAM_NONE)
         text_print(lines, "by %s\n", exec_step(program->exec, instruction->step)->implementation);
     if (fclose(lines) == 0) {
-        for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
             fputs("\\n", out);
             write_text(line, out);
         }
@@ -96,7 +96,7 @@ static void write_edges(const struct program *program, uint32_t index, bool brie
         value =
             program_output(&program->instructions.items[argument->instruction], argument->output);
         fprintf(out, "    \"@%u\" -> \"@%u\"", argument->instruction, index);
-        if (!brief && value != NULL)
+        if (!brief && value)
             text_print(out, " [label=\"%s %s\"]", dtype_name(value->dtype),
                        shape_text(&value->shape, text));
         fputc('\n', out);

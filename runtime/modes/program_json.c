@@ -21,7 +21,7 @@ static void write_output(struct json_writer *json, const struct value *value,
 {
     int64_t strides[SHAPE_MAX_RANK];
 
-    if (value == NULL) {
+    if (!value) {
         json_null(json);
         return;
     }
@@ -44,7 +44,7 @@ static void write_outputs(struct json_writer *json, const struct instruction *in
     for (uint32_t i = 0; i < program_output_count(instruction); i++) {
         const struct value *value = program_output(instruction, i);
         struct layout row_major =
-            layout_row_major(value == NULL || value->shape.rank < 0 ? 0 : value->shape.rank);
+            layout_row_major(!value || value->shape.rank < 0 ? 0 : value->shape.rank);
 
         write_output(json, value, i == 0 ? &instruction->layout : &row_major);
     }
@@ -93,7 +93,7 @@ static void write_node(const struct program *program, struct json_writer *json,
 
     json_key(json, "attributes");
     json_begin_object(json);
-    if (node != NULL)
+    if (node)
         graph_text_params(node, json);
     json_end_object(json);
     write_inputs(program, json, instruction);
@@ -111,7 +111,7 @@ static void write_node(const struct program *program, struct json_writer *json,
     }
     json_key(json, "origins");
     json_begin_array(json);
-    for (uint32_t i = 0; node != NULL && i < node->origin_count; i++)
+    for (uint32_t i = 0; node && i < node->origin_count; i++)
         json_string(json, node->origins[i]);
     json_end_array(json);
 }

@@ -59,7 +59,7 @@ static void write_outputs(const struct instruction *instruction, FILE *out)
 
         if (i > 0)
             fputs(", ", out);
-        if (value == NULL)
+        if (!value)
             continue;
         row_major = layout_row_major(value->shape.rank < 0 ? 0 : value->shape.rank);
         write_shape(value, i == 0 ? &instruction->layout : &row_major, out);
@@ -81,16 +81,16 @@ static void write_attributes(const struct program *program, const struct instruc
     const struct node *node = instruction->node;
     bool has_any = false;
 
-    for (uint32_t i = 0; node != NULL && i < node->attribute_count; i++) {
+    for (uint32_t i = 0; node && i < node->attribute_count; i++) {
         next_attribute(&has_any, out);
         graph_text_attribute(&node->attributes[i], out);
     }
-    if (node != NULL && node->fused.activation != ACTIVATION_NONE) {
+    if (node && node->fused.activation != ACTIVATION_NONE) {
         next_attribute(&has_any, out);
         fputs("fused=", out);
         graph_text_activation(&node->fused, out);
     }
-    if (node != NULL && node->fused.residual_input >= 0) {
+    if (node && node->fused.residual_input >= 0) {
         next_attribute(&has_any, out);
         fprintf(out, "residual=%d", node->fused.residual_input);
     }
@@ -115,7 +115,7 @@ void program_write_instruction(const struct program *program, uint32_t index, FI
     text_print(out, "%s = ", program_name(program, index, text));
     if (instruction->kind == INSTRUCTION_VIEW)
         fputs("view:", out);
-    if (node != NULL && node->domain[0] != '\0')
+    if (node && node->domain[0] != '\0')
         text_print(out, "%s.", node->domain);
     text_put(instruction->type, out);
     if (instruction->kind == INSTRUCTION_PARAM) {
@@ -130,7 +130,7 @@ void program_write_instruction(const struct program *program, uint32_t index, FI
         write_arguments(program, instruction, out);
     }
     write_outputs(instruction, out);
-    for (uint32_t i = 0; node != NULL && i < node->origin_count; i++)
+    for (uint32_t i = 0; node && i < node->origin_count; i++)
         text_print(out, "%s%s", i == 0 ? " # " : ", ", node->origins[i]);
 }
 

@@ -28,7 +28,7 @@ static int add_checkers(struct run_tools *tools, FILE *out, struct diag *diag)
         tool = range_checker_tool(&tools->range);
         step_tools_add(&tools->tools, &tool);
     }
-    if (config->check_var_value == NULL)
+    if (!config->check_var_value)
         return 0;
     rc = value_checker_parse(config->check_var_value, &tools->value, diag);
     if (rc < 0)
@@ -68,8 +68,8 @@ int run_tools_init(struct run_tools *tools, const struct run_tools_config *confi
 
 bool run_tools_go_stepwise(const struct run_tools_config *config)
 {
-    return config->trace_eval != TRACE_EVAL_OFF || config->range > 0 ||
-           config->check_var_value != NULL || io_dump_looks_inside(&config->dump);
+    return config->trace_eval != TRACE_EVAL_OFF || config->range > 0 || config->check_var_value ||
+           io_dump_looks_inside(&config->dump);
 }
 
 int run_tools_finish(struct run_tools *tools, const struct session *session, struct diag *diag)

@@ -84,7 +84,7 @@ static void make(struct sanity *sanity, struct slot *slot)
 
 static void compare(struct sanity *sanity, const struct slot *slot, uint32_t reader)
 {
-    if (sanity->broken != NULL || !slot->is_made || sum_slot(sanity, slot) == slot->sum)
+    if (sanity->broken || !slot->is_made || sum_slot(sanity, slot) == slot->sum)
         return;
     sanity->broken = slot;
     sanity->reader = reader;
@@ -109,8 +109,8 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
 /* Whether the first is the second or, through views of views, what that shows. */
 static bool is_shown_by(const struct value *made, const struct value *value)
 {
-    while (made != value && value->producer != NULL && call_is_view(value->producer) &&
-           value == value->producer->outputs[0] && value->producer->inputs[0] != NULL)
+    while (made != value && value->producer && call_is_view(value->producer) &&
+           value == value->producer->outputs[0] && value->producer->inputs[0])
         value = value->producer->inputs[0];
     return made == value;
 }
@@ -150,7 +150,7 @@ static int add_sources(struct sanity *sanity)
         for (uint32_t k = 0; rc == 0 && k < exec_step(exec, i)->input_count; k++)
             if (exec_step_reads(exec, i, k) && exec_step_input(exec, i, k, &operand) &&
                 (operand.is_input || operand.is_constant) &&
-                find_slot(sanity, operand.value, operand.address) == NULL)
+                !find_slot(sanity, operand.value, operand.address))
                 rc = add_source(sanity, &operand);
     }
     return rc;
@@ -169,7 +169,7 @@ static int add_reads(struct sanity *sanity, uint32_t i)
                                       ? find_slot(sanity, operand.value, operand.address)
                                       : NULL;
 
-        if (slot != NULL && !slot->is_parameter)
+        if (slot && !slot->is_parameter)
             rc = array_push(&sanity->reads, (uint32_t)(slot - sanity->slots.items));
     }
     reads->count = (uint32_t)sanity->reads.count - reads->first;
@@ -208,7 +208,7 @@ static void mark_outputs(struct sanity *sanity)
                                 ? find_slot(sanity, graph->outputs[i], view.data)
                                 : NULL;
 
-        if (slot != NULL)
+        if (slot)
             slot->is_last = true;
     }
 }
@@ -220,7 +220,7 @@ static int plan(struct sanity *sanity)
 
     sanity->reads_of = calloc((size_t)count + 1, sizeof(*sanity->reads_of));
     sanity->first_made = calloc((size_t)count + 1, sizeof(*sanity->first_made));
-    if (sanity->reads_of == NULL || sanity->first_made == NULL)
+    if (!sanity->reads_of || !sanity->first_made)
         return -ENOMEM;
     rc = add_sources(sanity);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
@@ -259,14 +259,14 @@ int sanity_create(struct session *session, struct sanity **out_sanity, struct di
     struct exec_observer observer = {.user = sanity, .moment = observe, .takes_time = true};
     int rc = -ENOMEM;
 
-    if (sanity != NULL) {
+    if (sanity) {
         sanity->session = session;
         rc = plan(sanity);
     }
     if (rc == 0)
         rc = exec_add_observer(session->exec, &observer);
     if (rc < 0) {
-        if (sanity != NULL)
+        if (sanity)
             destroy(sanity);
         return diag_set(diag, rc, "no memory for the sanity check");
     }
@@ -302,7 +302,7 @@ int sanity_finish(struct sanity **sanity_ptr, struct sanity_result *out_result, 
     int rc = 0;
 
     *sanity_ptr = NULL;
-    if (sanity == NULL)
+    if (!sanity)
         return 0;
     exec_remove_observer(sanity->session->exec, &(struct exec_observer){.user = sanity});
     for (size_t i = 0; i < sanity->slots.count; i++) {
@@ -312,7 +312,7 @@ int sanity_finish(struct sanity **sanity_ptr, struct sanity_result *out_result, 
         if (slot->is_last)
             compare(sanity, slot, NO_STEP);
     }
-    if (sanity->broken != NULL)
+    if (sanity->broken)
         rc = tell(sanity, diag);
     *out_result = sanity->result;
     destroy(sanity);

@@ -16,8 +16,7 @@ void run_tell_sharing(const struct graph *graph)
 
     for (uint32_t i = 0; i < graph->value_count; i++) {
         const struct value *value = graph->values[i];
-        uint64_t size =
-            value->data != NULL ? (uint64_t)shape_bytes(&value->shape, value->dtype) : 0;
+        uint64_t size = value->data ? (uint64_t)shape_bytes(&value->shape, value->dtype) : 0;
 
         all += value->data != NULL;
         all_bytes += size;

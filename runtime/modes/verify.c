@@ -41,7 +41,7 @@ static char *file_path(const char *folder, const char *role, uint32_t index)
 static bool has_file(const char *folder, const char *role, uint32_t index)
 {
     char *path = file_path(folder, role, index);
-    bool there = path != NULL && access(path, F_OK) == 0;
+    bool there = path && access(path, F_OK) == 0;
 
     free(path);
     return there;
@@ -64,7 +64,7 @@ static int load_file(const struct data_set *set, const char *role, uint32_t inde
                      struct tensor_view *out)
 {
     char *path = file_path(set->folder, role, index);
-    int rc = path == NULL ? -ENOMEM : onnx_tensor_load(path, out, NULL, set->diag);
+    int rc = !path ? -ENOMEM : onnx_tensor_load(path, out, NULL, set->diag);
 
     free(path);
     return rc;
@@ -121,7 +121,7 @@ static int run_checked(struct data_set *set)
         rc = sanity_create(set->session, &sanity, set->diag);
     if (rc == 0)
         rc = session_run(set->session, NULL, set->diag);
-    if (sanity == NULL)
+    if (!sanity)
         return rc;
     check = sanity_finish(&sanity, &result, set->diag);
     if (rc == 0 && check == 0 && set->is_first && set->thread == 0)
@@ -165,7 +165,7 @@ static int run_session(struct data_set *set)
                            pass_half_count(set->session->graph, config->passes.half) > 0
                                ? config->passes.half
                                : DTYPE_NONE,
-                           config->exec.kernels != NULL || config->exec.layouts != NULL);
+                           config->exec.kernels || config->exec.layouts);
     if (tells && config->exec.is_recorded)
         run_tell_recorded(set->session->exec, config->frees_graph, false);
     if (tells && config->shares)
@@ -203,7 +203,7 @@ static int compare_runner(struct runner *runner, const char *name)
 
     if (set->config->thread_count > 1 && asprintf(&label, "%s, thread %u", name, set->thread) < 0)
         return -ENOMEM;
-    verify_print_set(set->printer, label != NULL ? label : name);
+    verify_print_set(set->printer, label ? label : name);
     rc = compare_outputs(set);
     verify_print_set_end(set->printer);
     free(label);
@@ -229,7 +229,7 @@ static int verify_set(struct data_set *set, const char *name)
 {
     uint32_t count = set->config->thread_count > 1 ? set->config->thread_count : 1;
     struct runner *runners = calloc(count, sizeof(*runners));
-    int passed = 1, rc = runners != NULL ? 0 : -ENOMEM;
+    int passed = 1, rc = runners ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         runners[i].set = *set;
@@ -250,7 +250,7 @@ static int verify_set(struct data_set *set, const char *name)
         if (rc < 0 && runners[i].diag.text[0] != '\0')
             diag_set(set->diag, rc, "%s", runners[i].diag.text);
     }
-    for (uint32_t i = 0; runners != NULL && i < count; i++) {
+    for (uint32_t i = 0; runners && i < count; i++) {
         session_destroy(&runners[i].set.session);
         input_list_deinit(&runners[i].set.inputs);
     }

@@ -45,7 +45,7 @@ int verify_tolerance_read(const struct verify_config *config, struct verify_tole
     cJSON *root = NULL;
     int rc = 0;
 
-    if (copy == NULL || asprintf(&path, "%s/data.json", dirname(copy)) < 0) {
+    if (!copy || asprintf(&path, "%s/data.json", dirname(copy)) < 0) {
         path = NULL;
         rc = diag_set(diag, -ENOMEM, "out of memory");
     } else if (file_read(path, 1 << 20, &bytes, &size, &ignored) == 0) {

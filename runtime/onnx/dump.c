@@ -24,10 +24,9 @@ static bool has_other_files(const struct mapped_file *file)
 
     if (onnx_cut_init(&cut, file->bytes, file->size) == 0)
         model = onnx__model_proto__unpack(NULL, cut.message.count, cut.message.items);
-    for (size_t i = 0; model != NULL && model->graph != NULL && i < model->graph->n_initializer;
-         i++)
+    for (size_t i = 0; model && model->graph && i < model->graph->n_initializer; i++)
         has = has || model->graph->initializer[i]->n_external_data > 0;
-    if (model != NULL)
+    if (model)
         onnx__model_proto__free_unpacked(model, NULL);
     onnx_cut_deinit(&cut);
     return has;
@@ -37,7 +36,7 @@ static bool is_same_folder(const char *left, const char *right)
 {
     char *a = strdup(left), *b = strdup(right);
     struct stat left_stat, right_stat;
-    bool is_same = a != NULL && b != NULL && stat(dirname(a), &left_stat) == 0 &&
+    bool is_same = a && b && stat(dirname(a), &left_stat) == 0 &&
                    stat(dirname(b), &right_stat) == 0 && left_stat.st_dev == right_stat.st_dev &&
                    left_stat.st_ino == right_stat.st_ino;
 
@@ -66,7 +65,7 @@ static int write_copy(const struct mapped_file *file, const char *path,
     struct file_part parts[3];
     int rc;
 
-    if (body == NULL)
+    if (!body)
         return diag_set(diag, -ENOMEM, "out of memory");
     onnx__string_string_entry_proto__pack(entry, body);
     parts[0] = (struct file_part){file->bytes, file->size};

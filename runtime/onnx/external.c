@@ -34,7 +34,7 @@ static int open_inside(int folder_fd, const struct onnx_external *external, cons
     if (external->location[0] == '/' || strlen(external->location) >= sizeof(path))
         return refuse(external, what, diag);
     strcpy(path, external->location);
-    while ((part = strsep(&rest, "/")) != NULL) {
+    while ((part = strsep(&rest, "/"))) {
         if (part[0] == '\0' || strcmp(part, ".") == 0)
             continue;
         if (strcmp(part, "..") == 0) {
@@ -87,7 +87,7 @@ static int alloc_and_read(int fd, const struct onnx_external *external, const ch
     void *data = graph_alloc_data(bytes);
     int rc;
 
-    if (data == NULL)
+    if (!data)
         return diag_set(diag, -ENOMEM, "no memory for the %zu bytes of %s", bytes, what);
     rc = read_all(fd, external, what, data, bytes, diag);
     if (rc < 0)

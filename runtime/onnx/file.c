@@ -43,7 +43,7 @@ int mapped_file_open(struct mapped_file *file, const char *path, struct diag *di
 
 void mapped_file_close(struct mapped_file *file)
 {
-    if (file->bytes != NULL)
+    if (file->bytes)
         munmap((void *)file->bytes, file->size);
     *file = (struct mapped_file){0};
 }
@@ -117,11 +117,11 @@ int onnx_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what,
     if (rc < 0)
         return rc;
     message = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
-    if (message == NULL && budget.exceeded)
+    if (!message && budget.exceeded)
         return diag_set(
             diag, -E2BIG, "the %s unfolds to more than %s", what,
             amount_format_bytes(text, sizeof(text), (double)(size * 8 + ((size_t)64 << 20))));
-    if (message == NULL)
+    if (!message)
         return diag_set(diag, -EINVAL, "the %s is damaged: a field inside does not decode", what);
     *out_message = message;
     return 0;
@@ -131,6 +131,6 @@ void onnx_free(ProtobufCMessage *message)
 {
     ProtobufCAllocator allocator = {budget_alloc, budget_free, NULL};
 
-    if (message != NULL)
+    if (message)
         protobuf_c_message_free_unpacked(message, &allocator);
 }

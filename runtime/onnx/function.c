@@ -14,12 +14,12 @@
 
 static const char *text_of(const char *text)
 {
-    return text != NULL ? text : "";
+    return text ? text : "";
 }
 
 static const char *domain_of(const char *domain)
 {
-    return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+    return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
 /* Reading */
@@ -74,7 +74,7 @@ int model_functions_init(struct model_functions *functions, const Onnx__ModelPro
     if (model->n_functions == 0)
         return 0;
     functions->items = calloc(model->n_functions, sizeof(*functions->items));
-    if (functions->items == NULL)
+    if (!functions->items)
         return -ENOMEM;
     for (size_t i = 0; rc == 0 && i < model->n_functions; i++) {
         ProtobufCMessage *message = NULL;
@@ -100,7 +100,7 @@ void model_functions_deinit(struct model_functions *functions)
 const Onnx__FunctionProto *model_functions_find(const struct model_functions *functions,
                                                 const Onnx__NodeProto *node)
 {
-    for (size_t i = 0; functions != NULL && i < functions->count; i++) {
+    for (size_t i = 0; functions && i < functions->count; i++) {
         const Onnx__FunctionProto *function = functions->items[i];
 
         if (strcmp(function->name, node->op_type) == 0 &&
@@ -145,7 +145,7 @@ static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *l
                                                   const char *name)
 {
     for (size_t i = 0; i < count; i++)
-        if (list[i]->name != NULL && strcmp(list[i]->name, name) == 0)
+        if (list[i]->name && strcmp(list[i]->name, name) == 0)
             return list[i];
     return NULL;
 }
@@ -177,8 +177,7 @@ static int check_call(const struct model_call *call, const struct model_function
                 "node '%s' gives function '%s' the attribute '%.60s', which it does not "
                 "have",
                 text_of(node->name), function->name, text_of(node->attribute[i]->name));
-    for (const struct model_call *outer = call->attributes; outer != NULL;
-         outer = outer->attributes)
+    for (const struct model_call *outer = call->attributes; outer; outer = outer->attributes)
         if (outer->function == function)
             return diag_set(diag, -EINVAL, "function '%s' calls itself", function->name);
     if (call->depth > MODEL_CALL_DEPTH_MAX || functions->call_count >= MODEL_CALLS_MAX)
@@ -201,7 +200,7 @@ int model_call_init(struct model_call *call, struct model_functions *functions, 
         .node = node,
         .names = names,
         .attributes = attributes,
-        .depth = attributes != NULL ? attributes->depth + 1 : 1,
+        .depth = attributes ? attributes->depth + 1 : 1,
     };
     rc = check_call(call, functions, diag);
     if (rc == 0)
@@ -209,7 +208,7 @@ int model_call_init(struct model_call *call, struct model_functions *functions, 
     if (rc < 0)
         return rc;
     if (asprintf(&call->prefix, "%s#%" PRIu32,
-                 node->name != NULL && node->name[0] != '\0' ? node->name : function->name,
+                 node->name && node->name[0] != '\0' ? node->name : function->name,
                  functions->call_count++) < 0) {
         call->prefix = NULL;
         return -ENOMEM;
@@ -234,7 +233,7 @@ static size_t position(char *const *names, size_t count, const char *name)
 
 char *model_call_name(const struct model_call *call, const char *name)
 {
-    while (call != NULL && name[0] != '\0') {
+    while (call && name[0] != '\0') {
         const Onnx__NodeProto *node = call->node;
         size_t input = position(call->function->input, call->function->n_input, name);
         size_t output = position(call->function->output, call->function->n_output, name);
@@ -256,13 +255,12 @@ char *model_call_name(const struct model_call *call, const char *name)
 const Onnx__AttributeProto *model_call_attribute(const struct model_call *call,
                                                  const Onnx__AttributeProto *attribute)
 {
-    while (attribute != NULL && attribute->ref_attr_name != NULL &&
-           attribute->ref_attr_name[0] != '\0' && call != NULL) {
+    while (attribute && attribute->ref_attr_name && attribute->ref_attr_name[0] != '\0' && call) {
         const char *name = attribute->ref_attr_name;
         const Onnx__FunctionProto *function = call->function;
 
         attribute = find_attribute(call->node->attribute, call->node->n_attribute, name);
-        if (attribute == NULL)
+        if (!attribute)
             return find_attribute(function->attribute_proto, function->n_attribute_proto, name);
         call = call->attributes;
     }

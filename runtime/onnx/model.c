@@ -32,7 +32,7 @@ static int check_ir_version(const Onnx__ModelProto *model, struct diag *diag)
                         "the model has IR version %" PRId64 ", which is too old: %d is the oldest "
                         "that is supported",
                         model->ir_version, MODEL_IR_VERSION_MIN);
-    if (model->graph == NULL)
+    if (!model->graph)
         return diag_set(diag, -EINVAL, "the model has no graph");
     return 0;
 }
@@ -43,7 +43,7 @@ static int read_opsets(struct graph *graph, const Onnx__ModelProto *model, struc
         const char *domain = model->opset_import[i]->domain;
         int64_t version = model->opset_import[i]->version;
 
-        if (domain == NULL || strcmp(domain, "ai.onnx") == 0)
+        if (!domain || strcmp(domain, "ai.onnx") == 0)
             domain = "";
         if (domain[0] == '\0' && version > MODEL_OPSET_MAX)
             return diag_set(diag, -ENOTSUP,
@@ -71,7 +71,7 @@ static int read_opsets(struct graph *graph, const Onnx__ModelProto *model, struc
 
 int model_check_name(const char *name, const char *what, struct diag *diag)
 {
-    if (name == NULL || name[0] == '\0')
+    if (!name || name[0] == '\0')
         return diag_set(diag, -EINVAL, "%s of the graph has no name", what);
     if (!model_text_is_sound(name))
         return diag_set(diag, -EINVAL, "%s of the graph has a name that is not plain UTF-8", what);
@@ -84,9 +84,9 @@ static int add_named(struct graph *graph, const char *name, enum dtype dtype,
     int error;
 
     *out = graph_add_value(graph, name, dtype, shape, &error);
-    if (*out == NULL && error == -EEXIST)
+    if (!*out && error == -EEXIST)
         return diag_set(diag, -EINVAL, "the graph has two values with the name '%s'", name);
-    return *out == NULL ? -ENOMEM : 0;
+    return !*out ? -ENOMEM : 0;
 }
 
 static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
@@ -99,7 +99,7 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
     for (size_t i = 0; i < proto->n_initializer; i++) {
         Onnx__TensorProto *tensor = proto->initializer[i];
         struct onnx_share share = {.graph = graph,
-                                   .raw = place.cut != NULL ? &place.cut->raws.items[i] : NULL,
+                                   .raw = place.cut ? &place.cut->raws.items[i] : NULL,
                                    .may_share = place.may_share,
                                    .is_mapped = place.is_mapped};
         struct tensor_view view;
@@ -110,8 +110,8 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         if (rc < 0)
             return rc;
         snprintf(what, sizeof(what), "initialiser '%.120s'", tensor->name);
-        rc = onnx_tensor_share(tensor, place.folder_fd, what, place.cut != NULL ? &share : NULL,
-                               &view, diag);
+        rc = onnx_tensor_share(tensor, place.folder_fd, what, place.cut ? &share : NULL, &view,
+                               diag);
         if (rc < 0)
             return rc;
         rc = add_named(graph, tensor->name, view.dtype, &view.shape, &value, diag);
@@ -142,12 +142,12 @@ static int read_dims(const Onnx__TensorShapeProto *proto, const char *what, stru
         const Onnx__TensorShapeProto__Dimension *dim = proto->dim[i];
 
         shape->dims[i] = dim->has_dim_value ? dim->dim_value : -1;
-        if (!dim->has_dim_value && dim->dim_param != NULL && dim->dim_param[0] != '\0') {
+        if (!dim->has_dim_value && dim->dim_param && dim->dim_param[0] != '\0') {
             if (!model_text_is_sound(dim->dim_param))
                 return diag_set(diag, -EINVAL, "%s has a dimension name that is not plain UTF-8",
                                 what);
             value->dim_names[i] = strdup(dim->dim_param);
-            if (value->dim_names[i] == NULL)
+            if (!value->dim_names[i])
                 return -ENOMEM;
         }
         if (dim->has_dim_value && dim->dim_value < 0)
@@ -168,18 +168,16 @@ static int read_type(const Onnx__ValueInfoProto *info, const char *role, struct 
     char what[160];
 
     snprintf(what, sizeof(what), "%s '%.120s'", role, info->name);
-    if (type != NULL && (type->has_sequence_type || type->has_map_type ||
-                         type->has_sparse_tensor_type || type->has_optional_type))
+    if (type && (type->has_sequence_type || type->has_map_type || type->has_sparse_tensor_type ||
+                 type->has_optional_type))
         return diag_set(diag, -ENOTSUP, "%s is not a tensor, and only tensors are supported", what);
-    if (type == NULL || type->tensor_type == NULL)
+    if (!type || !type->tensor_type)
         return diag_set(diag, -EINVAL, "%s has no type", what);
     value->dtype = (enum dtype)type->tensor_type->elem_type;
     if (type->tensor_type->elem_type < 0 || dtype_bytes(value->dtype) == 0)
         return diag_set(diag, -ENOTSUP, "%s has element type %d (%s), which is not supported", what,
                         (int)type->tensor_type->elem_type, dtype_name(value->dtype));
-    return type->tensor_type->shape == NULL
-               ? 0
-               : read_dims(type->tensor_type->shape, what, value, diag);
+    return !type->tensor_type->shape ? 0 : read_dims(type->tensor_type->shape, what, value, diag);
 }
 
 /* Inputs that have an initialiser are constants: old models list all of them. What a body says of
@@ -195,7 +193,7 @@ static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool 
         if (rc < 0)
             return rc;
         value = graph_find_value(graph, info->name);
-        if (value != NULL && value->data != NULL)
+        if (value && value->data)
             continue;
         rc = add_named(graph, info->name, DTYPE_NONE, &unknown_shape, &value, diag);
         if (rc == 0 && !is_body)
@@ -212,7 +210,7 @@ static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool 
 static int capture_output(struct graph *graph, const char *name, struct value **out)
 {
     *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
-    if (*out == NULL || graph_add_input(graph, *out) < 0)
+    if (!*out || graph_add_input(graph, *out) < 0)
         return -ENOMEM;
     graph->capture_count++;
     return 0;
@@ -231,16 +229,16 @@ static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool
         if (rc < 0)
             return rc;
         value = graph_find_value(graph, info->name);
-        if (value == NULL && is_body)
+        if (!value && is_body)
             rc = capture_output(graph, info->name, &value);
         if (rc < 0)
             return rc;
-        if (value == NULL)
+        if (!value)
             return diag_set(diag, -EINVAL, "nothing computes the graph's output '%s'", info->name);
         if (value->is_output)
             return diag_set(diag, -EINVAL, "the graph names the output '%s' twice", info->name);
         /* An output's type may be left out; it is computed anyway, and then compared. */
-        if (value->producer != NULL && info->type != NULL && !is_body)
+        if (value->producer && info->type && !is_body)
             rc = read_type(info, "output", value, diag);
         if (rc < 0)
             return rc;
@@ -264,7 +262,7 @@ static int set_texts(struct graph *graph, const Onnx__ModelProto *model)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         const char *text = texts[i].text;
 
-        if (text == NULL || !model_text_is_sound(text))
+        if (!text || !model_text_is_sound(text))
             continue;
         if (graph_set_text(texts[i].field, text) < 0)
             return -ENOMEM;
@@ -281,10 +279,10 @@ static int set_layouts(struct graph *graph, const Onnx__ModelProto *model, struc
     for (size_t i = 0; i < model->n_metadata_props; i++) {
         const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
 
-        if (entry->key != NULL && strcmp(entry->key, FORMAT_KEY) == 0)
-            text = entry->value != NULL ? entry->value : "";
+        if (entry->key && strcmp(entry->key, FORMAT_KEY) == 0)
+            text = entry->value ? entry->value : "";
     }
-    if (text == NULL)
+    if (!text)
         return 0;
     return format_check(text, diag) < 0 ? -EINVAL : graph_set_text(&graph->layouts, text);
 }
@@ -337,7 +335,7 @@ static int parse(const uint8_t *bytes, size_t size, struct model_place place,
     if (rc < 0)
         return rc;
     graph = graph_create();
-    rc = graph == NULL ? -ENOMEM : read_model(graph, (Onnx__ModelProto *)message, place, diag);
+    rc = !graph ? -ENOMEM : read_model(graph, (Onnx__ModelProto *)message, place, diag);
     onnx_free(message);
     if (rc == -ENOMEM)
         diag_set(diag, rc, "no memory for the model");
@@ -383,7 +381,7 @@ int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
 static int open_folder(const char *path)
 {
     char *copy = strdup(path);
-    int fd = copy == NULL ? -1 : open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = !copy ? -1 : open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     free(copy);
     return fd;

@@ -27,16 +27,16 @@ enum {
 static int read_strings(struct node *node, const Onnx__AttributeProto *proto)
 {
     char **copies = calloc(proto->n_strings + 1, sizeof(*copies));
-    int rc = copies == NULL ? -ENOMEM : 0;
+    int rc = !copies ? -ENOMEM : 0;
 
     for (size_t i = 0; rc == 0 && i < proto->n_strings; i++) {
         copies[i] = strndup((const char *)proto->strings[i].data, proto->strings[i].len);
-        if (copies[i] == NULL)
+        if (!copies[i])
             rc = -ENOMEM;
     }
     if (rc == 0)
         rc = node_set_strings(node, proto->name, (const char *const *)copies, proto->n_strings);
-    for (size_t i = 0; copies != NULL && i < proto->n_strings; i++)
+    for (size_t i = 0; copies && i < proto->n_strings; i++)
         free(copies[i]);
     free(copies);
     return rc;
@@ -50,7 +50,7 @@ static int read_tensor(struct node *node, const Onnx__AttributeProto *proto, int
     int rc;
 
     snprintf(what, sizeof(what), "attribute '%.60s' of node '%.120s'", proto->name, node->name);
-    if (proto->t == NULL)
+    if (!proto->t)
         return diag_set(diag, -EINVAL, "%s holds no tensor", what);
     rc = onnx_tensor_from_proto(proto->t, folder_fd, what, &view, diag);
     return rc < 0 ? rc : node_set_tensor(node, proto->name, &view);
@@ -61,7 +61,7 @@ static struct graph *create_body(const struct graph *graph)
 {
     struct graph *body = graph_create();
 
-    for (uint32_t i = 0; body != NULL && i < graph->opset_count; i++) {
+    for (uint32_t i = 0; body && i < graph->opset_count; i++) {
         if (graph_add_opset(body, graph->opsets[i].domain, graph->opsets[i].version) < 0)
             graph_destroy(&body);
     }
@@ -75,10 +75,10 @@ static int find_value(struct graph *graph, const struct model_call *names, const
     char *own;
     int rc;
 
-    if (names == NULL)
+    if (!names)
         return model_find_value(graph, name, out, diag);
     own = model_call_name(names, name);
-    if (own == NULL)
+    if (!own)
         return -ENOMEM;
     rc = model_find_value(graph, own, out, diag);
     free(own);
@@ -128,7 +128,7 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     rc = onnx_unpack(&onnx__graph_proto__descriptor, "body", OUTPUT_FIELD, proto->g.data,
                      proto->g.len, &message, &inner);
     body = create_body(graph);
-    if (rc == 0 && body == NULL)
+    if (rc == 0 && !body)
         rc = -ENOMEM;
     if (rc == 0)
         rc = model_read_graph(body, (Onnx__GraphProto *)message, place, &inner);
@@ -155,14 +155,14 @@ static int read_attribute(struct graph *graph, struct node *node, const Onnx__At
     Onnx__AttributeProto named;
     const char *name = given->name;
 
-    if (name == NULL || name[0] == '\0' || !model_text_is_sound(name))
+    if (!name || name[0] == '\0' || !model_text_is_sound(name))
         return diag_set(diag, -EINVAL, "node '%s' has an attribute without a proper name",
                         node->name);
-    if (node_attribute(node, name) != NULL)
+    if (node_attribute(node, name))
         return diag_set(diag, -EINVAL, "node '%s' has attribute '%s' twice", node->name, name);
-    if (proto == NULL) /* the call leaves it out */
+    if (!proto) /* the call leaves it out */
         return 0;
-    if (proto->ref_attr_name != NULL && proto->ref_attr_name[0] != '\0')
+    if (proto->ref_attr_name && proto->ref_attr_name[0] != '\0')
         return diag_set(diag, -EINVAL,
                         "attribute '%s' of node '%s' stands for an attribute of a function, but is "
                         "in none",
@@ -204,12 +204,12 @@ int model_find_value(struct graph *graph, const char *name, struct value **out, 
     if (name[0] == '\0')
         return 0;
     *out = graph_find_value(graph, name);
-    if (*out != NULL)
+    if (*out)
         return 0;
     if (!model_text_is_sound(name))
         return diag_set(diag, -EINVAL, "a value of the graph has a name that is not plain UTF-8");
     *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
-    return *out == NULL ? -ENOMEM : 0;
+    return !*out ? -ENOMEM : 0;
 }
 
 static int find_inputs(struct graph *graph, const Onnx__NodeProto *proto,
@@ -232,10 +232,10 @@ static int find_outputs(struct graph *graph, const Onnx__NodeProto *proto,
 
         if (rc < 0)
             return rc;
-        if (value != NULL && (value->producer != NULL || value->data != NULL || value->is_input))
+        if (value && (value->producer || value->data || value->is_input))
             return diag_set(diag, -EINVAL, "the graph has two values with the name '%s'",
                             value->name);
-        for (size_t k = 0; value != NULL && k < i; k++) {
+        for (size_t k = 0; value && k < i; k++) {
             if (outputs[k] == value)
                 return diag_set(diag, -EINVAL, "a node has the output '%s' twice", value->name);
         }
@@ -247,22 +247,22 @@ static int check_node(const Onnx__NodeProto *proto, struct diag *diag)
 {
     const char *op_type = proto->op_type;
 
-    if (op_type == NULL || op_type[0] == '\0' || !model_text_is_sound(op_type))
+    if (!op_type || op_type[0] == '\0' || !model_text_is_sound(op_type))
         return diag_set(diag, -EINVAL, "node '%s' has no operator type",
-                        proto->name != NULL ? proto->name : "");
-    if ((proto->name != NULL && !model_text_is_sound(proto->name)) ||
-        (proto->domain != NULL && !model_text_is_sound(proto->domain)))
+                        proto->name ? proto->name : "");
+    if ((proto->name && !model_text_is_sound(proto->name)) ||
+        (proto->domain && !model_text_is_sound(proto->domain)))
         return diag_set(diag, -EINVAL, "a node of type '%s' has a name that is not plain UTF-8",
                         op_type);
     if (proto->n_input > MODEL_NODE_INPUTS_MAX || proto->n_output > MODEL_NODE_OUTPUTS_MAX ||
         proto->n_attribute > MODEL_NODE_ATTRIBUTES_MAX)
         return diag_set(diag, -E2BIG,
                         "node '%s' has more than %d inputs, %d outputs or %d attributes",
-                        proto->name != NULL ? proto->name : "", MODEL_NODE_INPUTS_MAX,
+                        proto->name ? proto->name : "", MODEL_NODE_INPUTS_MAX,
                         MODEL_NODE_OUTPUTS_MAX, MODEL_NODE_ATTRIBUTES_MAX);
     if (proto->n_output == 0)
         return diag_set(diag, -EINVAL, "node '%s' has no output",
-                        proto->name != NULL ? proto->name : op_type);
+                        proto->name ? proto->name : op_type);
     return 0;
 }
 
@@ -276,19 +276,19 @@ static int read_operator(struct graph *graph, const Onnx__NodeProto *proto,
 
     if (graph->node_count >= MODEL_NODES_MAX)
         return diag_set(diag, -E2BIG, "the graph has more than %d nodes", MODEL_NODES_MAX);
-    if (place.names != NULL && asprintf(&name, "%s/%s", place.names->prefix,
-                                        proto->name != NULL ? proto->name : proto->op_type) < 0)
+    if (place.names && asprintf(&name, "%s/%s", place.names->prefix,
+                                proto->name ? proto->name : proto->op_type) < 0)
         return -ENOMEM;
     edges = calloc(proto->n_input + proto->n_output, sizeof(*edges));
-    rc = edges == NULL ? -ENOMEM : find_inputs(graph, proto, place.names, edges, diag);
+    rc = !edges ? -ENOMEM : find_inputs(graph, proto, place.names, edges, diag);
     if (rc == 0)
         rc = find_outputs(graph, proto, place.names, edges + proto->n_input, diag);
     if (rc < 0)
         goto out;
-    node = graph_add_node(graph, proto->op_type, proto->domain != NULL ? proto->domain : "",
-                          name != NULL ? name : proto->name, edges, (uint32_t)proto->n_input,
+    node = graph_add_node(graph, proto->op_type, proto->domain ? proto->domain : "",
+                          name ? name : proto->name, edges, (uint32_t)proto->n_input,
                           edges + proto->n_input, (uint32_t)proto->n_output);
-    if (node == NULL)
+    if (!node)
         rc = -ENOMEM;
     for (size_t i = 0; rc == 0 && i < proto->n_attribute; i++)
         rc = read_attribute(graph, node, proto->attribute[i], place, diag);
@@ -311,13 +311,12 @@ static int hand_on(struct graph *graph, const struct model_call *call, size_t ou
 
     if (rc == 0)
         rc = find_value(graph, call->names, wanted, &to, diag);
-    if (rc < 0 || to == NULL)
+    if (rc < 0 || !to)
         return rc;
-    if (from == NULL || to->producer != NULL || to->data != NULL || to->is_input)
+    if (!from || to->producer || to->data || to->is_input)
         return diag_set(diag, -EINVAL, "function '%s' cannot hand on '%s'", call->function->name,
                         wanted);
-    return graph_add_node(graph, "Identity", "", call->prefix, &from, 1, &to, 1) == NULL ? -ENOMEM
-                                                                                         : 0;
+    return !graph_add_node(graph, "Identity", "", call->prefix, &from, 1, &to, 1) ? -ENOMEM : 0;
 }
 
 /* The function's nodes in place of the call. */
@@ -348,8 +347,8 @@ static int read_node(struct graph *graph, const Onnx__NodeProto *proto, struct m
     if (rc < 0)
         return rc;
     function = model_functions_find(place.functions, proto);
-    return function != NULL ? read_call(graph, proto, function, place, diag)
-                            : read_operator(graph, proto, place, diag);
+    return function ? read_call(graph, proto, function, place, diag)
+                    : read_operator(graph, proto, place, diag);
 }
 
 /* A value that is read must come from somewhere, and in a body it may come from outside; the
@@ -359,8 +358,7 @@ static int check_sources(struct graph *graph, struct model_place place, struct d
     for (uint32_t i = 0; i < graph->value_count; i++) {
         struct value *value = graph->values[i];
 
-        if (value->consumer_count == 0 || value->producer != NULL || value->data != NULL ||
-            value->is_input)
+        if (value->consumer_count == 0 || value->producer || value->data || value->is_input)
             continue;
         if (place.depth == 0)
             return diag_set(diag, -EINVAL,

@@ -105,7 +105,7 @@ static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dt
     struct typed_list list = typed_data(proto, dtype);
     void *data = graph_alloc_data(bytes);
 
-    if (data == NULL)
+    if (!data)
         return diag_set(diag, -ENOMEM, "no memory for the %zu bytes of %s", bytes, what);
     *out_data = data;
     if (!proto->has_raw_data) {
@@ -119,7 +119,7 @@ static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dt
 
 static bool may_share(const struct onnx_share *share, enum dtype dtype, size_t bytes)
 {
-    return share != NULL && share->may_share && dtype != DTYPE_BOOL && bytes > 0;
+    return share && share->may_share && dtype != DTYPE_BOOL && bytes > 0;
 }
 
 static bool is_aligned(const void *data, enum dtype dtype)
@@ -143,7 +143,7 @@ static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_s
 {
     size_t elements = (size_t)shape_elements(&made->shape);
     size_t bytes = (size_t)shape_bytes(&made->shape, made->dtype);
-    bool is_cut = share != NULL && share->raw->bytes != NULL;
+    bool is_cut = share && share->raw->bytes;
     int rc;
 
     if (is_cut) {
@@ -192,7 +192,7 @@ static int find_external(const Onnx__TensorProto *proto, int folder_fd, const ch
         const char *value = proto->external_data[i]->value;
         int rc = 0;
 
-        if (key == NULL || value == NULL)
+        if (!key || !value)
             continue;
         if (strcmp(key, "location") == 0)
             external.location = value;
@@ -204,7 +204,7 @@ static int find_external(const Onnx__TensorProto *proto, int folder_fd, const ch
             return diag_set(diag, -EINVAL, "%s has '%s' as the %s of its external data", what,
                             value, key);
     }
-    if (external.location == NULL)
+    if (!external.location)
         return diag_set(diag, -EINVAL, "%s keeps its data in another file and does not say which",
                         what);
     *out = external;
@@ -303,14 +303,14 @@ int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struc
     if (rc < 0)
         return rc;
     proto = (Onnx__TensorProto *)message;
-    if (out_name != NULL) {
-        name = strdup(proto->name != NULL ? proto->name : "");
-        if (name == NULL)
+    if (out_name) {
+        name = strdup(proto->name ? proto->name : "");
+        if (!name)
             rc = -ENOMEM;
     }
     if (rc == 0)
         rc = onnx_tensor_from_proto(proto, -1, what, out, diag);
-    if (rc == 0 && out_name != NULL) {
+    if (rc == 0 && out_name) {
         *out_name = name;
         name = NULL;
     }

@@ -137,5 +137,5 @@ bool call_has_batch(const struct call_request *request)
         node_int(node, "transA", 0) != 0)
         return false;
     /* Rows of a, or matrices of a batch; the other operand is not shared out by them. */
-    return b->data != NULL || b->shape.rank > 2;
+    return b->data || b->shape.rank > 2;
 }

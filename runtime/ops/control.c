@@ -68,7 +68,7 @@ int control_check(const struct node *node, struct diag *diag)
     const struct graph *other = is_loop ? body : node_graph(node, "else_branch");
     uint32_t formal = node->input_count - node->captured_count;
 
-    if (body == NULL || other == NULL)
+    if (!body || !other)
         return refuse(node, -EINVAL, diag, "it lacks a body");
     if (!is_loop &&
         (own_inputs(body) != 0 || own_inputs(other) != 0 || formal != 1 ||
@@ -78,7 +78,7 @@ int control_check(const struct node *node, struct diag *diag)
                     body->output_count - 1 != node->output_count))
         return refuse(node, -EINVAL, diag, "its body does not fit its inputs and outputs");
     for (uint32_t i = 2; is_loop && i < formal; i++)
-        if (node->inputs[i] == NULL)
+        if (!node->inputs[i])
             return refuse(node, -EINVAL, diag, "an initial value is left out");
     return 0;
 }
@@ -94,7 +94,7 @@ void control_feed_captures(const struct graph *body, const struct tensor_view *n
 
 static struct tensor_view view_of(const struct value *value)
 {
-    if (value == NULL)
+    if (!value)
         return (struct tensor_view){0};
     return (struct tensor_view){value->dtype, value->shape,
                                 value->data ? value->data : value->known};
@@ -108,7 +108,7 @@ static size_t bytes_of(const struct tensor_view *view)
 static int allocate(const struct value *value, struct tensor_view *out)
 {
     *out = view_of(value);
-    if (value == NULL)
+    if (!value)
         return 0;
     out->data = graph_alloc_data(bytes_of(out));
     return out->data ? 0 : -ENOMEM;
@@ -131,7 +131,7 @@ static int compute_node(const struct graph *body, const struct node *node,
     if (rc == -ENOTSUP)
         rc = eval_node_with(body, node, views, outputs, options, diag);
     for (uint32_t i = 0; views && i < node->output_count; i++) {
-        if (rc == 0 && node->outputs[i] && node->outputs[i]->known == NULL)
+        if (rc == 0 && node->outputs[i] && !node->outputs[i]->known)
             node->outputs[i]->known = outputs[i].data;
         else
             free(outputs[i].data);

@@ -46,7 +46,7 @@ static size_t find_loader(const char *name)
 
 static int register_loader(const struct copr_loader *loader)
 {
-    if (loader == NULL || loader->name == NULL || loader->create_desc == NULL ||
+    if (!loader || !loader->name || !loader->create_desc ||
         find_loader(loader->name) < state.loaders.count)
         return 0;
     return array_push(&state.loaders, loader) == 0;
@@ -79,7 +79,7 @@ static int run_init(const char *path, const char *interface, struct diag *diag)
     void *symbol = dlsym(state.handle, interface);
     init_fn *init;
 
-    if (symbol == NULL)
+    if (!symbol)
         return diag_set(diag, -EINVAL,
                         "%s has no function %s: --c-opr-init-interface says what it is called",
                         path, interface);
@@ -103,7 +103,7 @@ int extern_library_open(const char *path, const char *interface, uint32_t *out_e
 
     state.asked_version = 0;
     state.handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    if (state.handle == NULL)
+    if (!state.handle)
         return diag_set(diag, -ENOENT, "cannot load the C opr library: %s", dlerror());
     rc = run_init(path, interface, diag);
     if (rc < 0) {
@@ -118,7 +118,7 @@ int extern_library_open(const char *path, const char *interface, uint32_t *out_e
 
 static void free_made(struct made *made)
 {
-    if (made->desc != NULL && made->desc->release != NULL)
+    if (made->desc && made->desc->release)
         made->desc->release(made->desc);
     free(made->type);
     free(made->data);
@@ -130,7 +130,7 @@ void extern_library_close(void)
         free_made(&state.made.items[i]);
     array_deinit(&state.made);
     array_deinit(&state.loaders);
-    if (state.handle != NULL)
+    if (state.handle)
         dlclose(state.handle);
     state.handle = NULL;
 }
@@ -151,7 +151,7 @@ static bool is_made_for(const struct made *made, const struct made *wanted)
 
 static int check_desc(const struct copr_desc *desc, const struct node *node, struct diag *diag)
 {
-    if (desc == NULL)
+    if (!desc)
         return diag_set(diag, -EINVAL,
                         "its library refuses the node's %u inputs or its attribute "
                         "'" COPR_ATTRIBUTE "'",
@@ -161,7 +161,7 @@ static int check_desc(const struct copr_desc *desc, const struct node *node, str
                         "its library's descriptor has %u bytes, not %zu: it was built for another "
                         "interface",
                         desc->size, sizeof(*desc));
-    if (desc->release == NULL || desc->execute == NULL || desc->infer_shape == NULL)
+    if (!desc->release || !desc->execute || !desc->infer_shape)
         return diag_set(diag, -EINVAL, "its library's descriptor lacks a function");
     if (desc->output_count < node->output_count || desc->output_count > OUTPUTS_MAX)
         return diag_set(diag, -EINVAL, "it has %u outputs, and its library computes %u",
@@ -178,21 +178,21 @@ static int make(const struct node *node, const struct made *wanted, struct diag 
 
     if (place == state.loaders.count)
         return diag_set(diag, -ENOTSUP,
-                        state.handle != NULL
+                        state.handle
                             ? "the library of --c-opr-lib registers no operator '%.60s'"
                             : "it needs a library that registers '%.60s': --c-opr-lib FILE",
                         node->op_type);
     made.type = strdup(wanted->type);
     made.data = malloc(wanted->data_bytes + 1);
-    if (made.type == NULL || made.data == NULL) {
+    if (!made.type || !made.data) {
         free_made(&made);
         return diag_set(diag, -ENOMEM, "out of memory");
     }
-    memcpy(made.data, wanted->data != NULL ? wanted->data : "", wanted->data_bytes);
+    memcpy(made.data, wanted->data ? wanted->data : "", wanted->data_bytes);
     made.desc =
         state.loaders.items[place]->create_desc(made.input_count, made.data, made.data_bytes);
     rc = check_desc(made.desc, node, diag);
-    if (made.desc != NULL && made.desc->size != sizeof(*made.desc))
+    if (made.desc && made.desc->size != sizeof(*made.desc))
         made.desc = NULL; /* where its release() would be is not known */
     if (rc == 0 && array_push(&state.made, made) < 0)
         rc = diag_set(diag, -ENOMEM, "out of memory");
@@ -208,9 +208,9 @@ int extern_op_find(const struct node *node, const struct copr_desc **out_desc, s
     size_t i = 0;
     int rc = 0;
 
-    if (data != NULL && data->type != ATTRIBUTE_STRING)
+    if (data && data->type != ATTRIBUTE_STRING)
         return diag_set(diag, -EINVAL, "its attribute '" COPR_ATTRIBUTE "' is not a string");
-    if (data != NULL) {
+    if (data) {
         wanted.data = data->s;
         wanted.data_bytes = data->s_bytes;
     }
@@ -281,14 +281,14 @@ static int infer_dtypes(const struct copr_desc *desc, const uint32_t *inputs, ui
 {
     for (uint32_t i = 0; i < desc->output_count; i++)
         outputs[i] = UINT32_MAX;
-    if (desc->infer_dtype != NULL)
+    if (desc->infer_dtype)
         desc->infer_dtype(desc, inputs, outputs);
-    for (uint32_t i = 0; desc->infer_dtype == NULL && i < input_count; i++)
+    for (uint32_t i = 0; !desc->infer_dtype && i < input_count; i++)
         if (inputs[i] != inputs[0])
             return diag_set(diag, -EINVAL,
                             "its inputs are of several dtypes, which its library does not take");
     for (uint32_t i = 0; i < desc->output_count; i++) {
-        if (desc->infer_dtype == NULL && input_count > 0)
+        if (!desc->infer_dtype && input_count > 0)
             outputs[i] = inputs[0];
         if (extern_op_dtype(outputs[i]) == DTYPE_NONE)
             return diag_set(diag, -EINVAL,
@@ -319,8 +319,8 @@ int extern_op_infer(const struct copr_desc *desc, const struct tensor_view *inpu
     size_t count = (size_t)input_count + desc->output_count + 1;
     struct copr_shape *shapes = calloc(count, sizeof(*shapes));
     uint32_t *numbers = calloc(count, sizeof(*numbers));
-    int rc = shapes != NULL && numbers != NULL ? check_inputs(inputs, input_count, diag)
-                                               : diag_set(diag, -ENOMEM, "out of memory");
+    int rc = shapes && numbers ? check_inputs(inputs, input_count, diag)
+                               : diag_set(diag, -ENOMEM, "out of memory");
 
     for (uint32_t i = 0; rc == 0 && i < input_count; i++) {
         struct copr_layout layout = extern_op_layout(&inputs[i]);

@@ -12,7 +12,7 @@ static int present(const struct node *node, uint32_t i)
 {
     const struct value *value = node_input(node, i);
 
-    return value != NULL && shape_elements(&value->shape) > 0 ? (int)i : -1;
+    return value && shape_elements(&value->shape) > 0 ? (int)i : -1;
 }
 
 struct resize_inputs resize_inputs(const struct node *node, int64_t opset)
@@ -33,9 +33,9 @@ static int read_axes(const struct node *node, int rank, int *axes)
     size_t count;
     const int64_t *named = node_ints(node, "axes", &count);
 
-    for (int i = 0; named == NULL && i < rank; i++)
+    for (int i = 0; !named && i < rank; i++)
         axes[i] = i;
-    if (named == NULL)
+    if (!named)
         return rank;
     if (count > (size_t)rank)
         return -EINVAL;
@@ -71,8 +71,7 @@ static int read_scales(const struct node *node, const struct tensor_view *inputs
     const struct attribute *given = node_attribute(node, "scales");
     const struct shape *x = &inputs[0].shape;
 
-    if (source < 0 &&
-        (given == NULL || given->type != ATTRIBUTE_FLOATS || given->count != (size_t)count))
+    if (source < 0 && (!given || given->type != ATTRIBUTE_FLOATS || given->count != (size_t)count))
         return -EINVAL;
     if (source >= 0 && shape_elements(&inputs[source].shape) != count)
         return -EINVAL;

@@ -22,16 +22,16 @@ static void add(struct found *found, struct node *node)
 
 static bool is_op(const struct node *node, const char *op_type)
 {
-    return node != NULL && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0 &&
-           node->fused.activation == ACTIVATION_NONE && node_output(node, 0) != NULL &&
+    return node && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0 &&
+           node->fused.activation == ACTIVATION_NONE && node_output(node, 0) &&
            node->outputs[0]->dtype == DTYPE_F32;
 }
 
 /* An operation on two operands, none of which is put at an axis as before operator set 7. */
 static bool is_binary(const struct node *node, const char *op_type)
 {
-    return is_op(node, op_type) && node->input_count == 2 && node->inputs[0] != NULL &&
-           node->inputs[1] != NULL && node_attribute(node, "axis") == NULL;
+    return is_op(node, op_type) && node->input_count == 2 && node->inputs[0] && node->inputs[1] &&
+           !node_attribute(node, "axis");
 }
 
 /* The one reader of a value that nobody else sees, or NULL. */
@@ -48,8 +48,8 @@ static struct value *other_operand(const struct node *node, const struct value *
 /* A constant of one float; its shape must not add axes to what it is combined with. */
 static bool is_number(const struct value *value, double *out)
 {
-    if (value == NULL || value->data == NULL || value->dtype != DTYPE_F32 ||
-        shape_elements(&value->shape) != 1 || value->shape.rank > 1)
+    if (!value || !value->data || value->dtype != DTYPE_F32 || shape_elements(&value->shape) != 1 ||
+        value->shape.rank > 1)
         return false;
     *out = (double)*(const float *)value->data;
     return true;
@@ -72,17 +72,16 @@ static bool is_row_mean(const struct node *node)
     size_t count;
     const int64_t *list;
 
-    if (!is_op(node, "ReduceMean") || node_input(node, 0) == NULL ||
-        node_int(node, "keepdims", 1) == 0)
+    if (!is_op(node, "ReduceMean") || !node_input(node, 0) || node_int(node, "keepdims", 1) == 0)
         return false;
     x = &node->inputs[0]->shape;
     axes = node_input(node, 1);
     list = node_ints(node, "axes", &count);
-    if (axes != NULL && axes->data != NULL && axes->dtype == DTYPE_I64) {
+    if (axes && axes->data && axes->dtype == DTYPE_I64) {
         list = axes->data;
         count = (size_t)shape_elements(&axes->shape);
     }
-    return list != NULL && count == 1 && (list[0] == -1 || list[0] == x->rank - 1);
+    return list && count == 1 && (list[0] == -1 || list[0] == x->rank - 1);
 }
 
 /* d * d, or d to the power of 2 */
@@ -110,7 +109,7 @@ static bool find_deviation(const struct node *division, const struct value *d, s
         only_reader(variance) != sum)
         return false;
     square = mean->inputs[0]->producer;
-    if (square == NULL || !is_square_of(square, d) || only_reader(square->outputs[0]) != mean)
+    if (!square || !is_square_of(square, d) || only_reader(square->outputs[0]) != mean)
         return false;
     add(found, square);
     add(found, mean);
@@ -149,7 +148,7 @@ static int normalise(struct graph *graph, struct found *found, struct value **in
     struct node *node = graph_merge_nodes(graph, found->nodes, found->count, "LayerNormalization",
                                           inputs, input_count);
 
-    if (node == NULL || node_set_int(node, "axis", -1) < 0 ||
+    if (!node || node_set_int(node, "axis", -1) < 0 ||
         node_set_float(node, "epsilon", (float)epsilon) < 0)
         return -ENOMEM;
     return 1;
@@ -180,13 +179,13 @@ static int find_layer_norm(struct graph *graph, struct node *division)
         return 0;
     add(&found, division);
     scaling = only_reader(division->outputs[0]);
-    inputs[1] = scaling == NULL ? NULL : row_operand(scaling, "Mul", division->outputs[0]);
-    if (inputs[1] == NULL)
+    inputs[1] = !scaling ? NULL : row_operand(scaling, "Mul", division->outputs[0]);
+    if (!inputs[1])
         return 0;
     add(&found, scaling);
     shift = only_reader(scaling->outputs[0]);
-    inputs[2] = shift == NULL ? NULL : row_operand(shift, "Add", scaling->outputs[0]);
-    if (inputs[2] != NULL) {
+    inputs[2] = !shift ? NULL : row_operand(shift, "Add", scaling->outputs[0]);
+    if (inputs[2]) {
         add(&found, shift);
         input_count++;
     }
@@ -261,12 +260,12 @@ static int find_gelu(struct graph *graph, struct node *erf)
     struct node *division, *sum;
     struct value *x;
 
-    if (!is_op(erf, "Erf") || node_input(erf, 0) == NULL)
+    if (!is_op(erf, "Erf") || !node_input(erf, 0))
         return 0;
     division = erf->inputs[0]->producer;
-    x = division == NULL ? NULL : halved_root(division);
+    x = !division ? NULL : halved_root(division);
     sum = only_reader(erf->outputs[0]);
-    if (x == NULL || only_reader(division->outputs[0]) != erf || !is_binary(sum, "Add") ||
+    if (!x || only_reader(division->outputs[0]) != erf || !is_binary(sum, "Add") ||
         !is_about(other_operand(sum, erf->outputs[0]), 1.0))
         return 0;
     add(&found, division);
@@ -276,7 +275,7 @@ static int find_gelu(struct graph *graph, struct node *erf)
         !shape_equal(&x->shape, &found.nodes[found.count - 1]->outputs[0]->shape))
         return 0;
     sort_nodes(&found);
-    return graph_merge_nodes(graph, found.nodes, found.count, "Gelu", &x, 1) == NULL ? -ENOMEM : 1;
+    return !graph_merge_nodes(graph, found.nodes, found.count, "Gelu", &x, 1) ? -ENOMEM : 1;
 }
 
 int pass_detect(struct graph *graph, struct diag *diag)

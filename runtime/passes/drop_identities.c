@@ -16,7 +16,7 @@ static bool keeps_form(const struct node *node)
 
 static bool is_unused(const struct value *value)
 {
-    return value == NULL || (value->consumer_count == 0 && !value->is_output);
+    return !value || (value->consumer_count == 0 && !value->is_output);
 }
 
 /* Every entry of the integer list in attribute `name`, or else in constant input i, is `wanted`.
@@ -27,10 +27,10 @@ static bool all_are(const struct node *node, const char *name, uint32_t i, int64
     size_t count;
     const int64_t *list = node_ints(node, name, &count);
 
-    if (list == NULL && value == NULL)
+    if (!list && !value)
         return true;
-    if (list == NULL) {
-        if (value->data == NULL || value->dtype != DTYPE_I64)
+    if (!list) {
+        if (!value->data || value->dtype != DTYPE_I64)
             return false;
         list = value->data;
         count = (size_t)shape_elements(&value->shape);
@@ -51,7 +51,7 @@ static bool transpose_is_view(const struct node *node)
     int64_t last = -1;
 
     for (int i = 0; i < shape->rank; i++) {
-        int64_t from = perm == NULL ? shape->rank - 1 - i : perm[i];
+        int64_t from = !perm ? shape->rank - 1 - i : perm[i];
 
         from = from < 0 ? from + shape->rank : from;
         if (shape->dims[from] == 1)
@@ -79,7 +79,7 @@ static bool does_nothing(const struct node *node)
     static const char *const by_count[] = {"Concat", "Sum"};
     const char *op_type = node->op_type;
 
-    if (node->inputs[0] == NULL || node->outputs[0] == NULL || node->domain[0] != '\0' ||
+    if (!node->inputs[0] || !node->outputs[0] || node->domain[0] != '\0' ||
         node->fused.activation != ACTIVATION_NONE || !keeps_form(node))
         return false;
     if (is_any(op_type, by_form, sizeof(by_form) / sizeof(by_form[0])))
@@ -93,8 +93,8 @@ static bool does_nothing(const struct node *node)
     if (strcmp(op_type, "Pad") == 0)
         return all_are(node, "pads", 1, 0) && all_are(node, "paddings", 1, 0);
     if (strcmp(op_type, "Clip") == 0)
-        return node_input(node, 1) == NULL && node_input(node, 2) == NULL &&
-               node_attribute(node, "min") == NULL && node_attribute(node, "max") == NULL;
+        return !node_input(node, 1) && !node_input(node, 2) && !node_attribute(node, "min") &&
+               !node_attribute(node, "max");
     return false;
 }
 

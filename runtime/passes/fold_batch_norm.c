@@ -10,7 +10,7 @@
 
 static const float *constant_f32(const struct value *value, int64_t elements)
 {
-    if (value == NULL || value->data == NULL || value->dtype != DTYPE_F32 ||
+    if (!value || !value->data || value->dtype != DTYPE_F32 ||
         shape_elements(&value->shape) != elements)
         return NULL;
     return value->data;
@@ -29,10 +29,10 @@ struct pair {
 static bool find_pair(struct node *norm, struct pair *pair)
 {
     struct value *x = node_input(norm, 0);
-    struct node *conv = x == NULL ? NULL : x->producer;
+    struct node *conv = !x ? NULL : x->producer;
 
     if (strcmp(norm->op_type, "BatchNormalization") != 0 || norm->domain[0] != '\0' ||
-        norm->fused.activation != ACTIVATION_NONE || conv == NULL ||
+        norm->fused.activation != ACTIVATION_NONE || !conv ||
         node_int(norm, "training_mode", 0) != 0 || node_int(norm, "spatial", 1) == 0 ||
         strcmp(conv->op_type, "Conv") != 0 || conv->domain[0] != '\0' || x->consumer_count != 1 ||
         x->is_output || conv->fused.activation != ACTIVATION_NONE ||
@@ -45,9 +45,8 @@ static bool find_pair(struct node *norm, struct pair *pair)
     pair->shift = constant_f32(norm->inputs[2], pair->channels);
     pair->mean = constant_f32(norm->inputs[3], pair->channels);
     pair->variance = constant_f32(norm->inputs[4], pair->channels);
-    return pair->weights != NULL && (pair->bias != NULL || node_input(conv, 2) == NULL) &&
-           pair->scale != NULL && pair->shift != NULL && pair->mean != NULL &&
-           pair->variance != NULL;
+    return pair->weights && (pair->bias || !node_input(conv, 2)) && pair->scale && pair->shift &&
+           pair->mean && pair->variance;
 }
 
 /* Nobody else reads the convolution's weights: their numbers may change where they are. */
@@ -71,10 +70,10 @@ static struct value *add_constant(struct graph *graph, const struct node *norm, 
         return NULL;
     value = graph_add_value(graph, name, DTYPE_F32, shape, &error);
     free(name);
-    if (value == NULL && error == -EEXIST)
+    if (!value && error == -EEXIST)
         value = graph_add_value(graph, NULL, DTYPE_F32, shape, NULL);
     data = graph_alloc_data((size_t)shape_bytes(shape, DTYPE_F32));
-    if (value == NULL || data == NULL) {
+    if (!value || !data) {
         free(data);
         return NULL; /* a value has no use then and goes with the next sweep */
     }
@@ -90,7 +89,7 @@ static void compute(const struct pair *pair, float *weights, float *bias)
 
     for (int64_t c = 0; c < pair->channels; c++) {
         double factor = pair->scale[c] / sqrt(pair->variance[c] + epsilon);
-        double before = pair->bias != NULL ? pair->bias[c] : 0.0;
+        double before = pair->bias ? pair->bias[c] : 0.0;
 
         for (int64_t i = 0; i < per_channel; i++)
             weights[c * per_channel + i] = (float)(pair->weights[c * per_channel + i] * factor);
@@ -107,7 +106,7 @@ static int fold(struct graph *graph, const struct pair *pair)
     struct value *bias = add_constant(graph, pair->norm, "bias", &per_channel);
     int rc;
 
-    if (weights == NULL || bias == NULL)
+    if (!weights || !bias)
         return -ENOMEM;
     compute(pair, weights->data, bias->data);
     rc = node_add_origins(pair->conv, pair->norm);

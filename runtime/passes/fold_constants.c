@@ -15,7 +15,7 @@ static bool is_constant(const struct node *node)
 static bool inputs_are_constant(const struct node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] != NULL && node->inputs[i]->data == NULL)
+        if (node->inputs[i] && !node->inputs[i]->data)
             return false;
     }
     return true;
@@ -23,7 +23,7 @@ static bool inputs_are_constant(const struct node *node)
 
 static struct tensor_view view_of(const struct value *value)
 {
-    if (value == NULL)
+    if (!value)
         return (struct tensor_view){0};
     return (struct tensor_view){value->dtype, value->shape, value->data};
 }
@@ -39,7 +39,7 @@ static int evaluate(const struct graph *graph, const struct node *node, eval_fn 
     if (!inputs_are_constant(node))
         return -ENOTSUP;
     inputs = calloc(node->input_count + 1, sizeof(*inputs));
-    if (inputs == NULL)
+    if (!inputs)
         return -ENOMEM;
     for (uint32_t i = 0; i < node->input_count; i++)
         inputs[i] = view_of(node->inputs[i]);
@@ -58,7 +58,7 @@ static void replace(struct node *node, void *data)
         struct value *input = node->inputs[i];
 
         (void)node_set_input(node, i, NULL); /* removing cannot fail */
-        if (input != NULL && input->consumer_count == 0 && !input->is_output)
+        if (input && input->consumer_count == 0 && !input->is_output)
             value_set_data(input, NULL);
     }
     node->outputs[0] = NULL;
@@ -74,17 +74,17 @@ static int fold(const struct graph *graph, struct node *node, eval_fn *eval)
     int64_t bytes;
     int rc;
 
-    if (value == NULL || node->output_count != 1)
+    if (!value || node->output_count != 1)
         return 0;
     output = view_of(value);
     bytes = shape_bytes(&output.shape, output.dtype);
     if (bytes < 0 || (bytes > FOLD_OUTPUT_BYTES_MAX && !is_constant(node)))
         return 0;
     output.data = graph_alloc_data((size_t)bytes);
-    if (output.data == NULL)
+    if (!output.data)
         return -ENOMEM;
     rc = shape_evaluate(node, &output);
-    if (rc == -ENOTSUP && eval != NULL)
+    if (rc == -ENOTSUP && eval)
         rc = evaluate(graph, node, eval, &output);
     if (rc < 0) {
         free(output.data);

@@ -11,7 +11,7 @@
 static bool is_op(const struct node *node, const char *op_type)
 {
     return node && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0 &&
-           node->fused.activation == ACTIVATION_NONE && node_output(node, 0) != NULL;
+           node->fused.activation == ACTIVATION_NONE && node_output(node, 0);
 }
 
 static bool is_byte(enum dtype dtype)

@@ -8,7 +8,7 @@
 
 static bool is_op(const struct node *node, const char *op_type)
 {
-    return node != NULL && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
+    return node && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
 }
 
 /* The one reader of the node's float32 result, or NULL when there are more, or it is an output. */
@@ -16,7 +16,7 @@ static struct node *only_reader(const struct node *node)
 {
     const struct value *out = node_output(node, 0);
 
-    if (out == NULL || out->is_output || out->consumer_count != 1 || out->dtype != DTYPE_F32)
+    if (!out || out->is_output || out->consumer_count != 1 || out->dtype != DTYPE_F32)
         return NULL;
     return out->consumers[0];
 }
@@ -38,7 +38,7 @@ static struct value *other_operand(const struct node *sum, const struct value *o
 {
     if (!is_op(sum, "Add") && !is_op(sum, "Sum"))
         return NULL;
-    if (sum->input_count != 2 || sum->inputs[0] == NULL || sum->inputs[1] == NULL ||
+    if (sum->input_count != 2 || !sum->inputs[0] || !sum->inputs[1] ||
         sum->fused.activation != ACTIVATION_NONE)
         return NULL;
     return sum->inputs[0] == own ? sum->inputs[1] : sum->inputs[0];
@@ -50,7 +50,7 @@ static bool is_per_channel(const struct value *value, const struct shape *out)
     const struct shape *shape = &value->shape;
     int channel = shape->rank - (out->rank - 1); /* where the channel stands in `shape` */
 
-    if (value->data == NULL || channel < 0 || shape_elements(shape) != out->dims[1])
+    if (!value->data || channel < 0 || shape_elements(shape) != out->dims[1])
         return false;
     return shape->dims[channel] == out->dims[1];
 }
@@ -60,7 +60,7 @@ static bool is_per_column(const struct value *value, const struct shape *out)
 {
     const struct shape *shape = &value->shape;
 
-    return value->data != NULL && out->rank >= 1 && shape->rank >= 1 && shape->rank <= out->rank &&
+    return value->data && out->rank >= 1 && shape->rank >= 1 && shape->rank <= out->rank &&
            shape_elements(shape) == out->dims[out->rank - 1] &&
            shape->dims[shape->rank - 1] == out->dims[out->rank - 1];
 }
@@ -72,21 +72,20 @@ static int fuse_bias(struct graph *graph, struct node *node)
 {
     bool is_conv = is_op(node, "Conv");
     struct node *sum = only_reader(node);
-    const struct value *other = sum == NULL ? NULL : other_operand(sum, node->outputs[0]);
+    const struct value *other = !sum ? NULL : other_operand(sum, node->outputs[0]);
     const struct shape *out = &node->outputs[0]->shape;
     struct shape shape;
     struct value *bias;
     void *data;
 
-    if (other == NULL || other->dtype != DTYPE_F32 || node_input(node, 2) != NULL ||
-        graph_opset(graph, "") < 7 ||
+    if (!other || other->dtype != DTYPE_F32 || node_input(node, 2) || graph_opset(graph, "") < 7 ||
         !(is_conv ? is_per_channel(other, out)
                   : is_per_column(other, out) && node->inputs[1]->shape.rank >= 2))
         return 0;
     shape = (struct shape){.rank = 1, .dims = {out->dims[is_conv ? 1 : out->rank - 1]}};
     bias = graph_add_value(graph, NULL, DTYPE_F32, &shape, NULL);
     data = graph_alloc_data((size_t)shape_bytes(&shape, DTYPE_F32));
-    if (bias == NULL || data == NULL)
+    if (!bias || !data)
         return -ENOMEM;
     memcpy(data, other->data, (size_t)shape_bytes(&shape, DTYPE_F32));
     value_set_data(bias, data);
@@ -100,15 +99,15 @@ static int fuse_bias(struct graph *graph, struct node *node)
 static int fuse_residual(struct node *conv)
 {
     struct node *sum = only_reader(conv);
-    struct value *other = sum == NULL ? NULL : other_operand(sum, conv->outputs[0]);
+    struct value *other = !sum ? NULL : other_operand(sum, conv->outputs[0]);
     uint32_t at = conv->input_count < 3 ? 3 : conv->input_count;
     int rc;
 
-    if (other == NULL || other == conv->outputs[0] || other->dtype != DTYPE_F32 ||
+    if (!other || other == conv->outputs[0] || other->dtype != DTYPE_F32 ||
         !shape_equal(&other->shape, &conv->outputs[0]->shape))
         return 0;
-    if (other->producer != NULL && other->producer->index > conv->index &&
-        is_op(other->producer, "Conv") && only_reader(other->producer) == sum)
+    if (other->producer && other->producer->index > conv->index && is_op(other->producer, "Conv") &&
+        only_reader(other->producer) == sum)
         return 0;
     rc = node_set_input(conv, at, other);
     if (rc < 0)
@@ -124,9 +123,9 @@ static bool clip_bound(const struct node *clip, const char *name, uint32_t i, fl
     const struct value *value = node_input(clip, i);
 
     *out = node_float(clip, name, fallback);
-    if (value == NULL)
+    if (!value)
         return true;
-    if (value->data == NULL || value->dtype != DTYPE_F32)
+    if (!value->data || value->dtype != DTYPE_F32)
         return false;
     *out = *(const float *)value->data;
     return true;
@@ -134,7 +133,7 @@ static bool clip_bound(const struct node *clip, const char *name, uint32_t i, fl
 
 static bool read_activation(const struct node *node, struct fused *fused)
 {
-    if (node->inputs[0] == NULL || node->fused.activation != ACTIVATION_NONE)
+    if (!node->inputs[0] || node->fused.activation != ACTIVATION_NONE)
         return false;
     if (is_op(node, "Relu")) {
         fused->activation = ACTIVATION_RELU;
@@ -161,7 +160,7 @@ static int fuse_activation(struct node *node)
     struct node *reader = only_reader(node);
     struct fused fused = node->fused;
 
-    if (reader == NULL || !read_activation(reader, &fused))
+    if (!reader || !read_activation(reader, &fused))
         return 0;
     /* Clip may read this node's result as a bound, too. */
     if (reader->inputs[0] != node->outputs[0])

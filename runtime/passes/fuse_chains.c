@@ -25,7 +25,7 @@ struct cluster {
 
 static bool is_float(const struct value *value)
 {
-    return value != NULL && value->dtype == DTYPE_F32 && shape_elements(&value->shape) >= 0;
+    return value && value->dtype == DTYPE_F32 && shape_elements(&value->shape) >= 0;
 }
 
 /* Bounds of a Clip: inputs since operator set 11, attributes before. */
@@ -34,11 +34,11 @@ static bool is_clip(const struct graph *graph, const struct node *node)
     if (strcmp(node->op_type, "Clip") != 0)
         return false;
     if (graph_opset(graph, "") < 11)
-        return node_attribute(node, "min") != NULL || node_attribute(node, "max") != NULL;
+        return node_attribute(node, "min") || node_attribute(node, "max");
     for (uint32_t i = 1; i <= 2; i++)
-        if (node_input(node, i) != NULL && shape_elements(&node->inputs[i]->shape) != 1)
+        if (node_input(node, i) && shape_elements(&node->inputs[i]->shape) != 1)
             return false;
-    return node_input(node, 1) != NULL || node_input(node, 2) != NULL;
+    return node_input(node, 1) || node_input(node, 2);
 }
 
 /* Before operator set 7 the second operand stood at an axis of the first one. */
@@ -48,8 +48,7 @@ static bool is_zip(const struct graph *graph, const struct node *node)
 
     return call_zip_of(node->op_type, &zip) && zip <= ZIP_PRELU && zip != ZIP_MOD &&
            node->input_count == 2 &&
-           (graph_opset(graph, "") >= 7 ||
-            (node_attribute(node, "axis") == NULL && zip != ZIP_PRELU));
+           (graph_opset(graph, "") >= 7 || (!node_attribute(node, "axis") && zip != ZIP_PRELU));
 }
 
 static bool is_map(const struct graph *graph, const struct node *node)
@@ -63,17 +62,17 @@ static bool is_map(const struct graph *graph, const struct node *node)
 /* Whether a chain can compute the node. */
 static bool is_elementwise(const struct graph *graph, const struct node *node)
 {
-    if (node == NULL || node->domain[0] != '\0' || node->fused.activation != ACTIVATION_NONE ||
+    if (!node || node->domain[0] != '\0' || node->fused.activation != ACTIVATION_NONE ||
         node->fused.residual_input >= 0 || node->output_count != 1 || !is_float(node->outputs[0]) ||
-        node_input(node, 0) == NULL)
+        !node_input(node, 0))
         return false;
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != NULL && !is_float(node->inputs[i]))
+        if (node->inputs[i] && !is_float(node->inputs[i]))
             return false;
     if (is_clip(graph, node))
         return true;
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] == NULL)
+        if (!node->inputs[i])
             return false;
     return is_zip(graph, node) || is_map(graph, node);
 }
@@ -91,7 +90,7 @@ static bool is_inner(const struct cluster *cluster, const struct value *value)
 {
     const struct value *result = cluster->nodes[0]->outputs[0];
 
-    if (value == NULL || value->producer == NULL || value->is_output || value->data != NULL ||
+    if (!value || !value->producer || value->is_output || value->data ||
         !shape_equal(&value->shape, &result->shape))
         return false;
     for (uint32_t i = 0; i < value->consumer_count; i++)
@@ -110,7 +109,7 @@ static uint32_t count_inputs(const struct cluster *cluster)
 
         count += strcmp(node->op_type, "Clip") == 0 ? 2 : 0;
         for (uint32_t i = 0; i < node->input_count; i++)
-            count += node->inputs[i] != NULL && !holds(cluster, node->inputs[i]->producer);
+            count += node->inputs[i] && !holds(cluster, node->inputs[i]->producer);
     }
     return count;
 }
@@ -123,10 +122,10 @@ static bool grow(struct cluster *cluster)
         const struct node *node = cluster->nodes[n];
 
         for (uint32_t i = 0; i < node->input_count; i++) {
-            struct node *producer = node->inputs[i] == NULL ? NULL : node->inputs[i]->producer;
+            struct node *producer = !node->inputs[i] ? NULL : node->inputs[i]->producer;
 
-            if (producer == NULL || holds(cluster, producer) ||
-                !is_inner(cluster, node->inputs[i]) || !is_elementwise(cluster->graph, producer))
+            if (!producer || holds(cluster, producer) || !is_inner(cluster, node->inputs[i]) ||
+                !is_elementwise(cluster->graph, producer))
                 continue;
             cluster->nodes[cluster->node_count++] = producer;
             if (count_inputs(cluster) <= KERNEL_CHAIN_INPUTS)
@@ -193,7 +192,7 @@ static struct value *bound_value(struct graph *graph, float bound)
     struct value *value = graph_add_value(graph, NULL, DTYPE_F32, &scalar, NULL);
     float *data = graph_alloc_data(sizeof(*data));
 
-    if (value == NULL || data == NULL)
+    if (!value || !data)
         return NULL;
     *data = bound;
     value_set_data(value, data);
@@ -209,12 +208,12 @@ static int add_clip(struct program *program, const struct node *clip)
     for (uint32_t i = 0; i < 2; i++) {
         struct value *bound = has_attributes ? NULL : node_input(clip, 1 + i);
 
-        if (has_attributes && node_attribute(clip, names[i]) != NULL) {
+        if (has_attributes && node_attribute(clip, names[i])) {
             bound = bound_value(program->cluster->graph, node_float(clip, names[i], 0.0f));
-            if (bound == NULL)
+            if (!bound)
                 return -ENOMEM;
         }
-        if (bound == NULL)
+        if (!bound)
             continue;
         add_step(program, steps[i], a, operand_of(program, bound));
         a = KERNEL_CHAIN_RESULT + program->step_count - 1;
@@ -283,7 +282,7 @@ static int fuse(struct graph *graph, struct node *result)
         return rc;
     fused = graph_merge_nodes(graph, cluster.nodes, cluster.node_count, CHAIN_OP_TYPE,
                               program.inputs, program.input_count);
-    rc = fused == NULL ? -ENOMEM : set_attributes(&program, fused);
+    rc = !fused ? -ENOMEM : set_attributes(&program, fused);
     return rc < 0 ? rc : (int)cluster.node_count;
 }
 

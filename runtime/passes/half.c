@@ -67,7 +67,7 @@ static bool fits(const struct value *value, enum dtype dtype)
 static bool decides_sizes(const struct node *node)
 {
     for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != NULL && node->outputs[i]->decides_sizes)
+        if (node->outputs[i] && node->outputs[i]->decides_sizes)
             return true;
     return false;
 }
@@ -77,12 +77,12 @@ static bool may_be_read(const struct choice *choice, const struct value *value)
     for (uint32_t i = 0; i < value->consumer_count; i++) {
         const struct node *node = value->consumers[i];
 
-        if (value->data != NULL && !is_weight_of(node, value))
+        if (value->data && !is_weight_of(node, value))
             return false;
         if ((!call_widens(node) && !is_moving(node)) || decides_sizes(node))
             return false;
     }
-    return value->data == NULL || fits(value, choice->dtype);
+    return !value->data || fits(value, choice->dtype);
 }
 
 static bool may_be_half(const struct choice *choice, const struct value *value)
@@ -90,8 +90,8 @@ static bool may_be_half(const struct choice *choice, const struct value *value)
     if (value->dtype != DTYPE_F32 || value->is_input || value->is_output || value->stays_wide ||
         value->decides_sizes || shape_elements(&value->shape) < 0 || value->consumer_count == 0)
         return false;
-    if (value->producer != NULL && (value->producer->outputs[0] != value ||
-                                    (!call_widens(value->producer) && !is_moving(value->producer))))
+    if (value->producer && (value->producer->outputs[0] != value ||
+                            (!call_widens(value->producer) && !is_moving(value->producer))))
         return false;
     return may_be_read(choice, value);
 }
@@ -103,7 +103,7 @@ static bool agree(const struct choice *choice, const struct node *node)
     bool any = all;
 
     for (uint32_t i = 0; i < data_inputs(node); i++) {
-        bool is_half = node->inputs[i] != NULL && choice->is_half[node->inputs[i]->index];
+        bool is_half = node->inputs[i] && choice->is_half[node->inputs[i]->index];
 
         all = all && is_half;
         any = any || is_half;
@@ -112,7 +112,7 @@ static bool agree(const struct choice *choice, const struct node *node)
         return false;
     choice->is_half[node->outputs[0]->index] = false;
     for (uint32_t i = 0; i < data_inputs(node); i++)
-        if (node->inputs[i] != NULL)
+        if (node->inputs[i])
             choice->is_half[node->inputs[i]->index] = false;
     return true;
 }
@@ -128,7 +128,7 @@ static void choose(const struct choice *choice)
         has_changed = false;
         for (uint32_t i = 0; i < graph->node_count; i++)
             if (is_moving(graph->nodes[i]) && graph->nodes[i]->input_count > 0 &&
-                node_output(graph->nodes[i], 0) != NULL)
+                node_output(graph->nodes[i], 0))
                 has_changed = agree(choice, graph->nodes[i]) || has_changed;
     }
 }
@@ -143,10 +143,10 @@ static int narrow(struct value *value, enum dtype dtype)
     value->is_narrowed = true;
     free(value->known); /* in float32; nothing that is stored in half decides anything */
     value->known = NULL;
-    if (value->data == NULL)
+    if (!value->data)
         return 0;
     data = graph_alloc_data((size_t)shape_bytes(&value->shape, dtype));
-    if (data == NULL)
+    if (!data)
         return -ENOMEM;
     call_dtype(dtype, &to);
     kernel_table_init(&kernels, kernel_best_level());
@@ -158,10 +158,10 @@ static int narrow(struct value *value, enum dtype dtype)
 static bool touches(const struct choice *choice, const struct node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != NULL && choice->is_half[node->inputs[i]->index])
+        if (node->inputs[i] && choice->is_half[node->inputs[i]->index])
             return true;
     for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != NULL && choice->is_half[node->outputs[i]->index])
+        if (node->outputs[i] && choice->is_half[node->outputs[i]->index])
             return true;
     return false;
 }
@@ -173,7 +173,7 @@ int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag)
         .dtype = dtype,
         .is_half = calloc(graph->value_count + 1, sizeof(*choice.is_half)),
     };
-    int rc = choice.is_half == NULL ? -ENOMEM : 0, count = 0;
+    int rc = !choice.is_half ? -ENOMEM : 0, count = 0;
 
     if (rc == 0)
         choose(&choice);
@@ -190,7 +190,7 @@ int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag)
 static bool has_type(struct value *const *values, uint32_t count, enum dtype dtype)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (values[i] != NULL && values[i]->dtype == dtype)
+        if (values[i] && values[i]->dtype == dtype)
             return true;
     return false;
 }

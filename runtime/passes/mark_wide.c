@@ -52,7 +52,7 @@ static const struct reader {
 
 static bool is_named(const struct node *node, const char *const *names)
 {
-    for (; node->domain[0] == '\0' && *names != NULL; names++)
+    for (; node->domain[0] == '\0' && *names; names++)
         if (strcmp(node->op_type, *names) == 0)
             return true;
     return false;
@@ -68,7 +68,7 @@ static uint32_t inputs_of_reader(const struct node *node)
     static const char *const casts[] = {"Cast", "CastLike", NULL};
 
     if (is_named(node, casts))
-        return node_output(node, 0) != NULL && !is_real(node->outputs[0]->dtype);
+        return node_output(node, 0) && !is_real(node->outputs[0]->dtype);
     for (size_t i = 0; node->domain[0] == '\0' && i < sizeof(readers) / sizeof(readers[0]); i++)
         if (strcmp(node->op_type, readers[i].op_type) == 0)
             return readers[i].inputs;
@@ -100,7 +100,7 @@ static bool is_outer(const struct node *node)
     static const char *const names[] = {"MatMul", NULL};
     const struct value *a = node_input(node, 0);
 
-    return is_named(node, names) && a != NULL && a->shape.rank >= 2 &&
+    return is_named(node, names) && a && a->shape.rank >= 2 &&
            a->shape.dims[a->shape.rank - 1] == 1;
 }
 
@@ -122,14 +122,14 @@ static bool is_reduction(const struct node *node)
 
 static void mark(struct value *value)
 {
-    if (value != NULL && value->dtype == DTYPE_F32)
+    if (value && value->dtype == DTYPE_F32)
         value->stays_wide = true;
 }
 
 static bool makes_wide(const struct node *node)
 {
     for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != NULL && node->outputs[i]->stays_wide)
+        if (node->outputs[i] && node->outputs[i]->stays_wide)
             return true;
     return false;
 }
@@ -149,8 +149,8 @@ static void mark_terms(const struct graph *graph, const struct node *node)
 {
     struct value *terms = node_input(node, 0);
 
-    if (terms != NULL && terms->producer != NULL && is_elementwise(graph, terms->producer) &&
-        is_reduction(node) && makes_wide(node))
+    if (terms && terms->producer && is_elementwise(graph, terms->producer) && is_reduction(node) &&
+        makes_wide(node))
         mark(terms);
 }
 

@@ -79,9 +79,8 @@ static int permute_constants(struct preprocess *p, const int64_t *perm)
             shape.dims[i] = own < 0 ? 1 : old->shape.dims[own];
         }
         permute(shape.dims, perm, p->rank);
-        p->inputs[k] =
-            data == NULL ? NULL : graph_add_value(p->graph, NULL, DTYPE_F32, &shape, NULL);
-        if (p->inputs[k] == NULL) {
+        p->inputs[k] = !data ? NULL : graph_add_value(p->graph, NULL, DTYPE_F32, &shape, NULL);
+        if (!p->inputs[k]) {
             free(data);
             return -ENOMEM;
         }
@@ -97,10 +96,10 @@ static int take_transpose(struct preprocess *p, const struct node *node)
     size_t count;
     const int64_t *given = node_ints(node, "perm", &count);
 
-    if (!is_op(node, "Transpose") || (given != NULL && count != (size_t)p->rank))
+    if (!is_op(node, "Transpose") || (given && count != (size_t)p->rank))
         return 0;
     for (int i = 0; i < p->rank; i++)
-        perm[i] = given != NULL ? given[i] : p->rank - 1 - i;
+        perm[i] = given ? given[i] : p->rank - 1 - i;
     permute(p->perm, perm, p->rank);
     permute(p->pads, perm, p->rank);
     permute(p->pads + p->rank, perm, p->rank);
@@ -116,15 +115,15 @@ static const int64_t *find_pads(const struct node *node, int rank, double *out_v
     const int64_t *pads = node_ints(node, "pads", &count);
 
     *out_value = (double)node_float(node, "value", 0.0f);
-    if (list != NULL) {
+    if (list) {
         pads = list->dtype == DTYPE_I64 ? list->data : NULL;
         count = (size_t)shape_elements(&list->shape);
-        if (value != NULL && value->data == NULL)
+        if (value && !value->data)
             return NULL;
-        if (value != NULL)
+        if (value)
             *out_value = element_get(value->data, value->dtype, 0);
     }
-    return node_input(node, 3) == NULL && count == 2 * (size_t)rank ? pads : NULL;
+    return !node_input(node, 3) && count == 2 * (size_t)rank ? pads : NULL;
 }
 
 static int take_pad(struct preprocess *p, const struct node *node)
@@ -136,7 +135,7 @@ static int take_pad(struct preprocess *p, const struct node *node)
         strcmp(node_string(node, "mode", "constant"), "constant") != 0)
         return 0;
     pads = find_pads(node, p->rank, &value);
-    if (pads == NULL) /* of a scalar, too, which has none */
+    if (!pads) /* of a scalar, too, which has none */
         return 0;
     for (int i = 0; i < 2 * p->rank; i++)
         if (pads[i] < 0)
@@ -152,7 +151,7 @@ static bool is_line(const struct value *value, int rank)
 {
     int axes = 0;
 
-    if (value->data == NULL || value->dtype != DTYPE_F32 || value->shape.rank > rank)
+    if (!value->data || value->dtype != DTYPE_F32 || value->shape.rank > rank)
         return false;
     for (int i = 0; i < value->shape.rank; i++)
         axes += value->shape.dims[i] != 1;
@@ -172,7 +171,7 @@ static int take_step(struct preprocess *p, const struct node *node, const struct
         own->dtype != DTYPE_F32 || graph_opset(p->graph, "") < 7)
         return 0;
     constant = node->inputs[0] == own ? 1 : 0;
-    if (node->inputs[constant] == NULL || !is_line(node->inputs[constant], p->rank) ||
+    if (!node->inputs[constant] || !is_line(node->inputs[constant], p->rank) ||
         !shape_equal(&own->shape, &node->outputs[0]->shape))
         return 0;
     p->steps[s] = names[i];
@@ -229,10 +228,10 @@ static int fuse(struct graph *graph, struct value *input, struct node *first)
 
     for (int i = 0; i < p.rank; i++)
         p.perm[i] = i;
-    while (rc > 0 && node != NULL && p.node_count < NODES_MAX) {
+    while (rc > 0 && node && p.node_count < NODES_MAX) {
         rc = take(&p, node, own);
         own = node->outputs[0];
-        node = own == NULL || own->is_output || own->consumer_count != 1 ? NULL : own->consumers[0];
+        node = !own || own->is_output || own->consumer_count != 1 ? NULL : own->consumers[0];
     }
     if (rc < 0)
         return rc;
@@ -241,7 +240,7 @@ static int fuse(struct graph *graph, struct value *input, struct node *first)
         return 0;
     node = graph_merge_nodes(graph, p.nodes, p.node_count, PREPROCESS_OP_TYPE, p.inputs,
                              p.input_count);
-    rc = node == NULL ? -ENOMEM : set_attributes(&p, node);
+    rc = !node ? -ENOMEM : set_attributes(&p, node);
     return rc < 0 ? rc : (int)p.node_count;
 }
 

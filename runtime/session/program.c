@@ -12,7 +12,7 @@ static int add(struct program *program, struct instruction instruction, uint32_t
 {
     instruction.argument_count = argument_count;
     instruction.arguments = calloc(argument_count + 1, sizeof(*instruction.arguments));
-    if (instruction.arguments == NULL)
+    if (!instruction.arguments)
         return -ENOMEM;
     for (uint32_t i = 0; i < argument_count; i++)
         instruction.arguments[i].instruction = PROGRAM_NONE;
@@ -39,16 +39,16 @@ static int add_source(struct program *program, enum instruction_kind kind,
 
 uint32_t program_output_count(const struct instruction *instruction)
 {
-    if (instruction->value != NULL)
+    if (instruction->value)
         return 1;
-    return instruction->node != NULL ? instruction->node->output_count : 0;
+    return instruction->node ? instruction->node->output_count : 0;
 }
 
 const struct value *program_output(const struct instruction *instruction, uint32_t output)
 {
     if (output >= program_output_count(instruction))
         return NULL;
-    return instruction->value != NULL ? instruction->value : instruction->node->outputs[output];
+    return instruction->value ? instruction->value : instruction->node->outputs[output];
 }
 
 /* --- Who made what is read. --- */
@@ -67,7 +67,7 @@ find_maker(const struct program *program, const struct value *value, const struc
 
             if (program_output(maker, k) != value)
                 continue;
-            if (layout == NULL || k > 0 || layout_same(&maker->layout, layout, &value->shape))
+            if (!layout || k > 0 || layout_same(&maker->layout, layout, &value->shape))
                 return found;
             if (any.instruction == PROGRAM_NONE)
                 any = found;
@@ -86,7 +86,7 @@ static int add_node(struct program *program, const struct node *node)
         .type = node->op_type,
         .node = node,
         .step = PROGRAM_NONE,
-        .layout = layout_row_major(y != NULL && y->shape.rank > 0 ? y->shape.rank : 0),
+        .layout = layout_row_major(y && y->shape.rank > 0 ? y->shape.rank : 0),
     };
     struct instruction_argument *arguments;
     int rc = add(program, instruction, node->input_count);
@@ -96,7 +96,7 @@ static int add_node(struct program *program, const struct node *node)
     arguments = program->instructions.items[program->instructions.count - 1].arguments;
     program->instructions.count--; /* it does not read itself */
     for (uint32_t i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] != NULL)
+        if (node->inputs[i])
             arguments[i] = find_maker(program, node->inputs[i], NULL);
     }
     program->instructions.count++;
@@ -109,7 +109,7 @@ static int add_graph(struct program *program)
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++) {
-        if (graph->values[i]->data != NULL)
+        if (graph->values[i]->data)
             rc = add_source(program, INSTRUCTION_LITERAL, graph->values[i]);
     }
     for (uint32_t i = 0; rc == 0 && i < graph->node_count; i++)
@@ -138,7 +138,7 @@ static int add_view(struct program *program, const struct node *node)
     struct instruction *view;
     int rc = add_node(program, node);
 
-    if (rc == 0 && node_output(node, 0) != NULL) {
+    if (rc == 0 && node_output(node, 0)) {
         view = &program->instructions.items[program->instructions.count - 1];
         view->kind = INSTRUCTION_VIEW;
         view->layout = layout_of_view(program, node_output(node, 0));
@@ -161,7 +161,7 @@ static int add_step(struct program *program, uint32_t index)
     struct exec_operand operand;
     int rc;
 
-    if (step->output_count > 0 && step->outputs[0] != NULL)
+    if (step->output_count > 0 && step->outputs[0])
         instruction.layout = layout_row_major(step->outputs[0]->shape.rank);
     if (exec_step_output(program->exec, index, 0, &operand)) {
         instruction.layout = operand.layout;
@@ -190,7 +190,7 @@ static int add_literals(struct program *program)
         for (uint32_t i = 0; rc == 0 && i < exec_step(program->exec, step)->input_count; i++) {
             if (exec_step_input(program->exec, step, i, &operand) && operand.is_constant &&
                 find_maker(program, operand.value, NULL).instruction == PROGRAM_NONE &&
-                operand.value->data != NULL)
+                operand.value->data)
                 rc = add_source(program, INSTRUCTION_LITERAL, operand.value);
         }
     }
@@ -232,7 +232,7 @@ int program_init(struct program *program, const struct graph *graph, struct exec
     for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++)
         rc = add_source(program, INSTRUCTION_PARAM, graph->inputs[i]);
     if (rc == 0)
-        rc = exec != NULL ? add_exec(program) : add_graph(program);
+        rc = exec ? add_exec(program) : add_graph(program);
     if (rc == 0)
         rc = add(program, last, graph->output_count);
     for (uint32_t i = 0; rc == 0 && i < graph->output_count; i++) {
@@ -240,7 +240,7 @@ int program_init(struct program *program, const struct graph *graph, struct exec
             layout_row_major(graph->outputs[i]->shape.rank < 0 ? 0 : graph->outputs[i]->shape.rank);
 
         program->instructions.items[program->instructions.count - 1].arguments[i] =
-            find_maker(program, graph->outputs[i], exec != NULL ? &layout : NULL);
+            find_maker(program, graph->outputs[i], exec ? &layout : NULL);
     }
     return rc;
 }

@@ -48,7 +48,7 @@ int report_summarise(const struct times_array *runs, struct report_summary *out_
         return 0;
     }
     sorted = malloc(count * sizeof(*sorted));
-    if (sorted == NULL)
+    if (!sorted)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         sorted[i] = runs->items[i].e2e_ns;
@@ -212,7 +212,7 @@ int report_write_json(struct json_writer *json, const struct report *report)
     write_times(json, "warmups", &report->warmups);
     write_times(json, "runs", &report->runs);
     rc = write_summary(json, report);
-    if (report->text_before != NULL) {
+    if (report->text_before) {
         json_key(json, "graph_before");
         json_string(json, report->text_before);
         json_key(json, "graph_after");

@@ -17,10 +17,10 @@ static int keep_text(const struct session_config *config, const struct session *
     FILE *out;
     int rc;
 
-    if (config->describe == NULL)
+    if (!config->describe)
         return 0;
     out = open_memstream(out_text, &size);
-    if (out == NULL)
+    if (!out)
         return diag_set(diag, -ENOMEM, "no memory for the text of the graph");
     rc = config->describe(session->graph, session->exec, out);
     if (fclose(out) != 0 || rc < 0)
@@ -50,7 +50,7 @@ static int set_inputs(struct session *session, const struct session_config *conf
 static int infer_shapes(struct graph *graph, const struct session_config *config, struct diag *diag)
 {
     struct tensor_view *contents = calloc(graph->input_count + 1, sizeof(*contents));
-    int rc = contents != NULL ? 0 : diag_set(diag, -ENOMEM, "no memory for the inputs");
+    int rc = contents ? 0 : diag_set(diag, -ENOMEM, "no memory for the inputs");
 
     for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
         bool is_given = input_find(graph, config->inputs, i) != NULL;
@@ -60,7 +60,7 @@ static int infer_shapes(struct graph *graph, const struct session_config *config
     }
     if (rc == 0)
         rc = shape_infer_for(graph, contents, eval_node, diag);
-    for (uint32_t i = 0; contents != NULL && i < graph->input_count; i++)
+    for (uint32_t i = 0; contents && i < graph->input_count; i++)
         free(contents[i].data);
     free(contents);
     return rc;
@@ -71,15 +71,15 @@ static int make_host_outputs(struct session *session, struct diag *diag)
     const struct graph *graph = session->graph;
 
     session->host_outputs = calloc(graph->output_count + 1, sizeof(*session->host_outputs));
-    for (uint32_t i = 0; session->host_outputs != NULL && i < graph->output_count; i++) {
+    for (uint32_t i = 0; session->host_outputs && i < graph->output_count; i++) {
         const struct value *value = graph->outputs[i];
 
         session->host_outputs[i] =
             graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype));
-        if (session->host_outputs[i] == NULL)
+        if (!session->host_outputs[i])
             return diag_set(diag, -ENOMEM, "no memory for a copy of \"%s\"", value->name);
     }
-    return session->host_outputs != NULL ? 0 : diag_set(diag, -ENOMEM, "no memory for the outputs");
+    return session->host_outputs ? 0 : diag_set(diag, -ENOMEM, "no memory for the outputs");
 }
 
 static int64_t constant_bytes(const struct graph *graph)
@@ -89,7 +89,7 @@ static int64_t constant_bytes(const struct graph *graph)
     for (uint32_t i = 0; i < graph->value_count; i++) {
         const struct value *value = graph->values[i];
 
-        if (value->data != NULL)
+        if (value->data)
             total += shape_bytes(&value->shape, value->dtype);
     }
     return total;
@@ -135,7 +135,7 @@ static int load_with(load_fn *load, const char *path, struct session **out_sessi
     uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
     int rc;
 
-    if (session == NULL)
+    if (!session)
         return diag_set(diag, -ENOMEM, "no memory for the model");
     rc = load(path, &session->graph, diag);
     session->load_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
@@ -162,10 +162,10 @@ void session_destroy(struct session **session_ptr)
     struct session *session = *session_ptr;
 
     *session_ptr = NULL;
-    if (session == NULL)
+    if (!session)
         return;
     exec_destroy(&session->exec);
-    for (uint32_t i = 0; session->host_outputs != NULL && i < session->graph->output_count; i++)
+    for (uint32_t i = 0; session->host_outputs && i < session->graph->output_count; i++)
         free(session->host_outputs[i]);
     free(session->host_outputs);
     graph_destroy(&session->graph);
@@ -194,9 +194,9 @@ int session_run(struct session *session, struct session_times *out_times, struct
     exec_dispatch(session->exec);
     dispatched = ot_clock_ns(CLOCK_MONOTONIC);
     rc = exec_wait(session->exec, diag);
-    if (rc == 0 && session->host_outputs != NULL)
+    if (rc == 0 && session->host_outputs)
         copy_outputs(session);
-    if (out_times != NULL)
+    if (out_times)
         *out_times = (struct session_times){.e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start,
                                             .host_ns = dispatched - start};
     return rc;

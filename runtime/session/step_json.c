@@ -12,7 +12,7 @@ static void put_model_inputs(const struct exec_step *step, struct json_writer *j
     uint32_t place = 0, found = 0;
 
     for (uint32_t i = 0; i < step->input_count; i++) {
-        if (step->inputs[i] == NULL)
+        if (!step->inputs[i])
             continue;
         if (step->inputs[i]->is_input && found++ == 0) {
             json_key(json, "model_inputs");

@@ -19,7 +19,7 @@ int steps_copy(const struct exec *exec, const struct exec_operand *operand,
     struct tensor_view view = {operand->value->dtype, operand->value->shape,
                                graph_alloc_data(operand->bytes)};
 
-    if (view.data == NULL)
+    if (!view.data)
         return -ENOMEM;
     exec_read(exec, operand, view.data);
     *out_view = view;
@@ -34,13 +34,13 @@ static int run_step(const struct program *program, const struct step_tools *tool
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < tools->count; i++) {
-        if (tools->items[i].before != NULL)
+        if (tools->items[i].before)
             rc = tools->items[i].before(tools->items[i].user, program, instruction, diag);
     }
     if (rc == 0)
         rc = exec_run_step(program->exec, step, &times, diag);
     for (uint32_t i = 0; rc == 0 && i < tools->count; i++) {
-        if (tools->items[i].after != NULL)
+        if (tools->items[i].after)
             rc = tools->items[i].after(tools->items[i].user, program, instruction, &times, diag);
     }
     return rc;
@@ -57,7 +57,7 @@ int steps_run(const struct program *program, const struct step_tools *tools,
             rc = run_step(program, tools, i, diag);
     }
     for (uint32_t i = 0; rc == 0 && i < tools->count; i++) {
-        if (tools->items[i].end != NULL)
+        if (tools->items[i].end)
             rc = tools->items[i].end(tools->items[i].user, program, diag);
     }
     out_times->e2e_ns = out_times->host_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns;

@@ -108,13 +108,13 @@ static int look_at_counters(const struct trace_config *config, struct diag *diag
 static int connect_now(const struct trace_config *config, struct diag *diag)
 {
     struct optrace_config client = {.program = "load_and_run",
-                                    .required = config->required || config->counters != NULL,
+                                    .required = config->required || config->counters,
                                     .counters = config->counters};
     char text[300];
     int rc = optrace_start(&client);
 
     if (rc == 0)
-        return config->counters != NULL ? look_at_counters(config, diag) : 0;
+        return config->counters ? look_at_counters(config, diag) : 0;
     /* A wrong setting is a mistake even where a daemon is not needed. */
     if (!client.required && rc != -EINVAL)
         return 0;
@@ -164,9 +164,9 @@ static bool has_daemon(void)
     const char *named = secure_getenv("OPTRACE_SOCKET"), *folder = secure_getenv("XDG_RUNTIME_DIR");
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
 
-    if (named != NULL && named[0] != '\0')
+    if (named && named[0] != '\0')
         return is_listening(named);
-    if (folder != NULL)
+    if (folder)
         snprintf(path, sizeof(path), "%s/optrace/collector.sock", folder);
     return is_listening(path) || is_listening("/run/optrace/collector.sock");
 }
@@ -175,7 +175,7 @@ int trace_start(const struct trace_config *config, struct diag *diag)
 {
     recording.config = *config;
     recording.is_wanted = true;
-    if ((!config->required && config->counters == NULL) || has_daemon())
+    if ((!config->required && !config->counters) || has_daemon())
         return 0;
     return trace_begin(diag);
 }
@@ -202,7 +202,7 @@ void trace_value(const char *name, double value)
 void trace_stop(void)
 {
     optrace_stop();
-    while (sets.first != NULL) {
+    while (sets.first) {
         struct op_set *next = sets.first->next;
 
         free(sets.first);
@@ -220,7 +220,7 @@ static uint32_t fill_tensors(const struct value *const *values, uint32_t count,
     uint32_t used = 0;
 
     for (uint32_t i = 0; i < count && used < room; i++) {
-        if (values[i] == NULL || !shape_is_known(&values[i]->shape))
+        if (!values[i] || !shape_is_known(&values[i]->shape))
             continue;
         out[used++] = (struct optrace_tensor){.name = values[i]->name,
                                               .dims = values[i]->shape.dims,
@@ -236,7 +236,7 @@ static char *take_line(struct json_writer *json)
     char *text = json_finish(json) == 0 ? json_take(json, NULL) : NULL;
 
     json_deinit(json);
-    if (text != NULL)
+    if (text)
         text[strcspn(text, "\n")] = '\0';
     return text;
 }
@@ -346,7 +346,7 @@ static uint64_t hash(uint64_t state, const void *bytes, size_t count)
 static uint64_t sign_values(uint64_t state, const struct value *const *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (values[i] != NULL)
+        if (values[i])
             state = hash(state, values[i]->shape.dims,
                          (size_t)values[i]->shape.rank * sizeof(values[i]->shape.dims[0]));
     }
@@ -378,7 +378,7 @@ static struct op_set *define(const struct session *session, uint64_t signature, 
     struct op_set *set = malloc(sizeof(*set) + ((size_t)count + inner) * sizeof(set->ops[0]));
     char id[32];
 
-    if (set == NULL)
+    if (!set)
         return NULL;
     *set = (struct op_set){.signature = signature,
                            .model = model != 0 ? model : define_model(session)};
@@ -400,12 +400,12 @@ static const struct op_set *find_or_define(const struct session *session, enum t
     struct op_set *set;
 
     pthread_mutex_lock(&sets.lock);
-    for (set = sets.first; set != NULL && set->signature != signature;)
+    for (set = sets.first; set && set->signature != signature;)
         set = set->next;
-    if (set == NULL) {
+    if (!set) {
         /* One process runs one model file. */
-        set = define(session, signature, sets.first != NULL ? sets.first->model : 0, detail);
-        if (set != NULL) {
+        set = define(session, signature, sets.first ? sets.first->model : 0, detail);
+        if (set) {
             set->next = sets.first;
             sets.first = set;
         }
@@ -486,7 +486,7 @@ static void end_device(struct trace *trace, uint32_t step, uint64_t ticks)
 
     if (trace->handed[step] == 0 || event.start == 0 || event.kern == 0)
         return;
-    if (trace->begun != NULL)
+    if (trace->begun)
         end_counters(&event, &trace->begun[step], ticks);
     if (trace->detail != TRACE_DEFAULT)
         record_kernel(ops, &event);
@@ -528,7 +528,7 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
         break;
     case EXEC_DEVICE_START:
         trace->device = (struct step_moments){.start = ticks};
-        if (trace->begun != NULL)
+        if (trace->begun)
             (void)optrace_counters_read(&trace->begun[step]);
         break;
     case EXEC_DEVICE_KERN:
@@ -575,7 +575,7 @@ static void observe_inner(void *user, enum call_moment moment, uint32_t inner, u
         at->event.start = at->event.kern = ticks;
         at->event.run = run_of(trace, exec_inner_holder(trace->session->exec, inner));
         at->phase = PHASE_NONE;
-        if (trace->begun != NULL)
+        if (trace->begun)
             (void)optrace_counters_read(&at->begun);
         go_on(trace, inner, PHASE_INFER, ticks);
         break;
@@ -587,7 +587,7 @@ static void observe_inner(void *user, enum call_moment moment, uint32_t inner, u
         go_on(trace, inner, PHASE_COMPUTE, ticks);
         break;
     case CALL_END:
-        if (trace->begun != NULL)
+        if (trace->begun)
             end_counters(&at->event, &at->begun, ticks);
         if (trace->detail != TRACE_DEFAULT)
             go_on(trace, inner, PHASE_NONE, ticks);
@@ -648,7 +648,7 @@ static void tell_memory(const struct trace *trace, memory_fn *tell)
     for (uint32_t i = 0; i < graph->value_count; i++) {
         const struct value *value = graph->values[i];
 
-        if (value->data != NULL)
+        if (value->data)
             tell(constants, value->data, (uint64_t)shape_bytes(&value->shape, value->dtype));
     }
     for (uint32_t i = 0; i < exec_chunk_count(session->exec); i++) {
@@ -705,7 +705,7 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
 
     if (rc < 0)
         return rc;
-    if (trace == NULL)
+    if (!trace)
         return diag_set(diag, -ENOMEM, "no memory for recording");
     *trace = (struct trace){.session = session};
     trace->detail = choose_detail(detail);
@@ -716,7 +716,7 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
     if (optrace_counters_status(NULL, NULL, 0) > 0)
         trace->begun = calloc(count + 1, sizeof(*trace->begun));
     trace->set = find_or_define(session, trace->detail);
-    if (trace->handed == NULL || trace->inner == NULL || trace->set == NULL ||
+    if (!trace->handed || !trace->inner || !trace->set ||
         exec_add_observer(session->exec, &observer) < 0) {
         trace_close(&trace);
         return diag_set(diag, -ENOMEM, "no memory for recording");
@@ -740,7 +740,7 @@ void trace_close(struct trace **trace_ptr)
     struct trace *trace = *trace_ptr;
 
     *trace_ptr = NULL;
-    if (trace == NULL)
+    if (!trace)
         return;
     if (trace->is_open)
         tell_memory(trace, optrace_free);
@@ -752,12 +752,12 @@ void trace_close(struct trace **trace_ptr)
 
 void trace_run_begin(struct trace *trace, bool is_warmup)
 {
-    if (trace != NULL)
+    if (trace)
         trace->run = optrace_run_begin(trace->set->model, is_warmup ? OPTRACE_WARMUP : 0);
 }
 
 void trace_run_end(struct trace *trace)
 {
-    if (trace != NULL)
+    if (trace)
         optrace_run_end(trace->run);
 }

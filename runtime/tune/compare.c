@@ -57,11 +57,11 @@ static int judge(struct bench *bench, struct candidate *candidate)
     rc = tune_truth_agrees(&bench->truth, bench->outputs);
     if (rc <= 0 || bench->truth.cut_count == 0)
         return rc;
-    if (bench->first != NULL)
+    if (bench->first)
         return is_same(bench);
     bench->first = bench->outputs;
     bench->outputs = tune_truth_outputs(&bench->truth);
-    return bench->outputs != NULL ? 1 : -ENOMEM;
+    return bench->outputs ? 1 : -ENOMEM;
 }
 
 /* Returns 1 when a part of the truth is not enough. */
@@ -96,7 +96,7 @@ static int run(struct bench *bench, bool is_whole)
     bench->agreed = 0;
     if (rc == 0) {
         bench->outputs = tune_truth_outputs(truth);
-        rc = bench->outputs != NULL ? judge_all(bench) : -ENOMEM;
+        rc = bench->outputs ? judge_all(bench) : -ENOMEM;
     }
     tune_truth_free_outputs(truth, &bench->outputs);
     tune_truth_free_outputs(truth, &bench->first);

@@ -21,7 +21,7 @@ static void write_tensor(const struct tensor_view *view, const struct layout *la
     }
     text_print(out, " %s {", dtype_name(view->dtype));
     for (int i = 0; i < view->shape.rank; i++) {
-        bool is_batch = i == 0 && has_shared_batch && view->data == NULL &&
+        bool is_batch = i == 0 && has_shared_batch && !view->data &&
                         view->shape.dims[0] == leading && view->shape.rank > 1;
 
         fputs(i > 0 ? "," : "", out);
@@ -31,10 +31,10 @@ static void write_tensor(const struct tensor_view *view, const struct layout *la
             fprintf(out, "%" PRId64, view->shape.dims[i]);
     }
     fputc('}', out);
-    if (view->data != NULL)
+    if (view->data)
         fputs("=const", out);
     /* Sizes and axes decide what is computed; weights do not. */
-    if (view->data != NULL && (view->dtype == DTYPE_I64 || view->dtype == DTYPE_I32))
+    if (view->data && (view->dtype == DTYPE_I64 || view->dtype == DTYPE_I32))
         graph_text_elements(view, out);
     if (!layout_is_row_major(layout, &view->shape))
         for (int i = 0; i < layout->rank; i++)
@@ -88,7 +88,7 @@ char *tune_key(const struct subject *subject, bool has_shared_batch)
     size_t size = 0;
     FILE *out = open_memstream(&key, &size);
 
-    if (out == NULL)
+    if (!out)
         return NULL;
     write_key(subject, has_shared_batch, out);
     if (fclose(out) != 0) {

@@ -31,7 +31,7 @@ static int judge(struct pair *pair, struct layout_trial *trial, int layout, bool
     if (rc < 0)
         return rc;
     pair->outputs[layout] = tune_truth_outputs(truth);
-    if (pair->outputs[layout] == NULL)
+    if (!pair->outputs[layout])
         return -ENOMEM;
     rc = tune_truth_run(truth, &trial->calls[layout], pair->outputs[layout]);
     if (rc == 0)
@@ -55,7 +55,7 @@ static int is_same(const struct pair *pair)
         made.data = pair->outputs[i][0];
         views[i] = made;
         views[i].data = tune_move(&made, &subject->output_layouts[0], &plain);
-        rc = views[i].data != NULL ? rc : -ENOMEM;
+        rc = views[i].data ? rc : -ENOMEM;
     }
     if (rc == 0)
         rc = compare_agree(&views[1], &views[0], &pair->truths[0].tolerances[0]);
@@ -110,7 +110,7 @@ int layout_check(struct layout_job *job)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < job->trials.count; i++)
-        if (job->trials.items[i].subjects[0].request.node != NULL)
+        if (job->trials.items[i].subjects[0].request.node)
             rc = check_trial(job, &job->trials.items[i]);
     job->timing_ns += ot_clock_ns(CLOCK_MONOTONIC) - start_ns;
     return rc < 0 ? diag_set(job->diag, rc, "out of memory") : 0;

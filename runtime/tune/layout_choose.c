@@ -34,8 +34,7 @@ static void free_model(struct model *model)
 /* A tensor that can lie in memory in two ways. */
 static uint32_t number_of(const struct layout_job *job, const struct value *value)
 {
-    return value != NULL && job->value_trials[value->index] != SEARCH_NONE ? value->index
-                                                                           : SEARCH_NONE;
+    return value && job->value_trials[value->index] != SEARCH_NONE ? value->index : SEARCH_NONE;
 }
 
 /* What is channels-last need not move for this. */
@@ -51,7 +50,7 @@ static void set_node(const struct layout_job *job, const struct node *node, stru
                      bool *follows)
 {
     uint32_t trial_index = job->node_trials[node->index];
-    bool is_through = layout_passes_through(node) && node_input(node, 0) != NULL;
+    bool is_through = layout_passes_through(node) && node_input(node, 0);
 
     out->can[0] = true;
     if (trial_index != SEARCH_NONE) {
@@ -62,8 +61,8 @@ static void set_node(const struct layout_job *job, const struct node *node, stru
         for (int i = 0; i < SEARCH_LAYOUTS; i++)
             out->cost[i] = (double)trial->times_ns[i];
         for (uint32_t i = 0; i < node->input_count; i++)
-            follows[i] = node->inputs[i] != NULL &&
-                         !layout_is_row_major(&inputs[i], &node->inputs[i]->shape);
+            follows[i] =
+                node->inputs[i] && !layout_is_row_major(&inputs[i], &node->inputs[i]->shape);
     } else if (is_through) {
         out->can[1] = takes_channels_last(node);
         follows[0] = true;
@@ -89,7 +88,7 @@ static int make_model(const struct layout_job *job, struct model *model)
         const struct value *value = graph->values[i];
         uint32_t trial = job->value_trials[i];
 
-        model->values[i].is_output = value->is_output && value->producer != NULL;
+        model->values[i].is_output = value->is_output && value->producer;
         for (int k = 0; trial != SEARCH_NONE && k < SEARCH_LAYOUTS; k++)
             model->values[i].move[k][1 - k] = (double)job->trials.items[trial].times_ns[k];
     }
@@ -149,8 +148,8 @@ static void follow_rules(const struct layout_job *job, const struct model *model
         for (uint32_t k = 0; k < node->input_count && layouts[i] == 0; k++) {
             const struct value *x = node->inputs[k];
 
-            if (x != NULL && x->producer != NULL && model->nodes[i].follows[k] &&
-                x->producer->outputs[0] == x && layouts[x->producer->index] == 1)
+            if (x && x->producer && model->nodes[i].follows[k] && x->producer->outputs[0] == x &&
+                layouts[x->producer->index] == 1)
                 layouts[i] = 1;
             if (call_layout_need(node) != LAYOUT_ANY)
                 break;
@@ -205,7 +204,7 @@ static int search_best(const struct layout_choice *choice, struct layout_job *jo
     struct model model = {0};
     double before = 0.0, after = 0.0;
     bool is_exact = true, is_forced = false;
-    int rc = rules != NULL && best != NULL ? make_model(job, &model) : -ENOMEM;
+    int rc = rules && best ? make_model(job, &model) : -ENOMEM;
 
     if (rc == 0) {
         follow_rules(job, &model, rules);
@@ -225,7 +224,7 @@ static int search_best(const struct layout_choice *choice, struct layout_job *jo
                                  : FORMAT_BY_RULE;
             has_any = has_any || out_formats[i] != FORMAT_BY_RULE;
         }
-        if (choice->out != NULL)
+        if (choice->out)
             print(choice, job, out_formats, before, has_any ? after : before, is_exact);
     }
     free_model(&model);
@@ -240,7 +239,7 @@ static int choose(struct layout_choice *choice, const struct graph *graph, uint8
     struct layout_job job = {.graph = graph, .diag = diag};
     int rc;
 
-    if (choice->text != NULL)
+    if (choice->text)
         return format_parse(choice->text, graph, out_formats, diag);
     rc = layout_time(&job);
     if (rc == 0)
@@ -251,7 +250,7 @@ static int choose(struct layout_choice *choice, const struct graph *graph, uint8
     if (rc < 0)
         return rc;
     choice->text = format_text(graph, out_formats);
-    return choice->text != NULL ? 0 : diag_set(diag, -ENOMEM, "out of memory");
+    return choice->text ? 0 : diag_set(diag, -ENOMEM, "out of memory");
 }
 
 static int choose_once(struct layout_chooser *chooser, const struct graph *graph,

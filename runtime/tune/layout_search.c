@@ -89,7 +89,7 @@ static int add_step(struct walk *walk, uint32_t before, int layout)
         size_t room = 2 * walk->step_room + 64;
         struct step *grown = realloc(walk->steps, room * sizeof(*grown));
 
-        if (grown == NULL)
+        if (!grown)
             return -ENOMEM;
         walk->steps = grown;
         walk->step_room = room;
@@ -150,7 +150,7 @@ static int pass_node(struct walk *walk, uint32_t index)
         for (int layout = 0; rc == 0 && layout < SEARCH_LAYOUTS; layout++) {
             struct way *out = &walk->next[walk->next_count];
 
-            if (!node->can[layout] || (walk->given != NULL && walk->given[index] != layout))
+            if (!node->can[layout] || (walk->given && walk->given[index] != layout))
                 continue;
             go(walk, &walk->ways[i], index, layout, out);
             out->step = (uint32_t)walk->step_count;
@@ -172,7 +172,7 @@ static struct way *make_ways(uint32_t value_count, uint8_t **out_memory)
     struct way *ways = calloc(count, sizeof(*ways));
 
     *out_memory = calloc(count, (size_t)value_count + 1);
-    for (size_t i = 0; ways != NULL && *out_memory != NULL && i < count; i++)
+    for (size_t i = 0; ways && *out_memory && i < count; i++)
         ways[i].sets = *out_memory + i * ((size_t)value_count + 1);
     return ways;
 }
@@ -184,8 +184,7 @@ static int begin(struct walk *walk)
     walk->last_reads = calloc((size_t)search->value_count + 1, sizeof(*walk->last_reads));
     walk->ways = make_ways(search->value_count, &walk->memory);
     walk->next = make_ways(search->value_count, &walk->next_memory);
-    if (walk->last_reads == NULL || walk->ways == NULL || walk->memory == NULL ||
-        walk->next == NULL || walk->next_memory == NULL)
+    if (!walk->last_reads || !walk->ways || !walk->memory || !walk->next || !walk->next_memory)
         return -ENOMEM;
     walk->way_count = 1;
     walk->ways[0].step = SEARCH_NONE;
@@ -226,7 +225,7 @@ static int run(struct walk *walk, uint8_t *out_layouts, double *out_cost)
         if (walk->ways[i].cost < best->cost)
             best = &walk->ways[i];
     *out_cost = best->cost;
-    for (uint32_t i = walk->search->node_count, step = best->step; out_layouts != NULL && i > 0;
+    for (uint32_t i = walk->search->node_count, step = best->step; out_layouts && i > 0;
          step = walk->steps[step].before)
         out_layouts[--i] = walk->steps[step].layout;
     return 0;

@@ -13,10 +13,10 @@ enum { UNTIMED_PASSES = 2, PASSES = 8 };
 
 static struct tensor_view view_of(const struct value *value)
 {
-    if (value == NULL)
+    if (!value)
         return (struct tensor_view){.dtype = DTYPE_NONE};
     return (struct tensor_view){value->dtype, value->shape,
-                                value->data != NULL ? value->data : value->known};
+                                value->data ? value->data : value->known};
 }
 
 /* A node as a request whose tensors lie in one layout; false where it cannot compute there. */
@@ -100,8 +100,7 @@ static int add_trial(struct layout_job *job, struct layout_trial *trial, uint32_
 
 static bool is_conv(const struct node *node)
 {
-    return node->domain[0] == '\0' && node_input(node, 1) != NULL &&
-           strcmp(node->op_type, "Conv") == 0;
+    return node->domain[0] == '\0' && node_input(node, 1) && strcmp(node->op_type, "Conv") == 0;
 }
 
 /* Left alone: where it computes in one layout only, and where the two are the same. */
@@ -114,7 +113,7 @@ static int try_node(struct layout_job *job, const struct node *node, bool is_pre
         rc = bind_in(job, node, 0, is_prepared, &trial);
     if (rc == 0 && trial.can[0]) {
         trial.key = tune_key(&trial.subjects[1], false);
-        rc = trial.key != NULL ? add_trial(job, &trial, &job->node_trials[node->index]) : -ENOMEM;
+        rc = trial.key ? add_trial(job, &trial, &job->node_trials[node->index]) : -ENOMEM;
         return rc == 0 ? 1 : rc;
     }
     deinit_trial(&trial);
@@ -131,7 +130,7 @@ static int add_node(struct layout_job *job, const struct node *node)
 {
     int rc = 0;
 
-    if (node_output(node, 0) == NULL || shape_elements(&node->outputs[0]->shape) <= 0)
+    if (!node_output(node, 0) || shape_elements(&node->outputs[0]->shape) <= 0)
         return 0;
     if (is_conv(node))
         rc = try_node(job, node, true);
@@ -151,7 +150,7 @@ static int add_value(struct layout_job *job, const struct value *value)
     char text[SHAPE_TEXT_BYTES];
     int rc = 0;
 
-    if (value->data != NULL || value->shape.rank < 3 || shape_elements(&value->shape) <= 0)
+    if (value->data || value->shape.rank < 3 || shape_elements(&value->shape) <= 0)
         return 0;
     for (int i = 0; i < SEARCH_LAYOUTS; i++)
         layouts[i] = format_layout(layout_format_of(i), value->shape.rank);
@@ -190,7 +189,7 @@ static int grow(struct buffers *buffers, size_t bytes)
     buffers->from = aligned_alloc(64, rounded);
     buffers->to = aligned_alloc(64, rounded);
     buffers->bytes = rounded;
-    if (buffers->from == NULL || buffers->to == NULL)
+    if (!buffers->from || !buffers->to)
         return -ENOMEM;
     memset(buffers->from, 0, rounded);
     memset(buffers->to, 0, rounded);
@@ -204,7 +203,7 @@ static int list(struct layout_job *job, struct buffers *buffers)
 
     job->node_trials = calloc((size_t)graph->node_count + 1, sizeof(*job->node_trials));
     job->value_trials = calloc((size_t)graph->value_count + 1, sizeof(*job->value_trials));
-    if (job->node_trials == NULL || job->value_trials == NULL)
+    if (!job->node_trials || !job->value_trials)
         return -ENOMEM;
     for (uint32_t i = 0; i < graph->node_count; i++)
         job->node_trials[i] = SEARCH_NONE;
@@ -230,7 +229,7 @@ static int time_trial(struct layout_trial *trial, int layout, struct tune_memory
     uint64_t start;
     int rc = 0;
 
-    if (trial->subjects[0].request.node != NULL) {
+    if (trial->subjects[0].request.node) {
         rc = tune_memory_place(memory, &trial->subjects[layout], call);
     } else {
         call->inputs = inputs;

@@ -54,12 +54,12 @@ int policy_put(struct policy *policy, const char *machine, const char *key,
 {
     struct policy_entry *entry = find(policy, machine, key);
 
-    if (entry == NULL) {
+    if (!entry) {
         struct policy_entry fresh = {
             .machine = strdup(machine), .key = strdup(key), .hash = hash_of(machine, key)};
         int rc = policy->entries.count == POLICY_ENTRIES_MAX ? -ENOSPC : 0;
 
-        if (rc == 0 && (fresh.machine == NULL || fresh.key == NULL))
+        if (rc == 0 && (!fresh.machine || !fresh.key))
             rc = -ENOMEM;
         if (rc == 0)
             rc = array_push(&policy->entries, fresh);
@@ -135,7 +135,7 @@ int policy_encode(const struct policy *policy, char **out_bytes, size_t *out_siz
     size_t size = 0;
     FILE *out = open_memstream(&bytes, &size);
 
-    if (out == NULL)
+    if (!out)
         return -ENOMEM;
     fprintf(out, MAGIC "%d\n", POLICY_VERSION);
     write_entries(policy, out);
@@ -216,7 +216,7 @@ static int read_verdict(struct reader *reader, enum policy_verdict verdict, cons
 {
     struct policy_time *time = reader->count > 0 ? &reader->times[reader->count - 1] : NULL;
 
-    if (time == NULL || time->verdict != POLICY_NOT_COMPARED)
+    if (!time || time->verdict != POLICY_NOT_COMPARED)
         return damaged(reader, "a verdict without a time");
     if (strlen(text) != 16 || !read_hex(text, &time->mark))
         return damaged(reader, "no mark");
@@ -256,10 +256,10 @@ static int read_lines(struct reader *reader, const char *at, const char *end)
 
     while (rc == 0 && at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        size_t length = (size_t)((stop != NULL ? stop : end) - at);
+        size_t length = (size_t)((stop ? stop : end) - at);
 
         reader->line++;
-        if (stop == NULL || length >= sizeof(line))
+        if (!stop || length >= sizeof(line))
             return damaged(reader, "it does not end");
         memcpy(line, at, length);
         line[length] = '\0';
@@ -300,21 +300,21 @@ int policy_decode(struct policy *policy, const char *bytes, size_t size, const c
                         "\"" MAGIC "\"",
                         name);
     first_end = memchr(bytes, '\n', size);
-    for (const char *at = bytes + magic; first_end != NULL && at < first_end && version >= 0; at++)
+    for (const char *at = bytes + magic; first_end && at < first_end && version >= 0; at++)
         version = *at >= '0' && *at <= '9' && version < 100000 ? version * 10 + *at - '0' : -1;
-    if (first_end != NULL && (version < 1 || version > POLICY_VERSION))
+    if (first_end && (version < 1 || version > POLICY_VERSION))
         return diag_set(diag, -EINVAL,
                         "%s is a policy file of another version than 1 to %d, which this program "
                         "knows; " AGAIN,
                         name, POLICY_VERSION);
     end = find_checksum(bytes, size, &want);
-    if (first_end == NULL || end == NULL || end <= first_end)
+    if (!first_end || !end || end <= first_end)
         return diag_set(diag, -EINVAL, "%s is truncated: it does not end in a checksum; " AGAIN,
                         name);
     if (checksum(bytes, (size_t)(end - bytes)) != want)
         return diag_set(diag, -EINVAL, "%s is damaged: its checksum does not fit; " AGAIN, name);
     reader = calloc(1, sizeof(*reader));
-    if (reader == NULL)
+    if (!reader)
         return diag_set(diag, -ENOMEM, "out of memory");
     *reader = (struct reader){.policy = policy, .name = name, .line = 1, .diag = diag};
     rc = read_lines(reader, first_end + 1, end);

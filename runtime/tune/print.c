@@ -14,7 +14,7 @@ void tune_progress(struct tune_job *job, uint64_t done, uint64_t total)
     FILE *out = job->tuning->options.out;
     uint64_t now = ot_clock_ns(CLOCK_MONOTONIC), since = now - job->timing_start_ns;
 
-    if (out == NULL || !job->tuning->options.shows_progress)
+    if (!out || !job->tuning->options.shows_progress)
         return;
     if (done >= total) {
         if (job->progress_ns > 0)
@@ -33,7 +33,7 @@ static const char *options_name(const struct tune_options *options)
 {
     if (options->run != TUNE_NOTHING)
         return options->run == TUNE_FAST ? "--fast-run" : "--full-run";
-    if (options->policy_path != NULL)
+    if (options->policy_path)
         return "--fast-run-algo-policy";
     if (options->batch_equal)
         return "--binary-equal-between-batch";
@@ -62,10 +62,9 @@ static void print_cost(const struct tune_op *op, FILE *out)
     const struct candidate *best = NULL, *chosen = &op->candidates[op->chosen];
 
     for (int i = 0; i < op->count; i++)
-        if (op->candidates[i].time_ns > 0 &&
-            (best == NULL || op->candidates[i].time_ns < best->time_ns))
+        if (op->candidates[i].time_ns > 0 && (!best || op->candidates[i].time_ns < best->time_ns))
             best = &op->candidates[i];
-    if (best != NULL && chosen->time_ns > best->time_ns &&
+    if (best && chosen->time_ns > best->time_ns &&
         (double)chosen->time_ns * 0.97 > (double)best->time_ns)
         text_print(out, "load_and_run:     the options cost it %.3f ms: %s is outside of them\n",
                    (double)(chosen->time_ns - best->time_ns) * 1e-6, best->version.name);
@@ -90,7 +89,7 @@ void tune_print_wrong(const struct tune_job *job, const struct tune_op *op, int 
     const struct tune_options *options = &job->tuning->options;
     const struct exec_step *info = &job->steps[op->first_step].info;
 
-    if (options->out != NULL)
+    if (options->out)
         text_print(options->out,
                    "load_and_run: %s: %s is not taken for \"%s\" (%s): its output differs from the "
                    "reference's\n",
@@ -117,7 +116,7 @@ static void add_op(const struct tune_op *op, struct sums *sums)
     sums->known += op->is_known;
     for (int i = 0; i < op->count; i++)
         sums->wrong += op->candidates[i].verdict == POLICY_DIFFERS;
-    if (usual == NULL || usual->time_ns == 0 || chosen->time_ns == 0)
+    if (!usual || usual->time_ns == 0 || chosen->time_ns == 0)
         return;
     sums->before += (double)usual->time_ns * op->step_count;
     sums->after += (double)usual->time_ns * (op->step_count - op->changed_count) +

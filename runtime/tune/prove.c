@@ -46,7 +46,7 @@ static int run_trial(struct trial *trial, struct tune_memory *memory, int64_t at
         const struct tensor_view *view = &trial->subject.inputs[i];
         int list;
 
-        if (at > 0 && view->data == NULL && tune_memory_is_random(view->dtype, &list) &&
+        if (at > 0 && !view->data && tune_memory_is_random(view->dtype, &list) &&
             view->shape.rank == trial->subject.outputs[0].shape.rank &&
             view->shape.dims[0] == trial->subject.outputs[0].shape.dims[0])
             memory->input_list[i] = (const char *)memory->input_list[i] +
@@ -75,7 +75,7 @@ static int compare(struct trial *one, struct trial *two, struct tune_memory *mem
     char *before = aligned_alloc(64, (two->bytes + 63) / 64 * 64 + 64);
     char *together = aligned_alloc(64, (two->bytes + 63) / 64 * 64 + 64);
     char *alone = aligned_alloc(64, (two->bytes + 63) / 64 * 64 + 64);
-    int rc = before != NULL && together != NULL && alone != NULL ? 0 : -ENOMEM;
+    int rc = before && together && alone ? 0 : -ENOMEM;
     bool is_same = true;
 
     if (rc == 0) {

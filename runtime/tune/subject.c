@@ -9,10 +9,10 @@
 
 static struct tensor_view view_of(const struct value *value)
 {
-    if (value == NULL)
+    if (!value)
         return (struct tensor_view){.dtype = DTYPE_NONE};
     return (struct tensor_view){value->dtype, value->shape,
-                                value->data != NULL ? value->data : value->known};
+                                value->data ? value->data : value->known};
 }
 
 /* The step's layouts; row-major where it has no buffer. Axes of one element stand anywhere: they go
@@ -20,19 +20,19 @@ static struct tensor_view view_of(const struct value *value)
 static struct layout layout_of(const struct tune_job *job, const struct value *value,
                                uint32_t buffer, bool is_plan)
 {
-    int rank = value != NULL ? value->shape.rank : 0;
+    int rank = value ? value->shape.rank : 0;
     const struct layout *layout = buffer != PLAN_NONE ? &job->layouts[buffer] : NULL;
 
-    if (layout != NULL && is_plan)
+    if (layout && is_plan)
         return *layout;
-    if (layout == NULL || layout_is_row_major(layout, &value->shape))
+    if (!layout || layout_is_row_major(layout, &value->shape))
         return layout_row_major(rank);
     return layout_is_channels_last(layout, &value->shape) ? layout_channels_last(rank) : *layout;
 }
 
 static void scale(struct tensor_view *view, int rank, int64_t leading, int64_t from, int64_t to)
 {
-    if (view->dtype != DTYPE_NONE && view->data == NULL && view->shape.rank == rank &&
+    if (view->dtype != DTYPE_NONE && !view->data && view->shape.rank == rank &&
         view->shape.dims[0] == leading)
         view->shape.dims[0] = leading / from * to;
 }
@@ -158,10 +158,10 @@ static int grow_slot(struct tune_slot *slot, size_t bytes, enum dtype dtype)
     size_t rounded = (bytes + 63) / 64 * 64 + 64;
     void *data;
 
-    if (bytes <= slot->bytes && slot->data != NULL) /* also for no element: kernels add to it */
+    if (bytes <= slot->bytes && slot->data) /* also for no element: kernels add to it */
         return 0;
     data = limits_allow(rounded) ? aligned_alloc(64, rounded) : NULL;
-    if (data == NULL)
+    if (!data)
         return -ENOMEM;
     tune_fill(data, rounded, dtype, 1);
     free(slot->data);
@@ -174,10 +174,10 @@ static int grow_plain(void **memory, size_t *have, size_t bytes)
     size_t rounded = (bytes + 63) / 64 * 64 + 64;
     void *grown;
 
-    if (bytes <= *have && *memory != NULL)
+    if (bytes <= *have && *memory)
         return 0;
     grown = limits_allow(rounded) ? aligned_alloc(64, rounded) : NULL;
-    if (grown == NULL)
+    if (!grown)
         return -ENOMEM;
     memset(grown, 0, rounded);
     free(*memory);
@@ -206,18 +206,18 @@ static int make_room(struct tune_memory *memory, const struct subject *subject, 
         const void **inputs = realloc(memory->input_list, count * sizeof(*inputs));
         void **outputs = realloc(memory->output_list, count * sizeof(*outputs));
 
-        memory->input_list = inputs != NULL ? inputs : memory->input_list;
-        memory->output_list = outputs != NULL ? outputs : memory->output_list;
-        rc = inputs != NULL && outputs != NULL ? 0 : -ENOMEM;
+        memory->input_list = inputs ? inputs : memory->input_list;
+        memory->output_list = outputs ? outputs : memory->output_list;
+        rc = inputs && outputs ? 0 : -ENOMEM;
         memory->list_count = rc == 0 ? count : memory->list_count;
     }
     for (uint32_t i = 0; rc == 0 && i < node->input_count; i++) {
         const struct tensor_view *view = &subject->inputs[i];
         int list;
 
-        if (view->data == NULL && tune_memory_is_random(view->dtype, &list))
+        if (!view->data && tune_memory_is_random(view->dtype, &list))
             rc = grow_slot(&memory->inputs[list].items[i], bytes_of(view), view->dtype);
-        else if (view->data == NULL)
+        else if (!view->data)
             rc = grow_plain(&memory->zeros, &memory->zero_bytes, bytes_of(view));
     }
     for (uint32_t i = 0; rc == 0 && i < node->output_count; i++)
@@ -236,7 +236,7 @@ int tune_memory_place(struct tune_memory *memory, const struct subject *subject,
         const struct tensor_view *view = &subject->inputs[i];
         int list;
 
-        if (view->dtype == DTYPE_NONE || view->data != NULL)
+        if (view->dtype == DTYPE_NONE || view->data)
             memory->input_list[i] = view->data;
         else if (tune_memory_is_random(view->dtype, &list))
             memory->input_list[i] = memory->inputs[list].items[i].data;
@@ -244,8 +244,7 @@ int tune_memory_place(struct tune_memory *memory, const struct subject *subject,
             memory->input_list[i] = memory->zeros;
     }
     for (uint32_t i = 0; i < node->output_count; i++)
-        memory->output_list[i] =
-            node->outputs[i] != NULL ? (void *)memory->outputs.items[i].data : NULL;
+        memory->output_list[i] = node->outputs[i] ? (void *)memory->outputs.items[i].data : NULL;
     call->inputs = memory->input_list;
     call->outputs = memory->output_list;
     call->workspace = memory->workspace;

@@ -152,7 +152,7 @@ static void pass_over(struct timing *timing, int pass)
             time_both(timing, op, lap, pass);
         else if (!op->is_scaled)
             time_call(timing, &op->subject, &job->steps[i].call);
-        else if (lap->base != NULL)
+        else if (lap->base)
             time_call(timing, &op->subject, lap->base);
         tune_progress(job, ++timing->done, timing->total);
     }
@@ -248,7 +248,7 @@ int tune_time(struct tune_job *job)
         .job = job,
         .laps = calloc(job->ops.count + 1, sizeof(*timing.laps)),
     };
-    int rc = timing.laps != NULL ? 0 : -ENOMEM;
+    int rc = timing.laps ? 0 : -ENOMEM;
 
     job->timing_start_ns = ot_clock_ns(CLOCK_MONOTONIC);
     if (rc == 0)
@@ -261,7 +261,7 @@ int tune_time(struct tune_job *job)
     if (rc == 0)
         finish(&timing);
     tune_progress(job, 1, 1);
-    for (size_t i = 0; timing.laps != NULL && i < job->ops.count; i++) {
+    for (size_t i = 0; timing.laps && i < job->ops.count; i++) {
         call_deinit(&timing.laps[i].own_base);
         call_deinit(&timing.laps[i].call);
     }

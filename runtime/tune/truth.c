@@ -139,7 +139,7 @@ static void take(const struct tensor_view *from, const struct layout *layout,
         int64_t offset = 0;
 
         for (int k = 0; k < rank; k++)
-            offset += strides[k] * (by_axis[k] != NULL ? by_axis[k]->picks[at[k]] : at[k]);
+            offset += strides[k] * (by_axis[k] ? by_axis[k]->picks[at[k]] : at[k]);
         memcpy((char *)out->data + (size_t)i * bytes,
                (const char *)from->data + (size_t)offset * bytes, bytes);
         for (int k = rank - 1; k >= 0 && ++at[k] == out->shape.dims[k]; k--)
@@ -164,7 +164,7 @@ static int take_input(const struct tune_truth *truth, uint32_t input, struct ten
         out->shape.dims[axis] = truth->cuts[i].count;
     }
     out->data = graph_alloc_data((size_t)shape_bytes(&out->shape, out->dtype));
-    if (out->data == NULL)
+    if (!out->data)
         return -ENOMEM;
     take(whole, &layout, by_axis, out);
     return 0;
@@ -178,7 +178,7 @@ static int take_output(const struct tune_truth *truth, const void *output, struc
     whole.data = (void *)output;
     *out = truth->expected[0];
     out->data = graph_alloc_data((size_t)shape_bytes(&out->shape, out->dtype));
-    if (out->data == NULL)
+    if (!out->data)
         return -ENOMEM;
     for (int i = 0; i < truth->cut_count; i++)
         by_axis[truth->cuts[i].axis] = &truth->cuts[i];
@@ -196,7 +196,7 @@ void *tune_move(const struct tensor_view *tensor, const struct layout *from,
     struct call call = {0};
 
     kernel_table_init(&kernels, KERNEL_LEVEL_REF);
-    if (moved != NULL && call_bind_reorder(&kernels, tensor, from, to, &call) == 0) {
+    if (moved && call_bind_reorder(&kernels, tensor, from, to, &call) == 0) {
         call.inputs = inputs;
         call.outputs = outputs;
         call_run(&call);
@@ -217,11 +217,11 @@ static int make_input(struct tune_truth *truth, uint32_t i, uint32_t seed)
 
     if (view->dtype == DTYPE_NONE)
         return 0;
-    if (view->data == NULL) {
+    if (!view->data) {
         size_t bytes = (size_t)shape_bytes(&view->shape, view->dtype);
 
         truth->own[i] = view->data = graph_alloc_data(bytes);
-        if (view->data == NULL)
+        if (!view->data)
             return -ENOMEM;
         tune_fill(view->data, bytes, view->dtype, seed);
     }
@@ -230,7 +230,7 @@ static int make_input(struct tune_truth *truth, uint32_t i, uint32_t seed)
         return 0;
     truth->moved[i] = tune_move(view, &plain, layout);
     truth->laid[i] = truth->moved[i];
-    return truth->laid[i] != NULL ? 0 : -ENOMEM;
+    return truth->laid[i] ? 0 : -ENOMEM;
 }
 
 static int make_inputs(struct tune_truth *truth)
@@ -272,7 +272,7 @@ static int make_room(struct tune_truth *truth)
         for (int k = 0; i == 0 && k < truth->cut_count; k++)
             view->shape.dims[truth->cuts[k].axis] = truth->cuts[k].count;
         view->data = graph_alloc_data((size_t)shape_bytes(&view->shape, view->dtype));
-        if (view->data == NULL)
+        if (!view->data)
             return -ENOMEM;
     }
     return 0;
@@ -283,7 +283,7 @@ static int compute(struct tune_truth *truth)
     const struct call_request *request = &truth->subject.request;
     const struct node *node = request->node;
     struct tensor_view *parts = calloc((size_t)node->input_count + 1, sizeof(*parts));
-    int rc = parts != NULL ? 0 : -ENOMEM;
+    int rc = parts ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; rc == 0 && truth->cut_count > 0 && i < node->input_count; i++)
         if (truth->inputs[i].dtype != DTYPE_NONE)
@@ -293,7 +293,7 @@ static int compute(struct tune_truth *truth)
     if (rc == 0)
         rc = eval_node(request->graph, node, truth->cut_count > 0 ? parts : truth->inputs,
                        truth->expected, request->diag);
-    for (uint32_t i = 0; parts != NULL && i < node->input_count; i++)
+    for (uint32_t i = 0; parts && i < node->input_count; i++)
         free(parts[i].data);
     free(parts);
     return rc;
@@ -311,13 +311,13 @@ static int finish(struct tune_truth *truth)
         struct layout plain = layout_row_major(view->shape.rank);
         void *moved;
 
-        if (view->data == NULL)
+        if (!view->data)
             continue;
         truth->tolerances[i] = compare_tolerance(view, -1, -1);
         if (truth->cut_count > 0 || layout_same(layout, &plain, &view->shape))
             continue;
         moved = tune_move(view, &plain, layout);
-        if (moved == NULL)
+        if (!moved)
             return -ENOMEM;
         free(view->data);
         view->data = moved;
@@ -333,18 +333,18 @@ int tune_truth_run(const struct tune_truth *truth, struct call *call, void *cons
     void *workspace = call->workspace_bytes > 0 ? graph_alloc_data(call->workspace_bytes) : NULL;
     int rc;
 
-    if (call->workspace_bytes > 0 && workspace == NULL)
+    if (call->workspace_bytes > 0 && !workspace)
         return -ENOMEM;
     for (uint32_t i = 0; i < node->output_count; i++) {
-        size_t bytes = outputs[i] != NULL ? (size_t)shape_bytes(&subject->outputs[i].shape,
-                                                                subject->outputs[i].dtype)
-                                          : 0;
+        size_t bytes =
+            outputs[i] ? (size_t)shape_bytes(&subject->outputs[i].shape, subject->outputs[i].dtype)
+                       : 0;
 
         /* Large, or no number at all: what is not written is seen. */
         if (bytes > 0)
             memset(outputs[i], 0x7e, bytes);
         /* A call that converts puts it there itself: it may be of another type. */
-        if (bytes > 0 && i == 0 && subject->is_plan && residual >= 0 && call->half == NULL)
+        if (bytes > 0 && i == 0 && subject->is_plan && residual >= 0 && !call->half)
             memcpy(outputs[0], truth->laid[residual], bytes);
     }
     call->inputs = truth->laid;
@@ -365,7 +365,7 @@ int tune_truth_agrees(const struct tune_truth *truth, void *const *outputs)
     for (uint32_t i = 0; agrees && i < node->output_count; i++) {
         const struct tensor_view *expected = &truth->expected[i];
 
-        if (expected->data == NULL || !call_is_read(node, i))
+        if (!expected->data || !call_is_read(node, i))
             continue;
         got = *expected;
         got.data = outputs[i];
@@ -399,7 +399,7 @@ void **tune_truth_outputs(const struct tune_truth *truth)
 
 void tune_truth_free_outputs(const struct tune_truth *truth, void ***outputs)
 {
-    for (uint32_t i = 0; *outputs != NULL && i < truth->subject.request.node->output_count; i++)
+    for (uint32_t i = 0; *outputs && i < truth->subject.request.node->output_count; i++)
         free((*outputs)[i]);
     free(*outputs);
     *outputs = NULL;
@@ -433,11 +433,11 @@ void tune_truth_deinit(struct tune_truth *truth)
 {
     const struct node *node = truth->subject.request.node;
 
-    for (uint32_t i = 0; node != NULL && i < node->input_count; i++) {
-        free(truth->own != NULL ? truth->own[i] : NULL);
-        free(truth->moved != NULL ? truth->moved[i] : NULL);
+    for (uint32_t i = 0; node && i < node->input_count; i++) {
+        free(truth->own ? truth->own[i] : NULL);
+        free(truth->moved ? truth->moved[i] : NULL);
     }
-    for (uint32_t i = 0; truth->expected != NULL && i < node->output_count; i++)
+    for (uint32_t i = 0; truth->expected && i < node->output_count; i++)
         free(truth->expected[i].data);
     free(truth->inputs);
     free(truth->own);

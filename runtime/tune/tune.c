@@ -51,8 +51,8 @@ static int no_memory(struct tune_job *job)
 /* Reorders, bodies and what other libraries compute have none. */
 static bool may_choose(const struct bound_step *step)
 {
-    return step->value == NULL && !control_is(step->info.node) && !extern_op_is(step->info.node) &&
-           step->info.output_count > 0 && step->info.outputs[0] != NULL;
+    return !step->value && !control_is(step->info.node) && !extern_op_is(step->info.node) &&
+           step->info.output_count > 0 && step->info.outputs[0];
 }
 
 /* One row alone is computed row by row anyway, and has no batch to depend on unless that is asked.
@@ -106,7 +106,7 @@ static int add_step(struct tune_job *job, uint32_t index)
     int rc = subject_init(&op.subject, job, step, batch, &job->quiet);
 
     op.key = rc == 0 ? tune_key(&op.subject, options->shared_batch > 0) : NULL;
-    if (op.key == NULL)
+    if (!op.key)
         goto fail;
     for (size_t i = 0; i < job->ops.count; i++) {
         if (strcmp(job->ops.items[i].key, op.key) == 0) {
@@ -133,7 +133,7 @@ static int list_ops(struct tune_job *job)
     int rc = 0;
 
     job->step_ops = calloc((size_t)job->step_count + 1, sizeof(*job->step_ops));
-    if (job->step_ops == NULL)
+    if (!job->step_ops)
         return no_memory(job);
     for (uint32_t i = 0; rc == 0 && i < job->step_count; i++) {
         job->step_ops[i] = PLAN_NONE;
@@ -198,7 +198,7 @@ static bool look_up(struct tune_job *job, const char *machine)
 
         if (op->count < 2)
             continue;
-        op->is_known = entry != NULL && take_entry(job, op, entry);
+        op->is_known = entry && take_entry(job, op, entry);
         op->is_timed = !op->is_known && job->tuning->options.run != TUNE_NOTHING;
         /* Times of different days do not compare. */
         if (op->is_timed)
@@ -248,7 +248,7 @@ static int keep(struct tune_job *job, const char *machine)
     if (rc < 0)
         return rc == -ENOSPC ? diag_set(job->diag, rc, "there is no room for more times of kernels")
                              : no_memory(job);
-    if (tuning->options.policy_path == NULL)
+    if (!tuning->options.policy_path)
         return 0;
     tuning->is_missing = false;
     return policy_save(&tuning->policy, tuning->options.policy_path, job->diag);
@@ -434,8 +434,8 @@ static int check_others(struct tune_job *job)
     for (uint32_t i = 0; i < job->step_count; i++) {
         const struct bound_step *step = &job->steps[i];
 
-        if ((options->reproducible || options->batch_equal) && step->info.node != NULL &&
-            extern_op_is(step->info.node) && step->value == NULL)
+        if ((options->reproducible || options->batch_equal) && step->info.node &&
+            extern_op_is(step->info.node) && !step->value)
             return diag_set(job->diag, -ENOTSUP,
                             "node \"%s\" (%s): a library computes it, which does not declare "
                             "whether its results are the same each time",
@@ -524,7 +524,7 @@ static int run_job(struct tune_job *job)
         rc = apply(job);
     if (rc == 0 && (has_news(job) || job->tuning->is_missing))
         rc = keep(job, machine);
-    if (rc == 0 && job->tuning->options.out != NULL)
+    if (rc == 0 && job->tuning->options.out)
         tune_print(job);
     return rc;
 }
@@ -563,12 +563,12 @@ int tuning_create(const struct tune_options *options, struct kernel_chooser **ou
     struct tuning *tuning = calloc(1, sizeof(*tuning));
     int rc = 0;
 
-    if (tuning == NULL)
+    if (!tuning)
         return diag_set(diag, -ENOMEM, "out of memory");
     tuning->chooser.choose = choose_kernels;
     tuning->options = *options;
     pthread_mutex_init(&tuning->lock, NULL);
-    if (options->policy_path != NULL)
+    if (options->policy_path)
         rc = read_policy(tuning, diag);
     *out_tuning = &tuning->chooser;
     if (rc < 0)
@@ -581,7 +581,7 @@ void tuning_destroy(struct kernel_chooser **tuning_ptr)
     struct tuning *tuning = (struct tuning *)*tuning_ptr;
 
     *tuning_ptr = NULL;
-    if (tuning == NULL)
+    if (!tuning)
         return;
     policy_deinit(&tuning->policy);
     pthread_mutex_destroy(&tuning->lock);

@@ -66,7 +66,7 @@ static struct child_result run(const struct fixture *fixture, const char *argume
     char *copy = strdup(arguments), *rest = copy, *word;
     struct child_result result;
 
-    for (size_t i = 1; (word = strsep(&rest, " ")) != NULL; i++)
+    for (size_t i = 1; (word = strsep(&rest, " ")); i++)
         argv[i] = word;
     result = child_run(argv, &options);
     free(copy);

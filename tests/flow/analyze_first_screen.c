@@ -261,7 +261,7 @@ static size_t gather_names(char *text, const char *head, char *cells[LINES_MAX])
 
     assert_non_null(at);
     at = strchr(at, '\n') + 1;
-    while ((line = strsep(&at, "\n")) != NULL && *line) {
+    while ((line = strsep(&at, "\n")) && *line) {
         char *end = strstr(line, "  ");
 
         if (end)

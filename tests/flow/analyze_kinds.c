@@ -443,7 +443,7 @@ static void each_page_is_of_a_report(void **state)
 
     (void)state;
     assert_non_null(folder);
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    for (const struct dirent *entry; (entry = readdir(folder));) {
         const size_t length = strlen(entry->d_name);
 
         if (entry->d_name[0] == '.' || strcmp(entry->d_name, "README.md") == 0)
@@ -466,7 +466,7 @@ static size_t count_notes(const char *text)
     const char *last = text;
     size_t count = 0;
 
-    for (const char *at = text; (at = strchr(at, '\n')) != NULL;) {
+    for (const char *at = text; (at = strchr(at, '\n'));) {
         at++;
         if (strncmp(at, "╘", strlen("╘")) == 0 || strncmp(at, "---", 3) == 0)
             last = at;
@@ -513,7 +513,7 @@ static void columns_are_called_alike(void **state)
         bool has = false;
 
         for (size_t k = 0; k < kind->column_count; k++)
-            has |= !kind->mode && strstr(kind->columns[k].out.name, "p99_ns") != NULL;
+            has |= !kind->mode && strstr(kind->columns[k].out.name, "p99_ns");
         if (!has)
             continue;
         found++;

@@ -24,7 +24,7 @@ static struct child_result run(const char *const words[WORDS_MAX])
     struct child_options options = {
         .environment = environment, .directory = folder, .timeout_ms = 300000};
 
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[i + 2] = words[i];
     return child_run(argv, &options);
 }
@@ -39,7 +39,7 @@ static cJSON *run_json(const char *const words[WORDS_MAX])
     if (result.status != EXIT_OK)
         fail_msg("status %d: %s", result.status, result.err);
     root = cJSON_Parse(result.out);
-    if (root == NULL)
+    if (!root)
         fail_msg("no JSON: %s", result.out);
     child_result_deinit(&result);
     return root;
@@ -49,7 +49,7 @@ static const cJSON *at(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
 
-    if (item == NULL)
+    if (!item)
         fail_msg("no %s", key);
     return item;
 }
@@ -262,7 +262,7 @@ static void verify_folder(const char *category)
     struct dirent **entries;
     int count, cases = 0;
 
-    if (path == NULL)
+    if (!path)
         CHECK_SKIP("the shared models are not here");
     count = scandir(path, &entries, NULL, alphasort);
     assert_true(count > 0);
@@ -296,7 +296,7 @@ static void an_exported_resnet_agrees(void **state)
 {
     char *path = place_shared("onnx-cases/exported/test_resnet18_w20");
 
-    if (path == NULL)
+    if (!path)
         CHECK_SKIP("the shared models are not here");
     verify_case(path, "1");
     verify_case(path, "2");

@@ -21,7 +21,7 @@ static struct child_result run(const char *const words[WORDS_MAX])
         .environment = environment, .directory = folder, .timeout_ms = 300000};
     const char *argv[WORDS_MAX + 3] = {program, "model.onnx"};
 
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[2 + i] = words[i];
     return child_run(argv, &options);
 }
@@ -293,7 +293,7 @@ static int begin(void **state)
 {
     program = place_program("runtime/load_and_run");
     folder = temp_create();
-    return program != NULL && folder != NULL ? 0 : -1;
+    return program && folder ? 0 : -1;
 }
 
 static int end(void **state)

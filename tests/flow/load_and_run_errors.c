@@ -22,7 +22,7 @@ static struct child_result run(const char *const words[WORDS_MAX])
     const char *environment[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock", NULL};
     struct child_options options = {.environment = environment, .directory = folder};
 
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[i + 1] = words[i];
     return child_run(argv, &options);
 }

@@ -23,7 +23,7 @@ static struct child_result run(const char *const words[WORDS_MAX])
         .environment = environment, .directory = folder, .timeout_ms = 300000};
     const char *argv[WORDS_MAX + 3] = {program, "model.onnx"};
 
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[2 + i] = words[i];
     return child_run(argv, &options);
 }
@@ -78,7 +78,7 @@ static void outputs_that_nobody_reads_are_not_checked(void **state)
 
         write_model(models[i]);
         result = RUN("--verify-against", "ref");
-        if (result.status == EXIT_INPUT && strstr(result.err, "is not supported") != NULL) {
+        if (result.status == EXIT_INPUT && strstr(result.err, "is not supported")) {
             child_result_deinit(&result);
             continue;
         }
@@ -146,7 +146,7 @@ static void find_ids(char *text, unsigned ids[6])
 
         snprintf(wanted, sizeof(wanted), " produced: name=%s ", names[i]);
         at = strstr(text, wanted);
-        if (at == NULL)
+        if (!at)
             fail_msg("no %s in\n%s", names[i], text);
         for (var = at; var > text && var[-1] != '\n'; var--)
             ;
@@ -316,7 +316,7 @@ static int begin(void **state)
 {
     program = place_program("runtime/load_and_run");
     folder = temp_create();
-    return program != NULL && folder != NULL ? 0 : -1;
+    return program && folder ? 0 : -1;
 }
 
 static int end(void **state)

@@ -43,7 +43,7 @@ static void check_harmless(const char *what, const char *text, size_t length)
         if (size == 0 || (code != '\n' && text_is_steering(code)))
             fail_msg("%s: byte %02x at %zu of: %s", what, (unsigned char)text[at], at, text);
     }
-    if (strstr(text, "\nFORGE") != NULL || strncmp(text, "FORGE", 5) == 0)
+    if (strstr(text, "\nFORGE") || strncmp(text, "FORGE", 5) == 0)
         fail_msg("%s: a line of somebody else's: %s", what, text);
 }
 
@@ -56,13 +56,13 @@ static void run_with(const char *model, const char *const words[WORDS_MAX], int 
     const char *argv[WORDS_MAX + 3] = {program, model};
     struct child_result result;
 
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[2 + i] = words[i];
     result = child_run(argv, &options);
     if (result.status != status)
         fail_msg("status %d: %s%s", result.status, result.out, result.err);
-    check_harmless(words[0] != NULL ? words[0] : model, result.out, strlen(result.out));
-    check_harmless(words[0] != NULL ? words[0] : model, result.err, strlen(result.err));
+    check_harmless(words[0] ? words[0] : model, result.out, strlen(result.out));
+    check_harmless(words[0] ? words[0] : model, result.err, strlen(result.err));
     child_result_deinit(&result);
 }
 
@@ -90,7 +90,7 @@ static void write_model(const char *name, const char *text)
 
         assert_true(length == strlen(tokens[i][1]));
         for (uint8_t *at = bytes;
-             (at = memmem(at, size - (size_t)(at - bytes), tokens[i][0], length)) != NULL;)
+             (at = memmem(at, size - (size_t)(at - bytes), tokens[i][0], length));)
             memcpy(at, tokens[i][1], length);
     }
     free(temp_write(folder, name, bytes, size));
@@ -229,7 +229,7 @@ static int begin(void **state)
 {
     program = place_program("runtime/load_and_run");
     folder = temp_create();
-    return program != NULL && folder != NULL ? 0 : -1;
+    return program && folder ? 0 : -1;
 }
 
 static int end(void **state)

@@ -21,8 +21,8 @@ static struct child_result run(const char *const words[WORDS_MAX], const char *s
     const char *argv[WORDS_MAX + 5] = {program, "model.onnx", "--iter", "1"};
 
     snprintf(variable, sizeof(variable), "OPTRACE_SOCKET=%s",
-             socket != NULL ? socket : "/nonexistent/collector.sock");
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+             socket ? socket : "/nonexistent/collector.sock");
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[4 + i] = words[i];
     return child_run(argv, &options);
 }
@@ -59,7 +59,7 @@ static void init_model(struct model *model, char *op_type, void *data, size_t da
     s->nodes[0].op_type = op_type;
     s->nodes[0].n_input = 1;
     s->graph.n_initializer = 0;
-    if (data == NULL)
+    if (!data)
         return;
     s->attribute.name = "data";
     s->attribute.has_type = s->attribute.has_s = 1;

@@ -132,13 +132,13 @@ static void what_is_freed_is_told(void **state)
     struct child_result result;
     const char *freed;
 
-    if (model == NULL)
+    if (!model)
         CHECK_SKIP("the shared models are not here");
     result = run((const char *const[WORDS_MAX]){program, model, "--iter", "3", "--record-comp-seq2",
                                                 "--no-sanity-check"});
     assert_int_equal(result.status, EXIT_OK);
     freed = strstr(result.err, "--record-comp-seq2: 4.");
-    if (freed == NULL || strstr(freed, "MiB of the graph are freed") == NULL)
+    if (!freed || !strstr(freed, "MiB of the graph are freed"))
         fail_msg("%s", result.err);
     child_result_deinit(&result);
     free(model);
@@ -146,7 +146,7 @@ static void what_is_freed_is_told(void **state)
 
 static void expect_absent(const char *text, const char *part)
 {
-    if (strstr(text, part) != NULL)
+    if (strstr(text, part))
         fail_msg("\"%s\" in %s", part, text);
 }
 
@@ -187,7 +187,7 @@ static void fusions_are_counted_and_switched_off(void **state)
     char *model = place_shared("onnx-cases/light/test_light_squeezenet/model.onnx");
     char *data = place_shared("onnx-cases/light/test_light_squeezenet/test_data_set_0");
 
-    if (model == NULL || data == NULL)
+    if (!model || !data)
         CHECK_SKIP("the shared models are not here");
 #define MODEL(...) run((const char *const[WORDS_MAX]){program, model, "--iter", "1", __VA_ARGS__})
     expect(MODEL("--enable-fuse-conv-bias-nonlinearity"), EXIT_OK, "",
@@ -266,7 +266,7 @@ static void differences_may_be_reported_only(void **state)
 {
     char *model = place_shared("onnx-cases/light/test_light_squeezenet/model.onnx");
 
-    if (model == NULL)
+    if (!model)
         CHECK_SKIP("the shared models are not here");
     expect(run((const char *const[WORDS_MAX]){program, model, "--verify-against", "ref", "--rtol",
                                               "0", "--atol", "0", "--disable-assert-throw"}),

@@ -20,7 +20,7 @@ static struct child_result run(const char *const words[WORDS_MAX])
     struct child_options options = {.environment = environment, .directory = folder};
     const char *argv[WORDS_MAX + 5] = {program, "model.onnx", "--iter", "1"};
 
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[4 + i] = words[i];
     return child_run(argv, &options);
 }

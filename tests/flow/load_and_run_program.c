@@ -22,7 +22,7 @@ static struct child_result run_in(const char *const *environment,
     struct child_options options = {
         .environment = environment, .directory = folder, .timeout_ms = 300000};
 
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[i + 2] = words[i];
     return child_run(argv, &options);
 }
@@ -48,7 +48,7 @@ static const cJSON *at(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
 
-    if (item == NULL)
+    if (!item)
         fail_msg("no %s", key);
     return item;
 }
@@ -58,7 +58,7 @@ static void hide_kernels(char *text)
 {
     char *by = text;
 
-    while ((by = strstr(by, "by=\"")) != NULL) {
+    while ((by = strstr(by, "by=\""))) {
         char *end = strchr(by + 4, '"');
 
         assert_non_null(end);
@@ -219,7 +219,7 @@ static void the_first_operator_that_differs_is_named(void **state)
     char *model = place_shared("onnx-cases/light/test_light_squeezenet/model.onnx");
     char *text;
 
-    if (model == NULL)
+    if (!model)
         CHECK_SKIP("the shared models are not here");
     text = RUN(model, "--verify-against", "ref");
     CHECK_CONTAINS(text, "operators agree with their reference\n");

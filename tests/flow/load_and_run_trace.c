@@ -26,7 +26,7 @@ static void record_with(const char *const *words, const char *first, int64_t ses
 
     assert_true(asprintf(&socket, "OPTRACE_SOCKET=%s", daemon_.socket) > 0);
     environment[0] = socket;
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[i + 3] = words[i];
     result = child_run(argv, &options);
     if (result.status != EXIT_OK)
@@ -241,8 +241,8 @@ static char *line_of(const char *const *words, const char *part)
 
     if (result.status != EXIT_OK)
         fail_msg("%s", result.err);
-    for (char *text = result.out; (at = strsep(&text, "\n")) != NULL && line == NULL;)
-        line = strstr(at, part) != NULL ? strdup(at) : NULL;
+    for (char *text = result.out; (at = strsep(&text, "\n")) && !line;)
+        line = strstr(at, part) ? strdup(at) : NULL;
     child_result_deinit(&result);
     free(analyze);
     return line;
@@ -253,9 +253,9 @@ static void expect_line(const char *const words[4], const char *part, const char
 {
     char *line = line_of(words, part);
 
-    if (wanted == NULL)
+    if (!wanted)
         assert_null(line);
-    else if (line == NULL || strstr(line, wanted) == NULL)
+    else if (!line || !strstr(line, wanted))
         fail_msg("%s of %s: %s, not %s", part, words[0], line, wanted);
     free(line);
 }
@@ -449,7 +449,7 @@ static void fail_with(const char *model, const char *const words[WORDS_MAX], int
     assert_true(asprintf(&socket, "OPTRACE_SOCKET=%s", daemon_.socket) > 0);
     environment[0] = socket;
     options.environment = environment;
-    for (int i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+    for (int i = 0; i < WORDS_MAX && words[i]; i++)
         argv[i + 2] = words[i];
     result = child_run(argv, &options);
     if (result.status != status)

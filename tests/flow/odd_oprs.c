@@ -26,7 +26,7 @@ static struct copr_desc *create(size_t input_count, const void *data, size_t dat
 {
     struct copr_desc *desc = calloc(1, sizeof(*desc));
 
-    if (desc == NULL)
+    if (!desc)
         return NULL;
     *desc = (struct copr_desc){.size = sizeof(*desc),
                                .output_count = 2,
@@ -73,7 +73,7 @@ static struct copr_desc *create_vandal(size_t input_count, const void *data, siz
 {
     struct copr_desc *desc = create(input_count, data, data_bytes);
 
-    if (desc != NULL)
+    if (desc)
         desc->execute = execute_vandal;
     return desc;
 }
@@ -92,7 +92,7 @@ static struct copr_desc *create_counter(size_t input_count, const void *data, si
 {
     struct copr_desc *desc = create(input_count, data, data_bytes);
 
-    if (desc != NULL)
+    if (desc)
         desc->execute = execute_counter;
     return desc;
 }
@@ -101,7 +101,7 @@ static struct copr_desc *create_two(size_t input_count, const void *data, size_t
 {
     struct copr_desc *desc = create(input_count, data, data_bytes);
 
-    if (desc != NULL)
+    if (desc)
         desc->execute = execute_two;
     return desc;
 }
@@ -110,7 +110,7 @@ static struct copr_desc *create_empty(size_t input_count, const void *data, size
 {
     struct copr_desc *desc = create(input_count, data, data_bytes);
 
-    if (desc != NULL)
+    if (desc)
         desc->execute = NULL;
     return desc;
 }
@@ -140,7 +140,7 @@ void mgb_c_opr_init(copr_get_api_fn *get_api)
 {
     const struct copr_api *api = get_api(COPR_VERSION);
 
-    if (api == NULL || !api->register_loader(&large) || !api->register_loader(&gone) ||
+    if (!api || !api->register_loader(&large) || !api->register_loader(&gone) ||
         !api->register_loader(&empty) || !api->register_loader(&vandal) ||
         !api->register_loader(&counter) || api->register_loader(&large) ||
         !api->unregister_loader("gone") || api->unregister_loader("gone"))

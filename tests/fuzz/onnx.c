@@ -112,7 +112,7 @@ static void parse_both_ways(const uint8_t *data, size_t size)
         compare_graphs(graph, shared);
         work_on(graph);
     } else {
-        require(diag.text[0] != '\0' && graph == NULL);
+        require(diag.text[0] != '\0' && !graph);
     }
     graph_destroy(&graph);
     graph_destroy(&shared);

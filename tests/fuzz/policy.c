@@ -15,7 +15,7 @@ static char *with_checksum(const uint8_t *data, size_t size, size_t *out_size)
     char *text = malloc(size + 40);
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-    if (text == NULL)
+    if (!text)
         return NULL;
     memcpy(text, data, size);
     for (size_t i = 0; i < size; i++)
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     text = with_checksum(data + 1, size - 1, &text_size);
-    if (text != NULL)
+    if (text)
         check(text, text_size);
     free(text);
     return 0;

@@ -21,7 +21,7 @@ static void write_seed(const char *folder, const char *target, const char *name,
     }
     snprintf(path, sizeof(path), "%s/%s/%s", folder, target, name);
     file = fopen(path, "wb");
-    if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         exit(1);
     }
@@ -32,7 +32,7 @@ static void write_model(const char *folder, const char *name, const struct onnx_
     size_t size;
     uint8_t *bytes = onnx_sample_pack(sample, &size);
 
-    if (bytes == NULL)
+    if (!bytes)
         exit(1);
     write_seed(folder, "onnx", name, bytes, size);
     free(bytes);
@@ -55,7 +55,7 @@ static void write_operator(const char *folder, char *op_type, char *attribute, c
     s.weight_dims[3] = 2;
     s.graph.n_output = 1;
     s.output.type = NULL;
-    if (attribute != NULL) {
+    if (attribute) {
         memcpy(copy, ints, count * sizeof(copy[0]));
         s.nodes[0].n_attribute = 1;
         s.attribute.name = attribute;

@@ -80,9 +80,9 @@ struct value *build_value(struct graph *graph, const char *text)
 
     if (strcmp(text, "-") == 0)
         return NULL;
-    if (colon == NULL) {
+    if (!colon) {
         value = graph_find_value(graph, text);
-        if (value == NULL)
+        if (!value)
             fail_msg("no value %s", text);
         return value;
     }
@@ -117,11 +117,11 @@ static void read_list(struct node *node, const char *name, char *text)
     size_t count = 0;
 
     if (*text == '\'') {
-        for (char *part = strtok(text, "',]"); part != NULL; part = strtok(NULL, "',]"))
+        for (char *part = strtok(text, "',]"); part; part = strtok(NULL, "',]"))
             strings[count++] = part;
         CHECK_OK(node_set_strings(node, name, strings, count));
-    } else if (strchr(text, '.') != NULL) {
-        for (char *part = strtok(text, ",]"); part != NULL; part = strtok(NULL, ",]"))
+    } else if (strchr(text, '.')) {
+        for (char *part = strtok(text, ",]"); part; part = strtok(NULL, ",]"))
             floats[count++] = strtof(part, NULL);
         CHECK_OK(node_set_floats(node, name, floats, count));
     } else {
@@ -142,7 +142,7 @@ static void read_attribute(struct node *node, char *word)
         CHECK_OK(node_set_string(node, word, value + 1, strlen(value) - 2));
     } else if (*value == '[') {
         read_list(node, word, equals + 2);
-    } else if (strpbrk(value, ".e") != NULL) {
+    } else if (strpbrk(value, ".e")) {
         CHECK_OK(node_set_float(node, word, strtof(value, NULL)));
     } else {
         CHECK_OK(node_set_int(node, word, strtoll(value, NULL, 10)));
@@ -154,7 +154,7 @@ static uint32_t split(char *text, const char *separators, char *parts[16])
 {
     uint32_t count = 0;
 
-    for (char *part = strtok(text, separators); part != NULL; part = strtok(NULL, separators)) {
+    for (char *part = strtok(text, separators); part; part = strtok(NULL, separators)) {
         assert_true(count < 16);
         parts[count++] = part + strspn(part, " ");
     }
@@ -179,7 +179,7 @@ struct node *build_node(struct graph *graph, const char *op_type, const char *in
         bool skipped = strcmp(parts[i], "-") == 0;
 
         out[i] = skipped ? NULL : graph_add_value(graph, parts[i], DTYPE_NONE, &unknown, NULL);
-        if (out[i] == NULL && !skipped)
+        if (!out[i] && !skipped)
             fail_msg("%s is there already", parts[i]);
     }
     node = graph_add_node(graph, op_type, "", NULL, in, in_count, out, out_count);
@@ -236,11 +236,11 @@ static void evaluate_node(const struct graph *graph, const struct node *node,
     struct diag diag = {0};
 
     for (uint32_t i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] != NULL)
+        if (node->inputs[i])
             in[i] = views[node->inputs[i]->index];
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] != NULL)
+        if (node->outputs[i])
             out[i] = views[node->outputs[i]->index];
     }
     if (shape_evaluate(node, &out[0]) == 0)
@@ -264,7 +264,7 @@ float *build_evaluate(const struct graph *graph, uint32_t index, uint32_t seed)
         views[i] =
             (struct tensor_view){value->dtype, value->shape, graph_alloc_data((size_t)bytes)};
         assert_non_null(views[i].data);
-        if (value->data != NULL)
+        if (value->data)
             memcpy(views[i].data, value->data, (size_t)bytes);
         else if (value->is_input)
             fill(&views[i], value->name, seed);

@@ -149,7 +149,7 @@ void half_check(const struct half_check *check, uint32_t out_counts[HALF_CHECK_T
         for (uint32_t way = 0; way < TUNED + (check->is_tuned ? 1u : 0u); way++) {
             uint32_t count = run(check, types[type].dtype, way, &got);
 
-            if (out_counts != NULL)
+            if (out_counts)
                 out_counts[type] = count;
             for (uint32_t i = 0; i < want.count; i++)
                 compare(check, type, i, &got.outputs[i], &want.outputs[i]);

@@ -148,7 +148,7 @@ uint8_t *onnx_sample_pack(const struct onnx_sample *s, size_t *out_size)
 {
     uint8_t *bytes = malloc(onnx__model_proto__get_packed_size(&s->model) + 1);
 
-    if (bytes != NULL)
+    if (bytes)
         *out_size = onnx__model_proto__pack(&s->model, bytes);
     return bytes;
 }

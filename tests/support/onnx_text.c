@@ -101,13 +101,13 @@ static char *next(char **at)
 /* "a,b" into a field each. "-": an empty name. */
 static void put_names(struct bytes *to, int field, char *names)
 {
-    for (char *name = names; name != NULL;) {
+    for (char *name = names; name;) {
         char *comma = strchr(name, ',');
 
-        if (comma != NULL)
+        if (comma)
             *comma = '\0';
         put_text(to, field, strcmp(name, "-") == 0 ? "" : name);
-        name = comma != NULL ? comma + 1 : NULL;
+        name = comma ? comma + 1 : NULL;
     }
 }
 
@@ -119,10 +119,10 @@ static int type_of(const char *name)
     } types[] = {{"f32", 1},  {"u8", 2},   {"i8", 3},   {"i32", 6},  {"i64", 7},
                  {"bool", 9}, {"f16", 10}, {"f64", 11}, {"bf16", 16}};
 
-    for (size_t i = 0; name != NULL && i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; name && i < sizeof(types) / sizeof(types[0]); i++)
         if (strcmp(types[i].name, name) == 0)
             return types[i].number;
-    fail_msg("no type \"%s\"", name != NULL ? name : "");
+    fail_msg("no type \"%s\"", name ? name : "");
     return 0;
 }
 
@@ -133,10 +133,10 @@ static struct bytes value_info(const char *name, char **rest)
     char *dims = next(rest);
 
     put_text(&info, 1, name);
-    if (dtype == NULL)
+    if (!dtype)
         return info;
     put_int(&tensor, 1, type_of(dtype));
-    for (char *dim = dims; dim != NULL && *dim != '\0'; dim += *dim == ',') {
+    for (char *dim = dims; dim && *dim != '\0'; dim += *dim == ',') {
         struct bytes one = {0};
 
         put_int(&one, 1, strtoll(dim, &dim, 10));
@@ -156,13 +156,13 @@ static struct bytes constant(const char *name, char **rest)
     int64_t count = 1;
     uint32_t state = 1;
 
-    if (dims != NULL && strcmp(dims, "=") == 0) {
+    if (dims && strcmp(dims, "=") == 0) {
         equals = dims;
         dims = NULL;
     } else {
         equals = next(rest);
     }
-    for (char *dim = dims; dim != NULL && *dim != '\0'; dim += *dim == ',') {
+    for (char *dim = dims; dim && *dim != '\0'; dim += *dim == ',') {
         int64_t size = strtoll(dim, &dim, 10);
 
         put_int(&tensor, 1, size);
@@ -175,12 +175,11 @@ static struct bytes constant(const char *name, char **rest)
         state = state * 1664525u + 1013904223u;
         if (type == 1)
             put_float(&tensor, 4,
-                      equals != NULL ? strtof(at, &at)
-                                     : (float)(state >> 8) / (float)(1u << 23) - 1.0f);
+                      equals ? strtof(at, &at) : (float)(state >> 8) / (float)(1u << 23) - 1.0f);
         else if (type == 7)
-            put_int(&tensor, 7, equals != NULL ? strtoll(at, &at, 10) : 0);
+            put_int(&tensor, 7, equals ? strtoll(at, &at, 10) : 0);
         else
-            put_int(&tensor, 5, equals != NULL ? strtoll(at, &at, 10) : state >> 31);
+            put_int(&tensor, 5, equals ? strtoll(at, &at, 10) : state >> 31);
     }
     return tensor;
 }
@@ -203,7 +202,7 @@ static struct bytes attribute(const struct model *m, char *word)
     struct bytes message = {0};
     char *value = strchr(word, '=');
 
-    if (value == NULL)
+    if (!value)
         fail_msg("no attribute: \"%s\"", word);
     *value++ = '\0';
     put_text(&message, 1, word);
@@ -219,7 +218,7 @@ static struct bytes attribute(const struct model *m, char *word)
         for (char *at = value + 1; *at != ']' && *at != '\0'; at += *at == ',')
             put_int(&message, 8, strtoll(at, &at, 10));
         put_int(&message, 20, 7);
-    } else if (strchr(value, '.') != NULL) {
+    } else if (strchr(value, '.')) {
         put_float(&message, 2, strtof(value, NULL));
         put_int(&message, 20, 1);
     } else {
@@ -234,10 +233,10 @@ static char *split_domain(char *name, const char **out_domain)
 {
     char *dot = strrchr(name, '.');
 
-    *out_domain = dot != NULL ? name : "";
-    if (dot != NULL)
+    *out_domain = dot ? name : "";
+    if (dot)
         *dot = '\0';
-    return dot != NULL ? dot + 1 : name;
+    return dot ? dot + 1 : name;
 }
 
 static struct bytes node(struct model *m, char **rest)
@@ -255,7 +254,7 @@ static struct bytes node(struct model *m, char **rest)
     put_names(&message, 2, word);
     put_text(&message, 3, name);
     put_text(&message, 4, op_type);
-    while ((word = next(rest)) != NULL) {
+    while ((word = next(rest))) {
         one = attribute(m, word);
         put_message(&message, 5, &one);
     }
@@ -269,7 +268,7 @@ static struct bytes opset(char **rest)
     int64_t version = strtoll(next(rest), NULL, 10);
     const char *domain = next(rest);
 
-    put_text(&message, 1, domain != NULL ? domain : "");
+    put_text(&message, 1, domain ? domain : "");
     put_int(&message, 2, version);
     return message;
 }
@@ -285,7 +284,7 @@ static struct bytes function(char **rest)
     put_names(&message, 4, next(rest));
     next(rest); /* -> */
     put_names(&message, 5, next(rest));
-    while ((word = next(rest)) != NULL)
+    while ((word = next(rest)))
         put_text(&message, 6, word);
     return message;
 }
@@ -295,7 +294,7 @@ static void add_line(struct model *m, char *line)
     char *rest = line, *word = next(&rest);
     struct bytes message = {0};
 
-    if (word == NULL)
+    if (!word)
         return;
     if (strcmp(word, "opset") == 0) {
         message = opset(&rest);
@@ -348,13 +347,13 @@ uint8_t *onnx_text_pack(const char *text, size_t *out_size)
     assert_non_null(copy);
     put_int(&m.model, 1, 8);
     put_text(&m.graph, 2, "text");
-    for (char *line = copy; line != NULL;) {
+    for (char *line = copy; line;) {
         char *end = strchr(line, '\n');
 
-        if (end != NULL)
+        if (end)
             *end = '\0';
         add_line(&m, line);
-        line = end != NULL ? end + 1 : NULL;
+        line = end ? end + 1 : NULL;
     }
     put_message(&m.model, 7, &m.graph);
     for (int i = 0; i < m.body_count; i++)

@@ -84,7 +84,7 @@ static void check_pieces(const char *name, const char *shown)
 {
     const char *number = strrchr(shown, '~'), *at = shown, *in_name = name;
     const size_t length =
-        number && strstr(name, number) == NULL ? (size_t)(number - shown) : strlen(shown);
+        number && !strstr(name, number) ? (size_t)(number - shown) : strlen(shown);
 
     while (at < shown + length) {
         const char *dots = memmem(at, length - (size_t)(at - shown), "...", 3);

@@ -26,7 +26,7 @@ static void give_body(struct graph *graph, struct node *node, const char *attrib
                       struct graph *body, const char *name)
 {
     CHECK_OK(graph_sort(body, &(struct diag){0}));
-    if (name != NULL)
+    if (name)
         CHECK_OK(node_capture(node, body, graph_find_value(graph, name)));
     CHECK_OK(node_set_graph(node, attribute, body));
 }
@@ -172,10 +172,10 @@ static struct graph *build_loop(const char *inputs, struct graph *body, const ch
     struct graph *graph = build_graph(13);
     struct node *node;
 
-    if (captured != NULL)
+    if (captured)
         build_value(graph, captured);
     node = build_node(graph, "Loop", inputs, "", outputs);
-    give_body(graph, node, "body", body, captured != NULL ? "x" : NULL);
+    give_body(graph, node, "body", body, captured ? "x" : NULL);
     build_output(graph, "y");
     return graph;
 }

@@ -16,7 +16,7 @@ static struct graph *build(const struct piece *pieces, const char *output, int64
     struct graph *graph = build_graph(opset);
     struct diag diag = {0};
 
-    for (int i = 0; i < PIECES_MAX && pieces[i].op_type != NULL; i++)
+    for (int i = 0; i < PIECES_MAX && pieces[i].op_type; i++)
         build_node(graph, pieces[i].op_type, pieces[i].inputs, pieces[i].attributes,
                    pieces[i].output);
     build_output(graph, output);

@@ -17,7 +17,7 @@ static struct graph *build(const struct piece *pieces)
     struct graph *graph = build_graph(13);
     struct diag diag = {0};
 
-    for (int i = 0; i < PIECES_MAX && pieces[i].op_type != NULL; i++)
+    for (int i = 0; i < PIECES_MAX && pieces[i].op_type; i++)
         build_node(graph, pieces[i].op_type, pieces[i].inputs, pieces[i].attributes,
                    pieces[i].output);
     build_output(graph, "y");

@@ -32,10 +32,10 @@ static struct value *add_node(const char *op_type, int64_t size, struct value *x
                               struct node **out_node)
 {
     struct value *y = add_value(8, size, false), *inputs[] = {x, z};
-    struct node *node = graph_add_node(graph, op_type, "", NULL, inputs, z != NULL ? 2 : 1, &y, 1);
+    struct node *node = graph_add_node(graph, op_type, "", NULL, inputs, z ? 2 : 1, &y, 1);
 
     assert_non_null(node);
-    if (out_node != NULL)
+    if (out_node)
         *out_node = node;
     return y;
 }

@@ -100,7 +100,7 @@ static const char *constant(struct random_graph *r, struct shape shape, double s
 
     snprintf(name, sizeof(name), "w%d", r->names++);
     value = graph_add_value(r->graph, name, DTYPE_F32, &shape, NULL);
-    assert_true(value != NULL && data != NULL);
+    assert_true(value && data);
     for (int64_t i = 0; i < shape_elements(&shape); i++)
         data[i] = exec_check_random(&r->seed) * (float)scale;
     value_set_data(value, data);

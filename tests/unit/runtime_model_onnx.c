@@ -605,7 +605,7 @@ static void models_of_the_shared_set_are_read(void **state)
         struct graph *graph;
         struct diag diag = {0};
 
-        if (path == NULL)
+        if (!path)
             CHECK_SKIP("the shared models are not here");
         if (model_onnx_load(path, &graph, &diag) < 0)
             fail_msg("%s", diag.text);

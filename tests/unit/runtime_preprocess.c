@@ -24,11 +24,11 @@ static struct graph *build(const struct line *lines, bool is_convolved)
     struct diag diag = {0};
     char before[16] = "", name[16] = "", inputs[2000];
 
-    for (int i = 0; i < NODES_MAX && lines[i].op_type != NULL; i++) {
+    for (int i = 0; i < NODES_MAX && lines[i].op_type; i++) {
         const char *mark = strchr(lines[i].inputs, '@');
 
         snprintf(name, sizeof(name), "v%d", i);
-        if (mark == NULL)
+        if (!mark)
             snprintf(inputs, sizeof(inputs), "%s", lines[i].inputs);
         else
             snprintf(inputs, sizeof(inputs), "%.*s%s%s", (int)(mark - lines[i].inputs),

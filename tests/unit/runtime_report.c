@@ -136,7 +136,7 @@ static struct op_cost count_node(const char *op_type, const char *inputs, const 
         node->outputs[0]->shape = (struct shape){.rank = 0};
     else if (shape_infer(graph, eval_node, &diag) != 0)
         fail_msg("%s: %s", op_type, diag.text);
-    if (fused != NULL)
+    if (fused)
         node->fused = *fused;
     step.inputs = (const struct value *const *)node->inputs;
     step.input_count = node->input_count;
@@ -312,9 +312,9 @@ static const cJSON *member(const cJSON *object, const char *path)
     char *copy = strdup(path);
     const cJSON *at = object;
 
-    for (char *key = strtok(copy, "/"); key != NULL; key = strtok(NULL, "/")) {
+    for (char *key = strtok(copy, "/"); key; key = strtok(NULL, "/")) {
         at = cJSON_GetObjectItemCaseSensitive(at, key);
-        if (at == NULL)
+        if (!at)
             fail_msg("no %s in %s", key, path);
     }
     free(copy);
@@ -405,7 +405,7 @@ static void the_profile_has_megengines_shape(void **state)
     assert_int_equal(member(root, "profiler/opr_footprint/0/computation")->valueint, 32 * 4 + 32);
     assert_string_equal(
         member(root, "profiler/opr_footprint/0/param/fused_activation")->valuestring, "Relu");
-    for (const cJSON *var = member(root, "graph_exec/var")->child; var != NULL; var = var->next)
+    for (const cJSON *var = member(root, "graph_exec/var")->child; var; var = var->next)
         assert_string_equal(member(var, "mem_plan/layout/dtype")->valuestring, "Float32");
     assert_int_equal(member(root, "optrace/run_count")->valueint, 3);
     assert_int_equal(member(root, "optrace/warmup_count")->valueint, 1);

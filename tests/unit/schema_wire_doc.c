@@ -178,7 +178,7 @@ static void check_header(const char *path, size_t min_count)
     char *text = doc_read("schema/wire/wire.md");
     size_t found = 0;
 
-    for (const char *at = header; (at = strstr(at, "OT_")) != NULL;) {
+    for (const char *at = header; (at = strstr(at, "OT_"));) {
         size_t length = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
         char name[80];
 

@@ -40,7 +40,7 @@ int call_bind_conv(const struct call_request *request, struct call *call)
     p->fn = request->kernels->conv_f32.fn;
     p->shape = shape;
     p->residual_input = request->node->fused.residual_input;
-    p->has_bias = call_input(request, 2) != NULL && p->residual_input != 2;
+    p->has_bias = call_input(request, 2) && p->residual_input != 2;
     call->version = request->kernels->conv_f32.version;
     call->run = run_conv;
     return 0;

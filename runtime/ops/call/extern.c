@@ -22,7 +22,7 @@ static int run_extern_op(const struct call *call)
     for (uint32_t i = 0; i < p->inputs; i++)
         p->tensors[i].data = (void *)call->inputs[i];
     for (uint32_t i = 0; i < p->outputs; i++)
-        outputs[i].data = i < p->bound && call->outputs[i] != NULL
+        outputs[i].data = i < p->bound && call->outputs[i]
                               ? call->outputs[i]
                               : (char *)call->workspace + p->scratch[i];
     p->desc->execute(p->desc, p->tensors, outputs);
@@ -43,8 +43,7 @@ static void plan_scratch(const struct call_request *request, struct extern_op_pa
                          struct call *call)
 {
     for (uint32_t i = 0; i < p->outputs; i++) {
-        if (i < p->bound && (i == 0 || call_is_read(request->node, i)) &&
-            request->node->outputs[i] != NULL)
+        if (i < p->bound && (i == 0 || call_is_read(request->node, i)) && request->node->outputs[i])
             continue;
         p->scratch[i] = call->workspace_bytes;
         call->workspace_bytes += (bytes_of(&p->tensors[p->inputs + i].layout) + 63) & ~(size_t)63;
@@ -68,7 +67,7 @@ int call_bind_extern_op(const struct call_request *request, struct call *call)
                      sizeof(*p) + tensors * sizeof(p->tensors[0]) +
                          desc->output_count * sizeof(p->scratch[0]));
     layouts = calloc((size_t)desc->output_count + 1, sizeof(*layouts));
-    if (rc == 0 && layouts == NULL)
+    if (rc == 0 && !layouts)
         rc = call_refuse(request, -ENOMEM, "out of memory");
     if (rc == 0 && extern_op_infer(desc, request->inputs, node->input_count, layouts, &diag) < 0)
         rc = call_refuse(request, -EINVAL, "%s", diag.text);

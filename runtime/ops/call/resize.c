@@ -62,7 +62,7 @@ static double coordinate(const struct axis *axis, int64_t o)
 
 static double nearest(const struct axis *axis, double x)
 {
-    if (axis->nearest == NULL)
+    if (!axis->nearest)
         return axis->scale < 1.0 ? ceil(x) : floor(x);
     if (strcmp(axis->nearest, "floor") == 0)
         return floor(x);
@@ -160,7 +160,7 @@ static int read_mode(const struct call_request *request, struct axis *axis)
         is_old ? "asymmetric" : node_string(node, "coordinate_transformation_mode", "half_pixel");
     axis->nearest = is_old ? NULL : node_string(node, "nearest_mode", "round_prefer_floor");
     if (!is_one_of(axis->transform, transforms) ||
-        (axis->nearest != NULL && !is_one_of(axis->nearest, roundings)) ||
+        (axis->nearest && !is_one_of(axis->nearest, roundings)) ||
         !is_one_of(node_string(node, "keep_aspect_ratio_policy", "stretch"), policies))
         return call_refuse(request, -EINVAL,
                            "one of coordinate_transformation_mode, nearest_mode and "

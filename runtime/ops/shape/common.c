@@ -61,7 +61,7 @@ int infer_output(struct infer *infer, uint32_t i, enum dtype dtype, const struct
     struct value *value = node_output(infer->node, i);
     char text[SHAPE_TEXT_BYTES];
 
-    if (value == NULL)
+    if (!value)
         return 0;
     if (shape_bytes(shape, dtype) < 0)
         return infer_fail(infer, "its output is too large: %s", shape_text(shape, text));

@@ -10,26 +10,26 @@
 
 static struct tensor_view view_of(const struct value *value)
 {
-    if (value == NULL)
+    if (!value)
         return (struct tensor_view){0};
     return (struct tensor_view){value->dtype, value->shape,
-                                value->data != NULL ? value->data : value->known};
+                                value->data ? value->data : value->known};
 }
 
 static bool is_known(const struct value *value)
 {
-    return value->data != NULL || value->known != NULL;
+    return value->data || value->known;
 }
 
 static int allocate_outputs(const struct node *node, struct tensor_view *outputs)
 {
     for (uint32_t i = 0; i < node->output_count; i++) {
         outputs[i] = view_of(node->outputs[i]);
-        if (node->outputs[i] == NULL)
+        if (!node->outputs[i])
             continue;
         outputs[i].data =
             graph_alloc_data((size_t)shape_bytes(&outputs[i].shape, outputs[i].dtype));
-        if (outputs[i].data == NULL)
+        if (!outputs[i].data)
             return -ENOMEM;
     }
     return 0;
@@ -42,19 +42,19 @@ int infer_compute(struct infer *infer, const struct node *node, struct diag *dia
     struct tensor_view *outputs = views + node->input_count;
     int rc;
 
-    if (views == NULL)
+    if (!views)
         return -ENOMEM;
     for (uint32_t i = 0; i < node->input_count; i++)
         views[i] = view_of(node->inputs[i]);
     rc = allocate_outputs(node, outputs);
     if (rc == 0)
-        rc = node->outputs[0] != NULL ? shape_evaluate(node, outputs) : -ENOTSUP;
-    if (rc == -ENOTSUP && infer->eval != NULL)
+        rc = node->outputs[0] ? shape_evaluate(node, outputs) : -ENOTSUP;
+    if (rc == -ENOTSUP && infer->eval)
         rc = infer->eval(infer->graph, node, views, outputs, diag);
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] == NULL)
+        if (!node->outputs[i])
             continue;
-        if (rc == 0 && node->outputs[i]->known == NULL) {
+        if (rc == 0 && !node->outputs[i]->known) {
             node->outputs[i]->known = outputs[i].data;
             outputs[i].data = NULL; /* ownership moved to the value */
         }
@@ -70,14 +70,14 @@ static int take_input(struct infer *infer, struct value *value)
     size_t bytes = (size_t)shape_bytes(&value->shape, value->dtype);
     const void *content = NULL;
 
-    for (uint32_t i = 0; infer->contents != NULL && i < infer->graph->input_count; i++) {
+    for (uint32_t i = 0; infer->contents && i < infer->graph->input_count; i++) {
         if (infer->graph->inputs[i] == value)
             content = infer->contents[i].data;
     }
-    if (content == NULL)
+    if (!content)
         return infer_unsupported(infer, "its shape depends on the data of '%s'", value->name);
     value->known = graph_alloc_data(bytes);
-    if (value->known == NULL)
+    if (!value->known)
         return -ENOMEM;
     memcpy(value->known, content, bytes);
     return 0;
@@ -94,9 +94,9 @@ static int mark_sources(struct infer *infer, const struct value *value, bool *ne
         bool is_needed = false;
 
         for (uint32_t i = 0; i < node->output_count; i++)
-            is_needed = is_needed || (node->outputs[i] != NULL && needed[node->outputs[i]->index]);
+            is_needed = is_needed || (node->outputs[i] && needed[node->outputs[i]->index]);
         for (uint32_t i = 0; is_needed && i < node->input_count; i++) {
-            if (node->inputs[i] != NULL && !is_known(node->inputs[i]))
+            if (node->inputs[i] && !is_known(node->inputs[i]))
                 needed[node->inputs[i]->index] = true;
         }
     }
@@ -117,7 +117,7 @@ static int compute_marked(struct infer *infer, const struct value *value, const 
         bool is_needed = false;
 
         for (uint32_t i = 0; i < node->output_count; i++)
-            is_needed = is_needed || (node->outputs[i] != NULL && !is_known(node->outputs[i]) &&
+            is_needed = is_needed || (node->outputs[i] && !is_known(node->outputs[i]) &&
                                       needed[node->outputs[i]->index]);
         if (is_needed)
             rc = infer_compute(infer, node, &reason);
@@ -137,7 +137,7 @@ int infer_content(struct infer *infer, uint32_t i, const void **out_data)
 
     if (!is_known(value)) {
         needed = calloc(infer->graph->value_count + 1, sizeof(*needed));
-        if (needed == NULL)
+        if (!needed)
             return -ENOMEM;
         rc = mark_sources(infer, value, needed);
         if (rc == 0)
@@ -146,10 +146,10 @@ int infer_content(struct infer *infer, uint32_t i, const void **out_data)
     }
     if (rc < 0)
         return rc;
-    if (infer->asked != NULL)
+    if (infer->asked)
         infer->asked[value->index] = true;
-    *out_data = value->data != NULL ? value->data : value->known;
-    return *out_data != NULL ? 0 : infer_fail(infer, "nothing makes '%s'", value->name);
+    *out_data = value->data ? value->data : value->known;
+    return *out_data ? 0 : infer_fail(infer, "nothing makes '%s'", value->name);
 }
 
 int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_count)
@@ -167,7 +167,7 @@ int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_
     if (rc < 0)
         return rc;
     ints = malloc((count + 1) * sizeof(*ints));
-    if (ints == NULL)
+    if (!ints)
         return -ENOMEM;
     for (size_t k = 0; k < count; k++)
         ints[k] =
@@ -187,10 +187,10 @@ int infer_list(struct infer *infer, const char *name, uint32_t i, int64_t input_
     if (infer->opset >= input_since)
         return infer_has(infer, i) ? infer_ints(infer, i, out_ints, out_count) : 0;
     list = node_ints(infer->node, name, out_count);
-    if (list == NULL)
+    if (!list)
         return 0;
     *out_ints = malloc((*out_count + 1) * sizeof(**out_ints));
-    if (*out_ints == NULL)
+    if (!*out_ints)
         return -ENOMEM;
     memcpy(*out_ints, list, *out_count * sizeof(*list));
     return 0;
@@ -202,7 +202,7 @@ void infer_forget(struct infer *infer)
         struct value *value = infer->graph->values[i];
         bool is_large = shape_elements(&value->shape) > KNOWN_ELEMENTS_MAX;
 
-        if (value->known != NULL && is_large && !infer->asked[i] && !value->is_input) {
+        if (value->known && is_large && !infer->asked[i] && !value->is_input) {
             free(value->known);
             value->known = NULL;
         }
@@ -220,15 +220,15 @@ void infer_mark_deciding(struct infer *infer)
     const struct graph *graph = infer->graph;
 
     for (uint32_t i = 0; i < graph->value_count; i++)
-        graph->values[i]->decides_sizes = infer->asked[i] && graph->values[i]->data == NULL;
+        graph->values[i]->decides_sizes = infer->asked[i] && !graph->values[i]->data;
     for (uint32_t n = graph->node_count; n-- > 0;) {
         const struct node *node = graph->nodes[n];
         bool decides = false;
 
         for (uint32_t i = 0; i < node->output_count; i++)
-            decides = decides || (node->outputs[i] != NULL && node->outputs[i]->decides_sizes);
+            decides = decides || (node->outputs[i] && node->outputs[i]->decides_sizes);
         for (uint32_t i = 0; decides && reads_content(node) && i < node->input_count; i++)
-            if (node->inputs[i] != NULL)
+            if (node->inputs[i])
                 node->inputs[i]->decides_sizes = true;
     }
 }

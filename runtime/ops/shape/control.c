@@ -14,12 +14,12 @@ static struct tensor_view *input_views(const struct node *node)
 {
     struct tensor_view *views = calloc((size_t)node->input_count + 1, sizeof(*views));
 
-    for (uint32_t i = 0; views != NULL && i < node->input_count; i++) {
+    for (uint32_t i = 0; views && i < node->input_count; i++) {
         const struct value *value = node->inputs[i];
 
-        if (value != NULL)
+        if (value)
             views[i] = (struct tensor_view){value->dtype, value->shape,
-                                            value->data != NULL ? value->data : value->known};
+                                            value->data ? value->data : value->known};
     }
     return views;
 }
@@ -33,24 +33,24 @@ static int run_now(struct infer *infer)
     struct kernel_table kernels;
     struct eval_options options = {.kernels = &kernels};
     const void *ignored;
-    int rc = outputs != NULL ? 0 : -ENOMEM;
+    int rc = outputs ? 0 : -ENOMEM;
 
-    if (infer->eval == NULL)
+    if (!infer->eval)
         rc = infer_unsupported(infer, "the shapes of its outputs depend on running it");
     for (uint32_t i = 0; rc == 0 && i < node->input_count; i++) {
-        if (node->inputs[i] != NULL)
+        if (node->inputs[i])
             rc = infer_content(infer, i, &ignored);
     }
-    if (rc == 0 && (inputs = input_views(node)) == NULL)
+    if (rc == 0 && !(inputs = input_views(node)))
         rc = -ENOMEM;
     if (rc == 0) {
         kernel_table_init(&kernels, KERNEL_LEVEL_REF);
         rc = control_run(node, inputs, outputs, &options, infer->diag);
     }
-    for (uint32_t i = 0; outputs != NULL && i < node->output_count; i++) {
+    for (uint32_t i = 0; outputs && i < node->output_count; i++) {
         if (rc == 0)
             rc = infer_output(infer, i, outputs[i].dtype, &outputs[i].shape);
-        if (rc == 0 && node->outputs[i] != NULL && node->outputs[i]->known == NULL)
+        if (rc == 0 && node->outputs[i] && !node->outputs[i]->known)
             node->outputs[i]->known = outputs[i].data;
         else
             free(outputs[i].data);
@@ -68,7 +68,7 @@ static int branch_types(struct infer *infer, const char *name, const struct tens
     struct tensor_view *fed = calloc((size_t)body->input_count + 1, sizeof(*fed));
     int rc;
 
-    if (fed == NULL)
+    if (!fed)
         return -ENOMEM;
     control_feed_captures(body, inputs, fed);
     rc = shape_infer_body(body, fed, infer->eval, diag);
@@ -103,7 +103,7 @@ static int if_types(struct infer *infer, const struct tensor_view *inputs,
     const void *content;
     int rc, other;
 
-    if (condition->data == NULL) {
+    if (!condition->data) {
         rc = branch_types(infer, "then_branch", inputs, types, &ignored);
         other = branch_types(infer, "else_branch", inputs, others, &ignored);
         if (rc == -ENOMEM || other == -ENOMEM)
@@ -123,7 +123,7 @@ int shape_if(struct infer *infer)
     const struct node *node = infer->node;
     struct tensor_view *inputs = input_views(node);
     struct tensor_view *types = calloc(2 * (size_t)node->output_count + 1, sizeof(*types));
-    int rc = inputs != NULL && types != NULL ? control_check(node, infer->diag) : -ENOMEM;
+    int rc = inputs && types ? control_check(node, infer->diag) : -ENOMEM;
 
     if (rc == 0 &&
         (infer_dtype(infer, 0) != DTYPE_BOOL || shape_elements(infer_shape(infer, 0)) != 1))
@@ -148,9 +148,9 @@ struct turns {
 
 static bool is_true(const struct value *value)
 {
-    const void *content = value->data != NULL ? value->data : value->known;
+    const void *content = value->data ? value->data : value->known;
 
-    return value->dtype == DTYPE_BOOL && shape_elements(&value->shape) == 1 && content != NULL &&
+    return value->dtype == DTYPE_BOOL && shape_elements(&value->shape) == 1 && content &&
            *(const uint8_t *)content != 0;
 }
 
@@ -179,7 +179,7 @@ static int turn_types(struct infer *infer, const struct tensor_view *inputs, str
     struct diag ignored = {0};
     int rc;
 
-    if (fed == NULL)
+    if (!fed)
         return -ENOMEM;
     feed_any_turn(infer, body, inputs, turns, fed);
     rc = shape_infer_body(body, fed, infer->eval, &ignored);
@@ -231,7 +231,7 @@ int shape_loop(struct infer *infer)
     struct tensor_view *inputs = input_views(node);
     struct tensor_view *types = calloc((size_t)node->output_count + 1, sizeof(*types));
     struct turns turns = {0};
-    int rc = inputs != NULL && types != NULL ? control_check(node, infer->diag) : -ENOMEM;
+    int rc = inputs && types ? control_check(node, infer->diag) : -ENOMEM;
 
     if (rc == 0) {
         turns.states = node->input_count - node->captured_count - 2;

@@ -14,7 +14,7 @@ static int transposed_size(struct infer *infer, const struct window *window, int
     int64_t extent = (window->kernel[i] - 1) * window->dilations[i] + 1;
     int64_t full = in > 0 ? window->strides[i] * (in - 1) + more + extent : 0;
 
-    if (wanted != NULL)
+    if (wanted)
         *out = wanted[i];
     else if (strncmp(auto_pad, "SAME", 4) == 0)
         *out = in * window->strides[i];
@@ -63,13 +63,13 @@ int shape_conv_transpose(struct infer *infer)
         return rc;
     for (int i = 0; i < x->rank - 2; i++) {
         window.kernel[i] = w->dims[2 + i];
-        if (kernel != NULL && (kernels != (size_t)x->rank - 2 || kernel[i] != window.kernel[i]))
+        if (kernel && (kernels != (size_t)x->rank - 2 || kernel[i] != window.kernel[i]))
             return infer_fail(infer, "attribute kernel_shape contradicts the weights");
     }
     /* Some models name all dimensions of the output. */
-    if (wanted != NULL && given == (size_t)x->rank)
+    if (wanted && given == (size_t)x->rank)
         wanted += 2;
-    else if (wanted != NULL && given != (size_t)x->rank - 2)
+    else if (wanted && given != (size_t)x->rank - 2)
         return infer_fail(infer, "attribute output_shape has %zu entries instead of %d", given,
                           x->rank - 2);
     rc = infer_window(infer, x, &window);

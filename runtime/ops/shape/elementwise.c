@@ -33,7 +33,7 @@ static int check_training(struct infer *infer)
         return rc;
     if (infer_has(infer, 1) && shape_elements(infer_shape(infer, 1)) == 1)
         rc = infer_content(infer, 1, &ratio);
-    if (rc == 0 && (ratio == NULL || element_get(ratio, infer_dtype(infer, 1), 0) != 0.0L))
+    if (rc == 0 && (!ratio || element_get(ratio, infer_dtype(infer, 1), 0) != 0.0L))
         rc = infer_unsupported(infer, "only inference is supported, not training mode");
     return rc;
 }
@@ -104,7 +104,7 @@ static int batch_norm_statistics(struct infer *infer)
     for (uint32_t i = 1; rc == 0 && i < infer->node->output_count; i++) {
         const struct value *value = infer->node->outputs[i];
 
-        if (!is_training && value != NULL && (value->consumer_count > 0 || value->is_output))
+        if (!is_training && value && (value->consumer_count > 0 || value->is_output))
             return infer_unsupported(infer, "output %u exists in training mode only", i);
         rc = infer_output(infer, i, infer_dtype(infer, 3), infer_shape(infer, 3));
     }
@@ -148,7 +148,7 @@ static int legacy_broadcast(struct infer *infer)
     int64_t first = node_int(infer->node, "axis", a->rank - b->rank);
     bool fits;
 
-    first += first < 0 && node_attribute(infer->node, "axis") != NULL ? a->rank : 0;
+    first += first < 0 && node_attribute(infer->node, "axis") ? a->rank : 0;
     fits = first >= 0 && first <= a->rank - b->rank;
     for (int i = 0; fits && i < b->rank; i++)
         fits = b->dims[i] == 1 || b->dims[i] == a->dims[first + i];

@@ -22,14 +22,14 @@ int shape_extern_op(struct infer *infer)
     struct copr_layout *outputs = NULL;
     const struct copr_desc *desc = NULL;
     struct diag inner = {0};
-    int rc = inputs != NULL ? extern_op_find(node, &desc, &inner) : -ENOMEM;
+    int rc = inputs ? extern_op_find(node, &desc, &inner) : -ENOMEM;
 
     if (rc == 0) {
         outputs = calloc((size_t)desc->output_count + 1, sizeof(*outputs));
-        rc = outputs != NULL ? 0 : -ENOMEM;
+        rc = outputs ? 0 : -ENOMEM;
     }
     for (uint32_t i = 0; rc == 0 && i < node->input_count; i++)
-        if (node->inputs[i] != NULL)
+        if (node->inputs[i])
             inputs[i] = (struct tensor_view){node->inputs[i]->dtype, node->inputs[i]->shape, NULL};
     if (rc == 0)
         rc = extern_op_infer(desc, inputs, node->input_count, outputs, &inner);

@@ -14,7 +14,7 @@ bool shape_is_supported(const char *op_type, int64_t opset)
 {
     const struct op_row *op = op_row_find(op_type);
 
-    return op != NULL && opset >= op->since;
+    return op && opset >= op->since;
 }
 
 static int refuse_op(const struct graph *graph, const struct node *node, struct diag *diag)
@@ -34,10 +34,10 @@ static int check_arity(struct infer *infer, const struct op_row *op)
     if (inputs < op->inputs_min || inputs > op->inputs_max)
         return infer_fail(infer, "it has %u inputs, which the operator does not allow", inputs);
     for (uint32_t i = 0; i < op->inputs_min && !may_lack; i++) {
-        if (node->inputs[i] == NULL)
+        if (!node->inputs[i])
             return infer_fail(infer, "input %u is required and left out", i);
     }
-    if (node->output_count > op->outputs_max || (node->outputs[0] == NULL && op->outputs_max == 1))
+    if (node->output_count > op->outputs_max || (!node->outputs[0] && op->outputs_max == 1))
         return infer_fail(infer, "it has %u outputs, which the operator does not allow",
                           node->output_count);
     return 0;
@@ -72,7 +72,7 @@ static int check_inputs(struct infer *infer)
     for (uint32_t i = 0; i < infer->node->input_count; i++) {
         const struct value *value = infer->node->inputs[i];
 
-        if (value != NULL && (value->dtype == DTYPE_NONE || !shape_is_known(&value->shape)))
+        if (value && (value->dtype == DTYPE_NONE || !shape_is_known(&value->shape)))
             return infer_unsupported(infer, "the shape of input '%s' is not known before the run",
                                      value->name);
     }
@@ -84,7 +84,7 @@ static bool inputs_are_known(const struct node *node)
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct value *value = node->inputs[i];
 
-        if (value != NULL && value->data == NULL && value->known == NULL)
+        if (value && !value->data && !value->known)
             return false;
     }
     return true;
@@ -93,7 +93,7 @@ static bool inputs_are_known(const struct node *node)
 static bool outputs_are_known(const struct node *node)
 {
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] != NULL && node->outputs[i]->known == NULL)
+        if (node->outputs[i] && !node->outputs[i]->known)
             return false;
     }
     return true;
@@ -108,7 +108,7 @@ static int remember(struct infer *infer)
 
     for (uint32_t i = 0; i < node->output_count; i++) {
         const struct value *value = node->outputs[i];
-        int64_t elements = value == NULL ? 0 : shape_elements(&value->shape);
+        int64_t elements = !value ? 0 : shape_elements(&value->shape);
 
         if (elements < 0 || elements > KNOWN_ELEMENTS_MAX)
             return 0;
@@ -154,7 +154,7 @@ static int infer_node(struct infer *infer)
         rc = check_inputs(infer);
         return rc == 0 ? shape_extern_op(infer) : rc;
     }
-    if (op == NULL || infer->opset < op->since)
+    if (!op || infer->opset < op->since)
         return refuse_op(infer->graph, infer->node, infer->diag);
     rc = check_arity(infer, op);
     if (rc == 0)
@@ -234,7 +234,7 @@ int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eva
     struct declared *declared = calloc(graph->output_count + 1, sizeof(*declared));
     int rc = -ENOMEM;
 
-    if (infer.asked == NULL || declared == NULL)
+    if (!infer.asked || !declared)
         goto out;
     for (uint32_t i = 0; i < graph->output_count; i++)
         declared[i] = (struct declared){graph->outputs[i]->dtype, graph->outputs[i]->shape};
@@ -242,7 +242,7 @@ int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eva
     for (uint32_t i = 0; i < graph->output_count && rc == 0; i++)
         rc = check_declared(graph->outputs[i], &declared[i], diag);
 out:
-    if (infer.asked != NULL) {
+    if (infer.asked) {
         infer_mark_deciding(&infer);
         infer_forget(&infer);
     }

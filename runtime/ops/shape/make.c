@@ -67,12 +67,12 @@ static int split_sizes(struct infer *infer, int64_t dim, int64_t *sizes)
     if (rc < 0)
         return rc;
     part = (dim + parts - 1) / parts;
-    if (given == NULL && infer->opset < 18 && dim % parts != 0)
+    if (!given && infer->opset < 18 && dim % parts != 0)
         rc = infer_fail(infer, "%" PRId64 " cannot be split into %u equal parts", dim, parts);
-    if (given != NULL && count != parts)
+    if (given && count != parts)
         rc = infer_fail(infer, "it has %zu sizes for %u outputs", count, parts);
     for (uint32_t i = 0; rc == 0 && i < parts; i++) {
-        sizes[i] = given != NULL ? given[i] : dim - sum < part ? dim - sum : part;
+        sizes[i] = given ? given[i] : dim - sum < part ? dim - sum : part;
         sum += sizes[i];
         if (sizes[i] < 0 || sizes[i] > dim)
             rc = infer_fail(infer, "a part has the size %" PRId64, sizes[i]);
@@ -96,7 +96,7 @@ int shape_split(struct infer *infer)
     if (rc < 0)
         return rc;
     sizes = calloc(parts, sizeof(*sizes));
-    if (sizes == NULL)
+    if (!sizes)
         return -ENOMEM;
     rc = split_sizes(infer, out.dims[axis], sizes);
     for (uint32_t i = 0; rc == 0 && i < parts; i++) {
@@ -160,12 +160,12 @@ int shape_center(struct infer *infer)
     const int64_t *axes = node_ints(infer->node, "axes", &named);
     int rc = infer_ints(infer, 1, &sizes, &count);
 
-    if (rc == 0 && count != (axes != NULL ? named : (size_t)out.rank))
+    if (rc == 0 && count != (axes ? named : (size_t)out.rank))
         rc = infer_fail(infer, "it has %zu sizes for its axes", count);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         int axis;
 
-        rc = infer_axis(infer, axes != NULL ? axes[i] : (int64_t)i, out.rank, &axis);
+        rc = infer_axis(infer, axes ? axes[i] : (int64_t)i, out.rank, &axis);
         if (rc == 0 && sizes[i] < 0)
             rc = infer_fail(infer, "it asks for the dimension %" PRId64, sizes[i]);
         if (rc == 0)
@@ -186,12 +186,11 @@ int shape_constant_of_shape(struct infer *infer)
 
     if (rc < 0)
         return rc;
-    if (value != NULL &&
-        (value->type != ATTRIBUTE_TENSOR || shape_elements(&value->tensor.shape) != 1)) {
+    if (value && (value->type != ATTRIBUTE_TENSOR || shape_elements(&value->tensor.shape) != 1)) {
         rc = infer_fail(infer, "attribute value is not one element");
         goto out;
     }
-    if (value != NULL)
+    if (value)
         dtype = value->tensor.dtype;
     if (count > SHAPE_MAX_RANK) {
         rc = infer_unsupported(infer, "its output has %zu dimensions", count);

@@ -178,7 +178,7 @@ int shape_einsum(struct infer *infer)
     if (rc < 0)
         return rc;
     problem = einsum_parse(node_string(infer->node, "equation", ""), operands, (int)count, &einsum);
-    if (problem != NULL)
+    if (problem)
         return infer_fail(infer, "attribute equation: %s", problem);
     out.rank = einsum.kept;
     for (int i = 0; i < einsum.kept; i++)

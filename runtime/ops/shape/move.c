@@ -20,7 +20,7 @@ int shape_concat(struct infer *infer)
     int axis;
     int rc = 0;
 
-    if (infer->opset >= 4 && node_attribute(infer->node, "axis") == NULL)
+    if (infer->opset >= 4 && !node_attribute(infer->node, "axis"))
         return infer_fail(infer, "attribute axis is missing");
     rc = infer_axis(infer, node_int(infer->node, "axis", 1), out.rank, &axis);
     for (uint32_t i = 1; rc == 0 && i < infer->node->input_count; i++) {
@@ -150,9 +150,9 @@ static int read_slice(struct infer *infer, struct slice *slice)
             rc = infer_list(infer, names[i], i + 1, 10, &slice->lists[i], &slice->counts[i]);
         if (rc < 0)
             return rc;
-        if (slice->lists[i] == NULL && i < AXES)
+        if (!slice->lists[i] && i < AXES)
             return infer_fail(infer, "its %s are missing", names[i]);
-        if (slice->lists[i] != NULL && slice->counts[i] != slice->counts[STARTS])
+        if (slice->lists[i] && slice->counts[i] != slice->counts[STARTS])
             return infer_fail(infer, "it has %zu starts and %zu %s", slice->counts[STARTS],
                               slice->counts[i], names[i]);
     }
@@ -188,9 +188,9 @@ static int64_t slice_count(int64_t dim, int64_t start, int64_t end, int64_t step
 static int apply_slice(struct infer *infer, const struct slice *slice, struct shape *out)
 {
     for (size_t i = 0; i < slice->counts[STARTS]; i++) {
-        int64_t step = slice->lists[STEPS] != NULL ? slice->lists[STEPS][i] : 1;
+        int64_t step = slice->lists[STEPS] ? slice->lists[STEPS][i] : 1;
         int axis;
-        int rc = infer_axis(infer, slice->lists[AXES] != NULL ? slice->lists[AXES][i] : (int64_t)i,
+        int rc = infer_axis(infer, slice->lists[AXES] ? slice->lists[AXES][i] : (int64_t)i,
                             out->rank, &axis);
 
         if (rc < 0)
@@ -252,7 +252,7 @@ int shape_pad(struct infer *infer)
     if (rc < 0)
         return rc;
     rc = pad_axes(infer, out.rank, axes, &axis_count);
-    if (rc == 0 && (pads == NULL || count != 2 * axis_count))
+    if (rc == 0 && (!pads || count != 2 * axis_count))
         rc = infer_fail(infer, "it has %zu pads for %zu dimensions", count, axis_count);
     if (rc == 0 && strcmp(mode, "constant") != 0 && strcmp(mode, "edge") != 0 &&
         strcmp(mode, "reflect") != 0 && strcmp(mode, "wrap") != 0)

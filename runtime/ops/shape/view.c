@@ -55,7 +55,7 @@ int shape_reshape(struct infer *infer)
 
     if (rc < 0)
         return rc;
-    if (wanted == NULL)
+    if (!wanted)
         return infer_fail(infer, "it does not say which shape it wants");
     rc = resolve_reshape(infer, wanted, count, &out);
     free(wanted);
@@ -111,7 +111,7 @@ int shape_squeeze(struct infer *infer)
 
     if (rc < 0)
         return rc;
-    all = axes == NULL;
+    all = !axes;
     rc = read_axes(infer, axes, count, in->rank, &bits);
     free(axes);
     for (int i = 0; rc == 0 && i < in->rank; i++) {
@@ -137,7 +137,7 @@ int shape_unsqueeze(struct infer *infer)
 
     if (rc < 0)
         return rc;
-    if (axes == NULL)
+    if (!axes)
         return infer_fail(infer, "it does not say which axes it inserts");
     if (count + (size_t)in->rank > SHAPE_MAX_RANK) {
         free(axes);
@@ -160,7 +160,7 @@ int shape_transpose(struct infer *infer)
     unsigned bits;
     int rc;
 
-    if (perm != NULL) {
+    if (perm) {
         if (count != (size_t)in->rank)
             return infer_fail(infer, "attribute perm has %zu entries for %d dimensions", count,
                               in->rank);
@@ -169,7 +169,7 @@ int shape_transpose(struct infer *infer)
             return rc;
     }
     for (int i = 0; i < in->rank; i++) {
-        int64_t from = perm == NULL ? in->rank - 1 - i : perm[i];
+        int64_t from = !perm ? in->rank - 1 - i : perm[i];
 
         out.dims[i] = in->dims[from < 0 ? from + in->rank : from];
     }

@@ -69,7 +69,7 @@ int shape_nms(struct infer *infer)
         in.shapes[i] = infer_has(infer, i) ? infer_shape(infer, i) : NULL;
     }
     problem = nms_check(node, &in, &shape);
-    if (problem != NULL)
+    if (problem)
         return infer_fail(infer, "%s", problem);
     for (uint32_t i = 0; rc == 0 && i < NMS_INPUTS; i++) {
         if (infer_has(infer, i))
@@ -79,7 +79,7 @@ int shape_nms(struct infer *infer)
         return rc;
     nms_limits(&in, &shape);
     kept = malloc((size_t)shape.boxes + 1);
-    if (kept == NULL)
+    if (!kept)
         return -ENOMEM;
     out.dims[0] = nms_ref(NULL, INT64_MAX, in.data[0], in.data[1], kept, &shape);
     free(kept);

@@ -12,10 +12,10 @@ int infer_window_list(struct infer *infer, const char *name, int count, int64_t 
     size_t given;
     const int64_t *list = node_ints(infer->node, name, &given);
 
-    if (list != NULL && given != (size_t)count)
+    if (list && given != (size_t)count)
         return infer_fail(infer, "attribute %s has %zu entries instead of %d", name, given, count);
     for (int i = 0; i < count; i++) {
-        to[i] = list != NULL ? list[i] : fallback;
+        to[i] = list ? list[i] : fallback;
         if (to[i] < minimum || to[i] > INFER_WINDOW_MAX)
             return infer_fail(infer, "attribute %s holds %" PRId64, name, to[i]);
     }
@@ -118,7 +118,7 @@ static int conv_shape(struct infer *infer, uint32_t x_index, uint32_t w_index, s
         return rc;
     for (int i = 0; i < x->rank - 2; i++) {
         window.kernel[i] = w->dims[2 + i];
-        if (kernel != NULL && (given != (size_t)x->rank - 2 || kernel[i] != window.kernel[i]))
+        if (kernel && (given != (size_t)x->rank - 2 || kernel[i] != window.kernel[i]))
             return infer_fail(infer, "attribute kernel_shape contradicts the weights");
     }
     *out = *x;
@@ -199,7 +199,7 @@ static int pool_shape(struct infer *infer, struct shape *out)
     int rc;
 
     *out = *x;
-    if (kernel == NULL || x->rank < 3 || given != (size_t)x->rank - 2)
+    if (!kernel || x->rank < 3 || given != (size_t)x->rank - 2)
         return infer_fail(infer, "attribute kernel_shape does not fit an input of %d dimensions",
                           x->rank);
     memcpy(window.kernel, kernel, given * sizeof(*kernel));
