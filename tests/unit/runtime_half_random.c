@@ -82,8 +82,8 @@ static const char *add(struct random_graph *r, const char *op_type, const char *
             snprintf(digits, sizeof(digits), "c%d", number);
             part = digits;
         }
-        at += part != NULL ? snprintf(text + at, sizeof(text) - (size_t)at, "%s", part)
-                           : snprintf(text + at, sizeof(text) - (size_t)at, "%c", inputs[i]);
+        at += part ? snprintf(text + at, sizeof(text) - (size_t)at, "%s", part)
+                   : snprintf(text + at, sizeof(text) - (size_t)at, "%c", inputs[i]);
         if (inputs[i] == '\0')
             break;
     }
