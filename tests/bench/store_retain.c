@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "schema/store/store.h"
 #include "schema/store/retain.h"
+#include "schema/store/room.h"
 #include "tests/support/bench.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
