@@ -23,10 +23,13 @@ struct run_options {
     const char *output, *store;
     struct run_wishes wishes;
     int nodes; /* 0: off */
+    int gpu;   /* 0: the host alone */
     bool quiet, print_env;
 };
 
 #define TARGET(field) offsetof(struct run_options, field)
+
+static const char *const gpu_levels[] = {"host", "graph", "node", "memory", "all"};
 
 static const struct option_spec specs[] = {
     {OPTION_STRING, "output", 'o', "FILE", NULL,
@@ -41,11 +44,18 @@ static const struct option_spec specs[] = {
      "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
      "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries), "
      "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX "
-     "Runtime), ggml (graphs of llama.cpp and its relatives), torch (ops of PyTorch).",
+     "Runtime), ggml (graphs of llama.cpp and its relatives), torch (ops of "
+     "PyTorch), cuda (see --gpu).",
      TARGET(wishes.sources)},
     {OPTION_CHOICE, "nodes", 0, "WORD", "off",
      "Record the nodes of graphs, too (ggml): each is then computed by itself, which takes longer.",
      TARGET(nodes), "off|all"},
+    {OPTION_CHOICE, "gpu", 0, "LEVEL", "host",
+     "Record what NVIDIA's CUPTI tells of CUDA: graph (kernels, copies and memsets on their streams; "
+     "a CUDA graph as one span; calls that launch, copy and wait), node (kernels of graphs, too), "
+     "memory (and memory of the device), all (and each call of runtime and driver). Each level "
+     "costs more than the one before.",
+     TARGET(gpu), "host|graph|node|memory|all"},
     {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
      "An op or label whose name matches this extended regular expression begins a run, where its "
      "thread is in none: for programs that have steps but no runs.",
@@ -83,10 +93,13 @@ const struct option_command run_command = {
         "recorded, what was lost, what recording took and how to look at it.\n\n"
         "Programs of CMD that go on when it has ended are recorded on; the daemon ends after the "
         "last of them.",
-    .environment = "OPTRACE_SOCKET, OPTRACE_SOURCES, OPTRACE_NODES, OPTRACE_RUNS_BY  set for CMD\n"
-                   "LD_PRELOAD  our library is added for CMD, behind what is there\n"
-                   "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64  set for CMD, unless they are: "
-                   "then another tool records by that way, and a line says so\n",
+    .environment =
+        "OPTRACE_SOCKET, OPTRACE_SOURCES, OPTRACE_NODES, OPTRACE_GPU, OPTRACE_RUNS_BY  "
+        "set for CMD\n"
+        "LD_PRELOAD  our library is added for CMD, behind what is there\n"
+        "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64, CUDA_INJECTION64_PATH (with --gpu)  "
+        "set for CMD, unless they are: "
+        "then another tool records by that way, and a line says so\n",
     .see_also = "profile_analyze(1), optraced(1)",
     .max_arguments = INT_MAX,
     .stop_at_argument = true,
@@ -267,6 +280,7 @@ int run_main(int argc, char **argv)
     if (rc < 0)
         return options_complain(&run_command, &diag);
     options.wishes.nodes = options.nodes ? "all" : NULL;
+    options.wishes.gpu = options.gpu ? gpu_levels[options.gpu] : NULL;
     if (options.print_env)
         return print_settings(&options);
     return run(&options, argv + argc - word_count);

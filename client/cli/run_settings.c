@@ -15,6 +15,7 @@
 
 #define LIBRARY "liboptrace_inject.so"
 #define PRELOAD "LD_PRELOAD"
+#define CUDA    "CUDA_INJECTION64_PATH"
 
 static const struct {
     const char *source, *variable;
@@ -26,6 +27,7 @@ static const struct {
     {"ort", PRELOAD},
     {"ggml", PRELOAD},
     {"torch", PRELOAD},
+    {"cuda", CUDA},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -54,7 +56,8 @@ static int check_sources(const char *list, struct diag *diag)
         if (!is_known)
             return diag_set(
                 diag, -EINVAL,
-                "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml and torch, not '%.*s'",
+                "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch and cuda, not "
+                "'%.*s'",
                 (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');
@@ -169,12 +172,16 @@ int run_settings_fill(const struct run_wishes *wishes, const char *socket,
         rc = add(out_settings, "OPTRACE_NODES", wishes->nodes, diag);
     if (rc == 0 && wishes->runs_by)
         rc = add(out_settings, "OPTRACE_RUNS_BY", wishes->runs_by, diag);
+    if (rc == 0 && wishes->gpu)
+        rc = add(out_settings, "OPTRACE_GPU", wishes->gpu, diag);
     for (size_t i = 0; rc == 0 && i < WAYS; i++) {
         const char *value = getenv(ways[i].variable);
 
         if (sources && !is_listed(sources, ways[i].source))
             continue;
         if (is_set(out_settings, ways[i].variable))
+            continue;
+        if (strcmp(ways[i].variable, CUDA) == 0 && !wishes->gpu)
             continue;
         if (strcmp(ways[i].variable, PRELOAD) == 0)
             rc = add_preload(out_settings, library, diag);

@@ -10,7 +10,7 @@
 
 #include "base/diag.h"
 
-enum { RUN_SETTINGS_MAX = 12 };
+enum { RUN_SETTINGS_MAX = 16 };
 
 struct run_settings {
     char *items[RUN_SETTINGS_MAX + 1]; /* "NAME=VALUE", owned; ends in NULL */
@@ -20,6 +20,7 @@ struct run_settings {
 struct run_wishes {
     const char *sources; /* list of names; NULL: all */
     const char *nodes;   /* "all"; NULL: none */
+    const char *gpu;     /* "graph", ... of CUPTI; NULL: the host alone */
     const char *runs_by; /* expression for the names of ops that begin runs; NULL: none */
 };
 

@@ -18,19 +18,19 @@ enum { IDLE_CALLS_MAX = 63 };
 #define OFTEN_NS (NS_PER_S / 16)
 
 static const struct recorder own = {
-    &optrace_level_now,   optrace_look,        optrace_span_begin, optrace_span_end,
-    optrace_span_op,      optrace_mark,        optrace_record,     optrace_ticks,
-    optrace_op_define,    optrace_lane_define, optrace_name,       optrace_thread_name,
-    optrace_model_define, optrace_run_begin,   optrace_run_end,    optrace_run_set,
-    optrace_start,
+    &optrace_level_now,  optrace_look,           optrace_span_begin,  optrace_span_end,
+    optrace_span_op,     optrace_span_correlate, optrace_mark,        optrace_record,
+    optrace_ticks,       optrace_op_define,      optrace_lane_define, optrace_name,
+    optrace_thread_name, optrace_model_define,   optrace_run_begin,   optrace_run_end,
+    optrace_run_set,     optrace_start,
 };
 
 static const char *const symbols[] = {
-    "optrace_level_now",    "optrace_look",        "optrace_span_begin", "optrace_span_end",
-    "optrace_span_op",      "optrace_mark",        "optrace_record",     "optrace_ticks",
-    "optrace_op_define",    "optrace_lane_define", "optrace_name",       "optrace_thread_name",
-    "optrace_model_define", "optrace_run_begin",   "optrace_run_end",    "optrace_run_set",
-    "optrace_start",
+    "optrace_level_now",   "optrace_look",           "optrace_span_begin",  "optrace_span_end",
+    "optrace_span_op",     "optrace_span_correlate", "optrace_mark",        "optrace_record",
+    "optrace_ticks",       "optrace_op_define",      "optrace_lane_define", "optrace_name",
+    "optrace_thread_name", "optrace_model_define",   "optrace_run_begin",   "optrace_run_end",
+    "optrace_run_set",     "optrace_start",
 };
 static_assert(sizeof(symbols) / sizeof(symbols[0]) * sizeof(void *) == sizeof(struct recorder),
               "a symbol for each member");
@@ -61,6 +61,7 @@ static void open_once(void)
                                  .begin = chosen.begin,
                                  .end = chosen.end,
                                  .span_op = chosen.span_op,
+                                 .correlate = chosen.correlate,
                                  .mark = chosen.mark,
                                  .record = chosen.record,
                                  .ticks = chosen.ticks,

@@ -27,6 +27,7 @@ struct recorder {
     struct optrace_span (*begin)(uint32_t op);
     void (*end)(struct optrace_span span);
     void (*span_op)(struct optrace_span span, uint32_t op);
+    void (*correlate)(struct optrace_span span, uint64_t correlation);
     void (*mark)(uint32_t op);
     int (*record)(const struct optrace_event *event);
     uint64_t (*ticks)(void);

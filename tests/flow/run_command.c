@@ -401,6 +401,11 @@ static void settings_are_printed(void **state)
     CHECK_CONTAINS(result.out, "NVTX_INJECTION64_PATH=/");
     CHECK_CONTAINS(result.out, "INTEL_LIBITTNOTIFY64=/");
     CHECK_LACKS(result.out, "OPTRACE_SOCKET");
+    CHECK_LACKS(result.out, "CUDA");
+    child_result_deinit(&result);
+    result = run(&scene, LIST("--print-env", "--gpu", "node"));
+    CHECK_CONTAINS(result.out, "OPTRACE_GPU=node\n");
+    CHECK_CONTAINS(result.out, "CUDA_INJECTION64_PATH=/");
     child_result_deinit(&result);
     scene.environment[3] = "NVTX_INJECTION64_PATH=/opt/other.so";
     result = run(&scene, LIST("--print-env", "--sources", "nvtx"));
@@ -412,8 +417,9 @@ static void settings_are_printed(void **state)
            "/opt/other.so\noptrace: recorded by another tool, or by none: NVTX_INJECTION64_PATH is"
            " /opt/other.so\n...");
     expect(
-        run(&scene, LIST("--sources", "itt,cuda", "true")), 2,
-        "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml and torch, not 'cuda'\n...");
+        run(&scene, LIST("--sources", "itt,rocm", "true")), 2,
+        "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch and cuda, not "
+        "'rocm'\n...");
     expect(run(&scene, LIST("--runs-by", "(step", "true")), 2,
            "optrace run: --runs-by takes a regular expression, not '(step': ...");
     expect(run(&scene, LIST("--print-env", "true")), 2, "optrace run: --print-env runs nothing...");

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The injector that libcuda calls, from $CUDA_INJECTION64_PATH, while it starts: subscribes to
+ * CUPTI, and makes of each launch, copy and wait of the program a span of its thread, which bears
+ * the number that the kernel's record has. See docs/decisions/0047.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/inject/cupti/private.h"
+#include "client/inject/names.h"
+#include "client/inject/recorder.h"
+#include "client/inject/runs.h"
+
+enum {
+    KEY_CALL = 120,
+    KEY_SAID,
+    NESTING = 8,
+    FLUSH_FORCED = 1,
+    STACK_BYTES = 256 << 10,
+    WAIT_S = 1,
+    SILENT_FLUSHES = 5,
+};
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Functions that launch, copy and wait: numbers are the same in all toolkits. */
+static const uint16_t runtime_calls[] = {31,  32,  39,  41,  44,  47,  49,  51,  131, 137, 145, 161,
+                                         165, 211, 214, 215, 216, 223, 225, 228, 231, 233, 235, 239,
+                                         246, 269, 270, 272, 311, 312, 430, 431, 482, 483, 505, 506,
+                                         509, 510, 534, 550, 551, 554, 555, 556, 557};
+static const uint16_t driver_calls[] = {17,  121, 126, 216, 220, 276, 277, 278, 279, 280, 281, 305,
+                                        306, 307, 397, 398, 399, 408, 418, 421, 422, 423, 428, 430,
+                                        440, 442, 477, 478, 480, 514, 515, 527, 528, 652, 653, 800,
+                                        819, 828, 829, 831, 832, 837, 838, 839, 840};
+
+OT_HOOK int InitializeInjection(void);
+
+static struct cupti cupti;
+static void *subscriber;
+static uint32_t is_alive; /* atomic: records are wanted */
+static pid_t owner;
+
+/* What this thread is in; a call of the driver within one of the runtime is that one's. */
+static OT_TLS struct {
+    uint32_t depth;
+    struct optrace_span spans[NESTING];
+} mine;
+
+static uint64_t flush_ns; /* atomic: when the next flush is due */
+static uint32_t pending;  /* atomic: launches since the last one */
+static uint32_t sleeping; /* atomic: the thread waits for a launch */
+static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t sleep_end = PTHREAD_COND_INITIALIZER;
+
+/* --- What is to be said --- */
+
+static uint64_t say(const void *context)
+{
+    const uint32_t op = recorder.name(OPTRACE_MARK, context);
+
+    if (op)
+        recorder.mark(op);
+    return op;
+}
+
+void cupti_say(const char *format, ...)
+{
+    struct {
+        uint64_t kind;
+        char text[200];
+    } key = {KEY_SAID, "CUDA: "};
+    const size_t used = strlen(key.text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(key.text + used, sizeof(key.text) - used, format, arguments);
+    va_end(arguments);
+    if (recorder_is_on())
+        names_find_always(&key, offsetof(__typeof__(key), text) + strlen(key.text) + 1, say,
+                          key.text);
+}
+
+/* --- Flushing: CUPTI keeps a buffer until it is full --- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static bool is_mine(void)
+{
+    return __atomic_load_n(&is_alive, __ATOMIC_ACQUIRE) && getpid() == owner;
+}
+
+/* One thread in a second; the others go on. */
+static void flush(uint64_t now)
+{
+    static uint64_t seen;
+    static uint32_t silent;
+    uint64_t due = __atomic_load_n(&flush_ns, __ATOMIC_RELAXED);
+
+    if (now < due || !__atomic_compare_exchange_n(&flush_ns, &due, now + WAIT_S * NS_PER_S, false,
+                                                  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    if (__atomic_exchange_n(&pending, 0, __ATOMIC_ACQ_REL) == 0 && cupti_buffers_out() == 0)
+        return;
+    if (!is_mine() || cupti.flush(0) != 0)
+        return;
+    silent = cupti_buffers_completed() == seen ? silent + 1 : 0;
+    seen = cupti_buffers_completed();
+    if (silent >= SILENT_FLUSHES && cupti_buffers_out() == 0)
+        cupti_say("no records came for calls that were seen: does another tool take them?");
+}
+
+/* Where calls come, they flush. This is for the last of them, and sleeps until there is one. */
+static void *sleep_and_flush(void *nothing)
+{
+    pthread_mutex_lock(&sleep_lock);
+    while (__atomic_load_n(&is_alive, __ATOMIC_ACQUIRE)) {
+        struct timespec until;
+
+        if (__atomic_load_n(&pending, __ATOMIC_ACQUIRE) == 0 && cupti_buffers_out() == 0) {
+            __atomic_store_n(&sleeping, 1, __ATOMIC_SEQ_CST);
+            if (__atomic_load_n(&pending, __ATOMIC_SEQ_CST) == 0)
+                pthread_cond_wait(&sleep_end, &sleep_lock);
+            __atomic_store_n(&sleeping, 0, __ATOMIC_SEQ_CST);
+        }
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += WAIT_S;
+        while (pthread_cond_timedwait(&sleep_end, &sleep_lock, &until) == 0)
+            ;
+        pthread_mutex_unlock(&sleep_lock);
+        flush(now_ns());
+        pthread_mutex_lock(&sleep_lock);
+    }
+    pthread_mutex_unlock(&sleep_lock);
+    return nothing;
+}
+
+static void begin_thread(void)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_t thread;
+
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, &attributes, sleep_and_flush, NULL) == 0)
+        pthread_setname_np(thread, "optrace-cupti");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+static void wake(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, begin_thread);
+    if (__atomic_load_n(&sleeping, __ATOMIC_SEQ_CST)) {
+        pthread_mutex_lock(&sleep_lock);
+        pthread_cond_signal(&sleep_end);
+        pthread_mutex_unlock(&sleep_lock);
+    }
+}
+
+static void after_call(void)
+{
+    const uint64_t now = now_ns();
+
+    if (__atomic_exchange_n(&pending, 1, __ATOMIC_SEQ_CST) == 0)
+        wake();
+    if (UNLIKELY(now >= __atomic_load_n(&flush_ns, __ATOMIC_RELAXED)))
+        flush(now);
+}
+
+/* --- Calls --- */
+
+/* Words of {key, domain, id, the text}. */
+struct call_key {
+    uint64_t kind;
+    uint32_t domain, id;
+};
+struct call_context {
+    struct call_key key;
+    const char *function;
+};
+
+/* "cudaLaunchKernel_v7000" and "cuLaunchKernel_ptsz" are what programs call without the tail. */
+static uint64_t define_call(const void *context)
+{
+    const struct call_context *call = context;
+    char name[128];
+    struct optrace_op_info info =
+        OPTRACE_OP_INFO(name, call->key.domain == CUPTI_RUNTIME ? "cuda_runtime" : "cuda_driver");
+    uint32_t op = 0;
+    char *tail;
+
+    snprintf(name, sizeof(name), "%s", call->function ? call->function : "CUDA");
+    tail = strstr(name, "_v");
+    if (call->key.domain == CUPTI_RUNTIME && tail && tail[2] >= '0' && tail[2] <= '9')
+        *tail = '\0';
+    tail = strstr(name, "_pts");
+    if (!tail)
+        tail = strstr(name, "_ptds");
+    if (tail)
+        *tail = '\0';
+    return recorder.op_define(&info, &op) == 0 ? op : 0;
+}
+
+static uint32_t op_of(uint32_t domain, uint32_t id, const struct cupti_call *call)
+{
+    static uint32_t ops[2][1024]; /* atomic */
+    const struct call_context context = {{KEY_CALL, domain, id}, call->function};
+    uint32_t *place = id < 1024 ? &ops[domain == CUPTI_RUNTIME][id] : NULL;
+    uint32_t op = place ? __atomic_load_n(place, __ATOMIC_RELAXED) : 0;
+
+    if (op)
+        return op;
+    op = (uint32_t)names_find_always(&context.key, sizeof(context.key), define_call, &context);
+    if (place)
+        __atomic_store_n(place, op, __ATOMIC_RELAXED);
+    return op;
+}
+
+static uint32_t current_run(void)
+{
+    const uint32_t number = recorder.run_set(0);
+
+    if (number)
+        recorder.run_set(number);
+    return number;
+}
+
+static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
+{
+    const struct cupti_call *call = data;
+
+    (void)user;
+    if (domain != CUPTI_RUNTIME && domain != CUPTI_DRIVER)
+        return;
+    if (call->site == 0) {
+        const uint32_t depth = mine.depth++;
+
+        if (depth >= NESTING)
+            return;
+        mine.spans[depth] = (struct optrace_span){0, 0};
+        if (!recorder_is_on() || (depth > 0 && domain == CUPTI_DRIVER))
+            return;
+        cupti_note_run(call->correlation, current_run());
+        mine.spans[depth] = op_begin(op_of(domain, id, call));
+        recorder.correlate(mine.spans[depth], call->correlation);
+    } else if (mine.depth > 0) {
+        const uint32_t depth = --mine.depth;
+
+        if (depth >= NESTING || mine.spans[depth].id == 0)
+            return;
+        op_end(mine.spans[depth]);
+        if (depth == 0)
+            after_call();
+    }
+}
+
+/* --- Begin and end --- */
+
+static enum cupti_level wanted_level(void)
+{
+    static const char *const names[] = {"host", "graph", "node", "memory", "all"};
+    const char *value = secure_getenv("OPTRACE_GPU");
+
+    for (size_t i = 0; value && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(value, names[i]) == 0)
+            return (enum cupti_level)i;
+    }
+    return CUPTI_LEVEL_HOST;
+}
+
+static void enable_calls(enum cupti_level level)
+{
+    if (level >= CUPTI_LEVEL_ALL) {
+        cupti.enable_domain(1, subscriber, CUPTI_RUNTIME);
+        cupti.enable_domain(1, subscriber, CUPTI_DRIVER);
+        return;
+    }
+    /* Newer functions are unknown to older libraries, which say so: there is nothing to miss. */
+    for (size_t i = 0; i < sizeof(runtime_calls) / sizeof(runtime_calls[0]); i++)
+        cupti.enable_callback(1, subscriber, CUPTI_RUNTIME, runtime_calls[i]);
+    for (size_t i = 0; i < sizeof(driver_calls) / sizeof(driver_calls[0]); i++)
+        cupti.enable_callback(1, subscriber, CUPTI_DRIVER, driver_calls[i]);
+}
+
+static int enable_kinds(enum cupti_level level)
+{
+    uint8_t yes = 1;
+    size_t bytes = sizeof(yes);
+    int rc;
+
+    cupti.set_attribute(CUPTI_ZEROED_BUFFERS, &bytes, &yes);
+    rc = cupti.register_callbacks(cupti_buffers_request, cupti_buffers_complete);
+    if (rc == 0)
+        rc = cupti.enable(CUPTI_KERNEL);
+    if (rc == 0)
+        rc = cupti.enable(CUPTI_MEMCPY);
+    if (rc == 0)
+        rc = cupti.enable(CUPTI_MEMSET);
+    if (rc != 0)
+        return rc;
+    cupti.enable(CUPTI_MEMCPY2);
+    if (level == CUPTI_LEVEL_GRAPH && cupti.record_bytes[CUPTI_GRAPH])
+        cupti.enable(CUPTI_GRAPH);
+    if (level >= CUPTI_LEVEL_MEMORY && cupti.record_bytes[CUPTI_MEMORY])
+        cupti.enable(CUPTI_MEMORY);
+    return 0;
+}
+
+static const char *meaning(int result)
+{
+    switch (result) {
+    case CUPTI_TAKEN:
+        return "another tool holds CUPTI";
+    case CUPTI_NOT_PERMITTED:
+        return "this user may not trace the device";
+    case CUPTI_NOT_INITIALIZED:
+        return "the driver is older than its libcupti";
+    default:
+        return "CUPTI refused";
+    }
+}
+
+/* What came last is there when all buffers are. Those that are not finished have no end. */
+static void at_end(void)
+{
+    if (is_mine()) {
+        __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
+        cupti.flush(0);
+        cupti.flush(FLUSH_FORCED);
+    }
+}
+
+/* Of CUPTI nothing is left in a child but what hangs. */
+static void after_fork_child(void)
+{
+    __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
+}
+
+/* libcuda is told that all is well in any case: what is not is none of its concern. */
+int InitializeInjection(void)
+{
+    static uint32_t calls;
+    const enum cupti_level level = wanted_level();
+    const char *why;
+    int rc;
+
+    if (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) > 0 || level == CUPTI_LEVEL_HOST ||
+        !recorder_wants("cuda"))
+        return 1;
+    why = cupti_open(&cupti);
+    if (why) {
+        cupti_say("only the host is recorded: %s", why);
+        return 1;
+    }
+    rc = cupti.subscribe(&subscriber, on_call, NULL);
+    if (rc == 0 && !cupti_buffers_open(&cupti)) {
+        cupti_say("only the host is recorded: out of memory");
+        return 1;
+    }
+    if (rc == 0)
+        rc = enable_kinds(level);
+    if (rc != 0) {
+        cupti_say("only the host is recorded: %s (error %d)", meaning(rc), rc);
+        return 1;
+    }
+    recorder_is_on(); /* what is called at exit first comes last: this before what ends the session */
+    recorder_prepare();
+    owner = getpid();
+    __atomic_store_n(&is_alive, 1, __ATOMIC_RELEASE);
+    pthread_atfork(NULL, NULL, after_fork_child);
+    atexit(at_end);
+    enable_calls(level);
+    return 1;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From records of CUPTI to events: kernels, copies and graphs on lanes of their streams, memory on a
+ * lane of its device. Records of all kinds and streams come mixed, and after their run has ended:
+ * the run is that in which the call was made.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/inject/cupti/private.h"
+#include "client/inject/names.h"
+#include "client/inject/recorder.h"
+
+enum {
+    KEY_LANE = 110,
+    KEY_KERNEL,
+    KEY_COPY,
+    KEY_GRAPH,
+    KEY_MEMSET,
+    RUNS = 1 << 16,
+    KERNELS = 1 << 10,
+    NAME_BYTES = 900,
+    MEMORY_TAKEN = 1,
+    MEMORY_GIVEN_BACK = 2,
+    PINNED = 2,
+};
+
+struct lane {
+    uint64_t kind; /* tells these keys from others, here and below */
+    uint32_t device, context, stream, is_memory;
+};
+
+struct launch {
+    int32_t grid[3], block[3];
+    uint32_t shared, registers, device;
+};
+
+struct kernel {
+    uint64_t kind;
+    struct launch launch;
+    uint32_t name_bytes;
+    char name[NAME_BYTES];
+};
+
+struct copy {
+    uint64_t kind;
+    uint32_t device;
+    uint8_t copy_kind, from, to, pad;
+};
+
+/* The ops of kernels that came lately, by where CUPTI keeps their names. A name may be another one
+ * later, where a module is gone: it is compared. */
+static struct {
+    const char *place;
+    char *name;
+    struct launch launch;
+    uint32_t op;
+} kernels[KERNELS];
+
+static uint64_t runs[RUNS]; /* correlation << 32 | run */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void cupti_note_run(uint32_t correlation, uint32_t run)
+{
+    __atomic_store_n(&runs[correlation % RUNS], (uint64_t)correlation << 32 | run,
+                     __ATOMIC_RELAXED);
+}
+
+static uint32_t run_of(uint32_t correlation)
+{
+    const uint64_t word = __atomic_load_n(&runs[correlation % RUNS], __ATOMIC_RELAXED);
+
+    return word >> 32 == correlation ? (uint32_t)word : 0;
+}
+
+/* --- Lanes --- */
+
+static uint64_t define_lane(const void *context)
+{
+    const struct lane *lane = context;
+    char name[64], device[24];
+    struct optrace_lane_info info = {name, device, OPTRACE_LANE_STREAM, lane->stream};
+    uint32_t number = 0;
+
+    snprintf(device, sizeof(device), "cuda:%u", lane->device);
+    if (lane->is_memory)
+        snprintf(name, sizeof(name), "memory of %s", device);
+    else if (lane->context > 1)
+        snprintf(name, sizeof(name), "stream %u of context %u", lane->stream, lane->context);
+    else
+        snprintf(name, sizeof(name), "stream %u", lane->stream);
+    return recorder.lane_define(&info, &number) == 0 ? number : 0;
+}
+
+static uint32_t lane_of(uint32_t device, uint32_t context, uint32_t stream)
+{
+    const struct lane lane = {KEY_LANE, device, context, stream, 0};
+
+    return (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
+}
+
+static uint32_t memory_lane_of(uint32_t device)
+{
+    const struct lane lane = {KEY_LANE, device, 0, 0, 1};
+
+    return (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
+}
+
+/* --- Ops --- */
+
+/* As the source has it, where the process has a library that can tell; else as it is. To be freed. */
+static char *source_name(const char *mangled)
+{
+    void *library =
+        strncmp(mangled, "_Z", 2) == 0 ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
+    char *name = NULL;
+    int status = 0;
+
+    if (library) {
+        *(void **)&demangle = dlsym(library, "__cxa_demangle");
+        if (demangle)
+            name = demangle(mangled, NULL, NULL, &status);
+        dlclose(library);
+    }
+    return name ? name : strdup(mangled);
+}
+
+static uint64_t define_kernel(const void *context)
+{
+    const struct kernel *kernel = context;
+    const struct launch *launch = &kernel->launch;
+    char mangled[NAME_BYTES + 1], params[240], device[24];
+    struct optrace_op_info info = OPTRACE_OP_INFO(NULL, "kernel");
+    uint32_t op = 0;
+    char *name;
+
+    memcpy(mangled, kernel->name, kernel->name_bytes);
+    mangled[kernel->name_bytes] = '\0';
+    name = source_name(mangled);
+    if (!name)
+        return 0;
+    snprintf(params, sizeof(params),
+             "{\"grid\":[%d,%d,%d],\"block\":[%d,%d,%d],\"registers_per_thread\":%u,"
+             "\"shared_memory_bytes\":%u}",
+             launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+             launch->block[2], launch->registers, launch->shared);
+    snprintf(device, sizeof(device), "cuda:%u", launch->device);
+    info.name = name;
+    info.device = device;
+    info.params = params;
+    if (recorder.op_define(&info, &op) < 0)
+        op = 0;
+    free(name);
+    return op;
+}
+
+static uint32_t find_kernel(const char *name, const struct launch *launch)
+{
+    struct kernel key = {KEY_KERNEL, *launch, 0, ""};
+    size_t length = strnlen(name, sizeof(key.name));
+    uint32_t op;
+
+    key.name_bytes = (uint32_t)length;
+    memcpy(key.name, name, length);
+    op = (uint32_t)names_find(&key, offsetof(struct kernel, name) + length, define_kernel, &key);
+    if (op == 0) { /* too many kinds of launches: those of a name together */
+        memset(&key.launch, 0, sizeof(key.launch));
+        key.launch.device = launch->device;
+        op = (uint32_t)names_find_always(&key, offsetof(struct kernel, name) + length,
+                                         define_kernel, &key);
+    }
+    return op;
+}
+
+static uint32_t kernel_op(const struct cupti_kernel *record)
+{
+    const char *name = record->name ? record->name : "unknown kernel";
+    const struct launch launch = {{record->grid[0], record->grid[1], record->grid[2]},
+                                  {record->block[0], record->block[1], record->block[2]},
+                                  (uint32_t)record->static_shared +
+                                      (uint32_t)record->dynamic_shared,
+                                  record->registers,
+                                  record->device};
+    const size_t at =
+        ((uintptr_t)name / 8 + (uintptr_t)launch.grid[0] * 31 + (uintptr_t)launch.block[0] * 7) %
+        KERNELS;
+
+    if (kernels[at].place == name && memcmp(&kernels[at].launch, &launch, sizeof(launch)) == 0 &&
+        strcmp(kernels[at].name, name) == 0)
+        return kernels[at].op;
+    free(kernels[at].name);
+    kernels[at].name = strdup(name);
+    kernels[at].place = kernels[at].name ? name : NULL;
+    kernels[at].launch = launch;
+    kernels[at].op = find_kernel(name, &launch);
+    return kernels[at].op;
+}
+
+static const char *memory_name(uint8_t kind)
+{
+    static const char *const names[] = {NULL,    "Pageable", "Pinned",        "Device",
+                                        "Array", "Managed",  "Device Static", "Managed Static"};
+
+    return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
+}
+
+static uint64_t define_copy(const void *context)
+{
+    static const char *const ways[] = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                       "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+    const struct copy *copy = context;
+    const char *from = memory_name(copy->from), *to = memory_name(copy->to);
+    const char *way = copy->copy_kind < sizeof(ways) / sizeof(ways[0]) ? ways[copy->copy_kind] : "";
+    char name[96], device[24];
+    struct optrace_op_info info = OPTRACE_OP_INFO(name, "copy");
+    uint32_t op = 0;
+
+    if (from && to)
+        snprintf(name, sizeof(name), "Memcpy %s (%s -> %s)", way, from, to);
+    else
+        snprintf(name, sizeof(name), "Memcpy%s%s", way[0] ? " " : "", way);
+    snprintf(device, sizeof(device), "cuda:%u", copy->device);
+    info.device = device;
+    return recorder.op_define(&info, &op) == 0 ? op : 0;
+}
+
+static uint32_t copy_op(uint32_t device, uint8_t copy_kind, uint8_t from, uint8_t to)
+{
+    const struct copy copy = {KEY_COPY, device, copy_kind, from, to, 0};
+
+    return (uint32_t)names_find_always(&copy, sizeof(copy), define_copy, &copy);
+}
+
+/* Words of {key, device, graph}. */
+static uint64_t define_graph(const void *context)
+{
+    const uint64_t *words = context;
+    char name[48], device[24];
+    struct optrace_op_info info = OPTRACE_OP_INFO(name, "cuda_graph");
+    uint32_t op = 0;
+
+    snprintf(name, sizeof(name), "CUDA graph %llu", (unsigned long long)words[2]);
+    snprintf(device, sizeof(device), "cuda:%llu", (unsigned long long)words[1]);
+    info.device = device;
+    return recorder.op_define(&info, &op) == 0 ? op : 0;
+}
+
+static uint64_t define_memset(const void *context)
+{
+    const uint64_t *words = context;
+    char device[24];
+    struct optrace_op_info info = OPTRACE_OP_INFO("Memset", "memset");
+    uint32_t op = 0;
+
+    snprintf(device, sizeof(device), "cuda:%llu", (unsigned long long)words[1]);
+    info.device = device;
+    return recorder.op_define(&info, &op) == 0 ? op : 0;
+}
+
+/* --- Records --- */
+
+/* Two times of 0 mean that CUPTI could not tell; an end before its start is what it says when it has
+ * lost the thread (30 million kernels of graphs). Neither is a time. */
+static bool has_times(uint64_t start, uint64_t end)
+{
+    if (start != 0 && end >= start)
+        return true;
+    cupti_say(end == 0 ? "records of the device without an end were left out"
+                       : "records of the device that end before they start were left out");
+    return false;
+}
+
+static void put(struct optrace_event *event, uint32_t correlation)
+{
+    event->flags = OPTRACE_EVENT_REALTIME;
+    event->correlation = correlation;
+    event->run = run_of(correlation);
+    if (event->lane && event->op)
+        recorder.record(event);
+}
+
+static void put_kernel(const struct cupti_kernel *record)
+{
+    struct optrace_event event = {
+        .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
+
+    if (!has_times(record->start, record->end))
+        return;
+    event.op = kernel_op(record);
+    event.lane = lane_of(record->device, record->context, record->stream);
+    put(&event, record->correlation);
+}
+
+static void put_copy(const struct cupti_memcpy *record, uint32_t correlation)
+{
+    struct optrace_event event = {.kind = OPTRACE_KIND_COPY,
+                                  .start = record->start,
+                                  .end = record->end,
+                                  .bytes = record->bytes};
+
+    if (!has_times(record->start, record->end))
+        return;
+    event.op = copy_op(record->device, record->copy_kind, record->from, record->to);
+    event.lane = lane_of(record->device, record->context, record->stream);
+    put(&event, correlation);
+}
+
+static void put_memset(const struct cupti_memset *record)
+{
+    const uint64_t key[] = {KEY_MEMSET, record->device};
+    struct optrace_event event = {
+        .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
+
+    if (!has_times(record->start, record->end))
+        return;
+    event.op = (uint32_t)names_find_always(key, sizeof(key), define_memset, key);
+    event.lane = lane_of(record->device, record->context, record->stream);
+    put(&event, record->correlation);
+}
+
+static void put_graph(const struct cupti_graph *record)
+{
+    const uint64_t key[] = {KEY_GRAPH, record->device, record->graph};
+    struct optrace_event event = {
+        .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
+
+    if (!has_times(record->start, record->end))
+        return;
+    event.op = (uint32_t)names_find_always(key, sizeof(key), define_graph, key);
+    event.lane = lane_of(record->device, record->context, record->stream);
+    put(&event, record->correlation);
+}
+
+/* Memory of the host that is pinned has no device, and its address means another place. */
+static void put_memory(const struct cupti_memory *record)
+{
+    struct optrace_event event = {.flags = OPTRACE_EVENT_REALTIME,
+                                  .start = record->time,
+                                  .bytes = record->bytes,
+                                  .address = record->address,
+                                  .run = run_of(record->correlation)};
+
+    if (record->memory_kind <= PINNED || record->time == 0)
+        return;
+    if (record->operation == MEMORY_TAKEN && record->bytes > 0)
+        event.kind = OPTRACE_KIND_ALLOC;
+    else if (record->operation == MEMORY_GIVEN_BACK)
+        event.kind = OPTRACE_KIND_FREE;
+    else
+        return;
+    event.lane = memory_lane_of(record->device);
+    if (event.lane)
+        recorder.record(&event);
+}
+
+static void put_record(const struct cupti *cupti, const void *record)
+{
+    uint32_t kind;
+
+    memcpy(&kind, record, sizeof(kind));
+    switch (kind) {
+    case CUPTI_KERNEL:
+        put_kernel(record);
+        break;
+    case CUPTI_MEMCPY:
+        put_copy(record, ((const struct cupti_memcpy *)record)->correlation);
+        break;
+    case CUPTI_MEMCPY2: /* the same up to the stream */
+        put_copy(record, ((const struct cupti_memcpy2 *)record)->correlation);
+        break;
+    case CUPTI_MEMSET:
+        put_memset(record);
+        break;
+    case CUPTI_GRAPH:
+        put_graph(record);
+        break;
+    case CUPTI_MEMORY:
+        if (cupti_record_has(cupti, kind, offsetof(struct cupti_memory, name)))
+            put_memory(record);
+        break;
+    default:
+        break;
+    }
+}
+
+void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
+{
+    void *record = NULL;
+    uint32_t mine;
+
+    if (!recorder_is_on())
+        return;
+    /* This may be a thread of the program, within a run that these are not of. */
+    mine = recorder.run_set(0);
+    pthread_mutex_lock(&lock);
+    while (cupti->next_record(buffer, valid, &record) == 0 && record)
+        put_record(cupti, record);
+    pthread_mutex_unlock(&lock);
+    recorder.run_set(mine);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which libcupti: one that is mapped already, one beside the runtime, one that the loader finds. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/inject/cupti/private.h"
+
+enum { PROBE_BYTES = 4096 };
+
+struct mapped {
+    char cupti[PATH_MAX];
+    char runtime[PATH_MAX]; /* libcudart */
+};
+
+static int look(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+    struct mapped *mapped = context;
+    const char *file = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+    (void)bytes;
+    if (!file)
+        return 0;
+    if (strncmp(file, "/libcupti.so", 12) == 0 && !mapped->cupti[0])
+        snprintf(mapped->cupti, sizeof(mapped->cupti), "%s", info->dlpi_name);
+    else if (strncmp(file, "/libcudart.so", 13) == 0 && !mapped->runtime[0])
+        snprintf(mapped->runtime, sizeof(mapped->runtime), "%s", info->dlpi_name);
+    return 0;
+}
+
+static void *open_file(const char *folder, const char *below, const char *name)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s%s/%s", folder, below, name) >= (int)sizeof(path))
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Beside the runtime: as toolkits and as wheels have it. */
+static void *open_beside(const char *runtime, const char *name)
+{
+    static const char *const below[] = {"", "/../extras/CUPTI/lib64", "/../../cuda_cupti/lib"};
+    char folder[PATH_MAX];
+    char *slash;
+    void *handle = NULL;
+
+    snprintf(folder, sizeof(folder), "%s", runtime);
+    slash = strrchr(folder, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    for (size_t i = 0; !handle && i < sizeof(below) / sizeof(below[0]); i++)
+        handle = open_file(folder, below[i], name);
+    return handle;
+}
+
+static void *open_named(const struct mapped *mapped, const char *name)
+{
+    static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH"};
+    void *handle = mapped->runtime[0] ? open_beside(mapped->runtime, name) : NULL;
+
+    for (size_t i = 0; !handle && i < sizeof(roots) / sizeof(roots[0]); i++) {
+        const char *root = secure_getenv(roots[i]);
+
+        if (!root || !root[0])
+            continue;
+        handle = open_file(root, "/extras/CUPTI/lib64", name);
+        if (!handle)
+            handle = open_file(root, "/lib64", name);
+    }
+    return handle ? handle : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* One that is newer than the driver answers nothing but errors; within a major it works. */
+static void *open_any(int driver_major)
+{
+    static const struct {
+        int major;
+        const char *name;
+    } names[] = {
+        {13, "libcupti.so.13"},   {12, "libcupti.so.12"},   {11, "libcupti.so.11.8"},
+        {11, "libcupti.so.11.7"}, {11, "libcupti.so.11.6"}, {11, "libcupti.so.11.5"},
+        {11, "libcupti.so.11.4"}, {11, "libcupti.so.11.3"}, {11, "libcupti.so.11.2"},
+        {11, "libcupti.so.11.1"}, {11, "libcupti.so.11.0"},
+    };
+    const char *configured = secure_getenv("OPTRACE_CUPTI");
+    struct mapped mapped = {"", ""};
+    void *handle = NULL;
+
+    if (configured && configured[0])
+        return dlopen(configured, RTLD_NOW | RTLD_LOCAL);
+    dl_iterate_phdr(look, &mapped);
+    if (mapped.cupti[0])
+        return dlopen(mapped.cupti, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; !handle && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (names[i].major <= driver_major)
+            handle = open_named(&mapped, names[i].name);
+    }
+    return handle;
+}
+
+static bool find_functions(void *handle, struct cupti *out)
+{
+    const struct {
+        const char *name;
+        void *place;
+    } functions[] = {
+        {"cuptiGetVersion", &out->get_version},
+        {"cuptiSubscribe", &out->subscribe},
+        {"cuptiEnableCallback", &out->enable_callback},
+        {"cuptiEnableDomain", &out->enable_domain},
+        {"cuptiActivityRegisterCallbacks", &out->register_callbacks},
+        {"cuptiActivityEnable", &out->enable},
+        {"cuptiActivityDisable", &out->disable},
+        {"cuptiActivityGetNextRecord", &out->next_record},
+        {"cuptiActivityGetNumDroppedRecords", &out->dropped},
+        {"cuptiActivityFlushAll", &out->flush},
+        {"cuptiActivitySetAttribute", &out->set_attribute},
+    };
+
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        void *function = dlsym(handle, functions[i].name);
+
+        if (!function)
+            return false;
+        memcpy(functions[i].place, &function, sizeof(function));
+    }
+    return true;
+}
+
+/* The library walks over a buffer of headers alone: its step is the length of its record. */
+static uint16_t probe(const struct cupti *cupti, uint32_t kind)
+{
+    static _Alignas(8) uint8_t buffer[PROBE_BYTES];
+    void *first = NULL, *second;
+
+    for (size_t i = 0; i < sizeof(buffer); i += 8) {
+        memcpy(buffer + i, &kind, sizeof(kind));
+        memset(buffer + i + sizeof(kind), 0, 4);
+    }
+    if (cupti->next_record(buffer, sizeof(buffer), &first) != 0 || !first)
+        return 0;
+    second = first;
+    if (cupti->next_record(buffer, sizeof(buffer), &second) != 0 || second <= first)
+        return 0;
+    return (uint16_t)((uint8_t *)second - (uint8_t *)first);
+}
+
+static int driver_major(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    int (*get_version)(int *);
+    void *function = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
+    int version = 0;
+
+    if (function) {
+        memcpy(&get_version, &function, sizeof(get_version));
+        if (get_version(&version) != 0)
+            version = 0;
+    }
+    if (driver)
+        dlclose(driver);
+    return version / 1000;
+}
+
+const char *cupti_open(struct cupti *out_cupti)
+{
+    static const uint32_t kinds[] = {CUPTI_MEMCPY, CUPTI_MEMSET, CUPTI_KERNEL, CUPTI_MEMCPY2,
+                                     CUPTI_SYNC,   CUPTI_MEMORY, CUPTI_GRAPH};
+    const int major = driver_major();
+    void *handle;
+
+    *out_cupti = (struct cupti){0};
+    if (major == 0)
+        return "there is no driver in the process";
+    handle = open_any(major);
+    if (!handle)
+        return "there is no libcupti that fits the driver; OPTRACE_CUPTI may name one";
+    if (!find_functions(handle, out_cupti))
+        return "its libcupti lacks functions that are needed";
+    if (out_cupti->get_version(&out_cupti->version) != 0)
+        return "its libcupti does not answer";
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        out_cupti->record_bytes[kinds[i]] = probe(out_cupti, kinds[i]);
+    if (!cupti_record_has(out_cupti, CUPTI_KERNEL, offsetof(struct cupti_kernel, queued)))
+        return "its libcupti does not say how long its records are";
+    return NULL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of this folder share: the functions of the libcupti in this process, and the ways
+ * from its buffers and callbacks into the recorder.
+ *
+ * Inside this folder only.
+ */
+#ifndef OPTRACE_CLIENT_INJECT_CUPTI_PRIVATE_H
+#define OPTRACE_CLIENT_INJECT_CUPTI_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/inject/cupti/records.h"
+
+/* How much is asked of CUPTI; each has what the one before it has. */
+enum cupti_level {
+    CUPTI_LEVEL_HOST,   /* nothing of it */
+    CUPTI_LEVEL_GRAPH,  /* kernels, copies, memsets; a graph is one span; launches, copies, waits */
+    CUPTI_LEVEL_NODE,   /* kernels of graphs, too */
+    CUPTI_LEVEL_MEMORY, /* memory of the device, waits of streams */
+    CUPTI_LEVEL_ALL,    /* each call of runtime and driver */
+};
+
+/* Required, but for the last three, which older ones lack. */
+struct cupti {
+    int (*get_version)(uint32_t *out_version);
+    int (*subscribe)(void **out_subscriber, cupti_callback *callback, void *user);
+    int (*enable_callback)(uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id);
+    int (*enable_domain)(uint32_t is_on, void *subscriber, uint32_t domain);
+    int (*register_callbacks)(cupti_request *request, cupti_complete *complete);
+    int (*enable)(uint32_t kind);
+    int (*disable)(uint32_t kind);
+    int (*next_record)(uint8_t *buffer, size_t valid, void **record);
+    int (*dropped)(void *context, uint32_t stream, size_t *out_count);
+    int (*flush)(uint32_t flags);
+    int (*set_attribute)(uint32_t attribute, size_t *bytes, void *value);
+    uint32_t version;
+    uint16_t record_bytes[CUPTI_KINDS]; /* 0: this library has no such kind */
+};
+
+/** Find it and fill in what is known of it. No function of it is called before a libcuda is in the
+ *  process, which some versions do not survive. Returns NULL, or why there is none: a text that
+ *  stays. */
+const char *cupti_open(struct cupti *out_cupti);
+
+/** Whether the library fills a field of its records that ends at `end`. */
+static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, size_t end)
+{
+    return cupti->record_bytes[kind] >= end;
+}
+
+/** Say a sentence in the session, as a mark; once for each text. */
+void cupti_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- buffers.c --- */
+
+/** Room for its records, all of it before the first one is asked for. False: out of memory. */
+bool cupti_buffers_open(const struct cupti *cupti);
+
+cupti_request cupti_buffers_request;
+cupti_complete cupti_buffers_complete;
+
+/** How many were handed back so far, and how many are with CUPTI. */
+uint64_t cupti_buffers_completed(void);
+unsigned cupti_buffers_out(void);
+
+/* --- decode.c --- */
+
+/** Record all of a buffer. `records` are those of `cupti`; any thread, several at a time. */
+void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid);
+
+/** The run in which a call with this correlation was made; kept for the latest 65,536 of them. */
+void cupti_note_run(uint32_t correlation, uint32_t run);
+
+#endif

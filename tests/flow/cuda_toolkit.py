@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where scripts/get-cuda has fetched a toolkit: the layouts of CUPTI's records against its headers, a
+program of nvcc recorded over the double, and the real libcupti in a process without a device."""
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
+DOUBLE = BUILD / "tests" / "flow"
+SKIPPED = 77
+failures = []
+
+
+def run(*words, **environment):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
+                          env=dict(os.environ, **environment))
+
+
+def expect(condition, what):
+    if not condition:
+        failures.append(what)
+
+
+def newest(toolkit, name):
+    """The struct of a name with the highest number: what the library writes."""
+    text = "".join(path.read_text() for path in (toolkit / "include").glob("cupti_activity*.h"))
+    numbers = [int(number or 1) for number in re.findall(rf"\}} ?{name}(\d*);", text)]
+    return f"{name}{max(numbers)}"
+
+
+def check_layout(toolkit, folder, source):
+    words = ["gcc", "-std=c11", "-fsyntax-only", f"-I{ROOT}", "-isystem", toolkit / "include"]
+    for macro, name in (("KERNEL", "Kernel"), ("MEMCPY", "Memcpy"), ("MEMSET", "Memset")):
+        words.append(f"-DLAYOUT_{macro}={newest(toolkit, 'CUpti_Activity' + name)}")
+    path = folder / "layout.c"
+    path.write_text(source)
+    return run(*words, path)
+
+
+def check_layouts(toolkit, folder):
+    source = (ROOT / "tests/support/cuda/layout.c").read_text()
+    done = check_layout(toolkit, folder, source)
+    expect(done.returncode == 0, f"layouts differ: {done.stderr[:500]}")
+    wrong = source.replace("correlation, LAYOUT_KERNEL, correlationId", "correlation, LAYOUT_KERNEL, contextId")
+    expect(wrong != source and check_layout(toolkit, folder, wrong).returncode != 0,
+           "a field that lies elsewhere is not noticed")
+
+
+def count(store, sql):
+    with sqlite3.connect(store) as connection:
+        return connection.execute(sql).fetchone()[0]
+
+
+def check_program(toolkit, folder):
+    program, store = folder / "two_kernels", folder / "g.db"
+    done = run(toolkit / "bin/nvcc", "-cudart", "shared", "-gencode", "arch=compute_75,code=sm_75",
+               "-o", program, ROOT / "tests/support/cuda/two_kernels.cu")
+    if done.returncode != 0:
+        failures.append(f"nvcc: {done.stderr[:500]}")
+        return
+    place = {"LD_LIBRARY_PATH": str(DOUBLE), "CUDA_DOUBLE_KERNELS": "shift=40000"}
+    alone = run(program, **place)
+    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
+               program, **place)
+    expect((alone.returncode, alone.stdout) == (0, "200 launches\n"), f"alone: {alone}")
+    expect((done.returncode, done.stdout, done.stderr) == (0, alone.stdout, alone.stderr),
+           f"recorded: {done}")
+    on_device = "SELECT count(*) FROM v_event WHERE lane_kind = 'stream' AND op_type = 'kernel' AND "
+    expect(count(store, on_device + "op_name = 'void scale<float>(float*, float)'") == 100,
+           "scale is not there under the name that its source has")
+    expect(count(store, on_device + "op_name = 'shift' AND dur_ns = 40000") == 100, "shift is not there")
+    expect(count(store, "SELECT count(*) FROM v_event d JOIN v_event h USING (correlation) WHERE"
+                        " d.op_type = 'kernel' AND h.op_type = 'cuda_runtime'") == 200,
+           "kernels lack their launch")
+
+
+def check_real_library(toolkit, folder):
+    """A libcupti of NVIDIA's without a driver of theirs: the program is as before, and says nothing."""
+    store, program = folder / "r.db", DOUBLE / "inject_cupti_program"
+    library = next((toolkit / "lib").glob("libcupti.so.*"))
+    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
+               program, "kernels", OPTRACE_CUPTI=str(library))
+    expect((done.returncode, done.stdout, done.stderr) == (0, "same 1\n", ""), f"with {library}: {done}")
+    expect(count(store, "SELECT count(*) FROM v_event WHERE op_name LIKE 'CUDA: only the host%'") == 1,
+           "it is not said that the host alone is recorded")
+
+
+def main():
+    done = run(sys.executable, ROOT / "scripts/get-cuda", "--print",
+               *([os.environ["OPTRACE_CUDA_TOOLKIT"]] if "OPTRACE_CUDA_TOOLKIT" in os.environ else []))
+    if done.returncode != 0:
+        print("skipped: no toolkit; scripts/get-cuda fetches one")
+        return SKIPPED
+    toolkit = pathlib.Path(done.stdout.strip())
+    with tempfile.TemporaryDirectory() as name:
+        check_layouts(toolkit, pathlib.Path(name))
+        check_program(toolkit, pathlib.Path(name))
+        check_real_library(toolkit, pathlib.Path(name))
+    print("\n".join(failures) or "ok")
+    return 1 if failures else 0
+
+
+sys.exit(main())

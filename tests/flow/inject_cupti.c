@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CUDA program that nobody changed, over the double of tests/support/cuda. Nothing here has seen a
+ * GPU. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/support/check.h"
+#include "tests/support/place.h"
+#include "tests/support/run_scene.h"
+
+#define KERNELS    "gemm=250000,relu=40000"
+#define GPU(level) ((const char *const[]){"--gpu", level, NULL})
+
+static int start(void **state)
+{
+    static const char *const names[] = {"CUDA_DOUBLE_TOOLKIT", "CUDA_DOUBLE_DRIVER",
+                                        "CUDA_DOUBLE_FAIL", "CUDA_DOUBLE_RECORDS"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unsetenv(names[i]);
+    setenv("CUDA_DOUBLE_KERNELS", KERNELS, 1);
+    *state = run_scene_create();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    run_scene_destroy((struct run_scene **)state);
+    return 0;
+}
+
+static void record_with(void **state, const char *const *options, const char *scene)
+{
+    char *program = place_program("tests/flow/inject_cupti_program");
+
+    run_scene_record(*state, options, 0, (const char *const[]){program, scene, NULL});
+    free(program);
+}
+
+#define COUNT(sql) ((uint64_t)run_scene_count(*state, sql))
+#define ON_DEVICE  "SELECT count(*) FROM v_event WHERE lane_kind = 'stream' AND "
+#define SAID(text) "SELECT count(*) FROM v_event WHERE op_type = 'mark' AND op_name LIKE '" text "'"
+
+static void kernels_have_their_times(void **state)
+{
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 100);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'relu' AND dur_ns = 40000"), 100);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'gemm' AND type = 'kernel' AND"
+                    " params = '{\"grid\":[16,1,1],\"block\":[128,1,1],\"registers_per_thread\":32,"
+                    "\"shared_memory_bytes\":0}'"),
+              1);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'Memcpy HtoD (Pageable -> Device)' AND bytes = 4096"), 1);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'Memcpy DtoH (Device -> Pageable)' AND bytes = 4096"), 1);
+}
+
+/* A call of the runtime, not the driver's in it; the range of NVTX is around it. */
+static void each_kernel_has_its_launch(void **state)
+{
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'cudaLaunchKernel' AND"
+                    " op_type = 'cuda_runtime'"),
+              200);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'cuda_driver'"), 0);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event d JOIN v_event h USING (correlation)"
+                    " WHERE d.lane_kind = 'stream' AND h.lane_kind = 'thread' AND"
+                    " h.op_name = 'cudaLaunchKernel' AND d.op_type = 'kernel' AND"
+                    " h.start_ns <= d.start_ns"),
+              200);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'layer'"), 100);
+}
+
+/* What the driver alone is asked for. */
+static void launches_of_the_driver(void **state)
+{
+    record_with(state, GPU("graph"), "driver");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'cuLaunchKernel' AND"
+                    " op_type = 'cuda_driver'"),
+              100);
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel' AND dur_ns = 1000"), 100);
+}
+
+static void a_graph_is_one_span_or_its_nodes(void **state)
+{
+    record_with(state, GPU("graph"), "graph");
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'cuda_graph' AND dur_ns = 410000"), 1000);
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 0);
+    record_with(state, GPU("node"), "graph");
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 5000);
+    CHECK_U64(COUNT("SELECT count(DISTINCT correlation) FROM v_event WHERE op_type = 'kernel'"),
+              1000);
+}
+
+static void memory_where_asked_for(void **state)
+{
+    record_with(state, GPU("memory"), "kernels");
+    CHECK_U64(COUNT("SELECT count(*) FROM memory_event WHERE abs(bytes) = 4096"), 2);
+    CHECK_U64(COUNT("SELECT count(*) FROM lane WHERE name = 'memory of cuda:0'"), 1);
+}
+
+static void each_call_where_asked_for(void **state)
+{
+    record_with(state, GPU("all"), "kernels");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'cuMemAlloc_v2'"), 1);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'cuLaunchKernel'"), 0);
+}
+
+static void many_threads_and_streams(void **state)
+{
+    record_with(state, GPU("graph"), "threads");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'relu'"), 1600);
+    CHECK_U64(COUNT("SELECT count(DISTINCT lane_id) FROM v_event WHERE op_name = 'relu'"), 8);
+}
+
+static void nothing_unless_asked_for(void **state)
+{
+    record_with(state, NULL, "kernels");
+    CHECK_U64(COUNT(ON_DEVICE "1"), 0);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'layer'"), 100);
+}
+
+/* The library of each toolkit has records of other lengths. */
+static void toolkits(void **state)
+{
+    static const char *const names[] = {"11.7", "11.8", "12.0", "12.1", "12.2", "12.3",
+                                        "12.4", "12.5", "12.6", "12.8", "12.9", "13.0",
+                                        "13.1", "13.2", "13.3", "13.4", "13.5"};
+
+    setenv("CUDA_DOUBLE_KERNELS", "gemm=3000,relu=2000", 1);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        setenv("CUDA_DOUBLE_TOOLKIT", names[i], 1);
+        record_with(state, GPU("graph"), "kernels");
+        if (COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 3000") != 100 ||
+            COUNT(ON_DEVICE "op_type = 'copy' AND bytes = 4096") != 2)
+            fail_msg("records of %s are not read", names[i]);
+    }
+}
+
+static void what_fails_is_said_once(void **state)
+{
+    static const struct {
+        const char *script, *said;
+    } faults[] = {
+        {"cuptiSubscribe=39", "CUDA: only the host%another tool holds CUPTI (error 39)"},
+        {"cuptiActivityEnable=35", "CUDA: only the host%may not trace the device (error 35)"},
+        {"cuptiSubscribe=15", "CUDA: only the host%driver is older%"},
+        {"cuptiActivityRegisterCallbacks=999", "CUDA: only the host%(error 999)"},
+        {"cuptiGetVersion=999", "CUDA: only the host%does not answer"},
+        {"cuptiActivityGetNextRecord=999", "CUDA: only the host%how long its records are"},
+    };
+    char sql[300];
+
+    setenv("CUDA_DOUBLE_KERNELS", "gemm=3000,relu=2000", 1);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        setenv("CUDA_DOUBLE_FAIL", faults[i].script, 1);
+        record_with(state, GPU("graph"), "kernels");
+        CHECK_U64(COUNT(ON_DEVICE "1"), 0);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'layer'"), 100);
+        snprintf(sql, sizeof(sql), SAID("%s"), faults[i].said);
+        if (COUNT(sql) != 1)
+            fail_msg("%s is not said", faults[i].script);
+    }
+}
+
+/* Attributes and later failures cost records, never the program. */
+static void faults_of_the_rest_change_nothing(void **state)
+{
+    static const char *const scripts[] = {"cuptiActivitySetAttribute=1",
+                                          "cuptiActivityFlushAll=999", "cuptiEnableCallback=1",
+                                          "cuptiActivityGetNumDroppedRecords=999"};
+
+    setenv("CUDA_DOUBLE_KERNELS", "gemm=3000,relu=2000", 1);
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        setenv("CUDA_DOUBLE_FAIL", scripts[i], 1);
+        record_with(state, GPU("graph"), "kernels");
+    }
+}
+
+static void times_that_are_none_are_said(void **state)
+{
+    setenv("CUDA_DOUBLE_RECORDS", "zero", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(ON_DEVICE "1"), 0);
+    CHECK_U64(COUNT(SAID("CUDA: records of the device without an end were left out")), 1);
+    setenv("CUDA_DOUBLE_RECORDS", "backwards", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(ON_DEVICE "1"), 0);
+    CHECK_U64(COUNT(SAID("CUDA: records of the device that end before they start%")), 1);
+    setenv("CUDA_DOUBLE_RECORDS", "drop", 1);
+    record_with(state, GPU("graph"), "threads");
+    CHECK_U64(COUNT(SAID("CUDA: CUPTI dropped records%")), 1);
+}
+
+static void records_that_come_late(void **state)
+{
+    setenv("CUDA_DOUBLE_RECORDS", "late", 1);
+    record_with(state, GPU("node"), "graph");
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 5000);
+}
+
+static void no_driver_is_as_without_us(void **state)
+{
+    char *program = place_program("tests/flow/inject_cupti_program");
+
+    setenv("CUDA_DOUBLE_DRIVER", "none", 1);
+    run_scene_record(*state, GPU("graph"), 1, (const char *const[]){program, "kernels", NULL});
+    free(program);
+}
+
+static void children_and_sudden_ends(void **state)
+{
+    record_with(state, GPU("graph"), "fork");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm'"), 2);
+    record_with(state, GPU("graph"), "sudden");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm'"), 1); /* a flush of ours had it */
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(kernels_have_their_times),
+        CASE(each_kernel_has_its_launch),
+        CASE(launches_of_the_driver),
+        CASE(a_graph_is_one_span_or_its_nodes),
+        CASE(memory_where_asked_for),
+        CASE(each_call_where_asked_for),
+        CASE(many_threads_and_streams),
+        CASE(nothing_unless_asked_for),
+        CASE(toolkits),
+        CASE(what_fails_is_said_once),
+        CASE(faults_of_the_rest_change_nothing),
+        CASE(times_that_are_none_are_said),
+        CASE(records_that_come_late),
+        CASE(no_driver_is_as_without_us),
+        CASE(children_and_sudden_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

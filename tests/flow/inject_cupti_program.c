@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program with CUDA and without us: inject_cupti_program SCENE. What it computes is what was
+ * copied to the device and back.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/cuda/double.h"
+#include "tests/support/nvtx_unit.h"
+
+enum { REPEATS = 100, BYTES = 4096, THREADS = 16, STREAMS = 8, REPLAYS = 1000, NODES = 5 };
+
+struct size3 {
+    unsigned x, y, z;
+};
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+                            int limit, void *thread, void *block, void *block_size, void *grid,
+                            int *warp);
+int cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **params,
+                     size_t shared, void *stream);
+int cudaMalloc(void **out_memory, size_t bytes);
+int cudaFree(void *memory);
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+int cudaStreamCreate(void **out_stream);
+int cudaStreamSynchronize(void *stream);
+int cudaDeviceSynchronize(void);
+
+static char gemm, relu; /* functions of the host are known by their address */
+
+#define DO(call)                                                                                   \
+    do {                                                                                           \
+        const int rc_ = (call);                                                                    \
+                                                                                                   \
+        if (rc_ != 0) {                                                                            \
+            fprintf(stderr, "%s: error %d\n", #call, rc_);                                         \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void launch(const void *host, unsigned blocks, void *stream)
+{
+    DO(cudaLaunchKernel(host, (struct size3){blocks, 1, 1}, (struct size3){128, 1, 1}, NULL, 0,
+                        stream));
+}
+
+static void kernels(void)
+{
+    unsigned char sent[BYTES], got[BYTES];
+    void *memory;
+
+    memset(sent, 7, sizeof(sent));
+    DO(cudaMalloc(&memory, BYTES));
+    DO(cudaMemcpyAsync(memory, sent, BYTES, 1, NULL));
+    for (int i = 0; i < REPEATS; i++) {
+        nvtx_push("layer");
+        launch(&gemm, 16, NULL);
+        launch(&relu, 4, NULL);
+        nvtx_pop();
+    }
+    DO(cudaMemcpyAsync(got, memory, BYTES, 2, NULL));
+    DO(cudaStreamSynchronize(NULL));
+    DO(cudaFree(memory));
+    printf("same %d\n", memcmp(sent, got, BYTES) == 0);
+}
+
+static void by_driver(void)
+{
+    void *function;
+
+    DO(cuInit(0));
+    DO(cuModuleGetFunction(&function, NULL, "_Z6kernelPfi"));
+    for (int i = 0; i < REPEATS; i++)
+        DO(cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+    DO(cuCtxSynchronize());
+    printf("done\n");
+}
+
+static void graph(void)
+{
+    void *graph = NULL, *executable = NULL, *stream;
+
+    DO(cudaStreamCreate(&stream));
+    DO(cuStreamBeginCapture_v2(stream, 0));
+    for (int i = 0; i < NODES; i++)
+        launch(i == 0 ? &gemm : &relu, 1, stream);
+    DO(cuStreamEndCapture(stream, &graph));
+    DO(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    for (int i = 0; i < REPLAYS; i++)
+        DO(cuGraphLaunch(executable, stream));
+    DO(cudaStreamSynchronize(stream));
+    printf("replayed\n");
+}
+
+static void *stream_of_thread;
+
+static void *launch_many(void *argument)
+{
+    void **streams = stream_of_thread;
+
+    for (int i = 0; i < REPEATS; i++)
+        launch(&relu, 1, streams[(uintptr_t)argument % STREAMS]);
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t ids[THREADS];
+    void *streams[STREAMS];
+
+    for (int i = 0; i < STREAMS; i++)
+        DO(cudaStreamCreate(&streams[i]));
+    stream_of_thread = streams;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        DO(pthread_create(&ids[i], NULL, launch_many, (void *)i)); /* NOLINT */
+    for (int i = 0; i < THREADS; i++)
+        DO(pthread_join(ids[i], NULL));
+    DO(cudaDeviceSynchronize());
+    printf("joined\n");
+}
+
+static void in_child(void)
+{
+    int status;
+    pid_t pid;
+
+    launch(&gemm, 1, NULL);
+    DO(cudaDeviceSynchronize());
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0)
+        exit(3);
+    waitpid(pid, &status, 0);
+    launch(&gemm, 1, NULL);
+    DO(cudaDeviceSynchronize());
+    printf("child ended with %d\n", WEXITSTATUS(status));
+}
+
+/* More than a second, so that what came before is flushed; then it ends without a word. */
+static void sudden(void)
+{
+    launch(&gemm, 1, NULL);
+    sleep(3);
+    printf("bye\n");
+    fflush(stdout);
+    _exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenes[] = {
+        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},
+        {"threads", threads}, {"fork", in_child},    {"sudden", sudden},
+    };
+
+    __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterFunction(NULL, &relu, NULL, "relu", 0, NULL, NULL, NULL, NULL, NULL);
+    for (size_t i = 0; argc > 1 && i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+        if (strcmp(argv[1], scenes[i].name) == 0) {
+            scenes[i].run();
+            return 0;
+        }
+    }
+    fprintf(stderr, "usage: inject_cupti_program SCENE\n");
+    return 2;
+}

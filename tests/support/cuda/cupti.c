@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libcupti.so.13 of the double: plays that of any toolkit. See double.h. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/inject/cupti/records.h"
+#include "tests/support/cuda/double.h"
+
+enum { INVALID = 1, INVALID_KIND = 21, IDS = 2048, FULL_MAX = 64, FORCED = 1 };
+
+/* How long the records are that each toolkit's library writes, and what it says its version is. */
+struct toolkit {
+    const char *name;
+    uint32_t version;
+    uint16_t kernel, memcpy, memset, graph, sync, memory;
+};
+static const struct toolkit toolkits[] = {
+    {"11.7", 17, 176, 88, 88, 48, 40, 120},       {"11.8", 18, 200, 88, 88, 48, 40, 120},
+    {"12.0", 18, 208, 88, 88, 48, 40, 120},       {"12.1", 18, 208, 88, 88, 48, 40, 120},
+    {"12.2", 20, 208, 88, 88, 48, 40, 120},       {"12.3", 21, 208, 88, 88, 56, 40, 120},
+    {"12.4", 22, 208, 88, 88, 56, 40, 120},       {"12.5", 23, 208, 88, 88, 56, 40, 120},
+    {"12.6", 24, 208, 88, 88, 56, 40, 128},       {"12.8", 26, 208, 96, 88, 56, 56, 128},
+    {"12.9", 28, 208, 96, 88, 56, 56, 128},       {"13.0", 130001, 216, 96, 88, 56, 56, 128},
+    {"13.1", 130101, 224, 96, 88, 56, 56, 128},   {"13.2", 130202, 224, 96, 88, 56, 56, 128},
+    {"13.3", 130301, 232, 96, 88, 56, 56, 128},   {"13.4", 130401, 248, 112, 104, 56, 56, 128},
+    {"13.5", 130500, 248, 112, 104, 56, 56, 128},
+};
+
+struct filled {
+    uint8_t *memory;
+    size_t bytes, used;
+    uint64_t end_ns; /* when all in it is finished */
+};
+
+/* One buffer for all threads, as before toolkit 13. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct filled current;
+static struct filled full[FULL_MAX];
+static size_t full_count, dropped;
+static uint8_t kinds[CUPTI_KINDS];
+static uint8_t ids[3][IDS];
+static cupti_callback *callback;
+static void *callback_user;
+static cupti_request *request;
+static cupti_complete *complete;
+static uint32_t correlations;
+static void *const the_subscriber = &correlations;
+static const struct toolkit *played = &toolkits[sizeof(toolkits) / sizeof(toolkits[0]) - 1];
+static char mode;
+
+static uint32_t on_enter(uint32_t domain, uint32_t id, const char *function, const char *symbol);
+static void on_leave(uint32_t domain, uint32_t id, const char *function, const char *symbol,
+                     uint32_t correlation);
+static void on_put(uint32_t kind, const void *record, uint64_t end_ns);
+static int on_has_kind(uint32_t kind);
+
+static const struct double_tool mine = {on_enter, on_leave, on_put, on_has_kind};
+
+__attribute__((constructor)) static void start(void)
+{
+    const char *toolkit = getenv("CUDA_DOUBLE_TOOLKIT"), *records = getenv("CUDA_DOUBLE_RECORDS");
+
+    for (size_t i = 0; toolkit && i < sizeof(toolkits) / sizeof(toolkits[0]); i++) {
+        if (strcmp(toolkit, toolkits[i].name) == 0)
+            played = &toolkits[i];
+    }
+    mode = records ? records[0] : '\0';
+    cuda_double_attach(&mine);
+}
+
+/* What $CUDA_DOUBLE_FAIL has this function answer. */
+static int script(const char *function)
+{
+    const char *list = getenv("CUDA_DOUBLE_FAIL"), *at = list ? strstr(list, function) : NULL;
+
+    return at && at[strlen(function)] == '=' ? atoi(at + strlen(function) + 1) : 0;
+}
+
+#define SCRIPTED()                                                                                 \
+    do {                                                                                           \
+        int scripted_ = script(__func__);                                                          \
+        if (scripted_)                                                                             \
+            return scripted_;                                                                      \
+    } while (0)
+
+static size_t bytes_of(uint32_t kind)
+{
+    switch (kind) {
+    case CUPTI_KERNEL:
+        return played->kernel;
+    case CUPTI_MEMCPY:
+        return played->memcpy;
+    case CUPTI_MEMCPY2:
+        return sizeof(struct cupti_memcpy2);
+    case CUPTI_MEMSET:
+        return played->memset;
+    case CUPTI_GRAPH:
+        return played->graph;
+    case CUPTI_SYNC:
+        return played->sync;
+    case CUPTI_MEMORY:
+        return played->memory;
+    default:
+        return 0;
+    }
+}
+
+/* --- What the driver tells --- */
+
+static void call_back(uint32_t site, uint32_t domain, uint32_t id, const char *function,
+                      const char *symbol, uint32_t correlation)
+{
+    uint64_t slot = 0;
+    const struct cupti_call data = {.site = site,
+                                    .function = function,
+                                    .symbol = symbol,
+                                    .slot = &slot,
+                                    .correlation = correlation};
+
+    if (callback && id < IDS && __atomic_load_n(&ids[domain][id], __ATOMIC_RELAXED))
+        callback(callback_user, domain, id, &data);
+}
+
+/* A call of the driver within one of the runtime has its number. */
+static _Thread_local uint32_t outer;
+
+static uint32_t on_enter(uint32_t domain, uint32_t id, const char *function, const char *symbol)
+{
+    const uint32_t correlation =
+        outer ? outer : __atomic_add_fetch(&correlations, 1, __ATOMIC_RELAXED);
+
+    if (domain == CUPTI_RUNTIME)
+        outer = correlation;
+    call_back(0, domain, id, function, symbol, correlation);
+    return correlation;
+}
+
+static void on_leave(uint32_t domain, uint32_t id, const char *function, const char *symbol,
+                     uint32_t correlation)
+{
+    if (domain == CUPTI_RUNTIME)
+        outer = 0;
+    call_back(1, domain, id, function, symbol, correlation);
+}
+
+static int on_has_kind(uint32_t kind)
+{
+    return kinds[kind];
+}
+
+static void *hand_back(void *buffer)
+{
+    struct filled *filled = buffer;
+
+    complete(NULL, 0, filled->memory, filled->bytes, filled->used);
+    free(filled);
+    return NULL;
+}
+
+/* On a thread that is none of the program's. */
+static void hand_back_elsewhere(const struct filled *filled)
+{
+    struct filled *copy = malloc(sizeof(*copy));
+    pthread_t thread;
+
+    if (!copy)
+        abort();
+    *copy = *filled;
+    if (pthread_create(&thread, NULL, hand_back, copy) != 0)
+        abort();
+    pthread_join(thread, NULL);
+}
+
+/* Times that CUPTI gets wrong: start and end lie at the same place in all records that have them. */
+static void spoil(uint32_t kind, uint8_t *record)
+{
+    const size_t at = kind == CUPTI_GRAPH ? offsetof(struct cupti_graph, start)
+                                          : offsetof(struct cupti_memcpy, start);
+    uint64_t times[2];
+
+    if (kind == CUPTI_MEMORY)
+        return;
+    memcpy(times, record + at, sizeof(times));
+    if (mode == 'z')
+        times[0] = times[1] = 0;
+    else if (mode == 'b')
+        times[1] = times[0] - 1;
+    memcpy(record + at, times, sizeof(times));
+}
+
+static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
+{
+    const size_t bytes = bytes_of(kind);
+    struct filled out = {0};
+    size_t limit = 0;
+
+    if (!kinds[kind] || !request)
+        return;
+    pthread_mutex_lock(&lock);
+    if (current.memory && current.used + bytes > current.bytes) {
+        if (mode == 'l' && full_count < FULL_MAX)
+            full[full_count++] = current;
+        else
+            out = current;
+        current = (struct filled){0};
+    }
+    if (!current.memory)
+        request(&current.memory, &current.bytes, &limit);
+    if (!current.memory || current.used + bytes > current.bytes || (mode == 'd' && end_ns % 2)) {
+        dropped++;
+    } else {
+        memcpy(current.memory + current.used, record, bytes);
+        spoil(kind, current.memory + current.used);
+        current.used += bytes;
+        if (end_ns > current.end_ns)
+            current.end_ns = end_ns;
+    }
+    pthread_mutex_unlock(&lock);
+    if (out.memory)
+        hand_back_elsewhere(&out);
+}
+
+/* --- What a tool calls: it looks for them by name --- */
+
+int cuptiGetVersion(uint32_t *out_version);
+int cuptiSubscribe(void **out_subscriber, cupti_callback *function, void *user);
+int cuptiEnableCallback(uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id);
+int cuptiEnableDomain(uint32_t is_on, void *subscriber, uint32_t domain);
+int cuptiActivityRegisterCallbacks(cupti_request *asks, cupti_complete *takes);
+int cuptiActivityEnable(uint32_t kind);
+int cuptiActivityDisable(uint32_t kind);
+int cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value);
+int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
+int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *out_count);
+int cuptiActivityFlushAll(uint32_t flag);
+
+int cuptiGetVersion(uint32_t *out_version)
+{
+    SCRIPTED();
+    *out_version = played->version;
+    return 0;
+}
+
+int cuptiSubscribe(void **out_subscriber, cupti_callback *function, void *user)
+{
+    SCRIPTED();
+    if (callback)
+        return CUPTI_TAKEN;
+    callback = function;
+    callback_user = user;
+    *out_subscriber = the_subscriber;
+    return 0;
+}
+
+int cuptiEnableCallback(uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id)
+{
+    SCRIPTED();
+    if (subscriber != the_subscriber || domain > CUPTI_RUNTIME || id >= IDS)
+        return INVALID;
+    __atomic_store_n(&ids[domain][id], is_on, __ATOMIC_RELAXED);
+    return 0;
+}
+
+int cuptiEnableDomain(uint32_t is_on, void *subscriber, uint32_t domain)
+{
+    SCRIPTED();
+    if (subscriber != the_subscriber || domain > CUPTI_RUNTIME)
+        return INVALID;
+    memset(ids[domain], (int)is_on, sizeof(ids[domain]));
+    return 0;
+}
+
+int cuptiActivityRegisterCallbacks(cupti_request *asks, cupti_complete *takes)
+{
+    SCRIPTED();
+    request = asks;
+    complete = takes;
+    return 0;
+}
+
+int cuptiActivityEnable(uint32_t kind)
+{
+    SCRIPTED();
+    if (kind >= CUPTI_KINDS || bytes_of(kind) == 0)
+        return INVALID_KIND;
+    kinds[kind] = 1;
+    return 0;
+}
+
+int cuptiActivityDisable(uint32_t kind)
+{
+    SCRIPTED();
+    kinds[kind % CUPTI_KINDS] = 0;
+    return 0;
+}
+
+int cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value)
+{
+    SCRIPTED();
+    return attribute == CUPTI_ZEROED_BUFFERS && *bytes == 1 && value ? 0 : INVALID;
+}
+
+int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+{
+    uint8_t *at = *record;
+    uint32_t kind;
+
+    SCRIPTED();
+    if (at) {
+        memcpy(&kind, at, sizeof(kind));
+        at += bytes_of(kind);
+    } else {
+        at = buffer;
+    }
+    if (at >= buffer + valid)
+        return CUPTI_END_OF_BUFFER;
+    memcpy(&kind, at, sizeof(kind));
+    if (bytes_of(kind) == 0)
+        return played->version >= 22 ? INVALID_KIND : CUPTI_UNKNOWN;
+    *record = at;
+    return 0;
+}
+
+int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *out_count)
+{
+    (void)context;
+    (void)stream;
+    SCRIPTED();
+    pthread_mutex_lock(&lock);
+    *out_count = dropped;
+    dropped = 0;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+/* What is not finished has no end, and does not come again. */
+static void cut(const struct filled *filled)
+{
+    const uint64_t now = cuda_double_now();
+    uint64_t end;
+    uint32_t kind;
+
+    for (size_t at = 0; at < filled->used; at += bytes_of(kind)) {
+        const size_t field = offsetof(struct cupti_memcpy, end);
+
+        memcpy(&kind, filled->memory + at, sizeof(kind));
+        if (kind == CUPTI_MEMORY || kind == CUPTI_GRAPH)
+            continue;
+        memcpy(&end, filled->memory + at + field, sizeof(end));
+        if (end > now)
+            memset(filled->memory + at + field, 0, sizeof(end));
+    }
+}
+
+int cuptiActivityFlushAll(uint32_t flag)
+{
+    struct filled out[FULL_MAX + 1];
+    size_t count = 0;
+
+    SCRIPTED();
+    if (mode == 'l' && !(flag & FORCED))
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (; count < full_count; count++)
+        out[count] = full[count];
+    full_count = 0;
+    if (current.memory && (flag & FORCED || current.end_ns <= cuda_double_now())) {
+        out[count++] = current;
+        current = (struct filled){0};
+    }
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < count; i++) {
+        cut(&out[i]);
+        complete(NULL, 0, out[i].memory, out[i].bytes, out[i].used);
+    }
+    return 0;
+}

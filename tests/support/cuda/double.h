@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A double of CUDA for tests: libcuda.so.1, libcupti.so.13 and libcudart.so.13 over a device that is
+ * not there. It is not CUDA, and computes nothing.
+ *
+ * What it keeps of the real thing: the driver calls the injector of $CUDA_INJECTION64_PATH in
+ * cuInit(); a launch returns at once, and streams run on by themselves, each kernel for as long as
+ * $CUDA_DOUBLE_KERNELS says; CUPTI calls back for what was subscribed and enabled and nothing else,
+ * writes records of the lengths that the toolkit $CUDA_DOUBLE_TOOLKIT (11.7 to 13.5) writes, of
+ * enabled kinds, into buffers that it asks for on the thread that launches, and hands them back full
+ * on a thread of its own, or by a flush once all in them is finished.
+ *
+ * What it does not: memory of a device (it is the host's), order between streams but for waits of
+ * the host, errors of kernels, more than one device, contexts, profiling, anything of a GPU's speed.
+ * NVIDIA's own runtime does not run over it, as it asks the driver to prove that it is NVIDIA's:
+ * programs of nvcc are linked with -cudart shared and get the runtime of this folder.
+ *
+ * Environment, read once:
+ *   CUDA_DOUBLE_TOOLKIT  "12.4": which libcupti to play; 13.5
+ *   CUDA_DOUBLE_DRIVER   "none": as if there were no driver (cuInit() fails with 100)
+ *   CUDA_DOUBLE_KERNELS  "gemm=250000,relu=40000": ns of kernels; 1000 for others
+ *   CUDA_DOUBLE_FAIL     "cuptiSubscribe=39,cuptiActivityEnable=35": what functions answer
+ *   CUDA_DOUBLE_RECORDS  "zero": records have no times; "backwards": they end before they start;
+ *                        "drop": every other one is dropped; "late": nothing comes before the end
+ *
+ * The parts of the double call each other by the functions below, which real ones do not have.
+ */
+#ifndef OPTRACE_TESTS_SUPPORT_CUDA_DOUBLE_H
+#define OPTRACE_TESTS_SUPPORT_CUDA_DOUBLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** What the driver tells a libcupti that is there. */
+struct double_tool {
+    /* before and after a call, as struct cupti_call has it; enter returns the correlation */
+    uint32_t (*enter)(uint32_t domain, uint32_t id, const char *function, const char *symbol);
+    void (*leave)(uint32_t domain, uint32_t id, const char *function, const char *symbol,
+                  uint32_t correlation);
+    /* a record of a kind, as client/inject/cupti/records.h has it, whole */
+    void (*put)(uint32_t kind, const void *record, uint64_t end_ns);
+    int (*has_kind)(uint32_t kind);
+};
+
+/** Of libcuda: a libcupti comes, one at most. */
+void cuda_double_attach(const struct double_tool *tool);
+
+/** Of libcuda: the runtime tells of its calls by it; 0 where no tool is there. */
+uint32_t cuda_double_enter_runtime(uint32_t id, const char *function, const char *symbol);
+void cuda_double_leave_runtime(uint32_t id, const char *function, const char *symbol,
+                               uint32_t correlation);
+
+/** ns of CLOCK_REALTIME, CUPTI's clock. */
+uint64_t cuda_double_now(void);
+
+/* The driver's functions that programs and the runtime of this folder use; ids of calls are those
+ * of CUPTI. Results are CUDA's: 0, or an error. */
+int cuInit(unsigned flags);
+int cuDriverGetVersion(int *out_version);
+int cuMemAlloc_v2(uint64_t *out_address, size_t bytes);
+int cuMemFree_v2(uint64_t address);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *stream);
+int cuModuleGetFunction(void **out_function, void *module, const char *name);
+int cuStreamCreate(void **out_stream, unsigned flags);
+int cuStreamSynchronize(void *stream);
+int cuCtxSynchronize(void);
+int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                   void *stream, void **params, void **extra);
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, void **out_graph);
+int cuGraphInstantiateWithFlags(void **out_executable, void *graph, uint64_t flags);
+int cuGraphLaunch(void *executable, void *stream);
+
+#endif

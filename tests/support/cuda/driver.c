@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libcuda.so.1 of the double: streams that run on, and the tool that hears of it. */
+#include "tests/support/cuda/double.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/inject/cupti/records.h"
+
+enum {
+    NO_DEVICE = 100,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    LAUNCH_NS = 2000,
+    NODES = 4096,
+    FIRST_STREAM = 7,
+    NS_PER_BYTE_INVERSE = 16,
+};
+
+struct node {
+    const char *name;
+    uint64_t ns;
+    unsigned grid[3], block[3];
+};
+
+struct graph {
+    uint32_t number, count;
+    struct node nodes[NODES];
+};
+
+struct stream {
+    uint32_t number;
+    uint64_t busy_until;
+    struct graph *capture;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct stream first = {FIRST_STREAM, 0, NULL};
+static struct stream *streams[64] = {&first};
+static uint32_t stream_count = 1, graph_count;
+static const struct double_tool *tool;
+
+void cuda_double_attach(const struct double_tool *comes)
+{
+    __atomic_store_n(&tool, comes, __ATOMIC_RELEASE);
+}
+
+static const struct double_tool *tool_now(void)
+{
+    return __atomic_load_n(&tool, __ATOMIC_ACQUIRE);
+}
+
+uint64_t cuda_double_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static uint32_t enter(uint32_t domain, uint32_t id, const char *function, const char *symbol)
+{
+    const struct double_tool *there = tool_now();
+
+    return there ? there->enter(domain, id, function, symbol) : 0;
+}
+
+static void leave(uint32_t domain, uint32_t id, const char *function, const char *symbol,
+                  uint32_t correlation)
+{
+    const struct double_tool *there = tool_now();
+
+    if (there)
+        there->leave(domain, id, function, symbol, correlation);
+}
+
+uint32_t cuda_double_enter_runtime(uint32_t id, const char *function, const char *symbol)
+{
+    return enter(CUPTI_RUNTIME, id, function, symbol);
+}
+
+void cuda_double_leave_runtime(uint32_t id, const char *function, const char *symbol,
+                               uint32_t correlation)
+{
+    leave(CUPTI_RUNTIME, id, function, symbol, correlation);
+}
+
+static void inject(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    int (*initialize)(void) = NULL;
+
+    if (library)
+        *(void **)&initialize = dlsym(library, "InitializeInjection");
+    if (initialize)
+        initialize();
+}
+
+static int is_absent(void)
+{
+    const char *driver = getenv("CUDA_DOUBLE_DRIVER");
+
+    return driver && strcmp(driver, "none") == 0;
+}
+
+int cuInit(unsigned flags)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)flags;
+    if (is_absent())
+        return NO_DEVICE;
+    pthread_once(&once, inject);
+    return 0;
+}
+
+int cuDriverGetVersion(int *out_version)
+{
+    *out_version = 13050;
+    return is_absent() ? NO_DEVICE : 0;
+}
+
+/* --- Memory: the host's --- */
+
+static void put_memory(uint32_t operation, uint64_t address, uint64_t bytes, uint32_t correlation)
+{
+    const struct cupti_memory record = {.kind = CUPTI_MEMORY,
+                                        .operation = operation,
+                                        .memory_kind = 3,
+                                        .correlation = correlation,
+                                        .address = address,
+                                        .bytes = bytes,
+                                        .time = cuda_double_now()};
+    const struct double_tool *there = tool_now();
+
+    if (there)
+        there->put(CUPTI_MEMORY, &record, record.time);
+}
+
+int cuMemAlloc_v2(uint64_t *out_address, size_t bytes)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 243, "cuMemAlloc_v2", NULL);
+    uint64_t *memory = malloc(bytes + sizeof(*memory));
+
+    if (memory) {
+        *memory = bytes;
+        *out_address = (uint64_t)(uintptr_t)(memory + 1);
+        put_memory(1, *out_address, bytes, correlation);
+    }
+    leave(CUPTI_DRIVER, 243, "cuMemAlloc_v2", NULL, correlation);
+    return memory ? 0 : OUT_OF_MEMORY;
+}
+
+int cuMemFree_v2(uint64_t address)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 245, "cuMemFree_v2", NULL);
+    uint64_t *memory = (uint64_t *)(uintptr_t)address - 1;
+
+    put_memory(2, address, *memory, correlation);
+    free(memory);
+    leave(CUPTI_DRIVER, 245, "cuMemFree_v2", NULL, correlation);
+    return 0;
+}
+
+/* --- Streams --- */
+
+static struct stream *stream_of(void *handle)
+{
+    return handle ? handle : &first;
+}
+
+int cuStreamCreate(void **out_stream, unsigned flags)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+    int rc = OUT_OF_MEMORY;
+
+    (void)flags;
+    pthread_mutex_lock(&lock);
+    if (stream && stream_count < sizeof(streams) / sizeof(streams[0])) {
+        stream->number = FIRST_STREAM + stream_count;
+        streams[stream_count++] = stream;
+        *out_stream = stream;
+        rc = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    if (rc != 0)
+        free(stream);
+    return rc;
+}
+
+/* When something of this length runs on the stream, which is asked for now. */
+static void run(struct stream *stream, uint64_t ns, uint64_t *out_start, uint64_t *out_end)
+{
+    const uint64_t soon = cuda_double_now() + LAUNCH_NS;
+
+    pthread_mutex_lock(&lock);
+    *out_start = soon > stream->busy_until ? soon : stream->busy_until;
+    *out_end = *out_start + ns;
+    stream->busy_until = *out_end;
+    pthread_mutex_unlock(&lock);
+}
+
+static void wait_until(uint64_t ns)
+{
+    uint64_t now = cuda_double_now();
+
+    while (now < ns) {
+        const struct timespec rest = {(time_t)((ns - now) / 1000000000),
+                                      (long)((ns - now) % 1000000000)};
+
+        nanosleep(&rest, NULL);
+        now = cuda_double_now();
+    }
+}
+
+static uint64_t end_of(const struct stream *stream)
+{
+    uint64_t end;
+
+    pthread_mutex_lock(&lock);
+    end = stream->busy_until;
+    pthread_mutex_unlock(&lock);
+    return end;
+}
+
+int cuStreamSynchronize(void *handle)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 126, "cuStreamSynchronize", NULL);
+
+    wait_until(end_of(stream_of(handle)));
+    leave(CUPTI_DRIVER, 126, "cuStreamSynchronize", NULL, correlation);
+    return 0;
+}
+
+int cuCtxSynchronize(void)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 17, "cuCtxSynchronize", NULL);
+
+    for (uint32_t i = 0; i < stream_count; i++)
+        wait_until(end_of(streams[i]));
+    leave(CUPTI_DRIVER, 17, "cuCtxSynchronize", NULL, correlation);
+    return 0;
+}
+
+/* --- Copies --- */
+
+static void put_copy(struct stream *stream, uint8_t kind, uint64_t bytes, uint32_t correlation)
+{
+    struct cupti_memcpy record = {.kind = CUPTI_MEMCPY,
+                                  .copy_kind = kind,
+                                  .from = kind == 1 ? 1 : 3,
+                                  .to = kind == 1 ? 3 : 1,
+                                  .bytes = bytes,
+                                  .context = 1,
+                                  .stream = stream->number,
+                                  .correlation = correlation,
+                                  .copy_count = 1};
+    const struct double_tool *there = tool_now();
+
+    run(stream, bytes / NS_PER_BYTE_INVERSE, &record.start, &record.end);
+    if (there)
+        there->put(CUPTI_MEMCPY, &record, record.end);
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 277, "cuMemcpyHtoDAsync_v2", NULL);
+
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    put_copy(stream_of(stream), 1, bytes, correlation);
+    leave(CUPTI_DRIVER, 277, "cuMemcpyHtoDAsync_v2", NULL, correlation);
+    return 0;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 279, "cuMemcpyDtoHAsync_v2", NULL);
+
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    put_copy(stream_of(stream), 2, bytes, correlation);
+    leave(CUPTI_DRIVER, 279, "cuMemcpyDtoHAsync_v2", NULL, correlation);
+    return 0;
+}
+
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *handle)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 216, "cuMemsetD8Async", NULL);
+    struct stream *stream = stream_of(handle);
+    struct cupti_memset record = {.kind = CUPTI_MEMSET,
+                                  .value = value,
+                                  .bytes = count,
+                                  .context = 1,
+                                  .stream = stream->number,
+                                  .correlation = correlation};
+    const struct double_tool *there = tool_now();
+
+    memset((void *)(uintptr_t)to, value, count);
+    run(stream, count / NS_PER_BYTE_INVERSE, &record.start, &record.end);
+    if (there)
+        there->put(CUPTI_MEMSET, &record, record.end);
+    leave(CUPTI_DRIVER, 216, "cuMemsetD8Async", NULL, correlation);
+    return 0;
+}
+
+/* --- Kernels: a function is its name --- */
+
+int cuModuleGetFunction(void **out_function, void *module, const char *name)
+{
+    (void)module;
+    *out_function = strdup(name);
+    return *out_function ? 0 : OUT_OF_MEMORY;
+}
+
+static uint64_t length_of(const char *name)
+{
+    const char *script = getenv("CUDA_DOUBLE_KERNELS");
+    const size_t length = strlen(name);
+
+    while (script && *script) {
+        if (strncmp(script, name, length) == 0 && script[length] == '=')
+            return strtoull(script + length + 1, NULL, 10);
+        script = strchr(script, ',');
+        script += script != NULL;
+    }
+    return 1000;
+}
+
+static void put_kernel(struct stream *stream, const struct node *node, uint32_t correlation,
+                       const struct graph *graph, uint32_t place)
+{
+    struct cupti_kernel record = {
+        .kind = CUPTI_KERNEL,
+        .registers = 32,
+        .context = 1,
+        .stream = stream->number,
+        .grid = {(int32_t)node->grid[0], (int32_t)node->grid[1], (int32_t)node->grid[2]},
+        .block = {(int32_t)node->block[0], (int32_t)node->block[1], (int32_t)node->block[2]},
+        .correlation = correlation,
+        .name = node->name,
+        .graph = graph ? graph->number : 0,
+        .graph_node = graph ? (uint64_t)graph->number << 32 | (place + 1) : 0,
+        .priority = -1};
+    const struct double_tool *there = tool_now();
+
+    run(stream, node->ns, &record.start, &record.end);
+    record.completed = record.end;
+    if (there)
+        there->put(CUPTI_KERNEL, &record, record.end);
+}
+
+int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                   void *handle, void **params, void **extra)
+{
+    const char *name = function;
+    const struct node node = {
+        name, length_of(name), {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}};
+    struct stream *stream = stream_of(handle);
+    const uint32_t correlation = enter(CUPTI_DRIVER, 307, "cuLaunchKernel", name);
+    struct graph *capture = stream->capture;
+
+    (void)shared;
+    (void)params;
+    (void)extra;
+    if (!capture)
+        put_kernel(stream, &node, correlation, NULL, 0);
+    else if (capture->count < NODES)
+        capture->nodes[capture->count++] = node;
+    leave(CUPTI_DRIVER, 307, "cuLaunchKernel", name, correlation);
+    return 0;
+}
+
+/* --- Graphs --- */
+
+int cuStreamBeginCapture_v2(void *handle, int mode)
+{
+    struct stream *stream = stream_of(handle);
+
+    (void)mode;
+    if (stream->capture)
+        return INVALID_VALUE;
+    stream->capture = calloc(1, sizeof(*stream->capture));
+    if (!stream->capture)
+        return OUT_OF_MEMORY;
+    stream->capture->number = __atomic_add_fetch(&graph_count, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+int cuStreamEndCapture(void *handle, void **out_graph)
+{
+    struct stream *stream = stream_of(handle);
+
+    *out_graph = stream->capture;
+    stream->capture = NULL;
+    return *out_graph ? 0 : INVALID_VALUE;
+}
+
+int cuGraphInstantiateWithFlags(void **out_executable, void *graph, uint64_t flags)
+{
+    (void)flags;
+    *out_executable = graph;
+    return graph ? 0 : INVALID_VALUE;
+}
+
+static void put_graph(struct stream *stream, const struct graph *graph, uint32_t correlation)
+{
+    struct cupti_graph record = {.kind = CUPTI_GRAPH,
+                                 .correlation = correlation,
+                                 .graph = graph->number,
+                                 .context = 1,
+                                 .stream = stream->number};
+    uint64_t ns = 0;
+
+    for (uint32_t i = 0; i < graph->count; i++)
+        ns += graph->nodes[i].ns;
+    run(stream, ns, &record.start, &record.end);
+    tool_now()->put(CUPTI_GRAPH, &record, record.end);
+}
+
+int cuGraphLaunch(void *executable, void *handle)
+{
+    const struct graph *graph = executable;
+    struct stream *stream = stream_of(handle);
+    const uint32_t correlation = enter(CUPTI_DRIVER, 514, "cuGraphLaunch", NULL);
+
+    if (tool_now() && tool_now()->has_kind(CUPTI_GRAPH)) {
+        put_graph(stream, graph, correlation);
+    } else {
+        for (uint32_t i = 0; i < graph->count; i++)
+            put_kernel(stream, &graph->nodes[i], correlation, graph, i);
+    }
+    leave(CUPTI_DRIVER, 514, "cuGraphLaunch", NULL, correlation);
+    return 0;
+}

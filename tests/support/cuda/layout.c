@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Holds our layouts of CUPTI's records against the headers of a toolkit, whose newest structs
+ * LAYOUT_KERNEL, LAYOUT_MEMCPY and LAYOUT_MEMSET name. Compiled where there is a toolkit, by
+ * tests/flow/cuda_toolkit.py, and never run.
+ */
+#include <stddef.h>
+
+#include <cupti.h>
+
+#include "client/inject/cupti/records.h"
+
+#define SAME(ours, field, theirs, their_field)                                                     \
+    _Static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field),                  \
+                   #ours "." #field " lies elsewhere");                                            \
+    _Static_assert(sizeof(((struct ours *)0)->field) == sizeof(((theirs *)0)->their_field),        \
+                   #ours "." #field " is of another size")
+
+SAME(cupti_kernel, registers, LAYOUT_KERNEL, registersPerThread);
+SAME(cupti_kernel, start, LAYOUT_KERNEL, start);
+SAME(cupti_kernel, end, LAYOUT_KERNEL, end);
+SAME(cupti_kernel, device, LAYOUT_KERNEL, deviceId);
+SAME(cupti_kernel, context, LAYOUT_KERNEL, contextId);
+SAME(cupti_kernel, stream, LAYOUT_KERNEL, streamId);
+SAME(cupti_kernel, static_shared, LAYOUT_KERNEL, staticSharedMemory);
+SAME(cupti_kernel, dynamic_shared, LAYOUT_KERNEL, dynamicSharedMemory);
+SAME(cupti_kernel, correlation, LAYOUT_KERNEL, correlationId);
+SAME(cupti_kernel, name, LAYOUT_KERNEL, name);
+SAME(cupti_kernel, queued, LAYOUT_KERNEL, queued);
+SAME(cupti_kernel, graph_node, LAYOUT_KERNEL, graphNodeId);
+SAME(cupti_kernel, graph, LAYOUT_KERNEL, graphId);
+_Static_assert(offsetof(struct cupti_kernel, grid) == offsetof(LAYOUT_KERNEL, gridX), "grid");
+_Static_assert(offsetof(struct cupti_kernel, block) == offsetof(LAYOUT_KERNEL, blockX), "block");
+_Static_assert(sizeof(struct cupti_kernel) >= sizeof(LAYOUT_KERNEL), "a kernel is longer");
+
+SAME(cupti_memcpy, copy_kind, LAYOUT_MEMCPY, copyKind);
+SAME(cupti_memcpy, from, LAYOUT_MEMCPY, srcKind);
+SAME(cupti_memcpy, to, LAYOUT_MEMCPY, dstKind);
+SAME(cupti_memcpy, bytes, LAYOUT_MEMCPY, bytes);
+SAME(cupti_memcpy, start, LAYOUT_MEMCPY, start);
+SAME(cupti_memcpy, end, LAYOUT_MEMCPY, end);
+SAME(cupti_memcpy, device, LAYOUT_MEMCPY, deviceId);
+SAME(cupti_memcpy, context, LAYOUT_MEMCPY, contextId);
+SAME(cupti_memcpy, stream, LAYOUT_MEMCPY, streamId);
+SAME(cupti_memcpy, correlation, LAYOUT_MEMCPY, correlationId);
+
+SAME(cupti_memcpy2, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
+SAME(cupti_memcpy2, stream, CUpti_ActivityMemcpyPtoP4, streamId);
+SAME(cupti_memcpy2, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
+
+SAME(cupti_memset, bytes, LAYOUT_MEMSET, bytes);
+SAME(cupti_memset, start, LAYOUT_MEMSET, start);
+SAME(cupti_memset, end, LAYOUT_MEMSET, end);
+SAME(cupti_memset, device, LAYOUT_MEMSET, deviceId);
+SAME(cupti_memset, context, LAYOUT_MEMSET, contextId);
+SAME(cupti_memset, stream, LAYOUT_MEMSET, streamId);
+SAME(cupti_memset, correlation, LAYOUT_MEMSET, correlationId);
+
+SAME(cupti_graph, correlation, CUpti_ActivityGraphTrace2, correlationId);
+SAME(cupti_graph, start, CUpti_ActivityGraphTrace2, start);
+SAME(cupti_graph, end, CUpti_ActivityGraphTrace2, end);
+SAME(cupti_graph, device, CUpti_ActivityGraphTrace2, deviceId);
+SAME(cupti_graph, graph, CUpti_ActivityGraphTrace2, graphId);
+SAME(cupti_graph, context, CUpti_ActivityGraphTrace2, contextId);
+SAME(cupti_graph, stream, CUpti_ActivityGraphTrace2, streamId);
+
+SAME(cupti_memory, operation, CUpti_ActivityMemory4, memoryOperationType);
+SAME(cupti_memory, memory_kind, CUpti_ActivityMemory4, memoryKind);
+SAME(cupti_memory, correlation, CUpti_ActivityMemory4, correlationId);
+SAME(cupti_memory, address, CUpti_ActivityMemory4, address);
+SAME(cupti_memory, bytes, CUpti_ActivityMemory4, bytes);
+SAME(cupti_memory, time, CUpti_ActivityMemory4, timestamp);
+SAME(cupti_memory, device, CUpti_ActivityMemory4, deviceId);
+
+SAME(cupti_call, site, CUpti_CallbackData, callbackSite);
+SAME(cupti_call, function, CUpti_CallbackData, functionName);
+SAME(cupti_call, symbol, CUpti_CallbackData, symbolName);
+SAME(cupti_call, correlation, CUpti_CallbackData, correlationId);
+_Static_assert(sizeof(struct cupti_call) == sizeof(CUpti_CallbackData), "callback data");
+
+_Static_assert((int)CUPTI_MEMSET == (int)CUPTI_ACTIVITY_KIND_MEMSET &&
+                   10 == (int)CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
+                   1 == (int)CUPTI_ACTIVITY_KIND_MEMCPY &&
+                   (int)CUPTI_MEMCPY2 == (int)CUPTI_ACTIVITY_KIND_MEMCPY2 &&
+                   (int)CUPTI_MEMORY == (int)CUPTI_ACTIVITY_KIND_MEMORY2 &&
+                   (int)CUPTI_GRAPH == (int)CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+               "kinds have other numbers");
+_Static_assert((int)CUPTI_TAKEN == (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
+                   (int)CUPTI_NOT_PERMITTED == (int)CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
+                   (int)CUPTI_NOT_INITIALIZED == (int)CUPTI_ERROR_NOT_INITIALIZED &&
+                   (int)CUPTI_END_OF_BUFFER == (int)CUPTI_ERROR_MAX_LIMIT_REACHED,
+               "errors have other numbers");
+_Static_assert((int)CUPTI_ZEROED_BUFFERS == (int)CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
+               "the attribute has another number");
