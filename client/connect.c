@@ -20,6 +20,7 @@ enum {
     BACKOFF_MIN_MS = 10,
     BACKOFF_MAX_MS = 1000,
     WELCOME_TIMEOUT_MS = 5000,
+    WITHOUT_OPS_MINOR = 3, /* the minor version that brought the flag */
     STUCK_TIMEOUT_MS = 200,
     CLOCK_FIRST_MS = 10, /* a good rate early; then twice as late each time, up to a second */
     CLOCK_LAST_MS = 1000,
@@ -118,6 +119,9 @@ static void welcome_ok(const struct ot_wire_welcome *welcome)
     session->welcomed = true;
     session->forked = false;
     session->features = welcome->features;
+    __atomic_store_n(&session->unknown_run_flags,
+                     welcome->version_minor < WITHOUT_OPS_MINOR ? OT_RECORD_WITHOUT_OPS : 0,
+                     __ATOMIC_RELAXED);
     session->has_told = false;
     ot_schedule_set_level(welcome->level);
 }

@@ -514,7 +514,9 @@ static inline void optrace_scope_end(struct optrace_span *span)
 /* --- Runs: one execution of a model, an iteration, a step --- */
 
 enum optrace_run_flag {
-    OPTRACE_WARMUP = 1, /* not to be counted in statistics */
+    OPTRACE_WARMUP = 1,      /* not to be counted in statistics */
+    OPTRACE_WITHOUT_OPS = 2, /* its ops are not recorded, on purpose: what ops take in a run on
+                                average is that of the others */
 };
 
 /** A handle, by value. All zero is "no run". */
@@ -572,8 +574,9 @@ enum optrace_kind {
 };
 
 enum optrace_event_flag {
-    OPTRACE_EVENT_REALTIME = 1, /* times are ns of CLOCK_REALTIME, not ticks */
-    OPTRACE_EVENT_WARMUP = 4,   /* RUN only, as OPTRACE_WARMUP */
+    OPTRACE_EVENT_REALTIME = 1,    /* times are ns of CLOCK_REALTIME, not ticks */
+    OPTRACE_EVENT_WARMUP = 4,      /* RUN only, as OPTRACE_WARMUP */
+    OPTRACE_EVENT_WITHOUT_OPS = 8, /* RUN only, as OPTRACE_WITHOUT_OPS */
 };
 
 /** One record. {0} and then the fields that the kind has. */

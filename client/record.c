@@ -6,6 +6,7 @@
 #include "client/greet.h"
 #include "client/hot.h"
 #include "client/optrace.h"
+#include "client/session.h"
 #include "client/thread_life.h"
 #include "client/thread_ring.h"
 
@@ -17,6 +18,7 @@ enum { RECORDS_PER_LOOK = 64 };
 #include "schema/wire/records.def"
 static_assert((int)OPTRACE_EVENT_REALTIME == (int)OT_RECORD_REALTIME, "flag");
 static_assert((int)OPTRACE_EVENT_WARMUP == (int)OT_RECORD_WARMUP, "flag");
+static_assert((int)OPTRACE_EVENT_WITHOUT_OPS == (int)OT_RECORD_WITHOUT_OPS, "flag");
 
 struct words {
     uint64_t word[8];
@@ -160,13 +162,17 @@ static inline bool fill(const struct optrace_event *event, uint16_t kind, struct
     return kind <= OT_RECORD_FREE;
 }
 
+static uint16_t run_flags(void)
+{
+    return OT_RECORD_REALTIME | OT_RECORD_WARMUP | ot_run_flags_known(OT_RECORD_WITHOUT_OPS);
+}
+
 int optrace_record(const struct optrace_event *event)
 {
     struct ot_hot *hot = &ot_hot;
     const uint16_t kind = event->kind ? event->kind : OT_RECORD_SPAN;
     const uint16_t flags =
-        event->flags &
-        (kind == OT_RECORD_RUN ? OT_RECORD_REALTIME | OT_RECORD_WARMUP : OT_RECORD_REALTIME);
+        event->flags & (kind == OT_RECORD_RUN ? run_flags() : OT_RECORD_REALTIME);
     const uint32_t lane = event->lane ? event->lane : (uint32_t)hot->lane_run;
     const uint64_t run = event->run ? event->run : hot->lane_run >> 32;
     struct words words = {{ot_record_kind_word(kind, flags, event->op), lane | run << 32}};

@@ -64,10 +64,11 @@ struct ot_session {
     uint32_t saved_epoch; /* the latest that ended in a BYE: the daemon saves what its rings hold */
     uint64_t session_id;  /* the daemon's number */
     uint64_t features;    /* what both sides can do */
-    uint64_t refused_count; /* records that daemons refused, of all sessions */
-    int error;              /* why there is no connection: errno, negative */
-    char problem[256];      /* the same for a person */
-    int ring_error;         /* why the latest ring could not be made; 0: it could */
+    uint32_t unknown_run_flags; /* of RUN records, to an older daemon; read without the lock */
+    uint64_t refused_count;     /* records that daemons refused, of all sessions */
+    int error;                  /* why there is no connection: errno, negative */
+    char problem[256];          /* the same for a person */
+    int ring_error;             /* why the latest ring could not be made; 0: it could */
 
     struct ot_link link;
     enum ot_phase phase;
@@ -128,6 +129,12 @@ void ot_session_set_level(uint32_t level);
 /** Begin a new session: new uuid, and each thread is called to move to a new ring. Needs the lock.
  */
 int ot_session_renew(void);
+
+/** Of flags of a RUN record those that the daemon knows. Any thread. */
+static inline uint16_t ot_run_flags_known(uint16_t flags)
+{
+    return (uint16_t)(flags & ~__atomic_load_n(&ot_session.unknown_run_flags, __ATOMIC_RELAXED));
+}
 
 /** OPTRACE_DISABLE says so. */
 bool ot_session_is_disabled(void);

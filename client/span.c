@@ -226,6 +226,8 @@ struct optrace_run optrace_run_begin(uint32_t model, uint32_t flags)
         record_flags |= ot_poll_run();
     if (optrace_level() == OPTRACE_OFF)
         return run;
+    if (flags & OPTRACE_WITHOUT_OPS)
+        record_flags |= ot_run_flags_known(OT_RECORD_WITHOUT_OPS);
     run.number = optrace_run_new();
     run.previous = optrace_run_set(run.number);
     run.span = begin(ot_record_kind_word(OT_RECORD_RUN, record_flags, model), 0);

@@ -190,6 +190,7 @@ static void put_run(struct ingest *ingest, const struct ot_wire_record *record,
         .start_ns = resolved->start_ns,
         .end_ns = resolved->end_ns,
         .warmup = (record->flags & OT_RECORD_WARMUP) != 0,
+        .without_ops = (record->flags & OT_RECORD_WITHOUT_OPS) != 0,
     };
 
     batch_push(&ingest->batch->runs, row);

@@ -60,6 +60,32 @@ static int choose_counted(struct explanation *explanation, struct diag *diag)
     return rc;
 }
 
+/* Runs whose ops were left out on purpose count where there are no others: as
+ * query_skip_incomplete() has it, too. */
+static int choose_with_ops(struct explanation *explanation, struct diag *diag)
+{
+    const struct report_kind *kind = explanation->report->kind;
+    const bool all_count = (explanation->selection.question.totals && !kind->wants_whole_runs) ||
+                           kind->counts_runs_without_events;
+    bool has[2] = {false, false};
+    int rc = 0;
+
+    explanation->only_with_ops = false;
+    for (int without = 0; without < 2 && rc == 0 && explanation->has_runs; without++) {
+        struct text_buffer condition = {0};
+
+        text_buffer_print(&condition, "(");
+        explain_add_counted(explanation, &condition);
+        text_buffer_print(&condition, ") AND without_ops = %d", without);
+        rc = condition.failed
+                 ? -ENOMEM
+                 : has_row(explanation->report, text_buffer_text(&condition), &has[without], diag);
+        text_buffer_deinit(&condition);
+    }
+    explanation->only_with_ops = has[0] && has[1] && !all_count;
+    return rc;
+}
+
 /* Runs of which events were dropped are left out where there are others: as
  * query_skip_incomplete() has it. */
 static int choose_whole(struct explanation *explanation, struct diag *diag)
@@ -236,6 +262,8 @@ static int begin(struct explanation *explanation, const struct report *report, s
     if (rc == 0)
         rc = choose_counted(explanation, diag);
     if (rc == 0)
+        rc = choose_with_ops(explanation, diag);
+    if (rc == 0)
         rc = choose_whole(explanation, diag);
     return rc ? rc : choose_ids(explanation, diag);
 }
@@ -332,7 +360,7 @@ static int choose_rolled(struct explanation *explanation, struct diag *diag)
     explanation->counted = "end_ns IS NOT NULL";
     explanation->only_whole = false;
     explanation->lacks_whole = !has;
-    return rc;
+    return rc < 0 ? rc : choose_with_ops(explanation, diag);
 }
 
 static const char *select_of(const struct analyze_options *options, const struct report_kind *kind)

@@ -15,7 +15,8 @@ struct explanation {
     struct report_selection selection;
     bool has_runs;       /* the sessions have any */
     const char *counted; /* condition on run, for want of chosen numbers */
-    bool only_whole;     /* runs of which events were dropped are left out */
+    bool only_with_ops;  /* runs whose ops were left out on purpose are left out */
+    bool only_whole;     /* those of which events were dropped are left out */
     bool lacks_whole;    /* there are no others: values are totals */
     struct id_array op_ids, label_ids, lane_ids; /* what passes filters that
                                                     SQL has no words for */

@@ -33,6 +33,8 @@ void explain_add_counted(const struct explanation *explanation, struct text_buff
     else
         text_buffer_print(text, "run BETWEEN %" PRId64 " AND %" PRId64, question->first_run,
                           question->last_run);
+    if (explanation->only_with_ops)
+        text_buffer_print(text, " AND without_ops = 0");
 }
 
 static void add_counted(struct explanation *explanation)

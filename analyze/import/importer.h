@@ -69,6 +69,7 @@ struct importer_run {
     int64_t start_ns, end_ns; /* end_ns INT64_MAX: it never ended */
     uint32_t lane;
     bool is_warmup;
+    bool without_ops; /* they were left out on purpose */
 };
 
 struct importer_loss {

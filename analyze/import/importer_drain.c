@@ -108,6 +108,7 @@ static int put_runs(struct drain *drain, struct diag *diag)
             .start_ns = run->start_ns + drain->shift_ns,
             .end_ns = run->end_ns == INT64_MAX ? STORE_NULL : run->end_ns + drain->shift_ns,
             .warmup = run->is_warmup,
+            .without_ops = run->without_ops,
         };
 
         drain->run_starts[i] = run->start_ns;

@@ -317,10 +317,10 @@ static int add_span(struct ort *ort, const struct ort_event *event, struct diag 
     if (rc == 0)
         rc = find_op(ort, event, &span.op, diag);
     if (rc == 0 && event->kind == ORT_SESSION && json_is(event->name, "model_run"))
-        rc = importer_run(
-            &ort->importer,
-            &(struct importer_run){span.start_ns, span.start_ns + span.dur_ns, span.lane, false},
-            diag);
+        rc = importer_run(&ort->importer,
+                          &(struct importer_run){span.start_ns, span.start_ns + span.dur_ns,
+                                                 span.lane, false, false},
+                          diag);
     return rc < 0 ? rc : importer_span(&ort->importer, &span, diag);
 }
 

@@ -48,10 +48,15 @@ bool query_has_dropped_events(const struct basis *basis)
     return false;
 }
 
-void query_skip_incomplete(struct reading *reading)
+static bool is_asked_for(const struct scan_session *session, const struct scan_run *run)
+{
+    return run->selected && run->start_ns >= session->from_ns && run->start_ns < session->until_ns;
+}
+
+/* Runs whose ops were left out on purpose: what ops take in a run is that of the others. */
+static void skip_without_ops(struct reading *reading, bool all_count)
 {
     struct basis *basis = reading->basis;
-    uint64_t whole = 0, lacking = 0;
 
     for (size_t i = 0; i < reading->sessions.count; i++) {
         const struct scan_session *session = &reading->sessions.items[i];
@@ -59,15 +64,37 @@ void query_skip_incomplete(struct reading *reading)
         for (size_t k = 0; k < session->run_count; k++) {
             const struct scan_run *run = &session->runs[k];
 
-            if (!run->selected || run->start_ns < session->from_ns ||
-                run->start_ns >= session->until_ns)
-                continue;
-            whole += !run->lacks_events;
-            lacking += run->lacks_events;
+            basis->runs_with_ops += is_asked_for(session, run) && !run->without_ops;
+            basis->runs_without_ops += is_asked_for(session, run) && run->without_ops;
+        }
+    }
+    for (size_t i = 0; i < reading->sessions.count && basis->runs_with_ops && !all_count; i++) {
+        struct scan_session *session = &reading->sessions.items[i];
+
+        for (size_t k = 0; k < session->run_count; k++)
+            session->runs[k].selected &= !session->runs[k].without_ops;
+    }
+}
+
+void query_skip_incomplete(struct reading *reading)
+{
+    const bool all_count = reading->question->totals || reading->question->runs_without_events;
+    struct basis *basis = reading->basis;
+    uint64_t whole = 0, lacking = 0;
+
+    skip_without_ops(reading, all_count);
+    for (size_t i = 0; i < reading->sessions.count; i++) {
+        const struct scan_session *session = &reading->sessions.items[i];
+
+        for (size_t k = 0; k < session->run_count; k++) {
+            const struct scan_run *run = &session->runs[k];
+
+            whole += is_asked_for(session, run) && !run->lacks_events;
+            lacking += is_asked_for(session, run) && run->lacks_events;
         }
     }
     basis->lacks_whole_runs = lacking && !whole;
-    if (!whole || reading->question->totals || reading->question->runs_without_events)
+    if (!whole || all_count || reading->from_totals)
         return;
     basis->dropped_skipped = lacking;
     for (size_t i = 0; i < reading->sessions.count; i++) {

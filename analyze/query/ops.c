@@ -102,16 +102,17 @@ static int make_rows(struct reading *reading, const struct cost_source *source,
 static int answer_ops(struct store *store, const struct ops_question *question, bool from_totals,
                       struct ops_answer *out, struct diag *diag)
 {
-    struct ops_question whole = *question;
-    struct reading reading = {
-        .store = store, .question = &whole, .texts = &out->texts, .basis = &out->basis};
+    struct reading reading = {.from_totals = from_totals,
+                              .store = store,
+                              .question = question,
+                              .texts = &out->texts,
+                              .basis = &out->basis};
     struct cost_source source = {0};
     struct rollups rollups = {0};
     struct scan scan;
     int rc;
 
     *out = (struct ops_answer){0};
-    whole.runs_without_events |= from_totals; /* these count their events, too */
     rc = reading_open(&reading, diag);
     out->basis.lacks_whole_runs &= !from_totals;
     if (rc == 0)

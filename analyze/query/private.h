@@ -37,7 +37,8 @@ const char *query_text(struct query_texts *texts, sqlite3_stmt *statement, int c
  * "input"; reading_open(), reading_prepare_scan(), the events to scan_add(), reading_finish_scan();
  * reading_close() after any of them. */
 struct reading {
-    struct store *store;                 /* input */
+    bool from_totals;    /* runs count whose events are gone: they are in the totals */
+    struct store *store; /* input */
     const struct ops_question *question; /* input */
     bool every_span;                     /* input: labels, phases and marks count too */
     struct query_texts *texts;           /* input: keeps the texts of all rows */
@@ -78,7 +79,8 @@ int query_unfinished(struct reading *reading, const struct scan *scan, struct di
 /** What was dropped of a session, whose window is known; sets dropped_until_ns. */
 int query_dropped(struct reading *reading, struct scan_session *session, struct diag *diag);
 
-/** Of the selected runs only those stay selected whose events are all there, if there are any. */
+/** Of the selected runs only those stay selected whose ops were not left out on purpose and whose
+ *  events are all there, if there are any. */
 void query_skip_incomplete(struct reading *reading);
 
 /* rollups.c */

@@ -83,8 +83,9 @@ struct ops_question {
     bool totals;              /* totals over all that is counted, also outside of runs;
                                  else what one run takes on average */
     bool labels;              /* rows for labels too */
-    bool runs_without_events; /* runs count too whose events were dropped; else they are left out
-                                 where there are others, unless totals are asked for */
+    bool runs_without_events; /* runs count too whose events were dropped, or whose ops were left
+                                 out on purpose; else they are left out where there are others,
+                                 unless totals are asked for */
     enum query_merge merge;   /* query_ops(), ops_of_spans() */
     bool allows_rollups;      /* query_ops(): where events were dropped, answer from roll-ups */
     bool wants_durations;     /* query_ops() of one session, MERGE_SESSIONS: fill in durations */
@@ -134,6 +135,10 @@ struct unfinished_row {
 /* What the numbers of an answer stand on, and what is missing in them. */
 struct basis {
     uint64_t runs, warmups_skipped, unended_skipped;
+    uint64_t runs_with_ops,
+        runs_without_ops;     /* of those that were asked for: ops of the latter were
+                                                 left out on purpose; they count only where all
+                                                 do, or there is none of the former */
     uint64_t dropped_skipped; /* runs whose events are not all there any more */
     bool lacks_whole_runs;    /* this is so of all that were asked for: they count all the same,
                                   with what is left of them, and values are totals */
@@ -173,7 +178,8 @@ bool query_has_dropped_events(const struct basis *basis);
 struct counted_run {
     int64_t session_id, run;  /* the number counts from 1 */
     int64_t start_ns, end_ns; /* end_ns STORE_NULL: not finished */
-    bool lacks_events;        /* not all of its events are there any more */
+    bool lacks_events;        /* not all of its events are there any more, or some were left out */
+    bool without_ops;         /* they were left out, on purpose */
 };
 struct counted_runs ARRAY_FIELDS(struct counted_run);
 

@@ -57,7 +57,7 @@ static int read_session_runs(struct reading *reading, const struct scan *scan, s
     const struct scan_session *from = &scan->sessions[session];
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(reading->store,
-                           "SELECT run, start_ns, end_ns, warmup, lane_id FROM run"
+                           "SELECT run, start_ns, end_ns, warmup, lane_id, without_ops FROM run"
                            " WHERE session_id = ?1 ORDER BY run",
                            &statement, diag);
 
@@ -69,6 +69,7 @@ static int read_session_runs(struct reading *reading, const struct scan *scan, s
             .start_ns = query_int(statement, 1),
             .end_ns = query_int(statement, 2),
             .warmup = sqlite3_column_int(statement, 3) != 0,
+            .without_ops = sqlite3_column_int(statement, 5) != 0,
             .lane = id_map_find(&scan->lane_map, query_int(statement, 4)),
         };
         uint32_t place = id_map_find(&from->run_map, row.run);

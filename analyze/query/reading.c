@@ -119,9 +119,10 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
     ARRAY_OF(int64_t) numbers = {0};
     ARRAY_OF(uint8_t) is_warmup = {0};
     sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store,
-                           "SELECT run, start_ns, end_ns, warmup FROM run WHERE session_id = ?1",
-                           &statement, diag);
+    int rc = query_prepare(
+        reading->store,
+        "SELECT run, start_ns, end_ns, warmup, without_ops FROM run WHERE session_id = ?1",
+        &statement, diag);
 
     sqlite3_bind_int64(statement, 1, session->session_id);
     while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
@@ -131,6 +132,7 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
 
         run.lacks_events = run.start_ns <= session->dropped_until_ns;
         run.is_warmup = sqlite3_column_int(statement, 3) != 0;
+        run.without_ops = sqlite3_column_int(statement, 4) != 0;
         rc = array_push(&runs, run);
         if (rc == 0)
             rc = array_push(&numbers, run.number);

@@ -86,7 +86,7 @@ static int read_waiting(struct reading *reading, const struct scan *scan, struct
                      STORE_NULL, rollups, diag);
 }
 
-/* All runs that ended count: roll-ups do not tell them apart. */
+/* All runs that ended count, of those with ops if there are any: roll-ups do not tell them apart. */
 static int count_runs(struct reading *reading)
 {
     struct basis *basis = reading->basis;
@@ -102,7 +102,7 @@ static int count_runs(struct reading *reading)
 
             if (run->end_ns == STORE_NULL)
                 unended++;
-            else
+            else if (!run->without_ops || !basis->runs_with_ops)
                 rc = array_push(&durations, (double)(run->end_ns - run->start_ns));
         }
     }

@@ -4,12 +4,18 @@
 
 #include "analyze/query/private.h"
 
-static int take_runs(const struct scan_session *session, struct counted_runs *out)
+/* others_have: there are runs with ops, so that those without lack something. */
+static int take_runs(const struct scan_session *session, bool others_have, struct counted_runs *out)
 {
     for (size_t i = 0; i < session->run_count; i++) {
         const struct scan_run *run = &session->runs[i];
-        struct counted_run row = {session->session_id, run->number, run->start_ns, run->end_ns,
-                                  run->lacks_events};
+        struct counted_run row = {.session_id = session->session_id,
+                                  .run = run->number,
+                                  .start_ns = run->start_ns,
+                                  .end_ns = run->end_ns,
+                                  .lacks_events =
+                                      run->lacks_events || (run->without_ops && others_have),
+                                  .without_ops = run->without_ops};
 
         if (run->selected && run->start_ns >= session->from_ns &&
             run->start_ns < session->until_ns && array_push(out, row) < 0)
@@ -30,7 +36,7 @@ int query_runs(struct store *store, const struct ops_question *question, struct 
     *out = (struct counted_runs){0};
     rc = reading_open(&reading, diag);
     for (size_t i = 0; i < reading.sessions.count && rc == 0; i++)
-        rc = take_runs(&reading.sessions.items[i], out);
+        rc = take_runs(&reading.sessions.items[i], basis.runs_with_ops > 0, out);
     reading_close(&reading);
     basis_deinit(&basis);
     query_texts_deinit(&texts);

@@ -44,6 +44,7 @@ struct scan_run {
     bool selected;
     bool is_warmup;    /* the scan does not look at it, nor at these: */
     bool lacks_events; /* some were dropped */
+    bool without_ops;  /* they were left out on purpose */
     int64_t number;    /* for whoever reads runs */
 };
 

@@ -55,6 +55,7 @@ struct run_row {
     bool counts;       /* it is one of those asked for, whatever time is */
     bool selected;     /* and it begins in that time: its spans are there */
     bool lacks_events; /* only what is left of them */
+    bool without_ops;  /* they were left out on purpose */
 };
 
 /* The spans of one lane: spans[first .. first + count). */

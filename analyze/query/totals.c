@@ -90,16 +90,30 @@ int totals_may_answer(struct store *store, const struct ops_question *question, 
 /* What the scan would do with the events of a row. */
 enum fate { FATE_COUNTS, FATE_OUTSIDE, FATE_SKIPPED, FATE_UNKNOWN };
 
-/* All runs of a kind have the same fate: which run is asked for by its kind alone. */
-static enum fate fate_of_kind(const struct scan_session *session, bool is_warmup)
+enum run_kind { COUNTED, WARMUP, WITHOUT_OPS };
+
+static enum run_kind kind_of(const struct scan_run *run)
 {
+    return run->without_ops ? WITHOUT_OPS : run->is_warmup ? WARMUP : COUNTED;
+}
+
+/* All runs of a kind have the same fate, where which run is asked for by its kind alone. Runs
+ * without ops are one kind, warm-ups or not. */
+static enum fate fate_of_kind(const struct scan_session *session, enum run_kind kind)
+{
+    enum fate fate = FATE_UNKNOWN; /* no such run: somebody else has changed the file */
+
     for (size_t i = 0; i < session->run_count; i++) {
         const struct scan_run *run = &session->runs[i];
+        const enum fate own = run->selected ? FATE_COUNTS : FATE_SKIPPED;
 
-        if (run->end_ns != STORE_NULL && run->is_warmup == is_warmup)
-            return run->selected ? FATE_COUNTS : FATE_SKIPPED;
+        if (run->end_ns == STORE_NULL || kind_of(run) != kind)
+            continue;
+        if (fate != FATE_UNKNOWN && fate != own)
+            return FATE_UNKNOWN;
+        fate = own;
     }
-    return FATE_UNKNOWN; /* there is no such run: somebody else has changed the file */
+    return fate;
 }
 
 static enum fate fate_of(const struct scan_session *session, const char *run_kind, int64_t run)
@@ -108,9 +122,11 @@ static enum fate fate_of(const struct scan_session *session, const char *run_kin
     uint32_t place;
 
     if (strcmp(run_kind, "counted") == 0)
-        return fate_of_kind(session, false);
+        return fate_of_kind(session, COUNTED);
     if (strcmp(run_kind, "warm-up") == 0)
-        return fate_of_kind(session, true);
+        return fate_of_kind(session, WARMUP);
+    if (strcmp(run_kind, "without ops") == 0)
+        return fate_of_kind(session, WITHOUT_OPS);
     if (strcmp(run_kind, "none") == 0)
         return outside;
     if (strcmp(run_kind, "open") != 0) /* of some runs, nobody knows which */

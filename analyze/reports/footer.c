@@ -96,6 +96,24 @@ static void note_selection(const struct report *report, const struct basis *basi
     }
 }
 
+/* With one run in twenty recorded op by op, the numbers are of these. */
+static void note_without_ops(const struct report *report, const struct basis *basis)
+{
+    const uint64_t with = basis->runs_with_ops, without = basis->runs_without_ops;
+
+    if (!without)
+        return;
+    if (!with)
+        out_note(report->out, OUT_NOTE_BASIS,
+                 "Ops were recorded of none of the %" PRIu64 " runs, on purpose.", without);
+    else
+        out_note(report->out, OUT_NOTE_BASIS,
+                 "Ops were recorded of %" PRIu64 " of %" PRIu64 " runs, on purpose%s.", with,
+                 with + without,
+                 report->kind->counts_runs_without_events ? ""
+                                                          : "; what they take is that of these");
+}
+
 static void note_runs(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "runs", .data_only = true};
@@ -114,6 +132,7 @@ static void note_runs(const struct report *report, const struct basis *basis)
                   {"count", NULL, out_integer(OUT_INT, (int64_t)basis->runs)},
                   {"warmups_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->warmups_skipped)},
                   {"unended_left_out", NULL, out_integer(OUT_INT, (int64_t)basis->unended_skipped)},
+                  {"without_ops", NULL, out_integer(OUT_INT, (int64_t)basis->runs_without_ops)},
                   {"mean_ns", NULL, out_number(OUT_NS, count ? sum / (double)count : NAN)},
                   {"min_ns", NULL, out_number(OUT_NS, count ? ns[0] : NAN)},
                   {"p50_ns", NULL, out_number(OUT_NS, values[0])},
@@ -121,7 +140,7 @@ static void note_runs(const struct report *report, const struct basis *basis)
                   {"p99_ns", NULL, out_number(OUT_NS, values[2])},
                   {"max_ns", NULL, out_number(OUT_NS, count ? ns[count - 1] : NAN)},
               },
-              9);
+              10);
     if (count < 2 || report->session_count > 1 || source_is_one_run(report->source))
         return;
     out_note(report->out, OUT_NOTE_PLAIN,
@@ -408,6 +427,7 @@ void report_footer(const struct report *report, const struct basis *basis)
     report_judge(report, basis);
     emit_selection(report, basis);
     note_selection(report, basis);
+    note_without_ops(report, basis);
     note_backward(report, basis);
     note_runs(report, basis);
     note_coverage(report, basis);

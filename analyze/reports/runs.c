@@ -620,7 +620,7 @@ static void note_lacking(const struct runs_state *state)
     size_t lacking = 0;
 
     for (size_t i = 0; i < state->lines.count; i++)
-        lacking += state->lines.items[i].run.lacks_events;
+        lacking += state->lines.items[i].run.lacks_events && !state->lines.items[i].run.without_ops;
     if (lacking)
         out_note(state->report->out, OUT_NOTE_PLAIN,
                  "%zu of these runs count with their durations alone: events of theirs were "

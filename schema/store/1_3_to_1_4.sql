@@ -6,7 +6,7 @@
 CREATE TABLE op_total (
     op_id       INTEGER NOT NULL REFERENCES op_row,
     lane_kind   TEXT NOT NULL,    -- thread | stream | queue
-    run_kind    TEXT NOT NULL,    -- counted | warm-up | none | open | unknown: of the runs that they are in
+    run_kind    TEXT NOT NULL,    -- counted | warm-up | without ops | none | open | unknown: of the runs that they are in
     run         INTEGER NOT NULL, -- of open: number of the run, which had not ended; else 0
     event_count INTEGER NOT NULL, -- finished events
     sum_ns      INTEGER NOT NULL, -- of dur_ns
@@ -57,3 +57,20 @@ INSERT INTO session_1_4 SELECT session_id, uuid, start_ns, end_ns, end_reason, p
   FROM session;
 DROP TABLE session;
 ALTER TABLE session_1_4 RENAME TO session;
+
+-- Runs whose ops were left out on purpose; until now there were none.
+CREATE TABLE run_1_4 (
+    session_id  INTEGER NOT NULL REFERENCES session,
+    run         INTEGER NOT NULL, -- number within the session, from 1
+    model_id    INTEGER REFERENCES model,
+    lane_id     INTEGER NOT NULL REFERENCES lane,
+    start_ns    INTEGER NOT NULL, -- ns since 1970
+    end_ns      INTEGER,          -- ns since 1970; NULL: not finished
+    warmup      INTEGER NOT NULL DEFAULT 0, -- 1: not to be counted in statistics
+    without_ops INTEGER NOT NULL DEFAULT 0, -- 1: its ops were left out on purpose; means are of others
+    PRIMARY KEY (session_id, run)
+) WITHOUT ROWID;
+INSERT INTO run_1_4
+SELECT session_id, run, model_id, lane_id, start_ns, end_ns, warmup, 0 FROM run;
+DROP TABLE run;
+ALTER TABLE run_1_4 RENAME TO run;

@@ -67,9 +67,9 @@ static const struct {
      "mem_chunk_id,offset_bytes) VALUES(?,?,?,?,?,?,?,?,?)",
      "SELECT variable_id+?6,session_id+?1,client_var,name,dtype,shape,producer_op+?3,"
      "mem_chunk_id+?5,offset_bytes FROM variable WHERE " IN_TAKEN},
-    {"INSERT INTO run(session_id,run,model_id,lane_id,start_ns,end_ns,warmup)"
-     " VALUES(?,?,?,?,?,?,?)",
-     "SELECT session_id+?1,run,model_id+?2,lane_id+?4,start_ns,end_ns,warmup FROM run"
+    {"INSERT INTO run(session_id,run,model_id,lane_id,start_ns,end_ns,warmup,without_ops)"
+     " VALUES(?,?,?,?,?,?,?,?)",
+     "SELECT session_id+?1,run,model_id+?2,lane_id+?4,start_ns,end_ns,warmup,without_ops FROM run"
      " WHERE " IN_TAKEN},
     {"INSERT INTO gap(session_id,lane_id,reason,lost_count,start_ns,end_ns) VALUES(?,?,?,?,?,?)",
      "SELECT session_id+?1,lane_id+?4,reason,lost_count,start_ns,end_ns FROM gap"

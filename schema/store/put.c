@@ -331,6 +331,7 @@ static int finish_run(struct binder *binder, const struct store_run *row, struct
     bind_int(binder, row->start_ns);
     bind_int(binder, row->end_ns);
     bind_int(binder, row->warmup != 0);
+    bind_int(binder, row->without_ops != 0);
     return finish_row(binder, diag);
 }
 
@@ -338,7 +339,7 @@ int store_put_run(struct store *store, const struct store_run *row, struct diag 
 {
     struct binder b;
     int rc = begin_row(store, &b, STORE_PUT_RUN, "run", "session_id,run",
-                       "session_id,run,model_id,lane_id,start_ns,end_ns,warmup", diag);
+                       "session_id,run,model_id,lane_id,start_ns,end_ns,warmup,without_ops", diag);
 
     if (rc == 0)
         rc = finish_run(&b, row, diag);

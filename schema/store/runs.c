@@ -5,7 +5,7 @@
 #include "schema/store/private.h"
 
 /* Who gives each number twice ends each statement at once: it begins with a few rows. */
-enum { PART_MIN = 32, RUN_COLUMNS = 7 };
+enum { PART_MIN = 32, RUN_COLUMNS = 8 };
 
 static int gather_run(struct bulk *bulk, const struct store_run *row)
 {
@@ -16,6 +16,7 @@ static int gather_run(struct bulk *bulk, const struct store_run *row)
     bulk_int(bulk, row->start_ns);
     bulk_int(bulk, row->end_ns);
     bulk_int(bulk, row->warmup != 0);
+    bulk_int(bulk, row->without_ops != 0);
     return bulk_end_row(bulk);
 }
 
@@ -26,8 +27,8 @@ static int write_runs(struct store *store, struct bulk *bulk, size_t *out_added,
     struct diag why = {0};
     int rc = store_bulk_write(
         store, bulk,
-        "INSERT OR FAIL INTO run(session_id,run,model_id,lane_id,start_ns,end_ns,warmup)", "",
-        &why);
+        "INSERT OR FAIL INTO run(session_id,run,model_id,lane_id,start_ns,end_ns,warmup,without_ops)",
+        "", &why);
 
     if (rc == 0) {
         *out_added = count;

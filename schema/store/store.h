@@ -185,6 +185,7 @@ struct store_lane {
 struct store_run {
     int64_t session_id, run, model_id, lane_id, start_ns, end_ns;
     int warmup;
+    int without_ops; /* its ops were left out on purpose */
 };
 struct store_gap {
     int64_t session_id, lane_id;

@@ -101,13 +101,14 @@ CREATE TABLE lane (
 
 -- One execution of a model.
 CREATE TABLE run (
-    session_id INTEGER NOT NULL REFERENCES session,
-    run        INTEGER NOT NULL, -- number within the session, from 1
-    model_id   INTEGER REFERENCES model,
-    lane_id    INTEGER NOT NULL REFERENCES lane,
-    start_ns   INTEGER NOT NULL, -- ns since 1970
-    end_ns     INTEGER,          -- ns since 1970; NULL: not finished
-    warmup     INTEGER NOT NULL DEFAULT 0, -- 1: not to be counted in statistics
+    session_id  INTEGER NOT NULL REFERENCES session,
+    run         INTEGER NOT NULL, -- number within the session, from 1
+    model_id    INTEGER REFERENCES model,
+    lane_id     INTEGER NOT NULL REFERENCES lane,
+    start_ns    INTEGER NOT NULL, -- ns since 1970
+    end_ns      INTEGER,          -- ns since 1970; NULL: not finished
+    warmup      INTEGER NOT NULL DEFAULT 0, -- 1: not to be counted in statistics
+    without_ops INTEGER NOT NULL DEFAULT 0, -- 1: its ops were left out on purpose; means are of others
     PRIMARY KEY (session_id, run)
 ) WITHOUT ROWID;
 
@@ -205,7 +206,7 @@ CREATE TABLE op_stat (
 CREATE TABLE op_total (
     op_id       INTEGER NOT NULL REFERENCES op_row,
     lane_kind   TEXT NOT NULL,    -- thread | stream | queue
-    run_kind    TEXT NOT NULL,    -- counted | warm-up | none | open | unknown: of the runs that they are in
+    run_kind    TEXT NOT NULL,    -- counted | warm-up | without ops | none | open | unknown: of the runs that they are in
     run         INTEGER NOT NULL, -- of open: number of the run, which had not ended; else 0
     event_count INTEGER NOT NULL, -- finished events
     sum_ns      INTEGER NOT NULL, -- of dur_ns

@@ -445,7 +445,7 @@ static uint32_t find_session(struct totals *totals, int64_t session_id)
 int store_total_note_run(struct store *store, const struct store_run *run, struct diag *diag)
 {
     struct totals *totals = &store->totals;
-    uint32_t run_class = run->warmup ? TOTAL_WARMUP : TOTAL_COUNTED, place, session;
+    uint32_t run_class = store_total_class_of(run->without_ops, run->warmup), place, session;
 
     if (!totals->is_ready)
         return 0;

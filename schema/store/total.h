@@ -41,10 +41,11 @@ enum {
 
 /* What events are counted under: a kind of run, or TOTAL_OPEN and the place of an open run. */
 enum total_class {
-    TOTAL_NONE,    /* outside of runs */
-    TOTAL_COUNTED, /* in runs that ended and are no warm-ups */
-    TOTAL_WARMUP,  /* in warm-ups that ended */
-    TOTAL_UNKNOWN, /* in runs, nobody knows of which kind */
+    TOTAL_NONE,        /* outside of runs */
+    TOTAL_COUNTED,     /* in runs that ended and are no warm-ups */
+    TOTAL_WARMUP,      /* in warm-ups that ended */
+    TOTAL_WITHOUT_OPS, /* in runs that ended whose ops were left out, but for these */
+    TOTAL_UNKNOWN,     /* in runs, nobody knows of which kind */
     TOTAL_OPEN,
 };
 
@@ -194,6 +195,12 @@ enum total_op {
 };
 
 extern const char *const store_total_classes[];
+
+/** The class of a run that ended. */
+static inline uint32_t store_total_class_of(bool without_ops, bool is_warmup)
+{
+    return without_ops ? TOTAL_WITHOUT_OPS : is_warmup ? TOTAL_WARMUP : TOTAL_COUNTED;
+}
 
 /** What an op is for events of a session. */
 int store_total_read_op(struct store *store, int64_t op_id, int64_t session_id, uint8_t *out_kind,

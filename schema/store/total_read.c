@@ -6,7 +6,8 @@
 #include "schema/store/private.h"
 
 /* What op_total says for enum total_class. */
-const char *const store_total_classes[] = {"none", "counted", "warm-up", "unknown", "open"};
+const char *const store_total_classes[] = {"none",        "counted", "warm-up",
+                                           "without ops", "unknown", "open"};
 
 /* One row. Returns 1, 0 where there is none, or a negative errno; the caller resets it. */
 static int read_one(struct store *store, sqlite3_stmt *statement, struct diag *diag)
@@ -54,7 +55,7 @@ int store_total_read_run(struct store *store, int64_t session_id, int64_t run, u
 {
     sqlite3_stmt *statement;
     int rc = store_statement(store, STORE_GET_RUN,
-                             "SELECT warmup FROM main.run WHERE session_id=? AND run=?"
+                             "SELECT without_ops,warmup FROM main.run WHERE session_id=? AND run=?"
                              " AND end_ns IS NOT NULL",
                              &statement, diag);
 
@@ -64,9 +65,9 @@ int store_total_read_run(struct store *store, int64_t session_id, int64_t run, u
     sqlite3_bind_int64(statement, 2, run);
     rc = read_one(store, statement, diag);
     if (rc >= 0)
-        *out_class = !rc                                  ? TOTAL_OPEN
-                     : sqlite3_column_int64(statement, 0) ? TOTAL_WARMUP
-                                                          : TOTAL_COUNTED;
+        *out_class = !rc ? TOTAL_OPEN
+                         : store_total_class_of(sqlite3_column_int64(statement, 0) != 0,
+                                                sqlite3_column_int64(statement, 1) != 0);
     sqlite3_reset(statement);
     return rc < 0 ? rc : 0;
 }

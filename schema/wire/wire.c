@@ -168,7 +168,7 @@ static bool is_common_part_sound(const struct ot_wire_record *record)
     if (has_end(record->kind))
         flags |= OT_RECORD_IMPLICIT_END;
     if (record->kind == OT_RECORD_RUN) {
-        flags |= OT_RECORD_WARMUP;
+        flags |= OT_RECORD_WARMUP | OT_RECORD_WITHOUT_OPS;
         op_min = 0;
         op_max = OT_WIRE_MODELS_MAX;
         if (record->run == 0)

@@ -295,6 +295,7 @@ enum ot_record_flag {
     OT_RECORD_REALTIME = 1u << 0,     /* times are ns of CLOCK_REALTIME, not ticks */
     OT_RECORD_IMPLICIT_END = 1u << 1, /* the program never ended this span; an outer one ended */
     OT_RECORD_WARMUP = 1u << 2,       /* RUN: not to be counted in statistics */
+    OT_RECORD_WITHOUT_OPS = 1u << 3,  /* RUN: its ops were left out on purpose; since 1.3 */
 };
 
 /* One event, in a ring or in an EVENTS frame. Unused fields are 0. */

@@ -56,6 +56,7 @@ static void welcome(struct fake_daemon *daemon, struct fake_connection *connecti
     const struct fake_daemon_options *options = &daemon->options;
     struct ot_wire_welcome fixed = {
         .version_major = OT_WIRE_VERSION_MAJOR,
+        .version_minor = options->is_of_1_0 ? 0 : OT_WIRE_VERSION_MINOR,
         .status = options->status,
         .features =
             (OT_FEATURE_RINGS | OT_FEATURE_CONTROL | OT_FEATURE_SCHEDULE) & ~options->no_features,

@@ -36,6 +36,7 @@ struct fake_daemon_options {
     uint32_t level_off;   /* welcome with OT_LEVEL_OFF */
     uint32_t level;       /* 0: OT_LEVEL_ON */
     uint64_t no_features; /* features it lacks */
+    bool is_of_1_0;       /* of the wire's first version */
     bool is_mute;         /* never answers HELLO */
     bool is_deaf;         /* does not read its sockets */
     bool is_idle;         /* does not drain rings, nor answer FLUSH */

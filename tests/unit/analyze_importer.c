@@ -85,10 +85,10 @@ static void gives_launched_spans_the_run_of_the_launch(void **state)
     struct diag diag = {0};
 
     begin(&fixture);
-    CHECK_OK(importer_run(&fixture.importer, &(struct importer_run){1000, 2000, fixture.host, true},
-                          &diag));
-    CHECK_OK(importer_run(&fixture.importer, &(struct importer_run){0, 1000, fixture.host, false},
-                          &diag));
+    CHECK_OK(importer_run(&fixture.importer,
+                          &(struct importer_run){1000, 2000, fixture.host, true, false}, &diag));
+    CHECK_OK(importer_run(&fixture.importer,
+                          &(struct importer_run){0, 1000, fixture.host, false, false}, &diag));
     add(&fixture, fixture.host, 0, 900, 50, 33);
     add(&fixture, fixture.device, 2, 1500, 10, 33);
     add(&fixture, fixture.device, 2, 1600, 10, 34); /* its launch is not in the file */

@@ -86,7 +86,8 @@ static void add_thread(struct scene *scene, int session, int thread)
                                 .model_id = STORE_NULL,
                                 .lane_id = lane_of(session, thread),
                                 .start_ns = start_ns,
-                                .warmup = i < 3};
+                                .warmup = i < 3,
+                                .without_ops = i % 5 == 4};
 
         for (uint64_t n = pick(scene, 12); n > 0; n--)
             add_span(scene, session, thread, run, 0);

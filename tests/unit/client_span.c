@@ -247,7 +247,7 @@ static void runs_number_what_is_inside(void **state)
     CHECK_OK(optrace_model_define(&model, &model_id));
     outer = optrace_run_begin(model_id, OPTRACE_WARMUP);
     record_one(op);
-    inner = optrace_run_begin(0, 0);
+    inner = optrace_run_begin(0, OPTRACE_WITHOUT_OPS);
     record_one(op);
     optrace_run_end(inner);
     record_one(op);
@@ -260,12 +260,33 @@ static void runs_number_what_is_inside(void **state)
     assert_int_equal(client_place_record(place, 2).kind, OT_RECORD_RUN);
     assert_int_equal(client_place_record(place, 2).run, inner.number);
     assert_int_equal(client_place_record(place, 2).op_id, 0);
-    assert_int_equal(client_place_record(place, 2).flags, 0);
+    assert_int_equal(client_place_record(place, 2).flags, OT_RECORD_WITHOUT_OPS);
     assert_int_equal(client_place_record(place, 3).run, outer.number);
     assert_int_equal(client_place_record(place, 4).kind, OT_RECORD_RUN);
     assert_int_equal(client_place_record(place, 4).op_id, model_id);
     assert_int_equal(client_place_record(place, 4).flags, OT_RECORD_WARMUP);
     assert_int_equal(client_place_record(place, 5).run, 0);
+}
+
+/* It would count such a record as damaged. */
+static void an_older_daemon_is_told_nothing_new(void **state)
+{
+    struct client_place *place = *state;
+    struct optrace_event event = {.kind = OPTRACE_KIND_RUN,
+                                  .flags = OPTRACE_EVENT_WITHOUT_OPS,
+                                  .run = 7,
+                                  .start = 1,
+                                  .end = 2};
+
+    place->daemon =
+        fake_daemon_create(place->socket, &(struct fake_daemon_options){.is_of_1_0 = true});
+    CHECK_OK(client_place_start(place));
+    optrace_run_end(optrace_run_begin(0, OPTRACE_WITHOUT_OPS));
+    CHECK_OK(optrace_record(&event));
+    client_place_drain(place, 2);
+    assert_int_equal(client_place_record(place, 0).flags, 0);
+    assert_int_equal(client_place_record(place, 1).flags, 0);
+    optrace_stop();
 }
 
 static void a_worker_takes_a_run(void **state)
@@ -430,6 +451,8 @@ int main(void)
         CASE(a_ring_that_fills_rings_twice),
         CASE(losses_are_counted_per_lane),
         CASE(runs_number_what_is_inside),
+        cmocka_unit_test_setup_teardown(an_older_daemon_is_told_nothing_new, client_place_make,
+                                        client_place_clear),
         CASE(a_worker_takes_a_run),
         CASE(points_have_their_values),
         CASE(a_copy_has_bytes),

@@ -74,7 +74,7 @@ static void every_row_is_stored_and_replaced(void **state)
     check_text(store, "SELECT * FROM op",
                "5|3|1|4|n2|Conv|NULL|cpu:0|[[1]]|[\"f32\"]|NULL|NULL|{}|7|6|0|a.c:1|NULL");
     check_text(store, "SELECT * FROM lane", "6|3|1|queue|NULL|cpu:0|NULL");
-    check_text(store, "SELECT * FROM run", "3|1|4|6|10|20|1");
+    check_text(store, "SELECT * FROM run", "3|1|4|6|10|20|1|0");
     check_text(store, "SELECT * FROM gap", "3|NULL|store|8|NULL|11\n3|NULL|store|8|NULL|11");
     check_text(store, "SELECT * FROM ingest_cursor", "3|0|200|NULL|NULL|NULL|NULL");
     check_text(store, "SELECT * FROM mem_chunk", "7|3|c|65|w");
@@ -346,7 +346,7 @@ static void runs_are_added_once(void **state)
     CHECK_U64(add_runs(store, runs, COUNT), COUNT); /* all of them again */
     CHECK_U64(count_runs(store), COUNT - 3);
     check_text(store, "SELECT * FROM run WHERE run = 100 AND session_id = 1",
-               "1|100|NULL|6|297|298|1");
+               "1|100|NULL|6|297|298|1|0");
     store_support_commit(store);
     store_support_begin(store);
     runs[0].session_id = runs[1].session_id = 9;

@@ -85,7 +85,7 @@ static void records_of_all_kinds(void **state)
     for (uint16_t kind = OT_RECORD_SPAN; kind <= OT_RECORD_FREE; kind++) {
         CHECK_RECORD(kind, 0, );
         CHECK_RECORD(kind, 0, record.flags = OT_RECORD_REALTIME);
-        CHECK_RECORD(kind, OT_LOSS_BAD_RECORD, record.flags = 8);
+        CHECK_RECORD(kind, OT_LOSS_BAD_RECORD, record.flags = 16);
         CHECK_RECORD(kind, OT_LOSS_BAD_RECORD, record.lane_id = 0);
         CHECK_RECORD(kind, 0, record.lane_id = OT_WIRE_LANES_MAX);
         CHECK_RECORD(kind, OT_LOSS_BAD_RECORD, record.lane_id = OT_WIRE_LANES_MAX + 1);
@@ -119,6 +119,9 @@ static void times_of_records(void **state)
     CHECK_RECORD(OT_RECORD_MARK, OT_LOSS_BAD_RECORD, record.flags = OT_RECORD_IMPLICIT_END);
     CHECK_RECORD(OT_RECORD_SPAN, OT_LOSS_BAD_RECORD, record.flags = OT_RECORD_WARMUP);
     CHECK_RECORD(OT_RECORD_RUN, 0, record.flags = OT_RECORD_WARMUP);
+    CHECK_RECORD(OT_RECORD_SPAN, OT_LOSS_BAD_RECORD, record.flags = OT_RECORD_WITHOUT_OPS);
+    CHECK_RECORD(OT_RECORD_RUN, 0, record.flags = OT_RECORD_WITHOUT_OPS);
+    CHECK_RECORD(OT_RECORD_RUN, OT_LOSS_BAD_RECORD, record.flags = OT_RECORD_WITHOUT_OPS << 1);
 }
 
 static void ids_and_values_of_records(void **state)

@@ -32,6 +32,8 @@ static void write_run(struct chrome_writer *writer, const struct run_row *run, u
         chrome_add_duration(writer, "dur", run->end_ns - run->start_ns);
     text_buffer_print(&writer->line, ",\"args\":{\"run\":%" PRId64 ",\"warmup\":%d", run->run,
                       run->warmup);
+    if (run->without_ops)
+        text_buffer_print(&writer->line, ",\"without_ops\":1");
     if (run->lane != SPAN_NONE) {
         chrome_add_int(writer, "lane pid", writer->places[run->lane].pid);
         chrome_add_int(writer, "lane tid", writer->places[run->lane].tid);

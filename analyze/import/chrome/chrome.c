@@ -101,9 +101,9 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
                                 number_of(event->arg[ARG_FORWARD_THREAD]), diag);
     if (rc == 0 && kind == KIND_LABEL && !chrome_is_own(event) && chrome_is_step(event) &&
         span.dur_ns != STORE_NULL)
-        rc = importer_run(&chrome->importer,
-                          &(struct importer_run){start_ns, start_ns + span.dur_ns, lane, false},
-                          diag);
+        rc = importer_run(
+            &chrome->importer,
+            &(struct importer_run){start_ns, start_ns + span.dur_ns, lane, false, false}, diag);
     return rc < 0 ? rc : importer_span(&chrome->importer, &span, diag);
 }
 

@@ -85,6 +85,7 @@ static const struct arg_name arg_names[] = {
     ARG("kern_us", ARG_KERN),
     ARG("optrace", ARG_LANE),
     ARG("warmup", ARG_WARMUP),
+    ARG("without_ops", ARG_WITHOUT_OPS),
     ARG("lane pid", ARG_LANE_PROCESS),
     ARG("lane tid", ARG_LANE_THREAD),
     ARG("reason", ARG_REASON),

@@ -191,6 +191,7 @@ static int add_run(struct chrome *chrome, const struct chrome_event *event, int6
         run.end_ns = start_ns + dur_ns;
     }
     run.is_warmup = json_is(event->arg[ARG_WARMUP], "1");
+    run.without_ops = json_is(event->arg[ARG_WITHOUT_OPS], "1");
     rc = chrome_lane(chrome, &of_lane, &run.lane, diag);
     return rc < 0 ? rc : importer_run(&chrome->importer, &run, diag);
 }

@@ -70,6 +70,7 @@ enum chrome_arg {
     ARG_KERN,
     ARG_LANE,
     ARG_WARMUP,
+    ARG_WITHOUT_OPS,
     ARG_LANE_PROCESS,
     ARG_LANE_THREAD,
     ARG_REASON,

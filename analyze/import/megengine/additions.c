@@ -205,7 +205,8 @@ int megengine_place_runs(struct megengine *megengine, struct diag *diag)
 
         if (run->has_spans)
             rc = importer_run(
-                importer, &(struct importer_run){run->start_ns, run->end_ns, lane, run->is_warmup},
+                importer,
+                &(struct importer_run){run->start_ns, run->end_ns, lane, run->is_warmup, false},
                 diag);
         else
             additions->silent_runs++;

@@ -180,6 +180,9 @@ static void print_counts(struct brief_text *text)
         snprintf(piece + strlen(piece), sizeof(piece) - strlen(piece),
                  " after %" PRIu64 " warm-up%s", basis->warmups_skipped,
                  basis->warmups_skipped == 1 ? "" : "s");
+    if (basis->runs_without_ops)
+        snprintf(piece + strlen(piece), sizeof(piece) - strlen(piece),
+                 ", %" PRIu64 " of them with their ops", basis->runs_with_ops);
     add_piece(&line, text, piece);
     describe_sessions(brief, piece, sizeof(piece));
     if (piece[0])

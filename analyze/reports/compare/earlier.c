@@ -32,7 +32,10 @@ static const char alike_sql[] =
 static const char median_sql[] =
     "SELECT ns FROM (SELECT end_ns - start_ns AS ns, row_number() OVER (ORDER BY end_ns - start_ns)"
     "                       AS place, count(*) OVER () AS n FROM run"
-    "                 WHERE session_id = ?1 AND warmup = 0 AND end_ns IS NOT NULL)"
+    "                 WHERE session_id = ?1 AND warmup = 0 AND end_ns IS NOT NULL AND"
+    "                       (without_ops = 0 OR NOT EXISTS (SELECT 1 FROM run w WHERE"
+    "                         w.session_id = ?1 AND w.warmup = 0 AND w.end_ns IS NOT NULL"
+    "                         AND w.without_ops = 0)))"
     " WHERE place = (n + 1) / 2";
 
 static bool is_among(int64_t id, const int64_t *ids, size_t count)
