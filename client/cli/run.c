@@ -22,8 +22,7 @@
 struct run_options {
     const char *output, *store;
     struct run_wishes wishes;
-    int nodes; /* 0: off */
-    int gpu;   /* 0: the host alone */
+    int gpu; /* 0: the host alone */
     bool quiet, print_env;
 };
 
@@ -47,9 +46,11 @@ static const struct option_spec specs[] = {
      "Runtime), ggml (graphs of llama.cpp and its relatives), torch (ops of "
      "PyTorch), cuda (see --gpu).",
      TARGET(wishes.sources)},
-    {OPTION_CHOICE, "nodes", 0, "WORD", "off",
-     "Record the nodes of graphs, too (ggml): each is then computed by itself, which takes longer.",
-     TARGET(nodes), "off|all"},
+    {OPTION_STRING, "nodes", 0, "WHICH", "1/20",
+     "Of which runs to record the nodes of the graph, too (ggml): off, all, or 1/N, the first run and "
+     "each N-th. A run whose nodes are recorded takes longer. What nodes take in a run on average is "
+     "that of these runs, and reports say how many they are.",
+     TARGET(wishes.nodes)},
     {OPTION_CHOICE, "gpu", 0, "LEVEL", "host",
      "Record what NVIDIA's CUPTI tells of CUDA: graph (kernels, copies and memsets on their streams; "
      "a CUDA graph as one span; calls that launch, copy and wait), node (kernels of graphs, too), "
@@ -279,7 +280,6 @@ int run_main(int argc, char **argv)
         rc = diag_set(&diag, -EINVAL, "--print-env runs nothing and records into no file");
     if (rc < 0)
         return options_complain(&run_command, &diag);
-    options.wishes.nodes = options.nodes ? "all" : NULL;
     options.wishes.gpu = options.gpu ? gpu_levels[options.gpu] : NULL;
     if (options.print_env)
         return print_settings(&options);

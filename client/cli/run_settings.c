@@ -64,6 +64,18 @@ static int check_sources(const char *list, struct diag *diag)
     return 0;
 }
 
+static int check_nodes(const char *text, struct diag *diag)
+{
+    const size_t digits = strncmp(text, "1/", 2) == 0 ? strspn(text + 2, "0123456789") : 0;
+
+    if (strcmp(text, "off") == 0 || strcmp(text, "all") == 0 ||
+        (digits > 0 && digits < 10 && !text[2 + digits] && text[2] != '0'))
+        return 0;
+    return diag_set(diag, -EINVAL,
+                    "--nodes takes off, all, or 1/N, as in 1/20 for one run in twenty, not '%.40s'",
+                    text);
+}
+
 static int check_expression(const char *text, struct diag *diag)
 {
     char why[120];
@@ -158,6 +170,8 @@ int run_settings_fill(const struct run_wishes *wishes, const char *socket,
     char library[PATH_MAX];
     int rc = sources ? check_sources(sources, diag) : 0;
 
+    if (rc == 0 && wishes->nodes)
+        rc = check_nodes(wishes->nodes, diag);
     if (rc == 0 && wishes->runs_by)
         rc = check_expression(wishes->runs_by, diag);
 

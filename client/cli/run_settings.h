@@ -19,7 +19,7 @@ struct run_settings {
 
 struct run_wishes {
     const char *sources; /* list of names; NULL: all */
-    const char *nodes;   /* "all"; NULL: none */
+    const char *nodes;   /* "off", "all", "1/N"; NULL: as the library has it */
     const char *gpu;     /* "graph", ... of CUPTI; NULL: the host alone */
     const char *runs_by; /* expression for the names of ops that begin runs; NULL: none */
 };

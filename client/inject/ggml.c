@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ggml, below llama.cpp, whisper.cpp and their bindings: each graph that a scheduler computes is a
- * run; with $OPTRACE_NODES "all", each node of it is an op, told by the scheduler's callback. A
- * program that has a callback of its own keeps it, and has runs only. Graphs are computed again
- * without a new callback, so ours is set and taken away around each.
+ * run; of one in some each node is an op, told by the scheduler's callback. A program that has a
+ * callback of its own keeps it, and has runs only. Graphs are computed again without a new callback,
+ * so ours is set and taken away around each.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "client/inject/names.h"
+#include "client/inject/nodes.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
 
@@ -50,7 +51,8 @@ static struct real set_callback_real = {"ggml_backend_sched_set_eval_callback",
                                         {NULL}};
 
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
-static bool is_wanted, wants_nodes;
+static bool is_wanted, has_lost_one; /* there was no room for a program's callback */
+static uint32_t graph_count;
 
 /* Schedulers for which the program has set a callback. */
 static const void *schedulers[SCHEDULERS_MAX];
@@ -61,10 +63,7 @@ static OT_TLS struct optrace_span node_span;
 
 static void ask(void)
 {
-    const char *nodes = secure_getenv("OPTRACE_NODES");
-
     is_wanted = recorder_wants("ggml");
-    wants_nodes = nodes && strcmp(nodes, "all") == 0;
 }
 
 /* --- Whose callback it is --- */
@@ -104,7 +103,8 @@ void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback *callba
         (set_callback_type *)real_find(&set_callback_real, __builtin_return_address(0));
 
     if (!note_callback(scheduler, callback != NULL))
-        __atomic_store_n(&wants_nodes, false, __ATOMIC_RELAXED); /* rather none than theirs lost */
+        __atomic_store_n(&has_lost_one, true,
+                         __ATOMIC_RELAXED); /* rather no nodes than this lost */
     theirs(scheduler, callback, context);
 }
 
@@ -204,10 +204,10 @@ static int run(compute_type *compute, void *scheduler, void *graph)
     pthread_once(&asked, ask);
     if (depth > 0 || !is_wanted || !recorder_is_on())
         return compute(scheduler, graph);
-    has_nodes = __atomic_load_n(&wants_nodes, __ATOMIC_RELAXED) && !is_theirs(scheduler) &&
-                find_library(compute, &library);
+    has_nodes = nodes_turn(&graph_count) && !__atomic_load_n(&has_lost_one, __ATOMIC_RELAXED) &&
+                !is_theirs(scheduler) && find_library(compute, &library);
     depth = 1;
-    run = recorder.run_begin(0, 0);
+    run = recorder.run_begin(0, has_nodes ? 0 : OPTRACE_WITHOUT_OPS);
     if (has_nodes)
         library.set_callback(scheduler, on_node, &library);
     status = compute(scheduler, graph);

@@ -29,9 +29,22 @@ static void record(void **state, const char *const *options, const char *argumen
 
 static void graphs_are_runs(void **state)
 {
-    record(state, NULL, NULL);
-    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 25);
+    record(state, (const char *const[]){"--nodes", "off", NULL}, NULL);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL AND without_ops"), 25);
     CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 0);
+}
+
+static void one_run_in_some_has_nodes(void **state)
+{
+    record(state, NULL, NULL);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 2); /* one in 20 */
+    record(state, (const char *const[]){"--nodes", "1/10", NULL}, NULL);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 25);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 3);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 9);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event e JOIN run r USING (session_id, run) WHERE"
+                    " r.without_ops"),
+              0);
 }
 
 static void nodes_are_ops_where_asked_for(void **state)
@@ -63,6 +76,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(graphs_are_runs),
         CASE(nodes_are_ops_where_asked_for),
+        CASE(one_run_in_some_has_nodes),
         CASE(a_callback_of_the_program_stays),
     };
 
