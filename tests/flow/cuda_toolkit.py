@@ -12,7 +12,7 @@ import tempfile
 
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
-DOUBLE = BUILD / "tests" / "flow"
+DOUBLE = BUILD / "tests" / "support"
 SKIPPED = 77
 failures = []
 
@@ -82,7 +82,7 @@ def check_program(toolkit, folder):
 
 def check_real_library(toolkit, folder):
     """A libcupti of NVIDIA's without a driver of theirs: the program is as before, and says nothing."""
-    store, program = folder / "r.db", DOUBLE / "inject_cupti_program"
+    store, program = folder / "r.db", BUILD / "tests" / "flow" / "inject_cupti_program"
     library = next((toolkit / "lib").glob("libcupti.so.*"))
     done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
                program, "kernels", OPTRACE_CUPTI=str(library))

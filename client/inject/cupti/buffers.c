@@ -30,15 +30,12 @@ bool cupti_buffers_open(const struct cupti *cupti)
 
 void cupti_buffers_request(uint8_t **out_buffer, size_t *out_bytes, size_t *out_record_limit)
 {
-    static uint32_t next; /* where the search begins: not where others do */
-    const uint32_t first = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
-
     *out_record_limit = 0;
     *out_bytes = SLOT_BYTES;
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        const uint32_t slot = (first + i) % SLOTS;
-
-        if (!__atomic_exchange_n(&is_out[slot], 1, __ATOMIC_ACQUIRE)) {
+    /* From the first on: what was used lately is in the caches, and the rest is never touched. */
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        if (!__atomic_load_n(&is_out[slot], __ATOMIC_RELAXED) &&
+            !__atomic_exchange_n(&is_out[slot], 1, __ATOMIC_ACQUIRE)) {
             *out_buffer = memory + (size_t)slot * SLOT_BYTES;
             return;
         }

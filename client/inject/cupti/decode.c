@@ -22,6 +22,7 @@ enum {
     KEY_MEMSET,
     RUNS = 1 << 16,
     KERNELS = 1 << 10,
+    RECENT_LANES = 64,
     NAME_BYTES = 900,
     MEMORY_TAKEN = 1,
     MEMORY_GIVEN_BACK = 2,
@@ -97,9 +98,18 @@ static uint64_t define_lane(const void *context)
 
 static uint32_t lane_of(uint32_t device, uint32_t context, uint32_t stream)
 {
+    static struct {
+        struct lane lane;
+        uint32_t number;
+    } recent[RECENT_LANES]; /* under the lock, as kernels are */
     const struct lane lane = {KEY_LANE, device, context, stream, 0};
+    const size_t at = (stream + context * 5 + device * 3) % RECENT_LANES;
 
-    return (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
+    if (memcmp(&recent[at].lane, &lane, sizeof(lane)) != 0) {
+        recent[at].number = (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
+        recent[at].lane = lane;
+    }
+    return recent[at].number;
 }
 
 static uint32_t memory_lane_of(uint32_t device)

@@ -48,6 +48,7 @@ static cupti_complete *complete;
 static uint32_t correlations;
 static void *const the_subscriber = &correlations;
 static const struct toolkit *played = &toolkits[sizeof(toolkits) / sizeof(toolkits[0]) - 1];
+static const char *failures;
 static char mode;
 
 static uint32_t on_enter(uint32_t domain, uint32_t id, const char *function, const char *symbol);
@@ -67,13 +68,14 @@ __attribute__((constructor)) static void start(void)
             played = &toolkits[i];
     }
     mode = records ? records[0] : '\0';
+    failures = getenv("CUDA_DOUBLE_FAIL");
     cuda_double_attach(&mine);
 }
 
 /* What $CUDA_DOUBLE_FAIL has this function answer. */
 static int script(const char *function)
 {
-    const char *list = getenv("CUDA_DOUBLE_FAIL"), *at = list ? strstr(list, function) : NULL;
+    const char *at = failures ? strstr(failures, function) : NULL;
 
     return at && at[strlen(function)] == '=' ? atoi(at + strlen(function) + 1) : 0;
 }
@@ -220,6 +222,11 @@ static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
     pthread_mutex_unlock(&lock);
     if (out.memory)
         hand_back_elsewhere(&out);
+}
+
+void cuda_double_get_hooks(struct double_hooks *out_hooks)
+{
+    *out_hooks = (struct double_hooks){callback, request, complete, played->kernel};
 }
 
 /* --- What a tool calls: it looks for them by name --- */

@@ -50,6 +50,15 @@ uint32_t cuda_double_enter_runtime(uint32_t id, const char *function, const char
 void cuda_double_leave_runtime(uint32_t id, const char *function, const char *symbol,
                                uint32_t correlation);
 
+/** Of libcupti: what a tool has given it, for those who play CUPTI themselves; NULL and 0 before. */
+struct double_hooks {
+    void (*callback)(void *user, uint32_t domain, uint32_t id, const void *data);
+    void (*request)(uint8_t **out_buffer, size_t *out_bytes, size_t *out_record_limit);
+    void (*complete)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
+    size_t kernel_bytes; /* of a record */
+};
+void cuda_double_get_hooks(struct double_hooks *out_hooks);
+
 /** ns of CLOCK_REALTIME, CUPTI's clock. */
 uint64_t cuda_double_now(void);
 

@@ -2,7 +2,8 @@
 /* A program of nvcc, unchanged: what it launches is recorded over the double, which runs none of it. */
 #include <cstdio>
 
-template <typename T> __global__ void scale(T *x, T factor)
+template <typename T>
+__global__ void scale(T *x, T factor)
 {
     x[blockIdx.x * blockDim.x + threadIdx.x] *= factor;
 }

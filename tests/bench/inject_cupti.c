@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What recording CUDA costs on the host, played by the double of tests/support/cuda: CPU time of the
+ * thread that launches, per call, in CUPTI's two callbacks, recorded and with nobody listening; and
+ * of CUPTI's worker per record of a kernel, from the buffer into the ring. What a device pays is not
+ * in it.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "client/inject/cupti/records.h"
+#include "tests/support/bench.h"
+#include "tests/support/cuda/double.h"
+#include "tests/support/optraced.h"
+#include "tests/support/place.h"
+
+enum { BURST = 5000, BURSTS = 10, PAUSE_MS = 20, KERNELS = 1000, NAMES = 8, LAUNCH = 211 };
+
+static struct double_hooks hooks;
+static uint32_t correlation;
+
+static double thread_ns(void)
+{
+    return (double)ot_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000}, NULL);
+}
+
+static double launch(void)
+{
+    uint64_t slot = 0;
+    struct cupti_call call = {.function = "cudaLaunchKernel_v7000", .slot = &slot};
+    double spent_ns = 0, start_ns;
+
+    for (int i = 0; i < BURSTS; i++) {
+        start_ns = thread_ns();
+        for (int k = 0; k < BURST; k++) {
+            call.correlation = ++correlation;
+            call.site = 0;
+            hooks.callback(NULL, CUPTI_RUNTIME, LAUNCH, &call);
+            call.site = 1;
+            hooks.callback(NULL, CUPTI_RUNTIME, LAUNCH, &call);
+        }
+        spent_ns += thread_ns() - start_ns;
+        rest();
+    }
+    return spent_ns / BURST / BURSTS;
+}
+
+/* Long names, as templates have them. */
+static const char *kernel_name(int number)
+{
+    static char names[NAMES][200];
+
+    if (!names[number][0])
+        snprintf(names[number], sizeof(names[number]),
+                 "void at::native::vectorized_elementwise_kernel<%d, at::native::CUDAFunctor_add"
+                 "<float>, std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>)",
+                 number);
+    return names[number];
+}
+
+static double decode(void)
+{
+    double spent_ns = 0, start_ns;
+
+    for (int i = 0; i < BURSTS; i++) {
+        const uint64_t now = cuda_double_now();
+        uint8_t *buffer;
+        size_t bytes, limit;
+
+        hooks.request(&buffer, &bytes, &limit);
+        for (int k = 0; k < KERNELS; k++) {
+            const struct cupti_kernel kernel = {.kind = CUPTI_KERNEL,
+                                                .registers = 32,
+                                                .start = now + (uint64_t)k * 1000,
+                                                .end = now + (uint64_t)k * 1000 + 900,
+                                                .context = 1,
+                                                .stream = 7,
+                                                .grid = {k % NAMES + 1, 1, 1},
+                                                .block = {128, 1, 1},
+                                                .correlation = ++correlation,
+                                                .name = kernel_name(k % NAMES)};
+
+            memcpy(buffer + (size_t)k * hooks.kernel_bytes, &kernel, hooks.kernel_bytes);
+        }
+        start_ns = thread_ns();
+        hooks.complete(NULL, 0, buffer, bytes, KERNELS * hooks.kernel_bytes);
+        spent_ns += thread_ns() - start_ns;
+        rest();
+    }
+    return spent_ns / KERNELS / BURSTS;
+}
+
+/* One process is recorded, another is not: what is once open stays so. */
+static int run(const char *socket, const char *word)
+{
+    char names[2][64];
+    struct bench_figure call = {.name = names[0], .unit = "ns"},
+                        record = {.name = names[1], .unit = "ns"};
+
+    snprintf(names[0], sizeof(names[0]), "cuda_launch_%s_ns", word);
+    snprintf(names[1], sizeof(names[1]), "cuda_kernel_%s_ns", word);
+    setenv("OPTRACE_SOCKET", socket, 1);
+    cuInit(0);
+    cuda_double_get_hooks(&hooks);
+    if (!hooks.callback || !hooks.complete)
+        return 1;
+    launch();
+    decode();
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        bench_add(&call, launch());
+        bench_add(&record, decode());
+    }
+    bench_print(&call);
+    bench_print(&record);
+    return 0;
+}
+
+int main(void)
+{
+    char *library = place_program("client/inject/liboptrace_inject.so");
+    struct optraced daemon;
+    int status;
+    pid_t pid;
+
+    bench_print_machine();
+    setenv("CUDA_INJECTION64_PATH", library, 1);
+    setenv("OPTRACE_GPU", "node", 1);
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        status = run("/nonexistent/optrace.sock", "off");
+        fflush(stdout);
+        _exit(status);
+    }
+    if (waitpid(pid, &status, 0) != pid || status != 0)
+        return 1;
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    status = run(daemon.socket, "recorded");
+    optraced_stop(&daemon);
+    optraced_deinit(&daemon);
+    free(library);
+    return status;
+}
