@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * --explain: the SQL that gives the same numbers as a report. A report hands in a SELECT; what the
- * command line chose is put before it as common tables (tables.h), those of them that it
+ * command line chose is put before it as common tables (sql/tables.sql), those of them that it
  * names.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analyze/explain/private.h"
-#include "analyze/explain/tables.h"
+#include "analyze/explain/sql/query.h"
 #include "analyze/query/private.h"
 #include "analyze/reports/compare/sides.h"
 #include "analyze/reports/report.h"
@@ -210,24 +210,22 @@ static int choose_ids(struct explanation *explanation, struct diag *diag)
 
 /* --- The query. --- */
 
-/* Which tables the report's SELECT needs, and those need. */
-static void find_needed(const struct analyze_options *options, const char *select, bool *needed)
+/* The tables that a report's query needs, of those that are there. */
+static uint64_t tables_of(const struct analyze_options *options, const struct explain_query *query)
 {
-    for (size_t i = EXPLAIN_TABLES; i-- > 0;) {
-        needed[i] = strstr(select, explain_tables[i].name) != NULL;
-        for (size_t k = i + 1; k < EXPLAIN_TABLES; k++)
-            needed[i] |= needed[k] && strstr(explain_tables[k].sql, explain_tables[i].name);
-        if (i == EXPLAIN_LABELLED && report_filters_by(options, FILTER_OF_LABELS))
-            needed[i] |= needed[EXPLAIN_COUNTED_SPAN];
-    }
+    uint64_t tables = query->tables;
+
+    if (explain_needs(tables, "counted_span") && report_filters_by(options, FILTER_OF_LABELS))
+        tables |= explain_table_bits("labelled");
+    return tables;
 }
 
-/* The tables that the SELECT needs, all but the last ones after `before`, then the SELECT. */
-static void put_query(struct explanation *explanation, const char *select, const bool *needed,
+/* These tables, all but the last ones after `before`, then the SELECT. */
+static void put_query(struct explanation *explanation, const char *select, uint64_t tables,
                       const char *before)
 {
-    for (size_t i = 0; i < EXPLAIN_TABLES; i++) {
-        if (!needed[i])
+    for (size_t i = 0; i < explain_table_count; i++) {
+        if (!(tables >> i & 1))
             continue;
         text_buffer_print(&explanation->text, "%s%s AS (\n    ", before, explain_tables[i].name);
         explain_add_sql(explanation, explain_tables[i].sql);
@@ -245,12 +243,15 @@ static void put_query(struct explanation *explanation, const char *select, const
     explain_add_sql(explanation, select);
 }
 
-static void choose_tables(const struct explanation *explanation, const char *select, bool *needed)
+static uint64_t choose_tables(const struct explanation *explanation,
+                              const struct explain_query *query)
 {
-    bool divides = strstr(select, "{runs}") && explain_is_per_run(explanation);
+    uint64_t tables = tables_of(explanation->report->options, query);
 
-    find_needed(explanation->report->options, select, needed);
-    needed[EXPLAIN_COUNTED_RUN] |= divides || (needed[EXPLAIN_EVERY_SPAN] && explanation->has_runs);
+    if ((explain_has_place(query, "{runs}") && explain_is_per_run(explanation)) ||
+        (explain_needs(tables, "every_span") && explanation->has_runs))
+        tables |= explain_table_bits("counted_run");
+    return tables;
 }
 
 static int begin(struct explanation *explanation, const struct report *report, struct diag *diag)
@@ -283,13 +284,11 @@ static void end(struct explanation *explanation)
 static int put_side(struct explanation *side, const struct report *report, bool is_attached,
                     struct diag *diag)
 {
-    const char *select = report->kind->explain_side;
-    bool needed[EXPLAIN_TABLES];
+    const struct explain_query *query = explain_query_of(report->kind->name, "_side");
     int rc = begin(side, report, diag);
 
     if (rc < 0)
         return rc;
-    choose_tables(side, select, needed);
     if (is_attached)
         text_buffer_print(&side->text, "WITH event AS (SELECT rowid, * FROM base.event),\n"
                                        "lane AS (SELECT * FROM base.lane),\n"
@@ -297,7 +296,7 @@ static int put_side(struct explanation *side, const struct report *report, bool 
                                        "run AS (SELECT * FROM base.run),\n"
                                        "dropped AS (SELECT * FROM base.dropped),\n"
                                        "session AS (SELECT * FROM base.session)");
-    put_query(side, select, needed, is_attached ? ",\n" : "WITH ");
+    put_query(side, query->sql, choose_tables(side, query), is_attached ? ",\n" : "WITH ");
     return side->text.failed ? -ENOMEM : 0;
 }
 
@@ -310,12 +309,12 @@ static void add_attachment(struct explanation *explanation, const struct source 
     text_buffer_print(&explanation->text, " AS base */\n");
 }
 
-static int put_comparison(struct explanation *explanation, struct diag *diag)
+static int put_comparison(struct explanation *explanation, const struct explain_query *query,
+                          struct diag *diag)
 {
     const struct report *report = explanation->report;
     struct explanation sides[ALIGN_SIDES] = {{0}};
     struct compare_side opened[ALIGN_SIDES];
-    const bool needed[EXPLAIN_TABLES] = {0};
     int rc = compare_sides_open(report, opened, diag);
 
     for (int i = 0; i < ALIGN_SIDES && rc == 0; i++) {
@@ -327,7 +326,7 @@ static int put_comparison(struct explanation *explanation, struct diag *diag)
         explanation->sides = sides;
         if (opened[ALIGN_BASE].source != report->source)
             add_attachment(explanation, opened[ALIGN_BASE].source);
-        put_query(explanation, report->kind->explain, needed, "WITH ");
+        put_query(explanation, query->sql, 0, "WITH ");
         explanation->sides = NULL;
     }
     for (int i = 0; i < ALIGN_SIDES; i++)
@@ -363,25 +362,24 @@ static int choose_rolled(struct explanation *explanation, struct diag *diag)
     return rc < 0 ? rc : choose_with_ops(explanation, diag);
 }
 
-static const char *select_of(const struct analyze_options *options, const struct report_kind *kind)
+static const struct explain_query *query_of(const struct analyze_options *options,
+                                            const struct report_kind *kind, bool is_rolled)
 {
-    return options->aggregate != CHOICE_NONE ? kind->explain_reduced : kind->explain;
-}
+    bool is_reduced = options->aggregate != CHOICE_NONE;
 
-static const char *rolled_select_of(const struct analyze_options *options,
-                                    const struct report_kind *kind)
-{
-    return options->aggregate != CHOICE_NONE ? kind->explain_rolled_reduced : kind->explain_rolled;
+    if (is_rolled)
+        return explain_query_of(kind->name, is_reduced ? "_rolled_reduced" : "_rolled");
+    return explain_query_of(kind->name, is_reduced ? "_reduced" : "");
 }
 
 /* --min-time and --max-time are about the lines of a SELECT. */
-static int put_lines(struct explanation *explanation, const char *select, const bool *needed)
+static int put_lines(struct explanation *explanation, const char *select, uint64_t tables)
 {
     struct text_buffer bounded = {0};
 
     text_buffer_print(&bounded, "SELECT * FROM (\n%s){bounds}", select);
     if (!bounded.failed)
-        put_query(explanation, bounded.text, needed, "WITH ");
+        put_query(explanation, bounded.text, tables, "WITH ");
     explanation->text.failed |= bounded.failed;
     text_buffer_deinit(&bounded);
     return explanation->text.failed ? -ENOMEM : 0;
@@ -394,24 +392,24 @@ static int put_together(struct explanation *explanation, struct diag *diag)
     bool has_bounds =
         kind->explain_time && (!isnan(options->min_time_s) || !isnan(options->max_time_s));
     bool is_rolled = explanation->report->verdict->is_of_rollups;
-    const char *select = is_rolled ? rolled_select_of(options, kind) : select_of(options, kind);
-    bool needed[EXPLAIN_TABLES];
+    const struct explain_query *query = query_of(options, kind, is_rolled);
+    uint64_t tables;
     int rc = is_rolled ? choose_rolled(explanation, diag) : 0;
 
     if (rc < 0)
         return rc;
     add_notes(explanation);
-    if (kind->explain_side)
-        return put_comparison(explanation, diag);
-    choose_tables(explanation, select, needed);
-    if (needed[EXPLAIN_EVERY_SPAN])
+    if (explain_query_of(kind->name, "_side"))
+        return put_comparison(explanation, query, diag);
+    tables = choose_tables(explanation, query);
+    if (explain_needs(tables, "every_span"))
         text_buffer_print(
             &explanation->text,
             "/* for looking into and changing: it asks for each span by itself, some "
             "seconds for\n * 100,000 of them, where the report takes a hundredth */\n");
-    if (has_bounds && options->aggregate == CHOICE_NONE && !strstr(select, "{having}"))
-        return put_lines(explanation, select, needed);
-    put_query(explanation, select, needed, "WITH ");
+    if (has_bounds && options->aggregate == CHOICE_NONE && !explain_has_place(query, "{having}"))
+        return put_lines(explanation, query->sql, tables);
+    put_query(explanation, query->sql, tables, "WITH ");
     return 0;
 }
 
@@ -438,22 +436,23 @@ static bool lacks_group(const struct explain_group *group, const char *text)
 const char *report_explain_refused(const struct analyze_options *options,
                                    const struct report_kind *kind)
 {
-    const char *select = kind->explain_side ? kind->explain_side : select_of(options, kind);
-    bool needed[EXPLAIN_TABLES] = {0};
+    const struct explain_query *side = explain_query_of(kind->name, "_side");
+    const struct explain_query *query = side ? side : query_of(options, kind, false);
+    uint64_t tables;
     bool filters, times, bounds;
 
-    if (!select)
+    if (!query)
         return "aggregate";
-    find_needed(options, select, needed);
-    filters = needed[EXPLAIN_COUNTED_SPAN] || kind->explain_is_of_all;
-    times = needed[EXPLAIN_EVERY_SPAN] || strstr(select, "{runs_in_time}") ||
-            strstr(select, "{bounds_of_sessions}");
+    tables = tables_of(options, query);
+    filters = explain_needs(tables, "counted_span") || kind->explain_is_of_all;
+    times = explain_needs(tables, "every_span") || explain_has_place(query, "{runs_in_time}") ||
+            explain_has_place(query, "{bounds_of_sessions}");
     bounds = kind->explain_time || (filters && report_bounds_ops(kind, options));
     const struct {
         const char *name;
         bool is_refused;
     } all[] = {
-        {"runs", options->runs && !times && !needed[EXPLAIN_COUNTED_RUN]},
+        {"runs", options->runs && !times && !explain_needs(tables, "counted_run")},
         {"time", options->time && !times},
         {"group-by", lacks_group(kind->explain_groups, options->group_by)},
         {"min-time", !isnan(options->min_time_s) && !bounds},

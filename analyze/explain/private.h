@@ -34,9 +34,12 @@ struct explanation {
 /** Add the condition on runs that count, whole or not. */
 void explain_add_counted(const struct explanation *explanation, struct text_buffer *text);
 
-/** Add SQL to the text, the words in braces in it (tables.h) replaced by what they stand
+/** Add SQL to the text, the words in braces in it (sql/query.h) replaced by what they stand
  *  for. */
 void explain_add_sql(struct explanation *explanation, const char *sql);
+
+/** Whether {word} stands for something. */
+bool explain_is_place(const char *word);
 
 /** Add a literal of SQL. */
 void explain_add_quoted(struct explanation *explanation, const char *text);

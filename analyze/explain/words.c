@@ -469,6 +469,17 @@ static const struct {
     {"{per_run}", add_per_run},
 };
 
+enum { WORDS = sizeof(words) / sizeof(words[0]) };
+
+bool explain_is_place(const char *word)
+{
+    for (size_t i = 0; i < WORDS; i++) {
+        if (strcmp(words[i].word, word) == 0)
+            return true;
+    }
+    return false;
+}
+
 void explain_add_sql(struct explanation *explanation, const char *sql)
 {
     while (*sql) {
@@ -478,10 +489,9 @@ void explain_add_sql(struct explanation *explanation, const char *sql)
         sql += plain;
         if (!*sql)
             break;
-        while (i < sizeof(words) / sizeof(words[0]) &&
-               strncmp(sql, words[i].word, strlen(words[i].word)) != 0)
+        while (i < WORDS && strncmp(sql, words[i].word, strlen(words[i].word)) != 0)
             i++;
-        if (i == sizeof(words) / sizeof(words[0])) { /* a brace of its own */
+        if (i == WORDS) { /* a brace of its own */
             text_buffer_add(&explanation->text, sql++, 1);
             continue;
         }

@@ -318,13 +318,6 @@ const struct report_kind report_collectives = {
     .run = run,
     .tables = (const char *const[]){"collectives", "sizes", NULL},
     .explain_time = "total_ns",
-    .explain =
-        "SELECT name, side, count(*) AS calls, sum(dur_ns) AS total_ns, avg(dur_ns) AS mean_ns,\n"
-        "       min(dur_ns) AS min_ns, max(dur_ns) AS max_ns FROM counted_span\n"
-        " WHERE type = 'kernel' AND lower(substr(name, 1, 4)) IN ('nccl', 'rccl', 'hccl', "
-        "'xccl')\n"
-        "    OR type = 'collective' AND (side = 'device' OR lower(substr(name, 2, 4)) <> 'ccl:')\n"
-        " GROUP BY name ORDER BY total_ns DESC",
     .explain_lacks = "bytes and bandwidths, which stand in the parameters of ops",
     .has_totals = true,
     .columns = columns,

@@ -266,20 +266,6 @@ const struct report_kind report_copies = {
     .run = run,
     .tables = (const char *const[]){"directions", "ops", "bandwidth", "bandwidth_over_time", NULL},
     .explain_time = "total_ns",
-    .explain =
-        "SELECT d.name, CASE WHEN h.name LIKE '%Async%' THEN 'async'\n"
-        "       WHEN h.name LIKE '%Memcpy%' OR h.name LIKE '%Memset%' THEN 'sync' END AS mode,\n"
-        "       sum(d.dur_ns) AS total_ns, count(*) AS calls, sum(d.bytes) AS bytes,\n"
-        "       min(d.dur_ns) AS min_ns, max(d.dur_ns) AS max_ns\n"
-        "  FROM counted_span d LEFT JOIN (SELECT session_id, run, correlation, name, max(start_ns) "
-        "AS start_ns, end_ns, dur_ns\n"
-        "                     FROM every_span WHERE side = 'host' AND correlation IS NOT NULL\n"
-        "                    GROUP BY session_id, run, correlation) h ON d.side = 'device'\n"
-        "       AND h.session_id = d.session_id AND h.run IS d.run AND h.correlation = "
-        "d.correlation\n"
-        " WHERE lower(d.type) IN ('copy', 'memset') AND (d.side = 'device'\n"
-        "       OR d.op_id NOT IN (SELECT op_id FROM every_span WHERE side = 'device'))\n"
-        " GROUP BY 1, 2 ORDER BY total_ns DESC",
     .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -325,10 +325,6 @@ static double time_ns(const void *item)
 static const char *const takes[] = {"group-by", NULL};
 
 /* Total and own count of one counter, of the rows of `span_count`. */
-#define EXPLAIN_COUNTER(column, unit, name)                                                        \
-    ",\n       sum(total) FILTER (WHERE counter = '" name "') AS " column unit                     \
-    ",\n       sum(own) FILTER (WHERE counter = '" name "') AS self_" column unit                  \
-    ",\n       avg(total) FILTER (WHERE counter = '" name "') AS " column "_per_call" unit
 
 const struct report_kind report_counters = {
     .name = "counters",
@@ -339,52 +335,6 @@ const struct report_kind report_counters = {
     .tables = (const char *const[]){"counters", "kernel_counters", NULL},
     .takes = takes,
     .explain_time = "time_ns",
-    .explain =
-        /* Where a span begins as another ends there are two readings of one time. */
-    "WITH reading AS MATERIALIZED (\n"
-    "    SELECT c.lane_id, replace(o.name, ':u', '') AS counter, c.time_ns, min(c.value) AS low,\n"
-    "           max(c.value) AS high\n"
-    "      FROM counter c JOIN op o USING (op_id)\n"
-    "     WHERE o.session_id IN ({sessions}) AND o.type = 'counter' AND o.name LIKE 'perf.%'\n"
-    "     GROUP BY 1, 2, 3),\n"
-    "counted AS (\n"
-    "    SELECT s.* FROM counted_span s WHERE s.type NOT IN ('phase', 'mark', "
-    "'counter'{no_labels})\n"
-    "       AND s.lane_id IN (SELECT lane_id FROM reading)),\n"
-    /* What lies between two starts or ends of ops, and whose it is. */
-    "own AS MATERIALIZED (\n"
-    "    SELECT p.event_id, a.counter, sum(b.low - a.high) AS own\n"
-    "      FROM own_piece p JOIN reading a ON a.lane_id = p.lane_id AND a.time_ns = p.time_ns\n"
-    "      JOIN reading b ON b.lane_id = p.lane_id AND b.time_ns = p.time_ns + p.ns\n"
-    "       AND b.counter = a.counter\n"
-    "     WHERE p.event_id IS NOT NULL AND p.ns > 0 GROUP BY 1, 2),\n"
-    "span_count AS (\n"
-    "    SELECT s.event_id, s.name, s.type, s.dur_ns, a.counter,\n"
-    "           CASE s.dur_ns WHEN 0 THEN b.high - a.low ELSE b.low - a.high END AS total,\n"
-    "           CASE WHEN s.side = 'device' OR s.type = 'label' THEN b.low - a.high\n"
-    "                ELSE coalesce(w.own, 0) END AS own\n"
-    "      FROM counted s JOIN reading a ON a.lane_id = s.lane_id AND a.time_ns = s.start_ns\n"
-    "      JOIN reading b ON b.lane_id = s.lane_id AND b.time_ns = s.end_ns\n"
-    "       AND b.counter = a.counter\n"
-    "      LEFT JOIN own w ON w.event_id = s.event_id AND w.counter = a.counter),\n"
-    "op_time AS (\n"
-    "    SELECT {grouped} AS name, count(*) AS calls, sum(dur_ns) AS time_ns FROM counted GROUP BY "
-    "1)\n"
-    "SELECT t.name, t.calls, t.time_ns,\n"
-    "       sum(total) FILTER (WHERE counter = 'perf.task-clock_ns') * 1.0 /\n"
-    "       sum(c.dur_ns) FILTER (WHERE counter = 'perf.task-clock_ns') AS cpu_share"
-    /* clang-format off */
-    EXPLAIN_COUNTER("task_clock", "_ns", "perf.task-clock_ns")
-    EXPLAIN_COUNTER("page_faults", "", "perf.page-faults")
-    EXPLAIN_COUNTER("context_switches", "", "perf.context-switches")
-    EXPLAIN_COUNTER("cpu_migrations", "", "perf.cpu-migrations")
-    EXPLAIN_COUNTER("instructions", "", "perf.instructions")
-    EXPLAIN_COUNTER("cycles", "", "perf.cycles")
-    EXPLAIN_COUNTER("cache_misses", "", "perf.cache-misses")
-    EXPLAIN_COUNTER("branch_misses", "", "perf.branch-misses")
-    /* clang-format on */
-    "\n  FROM op_time t LEFT JOIN span_count c ON c.{group_key} = t.name\n"
-    " GROUP BY t.name ORDER BY t.time_ns DESC",
     .explain_groups =
         (const struct explain_group[]){
             {"name", "name", "name"},

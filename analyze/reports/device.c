@@ -161,27 +161,6 @@ const struct report_kind report_device = {
     .run = run,
     .tables = (const char *const[]){"devices", NULL},
     .explain_time = "busy_ns",
-    .explain =
-        "SELECT coalesce(device, 'queue') AS device, lane AS stream, session_id, count(*) AS "
-        "span_count,\n"
-        "       sum(max(0, end_ns - max(start_ns, coalesce(before_ns, start_ns)))) AS busy_ns,\n"
-        "       max(end_ns) - min(start_ns) AS active_ns\n"
-        "  FROM (SELECT *, max(end_ns) OVER (PARTITION BY lane_id\n"
-        "               ORDER BY start_ns, end_ns DESC, event_id\n"
-        "               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns\n"
-        "          FROM counted_span WHERE side = 'device' AND type NOT IN ('label', 'phase', "
-        "'mark', 'counter'))\n"
-        " GROUP BY lane_id\n"
-        "UNION ALL\n"
-        "SELECT coalesce(device, 'queue'), 'all', session_id, count(*) AS span_count,\n"
-        "       sum(max(0, end_ns - max(start_ns, coalesce(before_ns, start_ns)))) AS busy_ns,\n"
-        "       max(end_ns) - min(start_ns) AS active_ns\n"
-        "  FROM (SELECT *, max(end_ns) OVER (PARTITION BY session_id, device\n"
-        "               ORDER BY start_ns, end_ns DESC, event_id\n"
-        "               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns\n"
-        "          FROM counted_span WHERE side = 'device' AND type NOT IN ('label', 'phase', "
-        "'mark', 'counter'))\n"
-        " GROUP BY session_id, device HAVING count(DISTINCT lane_id) > 1 ORDER BY busy_ns DESC",
     .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

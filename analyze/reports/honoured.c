@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/explain/sql/query.h"
 #include "analyze/reports/report.h"
 
 /* An option that not every report honours, and whether it was given. */
@@ -59,7 +60,7 @@ static bool has_columns(const struct report_kind *kind)
 
 static bool has_sql(const struct report_kind *kind)
 {
-    return kind->explain != NULL;
+    return explain_query_of(kind->name, "") != NULL;
 }
 
 static bool takes(const struct report_kind *kind, const struct given_option *option)

@@ -214,13 +214,6 @@ const struct report_kind report_kernels = {
     .run = run,
     .tables = (const char *const[]){"kernels", NULL},
     .takes = takes,
-    .explain = "SELECT name, coalesce(device, op_device) AS device{grouped},\n"
-               "       sum(dur_ns) AS total_ns, count(*) AS calls, avg(dur_ns) AS mean_ns,\n"
-               "       min(dur_ns) AS min_ns, max(dur_ns) AS max_ns\n"
-               "  FROM counted_span s WHERE side = 'device' AND type NOT IN ('label', 'phase', "
-               "'mark', 'counter')\n"
-               "   AND lower(type) NOT IN ('copy', 'memset') GROUP BY 1, 2{group_key} ORDER BY "
-               "total_ns DESC",
     .explain_groups =
         (const struct explain_group[]){
             {"name", "", ""},

@@ -195,23 +195,6 @@ const struct report_kind report_launch = {
     .run = run,
     .tables = (const char *const[]){"launches", "queues", "queue_over_time", NULL},
     .explain_time = "delay_ns",
-    .explain =
-        "SELECT d.name, count(*) AS calls, sum(h.end_ns IS NULL) AS unlaunched,\n"
-        "       coalesce(sum(d.start_ns > h.end_ns), 0) AS queued,\n"
-        "       sum(max(0, d.start_ns - h.end_ns)) AS delay_ns,\n"
-        "       avg(max(0, d.start_ns - h.end_ns)) AS delay_mean_ns,\n"
-        "       max(max(0, d.start_ns - h.end_ns)) AS delay_max_ns, avg(h.dur_ns) AS "
-        "call_mean_ns,\n"
-        "       avg(d.start_ns - h.start_ns) AS since_call_mean_ns,\n"
-        "       avg(max(d.end_ns, h.end_ns) - h.start_ns) AS total_mean_ns\n"
-        "  FROM counted_span d LEFT JOIN (SELECT session_id, run, correlation, name, max(start_ns) "
-        "AS start_ns, end_ns, dur_ns\n"
-        "                     FROM every_span WHERE side = 'host' AND correlation IS NOT NULL\n"
-        "                    GROUP BY session_id, run, correlation) h\n"
-        "       ON h.session_id = d.session_id AND h.run IS d.run AND h.correlation = "
-        "d.correlation\n"
-        " WHERE d.side = 'device' AND d.type NOT IN ('label', 'phase', 'mark', 'counter')\n"
-        " GROUP BY d.name ORDER BY delay_ns DESC",
     .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -475,62 +475,6 @@ static int run(const struct report *report, struct diag *diag)
     return rc;
 }
 
-/* Its calls in the order of their durations: a percentile is the middle of the bin that the call of
- * nearest rank is in, as schema/store/store.md has bins: of 2^e ns, where a duration has e + 5
- * bits. */
-#define OPS_IN_SQL                                                                                 \
-    "SELECT name, type, node_id, count(*) AS calls,\n"                                             \
-    "               avg({top_time}) * count(*) / {runs} AS time_ns,\n"                             \
-    "               min(dur_ns) AS call_min_ns, max(dur_ns) AS call_max_ns,\n"                     \
-    "               max(dur_ns) FILTER (WHERE nth = (n * 50 + 99) / 100) AS ns_50,\n"              \
-    "               max(bin_e) FILTER (WHERE nth = (n * 50 + 99) / 100) AS e_50,\n"                \
-    "               max(dur_ns) FILTER (WHERE nth = (n * 90 + 99) / 100) AS ns_90,\n"              \
-    "               max(bin_e) FILTER (WHERE nth = (n * 90 + 99) / 100) AS e_90,\n"                \
-    "               max(dur_ns) FILTER (WHERE nth = (n * 99 + 99) / 100) AS ns_99,\n"              \
-    "               max(bin_e) FILTER (WHERE nth = (n * 99 + 99) / 100) AS e_99\n"                 \
-    "          FROM (SELECT *, row_number() OVER (PARTITION BY {line_key} ORDER BY dur_ns) AS "    \
-    "nth,\n"                                                                                       \
-    "                       count(*) OVER (PARTITION BY {line_key}) AS n,\n"                       \
-    "                       max(0, length(printf('%x', dur_ns)) * 4 - 5 -\n"                       \
-    "                              CASE substr(printf('%x', dur_ns), 1, 1) WHEN '1' THEN 3\n"      \
-    "                                   WHEN '2' THEN 2 WHEN '3' THEN 2 WHEN '4' THEN 1\n"         \
-    "                                   WHEN '5' THEN 1 WHEN '6' THEN 1 WHEN '7' THEN 1\n"         \
-    "                                   ELSE 0 END) AS bin_e\n"                                    \
-    "                  FROM self_time WHERE side = {op_side})\n"                                   \
-    "         GROUP BY {line_key}"
-#define MIDDLE(p)                                                                                  \
-    "max(call_min_ns, min(call_max_ns, (ns_" p " >> e_" p " << e_" p ") + ((1 << e_" p             \
-    ") - 1) / 2))"
-
-/* The same from roll-ups, where events were dropped. */
-#define ROLLED_TABLES                                                                              \
-    "WITH rolled AS (\n"                                                                           \
-    "    SELECT * FROM (\n"                                                                        \
-    "        SELECT s.*, CASE s.lane_kind WHEN 'thread' THEN 'host' ELSE 'device' END AS side,\n"  \
-    "               o.name, o.type, o.node_id, o.device AS op_device, o.input_shapes,\n"           \
-    "               o.input_dtypes FROM v_op_stat s JOIN op o USING (op_id)\n"                     \
-    "         WHERE o.session_id IN ({sessions})\n"                                                \
-    "           AND o.type NOT IN ('phase', 'mark', 'counter'{no_labels})){chosen}),\n"            \
-    "one_side AS (\n"                                                                              \
-    "    SELECT *, min(op_id) OVER (PARTITION BY {line_key}) AS key FROM rolled\n"                 \
-    "     WHERE side = {rolled_side}),\n"                                                          \
-    "bin_of AS (\n"                                                                                \
-    "    SELECT k.key, h.bin, h.middle_ns, sum(h.event_count) AS n\n"                              \
-    "      FROM (SELECT DISTINCT key, op_id, lane_kind FROM one_side) k\n"                         \
-    "      JOIN v_op_histogram h ON h.op_id = k.op_id AND h.lane_kind = k.lane_kind\n"             \
-    "     GROUP BY k.key, h.bin),\n"                                                               \
-    "ranked AS (\n"                                                                                \
-    "    SELECT key, middle_ns, sum(n) OVER (PARTITION BY key ORDER BY bin) AS upto,\n"            \
-    "           sum(n) OVER (PARTITION BY key) AS total FROM bin_of)\n"
-#define ROLLED_MIDDLE(p)                                                                           \
-    "max(min(min_ns), min(max(max_ns), (SELECT min(middle_ns) FROM ranked r\n"                     \
-    "                                         WHERE r.key = o.key AND upto * 100 >= total * " p    \
-    ")))"
-#define ROLLED_LINES                                                                               \
-    "SELECT name, type, node_id AS id, sum(event_count) AS calls,\n"                               \
-    "       1.0 * sum({rolled_time}) / {runs} AS time_ns,\n"                                       \
-    "       min(min_ns) AS call_min_ns, max(max_ns) AS call_max_ns"
-
 static const char *const takes[] = {
     "min-time",      "max-time",     "top",       "order-by",   "top-end-key",
     "aggregate",     "aggregate-by", "show-host", "print-only", "copy-time",
@@ -546,29 +490,6 @@ const struct report_kind report_ops = {
     .columns = ops_columns,
     .column_count = OPS_COLUMNS,
     .order_by = "time_ns",
-    .explain = "SELECT name, type, node_id AS id, calls, time_ns, call_min_ns, call_max_ns,\n"
-               "       " MIDDLE("50") " AS call_p50_ns,\n"
-                                      "       " MIDDLE("90") " AS call_p90_ns,\n"
-                                                             "       " MIDDLE(
-                                                                 "99") " AS call_p99_ns\n"
-                                                                       "  FROM (" OPS_IN_SQL ")\n"
-                                                                       " ORDER BY time_ns DESC",
-    .explain_reduced = "SELECT {reduced_type} AS type, count(*) AS op_count, sum(calls) AS calls,\n"
-                       "       {reduced}(time_ns) AS time_ns, min(call_min_ns) AS call_min_ns,\n"
-                       "       max(call_max_ns) AS call_max_ns\n"
-                       "  FROM (" OPS_IN_SQL ") {bounds}\n"
-                       " GROUP BY 1 ORDER BY time_ns DESC",
-    .explain_rolled = ROLLED_TABLES ROLLED_LINES
-    ",\n       " ROLLED_MIDDLE("50") " AS call_p50_ns,\n       " ROLLED_MIDDLE(
-        "90") " AS call_p90_ns,\n       " ROLLED_MIDDLE("99") " AS call_p99_ns\n"
-                                                              "  FROM one_side o GROUP BY key "
-                                                              "ORDER BY time_ns DESC",
-    .explain_rolled_reduced =
-        ROLLED_TABLES "SELECT {reduced_type} AS type, count(*) AS op_count, sum(calls) AS calls,\n"
-                      "       {reduced}(time_ns) AS time_ns, min(call_min_ns) AS call_min_ns,\n"
-                      "       max(call_max_ns) AS call_max_ns\n"
-                      "  FROM (" ROLLED_LINES " FROM one_side GROUP BY key) {bounds}\n"
-                      " GROUP BY 1 ORDER BY time_ns DESC",
     .explain_groups = (const struct explain_group[]){{"name", "", ""}, {"params", "", ""}, {NULL}},
     .explain_time = "time_ns",
     .bounds_itself = true,

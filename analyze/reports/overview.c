@@ -406,32 +406,4 @@ const struct report_kind report_overview = {
              "how busy host and devices were, copies, phases of a model's steps.",
     .run = run,
     .tables = (const char *const[]){"overhead", "devices", "copies", "model", NULL},
-    /* Of the table of devices: time with anything recorded, overlaps once. */
-    .explain =
-        "WITH op_span AS (\n"
-        "    SELECT session_id, coalesce(device, 'host') AS device, start_ns, event_id,\n"
-        "           CASE type WHEN 'label' THEN start_ns ELSE end_ns END AS end_ns\n"
-        "      FROM counted_span WHERE type NOT IN ('phase', 'mark', 'counter')),\n"
-        "/* Where runs count, they are the time to fill. */\n"
-        "wall AS (\n"
-        "    SELECT session_id, start_ns, end_ns FROM (SELECT * FROM counted_run{runs_in_time})\n"
-        "     WHERE end_ns IS NOT NULL AND {per_run} AND session_id NOT IN (\n"
-        "           SELECT session_id FROM session WHERE source = 'megengine')),\n"
-        "point AS (\n"
-        "    SELECT session_id, device, start_ns AS time_ns, 1 AS opens, 0 AS begins FROM op_span\n"
-        "    UNION ALL SELECT session_id, device, end_ns, -1, 0 FROM op_span\n"
-        "    UNION ALL SELECT session_id, device, start_ns, 0, 1 FROM wall\n"
-        "              JOIN (SELECT DISTINCT session_id, device FROM op_span) USING (session_id)\n"
-        "    UNION ALL SELECT session_id, device, end_ns, 0, -1 FROM wall\n"
-        "              JOIN (SELECT DISTINCT session_id, device FROM op_span) USING "
-        "(session_id)),\n"
-        "piece AS (\n"
-        "    SELECT session_id, device, lead(time_ns) OVER o - time_ns AS ns,\n"
-        "           sum(opens) OVER (o ROWS UNBOUNDED PRECEDING) AS spans,\n"
-        "           sum(begins) OVER (o ROWS UNBOUNDED PRECEDING) AS runs\n"
-        "      FROM point WINDOW o AS (PARTITION BY session_id, device ORDER BY time_ns))\n"
-        "SELECT device, sum(CASE WHEN spans > 0 AND (runs > 0 OR NOT EXISTS (SELECT 1 FROM wall)) "
-        "THEN ns\n"
-        "                   ELSE 0 END) AS busy_ns\n"
-        "  FROM piece GROUP BY session_id, device ORDER BY busy_ns DESC",
 };

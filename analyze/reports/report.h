@@ -73,13 +73,7 @@ struct report_kind {
      * ending in NULL. Any other one is refused. NULL: none. */
     const char *const *takes;
 
-    /* For --explain: a SELECT that gives the lines of its main table, the columns under the names
-     * that they have there, the first one telling lines apart; explain/tables.h says which
-     * tables it may name besides those of the store. */
-    const char *explain;
-    const char *explain_reduced; /* the same with --aggregate, or NULL */
-    const char *explain_rolled;  /* both where the answer is from roll-ups, or NULL */
-    const char *explain_rolled_reduced;
+    /* For --explain, whose SQL is explain/sql/NAME.sql; without that it is refused. */
     const char *explain_time; /* what of its columns time_ns() is, or, where the SQL has {having},
                                  of its groups; NULL: bounds are refused */
     const struct explain_group *explain_groups; /* of --group-by; the first is what the report does
@@ -87,8 +81,7 @@ struct report_kind {
     bool explain_is_of_all; /* its main table is of all spans, whatever is chosen of them, */
     bool wants_whole_runs;  /* of runs whose events are all there, also of totals */
     bool counts_runs_without_events; /* also of runs whose events were dropped */
-    const char *explain_side;  /* of a comparison: the query on one side, for {base} and {new} */
-    const char *explain_lacks; /* what the table has that the SELECT has not, or NULL */
+    const char *explain_lacks;       /* what the table has that the SELECT has not, or NULL */
 
     /* For --help: of its main table. NULL: it does not order lines by columns. */
     const struct line_column *columns;
@@ -236,7 +229,7 @@ bool report_is_lacking(const struct report_verdict *verdict, struct diag *diag);
 
 /* --- --explain: explain/explain.c --- */
 
-/** Print kind->explain as a query that runs as it stands: with the sessions, runs, time and types
+/** Print the SQL of explain/sql as a query that runs as it stands: with the sessions, runs, time and types
  *  of the command line in it. Returns 0 or a negative errno. */
 int report_explain(const struct report *report, struct diag *diag);
 

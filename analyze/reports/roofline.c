@@ -290,14 +290,4 @@ const struct report_kind report_roofline = {
     .top = 20,
     .time_ns = time_of,
     .explain_time = "time_ns",
-    .explain =
-        "WITH work AS (\n"
-        "    SELECT *, CASE WHEN kern_ns IS NULL THEN own_ns ELSE dur_ns - kern_ns END AS work_ns\n"
-        "      FROM self_time WHERE type <> 'label' AND (side = 'device' OR\n"
-        "           op_id NOT IN (SELECT op_id FROM self_time WHERE side = 'device')))\n"
-        "SELECT name, type, count(*) AS calls, sum(work_ns) * 1.0 / {runs} AS time_ns,\n"
-        "       sum(computation_flop) * 1e9 / sum(work_ns) AS flop_per_s,\n"
-        "       sum(memory_bytes) * 1e9 / sum(work_ns) AS bytes_per_s,\n"
-        "       1.0 * max(computation_flop) / max(memory_bytes) AS flop_per_byte\n"
-        "  FROM work GROUP BY {op_key} ORDER BY time_ns DESC",
 };

@@ -675,6 +675,4 @@ const struct report_kind report_runs = {
     .explain_time = "dur_ns",
     .explain_is_of_all = true,
     .counts_runs_without_events = true,
-    .explain = "SELECT run, session_id, start_ns, dur_ns FROM counted_run{runs_in_time}\n"
-               " ORDER BY dur_ns DESC",
 };

@@ -85,8 +85,4 @@ const struct report_kind report_sessions = {
     .mode = "list",
     .is_of_all_sessions = true,
     .takes_no_events = true,
-    .explain =
-        "SELECT session_id, start_ns, wall_ns AS length_ns, program, run_count, lost_count,\n"
-        "       dropped_event_count AS dropped_count\n"
-        "  FROM v_session WHERE session_id IN ({sessions}) ORDER BY start_ns",
 };

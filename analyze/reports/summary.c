@@ -380,20 +380,6 @@ const struct report_kind report_summary = {
     .run = run,
     .tables = (const char *const[]){"ops", "types", "total", NULL},
     .takes = takes,
-    .explain =
-        "SELECT name, type, node_id AS id,\n"
-        "       avg(run_ns) FILTER (WHERE place > n / 4 AND place <= n - n / 4) AS mean_ns,\n"
-        "       min(run_ns) AS min_ns, max(run_ns) AS max_ns, avg(run_ns) AS plain_mean_ns,\n"
-        "       n AS run_count\n"
-        "  FROM (SELECT *, row_number() OVER (PARTITION BY {op_key} ORDER BY run_ns) AS place,\n"
-        "               count(*) OVER (PARTITION BY {op_key}) AS n\n"
-        "          FROM (SELECT *, sum(own_ns) AS run_ns, min(start_ns) AS first_ns\n"
-        "                  FROM self_time o LEFT JOIN (SELECT session_id, run, end_ns AS ended_ns\n"
-        "                                               FROM run) r USING (session_id, run)\n"
-        "                 WHERE side = (SELECT min(side) FROM self_time WHERE type <> 'label')\n"
-        "                   AND type <> 'label' AND ({per_run} = 0 OR ended_ns IS NOT NULL)\n"
-        "                 GROUP BY {op_key}, CASE WHEN {per_run} THEN run END))\n"
-        " GROUP BY {op_key} ORDER BY min(first_ns)",
     .explain_time = "mean_ns",
     .columns = op_columns,
     .column_count = sizeof(op_columns) / sizeof(op_columns[0]),

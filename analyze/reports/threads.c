@@ -142,17 +142,6 @@ const struct report_kind report_threads = {
     .run = run,
     .tables = (const char *const[]){"threads", NULL},
     .explain_time = "busy_ns",
-    .explain =
-        "SELECT lane, session_id, device, count(*) AS span_count, count(DISTINCT op_id) AS "
-        "op_count,\n"
-        "       sum(max(0, end_ns - max(start_ns, coalesce(before_ns, start_ns)))) AS busy_ns,\n"
-        "       coalesce(sum(start_ns > before_ns), 0) AS gap_count,\n"
-        "       coalesce(max(max(0, start_ns - before_ns)), 0) AS longest_gap_ns\n"
-        "  FROM (SELECT *, max(end_ns) OVER (PARTITION BY lane_id\n"
-        "               ORDER BY start_ns, end_ns DESC, event_id\n"
-        "               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns\n"
-        "          FROM counted_span WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))\n"
-        " GROUP BY lane_id ORDER BY busy_ns DESC",
     .has_totals = true,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -298,14 +298,6 @@ const struct report_kind report_types = {
     .about = "Time by type of operator, with percentiles of single calls.",
     .run = run,
     .tables = (const char *const[]){"types", NULL},
-    .explain =
-        "SELECT type, side, count(*) AS calls, count(DISTINCT op_id) AS op_count,\n"
-        "       CASE WHEN type <> 'label' THEN sum(CASE WHEN side = 'device' OR session_id IN (\n"
-        "            SELECT session_id FROM session WHERE source = 'megengine') THEN dur_ns\n"
-        "            ELSE coalesce(own_ns, 0) END) END AS self_ns, sum(dur_ns) AS total_ns,\n"
-        "       avg(dur_ns) AS mean_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns\n"
-        "  FROM counted_span LEFT JOIN own_host USING (event_id)\n"
-        " WHERE type NOT IN ('phase', 'mark', 'counter') GROUP BY type, side ORDER BY self_ns DESC",
     .explain_time = "CASE type WHEN 'label' THEN total_ns ELSE self_ns END",
     .has_totals = true,
     .takes = takes,

@@ -3,6 +3,7 @@
  * all columns that both have. Comparisons and histories are in analyze_explain_sides.c. */
 #include <string.h>
 
+#include "analyze/explain/sql/query.h"
 #include "analyze/reports/report.h"
 #include "tests/support/busy_trace.h"
 #include "tests/support/check.h"
@@ -299,7 +300,7 @@ static bool check(const struct fixture *fixture, const char *source, const struc
 
 static bool is_on_one_side(const struct report_kind *kind)
 {
-    return kind->explain && !kind->takes_no_session &&
+    return explain_query_of(kind->name, "") && !kind->takes_no_session &&
            (!kind->mode || strcmp(kind->mode, "list") == 0);
 }
 

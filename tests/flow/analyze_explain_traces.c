@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/explain/sql/query.h"
 #include "analyze/reports/report.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -125,7 +126,7 @@ static const struct {
 /* Events belong to several sessions there, or it says what it finds in other words. */
 static bool is_apart(const struct report_kind *kind)
 {
-    return kind->mode || !kind->explain || strcmp(kind->name, "ranks") == 0 ||
+    return kind->mode || !explain_query_of(kind->name, "") || strcmp(kind->name, "ranks") == 0 ||
            strcmp(kind->name, "advice") == 0 || strcmp(kind->name, "memory") == 0;
 }
 

@@ -165,11 +165,6 @@ const struct report_kind report_page = {
                                     "run_times", "memory_curve", "roofline", "host_ops",
                                     "memory_owners", "timeline_memory", "timeline_counters", NULL},
     .takes = takes,
-    /* Of the first table; that of the operators is the report ops'. */
-    .explain = "SELECT type, sum(own_ns) * 1.0 / {runs} AS time_ns,\n"
-               "       count(*) AS calls\n"
-               "  FROM self_time WHERE side = (SELECT min(side) FROM self_time)\n"
-               " GROUP BY type ORDER BY time_ns DESC",
     .columns = page_op_columns,
     .column_count = PAGE_OP_COLUMNS,
     .top = 200,

@@ -1,0 +1,257 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Each rule with what it measures, and whether it holds where SQL can tell.
+-- needs: counted_run, every_span, launching, counted_span, self_time
+WITH sorted AS MATERIALIZED (
+    SELECT s.*, l.event_id AS launch_id, l.start_ns AS launch_from_ns, l.end_ns AS launch_until_ns,
+           l.name AS launch_name, s.event_id IN (SELECT event_id FROM counted_span) AS is_shown,
+           CASE WHEN s.type IN ('label', 'phase') THEN s.type
+                WHEN s.type IN ('mark', 'counter') THEN 'mark'
+                WHEN s.type IN ('copy', 'memset', 'Copy') OR s.type GLOB 'GpuMemcpy*' THEN 'copy'
+                WHEN s.type IN ('cuda_runtime', 'cuda_driver', 'os_runtime') THEN 'call'
+                ELSE 'work' END AS sort,
+           (s.type GLOB '*_runtime' AND s.type <> 'os_runtime') OR s.type GLOB '*_driver'
+           OR s.type = 'python_function' AS is_aside,
+           lower(s.type) NOT IN ('copy', 'memset')
+           AND lower(substr(s.name, 1, 4)) NOT IN ('nccl', 'rccl', 'hccl', 'xccl') AS computes,
+           s.name || ' ' || s.type NOT GLOB '*DtoD*' AND s.name || ' ' || s.type NOT GLOB '*PtoP*'
+           AND s.name || ' ' || s.type NOT GLOB '*GPU->GPU*'
+           AND CASE WHEN s.name || ' ' || s.type GLOB '*Async*' THEN s.name GLOB '*Pageable*'
+                    WHEN s.name || ' ' || s.type GLOB '*Sync*' THEN 1
+                    WHEN l.name GLOB '*emcpy*' OR l.name GLOB '*emset*'
+                    THEN l.name NOT GLOB '*Async*' OR s.name GLOB '*Pageable*' ELSE 0 END
+           AS blocks_host,
+           s.session_id IN (SELECT session_id FROM session WHERE source = 'megengine') AS is_flat
+      FROM every_span s LEFT JOIN launching l ON s.side = 'device' AND l.session_id = s.session_id
+           AND l.run IS s.run AND l.correlation = s.correlation),
+span AS MATERIALIZED (
+    SELECT *, max(sort = 'work' AND side = 'device' AND is_shown) OVER (PARTITION BY session_id)
+              AS has_device_work,
+           coalesce(lead(end_ns) OVER (PARTITION BY lane_id, sort IN ('label', 'mark')
+                                       ORDER BY start_ns, end_ns DESC, event_id DESC) <= end_ns, 0)
+           AS has_inner FROM sorted),
+bounds AS MATERIALIZED (
+    SELECT session_id, start_ns AS from_ns, end_ns AS until_ns
+      FROM (SELECT * FROM counted_run{runs_in_time}) WHERE end_ns IS NOT NULL AND {per_run}
+    UNION ALL
+    SELECT session_id, min(start_ns), max(end_ns) FROM span
+     WHERE sort <> 'mark' AND (NOT {per_run} OR is_flat) GROUP BY session_id),
+/* What went on when: starts and ends in order, and how many of each kind are open between two. */
+happened AS (
+    SELECT session_id, 'all' AS area, start_ns, end_ns, 0 AS wall, sort <> 'label' AS recorded,
+           sort = 'copy' AS copying, 0 AS gap, CASE WHEN sort = 'phase'
+                THEN name = 'compute' OR name GLOB '*[ /:]compute'
+                WHEN sort = 'work' THEN side = 'device' OR NOT (has_device_work OR has_inner)
+                ELSE 0 END AS computing, coalesce(kern_ns, 0) AS kern_ns
+      FROM span WHERE is_shown AND sort <> 'mark' AND NOT (sort = 'phase' AND side = 'device')
+       AND NOT (is_flat AND has_device_work AND side = 'host')
+    UNION ALL SELECT session_id, 'all', from_ns, until_ns, 1, 0, 0, 0, 0, 0 FROM bounds
+    UNION ALL
+    SELECT session_id, coalesce(device, 'queue'), start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
+     WHERE side = 'device' AND sort IN ('work', 'copy', 'call')
+    UNION ALL
+    SELECT b.session_id, d.device, from_ns, until_ns, 1, 0, 0, 0, 0, 0 FROM bounds b
+      JOIN (SELECT DISTINCT session_id, coalesce(device, 'queue') AS device FROM span
+             WHERE side = 'device') d USING (session_id)
+    UNION ALL /* gaps of a stream whose next work was launched later */
+    SELECT session_id, coalesce(device, 'queue'), idle_from_ns, start_ns, 0, 0, 0, 1, 0, 0
+      FROM (SELECT *, max(end_ns) OVER (PARTITION BY lane_id
+                          ORDER BY start_ns, end_ns DESC, event_id DESC
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS idle_from_ns,
+                   max(is_shown) OVER (PARTITION BY lane_id) AS is_lane_shown
+              FROM span WHERE side = 'device' AND sort IN ('work', 'copy', 'call'))
+     WHERE is_lane_shown AND NOT is_flat AND start_ns > idle_from_ns
+       AND launch_from_ns > idle_from_ns
+    UNION ALL /* each for itself */
+    SELECT 0, 'blocking', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
+     WHERE is_shown AND side = 'device' AND lower(type) = 'copy' AND blocks_host
+    UNION ALL
+    SELECT 0, 'small', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
+     WHERE is_shown AND side = 'device' AND lower(type) = 'copy' AND bytes < 65536
+    UNION ALL
+    SELECT 0, 'launching', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
+     WHERE event_id IN (SELECT launch_id FROM span WHERE is_shown AND computes)),
+moment AS (
+    SELECT session_id, area, start_ns AS time_ns, wall, recorded, copying, gap, 0 AS computing
+      FROM happened
+    UNION ALL SELECT session_id, area, end_ns, -wall, -recorded, -copying, -gap, 0 FROM happened
+    UNION ALL SELECT session_id, area, start_ns + kern_ns, 0, 0, 0, 0, 1 FROM happened
+               WHERE computing
+    UNION ALL SELECT session_id, area, end_ns, 0, 0, 0, 0, -1 FROM happened WHERE computing),
+state AS (
+    SELECT session_id, area, lead(time_ns) OVER o - time_ns AS ns, sum(wall) OVER o AS wall,
+           sum(recorded) OVER o AS recorded, sum(copying) OVER o AS copying,
+           sum(gap) OVER o AS gap, sum(computing) OVER o AS computing FROM moment
+    WINDOW o AS (PARTITION BY session_id, area ORDER BY time_ns ROWS UNBOUNDED PRECEDING)),
+measured AS MATERIALIZED (
+    SELECT session_id, area, coalesce(sum(ns) FILTER (WHERE wall > 0), 0) AS wall_ns,
+           coalesce(sum(ns) FILTER (WHERE wall > 0 AND recorded > 0), 0) AS recorded_ns,
+           coalesce(sum(ns) FILTER (WHERE wall > 0 AND copying > 0 AND computing = 0), 0)
+           AS copying_ns,
+           coalesce(sum(ns) FILTER (WHERE wall > 0 AND gap > 0 AND recorded = 0), 0) AS idle_ns,
+           coalesce(sum(ns) FILTER (WHERE recorded > 0), 0) AS union_ns
+      FROM state GROUP BY session_id, area),
+whole AS MATERIALIZED (
+    SELECT sum(wall_ns) FILTER (WHERE area = 'all') AS wall_ns,
+           sum(recorded_ns) FILTER (WHERE area = 'all') AS recorded_ns,
+           sum(copying_ns) FILTER (WHERE area = 'all') AS copying_ns,
+           max(idle_ns) FILTER (WHERE area NOT IN ('all', 'blocking', 'small', 'launching'))
+           AS idle_ns, coalesce(sum(union_ns) FILTER (WHERE area = 'blocking'), 0) AS blocking_ns,
+           coalesce(sum(union_ns) FILTER (WHERE area = 'small'), 0) AS small_ns,
+           coalesce(sum(union_ns) FILTER (WHERE area = 'launching'), 0) AS launch_ns
+      FROM measured),
+launch AS (
+    SELECT avg(call_ns) FILTER (WHERE by_call IN ((n + 1) / 2, (n + 2) / 2)) AS call_ns,
+           avg(work_ns) FILTER (WHERE by_work IN ((n + 1) / 2, (n + 2) / 2)) AS work_ns,
+           count(*) AS launches FROM (
+           SELECT *, row_number() OVER (ORDER BY call_ns) AS by_call,
+                  row_number() OVER (ORDER BY work_ns) AS by_work, count(*) OVER () AS n FROM (
+                  SELECT max(launch_until_ns - launch_from_ns) AS call_ns, sum(dur_ns) AS work_ns
+                    FROM span WHERE launch_id IS NOT NULL AND is_shown AND computes
+                   GROUP BY launch_id HAVING sum(dur_ns) > 0))),
+/* Ops on devices, where any computes there. */
+own AS MATERIALIZED (
+    SELECT name, type, side, own_ns, type NOT IN ('', 'cpu_op', 'kernel', 'copy', 'memset',
+               'cuda_runtime', 'cuda_driver', 'os_runtime') AS has_type,
+           type NOT IN ('copy', 'memset', 'Copy') AND type NOT GLOB 'GpuMemcpy*' AS is_work,
+           type IN ('Reorder', 'Transpose', 'ReorderInput', 'ReorderOutput')
+           OR name GLOB '*nchwToNhwc*' OR name GLOB '*nhwcToNchw*' AS is_layout,
+           computation_flop, memory_bytes,
+           (type GLOB '*_runtime' AND type <> 'os_runtime') OR type GLOB '*_driver' AS is_call,
+           max(side = 'device' AND type NOT IN ('copy', 'memset', 'Copy')
+               AND type NOT GLOB 'GpuMemcpy*') OVER () AS on_device
+      FROM self_time WHERE type NOT IN ('label', 'cuda_runtime', 'cuda_driver', 'os_runtime',
+                                       'python_function')),
+op_sums AS (
+    SELECT sum(own_ns) AS own_ns,
+           coalesce(sum(own_ns) FILTER (WHERE is_layout), 0) AS layout_ns,
+           count(*) FILTER (WHERE is_work AND NOT is_call) AS calls,
+           count(*) FILTER (WHERE is_work AND NOT is_call AND own_ns < 5000) AS tiny,
+           coalesce(sum(own_ns) FILTER (WHERE is_work AND NOT is_call AND own_ns < 5000), 0)
+           AS tiny_ns, count(DISTINCT type) FILTER (WHERE has_type) AS types,
+           sum(computation_flop) AS flop, sum(memory_bytes) AS bytes
+      FROM own WHERE (side = 'device') = on_device),
+op_tops AS (
+    SELECT (SELECT max(ns) FROM (SELECT sum(own_ns) AS ns FROM own
+                                  WHERE is_work AND (side = 'device') = on_device GROUP BY name))
+           AS op_ns,
+           (SELECT max(ns) FROM (SELECT sum(own_ns) AS ns FROM own
+                                  WHERE has_type AND (side = 'device') = on_device GROUP BY type))
+           AS type_ns),
+/* Runs in their order; a slow first one is told of once. */
+ran AS (
+    SELECT session_id, run, end_ns - start_ns AS ns,
+           row_number() OVER (PARTITION BY session_id ORDER BY run) AS nth,
+           count(*) OVER (PARTITION BY session_id) AS n
+      FROM (SELECT * FROM counted_run{runs_in_time}) WHERE end_ns IS NOT NULL),
+later AS (
+    SELECT session_id, avg(ns) FILTER (WHERE place IN (n / 2, (n + 1) / 2)) AS median_ns
+      FROM (SELECT *, row_number() OVER (PARTITION BY session_id ORDER BY ns) AS place FROM ran
+             WHERE nth > 1) WHERE n > 3 GROUP BY session_id),
+first_run AS (
+    SELECT r.session_id, r.ns AS first_ns, median_ns, n - 1 AS later_runs
+      FROM ran r JOIN later USING (session_id)
+     WHERE nth = 1 AND run = 1 AND ns >= 1.5 * median_ns),
+steady AS (
+    SELECT session_id, ns, row_number() OVER (PARTITION BY session_id ORDER BY run) AS nth,
+           row_number() OVER (PARTITION BY session_id ORDER BY ns) AS place,
+           count(*) OVER (PARTITION BY session_id) AS n, avg(ns) OVER (PARTITION BY session_id)
+           AS mean_ns FROM ran
+     WHERE nth > 1 OR session_id NOT IN (SELECT session_id FROM first_run)),
+halves AS (
+    SELECT *, row_number() OVER (PARTITION BY session_id, nth <= n / 2 ORDER BY ns) AS half_place,
+           row_number() OVER (PARTITION BY session_id, nth > n - n / 2 ORDER BY ns) AS end_place,
+           n / 2 AS early_n, n - n / 2 AS late_n FROM steady),
+middle AS (
+    SELECT session_id, n, mean_ns, sum((ns - mean_ns) * (ns - mean_ns)) / (n - 1) AS variance,
+           avg(ns) FILTER (WHERE place IN ((n + 1) / 2, (n + 2) / 2)) AS median_ns,
+           avg(ns) FILTER (WHERE nth <= n / 2 AND half_place IN ((early_n + 1) / 2,
+                                                                 (early_n + 2) / 2)) AS early_ns,
+           avg(ns) FILTER (WHERE nth > n / 2 AND half_place IN ((late_n + 1) / 2,
+                                                                (late_n + 2) / 2)) AS late_ns,
+           avg(ns) FILTER (WHERE nth > n - n / 2 AND end_place IN ((early_n + 1) / 2,
+                                                                   (early_n + 2) / 2)) AS last_ns
+      FROM halves GROUP BY session_id HAVING n > 1),
+varied AS (
+    SELECT *, sqrt(variance) / mean_ns AS variation,
+           (SELECT sum(max(0, ns - median_ns)) FROM steady s WHERE s.session_id = m.session_id)
+           AS excess_ns,
+           (SELECT sum(max(0, ns - min(early_ns, late_ns))) FROM steady s
+             WHERE s.session_id = m.session_id) AS drift_ns
+      FROM middle m ORDER BY variance / (mean_ns * mean_ns) DESC LIMIT 1),
+/* Bytes alive at the ends of all runs, whatever time is asked for, the slopes of all pairs of
+ * them, and their lower bound. */
+moved AS (
+    SELECT l.session_id, coalesce(l.device, 'host') AS device, m.bytes, m.time_ns, m.rowid AS id,
+           coalesce(m.address, 'size ' || abs(m.bytes)) AS place
+      FROM memory_event m JOIN lane l USING (lane_id) WHERE l.session_id IN ({sessions})),
+changed AS MATERIALIZED (
+    SELECT session_id, device, time_ns, CASE WHEN bytes > 0 THEN bytes
+                WHEN before > 0 THEN -before ELSE coalesce(bytes, 0) END AS bytes
+      FROM (SELECT *, lag(bytes) OVER (PARTITION BY session_id, device, place
+                                       ORDER BY time_ns, id) AS before FROM moved)),
+alive AS MATERIALIZED (
+    SELECT r.session_id, device, r.nth AS x, sum(bytes) FILTER (WHERE time_ns <= end_ns) AS bytes
+      FROM (SELECT session_id, end_ns, row_number() OVER (PARTITION BY session_id ORDER BY run)
+                   AS nth, count(*) OVER (PARTITION BY session_id) AS n
+              FROM counted_run
+             WHERE end_ns IS NOT NULL) r JOIN changed USING (session_id)
+     WHERE (nth - 1) % ((n + 499) / 500) = 0 GROUP BY r.session_id, device, r.nth),
+slope AS (
+    SELECT a.session_id, a.device, (b.bytes - a.bytes) * 1.0 / (b.x - a.x) AS slope
+      FROM alive a JOIN alive b USING (session_id, device) WHERE b.x > a.x),
+growth AS (
+    SELECT avg(slope) FILTER (WHERE place IN ((pairs + 1) / 2, (pairs + 2) / 2)) AS slope,
+           max(slope) FILTER (WHERE place = 1 + CAST(max(0, floor(
+               pairs / 2.0 - 1 - 0.979982 * sqrt(n * (n - 1) * (2 * n + 5) / 18.0))) AS INTEGER))
+           AS low FROM (
+           SELECT *, row_number() OVER (PARTITION BY session_id, device ORDER BY slope) AS place,
+                  count(*) OVER (PARTITION BY session_id, device) AS pairs,
+                  (1 + sqrt(1 + 8 * count(*) OVER (PARTITION BY session_id, device))) / 2 AS n
+             FROM slope) GROUP BY session_id, device HAVING max(n) > 7.5 AND low > 0
+     ORDER BY 1 DESC LIMIT 1),
+fact(rule, ns, holds, numbers) AS (
+    SELECT 'copies-block', blocking_ns, count(*) > 0 AND blocking_ns >= 0.01 * wall_ns,
+           json_object('copies', count(*)) FROM span, whole
+     WHERE is_shown AND side = 'device' AND lower(type) = 'copy' AND blocks_host
+    UNION ALL SELECT 'copies-dominate', copying_ns, copying_ns > 0.1 * wall_ns, NULL FROM whole
+    UNION ALL
+    SELECT 'copies-small', small_ns, sum(bytes < 65536) >= 100
+           AND sum(bytes < 65536) * 2 > count(bytes),
+           json_object('small', sum(bytes < 65536), 'copies', count(bytes)) FROM span, whole
+     WHERE is_shown AND side = 'device' AND lower(type) = 'copy'
+    UNION ALL SELECT 'device-idle', idle_ns, idle_ns > 0.1 * wall_ns, NULL FROM whole
+    UNION ALL
+    SELECT 'launch-bound', launch_ns, launches >= 20 AND work_ns < call_ns,
+           json_object('launches', launches, 'call_p50_ns', call_ns, 'work_p50_ns', work_ns)
+      FROM launch, whole
+    UNION ALL
+    SELECT 'one-dominates', CASE WHEN op_ns > 0.5 * own_ns THEN op_ns ELSE type_ns END,
+           op_ns > 0.5 * own_ns OR (types > 1 AND type_ns > 0.5 * own_ns),
+           json_object('op_ns', op_ns, 'type_ns', type_ns, 'own_ns', own_ns)
+      FROM op_sums, op_tops
+    UNION ALL SELECT 'below-roof', NULL, NULL, json_object('flop', flop, 'bytes', bytes,
+                                                           'own_ns', own_ns) FROM op_sums
+    UNION ALL SELECT 'layout-changes', layout_ns, layout_ns > 0.1 * own_ns,
+                     json_object('own_ns', own_ns) FROM op_sums
+    UNION ALL SELECT 'tiny-ops', tiny_ns, calls >= 100 AND tiny * 2 > calls,
+                     json_object('calls', calls, 'tiny', tiny) FROM op_sums
+    UNION ALL SELECT 'warm-up', first_ns - median_ns, later_runs >= 3,
+                     json_object('first_ns', first_ns, 'later_p50_ns', median_ns)
+                FROM (SELECT * FROM first_run ORDER BY first_ns - median_ns DESC LIMIT 1)
+    UNION ALL SELECT 'runs-vary', excess_ns, n >= 5 AND variation > 0.1,
+                     json_object('runs', n, 'variation', variation) FROM varied
+    UNION ALL SELECT 'runs-drift', drift_ns, CASE WHEN n < 8 OR abs(last_ns / early_ns - 1) <= 0.05
+                     THEN 0 END, json_object('runs', n, 'early_p50_ns', early_ns, 'late_p50_ns',
+                                             last_ns) FROM varied
+    UNION ALL SELECT 'memory-grows', NULL, 1, json_object('bytes_per_run', slope, 'low', low)
+                FROM growth
+    UNION ALL SELECT 'events-lost', NULL, sum(lost_count) > 0, json_object('lost', sum(lost_count))
+                FROM gap WHERE session_id IN ({sessions})
+    UNION ALL SELECT 'unfinished', NULL, count(*) > 0, json_object('spans', count(*))
+                FROM event e JOIN lane l USING (lane_id)
+               WHERE l.session_id IN ({sessions}) AND e.dur_ns IS NULL{in_time}
+    UNION ALL SELECT 'coverage', wall_ns - recorded_ns, recorded_ns < 0.8 * wall_ns
+                     AND (SELECT min(is_shown) FROM span), json_object('recorded_ns', recorded_ns)
+                FROM whole)
+SELECT rule, CASE WHEN wall_ns > 0 THEN min(1.0, ns * 1.0 / wall_ns) END AS share, holds, numbers
+  FROM fact, whole WHERE holds IS NOT 0 ORDER BY share DESC

@@ -1,0 +1,190 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The common tables that the SQL of --explain is made of; a table names those before it only.
+
+-- table: counted_run
+-- The runs that count.
+SELECT session_id, run, start_ns, end_ns, end_ns - start_ns AS dur_ns
+      FROM run WHERE session_id IN ({sessions}) AND {counted}
+
+-- table: every_span
+-- The finished spans of these runs, of the window of time, with names.
+SELECT e.rowid AS event_id, l.session_id, e.lane_id,
+           coalesce(l.name, l.kind || ' ' || coalesce(l.native_id, 0)) AS lane, l.device,
+           CASE l.kind WHEN 'thread' THEN 'host' ELSE 'device' END AS side,
+           e.op_id, o.name, o.type, o.node_id, o.device AS op_device, o.input_shapes,
+           o.input_dtypes, o.params, o.computation_flop, o.memory_bytes, e.run, e.start_ns,
+           e.start_ns + e.dur_ns AS end_ns, e.dur_ns, e.kern_ns, e.correlation, e.bytes
+      FROM event e JOIN lane l USING (lane_id) JOIN op o USING (op_id)
+     WHERE l.session_id IN ({sessions}) AND e.dur_ns IS NOT NULL{in_runs}{in_time}
+
+-- table: launching
+-- Spans of hosts that launched something, one for each session, run, correlation: what runs on a device and what
+-- launched it have a number in common.
+-- needs: every_span
+SELECT * FROM (
+        SELECT *, row_number() OVER (
+                   PARTITION BY session_id, run, correlation
+                   ORDER BY lane_id DESC, start_ns DESC, dur_ns, event_id) AS nth
+          FROM every_span WHERE side = 'host' AND correlation IS NOT NULL)
+     WHERE nth = 1
+
+-- table: backward_in_label
+-- What autograd runs on a thread of its own belongs to the labels around the call of backward(), whose thread waits: it
+-- is in no op then.
+-- needs: every_span
+SELECT DISTINCT b.event_id FROM every_span b JOIN every_span l ON l.op_id IN ({labels})
+           AND l.side = 'host' AND l.session_id = b.session_id AND l.lane_id <> b.lane_id
+           AND l.start_ns <= b.start_ns AND l.end_ns >= b.end_ns
+     WHERE b.side = 'host' AND b.type = 'cpu_op' AND (
+           b.name GLOB 'autograd::engine::evaluate_function: *'
+           OR b.name GLOB 'torch::autograd::*' OR rtrim(b.name, '0123456789') GLOB '*Backward')
+       AND NOT EXISTS (
+           SELECT 1 FROM every_span o WHERE o.lane_id = l.lane_id AND o.start_ns <= b.start_ns
+              AND o.end_ns > b.start_ns AND o.type NOT IN (
+                  'label', 'phase', 'mark', 'counter', 'python_function'))
+
+-- table: in_label
+-- Spans of hosts in the labels of --label. Outer spans come first: a span lies in a label that began before it and ends
+-- after it.
+-- needs: every_span, backward_in_label
+SELECT * FROM (
+        SELECT *, max(end_ns) FILTER (WHERE op_id IN ({labels}) OR event_id IN (
+                   SELECT event_id FROM backward_in_label)) OVER (
+                   PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC
+                   ROWS UNBOUNDED PRECEDING) >= end_ns AS is_inside FROM every_span)
+     WHERE is_inside
+
+-- table: labelled
+-- Those, and what was launched there.
+-- needs: every_span, launching, in_label
+SELECT event_id FROM in_label
+    UNION SELECT d.event_id FROM every_span d JOIN launching l
+        ON l.session_id = d.session_id AND l.run IS d.run
+       AND l.correlation = d.correlation
+     WHERE d.side = 'device' AND l.event_id IN (SELECT event_id FROM in_label)
+
+-- table: counted_span
+-- Of every_span what --type, --opr-name and the like choose.
+-- needs: every_span
+SELECT * FROM every_span{chosen}
+
+-- table: own_point
+-- Starts and ends in order; what lies between two belongs to the innermost span, which is the last one that opened at
+-- this depth.
+-- needs: every_span
+SELECT lane_id, event_id, dur_ns, 1 AS opens, start_ns AS time_ns
+      FROM every_span WHERE side = 'host' AND dur_ns > 0
+       AND type NOT IN ('label', 'phase', 'mark', 'counter')
+    UNION ALL SELECT lane_id, event_id, dur_ns, -1, end_ns
+      FROM every_span WHERE side = 'host' AND dur_ns > 0
+       AND type NOT IN ('label', 'phase', 'mark', 'counter')
+
+-- table: own_placed
+-- These with their depths, and how long it is to the next.
+-- needs: own_point
+SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth,
+           lead(time_ns) OVER o - time_ns AS ns FROM own_point
+    WINDOW o AS (PARTITION BY lane_id
+                 ORDER BY time_ns, opens, -opens * dur_ns, -opens * event_id
+                 ROWS UNBOUNDED PRECEDING)
+
+-- table: own_nth
+-- What opened at a depth, and all at that depth until the next one opens.
+-- needs: own_placed
+SELECT *, sum(opens = 1) OVER (PARTITION BY lane_id, depth ORDER BY place
+                                   ROWS UNBOUNDED PRECEDING) AS nth
+      FROM own_placed
+
+-- table: own_piece
+-- What lies between two starts or ends of ops on a thread, and the op that it is of. The casts let SQLite make an index
+-- for joins.
+-- needs: own_nth
+SELECT CAST(lane_id AS INTEGER) AS lane_id, CAST(place AS INTEGER) AS place, time_ns, ns,
+           CAST(CASE WHEN nth > 0 THEN
+           first_value(event_id) OVER (PARTITION BY lane_id, depth, nth ORDER BY place)
+           END AS INTEGER) AS event_id FROM own_nth
+
+-- table: own_host
+-- Self times of spans on hosts.
+-- needs: own_piece
+SELECT event_id, sum(ns) AS own_ns FROM own_piece
+     WHERE event_id IS NOT NULL AND ns IS NOT NULL GROUP BY event_id
+
+-- table: sample_of_op
+-- Self times of ops on one side, the devices' where they have any, with is_shown: of the types asked for.
+-- needs: every_span, counted_span, own_host
+SELECT session_id, run, op_id, start_ns,
+           event_id IN (SELECT event_id FROM counted_span) AS is_shown,
+           CASE WHEN side = 'device' OR session_id IN (
+                    SELECT session_id FROM session WHERE source = 'megengine')
+                THEN dur_ns ELSE coalesce(own_ns, 0) END AS own_ns
+      FROM every_span LEFT JOIN own_host USING (event_id)
+     WHERE type NOT IN ('label', 'phase', 'mark', 'counter')
+       AND side = (SELECT min(side) FROM every_span
+                    WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))
+
+-- table: issued_op
+-- What ran on devices, with issued_ns: the start of its launch, and before_ns: that of the one before it on the lane.
+-- needs: every_span, launching
+SELECT d.event_id, d.lane_id, d.name, d.start_ns, d.end_ns, l.start_ns AS issued_ns,
+           lag(l.start_ns) OVER (PARTITION BY d.lane_id ORDER BY l.start_ns, d.start_ns)
+           AS before_ns
+      FROM every_span d JOIN launching l ON d.side = 'device' AND l.run IS d.run
+           AND l.session_id = d.session_id AND l.correlation = d.correlation
+     WHERE d.type NOT IN ('label', 'phase', 'mark', 'counter')
+
+-- table: stream_wait
+-- Waits of a stream for an event (metrics/stream_waits.h): source_lane, recorded_ns.
+-- needs: every_span, launching
+SELECT w.event_id AS wait_id, w.lane_id, w.start_ns AS issued_ns,
+           r.start_ns AS recorded_ns, min(s.lane_id) AS source_lane
+      FROM every_span w JOIN launching r ON r.session_id = w.session_id AND r.run IS w.run
+           AND r.correlation = w.correlation AND r.start_ns <= w.start_ns
+      JOIN lane s ON s.session_id = w.session_id AND s.device = w.device
+           AND s.kind <> 'thread' AND s.native_id = json_extract(w.params, '$.wait_on_stream')
+     WHERE w.side = 'device' AND w.type = 'phase' AND r.name GLOB '*EventRecord*'
+     GROUP BY w.event_id
+
+-- table: waited_for
+-- Lanes that a wait waits for, by itself or by waits of the stream that it names, and until which time of a launch
+-- there: the other stream itself waited for a third one, since what it ran last before.
+-- needs: issued_op, stream_wait
+SELECT wait_id, source_lane AS lane_id, recorded_ns AS until_ns FROM stream_wait
+    UNION SELECT f.wait_id, w.source_lane, w.recorded_ns
+      FROM waited_for f JOIN stream_wait w ON w.lane_id = f.lane_id
+           AND w.issued_ns < f.until_ns AND w.issued_ns > coalesce((
+               SELECT max(i.issued_ns) FROM issued_op i
+                WHERE i.lane_id = f.lane_id AND i.issued_ns < f.until_ns), 0)
+
+-- table: event_awaited
+-- Of what has waits before it: awaited_id, awaited (its name), awaited_ns (its end): of what they wait for, what ends last.
+-- needs: issued_op, stream_wait, waited_for
+SELECT i.event_id, a.event_id AS awaited_id, a.name AS awaited, max(a.end_ns) AS awaited_ns
+      FROM issued_op i JOIN stream_wait w ON w.lane_id = i.lane_id AND w.issued_ns < i.issued_ns
+           AND w.issued_ns > coalesce(i.before_ns, 0)
+      JOIN waited_for f USING (wait_id) JOIN issued_op a ON a.event_id = (
+               SELECT l.event_id FROM issued_op l
+                WHERE l.lane_id = f.lane_id AND l.issued_ns < f.until_ns
+                ORDER BY l.issued_ns DESC, l.start_ns DESC LIMIT 1)
+     GROUP BY i.event_id
+
+-- table: sampled_op
+-- Their rows of `op`, with part_id: the op that it is in the first of the sessions. Of those that look alike in a
+-- session the first is the first of another.
+-- needs: sample_of_op
+SELECT *, first_value(op_id) OVER (PARTITION BY name, type, input_shapes, input_dtypes,
+                                   origin, twin ORDER BY session_id) AS part_id
+      FROM (SELECT *, row_number() OVER (PARTITION BY session_id, name, type, input_shapes,
+                                         input_dtypes, origin ORDER BY client_op) AS twin
+              FROM op WHERE op_id IN (SELECT op_id FROM sample_of_op WHERE is_shown))
+
+-- table: self_time
+-- counted_span with own_ns: without the ops inside; labels, which have their whole time, only where the type is asked
+-- for.
+-- needs: counted_span, own_host
+SELECT s.*, CASE WHEN type = 'label' OR side = 'device' OR session_id IN (
+                    SELECT session_id FROM session WHERE source = 'megengine')
+                THEN s.dur_ns
+                ELSE coalesce(h.own_ns, 0) END AS own_ns
+      FROM counted_span s LEFT JOIN own_host h USING (event_id)
+     WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})
