@@ -365,7 +365,7 @@ const struct option_command analyze_command = {
 /* What is given beside an import, which reports nothing. */
 static int check_import(const struct analyze_options *options, int file_count, struct diag *diag)
 {
-    static const struct report_kind nothing = {.takes_no_session = true};
+    static const struct report_kind nothing = {.subject = REPORT_OF_STORE};
     const char *useless = analyze_options_useless(options, &nothing), *modes[ANALYZE_MODES_MAX];
 
     if (analyze_options_modes(options, modes))
@@ -405,8 +405,8 @@ static int check_report(const struct analyze_options *options, struct diag *diag
         return diag_set(diag, -EINVAL, "--row-limit and --top mean the same: give one");
     if (options->row_limit != TOP_OF_REPORT && (options->row_limit < -1 || !options->row_limit))
         return diag_set(diag, -EINVAL, "--row-limit is a number of rows, or -1 for all");
-    if (kind->columns && (options->order_by || options->sort_by))
-        return lines_check_order(kind->columns, kind->column_count,
+    if (kind->lines.columns && (options->order_by || options->sort_by))
+        return lines_check_order(kind->lines.columns, kind->lines.column_count,
                                  options->order_by ? options->order_by : options->sort_by, diag);
     return 0;
 }

@@ -76,13 +76,19 @@ static void add_losses(const struct report *report, struct diag *diag)
     }
 }
 
+/* Unless --session chooses. */
+static bool is_of_all_sessions(const struct report_kind *kind)
+{
+    return kind->subject == REPORT_OF_HISTORY || kind->subject == REPORT_OF_SESSIONS;
+}
+
 static int choose_sessions_asked_for(struct report *report, const struct session_rows *sessions,
                                      int64_t *ids, struct diag *diag)
 {
     const struct analyze_options *options = report->options;
     struct session_limits limits = {.program = options->program};
     const char *chosen =
-        report->kind->is_of_all_sessions && !options->session ? "all" : options->session;
+        is_of_all_sessions(report->kind) && !options->session ? "all" : options->session;
     struct timespec now;
     int rc = 0;
 
@@ -114,7 +120,7 @@ static int run_report(struct report *report, struct diag *diag)
     int64_t *ids = NULL;
     int rc;
 
-    if (report->kind->takes_no_session)
+    if (!report_takes_sessions(report->kind))
         return report->kind->run(report, diag);
     rc = query_sessions(report->source->store, &sessions, diag);
     if (rc == 0 && !sessions.rows.count) {
@@ -223,7 +229,7 @@ static int print_report(struct report *report, struct diag *diag)
         .ascii = options->ascii,
         .all_notes = options->notes,
     };
-    int rc = sink_open(&sink, !report->kind->is_streamed, diag), close_rc;
+    int rc = sink_open(&sink, report->kind->output != REPORT_STREAMS, diag), close_rc;
     bool is_written;
 
     if (rc == 0) {
@@ -256,7 +262,8 @@ static int write_report(const struct analyze_options *options, const struct sour
         .source = source,
         .verdict = &verdict,
     };
-    int rc = report.kind->writes_itself ? run_report(&report, diag) : print_report(&report, diag);
+    int rc = report.kind->output == REPORT_WRITES ? run_report(&report, diag)
+                                                  : print_report(&report, diag);
 
     if (rc == 0 && verdict.regressions)
         return REPORT_NOTHING; /* the report is there all the same */

@@ -65,8 +65,9 @@ static int choose_counted(struct explanation *explanation, struct diag *diag)
 static int choose_with_ops(struct explanation *explanation, struct diag *diag)
 {
     const struct report_kind *kind = explanation->report->kind;
-    const bool all_count = (explanation->selection.question.totals && !kind->wants_whole_runs) ||
-                           kind->counts_runs_without_events;
+    const bool all_count =
+        (explanation->selection.question.totals && kind->runs != REPORT_RUNS_WHOLE) ||
+        kind->runs == REPORT_RUNS_ALL;
     bool has[2] = {false, false};
     int rc = 0;
 
@@ -106,9 +107,9 @@ static int choose_whole(struct explanation *explanation, struct diag *diag)
     rc = condition.failed ? -ENOMEM
                           : has_row(explanation->report, text_buffer_text(&condition), &has, diag);
     text_buffer_deinit(&condition);
-    explanation->only_whole = has &&
-                              (!question->totals || explanation->report->kind->wants_whole_runs) &&
-                              !explanation->report->kind->counts_runs_without_events;
+    explanation->only_whole =
+        has && (!question->totals || explanation->report->kind->runs == REPORT_RUNS_WHOLE) &&
+        explanation->report->kind->runs != REPORT_RUNS_ALL;
     explanation->lacks_whole = !has;
     return rc;
 }
@@ -346,8 +347,8 @@ static void add_notes(struct explanation *explanation)
         text_buffer_print(&explanation->text, "/* not in it: what --what-if tells */\n");
     if (report->options->show_host)
         text_buffer_print(&explanation->text, "/* not in it: the second table, of the host */\n");
-    if (report->kind->explain_lacks)
-        text_buffer_print(&explanation->text, "/* %s */\n", report->kind->explain_lacks);
+    if (report->kind->explain.lacks)
+        text_buffer_print(&explanation->text, "/* %s */\n", report->kind->explain.lacks);
 }
 
 /* All runs that ended count then. */
@@ -390,7 +391,7 @@ static int put_together(struct explanation *explanation, struct diag *diag)
     const struct report_kind *kind = explanation->report->kind;
     const struct analyze_options *options = explanation->report->options;
     bool has_bounds =
-        kind->explain_time && (!isnan(options->min_time_s) || !isnan(options->max_time_s));
+        kind->explain.time && (!isnan(options->min_time_s) || !isnan(options->max_time_s));
     bool is_rolled = explanation->report->verdict->is_of_rollups;
     const struct explain_query *query = query_of(options, kind, is_rolled);
     uint64_t tables;
@@ -444,17 +445,17 @@ const char *report_explain_refused(const struct analyze_options *options,
     if (!query)
         return "aggregate";
     tables = tables_of(options, query);
-    filters = explain_needs(tables, "counted_span") || kind->explain_is_of_all;
+    filters = explain_needs(tables, "counted_span") || kind->explain.is_of_all;
     times = explain_needs(tables, "every_span") || explain_has_place(query, "{runs_in_time}") ||
             explain_has_place(query, "{bounds_of_sessions}");
-    bounds = kind->explain_time || (filters && report_bounds_ops(kind, options));
+    bounds = kind->explain.time || (filters && report_bounds_ops(kind, options));
     const struct {
         const char *name;
         bool is_refused;
     } all[] = {
         {"runs", options->runs && !times && !explain_needs(tables, "counted_run")},
         {"time", options->time && !times},
-        {"group-by", lacks_group(kind->explain_groups, options->group_by)},
+        {"group-by", lacks_group(kind->explain.groups, options->group_by)},
         {"min-time", !isnan(options->min_time_s) && !bounds},
         {"max-time", !isnan(options->max_time_s) && !bounds},
         {"print-only", options->print_only == PRINT_SUMMARY},

@@ -272,13 +272,13 @@ static void add_bounds_on(struct explanation *explanation, const char *time, con
 
 static void add_bounds(struct explanation *explanation)
 {
-    add_bounds_on(explanation, explanation->report->kind->explain_time, "\n WHERE ");
+    add_bounds_on(explanation, explanation->report->kind->explain.time, "\n WHERE ");
 }
 
 /* The same in a SELECT that groups, whose columns do not have the time. */
 static void add_having(struct explanation *explanation)
 {
-    add_bounds_on(explanation, explanation->report->kind->explain_time, "\nHAVING ");
+    add_bounds_on(explanation, explanation->report->kind->explain.time, "\nHAVING ");
 }
 
 /* For a line that takes no time. */
@@ -293,9 +293,9 @@ static void add_groups(struct explanation *explanation, bool is_key)
     const char *at = explanation->report->options->group_by;
 
     if (!at)
-        at = explanation->report->kind->explain_groups->word;
+        at = explanation->report->kind->explain.groups->word;
     while (*at) {
-        const struct explain_group *group = explanation->report->kind->explain_groups;
+        const struct explain_group *group = explanation->report->kind->explain.groups;
         size_t length = strcspn(at, ",:");
 
         while (group->word &&
@@ -423,7 +423,7 @@ static void add_no_group(struct explanation *explanation)
 {
     const char *text = explanation->report->options->group_by;
 
-    for (const struct explain_group *group = explanation->report->kind->explain_groups;
+    for (const struct explain_group *group = explanation->report->kind->explain.groups;
          text && group->word; group++) {
         if (group->key && *group->key && strstr(text, group->word))
             text_buffer_print(&explanation->text, ", NULL");

@@ -180,9 +180,9 @@ static int run(const struct report *report, struct diag *diag)
 const struct report_kind report_export = {
     .name = "export",
     .about = "",
+    .mode = "export",
+    .values = REPORT_EACH_EVENT,
+    .output = REPORT_WRITES,
     .run = run,
     .takes = (const char *const[]){"append", "weight", NULL},
-    .mode = "export",
-    .is_whole = true,
-    .writes_itself = true,
 };

@@ -149,7 +149,7 @@ void report_advice_command(const struct report *report, const struct advice_find
     add_option(command, "time", options->time);
     if (options->warmup)
         text_buffer_print(command, " --warmup");
-    if (options->total && !find_kind(report, finding->report)->has_totals)
+    if (options->total && find_kind(report, finding->report)->values == REPORT_MEANS)
         text_buffer_print(command, " --total");
     for (enum filter_id id = 0; id < FILTERS; id++)
         add_filter(report, finding, id, command);
@@ -246,9 +246,9 @@ static void emit_nothing(const struct report *report)
     static const struct out_section section = {.name = "findings", .data_only = true};
     struct out_column heads[sizeof(columns) / sizeof(columns[0])];
 
-    for (size_t i = 0; i < report->kind->column_count; i++)
+    for (size_t i = 0; i < report->kind->lines.column_count; i++)
         heads[i] = columns[i].out;
-    out_table_begin(report->out, &section, heads, report->kind->column_count);
+    out_table_begin(report->out, &section, heads, report->kind->lines.column_count);
     out_table_end(report->out);
     out_note(report->out, OUT_NOTE_PLAIN, "None of the %zu rules found anything to advise.",
              advice_rule_count);
@@ -400,13 +400,14 @@ const struct report_kind report_advice = {
              "what is missing, by the share of wall time that each concerns.",
     .run = run,
     .tables = (const char *const[]){"findings", NULL},
-    .explain_lacks =
-        "not in it: finding, action, command; numbers has what they say. Where holds is NULL the\n"
-        " * report knows more: runs-drift takes a rank test, below-roof the machine's peaks, "
-        "which\n"
-        " * --report roofline has",
     .takes = takes,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .order_by = "share",
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .order_by = "share"},
+    .explain =
+        {.lacks =
+             "not in it: finding, action, command; numbers has what they say. Where holds is NULL the\n"
+             " * report knows more: runs-drift takes a rank test, below-roof the machine's peaks, "
+             "which\n"
+             " * --report roofline has"},
 };

@@ -160,11 +160,11 @@ static int emit_lines(const struct report *report, const struct spans_answer *sp
                 titled[i].out.title = cuda_titles[k][1];
         }
     }
-    kind.columns = titled;
+    kind.lines.columns = titled;
     if (averages->self_device_ns > averages->self_cpu_ns)
-        kind.order_by = averages->module_count ? "device_ns" : "self_device_ns";
+        kind.lines.order_by = averages->module_count ? "device_ns" : "self_device_ns";
     else if (averages->module_count)
-        kind.order_by = "cpu_ns";
+        kind.lines.order_by = "cpu_ns";
     with_titles.kind = &kind;
     return report_emit_lines(&with_titles, &section, averages->lines.items, averages->lines.count,
                              sizeof(*averages->lines.items), averages, diag);
@@ -313,29 +313,30 @@ const struct report_kind report_averages = {
     .name = "averages",
     .about = "PyTorch's key_averages: own and total time on the host and the device, and memory, "
              "of what has the same name, shape, call stack or module.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"averages", NULL},
     .takes = takes,
-    .explain_groups =
-        (const struct explain_group[]){
-            {"name", "", ""},
-            {"shape", ", input_shapes", ", input_shapes"},
-            {"stack",
-             ",\n       CASE WHEN params ->> '$.stack' <> '' THEN\n"
-             "           (SELECT json_group_array(value) FROM (SELECT value FROM json_each('[' ||\n"
-             "            replace(json_quote(nullif(params ->> '$.stack', '')), ';', '\",\"') ||\n"
-             "            ']') WHERE value <> '' AND NOT (instr(value, 'autograd/__init__') AND\n"
-             "                (instr(value, '_make_grads') OR instr(value, 'backward')))\n"
-             "             LIMIT %ld)) END AS source",
-             ", source"},
-            {"module", NULL, NULL},
-            {NULL, NULL, NULL},
-        },
-    .has_totals = true,
-    .columns = columns,
-    .column_count = COLUMN_COUNT,
-    .top = 100,
-    .order_by = "self_cpu_ns",
-    .time_ns = time_ns,
-    .explain_time = "sum(dur_ns)",
+    .lines = {.columns = columns,
+              .column_count = COLUMN_COUNT,
+              .top = 100,
+              .order_by = "self_cpu_ns",
+              .time_ns = time_ns},
+    .explain =
+        {.time = "sum(dur_ns)",
+         .groups =
+             (const struct explain_group[]){
+                 {"name", "", ""},
+                 {"shape", ", input_shapes", ", input_shapes"},
+                 {"stack",
+                  ",\n       CASE WHEN params ->> '$.stack' <> '' THEN\n"
+                  "           (SELECT json_group_array(value) FROM (SELECT value FROM json_each('[' ||\n"
+                  "            replace(json_quote(nullif(params ->> '$.stack', '')), ';', '\",\"') ||\n"
+                  "            ']') WHERE value <> '' AND NOT (instr(value, 'autograd/__init__') AND\n"
+                  "                (instr(value, '_make_grads') OR instr(value, 'backward')))\n"
+                  "             LIMIT %ld)) END AS source",
+                  ", source"},
+                 {"module", NULL, NULL},
+                 {NULL, NULL, NULL},
+             }},
 };

@@ -315,14 +315,14 @@ const struct report_kind report_collectives = {
     .about =
         "Collectives of NCCL, Gloo and others: time, size, bandwidth and that of the bus; with "
         "several sessions, who comes last to them.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"collectives", "sizes", NULL},
-    .explain_time = "total_ns",
-    .explain_lacks = "bytes and bandwidths, which stand in the parameters of ops",
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .top = 30,
-    .order_by = "total_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .top = 30,
+              .order_by = "total_ns",
+              .time_ns = time_ns},
+    .explain = {.time = "total_ns",
+                .lacks = "bytes and bandwidths, which stand in the parameters of ops"},
 };

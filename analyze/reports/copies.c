@@ -263,13 +263,13 @@ const struct report_kind report_copies = {
     .about =
         "Copies and fills by direction and by operator: bytes, time, bandwidth, also over time, "
         "and whether the host waited.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"directions", "ops", "bandwidth", "bandwidth_over_time", NULL},
-    .explain_time = "total_ns",
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .top = 30,
-    .order_by = "total_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .top = 30,
+              .order_by = "total_ns",
+              .time_ns = time_ns},
+    .explain = {.time = "total_ns"},
 };

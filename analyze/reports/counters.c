@@ -331,20 +331,20 @@ const struct report_kind report_counters = {
     .about = "CPU counters op by op: instructions, cycles, misses, page faults, context switches, "
              "CPU time; those that were recorded (OPTRACE_COUNTERS, load_and_run --counters). And "
              "what devices counted in kernels, of traces that have it.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"counters", "kernel_counters", NULL},
     .takes = takes,
-    .explain_time = "time_ns",
-    .explain_groups =
-        (const struct explain_group[]){
-            {"name", "name", "name"},
-            {"type", "type", "type"},
-            {NULL, NULL, NULL},
-        },
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .top = 50,
-    .order_by = "time_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .top = 50,
+              .order_by = "time_ns",
+              .time_ns = time_ns},
+    .explain = {.time = "time_ns",
+                .groups =
+                    (const struct explain_group[]){
+                        {"name", "name", "name"},
+                        {"type", "type", "type"},
+                        {NULL, NULL, NULL},
+                    }},
 };

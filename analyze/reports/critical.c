@@ -314,18 +314,18 @@ static double time_ns(const void *item)
 static const char *const takes[] = {"what-if", NULL};
 
 const struct report_kind report_critical = {
-    .wants_whole_runs = true,
     .name = "critical",
     .about = "The critical path through one run, the median one unless --runs names another: what "
              "its end waited for, moment by moment; --what-if says what would be won.",
+    .values = REPORT_TOTALS,
+    .runs = REPORT_RUNS_WHOLE,
     .run = run,
     .tables = (const char *const[]){"critical", "path", NULL},
-    .explain_time = "time_ns",
     .takes = takes,
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .top = 20,
-    .order_by = "time_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .top = 20,
+              .order_by = "time_ns",
+              .time_ns = time_ns},
+    .explain = {.time = "time_ns"},
 };

@@ -158,12 +158,12 @@ const struct report_kind report_device = {
     .name = "device",
     .about = "How well devices and their streams were used: busy, idle, computation beside copies "
              "and beside communication, streams at once.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"devices", NULL},
-    .explain_time = "busy_ns",
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .order_by = "busy_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .order_by = "busy_ns",
+              .time_ns = time_ns},
+    .explain = {.time = "busy_ns"},
 };

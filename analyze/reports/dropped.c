@@ -98,7 +98,7 @@ void report_describe_time(char *text, size_t bytes, int64_t time_ns)
 static void describe_effect(char *text, size_t bytes, const struct report *report,
                             const struct basis *basis, int64_t events)
 {
-    if (!events || report->kind->counts_runs_without_events) /* that says so itself */
+    if (!events || report->kind->runs == REPORT_RUNS_ALL) /* that says so itself */
         snprintf(text, bytes, ".");
     else if (basis->is_of_totals)
         snprintf(text, bytes, "; the numbers above are from totals, which have all of them.");

@@ -110,8 +110,7 @@ static void note_without_ops(const struct report *report, const struct basis *ba
         out_note(report->out, OUT_NOTE_BASIS,
                  "Ops were recorded of %" PRIu64 " of %" PRIu64 " runs, on purpose%s.", with,
                  with + without,
-                 report->kind->counts_runs_without_events ? ""
-                                                          : "; what they take is that of these");
+                 report->kind->runs == REPORT_RUNS_ALL ? "" : "; what they take is that of these");
 }
 
 static void note_runs(const struct report *report, const struct basis *basis)

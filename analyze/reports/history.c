@@ -548,19 +548,15 @@ static const char *const takes[] = {
 const struct report_kind report_history = {
     .name = "history",
     .about = "When a model's ops changed over all of its sessions.",
+    .mode = "history",
+    .subject = REPORT_OF_HISTORY,
+    .values = REPORT_VALUES_OF_RUNS,
     .run = run,
     .tables = (const char *const[]){"sessions", "changes", "history", NULL},
-    .explain_lacks =
-        "not in it: z_score, level, differs, and the table of changes: those are searched for in\n"
-        " * these medians, of which before_ns and after_ns are medians",
     .takes = takes,
-    .columns = columns,
-    .column_count = COLUMN_COUNT,
-    .top = 30,
-    .order_by = "+start_ns",
-    .mode = "history",
-    .is_of_all_sessions = true,
-    .is_of_runs = true,
-    .takes_no_events = true,
-    .takes_filters = true,
+    .lines = {.columns = columns, .column_count = COLUMN_COUNT, .top = 30, .order_by = "+start_ns"},
+    .explain =
+        {.lacks =
+             "not in it: z_score, level, differs, and the table of changes: those are searched for in\n"
+             " * these medians, of which before_ns and after_ns are medians"},
 };

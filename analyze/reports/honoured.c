@@ -15,47 +15,41 @@ struct given_option {
     bool (*is_common)(const struct report_kind *kind); /* honoured by all reports of some kind */
 };
 
-static bool is_about_sessions(const struct report_kind *kind)
+bool report_takes_sessions(const struct report_kind *kind)
 {
-    return !kind->takes_no_session;
+    return kind->subject != REPORT_OF_STORE;
 }
 
-static bool is_about_events(const struct report_kind *kind)
+bool report_takes_events(const struct report_kind *kind)
 {
-    return !kind->takes_no_events && !kind->takes_no_session;
+    return kind->subject == REPORT_OF_OPS || kind->subject == REPORT_OF_RUNS;
 }
 
-static bool takes_filter(const struct report_kind *kind)
+bool report_takes_filters(const struct report_kind *kind)
 {
-    return is_about_events(kind) && !kind->takes_no_filter;
+    return kind->subject == REPORT_OF_OPS || kind->subject == REPORT_OF_SIDES ||
+           kind->subject == REPORT_OF_HISTORY;
 }
 
-/* What chooses ops, but for their times. */
-static bool takes_choice(const struct report_kind *kind)
-{
-    return takes_filter(kind) || kind->takes_filters;
-}
-
-/* An export shows spans one by one and bounds none. */
 static bool takes_bounds(const struct report_kind *kind)
 {
-    return takes_filter(kind) && !kind->writes_itself;
+    return kind->subject == REPORT_OF_OPS && kind->values != REPORT_EACH_EVENT;
 }
 
 static bool counts_runs(const struct report_kind *kind)
 {
-    return is_about_events(kind) && !kind->is_whole;
+    return report_takes_events(kind) && kind->values != REPORT_EACH_EVENT;
 }
 
 /* Of one run, unless totals are asked for. */
 static bool has_means(const struct report_kind *kind)
 {
-    return counts_runs(kind) && !kind->has_totals;
+    return report_takes_events(kind) && kind->values == REPORT_MEANS;
 }
 
 static bool has_columns(const struct report_kind *kind)
 {
-    return kind->columns != NULL;
+    return kind->lines.columns != NULL;
 }
 
 static bool has_sql(const struct report_kind *kind)
@@ -79,11 +73,11 @@ const char *analyze_options_useless(const struct analyze_options *options,
                                     const struct report_kind *kind)
 {
     const struct given_option all[] = {
-        {"session", options->session != NULL, is_about_sessions},
-        {"program", options->program != NULL, is_about_sessions},
-        {"since", options->since != NULL, is_about_sessions},
-        {"runs", options->runs != NULL, is_about_events},
-        {"time", options->time != NULL, is_about_events},
+        {"session", options->session != NULL, report_takes_sessions},
+        {"program", options->program != NULL, report_takes_sessions},
+        {"since", options->since != NULL, report_takes_sessions},
+        {"runs", options->runs != NULL, report_takes_events},
+        {"time", options->time != NULL, report_takes_events},
         {"warmup", options->warmup, counts_runs},
         {"total", options->total, has_means},
         {"exact", options->exact},
@@ -94,7 +88,7 @@ const char *analyze_options_useless(const struct analyze_options *options,
         {"top", options->top != TOP_OF_REPORT, has_columns},
         {"order-by", options->order_by != NULL, has_columns},
         {"explain", options->explain, has_sql},
-        {"strict", options->strict, is_about_events},
+        {"strict", options->strict, report_takes_events},
         {"model", options->model != NULL},
         {"threshold", options->threshold_percent != THRESHOLD_PERCENT},
         {"alpha", !isnan(options->alpha)},
@@ -120,7 +114,7 @@ const char *analyze_options_useless(const struct analyze_options *options,
     };
 
     for (enum filter_id id = 0; id < FILTERS; id++) {
-        if (report_filter_words(options, id) && !takes_choice(kind))
+        if (report_filter_words(options, id) && !report_takes_filters(kind))
             return filter_kinds[id].option;
     }
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

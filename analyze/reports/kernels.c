@@ -211,21 +211,21 @@ static const char *const takes[] = {"group-by", NULL};
 const struct report_kind report_kernels = {
     .name = "kernels",
     .about = "What ran on devices, kernel by kernel, with the columns of nsys stats.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"kernels", NULL},
     .takes = takes,
-    .explain_groups =
-        (const struct explain_group[]){
-            {"name", "", ""},
-            {"launch", ", params -> '$.grid' AS grid, params -> '$.block' AS block",
-             ", params -> '$.grid', params -> '$.block'"},
-            {NULL, NULL, NULL},
-        },
-    .explain_time = "total_ns",
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .top = 50,
-    .order_by = "total_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .top = 50,
+              .order_by = "total_ns",
+              .time_ns = time_ns},
+    .explain = {.time = "total_ns",
+                .groups =
+                    (const struct explain_group[]){
+                        {"name", "", ""},
+                        {"launch", ", params -> '$.grid' AS grid, params -> '$.block' AS block",
+                         ", params -> '$.grid', params -> '$.block'"},
+                        {NULL, NULL, NULL},
+                    }},
 };

@@ -137,11 +137,11 @@ void report_print_columns(FILE *lines)
     for (size_t i = 0; report_kinds[i]; i++) {
         const struct report_kind *kind = report_kinds[i];
 
-        for (size_t k = 0; k < kind->column_count; k++)
+        for (size_t k = 0; k < kind->lines.column_count; k++)
             text_print(lines, "%s%s%s: %s%s", k ? "" : kind->name, k ? " " : "  ",
-                       kind->columns[k].out.name, kind->columns[k].about,
-                       k + 1 < kind->column_count ? ";" : ".");
-        fputs(kind->column_count ? "\n" : "", lines);
+                       kind->lines.columns[k].out.name, kind->lines.columns[k].about,
+                       k + 1 < kind->lines.column_count ? ";" : ".");
+        fputs(kind->lines.column_count ? "\n" : "", lines);
     }
 }
 
@@ -150,12 +150,12 @@ static void print_order(const struct report_kind *kind, FILE *out)
 {
     bool is_first = true;
 
-    if (!kind->column_count)
+    if (!kind->lines.column_count)
         return;
     text_print(out, "\nLines are ordered by %s, unless --order-by names another column.\n",
-               kind->order_by);
-    for (size_t i = 0; i < kind->column_count; i++) {
-        const struct line_column *column = &kind->columns[i];
+               kind->lines.order_by);
+    for (size_t i = 0; i < kind->lines.column_count; i++) {
+        const struct line_column *column = &kind->lines.columns[i];
         const size_t words = sizeof(column->also) / sizeof(column->also[0]);
 
         if (!column->also[0])

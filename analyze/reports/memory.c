@@ -625,17 +625,14 @@ const struct report_kind report_memory = {
     .tables = (const char *const[]){"pools", "holders", "timeline", "timeline_by_group", "counters",
                                     "plans", NULL},
     .takes = takes,
-    .columns = columns,
-    .column_count = COLUMNS,
-    .order_by = "at_peak_bytes",
-    .top = 20,
-    .explain_groups =
-        (const struct explain_group[]){
-            {"name", "o.name END AS name, o.type", "h.op_id"},
-            {"type", "o.type END AS name, NULL AS type", "o.type"},
-            {"label", NULL, NULL},
-            {"shape", "o.output_shapes END AS name, NULL AS type", "o.output_shapes"},
-            {"category", NULL, NULL},
-            {NULL, NULL, NULL},
-        },
+    .lines = {.columns = columns, .column_count = COLUMNS, .top = 20, .order_by = "at_peak_bytes"},
+    .explain = {.groups =
+                    (const struct explain_group[]){
+                        {"name", "o.name END AS name, o.type", "h.op_id"},
+                        {"type", "o.type END AS name, NULL AS type", "o.type"},
+                        {"label", NULL, NULL},
+                        {"shape", "o.output_shapes END AS name, NULL AS type", "o.output_shapes"},
+                        {"category", NULL, NULL},
+                        {NULL, NULL, NULL},
+                    }},
 };

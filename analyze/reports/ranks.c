@@ -399,12 +399,11 @@ const struct report_kind report_ranks = {
     .name = "ranks",
     .about = "Which of several sessions that do the same job side by side, such as the processes "
              "of a server, is late, in how many runs, and by which op.",
+    .values = REPORT_VALUES_OF_RUNS, /* --total would take the runs apart */
     .run = run,
     .tables = (const char *const[]){"sessions", NULL},
-    .has_totals = true, /* --total would take the runs apart */
-    .is_of_runs = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .order_by = "behind_fastest_ns",
-    .top = 10,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .top = 10,
+              .order_by = "behind_fastest_ns"},
 };

@@ -36,7 +36,7 @@ struct report {
     const struct report_kind *const *kinds; /* all there are, ending in NULL: report_kinds */
     const struct analyze_options *options;
     const struct source *source;
-    const struct session_rows *sessions; /* all of the source; NULL with takes_no_session */
+    const struct session_rows *sessions; /* all of the source; NULL of REPORT_OF_STORE */
     const int64_t *session_ids;          /* the chosen ones */
     size_t session_count;
     struct out *out;
@@ -58,9 +58,67 @@ struct explain_group {
     const char *key;
 };
 
+/* What a report is about, and by that what chooses it. */
+enum report_subject {
+    REPORT_OF_OPS,      /* ops of the chosen sessions: what chooses events, and all filters */
+    REPORT_OF_RUNS,     /* all that ran in them: what chooses events, and no filter */
+    REPORT_OF_SIDES,    /* ops of two recordings: filters; it names in `takes` what else it takes */
+    REPORT_OF_HISTORY,  /* the same of all sessions, without --session */
+    REPORT_OF_SESSIONS, /* sessions, all of them without --session */
+    REPORT_OF_STORE,    /* what is in the store: nothing chooses it */
+};
+
+enum report_values {
+    REPORT_MEANS,          /* of one run on average, totals where they are asked for */
+    REPORT_TOTALS,         /* never means of a run */
+    REPORT_VALUES_OF_RUNS, /* those of single runs */
+    REPORT_EACH_EVENT,     /* one by one: all there is counts anyway, and no bounds on time hold */
+};
+
+/* Where events of some runs are missing, dropped or never recorded, which runs count. */
+enum report_runs {
+    REPORT_RUNS_OF_MEANS, /* those whose events are all there, but not for totals */
+    REPORT_RUNS_WHOLE,    /* those, also for totals */
+    REPORT_RUNS_ALL,      /* also those whose events are missing */
+};
+
+enum report_output {
+    REPORT_PRINTS,  /* held back until the end */
+    REPORT_STREAMS, /* as it goes */
+    REPORT_WRITES,  /* makes its own: report->out is NULL */
+};
+
+/* For --help, --order-by and --top: lines of the main table. columns NULL: it does not order lines
+ * by columns. */
+struct report_lines {
+    const struct line_column *columns;
+    size_t column_count;
+    int64_t top;                         /* lines without --top; 0: all */
+    const char *order_by;                /* without --order-by */
+    double (*time_ns)(const void *line); /* what --min-time and --max-time bound; NULL: the ops,
+                                            or, */
+    bool bounds_itself;                  /* each of its tables by the time that it shows */
+};
+
+/* For --explain, whose SQL is explain/sql/NAME.sql; without that it is refused. */
+struct report_explanation {
+    const char *time; /* what of its columns time_ns() is, or, where the SQL has {having}, of its
+                         groups; NULL: bounds are refused */
+    const struct explain_group *groups; /* of --group-by; the first is what the report does without;
+                                           columns NULL: refused */
+    bool is_of_all;    /* its main table is of all spans, whatever is chosen of them */
+    const char *lacks; /* what the table has that the SELECT has not, or NULL */
+};
+
 struct report_kind {
     const char *name;  /* of --report NAME; member "report" in JSON */
     const char *about; /* for --help: one or two sentences */
+    const char *mode;  /* chosen by this option, "list", instead of by --report; or NULL */
+
+    enum report_subject subject;
+    enum report_values values;
+    enum report_runs runs;
+    enum report_output output;
 
     /** Returns 0, REPORT_NOTHING, or a negative errno with a sentence; wrong texts of the command
      *  line are -EINVAL. */
@@ -69,40 +127,12 @@ struct report_kind {
     /* Names of its main tables, ending in NULL: JSON has them, empty, when there is no answer. */
     const char *const *tables;
 
-    /* Options that it honours besides those of every report (options/options.h), without dashes,
-     * ending in NULL. Any other one is refused. NULL: none. */
+    /* Options that it honours besides those of every report (options/options.h) and those of its
+     * subject, without dashes, ending in NULL. Any other one is refused. NULL: none. */
     const char *const *takes;
 
-    /* For --explain, whose SQL is explain/sql/NAME.sql; without that it is refused. */
-    const char *explain_time; /* what of its columns time_ns() is, or, where the SQL has {having},
-                                 of its groups; NULL: bounds are refused */
-    const struct explain_group *explain_groups; /* of --group-by; the first is what the report does
-                                                   without; columns NULL: refused */
-    bool explain_is_of_all; /* its main table is of all spans, whatever is chosen of them, */
-    bool wants_whole_runs;  /* of runs whose events are all there, also of totals */
-    bool counts_runs_without_events; /* also of runs whose events were dropped */
-    const char *explain_lacks;       /* what the table has that the SELECT has not, or NULL */
-
-    /* For --help: of its main table. NULL: it does not order lines by columns. */
-    const struct line_column *columns;
-    size_t column_count;
-    int64_t top;                         /* lines without --top; 0: all */
-    const char *order_by;                /* without --order-by */
-    double (*time_ns)(const void *line); /* what --min-time and --max-time bound; NULL: the ops,
-                                            by bounds_itself */
-
-    bool bounds_itself;      /* without time_ns: each of its tables by the time that it shows */
-    const char *mode;        /* chosen by this option, "list", instead of by --report; or NULL */
-    bool is_of_all_sessions; /* without --session it is about all of them, not the last */
-    bool takes_no_events;    /* it is not about events: what chooses them is refused */
-    bool takes_no_filter;    /* it is about all that ran: what chooses ops is refused */
-    bool takes_filters;      /* it is not about events, and takes what chooses ops all the same */
-    bool takes_no_session;   /* it is not about sessions either */
-    bool is_whole;           /* --warmup and --total are refused: all there is counts anyway */
-    bool writes_itself;      /* it makes its own output: report->out is NULL */
-    bool has_totals;         /* its values are totals, never means of a run */
-    bool is_of_runs;         /* its values are those of single runs */
-    bool is_streamed;        /* it prints as it goes: its output is not held back until the end */
+    struct report_lines lines;
+    struct report_explanation explain;
 };
 
 /** All of them, ending in NULL. */
@@ -110,6 +140,11 @@ extern const struct report_kind *const report_kinds[];
 
 /** The report that the options choose, or NULL with a sentence that has the nearest name. */
 const struct report_kind *report_kind_of(const struct analyze_options *options, struct diag *diag);
+
+/** Whether its subject is chosen by sessions; by runs and times; by filters. */
+bool report_takes_sessions(const struct report_kind *kind);
+bool report_takes_events(const struct report_kind *kind);
+bool report_takes_filters(const struct report_kind *kind);
 
 /** For --help: lines "NAME  what it tells" and "NAME  its columns". */
 void report_print_kinds(FILE *lines);
@@ -193,7 +228,7 @@ bool report_is_for_programs(const struct report *report);
 const char *report_order_by(const struct report *report);
 int64_t report_top(const struct report *report);
 
-/** Print lines of the report's own columns (kind->columns), bounded, ordered and cut as asked, and
+/** Print lines of the report's own columns (kind->lines), bounded, ordered and cut as asked, and
  *  a note when lines were cut. People see a column "session_id" when there are several sessions.
  *  Returns 0, REPORT_NOTHING when there are no lines, or a negative errno. */
 int report_emit_lines(const struct report *report, const struct out_section *section,

@@ -98,8 +98,9 @@ int report_select(const struct report *report, struct report_selection *selectio
         .session_count = report->session_count,
         .warmups = options->warmup,
         .labels = report_shows_labels(options),
-        .totals = !report->kind->is_of_runs && (report->kind->has_totals || options->total ||
-                                                options->time || report->session_count > 1),
+        .totals = report->kind->values != REPORT_VALUES_OF_RUNS &&
+                  (report->kind->values == REPORT_TOTALS || options->total || options->time ||
+                   report->session_count > 1),
     };
     rc = make_filter(options, &selection->filter, diag);
     if (rc == 0 && options->time) {
@@ -115,7 +116,7 @@ int report_select(const struct report *report, struct report_selection *selectio
 
 bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options)
 {
-    return !kind->time_ns && !kind->bounds_itself && !kind->takes_no_events &&
+    return !kind->lines.time_ns && !kind->lines.bounds_itself && report_takes_events(kind) &&
            (!isnan(options->min_time_s) || !isnan(options->max_time_s));
 }
 
@@ -285,7 +286,7 @@ const char *report_order_by(const struct report *report)
 
     if (options->sort_by)
         return options->sort_by;
-    return options->order_by ? options->order_by : report->kind->order_by;
+    return options->order_by ? options->order_by : report->kind->lines.order_by;
 }
 
 int64_t report_top(const struct report *report)
@@ -294,7 +295,7 @@ int64_t report_top(const struct report *report)
 
     if (options->row_limit != TOP_OF_REPORT)
         return options->row_limit < 0 ? 0 : options->row_limit;
-    return options->top == TOP_OF_REPORT ? report->kind->top : options->top;
+    return options->top == TOP_OF_REPORT ? report->kind->lines.top : options->top;
 }
 
 /* Copies the lines within --min-time and --max-time; returns how many. */
@@ -306,7 +307,7 @@ static size_t bound_lines(const struct report *report, const char *items, size_t
 
     for (size_t i = 0; i < count; i++) {
         const char *line = items + i * item_bytes;
-        double time_ns = report->kind->time_ns ? report->kind->time_ns(line) : NAN;
+        double time_ns = report->kind->lines.time_ns ? report->kind->lines.time_ns(line) : NAN;
 
         if (!report_bounds_ops(report->kind, options) &&
             ((!isnan(options->min_time_s) && !(time_ns >= analyze_bound_ns(options->min_time_s))) ||
@@ -320,11 +321,11 @@ static size_t bound_lines(const struct report *report, const char *items, size_t
 /* The columns of a report. People see the session when there are several. */
 static struct line_column *copy_columns(const struct report *report)
 {
-    size_t count = report->kind->column_count;
+    size_t count = report->kind->lines.column_count;
     struct line_column *columns = malloc(count * sizeof(*columns));
 
     for (size_t i = 0; i < count && columns; i++) {
-        columns[i] = report->kind->columns[i];
+        columns[i] = report->kind->lines.columns[i];
         if (strcmp(columns[i].out.name, "session_id") == 0)
             columns[i].out.data_only = report->session_count < 2;
     }
@@ -339,7 +340,7 @@ int report_emit_lines(const struct report *report, const struct out_section *sec
     struct line_column *columns = copy_columns(report);
     struct lines lines = {
         .columns = columns,
-        .column_count = report->kind->column_count,
+        .column_count = report->kind->lines.column_count,
         .items = kept,
         .item_bytes = item_bytes,
         .context = context,

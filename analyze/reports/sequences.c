@@ -172,23 +172,24 @@ const struct report_kind report_sequences = {
     .name = "sequences",
     .about = "Operators that follow each other again and again, and the time between them: what "
              "could become one.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"sequences", NULL},
-    .explain_groups =
-        (const struct explain_group[]){
-            {"type",
-             "CASE WHEN type IN ('', 'cpu_op', 'kernel', 'copy', 'memset', 'cuda_runtime',\n"
-             "                              'cuda_driver', 'os_runtime') THEN name ELSE type END",
-             ""},
-            {"name", "name", ""},
-            {NULL, NULL, NULL},
-        },
-    .explain_time = "total_ns",
     .takes = takes,
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .top = 10,
-    .order_by = "gap_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .top = 10,
+              .order_by = "gap_ns",
+              .time_ns = time_ns},
+    .explain =
+        {.time = "total_ns",
+         .groups =
+             (const struct explain_group[]){
+                 {"type",
+                  "CASE WHEN type IN ('', 'cpu_op', 'kernel', 'copy', 'memset', 'cuda_runtime',\n"
+                  "                              'cuda_driver', 'os_runtime') THEN name ELSE type END",
+                  ""},
+                 {"name", "name", ""},
+                 {NULL, NULL, NULL},
+             }},
 };

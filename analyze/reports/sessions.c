@@ -80,9 +80,8 @@ static int run(const struct report *report, struct diag *diag)
 const struct report_kind report_sessions = {
     .name = "sessions",
     .about = "Who recorded what, when, and how it ended.",
+    .mode = "list",
+    .subject = REPORT_OF_SESSIONS,
     .run = run,
     .tables = (const char *const[]){"sessions", NULL},
-    .mode = "list",
-    .is_of_all_sessions = true,
-    .takes_no_events = true,
 };

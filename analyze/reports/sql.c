@@ -108,9 +108,9 @@ static int run(const struct report *report, struct diag *diag)
 const struct report_kind report_sql = {
     .name = "sql",
     .about = "The rows of a query that only reads.",
+    .mode = "sql",
+    .subject = REPORT_OF_STORE,
+    .output = REPORT_STREAMS,
     .run = run,
     .tables = (const char *const[]){"result", NULL},
-    .mode = "sql",
-    .takes_no_session = true,
-    .is_streamed = true,
 };

@@ -139,12 +139,12 @@ static double time_ns(const void *item)
 const struct report_kind report_threads = {
     .name = "threads",
     .about = "How busy each thread, stream and queue was, and its longest gap.",
+    .values = REPORT_TOTALS,
     .run = run,
     .tables = (const char *const[]){"threads", NULL},
-    .explain_time = "busy_ns",
-    .has_totals = true,
-    .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
-    .order_by = "busy_ns",
-    .time_ns = time_ns,
+    .lines = {.columns = columns,
+              .column_count = sizeof(columns) / sizeof(columns[0]),
+              .order_by = "busy_ns",
+              .time_ns = time_ns},
+    .explain = {.time = "busy_ns"},
 };

@@ -188,7 +188,7 @@ static bool check_kind(const struct fixture *fixture, const char *source,
         arguments[count++] = "--report";
         arguments[count++] = kind->name;
     }
-    if (kind->columns || kind == report_kinds[0])
+    if (kind->lines.columns || kind == report_kinds[0])
         arguments[count++] = "--top=0";
     for (size_t i = 0; i < 3 && choice[i]; i++)
         arguments[count++] = choice[i];
@@ -227,12 +227,12 @@ static bool takes(const struct report_kind *kind, const char *const *choice)
         if (strcmp(kind->name, "memory") == 0 && is_option(choice[i], "--type"))
             return false;
         if ((is_option(choice[i], "--min-time") || is_option(choice[i], "--max-time")) &&
-            (kind->time_ns ? !kind->explain_time : strcmp(kind->name, "memory") == 0))
+            (kind->lines.time_ns ? !kind->explain.time : strcmp(kind->name, "memory") == 0))
             return false;
-        if (kind->takes_no_events && is_option(choice[i], "--") &&
+        if (!report_takes_events(kind) && is_option(choice[i], "--") &&
             !is_option(choice[i], "--session"))
             return false;
-        if (kind->has_totals && is_option(choice[i], "--total"))
+        if (kind->values != REPORT_MEANS && is_option(choice[i], "--total"))
             return false;
     }
     return true;
@@ -300,7 +300,7 @@ static bool check(const struct fixture *fixture, const char *source, const struc
 
 static bool is_on_one_side(const struct report_kind *kind)
 {
-    return explain_query_of(kind->name, "") && !kind->takes_no_session &&
+    return explain_query_of(kind->name, "") && report_takes_sessions(kind) &&
            (!kind->mode || strcmp(kind->mode, "list") == 0);
 }
 
@@ -313,10 +313,10 @@ static void sql_gives_the_lines_of_the_report(void **state)
             continue;
         for (size_t k = 0; k < sizeof(choices) / sizeof(choices[0]); k++)
             reports += check(*state, "store.db", report_kinds[i], choices[k]);
-        if (report_kinds[i]->has_totals) /* they tell of launches and copies, too */
+        if (report_kinds[i]->values != REPORT_MEANS) /* they tell of launches and copies, too */
             reports += check(*state, ((struct fixture *)*state)->gpu, report_kinds[i], choices[0]);
         for (size_t k = 0; k < sizeof(training_choices) / sizeof(training_choices[0]) &&
-                           report_kinds[i]->has_totals;
+                           report_kinds[i]->values != REPORT_MEANS;
              k++)
             reports += check(*state, "training.json", report_kinds[i], training_choices[k]);
         for (size_t k = 0; k < sizeof(counter_choices) / sizeof(counter_choices[0]) &&

@@ -125,7 +125,7 @@ static cJSON *explain(const struct fixture *fixture, const char *store,
                                kind->name,  is_of_many ? "--session=all" : "--session=last",
                                NULL,        NULL};
 
-    if (kind->columns)
+    if (kind->lines.columns)
         arguments[4] = "--top=0";
     return report_json_run(fixture->program, fixture->dir, store, arguments);
 }
@@ -174,7 +174,7 @@ static void work_grows_as_the_recording_does(void **state)
     for (size_t i = 0; report_kinds[i]; i++) {
         const struct report_kind *kind = report_kinds[i];
 
-        if (explain_query_of(kind->name, "") && !kind->mode && !kind->takes_no_session)
+        if (explain_query_of(kind->name, "") && !kind->mode && report_takes_sessions(kind))
             reports += check_kind(*state, kind);
     }
     assert_true(reports >= 15);

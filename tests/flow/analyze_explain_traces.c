@@ -141,7 +141,7 @@ static bool check(const char *program, const char *directory, const char *source
     const cJSON *rows, *table;
     char what[300];
 
-    if (kind->columns)
+    if (kind->lines.columns)
         arguments[count++] = "--top=0";
     for (size_t i = 0; i < 3 && choice[i]; i++)
         arguments[count++] = choice[i];

@@ -67,7 +67,7 @@ static int stop(void **state)
 /* A report that --report names, or the list: the other modes have tests of their own. */
 static bool is_tested(const struct report_kind *kind)
 {
-    return !kind->takes_no_session && (!kind->mode || strcmp(kind->mode, "list") == 0);
+    return report_takes_sessions(kind) && (!kind->mode || strcmp(kind->mode, "list") == 0);
 }
 
 /* Runs a report with up to two arguments more. */
@@ -115,7 +115,7 @@ static void check_refusal(const struct fixture *fixture, const struct report_kin
 
 static bool is_about_events(const struct report_kind *kind)
 {
-    return !kind->takes_no_events && is_tested(kind);
+    return report_takes_events(kind) && is_tested(kind);
 }
 
 static void sources_without_an_answer(void **state)
@@ -136,14 +136,14 @@ static void choices_without_an_answer(void **state)
     for (size_t i = 0; report_kinds[i]; i++) {
         if (!is_about_events(report_kinds[i]))
             continue;
-        if (!report_kinds[i]->takes_no_filter)
+        if (report_takes_filters(report_kinds[i]))
             check_refusal(*state, report_kinds[i], "store.db", "--type", "xyzzy", 1, "");
         check_refusal(*state, report_kinds[i], "store.db", "--runs", "90..", 1, "");
         check_refusal(*state, report_kinds[i], "store.db", "--time", "10h..", 1, "");
         check_refusal(*state, report_kinds[i], "store.db", "--runs", "3..1", 2, "no range of runs");
         check_refusal(*state, report_kinds[i], "store.db", "--opr-name", "a(", 2,
-                      report_kinds[i]->takes_no_filter ? "--opr-name has no effect on"
-                                                       : "no regular expression");
+                      !report_takes_filters(report_kinds[i]) ? "--opr-name has no effect on"
+                                                             : "no regular expression");
     }
 }
 
@@ -215,7 +215,7 @@ static void empty_answers_are_json(void **state)
             continue;
         check_empty(*state, kind, "empty.db", NULL);
         check_empty(*state, kind, "store.db", "--session=99");
-        if (is_about_events(kind) && !kind->takes_no_filter)
+        if (is_about_events(kind) && report_takes_filters(kind))
             check_empty(*state, kind, "store.db", "--type=xyzzy");
     }
 }
@@ -253,10 +253,10 @@ static void unknown_columns_lead_to_the_nearest(void **state)
         const struct report_kind *kind = report_kinds[i];
         char name[64], wanted[96];
 
-        if (!kind->columns || !is_tested(kind))
+        if (!kind->lines.columns || !is_tested(kind))
             continue;
-        snprintf(name, sizeof(name), "%sx", kind->columns[0].out.name);
-        snprintf(wanted, sizeof(wanted), "did you mean %s?", kind->columns[0].out.name);
+        snprintf(name, sizeof(name), "%sx", kind->lines.columns[0].out.name);
+        snprintf(wanted, sizeof(wanted), "did you mean %s?", kind->lines.columns[0].out.name);
         check_refusal(*state, kind, "store.db", "--order-by", name, 2, wanted);
     }
 }
@@ -372,7 +372,7 @@ static void help_fits_a_screen(void **state)
             continue;
         snprintf(head, sizeof(head), "\n  %s ", report_kinds[i]->name);
         CHECK_CONTAINS(reports.out, head);
-        if (report_kinds[i]->column_count)
+        if (report_kinds[i]->lines.column_count)
             CHECK_CONTAINS(columns.out, head);
     }
     child_result_deinit(&columns);
@@ -412,8 +412,8 @@ static void help_on_a_report_is_its_page(void **state)
         CHECK_CONTAINS(result.out, "\nOptions\n");
         CHECK_CONTAINS(result.out, "\nJSON\n");
         count_lines(kind->name, result.out);
-        for (size_t k = 0; k < kind->column_count; k++)
-            CHECK_CONTAINS(result.out, kind->columns[k].out.name);
+        for (size_t k = 0; k < kind->lines.column_count; k++)
+            CHECK_CONTAINS(result.out, kind->lines.columns[k].out.name);
         for (const char *const *option = kind->takes; option && *option; option++) {
             if (is_of_all_reports(*option))
                 continue;
@@ -484,7 +484,7 @@ static void few_notes_stand_below_tables(void **state)
         const struct report_kind *kind = report_kinds[i];
         struct child_result few, all;
 
-        if (!is_about_events(kind) || kind->writes_itself)
+        if (!is_about_events(kind) || kind->output == REPORT_WRITES)
             continue;
         few = run(*state, kind, "store.db", NULL, NULL);
         all = run(*state, kind, "store.db", "--notes", NULL);
@@ -512,13 +512,13 @@ static void columns_are_called_alike(void **state)
         const struct report_kind *kind = report_kinds[i];
         bool has = false;
 
-        for (size_t k = 0; k < kind->column_count; k++)
-            has |= !kind->mode && strstr(kind->columns[k].out.name, "p99_ns");
+        for (size_t k = 0; k < kind->lines.column_count; k++)
+            has |= !kind->mode && strstr(kind->lines.columns[k].out.name, "p99_ns");
         if (!has)
             continue;
         found++;
-        CHECK_OK(lines_check_order(kind->columns, kind->column_count, "p99", NULL));
-        CHECK_OK(lines_check_order(kind->columns, kind->column_count, "+P99_ns", NULL));
+        CHECK_OK(lines_check_order(kind->lines.columns, kind->lines.column_count, "p99", NULL));
+        CHECK_OK(lines_check_order(kind->lines.columns, kind->lines.column_count, "+P99_ns", NULL));
     }
     assert_true(found >= 3);
 }

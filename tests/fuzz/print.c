@@ -226,7 +226,7 @@ static const struct report_kind *choose_report(uint8_t number)
     size_t count = 0;
 
     for (size_t i = 0; report_kinds[i]; i++) {
-        if (!report_kinds[i]->mode && !report_kinds[i]->writes_itself && count < 64)
+        if (!report_kinds[i]->mode && report_kinds[i]->output != REPORT_WRITES && count < 64)
             chosen[count++] = report_kinds[i];
     }
     return chosen[number % count];

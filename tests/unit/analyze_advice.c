@@ -421,8 +421,8 @@ static void facts_of_ops(void **state)
 
 static bool has_column(const struct report_kind *kind, const char *name)
 {
-    for (size_t i = 0; i < kind->column_count; i++) {
-        if (strcmp(kind->columns[i].out.name, name) == 0)
+    for (size_t i = 0; i < kind->lines.column_count; i++) {
+        if (strcmp(kind->lines.columns[i].out.name, name) == 0)
             return true;
     }
     return false;

@@ -96,8 +96,8 @@ struct table {
 static void make_table(struct table *table, const struct report_kind *kind)
 {
     *table = (struct table){.kind = kind, .row_count = random_below(ROWS_MAX + 1)};
-    for (size_t i = 0; i < kind->column_count; i++) {
-        struct out_column column = kind->columns[i].out;
+    for (size_t i = 0; i < kind->lines.column_count; i++) {
+        struct out_column column = kind->lines.columns[i].out;
 
         if (column.data_only)
             continue;
@@ -289,11 +289,11 @@ static void check_names(const struct table *table, const struct printed *printed
 
 static bool is_compact(const struct report_kind *kind)
 {
-    for (size_t i = 0; i < kind->column_count; i++) {
-        if (!kind->columns[i].out.compact && !kind->columns[i].out.data_only)
+    for (size_t i = 0; i < kind->lines.column_count; i++) {
+        if (!kind->lines.columns[i].out.compact && !kind->lines.columns[i].out.data_only)
             return false;
     }
-    return kind->column_count > 0;
+    return kind->lines.column_count > 0;
 }
 
 static void check_once(const struct report_kind *kind)

@@ -171,7 +171,7 @@ const struct report_kind report_brief = {
     .name = "brief",
     .about = "The first answer, in 40 lines: what ran, how long a run takes and how evenly, time "
              "by type, the dearest operators, what holds memory, the slowest run, and findings.",
+    .subject = REPORT_OF_RUNS,
     .run = run,
     .tables = tables,
-    .takes_no_filter = true,
 };

@@ -348,20 +348,17 @@ static const char *const takes[] = {
 const struct report_kind report_compare = {
     .name = "compare",
     .about = "What changed from one recording to another.",
+    .mode = "compare",
+    .subject = REPORT_OF_SIDES,
+    .values = REPORT_VALUES_OF_RUNS,
     .run = run,
     .tables = (const char *const[]){"changes", NULL},
-    .explain_lacks =
-        "not in it: rank, share, p, p_corrected, verdict, change_low and change_high, the other\n"
-        " * intervals, in_shapes, detail: what tests and bootstrap make of these numbers. An op "
-        "of\n"
-        " * another name is told by its work alone, not by its neighbours",
     .takes = takes,
-    .columns = columns,
-    .column_count = COLUMN_COUNT,
-    .top = 20,
-    .order_by = "+rank",
-    .mode = "compare",
-    .is_of_runs = true,
-    .takes_no_events = true,
-    .takes_filters = true,
+    .lines = {.columns = columns, .column_count = COLUMN_COUNT, .top = 20, .order_by = "+rank"},
+    .explain =
+        {.lacks =
+             "not in it: rank, share, p, p_corrected, verdict, change_low and change_high, the other\n"
+             " * intervals, in_shapes, detail: what tests and bootstrap make of these numbers. An op "
+             "of\n"
+             " * another name is told by its work alone, not by its neighbours"},
 };
