@@ -58,6 +58,7 @@ static uint32_t pending;  /* atomic: launches since the last one */
 static uint32_t sleeping; /* atomic: the thread waits for a launch */
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_end = PTHREAD_COND_INITIALIZER;
+static pthread_mutex_t flush_lock = PTHREAD_MUTEX_INITIALIZER; /* whoever calls CUPTI's flush */
 
 /* --- What is to be said --- */
 
@@ -102,11 +103,22 @@ static bool is_mine(void)
     return __atomic_load_n(&is_alive, __ATOMIC_ACQUIRE) && getpid() == owner;
 }
 
-/* One thread in a second; the others go on. */
-static void flush(uint64_t now)
+static void flush_now(void)
 {
     static uint64_t seen;
     static uint32_t silent;
+
+    if (cupti.flush(0) != 0)
+        return;
+    silent = cupti_buffers_completed() == seen ? silent + 1 : 0;
+    seen = cupti_buffers_completed();
+    if (silent >= SILENT_FLUSHES && cupti_buffers_out() == 0)
+        cupti_say("no records came for calls that were seen: does another tool take them?");
+}
+
+/* One thread in a second; the others go on. */
+static void flush(uint64_t now)
+{
     uint64_t due = __atomic_load_n(&flush_ns, __ATOMIC_RELAXED);
 
     if (now < due || !__atomic_compare_exchange_n(&flush_ns, &due, now + WAIT_S * NS_PER_S, false,
@@ -114,12 +126,11 @@ static void flush(uint64_t now)
         return;
     if (__atomic_exchange_n(&pending, 0, __ATOMIC_ACQ_REL) == 0 && cupti_buffers_out() == 0)
         return;
-    if (!is_mine() || cupti.flush(0) != 0)
+    if (pthread_mutex_trylock(&flush_lock) != 0)
         return;
-    silent = cupti_buffers_completed() == seen ? silent + 1 : 0;
-    seen = cupti_buffers_completed();
-    if (silent >= SILENT_FLUSHES && cupti_buffers_out() == 0)
-        cupti_say("no records came for calls that were seen: does another tool take them?");
+    if (is_mine())
+        flush_now();
+    pthread_mutex_unlock(&flush_lock);
 }
 
 /* Where calls come, they flush. This is for the last of them, and sleeps until there is one. */
@@ -340,14 +351,22 @@ static const char *meaning(int result)
     }
 }
 
-/* What came last is there when all buffers are. Those that are not finished have no end. */
+/* What came last is there when all buffers are. Those that are not finished have no end. A flush
+ * under way is waited for, but not for ever: CUPTI ends after this, and is not to be called then. */
 static void at_end(void)
 {
-    if (is_mine()) {
-        __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
-        cupti.flush(0);
-        cupti.flush(FLUSH_FORCED);
-    }
+    struct timespec until;
+
+    if (!is_mine())
+        return;
+    __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WAIT_S;
+    if (pthread_mutex_timedlock(&flush_lock, &until) != 0)
+        return;
+    cupti.flush(0);
+    cupti.flush(FLUSH_FORCED);
+    pthread_mutex_unlock(&flush_lock);
 }
 
 /* Of CUPTI nothing is left in a child but what hangs. */
