@@ -224,6 +224,7 @@ int averages_make(const struct spans_answer *spans, const struct memory_row_arra
     if (rc == 0)
         rc = add_loose_memory(out, &rows);
     out->unsized_count = rows.unsized_count;
+    out->has_device = rows.has_device;
     average_rows_deinit(&rows);
     return rc;
 }

@@ -56,6 +56,7 @@ struct averages {
     struct query_texts texts;
     double self_cpu_ns;    /* of all rows, also those not shown; NaN: there are none */
     double self_device_ns; /* of what ran on devices, labels aside */
+    bool has_device;       /* some row ran on one */
     size_t module_count;   /* by module: of lines that are modules with some op */
     uint64_t negative_count;
     uint64_t unsized_count; /* memory given back whose size is not known: not in any sum */
@@ -66,5 +67,16 @@ struct averages {
 int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
                   const struct averages_options *options, struct averages *out);
 void averages_deinit(struct averages *averages);
+
+/** The same of spans in parts (query_span_parts()): begin, which forgets what *out was, fill memory,
+ *  add each part, finish. They return 0 or -ENOMEM, averages_add() also SPAN_PARTS_WHOLE;
+ *  averages_parts_destroy() after any. */
+struct averages_parts;
+int averages_begin(const struct averages_options *options, struct averages_parts **out);
+/** Empty, to be filled before the first part. */
+struct memory_row_array *averages_memory(struct averages_parts *parts);
+int averages_add(struct averages_parts *parts, const struct spans_answer *spans);
+void averages_finish(struct averages_parts *parts, struct averages *out);
+void averages_parts_destroy(struct averages_parts **parts);
 
 #endif

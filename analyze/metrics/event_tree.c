@@ -10,21 +10,29 @@
 #include "analyze/containers/place_map.h"
 #include "analyze/query/op_class.h"
 
-struct builder {
-    const struct spans_answer *spans;
-    const struct event_options *options;
-    struct event_tree *tree;
-    struct place_map paths; /* from a parent and a name to a row */
-    uint32_t *row_of;       /* by span: the innermost row that it counts for */
-    double *device_of;      /* by host span: device work launched in it */
+/* The row that an op was given last, of those on threads and those on devices. */
+struct last_row {
+    uint32_t parent, lane, row;
+};
+
+struct event_builder {
+    const struct spans_answer *spans; /* the part at hand, as what is beside its spans: */
+    uint32_t *row_of;                 /* the innermost row that it counts for */
+    double *device_of;                /* of a host span: device work launched in it */
+
+    struct event_options options;
+    struct event_tree tree;
+    struct place_map paths;     /* from a parent and a name to a row */
+    struct last_row (*last)[2]; /* beside ops */
+    double host_ns;             /* of main rows */
 };
 
 /* --- Rows. --- */
 
-static int find_row(struct builder *builder, uint32_t parent, uint32_t lane, const char *name,
+static int find_row(struct event_builder *builder, uint32_t parent, uint32_t lane, const char *name,
                     enum event_kind kind, uint32_t *out_row)
 {
-    struct event_tree *tree = builder->tree;
+    struct event_tree *tree = &builder->tree;
     struct place_key key = {.low = parent, .high = (uint64_t)lane << 8 | (kind == EVENT_INSTANCE)};
     struct event_row row = {
         .name = name,
@@ -36,6 +44,8 @@ static int find_row(struct builder *builder, uint32_t parent, uint32_t lane, con
         .max_ns = NAN,
         .device_min_ns = NAN,
         .device_max_ns = NAN,
+        .gpu_min_ns = NAN,
+        .gpu_max_ns = NAN,
         .first_end_ns = INT64_MAX,
         .union_device = EVENT_NONE,
     };
@@ -50,7 +60,7 @@ static int find_row(struct builder *builder, uint32_t parent, uint32_t lane, con
     return rc ? rc : place_map_set(&builder->paths, key, *out_row);
 }
 
-static enum event_kind kind_of(const struct builder *builder, const struct span *span)
+static enum event_kind kind_of(const struct event_builder *builder, const struct span *span)
 {
     switch ((enum span_kind)builder->spans->op_kinds[span->op]) {
     case SPAN_LABEL:
@@ -69,7 +79,7 @@ static const char *instance_name(const struct op_row *op)
 }
 
 /* What a span's row is called: a phase that bears its op's name is told by what follows that. */
-static const char *name_of(const struct builder *builder, const struct span *span)
+static const char *name_of(const struct event_builder *builder, const struct span *span)
 {
     const struct spans_answer *spans = builder->spans;
     const char *name = op_group_name(&spans->ops.items[span->op]);
@@ -85,8 +95,8 @@ static const char *name_of(const struct builder *builder, const struct span *spa
 }
 
 /* The row of a span inside of `parent`; with every detail, its op's below its type's. */
-static int descend(struct builder *builder, uint32_t parent, const struct span *span,
-                   uint32_t *out_row)
+static int find_rows_of(struct event_builder *builder, uint32_t parent, const struct span *span,
+                        uint32_t *out_row)
 {
     const struct op_row *op = &builder->spans->ops.items[span->op];
     enum event_kind kind = kind_of(builder, span);
@@ -94,19 +104,37 @@ static int descend(struct builder *builder, uint32_t parent, const struct span *
     const char *instance;
     int rc;
 
-    if (builder->options->per_thread)
-        lane = parent == EVENT_NONE ? span->lane : builder->tree->rows.items[parent].lane;
+    if (builder->options.per_thread)
+        lane = parent == EVENT_NONE ? span->lane : builder->tree.rows.items[parent].lane;
     rc = find_row(builder, parent, lane, name_of(builder, span), kind, out_row);
     instance = instance_name(op);
-    if (rc < 0 || builder->options->detail != EVENTS_ALL || kind != EVENT_OP || !instance)
+    if (rc < 0 || builder->options.detail != EVENTS_ALL || kind != EVENT_OP || !instance)
         return rc;
     return find_row(builder, *out_row, lane, instance, EVENT_INSTANCE, out_row);
 }
 
-/* Whether a span has a row of its own, or only counts for those around it. */
-static bool has_row(const struct builder *builder, const struct span *span)
+/* Ops follow each other in the same way, mostly; what a phase is called depends on what it lies in. */
+static int descend(struct event_builder *builder, uint32_t parent, const struct span *span,
+                   uint32_t *out_row)
 {
-    enum event_detail detail = builder->options->detail;
+    struct last_row *last = &builder->last[span->op][span_is_device(builder->spans, span)];
+    int rc;
+
+    if (last->row != EVENT_NONE && last->parent == parent && last->lane == span->lane &&
+        builder->spans->op_kinds[span->op] != SPAN_PHASE) {
+        *out_row = last->row;
+        return 0;
+    }
+    rc = find_rows_of(builder, parent, span, out_row);
+    if (rc == 0)
+        *last = (struct last_row){parent, span->lane, *out_row};
+    return rc;
+}
+
+/* Whether a span has a row of its own, or only counts for those around it. */
+static bool has_row(const struct event_builder *builder, const struct span *span)
+{
+    enum event_detail detail = builder->options.detail;
     enum op_class class = op_class_of(&builder->spans->ops.items[span->op]);
     bool on_device = span_is_device(builder->spans, span);
 
@@ -132,7 +160,7 @@ static bool has_row(const struct builder *builder, const struct span *span)
 
 /* --- Host spans. --- */
 
-static int add_host_rows(struct builder *builder)
+static int add_host_rows(struct event_builder *builder)
 {
     const struct spans_answer *spans = builder->spans;
     int rc = 0;
@@ -153,31 +181,33 @@ static int64_t end_of(const struct span *span)
     return span->start_ns + span->dur_ns;
 }
 
-static double value_of(const struct builder *builder, size_t place)
+static void count_value(struct event_row *row, double value_ns)
 {
-    double host_ns = (double)builder->spans->spans.items[place].dur_ns;
-
-    if (builder->tree->state == EVENTS_CPU)
-        return host_ns;
-    return builder->device_of[place] + (builder->tree->state == EVENTS_SUM ? host_ns : 0);
+    row->total_ns += value_ns;
+    row->min_ns = fmin(row->min_ns, value_ns);
+    row->max_ns = fmax(row->max_ns, value_ns);
 }
 
 /* Fills the rows in which a host span is; after its device work is known. */
-static void count_host_span(struct builder *builder, size_t place)
+static void count_host_span(struct event_builder *builder, size_t place)
 {
     const struct span *span = &builder->spans->spans.items[place];
-    double value_ns = value_of(builder, place);
+    double host_ns = (double)span->dur_ns, device_ns = builder->device_of[place];
     uint32_t at = builder->row_of[place];
     struct event_row *row;
 
     do {
-        row = &builder->tree->rows.items[at];
+        row = &builder->tree.rows.items[at];
         row->calls++;
-        row->total_ns += value_ns;
-        row->host_ns += (double)span->dur_ns;
+        row->host_ns += host_ns;
         row->self_ns += (double)span->self_ns;
-        row->min_ns = fmin(row->min_ns, value_ns);
-        row->max_ns = fmax(row->max_ns, value_ns);
+        if (builder->options.state == EVENTS_CPU || builder->options.state == EVENTS_AUTO)
+            count_value(row, host_ns);
+        else
+            count_value(row, device_ns + (builder->options.state == EVENTS_SUM ? host_ns : 0));
+        row->gpu_total_ns += device_ns;
+        row->gpu_min_ns = fmin(row->gpu_min_ns, device_ns);
+        row->gpu_max_ns = fmax(row->gpu_max_ns, device_ns);
         row->first_end_ns = end_of(span) < row->first_end_ns ? end_of(span) : row->first_end_ns;
         at = row->parent;
     } while (row->kind == EVENT_INSTANCE);
@@ -242,13 +272,13 @@ static void count_device_call(struct event_row *row, const struct span *span)
         row->first_end_ns = end_of(span);
 }
 
-static void count_device_span(struct builder *builder, const struct device_span *from,
+static void count_device_span(struct event_builder *builder, const struct device_span *from,
                               uint32_t row_place, bool is_own)
 {
     const struct span *span = &builder->spans->spans.items[from->place];
 
     for (uint32_t at = row_place; at != EVENT_NONE;) {
-        struct event_row *row = &builder->tree->rows.items[at];
+        struct event_row *row = &builder->tree.rows.items[at];
 
         count_device_time(row, from, end_of(span));
         if (is_own)
@@ -259,7 +289,7 @@ static void count_device_span(struct builder *builder, const struct device_span 
 }
 
 /* A part of what its op's rows count already. */
-static int add_device_phase(struct builder *builder, const struct device_span *from)
+static int add_device_phase(struct event_builder *builder, const struct device_span *from)
 {
     const struct span *span = &builder->spans->spans.items[from->place];
     uint32_t outer = builder->row_of[span->parent], row;
@@ -268,12 +298,12 @@ static int add_device_phase(struct builder *builder, const struct device_span *f
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    count_device_time(&builder->tree->rows.items[row], from, end_of(span));
-    count_device_call(&builder->tree->rows.items[row], span);
+    count_device_time(&builder->tree.rows.items[row], from, end_of(span));
+    count_device_call(&builder->tree.rows.items[row], span);
     return 0;
 }
 
-static int add_device_span(struct builder *builder, const struct device_span *from)
+static int add_device_span(struct event_builder *builder, const struct device_span *from)
 {
     const struct spans_answer *spans = builder->spans;
     const struct span *span = &spans->spans.items[from->place];
@@ -298,7 +328,7 @@ static int add_device_span(struct builder *builder, const struct device_span *fr
     return rc;
 }
 
-static int add_device_rows(struct builder *builder)
+static int add_device_rows(struct event_builder *builder)
 {
     const struct spans_answer *spans = builder->spans;
     ARRAY_OF(struct device_span) found = {0};
@@ -318,7 +348,7 @@ static int add_device_rows(struct builder *builder)
                 rc = array_push(&found, item);
         }
     }
-    builder->tree->has_device = found.count > 0;
+    builder->tree.has_device |= found.count > 0;
     if (found.count)
         qsort(found.items, found.count, sizeof(*found.items), compare_device_spans);
     for (size_t i = 0; i < found.count && rc == 0; i++) {
@@ -333,14 +363,10 @@ static int add_device_rows(struct builder *builder)
 
 /* --- Totals. --- */
 
-static void choose_state(struct builder *builder)
+static void add_main_time(struct event_builder *builder)
 {
     const struct spans_answer *spans = builder->spans;
-    double host_ns = 0, device_ns = 0;
 
-    builder->tree->state = builder->options->state;
-    if (builder->tree->state != EVENTS_AUTO)
-        return;
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
 
@@ -348,13 +374,28 @@ static void choose_state(struct builder *builder)
             continue;
         if (!span_is_device(spans, span) &&
             (span->parent == SPAN_NONE || builder->row_of[span->parent] == EVENT_NONE))
-            host_ns += (double)span->dur_ns;
+            builder->host_ns += (double)span->dur_ns;
     }
-    for (size_t i = 0; i < builder->tree->rows.count; i++)
-        device_ns += builder->tree->rows.items[i].parent == EVENT_NONE
-                         ? builder->tree->rows.items[i].device_ns
-                         : 0;
-    builder->tree->state = device_ns > host_ns ? EVENTS_GPU : EVENTS_CPU;
+}
+
+static void choose_state(struct event_builder *builder)
+{
+    struct event_tree *tree = &builder->tree;
+    double device_ns = 0;
+
+    tree->state = builder->options.state;
+    if (tree->state != EVENTS_AUTO)
+        return;
+    for (size_t i = 0; i < tree->rows.count; i++)
+        device_ns += tree->rows.items[i].parent == EVENT_NONE ? tree->rows.items[i].device_ns : 0;
+    tree->state = device_ns > builder->host_ns ? EVENTS_GPU : EVENTS_CPU;
+    for (size_t i = 0; i < tree->rows.count && tree->state == EVENTS_GPU; i++) {
+        struct event_row *row = &tree->rows.items[i];
+
+        row->total_ns = row->gpu_total_ns;
+        row->min_ns = row->gpu_min_ns;
+        row->max_ns = row->gpu_max_ns;
+    }
 }
 
 /* A row in which host spans are, and device spans that nobody is known to have launched: where
@@ -385,11 +426,11 @@ static void finish_row(struct event_row *row, enum event_state state)
         row->device_ns = NAN;
 }
 
-static int sum_main_rows(struct builder *builder)
+static int sum_main_rows(struct event_builder *builder, size_t lane_count)
 {
-    struct event_tree *tree = builder->tree;
+    struct event_tree *tree = &builder->tree;
 
-    tree->sums = calloc(builder->spans->lanes.count + 1, sizeof(*tree->sums));
+    tree->sums = calloc(lane_count + 1, sizeof(*tree->sums));
     if (!tree->sums)
         return -ENOMEM;
     for (size_t i = 0; i < tree->rows.count; i++) {
@@ -411,37 +452,87 @@ const struct event_sums *event_tree_sums(const struct event_tree *tree, const st
     return &tree->sums[row->lane == EVENT_NONE ? 0 : row->lane];
 }
 
-int event_tree_build(const struct spans_answer *spans, const struct event_options *options,
-                     struct event_tree *out)
+/* --- Parts. --- */
+
+int event_tree_begin(const struct spans_answer *spans, const struct event_options *options,
+                     struct event_builder **out)
+{
+    struct event_builder *builder = calloc(1, sizeof(*builder));
+    size_t bytes = (spans->ops.count + 1) * sizeof(*builder->last);
+
+    event_builder_destroy(out);
+    *out = builder;
+    if (!builder)
+        return -ENOMEM;
+    builder->options = *options;
+    builder->last = malloc(bytes);
+    if (!builder->last)
+        return -ENOMEM;
+    memset(builder->last, 0xff, bytes);
+    return 0;
+}
+
+int event_tree_add(struct event_builder *builder, const struct spans_answer *spans)
 {
     size_t count = spans->spans.count ? spans->spans.count : 1;
-    struct builder builder = {
-        .spans = spans,
-        .options = options,
-        .tree = out,
-        .row_of = malloc(count * sizeof(*builder.row_of)),
-        .device_of = calloc(count, sizeof(*builder.device_of)),
-    };
-    int rc = builder.row_of && builder.device_of ? 0 : -ENOMEM;
+    int rc;
 
-    *out = (struct event_tree){0};
+    builder->spans = spans;
+    builder->row_of = malloc(count * sizeof(*builder->row_of));
+    builder->device_of = calloc(count, sizeof(*builder->device_of));
+    rc = builder->row_of && builder->device_of ? add_host_rows(builder) : -ENOMEM;
     if (rc == 0)
-        rc = add_host_rows(&builder);
+        rc = add_device_rows(builder);
     if (rc == 0)
-        rc = add_device_rows(&builder);
-    if (rc == 0)
-        choose_state(&builder);
+        add_main_time(builder);
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (!span_is_device(spans, span) && has_row(&builder, span))
-            count_host_span(&builder, i);
+        if (!span_is_device(spans, span) && has_row(builder, span))
+            count_host_span(builder, i);
     }
+    free(builder->row_of);
+    free(builder->device_of);
+    builder->row_of = NULL;
+    builder->device_of = NULL;
+    return rc;
+}
+
+int event_tree_finish(struct event_builder *builder, const struct spans_answer *spans,
+                      struct event_tree *out)
+{
+    int rc;
+
+    choose_state(builder);
+    rc = sum_main_rows(builder, spans->lanes.count);
+    *out = builder->tree;
+    builder->tree = (struct event_tree){0};
+    return rc;
+}
+
+void event_builder_destroy(struct event_builder **builder)
+{
+    if (!*builder)
+        return;
+    event_tree_deinit(&(*builder)->tree);
+    place_map_deinit(&(*builder)->paths);
+    free((*builder)->last);
+    free(*builder);
+    *builder = NULL;
+}
+
+int event_tree_build(const struct spans_answer *spans, const struct event_options *options,
+                     struct event_tree *out)
+{
+    struct event_builder *builder = NULL;
+    int rc = event_tree_begin(spans, options, &builder);
+
+    *out = (struct event_tree){0};
     if (rc == 0)
-        rc = sum_main_rows(&builder);
-    place_map_deinit(&builder.paths);
-    free(builder.row_of);
-    free(builder.device_of);
+        rc = event_tree_add(builder, spans);
+    if (rc == 0)
+        rc = event_tree_finish(builder, spans, out);
+    event_builder_destroy(&builder);
     return rc;
 }
 

@@ -54,6 +54,7 @@ struct event_row {
 
     uint64_t device_calls; /* these until everything is counted */
     double device_total_ns, device_min_ns, device_max_ns;
+    double gpu_total_ns, gpu_min_ns, gpu_max_ns; /* as in EVENTS_GPU */
     uint32_t union_device;
     int64_t union_until_ns;
 };
@@ -76,6 +77,16 @@ struct event_tree {
 int event_tree_build(const struct spans_answer *spans, const struct event_options *options,
                      struct event_tree *out);
 void event_tree_deinit(struct event_tree *tree);
+
+/** The same of spans in parts (query_span_parts()): begin, which forgets what *out was, add each
+ *  part, finish. Each returns 0 or -ENOMEM; event_builder_destroy() after any. */
+struct event_builder;
+int event_tree_begin(const struct spans_answer *spans, const struct event_options *options,
+                     struct event_builder **out);
+int event_tree_add(struct event_builder *builder, const struct spans_answer *spans);
+int event_tree_finish(struct event_builder *builder, const struct spans_answer *spans,
+                      struct event_tree *out);
+void event_builder_destroy(struct event_builder **builder);
 
 /** The sums that a row is a part of. */
 const struct event_sums *event_tree_sums(const struct event_tree *tree,

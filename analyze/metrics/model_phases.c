@@ -177,3 +177,21 @@ int model_phases_find(const struct spans_answer *spans, struct model_phases *out
     free(finding.in_step);
     return rc;
 }
+
+void model_phases_add(struct model_phases *into, const struct model_phases *part)
+{
+    for (int i = 0; i < MODEL_PHASES; i++) {
+        struct model_phase_times *sum = &into->phases[i];
+        const struct model_phase_times *times = &part->phases[i];
+
+        if (times->calls && (!sum->calls || times->min_ns < sum->min_ns))
+            sum->min_ns = times->min_ns;
+        sum->max_ns = fmax(sum->max_ns, times->max_ns);
+        sum->calls += times->calls;
+        sum->total_ns += times->total_ns;
+        sum->union_ns += times->union_ns;
+        sum->device_ns += times->device_ns;
+    }
+    into->has_steps |= part->has_steps;
+    into->has_phases |= part->has_phases;
+}

@@ -41,12 +41,14 @@ static int add_parts(struct parts *into, const struct parts *from)
 
 struct measuring {
     const struct spans_answer *spans;
+    struct overhead_parts *parts;
     struct overhead *out;
-    bool *has_inner;      /* by span: operators or phases lie in it */
-    bool *on_device;      /* by op: it ran on a device */
-    bool has_device_work; /* of the session */
+    bool *has_inner; /* by span: operators or phases lie in it */
+    size_t window;   /* the session at hand */
+    bool has_device_work;
     int64_t session_id;
-    struct interval_array wall; /* of the session */
+    struct interval extent;     /* of all spans of the part */
+    struct interval_array wall; /* of the session, as far as it concerns them */
 };
 
 /* --- What a span is. --- */
@@ -134,7 +136,6 @@ static int measure_parts(const struct measuring *measuring, struct parts *parts,
     const struct interval_array *wall = &measuring->wall;
     struct interval_array *lists = parts->lists;
     struct overhead_times times = {
-        .wall_ns = interval_list_length(wall),
         .recorded_ns = interval_list_common(&lists[RECORDED], wall),
         .computation_ns = interval_list_common(&lists[COMPUTATION], wall),
         .communication_ns = interval_list_common(&lists[COMMUNICATION], wall),
@@ -154,7 +155,6 @@ static int measure_parts(const struct measuring *measuring, struct parts *parts,
 
 static void add_times(struct overhead_times *sum, const struct overhead_times *times)
 {
-    sum->wall_ns += times->wall_ns;
     sum->recorded_ns += times->recorded_ns;
     sum->computation_ns += times->computation_ns;
     sum->communication_ns += times->communication_ns;
@@ -181,7 +181,8 @@ static int measure_lane(const struct measuring *measuring, size_t lane, struct o
         count++;
         rc = add_span(measuring, span, &parts);
     }
-    side->lane_count += count > 0;
+    side->lane_count += count > 0 && !measuring->parts->has_event[lane];
+    measuring->parts->has_event[lane] |= count > 0;
     side->event_count += count;
     join_parts(&parts);
     if (rc == 0)
@@ -199,6 +200,42 @@ static const char *device_of(const struct lane_row *lane)
     return lane->device ? lane->device : lane->kind;
 }
 
+/* Of the session at hand, made when it is new; NULL without memory. */
+static struct overhead_side *find_side(const struct measuring *measuring,
+                                       const struct overhead_side *like)
+{
+    struct overhead *out = measuring->out;
+
+    for (size_t i = 0; i < out->sides.count; i++) {
+        struct overhead_side *side = &out->sides.items[i];
+
+        if (side->session_id == like->session_id && side->is_device == like->is_device &&
+            strcmp(side->name, like->name) == 0)
+            return side;
+    }
+    return array_push(&out->sides, ((struct overhead_side){.name = like->name,
+                                                           .is_device = like->is_device,
+                                                           .session_id = like->session_id})) < 0
+               ? NULL
+               : &out->sides.items[out->sides.count - 1];
+}
+
+/* What a part has of it. */
+static int add_side(const struct measuring *measuring, const struct overhead_side *part)
+{
+    struct overhead_side *side = find_side(measuring, part);
+
+    if (!side)
+        return -ENOMEM;
+    side->lane_count += part->lane_count;
+    side->event_count += part->event_count;
+    side->busy_ns += part->busy_ns;
+    side->computation_ns += part->computation_ns;
+    side->copies_ns += part->copies_ns;
+    side->communication_ns += part->communication_ns;
+    return 0;
+}
+
 /* The lanes of the session on this device; NULL: its threads. */
 static int measure_side(const struct measuring *measuring, const char *device,
                         struct parts *session)
@@ -209,7 +246,6 @@ static int measure_side(const struct measuring *measuring, const char *device,
         .name = device ? device : "host",
         .is_device = device != NULL,
         .session_id = measuring->session_id,
-        .wall_ns = interval_list_length(wall),
     };
     struct parts all = {0};
     int rc = 0;
@@ -226,8 +262,8 @@ static int measure_side(const struct measuring *measuring, const char *device,
     side.computation_ns = interval_list_common(&all.lists[COMPUTATION], wall);
     side.copies_ns = interval_list_common(&all.lists[COPIES], wall);
     side.communication_ns = interval_list_common(&all.lists[COMMUNICATION], wall);
-    if (rc == 0 && side.lane_count)
-        rc = array_push(&measuring->out->sides, side);
+    if (rc == 0 && side.event_count)
+        rc = add_side(measuring, &side);
     if (rc == 0)
         rc = add_parts(session, &all);
     deinit_parts(&all);
@@ -236,55 +272,94 @@ static int measure_side(const struct measuring *measuring, const char *device,
 
 /* --- Sessions. --- */
 
+/* The runs of the session that are time to fill. */
+static int find_runs(const struct spans_answer *spans, int64_t session_id, struct interval within,
+                     struct interval_array *out)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->runs.count && rc == 0; i++) {
+        const struct run_row *run = &spans->runs.items[i];
+
+        if (run->session_id == session_id && run->selected && run->end_ns != STORE_NULL &&
+            run->start_ns < within.end_ns && run->end_ns > within.start_ns)
+            rc = array_push(out, ((struct interval){run->start_ns, run->end_ns}));
+    }
+    interval_list_join(out);
+    return rc;
+}
+
 /* Where runs count, they are the time to fill; else it is from the first event to the last. */
 static int find_wall(struct measuring *measuring)
 {
     const struct spans_answer *spans = measuring->spans;
-    struct interval all = {INT64_MAX, INT64_MIN};
-    int rc = 0;
+    struct interval *bounds = &measuring->parts->bounds[measuring->window];
 
-    for (size_t i = 0; i < spans->runs.count && spans->basis.wall_is_runs && rc == 0; i++) {
-        const struct run_row *run = &spans->runs.items[i];
-        struct interval whole = {run->start_ns, run->end_ns};
-
-        if (run->session_id == measuring->session_id && run->selected && run->end_ns != STORE_NULL)
-            rc = array_push(&measuring->wall, whole);
-    }
-    for (size_t i = 0; i < spans->spans.count && !spans->basis.wall_is_runs; i++) {
+    if (spans->basis.wall_is_runs)
+        return find_runs(spans, measuring->session_id, measuring->extent, &measuring->wall);
+    for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
         int64_t end_ns = span->start_ns + span->dur_ns;
 
         if (spans->lanes.items[span->lane].session_id != measuring->session_id ||
             kind_of(measuring, span) == SPAN_MARK)
             continue;
-        all.start_ns = span->start_ns < all.start_ns ? span->start_ns : all.start_ns;
-        all.end_ns = end_ns > all.end_ns ? end_ns : all.end_ns;
+        bounds->start_ns = span->start_ns < bounds->start_ns ? span->start_ns : bounds->start_ns;
+        bounds->end_ns = end_ns > bounds->end_ns ? end_ns : bounds->end_ns;
     }
-    if (rc == 0 && all.end_ns > all.start_ns)
-        rc = array_push(&measuring->wall, all);
-    interval_list_join(&measuring->wall);
-    return rc;
+    return bounds->end_ns > bounds->start_ns ? array_push(&measuring->wall, *bounds) : 0;
 }
 
+/* What takes no time is no part of what it lies in. */
 static void find_inner(struct measuring *measuring)
 {
     const struct spans_answer *spans = measuring->spans;
+    struct interval *extent = &measuring->extent;
 
-    measuring->has_device_work = false;
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
         enum span_kind kind = kind_of(measuring, span);
+        int64_t end_ns = span->start_ns + span->dur_ns;
 
-        measuring->on_device[span->op] |= span_is_device(spans, span);
-        /* What takes no time is no part of it. */
+        extent->start_ns = span->start_ns < extent->start_ns ? span->start_ns : extent->start_ns;
+        extent->end_ns = end_ns > extent->end_ns ? end_ns : extent->end_ns;
         if (span->parent != SPAN_NONE && span->dur_ns > 0 &&
             (kind == SPAN_OP || kind == SPAN_PHASE))
             measuring->has_inner[span->parent] = true;
-        measuring->has_device_work |=
-            kind == SPAN_OP && span->is_shown && span_is_device(spans, span) &&
-            spans->lanes.items[span->lane].session_id == measuring->session_id &&
-            class_of(measuring, span) == OP_CLASS_WORK;
     }
+}
+
+/* What ran on devices. Returns SPAN_PARTS_WHOLE where earlier parts were measured without knowing,
+ * or 0. */
+static int find_devices(const struct measuring *measuring)
+{
+    const struct spans_answer *spans = measuring->spans;
+    struct overhead_parts *parts = measuring->parts;
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+        int64_t session_id = spans->lanes.items[span->lane].session_id;
+        size_t window = 0;
+
+        if (!span_is_device(spans, span))
+            continue;
+        if (parts->copied_on_host[span->op])
+            rc = SPAN_PARTS_WHOLE;
+        parts->on_device[span->op] = true;
+        if (kind_of(measuring, span) != SPAN_OP || !span->is_shown ||
+            class_of(measuring, span) != OP_CLASS_WORK)
+            continue;
+        while (window < spans->windows.count &&
+               spans->windows.items[window].session_id != session_id)
+            window++;
+        if (window == spans->windows.count || parts->has_device_work[window])
+            continue;
+        parts->has_device_work[window] = true;
+        if (parts->has_part)
+            rc = SPAN_PARTS_WHOLE;
+    }
+    return rc;
 }
 
 /* The next device of the session after lane `from`, by the first lane that is on it. */
@@ -355,7 +430,7 @@ static int sum_copies(struct measuring *measuring)
 
         /* What only hands a copy to a device is not one more. */
         if (!span->is_shown || !is_copy(measuring, span) ||
-            (!span_is_device(spans, span) && measuring->on_device[span->op]))
+            (!span_is_device(spans, span) && measuring->parts->on_device[span->op]))
             continue;
         if (span_is_device(spans, span) && span->launch != SPAN_NONE)
             launch = &spans->ops.items[spans->spans.items[span->launch].op];
@@ -366,6 +441,7 @@ static int sum_copies(struct measuring *measuring)
                                              });
         if (!copies)
             return -ENOMEM;
+        measuring->parts->copied_on_host[span->op] |= !span_is_device(spans, span);
         copies->calls++;
         copies->total_ns += (double)span->dur_ns;
         if (span->bytes != STORE_NULL) {
@@ -389,20 +465,43 @@ static int compare_sides(const void *a, const void *b)
     return text_compare_natural(left->name, right->name);
 }
 
-int overhead_measure(const struct spans_answer *spans, struct overhead *out)
+/* --- Parts. --- */
+
+int overhead_begin(const struct spans_answer *spans, struct overhead_parts *parts)
+{
+    overhead_parts_deinit(parts);
+    *parts = (struct overhead_parts){
+        .on_device = calloc(spans->ops.count + 1, sizeof(*parts->on_device)),
+        .copied_on_host = calloc(spans->ops.count + 1, sizeof(*parts->copied_on_host)),
+        .has_device_work = calloc(spans->windows.count + 1, sizeof(*parts->has_device_work)),
+        .has_event = calloc(spans->lanes.count + 1, sizeof(*parts->has_event)),
+        .bounds = malloc((spans->windows.count + 1) * sizeof(*parts->bounds)),
+    };
+    for (size_t i = 0; i < spans->windows.count && parts->bounds; i++)
+        parts->bounds[i] = (struct interval){INT64_MAX, INT64_MIN};
+    return parts->on_device && parts->copied_on_host && parts->has_device_work &&
+                   parts->has_event && parts->bounds
+               ? 0
+               : -ENOMEM;
+}
+
+int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans)
 {
     struct measuring measuring = {
         .spans = spans,
-        .out = out,
+        .parts = parts,
+        .out = &parts->sums,
+        .extent = {INT64_MAX, INT64_MIN},
         .has_inner = calloc(spans->spans.count + 1, sizeof(*measuring.has_inner)),
-        .on_device = calloc(spans->ops.count + 1, sizeof(*measuring.on_device)),
     };
-    int rc = measuring.has_inner && measuring.on_device ? 0 : -ENOMEM;
+    int rc = measuring.has_inner ? find_devices(&measuring) : -ENOMEM;
 
-    *out = (struct overhead){0};
-    for (size_t i = 0; i < spans->windows.count && rc == 0; i++) {
-        measuring.session_id = spans->windows.items[i].session_id;
+    if (rc == 0)
         find_inner(&measuring);
+    for (size_t i = 0; i < spans->windows.count && rc == 0; i++) {
+        measuring.window = i;
+        measuring.session_id = spans->windows.items[i].session_id;
+        measuring.has_device_work = parts->has_device_work[i];
         rc = find_wall(&measuring);
         if (rc == 0)
             rc = measure_session(&measuring);
@@ -410,10 +509,80 @@ int overhead_measure(const struct spans_answer *spans, struct overhead *out)
     }
     if (rc == 0)
         rc = sum_copies(&measuring);
-    if (rc == 0 && out->sides.count)
-        qsort(out->sides.items, out->sides.count, sizeof(*out->sides.items), compare_sides);
+    parts->has_part = true;
     free(measuring.has_inner);
-    free(measuring.on_device);
+    return rc;
+}
+
+/* How many lanes of a session were measured. */
+static double count_lanes(const struct spans_answer *spans, int64_t session_id, bool skips_host)
+{
+    double count = 0;
+
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        const struct lane_row *lane = &spans->lanes.items[i];
+
+        count += lane->session_id == session_id && !(skips_host && lane->side != OP_DEVICE);
+    }
+    return count;
+}
+
+int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
+                    struct overhead *out)
+{
+    struct interval_array wall = {0};
+    int rc = 0;
+
+    *out = parts->sums;
+    parts->sums = (struct overhead){0};
+    for (size_t i = 0; i < spans->windows.count && rc == 0; i++) {
+        int64_t session_id = spans->windows.items[i].session_id;
+        const struct interval *bounds = &parts->bounds[i];
+        double wall_ns = 0;
+
+        if (spans->basis.wall_is_runs) {
+            rc = find_runs(spans, session_id, (struct interval){INT64_MIN, INT64_MAX}, &wall);
+            wall_ns = interval_list_length(&wall);
+            array_deinit(&wall);
+        } else if (bounds->end_ns > bounds->start_ns) {
+            wall_ns = (double)(bounds->end_ns - bounds->start_ns);
+        }
+        out->times.wall_ns += wall_ns;
+        out->lanes.wall_ns +=
+            wall_ns *
+            count_lanes(spans, session_id, spans->basis.is_flat && parts->has_device_work[i]);
+        for (size_t k = 0; k < out->sides.count; k++) {
+            if (out->sides.items[k].session_id == session_id)
+                out->sides.items[k].wall_ns = wall_ns;
+        }
+    }
+    if (out->sides.count)
+        qsort(out->sides.items, out->sides.count, sizeof(*out->sides.items), compare_sides);
+    return rc;
+}
+
+void overhead_parts_deinit(struct overhead_parts *parts)
+{
+    overhead_deinit(&parts->sums);
+    free(parts->on_device);
+    free(parts->copied_on_host);
+    free(parts->has_device_work);
+    free(parts->has_event);
+    free(parts->bounds);
+    *parts = (struct overhead_parts){0};
+}
+
+int overhead_measure(const struct spans_answer *spans, struct overhead *out)
+{
+    struct overhead_parts parts = {0};
+    int rc = overhead_begin(spans, &parts);
+
+    *out = (struct overhead){0};
+    if (rc == 0)
+        rc = overhead_add(&parts, spans);
+    if (rc == 0)
+        rc = overhead_finish(&parts, spans, out);
+    overhead_parts_deinit(&parts);
     return rc;
 }
 

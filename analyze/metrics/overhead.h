@@ -22,6 +22,7 @@
 
 #include <stdint.h>
 
+#include "analyze/containers/interval.h"
 #include "analyze/query/op_class.h"
 #include "analyze/query/spans.h"
 
@@ -69,5 +70,25 @@ struct overhead {
  *  either. Texts are those of `spans`. */
 int overhead_measure(const struct spans_answer *spans, struct overhead *out);
 void overhead_deinit(struct overhead *overhead);
+
+/* The same of spans in parts (query_span_parts()): {0}, overhead_begin(), overhead_add() with each
+ * part, overhead_finish(); overhead_parts_deinit() after any of them. */
+struct overhead_parts {
+    struct overhead sums; /* all but wall times */
+    bool has_part;
+    bool *on_device;       /* by op: it ran on a device */
+    bool *copied_on_host;  /* by op: it was counted as a copy of the host */
+    bool *has_device_work; /* beside windows */
+    bool *has_event;       /* beside lanes */
+    struct interval
+        *bounds; /* beside windows: of all events, where no run says what wall time is */
+};
+
+/** Returns 0 or -ENOMEM, overhead_add() also SPAN_PARTS_WHOLE. */
+int overhead_begin(const struct spans_answer *spans, struct overhead_parts *parts);
+int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans);
+int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
+                    struct overhead *out);
+void overhead_parts_deinit(struct overhead_parts *parts);
 
 #endif

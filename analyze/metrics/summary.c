@@ -31,6 +31,17 @@ static int compare_samples(const void *a, const void *b)
     return (left->run > right->run) - (left->run < right->run);
 }
 
+/* They often are: of one line, run by run. */
+static void sort_samples(struct samples *samples)
+{
+    for (size_t i = 1; i < samples->count; i++) {
+        if (compare_samples(&samples->items[i - 1], &samples->items[i]) > 0) {
+            qsort(samples->items, samples->count, sizeof(*samples->items), compare_samples);
+            return;
+        }
+    }
+}
+
 /* Adds up the samples of one line by run, from `from` on: moves to the next line. */
 static int sum_by_run(const struct samples *samples, size_t *from, double **out_sums,
                       size_t *out_count)
@@ -79,14 +90,25 @@ static struct place_key key_of(const struct spans_answer *spans, uint32_t op)
     return key;
 }
 
-/* Lines of ops: for each op of the spans its place in summary->ops, or PLACE_NONE. */
-struct lines_of_ops {
+/* Lines of ops: for each op of the spans its place in `ops`, or PLACE_NONE; and all that is added up
+ * by line and run until it is known which side counts. */
+struct summary_side {
+    ARRAY_OF(struct summary_op) ops;
+    struct samples samples;
+    ARRAY_OF(uint32_t) last; /* beside ops: place of the last sample */
     struct place_map map;
     uint32_t *line_of;
 };
 
-static int find_line(const struct spans_answer *spans, struct summary *summary,
-                     struct lines_of_ops *lines, const struct span *span, uint32_t *out_line)
+struct summary_parts {
+    struct summary_side sides[OP_SIDES];
+    struct samples launches;
+    bool *seen; /* by op */
+    bool has_device;
+};
+
+static int find_line(const struct spans_answer *spans, struct summary_side *lines,
+                     const struct span *span, uint32_t *out_line)
 {
     struct place_key key;
     int rc = 0;
@@ -99,8 +121,10 @@ static int find_line(const struct spans_answer *spans, struct summary *summary,
     if (*out_line == PLACE_NONE) {
         struct summary_op line = {.op = &spans->ops.items[span->op], .start_ns = span->start_ns};
 
-        *out_line = (uint32_t)summary->ops.count;
-        rc = array_push(&summary->ops, line);
+        *out_line = (uint32_t)lines->ops.count;
+        rc = array_push(&lines->ops, line);
+        if (rc == 0)
+            rc = array_push(&lines->last, UINT32_MAX);
         if (rc == 0)
             rc = place_map_set(&lines->map, key, *out_line);
     }
@@ -117,29 +141,58 @@ static bool is_counted(const struct spans_answer *spans, const struct span *span
            spans->runs.items[span->run].end_ns != STORE_NULL;
 }
 
-static int gather(const struct spans_answer *spans, struct summary *summary,
-                  struct lines_of_ops *lines, struct samples *samples)
+/* To the last one of its line, where that is of the same run. */
+static int add_sample(struct summary_side *side, const struct sample *sample)
+{
+    uint32_t *last = &side->last.items[sample->line];
+
+    if (*last != UINT32_MAX && side->samples.items[*last].run == sample->run) {
+        side->samples.items[*last].ns += sample->ns;
+        return 0;
+    }
+    *last = (uint32_t)side->samples.count;
+    return array_push(&side->samples, *sample);
+}
+
+static int add_launch(struct samples *launches, const struct sample *sample)
+{
+    struct sample *last = launches->count ? &launches->items[launches->count - 1] : NULL;
+
+    if (!last || last->run != sample->run)
+        return array_push(launches, ((struct sample){0, sample->run, sample->ns}));
+    last->ns += sample->ns;
+    return 0;
+}
+
+static int add_spans(struct summary_parts *parts, const struct spans_answer *spans)
 {
     int rc = 0;
 
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
+        bool is_device = span_is_device(spans, span);
+        struct summary_side *side = &parts->sides[is_device ? OP_DEVICE : OP_HOST];
         struct sample sample = {.run = spans->basis.is_per_run ? span->run : 0,
                                 .ns = (double)span_own_ns(spans, span)};
 
-        if (!is_counted(spans, span) || span_is_device(spans, span) != (summary->side == OP_DEVICE))
+        parts->seen[span->op] = true;
+        if (!is_counted(spans, span))
             continue;
-        rc = find_line(spans, summary, lines, span, &sample.line);
+        parts->has_device |= is_device;
+        if (!is_device && span->launch != SPAN_NONE)
+            rc = add_launch(&parts->launches, &sample);
+        if (parts->has_device && !is_device)
+            continue; /* the host does not count */
+        if (rc == 0)
+            rc = find_line(spans, side, span, &sample.line);
         if (rc == 0) {
-            struct summary_op *op = &summary->ops.items[sample.line];
+            struct summary_op *op = &side->ops.items[sample.line];
 
             op->calls++;
             op->start_ns = span->start_ns < op->start_ns ? span->start_ns : op->start_ns;
-            rc = array_push(samples, sample);
+            rc = add_sample(side, &sample);
         }
     }
-    if (samples->count)
-        qsort(samples->items, samples->count, sizeof(*samples->items), compare_samples);
     return rc;
 }
 
@@ -285,30 +338,20 @@ static int sum_types(struct summary *summary, bool is_detailed)
 
 /* --- Whole runs. --- */
 
-static int measure_launches(const struct spans_answer *spans, struct summary *summary)
+static int measure_launches(struct samples *samples, struct summary *summary)
 {
-    struct samples samples = {0};
     double *ns = NULL;
     size_t count, at = 0;
     int rc = 0;
 
     summary->launch_ns = NAN;
-    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
-        const struct span *span = &spans->spans.items[i];
-        struct sample sample = {.run = spans->basis.is_per_run ? span->run : 0,
-                                .ns = (double)span_own_ns(spans, span)};
-
-        if (is_counted(spans, span) && !span_is_device(spans, span) && span->launch != SPAN_NONE)
-            rc = array_push(&samples, sample);
-    }
-    if (rc == 0 && samples.count) {
-        qsort(samples.items, samples.count, sizeof(*samples.items), compare_samples);
-        rc = sum_by_run(&samples, &at, &ns, &count);
+    if (samples->count) {
+        sort_samples(samples);
+        rc = sum_by_run(samples, &at, &ns, &count);
         if (rc == 0)
             summary->launch_ns = stats_trimmed_mean(ns, count);
     }
     free(ns);
-    array_deinit(&samples);
     return rc;
 }
 
@@ -366,43 +409,79 @@ static void find_batch(struct summary *summary)
 
 /* --- All of it. --- */
 
-static enum op_side find_side(const struct spans_answer *spans)
+static void count_not_run(const struct spans_answer *spans, const bool *seen,
+                          struct summary *summary)
 {
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        if (is_counted(spans, span) && span_is_device(spans, span))
-            return OP_DEVICE;
-    }
-    return OP_HOST;
-}
-
-static void count_not_run(const struct spans_answer *spans, bool *seen, struct summary *summary)
-{
-    for (size_t i = 0; i < spans->spans.count; i++)
-        seen[spans->spans.items[i].op] = true;
     for (size_t i = 0; i < spans->ops.count; i++)
         summary->not_run_count += !seen[i] && spans->ops.items[i].node_id;
 }
 
-int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out)
+static void deinit_side(struct summary_side *side)
+{
+    array_deinit(&side->ops);
+    array_deinit(&side->samples);
+    array_deinit(&side->last);
+    place_map_deinit(&side->map);
+    free(side->line_of);
+}
+
+void summary_parts_destroy(struct summary_parts **parts)
+{
+    if (!*parts)
+        return;
+    for (int side = 0; side < OP_SIDES; side++)
+        deinit_side(&(*parts)->sides[side]);
+    array_deinit(&(*parts)->launches);
+    free((*parts)->seen);
+    free(*parts);
+    *parts = NULL;
+}
+
+int summary_begin(const struct spans_answer *spans, struct summary_parts **out)
 {
     size_t op_count = spans->ops.count ? spans->ops.count : 1;
-    struct lines_of_ops lines = {.line_of = malloc(op_count * sizeof(*lines.line_of))};
-    bool *seen = calloc(op_count, sizeof(*seen));
-    struct samples samples = {0};
-    int rc = lines.line_of && seen ? 0 : -ENOMEM;
+    struct summary_parts *parts = calloc(1, sizeof(*parts));
 
-    *out = (struct summary){.side = find_side(spans), .run_count = 1};
+    summary_parts_destroy(out);
+    *out = parts;
+    if (!parts)
+        return -ENOMEM;
+    parts->seen = calloc(op_count, sizeof(*parts->seen));
+    for (int side = 0; side < OP_SIDES; side++) {
+        uint32_t *line_of = malloc(op_count * sizeof(*line_of));
+
+        parts->sides[side].line_of = line_of;
+        if (!line_of || !parts->seen)
+            return -ENOMEM;
+        for (size_t i = 0; i < op_count; i++)
+            line_of[i] = PLACE_NONE;
+    }
+    return 0;
+}
+
+int summary_add(struct summary_parts *parts, const struct spans_answer *spans)
+{
+    return add_spans(parts, spans);
+}
+
+int summary_finish(struct summary_parts *parts, const struct spans_answer *spans, bool is_detailed,
+                   struct summary *out)
+{
+    struct summary_side *side;
+    int rc;
+
+    *out = (struct summary){.side = parts->has_device ? OP_DEVICE : OP_HOST, .run_count = 1};
+    side = &parts->sides[out->side];
+    out->ops.items = side->ops.items;
+    out->ops.count = side->ops.count;
+    out->ops.capacity = side->ops.capacity;
+    side->ops.items = NULL;
+    array_deinit(&side->ops);
     if (spans->basis.is_per_run)
         out->run_count =
             spans->basis.run_ns_count ? spans->basis.run_ns_count : (size_t)spans->basis.runs;
-    for (size_t i = 0; i < op_count && rc == 0; i++)
-        lines.line_of[i] = PLACE_NONE;
-    if (rc == 0)
-        rc = gather(spans, out, &lines, &samples);
-    if (rc == 0)
-        rc = measure_ops(&samples, out);
+    sort_samples(&side->samples);
+    rc = measure_ops(&side->samples, out);
     if (rc == 0 && out->ops.count)
         qsort(out->ops.items, out->ops.count, sizeof(*out->ops.items), compare_starts);
     for (size_t i = 0; i < out->ops.count && rc == 0; i++)
@@ -410,15 +489,25 @@ int summary_make(const struct spans_answer *spans, bool is_detailed, struct summ
     if (rc == 0)
         rc = sum_types(out, is_detailed);
     if (rc == 0)
-        rc = measure_launches(spans, out);
+        rc = measure_launches(&parts->launches, out);
     if (rc == 0) {
-        count_not_run(spans, seen, out);
+        count_not_run(spans, parts->seen, out);
         find_batch(out);
     }
-    free(lines.line_of);
-    free(seen);
-    place_map_deinit(&lines.map);
-    array_deinit(&samples);
+    return rc;
+}
+
+int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out)
+{
+    struct summary_parts *parts = NULL;
+    int rc = summary_begin(spans, &parts);
+
+    *out = (struct summary){0};
+    if (rc == 0)
+        rc = summary_add(parts, spans);
+    if (rc == 0)
+        rc = summary_finish(parts, spans, is_detailed, out);
+    summary_parts_destroy(&parts);
     return rc;
 }
 

@@ -61,6 +61,15 @@ struct summary {
 int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out);
 void summary_deinit(struct summary *summary);
 
+/** The same of spans in parts (query_span_parts()): begin, which forgets what *out was, add each
+ *  part, finish. Each returns 0 or -ENOMEM; summary_parts_destroy() after any. */
+struct summary_parts;
+int summary_begin(const struct spans_answer *spans, struct summary_parts **out);
+int summary_add(struct summary_parts *parts, const struct spans_answer *spans);
+int summary_finish(struct summary_parts *parts, const struct spans_answer *spans, bool is_detailed,
+                   struct summary *out);
+void summary_parts_destroy(struct summary_parts **parts);
+
 /* Times of whole runs. NaN without any. */
 struct summary_runs {
     double total_ns; /* interquartile mean */

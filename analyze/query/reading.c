@@ -234,7 +234,6 @@ static int measure_coverage(struct reading *reading, struct scan *scan)
     int rc = interval_total(wall, &run_ns);
 
     basis->covered_is_exact = wall->late_count == 0;
-    basis->wall_is_runs = run_ns && basis->is_per_run && !scan->sessions[0].flat;
     for (int side = 0; side < SCAN_SIDES && rc == 0; side++) {
         /* Between sessions there is nothing to cover. */
         bool any = scan->last_ns[side] > scan->first_ns[side] && scan->session_count == 1;
@@ -285,6 +284,9 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan)
     rc = gather_runs(reading);
     basis->is_per_run = !reading->question->totals && basis->runs > 0 && !basis->lacks_whole_runs;
     basis->divisor = basis->is_per_run ? (double)basis->runs : 1;
+    /* Durations are in order. */
+    basis->wall_is_runs = basis->is_per_run && !basis->is_flat && basis->run_ns_count &&
+                          basis->run_ns[basis->run_ns_count - 1] > 0;
     return rc ? rc : scan_prepare(out_scan);
 }
 

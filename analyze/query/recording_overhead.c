@@ -48,7 +48,8 @@ static void add_lane(const struct recording_overhead *costs, const struct spans_
 
     for (size_t i = range->first; i < range->first + range->count; i++) {
         const struct span *span = &spans->spans.items[i];
-        const struct recording_overhead_rate rate = recording_overhead_of(costs, spans, span);
+        const struct recording_overhead_rate rate =
+            has_counters(costs, spans, span) ? costs->counted[lane] : costs->plain[lane];
         const int64_t end_ns = span_end_ns(span);
         int64_t from_ns = span->start_ns < busy_until ? busy_until : span->start_ns;
 
@@ -67,14 +68,20 @@ static void add_lane(const struct recording_overhead *costs, const struct spans_
     }
 }
 
+void recording_overhead_add(const struct recording_overhead *costs,
+                            const struct spans_answer *spans, struct recording_overhead_sum *sum)
+{
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        if (is_recorded_by_threads(&spans->lanes.items[i]))
+            add_lane(costs, spans, i, sum);
+    }
+}
+
 struct recording_overhead_sum recording_overhead_sum(const struct recording_overhead *costs,
                                                      const struct spans_answer *spans)
 {
     struct recording_overhead_sum sum = {0};
 
-    for (size_t i = 0; i < spans->lanes.count; i++) {
-        if (is_recorded_by_threads(&spans->lanes.items[i]))
-            add_lane(costs, spans, i, &sum);
-    }
+    recording_overhead_add(costs, spans, &sum);
     return sum;
 }

@@ -43,4 +43,8 @@ struct recording_overhead_sum {
 struct recording_overhead_sum recording_overhead_sum(const struct recording_overhead *costs,
                                                      const struct spans_answer *spans);
 
+/** Over all spans of a part, also those not shown. */
+void recording_overhead_add(const struct recording_overhead *costs,
+                            const struct spans_answer *spans, struct recording_overhead_sum *sum);
+
 #endif

@@ -262,41 +262,67 @@ static int explain_no_module(struct diag *diag)
     return REPORT_NOTHING;
 }
 
-static int run(const struct report *report, struct diag *diag)
-{
-    struct averages_options options = {.runs_only = report->options->runs != NULL};
-    struct report_selection selection;
-    struct spans_answer spans = {0};
-    struct memory_row_array memory = {0};
-    struct recording_overhead costs = {NULL, NULL};
-    struct averages averages = {0};
-    int rc = report_select(report, &selection, diag);
+struct averaging {
+    const struct report *report;
+    struct averages_options options;
+    struct averages_parts *parts;
+    struct recording_overhead costs;
+    struct diag *diag;
+};
 
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct averaging *averaging = user;
+    struct store *store = averaging->report->source->store;
+    int rc;
+
+    recording_overhead_deinit(&averaging->costs);
+    rc = query_recording_overhead(store, spans, &averaging->costs, averaging->diag);
     if (rc == 0)
-        rc = parse_groups(report->options->group_by, &options, diag);
-    if (rc == 0)
-        rc = report_query_spans(report, &selection, &spans, diag);
-    if (rc == 0)
-        rc = query_memory(report->source->store, &spans, &memory, diag);
-    if (rc == 0)
-        rc = query_recording_overhead(report->source->store, &spans, &costs, diag);
-    options.costs = &costs;
-    if (rc == 0 && averages_make(&spans, &memory, &options, &averages) < 0)
-        rc = diag_set(diag, -ENOMEM, "no memory for the table");
-    if (rc == 0 && options.by_module && !averages.module_count)
+        rc = averages_begin(&averaging->options, &averaging->parts);
+    return rc ? rc : query_memory(store, spans, averages_memory(averaging->parts), averaging->diag);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    return averages_add(((struct averaging *)user)->parts, spans);
+}
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
+{
+    struct averaging *averaging = user;
+    struct averages averages;
+    int rc = 0;
+
+    averages_finish(averaging->parts, &averages);
+    if (averaging->options.by_module && !averages.module_count)
         rc = explain_no_module(diag);
     if (rc == 0)
-        rc = emit_lines(report, &spans, &averages, diag);
+        rc = emit_lines(report, spans, &averages, diag);
     if (rc == 0) {
         emit_totals(report, &averages);
-        spans.basis.clipped_count = 0; /* here they count in full, as was said */
-        report_footer(report, &spans.basis);
+        spans->basis.clipped_count = 0; /* here they count in full, as was said */
     }
     averages_deinit(&averages);
-    recording_overhead_deinit(&costs);
-    array_deinit(&memory);
-    spans_answer_deinit(&spans);
-    report_selection_deinit(&selection);
+    return rc;
+}
+
+static int run(const struct report *report, struct diag *diag)
+{
+    struct averaging averaging = {
+        .report = report,
+        .options = {.runs_only = report->options->runs != NULL},
+        .diag = diag,
+    };
+    const struct report_parts parts = {&averaging, begin, take};
+    int rc = parse_groups(report->options->group_by, &averaging.options, diag);
+
+    averaging.options.costs = &averaging.costs;
+    if (rc == 0)
+        rc = report_on_span_parts(report, &parts, emit, diag);
+    averages_parts_destroy(&averaging.parts);
+    recording_overhead_deinit(&averaging.costs);
     return rc;
 }
 

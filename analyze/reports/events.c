@@ -323,18 +323,30 @@ static int emit_tree(const struct report *report, const struct context *context,
     return rc;
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+struct building {
+    struct event_options options;
+    struct event_builder *builder;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
 {
-    const struct analyze_options *options = report->options;
-    const struct event_options event_options = {
-        .detail =
-            options->detail == CHOICE_NONE ? EVENTS_DEFAULT : (enum event_detail)options->detail,
-        .state = options->state == CHOICE_NONE ? EVENTS_AUTO : (enum event_state)options->state,
-        .per_thread = options->per_thread,
-    };
+    struct building *building = user;
+
+    return event_tree_begin(spans, &building->options, &building->builder);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    return event_tree_add(((struct building *)user)->builder, spans);
+}
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
+{
+    struct building *building = user;
     struct event_tree tree;
     const struct context context = {&tree, spans};
-    int rc = event_tree_build(spans, &event_options, &tree);
+    int rc = event_tree_finish(building->builder, spans, &tree);
 
     if (rc < 0)
         diag_set(diag, rc, "no memory for the table");
@@ -351,7 +363,19 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    const struct analyze_options *options = report->options;
+    struct building building = {
+        .options = {
+            .detail = options->detail == CHOICE_NONE ? EVENTS_DEFAULT
+                                                     : (enum event_detail)options->detail,
+            .state = options->state == CHOICE_NONE ? EVENTS_AUTO : (enum event_state)options->state,
+            .per_thread = options->per_thread,
+        }};
+    const struct report_parts parts = {&building, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    event_builder_destroy(&building.builder);
+    return rc;
 }
 
 static double time_of(const void *line)

@@ -367,15 +367,44 @@ static void note_meaning(const struct overview *overview, const struct spans_ans
                      : "the device alone");
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+struct measuring {
+    struct overhead_parts overhead;
+    struct model_phases phases;
+    struct report_recording recording;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
 {
-    struct overhead overhead;
-    struct model_phases phases = {0};
-    const struct overview overview = {report, &overhead, &phases};
-    int rc = overhead_measure(spans, &overhead);
+    struct measuring *measuring = user;
+    int rc = overhead_begin(spans, &measuring->overhead);
+
+    measuring->phases = (struct model_phases){0};
+    return rc ? rc : report_recording_begin(&measuring->recording, spans);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct measuring *measuring = user;
+    struct model_phases phases;
+    int rc = overhead_add(&measuring->overhead, spans);
 
     if (rc == 0)
         rc = model_phases_find(spans, &phases);
+    if (rc == 0) {
+        model_phases_add(&measuring->phases, &phases);
+        report_recording_take(&measuring->recording, spans);
+    }
+    return rc;
+}
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
+{
+    struct measuring *measuring = user;
+    struct overhead overhead;
+    const struct overview overview = {report, &overhead, &measuring->phases};
+    int rc = overhead_finish(&measuring->overhead, spans, &overhead);
+
     if (rc < 0)
         diag_set(diag, rc, "no memory for the events");
     if (rc == 0)
@@ -388,7 +417,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         rc = emit_phases(&overview, diag);
     if (rc == 0) {
         note_meaning(&overview, spans);
-        rc = report_recording_overhead(report, spans, diag);
+        report_recording_emit(&measuring->recording);
         spans->basis.is_per_run = false; /* all of the counted runs together */
     }
     overhead_deinit(&overhead);
@@ -397,7 +426,13 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct measuring measuring = {.recording = {.report = report, .diag = diag}};
+    const struct report_parts parts = {&measuring, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    overhead_parts_deinit(&measuring.overhead);
+    report_recording_deinit(&measuring.recording);
+    return rc;
 }
 
 const struct report_kind report_overview = {

@@ -39,17 +39,39 @@ static void emit_sum(const struct report *report, const struct recording_overhea
                  "What recording %" PRIu64 " other spans cost is not known.", sum->unknown_count);
 }
 
+int report_recording_begin(struct report_recording *recording, const struct spans_answer *spans)
+{
+    recording_overhead_deinit(&recording->costs);
+    recording->sum = (struct recording_overhead_sum){0};
+    return query_recording_overhead(recording->report->source->store, spans, &recording->costs,
+                                    recording->diag);
+}
+
+void report_recording_take(struct report_recording *recording, const struct spans_answer *spans)
+{
+    recording_overhead_add(&recording->costs, spans, &recording->sum);
+}
+
+void report_recording_emit(struct report_recording *recording)
+{
+    emit_sum(recording->report, &recording->sum);
+}
+
+void report_recording_deinit(struct report_recording *recording)
+{
+    recording_overhead_deinit(&recording->costs);
+}
+
 int report_recording_overhead(const struct report *report, const struct spans_answer *spans,
                               struct diag *diag)
 {
-    struct recording_overhead costs;
-    struct recording_overhead_sum sum;
-    int rc = query_recording_overhead(report->source->store, spans, &costs, diag);
+    struct report_recording recording = {.report = report, .diag = diag};
+    int rc = report_recording_begin(&recording, spans);
 
     if (rc == 0) {
-        sum = recording_overhead_sum(&costs, spans);
-        emit_sum(report, &sum);
+        report_recording_take(&recording, spans);
+        report_recording_emit(&recording);
     }
-    recording_overhead_deinit(&costs);
+    report_recording_deinit(&recording);
     return rc;
 }

@@ -15,6 +15,7 @@
 #include "analyze/out/out.h"
 #include "analyze/query/filter.h"
 #include "analyze/query/query.h"
+#include "analyze/query/recording_overhead.h"
 #include "analyze/query/selection.h"
 #include "analyze/query/spans.h"
 #include "analyze/source/source.h"
@@ -255,6 +256,18 @@ void report_describe_time(char *text, size_t bytes, int64_t time_ns);
  *  sentence. Returns 0 or a negative errno. */
 int report_recording_overhead(const struct report *report, const struct spans_answer *spans,
                               struct diag *diag);
+
+/* The same of spans in parts: {report, diag}, begin, take each part, emit; deinit after any. */
+struct report_recording {
+    const struct report *report;
+    struct diag *diag;
+    struct recording_overhead costs;
+    struct recording_overhead_sum sum;
+};
+int report_recording_begin(struct report_recording *recording, const struct spans_answer *spans);
+void report_recording_take(struct report_recording *recording, const struct spans_answer *spans);
+void report_recording_emit(struct report_recording *recording);
+void report_recording_deinit(struct report_recording *recording);
 
 /** The session of that id, or NULL. */
 const struct session_row *report_session(const struct report *report, int64_t session_id);

@@ -333,14 +333,37 @@ static void note_meaning(const struct report *report, const struct summary *summ
 
 /* --- The report. --- */
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+struct summing {
+    struct summary_parts *parts;
+    struct report_recording recording;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct summing *summing = user;
+    int rc = summary_begin(spans, &summing->parts);
+
+    return rc ? rc : report_recording_begin(&summing->recording, spans);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct summing *summing = user;
+
+    report_recording_take(&summing->recording, spans);
+    return summary_add(summing->parts, spans);
+}
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
 {
     static const struct out_section section = {
         .name = "ops", .keep = "name mean_ns share calls_per_run type max_ns"};
+    struct summing *summing = user;
     struct summary summary;
     const struct context context = {&summary};
     struct totals totals;
-    int rc = summary_make(spans, report->options->detailed, &summary);
+    int rc = summary_finish(summing->parts, spans, report->options->detailed, &summary);
 
     if (rc < 0)
         diag_set(diag, rc, "no memory for the table");
@@ -354,7 +377,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         emit_runs(&totals);
         emit_totals(&totals);
         note_meaning(report, &summary, &spans->basis, totals.overhead_ns);
-        rc = report_recording_overhead(report, spans, diag);
+        report_recording_emit(&summing->recording);
     }
     summary_deinit(&summary);
     return rc;
@@ -362,7 +385,13 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct summing summing = {.recording = {.report = report, .diag = diag}};
+    const struct report_parts parts = {&summing, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    summary_parts_destroy(&summing.parts);
+    report_recording_deinit(&summing.recording);
+    return rc;
 }
 
 static double time_of(const void *line)
