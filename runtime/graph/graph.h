@@ -166,7 +166,9 @@ struct node {
     struct attribute *attributes;
     uint32_t attribute_count;
     struct fused fused;
-    char **origins; /* names of the model's nodes that this node does the work of, itself first */
+    bool is_lowered; /* does the work of a model's node of another type: it may be of a newer
+                        operator set than the model's */
+    char **origins;  /* names of the model's nodes that this node does the work of, itself first */
     uint32_t origin_count;
 };
 

@@ -11,6 +11,7 @@
 #include "runtime/onnx/node.h"
 #include "runtime/onnx/tensor.h"
 #include "runtime/ops/control.h"
+#include "runtime/ops/lower/lower.h"
 
 /* The numbers of AttributeProto.type. */
 enum {
@@ -375,14 +376,14 @@ static int check_sources(struct graph *graph, struct model_place place, struct d
 int model_read_nodes(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                      struct diag *diag)
 {
+    int rc = 0;
+
     if (proto->n_node > MODEL_NODES_MAX)
         return diag_set(diag, -E2BIG, "the graph has %zu nodes; the limit is %d", proto->n_node,
                         MODEL_NODES_MAX);
-    for (size_t i = 0; i < proto->n_node; i++) {
-        int rc = read_node(graph, proto->node[i], place, diag);
-
-        if (rc < 0)
-            return rc;
-    }
-    return check_sources(graph, place, diag);
+    for (size_t i = 0; rc == 0 && i < proto->n_node; i++)
+        rc = read_node(graph, proto->node[i], place, diag);
+    if (rc == 0)
+        rc = lower_graph(graph, diag);
+    return rc < 0 ? rc : check_sources(graph, place, diag);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "runtime/ops/lower/lower.h"
 #include "runtime/ops/operators.h"
 
 static const char head[] =
@@ -36,8 +37,8 @@ static const char refused[] =
     "\n"
     "- operators that the table lacks: Scan, sequences, optionals, strings, training and loss "
     "operators,\n"
-    "  random numbers, signal processing, bitwise operators, ai.onnx.ml, functions for\n"
-    "  another version of the operator set than the model;\n"
+    "  random numbers, signal processing, bitwise operators, trees and vectors of ai.onnx.ml,\n"
+    "  functions for another version of the operator set than the model;\n"
     "- element types beyond float64, float32, float16, bfloat16, bool, int8 to int64 and uint8 to\n"
     "  uint32 (uint64 is only moved, not computed with);\n"
     "- attributes that an operator does not have, and words that are none of theirs;\n"
@@ -54,6 +55,19 @@ static const char refused[] =
     "\n"
     "| Operator | Since | Inputs | Outputs | Types | Kernels |\n"
     "| --- | --- | --- | --- | --- | --- |\n";
+
+static const char lowered[] =
+    "\n"
+    "## Operators that become others\n"
+    "\n"
+    "What ONNX Runtime's optimisers and quantisers write, and linear models of ai.onnx.ml, are\n"
+    "replaced by standard operators as a model is read, whatever its operator set\n"
+    "([decision 48](decisions/0048-operators-become-others.md)). What of them is not supported is\n"
+    "refused by name: keys packed into queries, positions without a known number of dimensions, a\n"
+    "past that shares its buffer, text labels.\n"
+    "\n"
+    "| Operator | Becomes |\n"
+    "| --- | --- |\n";
 
 /* Lines of the list of cases that pass. */
 static unsigned count_cases(void)
@@ -106,6 +120,9 @@ static char *render(void)
         print_range(out, 1, facts.outputs_max);
         fprintf(out, " %s | %s |\n", facts.types, facts.kernels);
     }
+    fputs(lowered, out);
+    for (size_t i = 0; lower_facts_at(i); i++)
+        fprintf(out, "| %s | %s |\n", lower_facts_at(i)->type, lower_facts_at(i)->becomes);
     assert_int_equal(fclose(out), 0);
     return text;
 }

@@ -154,7 +154,7 @@ static int infer_node(struct infer *infer)
         rc = check_inputs(infer);
         return rc == 0 ? shape_extern_op(infer) : rc;
     }
-    if (!op || infer->opset < op->since)
+    if (!op || (infer->opset < op->since && !infer->node->is_lowered))
         return refuse_op(infer->graph, infer->node, infer->diag);
     rc = check_arity(infer, op);
     if (rc == 0)

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention of whole layers, of several heads, and rotary positions. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/ops/lower/rules.h"
+
+/* What becomes inputs of the standard Attention. */
+struct heads {
+    struct value *q, *k, *v, *mask, *past_k, *past_v;
+};
+
+/* Keys that may be seen as bools [batch, 1, 1 or steps, keys]. Of one length per batch, keys below
+ * it; `keys` is what they are counted in: [batch, keys, ...]. */
+static struct value *key_mask(struct lower *l, struct value *mask, struct value *keys)
+{
+    static const int64_t by_batch[] = {0, 1, 1, -1}, lengths[] = {-1, 1, 1, 1}, one = 1;
+    int64_t zero = 0, axis = 1;
+
+    switch (lower_rank(mask)) {
+    case 2:
+        return lower_reshape(l, lower_cast(l, mask, DTYPE_BOOL), by_batch, 4);
+    case 3:
+        return lower_unsqueeze(l, lower_cast(l, mask, DTYPE_BOOL), &axis, 1);
+    case 1: {
+        struct value *count, *inputs[3];
+
+        if (!keys) {
+            lower_refuse(l, "it has a mask of lengths and a past");
+            return NULL;
+        }
+        count = lower_two(l, "Gather", lower_one(l, "Shape", keys), lower_list(l, &one, 1));
+        inputs[0] = lower_list(l, &zero, 1);
+        inputs[1] = count;
+        inputs[2] = lower_list(l, &one, 1);
+        for (int i = 0; i < 3; i++) /* Range takes scalars */
+            inputs[i] = lower_reshape(l, inputs[i], &zero, 0);
+        return lower_two(l, "Less", lower_op(l, "Range", inputs, 3),
+                         lower_reshape(l, lower_cast(l, mask, DTYPE_I64), lengths, 4));
+    }
+    default:
+        lower_refuse(l, "its mask does not have one to three dimensions that are known");
+        return NULL;
+    }
+}
+
+/* Keys that may be seen and what is added to their scores, as one. */
+static struct value *join_masks(struct lower *l, struct value *seen, struct value *bias)
+{
+    struct value *inputs[] = {seen, bias, NULL};
+
+    if (!seen || !bias)
+        return seen ? seen : bias;
+    inputs[2] = lower_number(l, -INFINITY);
+    return lower_op(l, "Where", inputs, 3);
+}
+
+static void attend(struct lower *l, const struct heads *h)
+{
+    struct value *inputs[] = {h->q, h->k, h->v, h->mask, h->past_k, h->past_v};
+    struct value *outputs[3] = {NULL};
+    int64_t heads = node_int(l->node, "num_heads", 0);
+    bool has_present = lower_wants(l, 1) || lower_wants(l, 2);
+    float scale = node_float(l->node, "scale", 0.0f);
+
+    lower_many(l, "Attention", inputs, 6, outputs, has_present ? 3 : 1);
+    lower_int(l, "q_num_heads", heads);
+    lower_int(l, "kv_num_heads", heads);
+    lower_int(l, "is_causal", node_int(l->node, "unidirectional", 0));
+    if (scale != 0.0f)
+        lower_float(l, "scale", scale);
+    lower_done(l, 0, outputs[0]);
+    if (strcmp(l->node->op_type, "MultiHeadAttention") == 0) {
+        lower_done(l, 1, outputs[1]);
+        lower_done(l, 2, outputs[2]);
+    } else if (has_present) { /* keys and values behind each other */
+        int64_t axis = 0;
+        struct value *both[2];
+
+        for (int i = 0; i < 2; i++)
+            both[i] = lower_unsqueeze(l, outputs[1 + i], &axis, 1);
+        both[0] = lower_op(l, "Concat", both, 2);
+        lower_int(l, "axis", 0);
+        lower_done(l, 1, both[0]);
+    }
+}
+
+/* Three parts of the last axis, as long as `sizes` says; NULL: all the same. */
+static void split(struct lower *l, struct value *x, int axis, const int64_t *sizes,
+                  struct value *parts[3])
+{
+    bool is_input = sizes && graph_opset(l->graph, "") >= 13;
+    struct value *inputs[] = {x, is_input ? lower_list(l, sizes, 3) : NULL};
+
+    lower_many(l, "Split", inputs, 2, parts, 3);
+    lower_int(l, "axis", axis);
+    if (sizes && !is_input)
+        lower_ints(l, "split", sizes, 3);
+    else if (!sizes && graph_opset(l->graph, "") >= 18)
+        lower_int(l, "num_outputs", 3);
+}
+
+/* Queries, keys and values of x by one product; `bias` may be NULL. */
+static void project(struct lower *l, struct value *x, struct value *weights, struct value *bias,
+                    struct heads *out)
+{
+    size_t count;
+    const int64_t *sizes = node_ints(l->node, "qkv_hidden_sizes", &count);
+    struct value *all = lower_two(l, "MatMul", x, weights), *parts[3];
+
+    if (sizes && count != 3)
+        lower_refuse(l, "qkv_hidden_sizes has not three numbers");
+    all = bias ? lower_two(l, "Add", all, bias) : all;
+    split(l, all, 2, sizes, parts);
+    out->q = parts[0];
+    out->k = parts[1];
+    out->v = parts[2];
+}
+
+/* The two halves of a past [2, batch, heads, steps, channels]. */
+static void take_past(struct lower *l, struct value *past, struct heads *h)
+{
+    struct value **halves[] = {&h->past_k, &h->past_v};
+
+    for (int64_t i = 0; past && i < 2; i++) {
+        int64_t none = 0;
+
+        *halves[i] = lower_two(l, "Gather", past, lower_reshape(l, lower_list(l, &i, 1), &none, 0));
+        lower_int(l, "axis", 0);
+    }
+}
+
+static void check_switches(struct lower *l)
+{
+    if (node_int(l->node, "do_rotary", 0) != 0)
+        lower_refuse(l, "attribute do_rotary is set");
+    if (node_int(l->node, "past_present_share_buffer", 0) != 0)
+        lower_refuse(l, "past and present share a buffer");
+    if (node_int(l->node, "num_heads", 0) < 1)
+        lower_refuse(l, "attribute num_heads is missing");
+}
+
+static void lower_attention(struct lower *l)
+{
+    struct value *mask = lower_input(l, 3), *past = lower_input(l, 4);
+    struct heads h = {NULL};
+
+    check_switches(l);
+    if (lower_input(l, 6))
+        lower_refuse(l, "input 6 is given");
+    project(l, lower_input(l, 0), lower_input(l, 1), lower_input(l, 2), &h);
+    if (mask)
+        mask = key_mask(l, mask, past ? NULL : lower_input(l, 0));
+    h.mask = join_masks(l, mask, lower_input(l, 5));
+    take_past(l, past, &h);
+    attend(l, &h);
+}
+
+static struct value *dequantise(struct lower *l, struct value *x, struct value *scale,
+                                struct value *zero, int axis)
+{
+    struct value *inputs[] = {x, scale, zero};
+
+    x = lower_op(l, "DequantizeLinear", inputs, 3);
+    lower_int(l, "axis", axis);
+    return x;
+}
+
+static void lower_attention_quantised(struct lower *l)
+{
+    struct value *mask = lower_input(l, 5), *past = lower_input(l, 8), *x, *weights;
+    struct heads h = {NULL};
+
+    check_switches(l);
+    x = dequantise(l, lower_input(l, 0), lower_input(l, 3), lower_input(l, 6), 0);
+    weights = dequantise(l, lower_input(l, 1), lower_input(l, 4), lower_input(l, 7), 1);
+    project(l, x, weights, lower_input(l, 2), &h);
+    h.mask = mask ? key_mask(l, mask, past ? NULL : x) : NULL;
+    take_past(l, past, &h);
+    attend(l, &h);
+}
+
+static void lower_multi_head(struct lower *l)
+{
+    struct value *bias = lower_input(l, 3), *mask = lower_input(l, 4);
+    struct heads h = {.q = lower_input(l, 0),
+                      .k = lower_input(l, 1),
+                      .v = lower_input(l, 2),
+                      .past_k = lower_input(l, 6),
+                      .past_v = lower_input(l, 7)};
+
+    check_switches(l);
+    if (!h.k || !h.v)
+        lower_refuse(l, "its keys or values are packed into another input");
+    for (uint32_t i = 8; i < l->node->input_count; i++)
+        if (lower_input(l, i))
+            lower_refuse(l, "input %u is given", i);
+    if (bias) {
+        struct value *parts[3];
+
+        split(l, bias, 0, NULL, parts);
+        h.q = lower_two(l, "Add", h.q, parts[0]);
+        h.k = lower_two(l, "Add", h.k, parts[1]);
+        h.v = lower_two(l, "Add", h.v, parts[2]);
+    }
+    if (mask)
+        mask = key_mask(l, mask, h.past_k ? NULL : h.k);
+    h.mask = join_masks(l, mask, lower_input(l, 5));
+    attend(l, &h);
+}
+
+/* Places are of each step, or where the first step is. */
+static void lower_rotary(struct lower *l)
+{
+    struct value *x = lower_input(l, 0), *places = lower_input(l, 1);
+    struct value *inputs[] = {x, lower_input(l, 2), lower_input(l, 3), places}, *y;
+
+    if (node_float(l->node, "scale", 1.0f) != 1.0f)
+        lower_refuse(l, "attribute scale is not 1");
+    if (node_int(l->node, "is_packed_batching", 0) != 0)
+        lower_refuse(l, "attribute is_packed_batching is set");
+    if (lower_rank(places) != 2)
+        lower_refuse(l, "its positions do not have two dimensions that are known");
+    y = lower_op(l, "RotaryEmbedding", inputs, 4);
+    lower_copy(l, "interleaved num_heads rotary_embedding_dim");
+    lower_done(l, 0, y);
+}
+
+const struct lower_rule lower_attentions[] = {
+    {{"com.microsoft.Attention", "MatMul, Add, Split, Attention"},
+     2,
+     7,
+     2,
+     "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes scale "
+     "unidirectional",
+     lower_attention},
+    {{"com.microsoft.MultiHeadAttention", "Add, Attention"},
+     1,
+     10,
+     3,
+     "mask_filter_value num_heads scale unidirectional",
+     lower_multi_head},
+    {{"com.microsoft.QAttention", "DequantizeLinear, MatMul, Add, Split, Attention"},
+     5,
+     9,
+     2,
+     "do_rotary mask_filter_value num_heads past_present_share_buffer scale unidirectional",
+     lower_attention_quantised},
+    {{"com.microsoft.RotaryEmbedding", "RotaryEmbedding"},
+     4,
+     4,
+     1,
+     "interleaved is_packed_batching num_heads rotary_embedding_dim scale",
+     lower_rotary},
+    {{NULL, NULL}, 0, 0, 0, NULL, NULL},
+};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linear models and what prepares their features: ai.onnx.ml without trees. All compute in
+ * float32. */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/ops/lower/rules.h"
+
+/* A list of reals as a constant of one axis, or `rows` x the rest; NULL where it is missing. */
+static struct value *reals(struct lower *l, const char *name, int64_t rows)
+{
+    const struct attribute *list = node_attribute(l->node, name);
+    struct shape shape = {1, {0}};
+    struct value *value;
+    float *data;
+
+    if (!list || !list->floats || list->count == 0)
+        return NULL;
+    shape.dims[0] = (int64_t)list->count;
+    if (rows > 0) {
+        if ((int64_t)list->count % rows != 0)
+            lower_refuse(l, "attribute %s does not have so many numbers for each of %lld", name,
+                         (long long)rows);
+        shape = (struct shape){2, {rows, (int64_t)list->count / rows}};
+    }
+    data = lower_data(l, DTYPE_F32, &shape, &value);
+    if (data)
+        memcpy(data, list->floats, list->count * sizeof(*data));
+    return value;
+}
+
+static struct value *features(struct lower *l, uint32_t i)
+{
+    return lower_cast(l, lower_input(l, i), DTYPE_F32);
+}
+
+static void lower_scaler(struct lower *l)
+{
+    struct value *x = features(l, 0), *offset = reals(l, "offset", 0);
+    struct value *scale = reals(l, "scale", 0);
+
+    x = offset ? lower_two(l, "Sub", x, offset) : x;
+    lower_done(l, 0, scale ? lower_two(l, "Mul", x, scale) : x);
+}
+
+static void lower_normalizer(struct lower *l)
+{
+    const char *norm = node_string(l->node, "norm", "MAX");
+    struct value *y = lower_one(l, "LpNormalization", features(l, 0));
+
+    if (strcmp(norm, "L1") != 0 && strcmp(norm, "L2") != 0)
+        lower_refuse(l, "its norm is '%.40s', not L1 or L2", norm);
+    lower_int(l, "axis", -1);
+    lower_int(l, "p", strcmp(norm, "L1") == 0 ? 1 : 2);
+    lower_done(l, 0, y);
+}
+
+/* x times the coefficients of each class or target, plus its intercept. */
+static struct value *scores(struct lower *l, int64_t rows)
+{
+    struct value *inputs[3] = {features(l, 0), reals(l, "coefficients", rows),
+                               reals(l, "intercepts", 0)};
+    struct value *y;
+
+    if (!inputs[1])
+        lower_refuse(l, "attribute coefficients is missing");
+    y = lower_op(l, "Gemm", inputs, 3);
+    lower_int(l, "transB", 1);
+    return y;
+}
+
+static struct value *transform(struct lower *l, struct value *y)
+{
+    const char *name = node_string(l->node, "post_transform", "NONE");
+
+    if (strcmp(name, "NONE") == 0)
+        return y;
+    if (strcmp(name, "LOGISTIC") == 0)
+        return lower_one(l, "Sigmoid", y);
+    if (strcmp(name, "SOFTMAX") != 0)
+        lower_refuse(l, "attribute post_transform is '%.40s'", name);
+    y = lower_one(l, "Softmax", y);
+    lower_int(l, "axis", 1);
+    return y;
+}
+
+static void lower_regressor(struct lower *l)
+{
+    lower_done(l, 0, transform(l, scores(l, node_int(l->node, "targets", 1))));
+}
+
+/* The class of the best score, out of their list. */
+static struct value *choose_label(struct lower *l, struct value *y, const int64_t *labels,
+                                  size_t count)
+{
+    y = lower_one(l, "ArgMax", y);
+    lower_int(l, "axis", 1);
+    lower_int(l, "keepdims", 0);
+    y = lower_two(l, "Gather", lower_list(l, labels, count), y);
+    lower_int(l, "axis", 0);
+    return y;
+}
+
+static void lower_classifier(struct lower *l)
+{
+    const struct attribute *intercepts = node_attribute(l->node, "intercepts");
+    size_t count;
+    const int64_t *labels = node_ints(l->node, "classlabels_ints", &count);
+    struct value *y;
+
+    if (!labels || count < 2 || !intercepts || intercepts->count != count) {
+        lower_refuse(l, "it does not have an integer label and an intercept for each of two or "
+                        "more classes");
+        return;
+    }
+    y = scores(l, (int64_t)count);
+    lower_done(l, 0, choose_label(l, y, labels, count));
+    if (lower_wants(l, 1))
+        lower_done(l, 1, transform(l, y));
+}
+
+static void lower_extractor(struct lower *l)
+{
+    static const int64_t flat = -1, row[] = {1, -1};
+    int rank = lower_rank(lower_input(l, 0));
+    struct value *y =
+        lower_two(l, "Gather", lower_input(l, 0), lower_reshape(l, lower_input(l, 1), &flat, 1));
+
+    /* Reshape was made first, Gather is the newest. */
+    lower_int(l, "axis", -1);
+    if (rank < 0)
+        lower_refuse(l, "how many dimensions its input has is not known");
+    lower_done(l, 0, rank == 1 ? lower_reshape(l, y, row, 2) : y);
+}
+
+static void lower_binarizer(struct lower *l)
+{
+    float threshold = node_float(l->node, "threshold", 0.0f);
+    struct value *y = lower_two(l, "Greater", features(l, 0), lower_number(l, threshold));
+
+    lower_done(l, 0, lower_cast(l, y, DTYPE_F32));
+}
+
+static void lower_vectorizer(struct lower *l)
+{
+    enum { PARTS = 256 };
+    struct value *parts[PARTS], *y;
+
+    for (uint32_t i = 0; i < l->node->input_count; i++)
+        parts[i] = features(l, i);
+    y = lower_op(l, "Concat", parts, l->node->input_count);
+    lower_int(l, "axis", 1);
+    lower_done(l, 0, y);
+}
+
+static void lower_imputer(struct lower *l)
+{
+    float missing = node_float(l->node, "replaced_value_float", 0.0f);
+    struct value *x = lower_input(l, 0), *is_missing, *inputs[3];
+
+    if (!node_attribute(l->node, "imputed_value_floats"))
+        lower_refuse(l, "it has no imputed_value_floats");
+    is_missing = isnan(missing) ? lower_one(l, "IsNaN", x)
+                                : lower_two(l, "Equal", x, lower_number(l, missing));
+    inputs[0] = is_missing;
+    inputs[1] = reals(l, "imputed_value_floats", 0);
+    inputs[2] = x;
+    lower_done(l, 0, lower_op(l, "Where", inputs, 3));
+}
+
+static void refuse_map(struct lower *l)
+{
+    lower_refuse(l, "its result is no tensor; convert the model with zipmap=False");
+}
+
+const struct lower_rule lower_linear[] = {
+    {{"ai.onnx.ml.ArrayFeatureExtractor", "Gather"}, 2, 2, 1, "", lower_extractor},
+    {{"ai.onnx.ml.Binarizer", "Greater, Cast"}, 1, 1, 1, "threshold", lower_binarizer},
+    {{"ai.onnx.ml.FeatureVectorizer", "Cast, Concat"},
+     1,
+     256,
+     1,
+     "inputdimensions",
+     lower_vectorizer},
+    {{"ai.onnx.ml.Imputer", "IsNaN or Equal, Where"},
+     1,
+     1,
+     1,
+     "imputed_value_floats replaced_value_float",
+     lower_imputer},
+    {{"ai.onnx.ml.LinearClassifier", "Gemm, ArgMax, Gather, its transform"},
+     1,
+     1,
+     2,
+     "classlabels_ints coefficients intercepts multi_class post_transform",
+     lower_classifier},
+    {{"ai.onnx.ml.LinearRegressor", "Gemm, its transform"},
+     1,
+     1,
+     1,
+     "coefficients intercepts post_transform targets",
+     lower_regressor},
+    {{"ai.onnx.ml.Normalizer", "LpNormalization"}, 1, 1, 1, "norm", lower_normalizer},
+    {{"ai.onnx.ml.Scaler", "Sub, Mul"}, 1, 1, 1, "offset scale", lower_scaler},
+    {{"ai.onnx.ml.ZipMap", "refused: its result is no tensor"},
+     1,
+     1,
+     1,
+     "classlabels_int64s classlabels_strings",
+     refuse_map},
+    {{NULL, NULL}, 0, 0, 0, NULL, NULL},
+};

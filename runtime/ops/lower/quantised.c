@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantised operators: numbers of the quanta, the operator, quanta again. Passes fold those that
+ * have kernels over integers. */
+#include <string.h>
+
+#include "runtime/ops/lower/rules.h"
+
+/* What stands at inputs i, i + 1, i + 2: quanta, scale, zero point. */
+static struct value *numbers(struct lower *l, uint32_t i)
+{
+    struct value *inputs[] = {lower_input(l, i), lower_input(l, i + 1), lower_input(l, i + 2)};
+
+    return lower_op(l, "DequantizeLinear", inputs, 3);
+}
+
+static void to_quanta(struct lower *l, struct value *x, struct value *scale, struct value *zero)
+{
+    struct value *inputs[] = {x, scale, zero};
+
+    lower_done(l, 0, lower_op(l, "QuantizeLinear", inputs, 3));
+}
+
+static void lower_binary(struct lower *l)
+{
+    const char *op = strcmp(l->node->op_type, "QLinearAdd") == 0 ? "Add" : "Mul";
+    struct value *y = lower_two(l, op, numbers(l, 0), numbers(l, 3));
+
+    to_quanta(l, y, lower_input(l, 6), lower_input(l, 7));
+}
+
+static void lower_unary(struct lower *l)
+{
+    const char *op = l->node->op_type + strlen("QLinear");
+    struct value *y = lower_one(l, op, numbers(l, 0));
+
+    if (node_int(l->node, "channels_last", 0) != 0)
+        lower_refuse(l, "attribute channels_last is set");
+    if (strcmp(op, "LeakyRelu") == 0)
+        lower_float(l, "alpha", node_float(l->node, "alpha", 0.01f));
+    if (strcmp(op, "Softmax") == 0 &&
+        (node_int(l->node, "opset", 13) < 13) != (graph_opset(l->graph, "") < 13))
+        lower_refuse(l, "attribute opset means another Softmax than the model's");
+    lower_copy(l, "auto_pad axis ceil_mode count_include_pad kernel_shape pads strides");
+    to_quanta(l, y, lower_input(l, 3), lower_input(l, 4));
+}
+
+static void lower_concat(struct lower *l)
+{
+    enum { PARTS = 256 };
+    struct value *parts[PARTS], *y;
+    uint32_t count = (l->node->input_count - 2) / 3;
+
+    if (count > PARTS || l->node->input_count != 2 + 3 * count) {
+        lower_refuse(l, "it has %u inputs", l->node->input_count);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        parts[i] = numbers(l, 2 + 3 * i);
+    y = lower_op(l, "Concat", parts, count);
+    lower_copy(l, "axis");
+    to_quanta(l, y, lower_input(l, 0), lower_input(l, 1));
+}
+
+static void lower_where(struct lower *l)
+{
+    struct value *inputs[] = {lower_input(l, 0), numbers(l, 1), numbers(l, 4)};
+
+    to_quanta(l, lower_op(l, "Where", inputs, 3), lower_input(l, 7), lower_input(l, 8));
+}
+
+/* C's quanta are those of the products of A's and B's. */
+static void lower_gemm(struct lower *l)
+{
+    bool is_transposed = node_int(l->node, "transB", 0) != 0;
+    struct value *a = numbers(l, 0), *b = numbers(l, 3), *c = lower_input(l, 6), *y;
+
+    lower_int(l, "axis", is_transposed ? 0 : 1);
+    if (c)
+        c = lower_two(l, "Mul", lower_cast(l, c, DTYPE_F32),
+                      lower_two(l, "Mul", lower_input(l, 1), lower_input(l, 4)));
+    struct value *inputs[] = {a, b, c};
+
+    y = lower_op(l, "Gemm", inputs, 3);
+    lower_copy(l, "alpha transA transB");
+    if (lower_input(l, 7))
+        to_quanta(l, y, lower_input(l, 7), lower_input(l, 8));
+    else
+        lower_done(l, 0, y);
+}
+
+/* The sums of a product of quanta, as numbers. */
+static void finish_product(struct lower *l, struct value *const inputs[4], struct value *a_scale,
+                           struct value *b_scale, struct value *bias)
+{
+    struct value *y = lower_cast(l, lower_op(l, "MatMulInteger", inputs, 4), DTYPE_F32);
+
+    y = lower_two(l, "Mul", y, lower_two(l, "Mul", a_scale, b_scale));
+    lower_done(l, 0, bias ? lower_two(l, "Add", y, bias) : y);
+}
+
+static void lower_product_to_float(struct lower *l)
+{
+    struct value *inputs[] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 4),
+                              lower_input(l, 5)};
+
+    finish_product(l, inputs, lower_input(l, 2), lower_input(l, 3), lower_input(l, 6));
+}
+
+static void lower_product_dynamic(struct lower *l)
+{
+    struct value *a = lower_input(l, 0), *parts[3] = {NULL};
+
+    lower_many(l, "DynamicQuantizeLinear", &a, 1, parts, 3);
+    struct value *inputs[] = {parts[0], lower_input(l, 1), parts[2], lower_input(l, 3)};
+
+    finish_product(l, inputs, parts[1], lower_input(l, 2), lower_input(l, 4));
+}
+
+static void lower_quanta(struct lower *l)
+{
+    struct value *inputs[] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 2)};
+    struct value *y = lower_op(l, l->node->op_type, inputs, 3);
+
+    lower_copy(l, "axis block_size");
+    lower_done(l, 0, y);
+}
+
+/* Weights of 4 or 8 bits in blocks of a row, each with a scale and a zero point of its own: they
+ * become numbers once. */
+
+struct blocks {
+    int64_t rows, columns, bits, size, count; /* count: of a row */
+    const uint8_t *quanta, *zeros;            /* zeros NULL: the middle */
+    const float *scales;
+};
+
+static int64_t quantum_at(const uint8_t *bytes, int64_t bits, int64_t i)
+{
+    return bits == 8 ? bytes[i] : bytes[i / 2] >> (i % 2 * 4) & 15;
+}
+
+static void widen_row(float *y, const struct blocks *b, int64_t row)
+{
+    int64_t bytes = b->size * b->bits / 8, zero_bytes = (b->count * b->bits + 7) / 8;
+
+    for (int64_t block = 0; block < b->count; block++) {
+        const uint8_t *quanta = b->quanta + (row * b->count + block) * bytes;
+        int64_t zero = b->zeros ? quantum_at(b->zeros + row * zero_bytes, b->bits, block)
+                                : (int64_t)1 << (b->bits - 1);
+        int64_t first = block * b->size, left = b->columns - first;
+
+        for (int64_t i = 0; i < (left < b->size ? left : b->size); i++)
+            y[first + i] =
+                b->scales[row * b->count + block] * (float)(quantum_at(quanta, b->bits, i) - zero);
+    }
+}
+
+static bool has_bytes(const struct value *value, enum dtype dtype, int64_t bytes)
+{
+    return value && value->data && value->dtype == dtype &&
+           shape_bytes(&value->shape, dtype) == bytes;
+}
+
+static bool read_blocks(struct lower *l, struct blocks *b)
+{
+    const struct value *quanta = lower_input(l, 1), *scales = lower_input(l, 2);
+    const struct value *zeros = lower_input(l, 3);
+
+    b->columns = node_int(l->node, "K", 0);
+    b->rows = node_int(l->node, "N", 0);
+    b->bits = node_int(l->node, "bits", 4);
+    b->size = node_int(l->node, "block_size", 0);
+    if (b->columns < 1 || b->rows < 1 || (b->bits != 4 && b->bits != 8) || b->size < 16 ||
+        b->columns >= TENSOR_MAX_BYTES / 8 / b->rows || b->size > TENSOR_MAX_BYTES ||
+        (b->size & (b->size - 1)) != 0)
+        return false;
+    b->count = (b->columns + b->size - 1) / b->size;
+    if (!has_bytes(quanta, DTYPE_U8, b->rows * b->count * (b->size * b->bits / 8)) ||
+        !has_bytes(scales, DTYPE_F32, b->rows * b->count * (int64_t)sizeof(float)) ||
+        (zeros && !has_bytes(zeros, DTYPE_U8, b->rows * ((b->count * b->bits + 7) / 8))))
+        return false;
+    b->quanta = quanta->data;
+    b->scales = scales->data;
+    b->zeros = zeros ? zeros->data : NULL;
+    return true;
+}
+
+static void lower_product_of_blocks(struct lower *l)
+{
+    static const int64_t swap[] = {1, 0};
+    struct blocks b = {0};
+    struct value *weights, *y;
+    float *data;
+
+    if (lower_input(l, 4))
+        lower_refuse(l, "its groups have an order of their own (g_idx)");
+    if (!read_blocks(l, &b))
+        lower_refuse(l,
+                     "its weights are not constant blocks of 4 or 8 bits with scales of float32");
+    if (l->rc < 0)
+        return;
+    data = lower_data(l, DTYPE_F32, &(struct shape){2, {b.rows, b.columns}}, &weights);
+    for (int64_t row = 0; data && row < b.rows; row++)
+        widen_row(data + row * b.columns, &b, row);
+    weights = lower_one(l, "Transpose", weights);
+    lower_ints(l, "perm", swap, 2);
+    y = lower_two(l, "MatMul", lower_input(l, 0), weights);
+    lower_done(l, 0, lower_input(l, 5) ? lower_two(l, "Add", y, lower_input(l, 5)) : y);
+}
+
+#define AROUND(op) "DequantizeLinear, " op ", QuantizeLinear"
+
+const struct lower_rule lower_quantised[] = {
+    {{"com.microsoft.DequantizeLinear", "DequantizeLinear"},
+     2,
+     3,
+     1,
+     "axis block_size",
+     lower_quanta},
+    {{"com.microsoft.DynamicQuantizeMatMul", "DynamicQuantizeLinear, MatMulInteger, Mul, Add"},
+     3,
+     5,
+     1,
+     "",
+     lower_product_dynamic},
+    {{"com.microsoft.MatMulIntegerToFloat", "MatMulInteger, Mul, Add"},
+     4,
+     7,
+     1,
+     "",
+     lower_product_to_float},
+    {{"com.microsoft.MatMulNBits", "MatMul, Add"},
+     3,
+     6,
+     1,
+     "K N accuracy_level bits block_size",
+     lower_product_of_blocks},
+    {{"com.microsoft.QGemm", AROUND("Gemm")}, 6, 9, 1, "alpha transA transB", lower_gemm},
+    {{"com.microsoft.QLinearAdd", AROUND("Add")}, 7, 8, 1, "", lower_binary},
+    {{"com.microsoft.QLinearAveragePool", AROUND("AveragePool")},
+     4,
+     5,
+     1,
+     "auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides",
+     lower_unary},
+    {{"com.microsoft.QLinearConcat", AROUND("Concat")}, 5, LOWER_ANY, 1, "axis", lower_concat},
+    {{"com.microsoft.QLinearGlobalAveragePool", AROUND("GlobalAveragePool")},
+     4,
+     5,
+     1,
+     "channels_last",
+     lower_unary},
+    {{"com.microsoft.QLinearLeakyRelu", AROUND("LeakyRelu")}, 4, 5, 1, "alpha", lower_unary},
+    {{"com.microsoft.QLinearMul", AROUND("Mul")}, 7, 8, 1, "", lower_binary},
+    {{"com.microsoft.QLinearSigmoid", AROUND("Sigmoid")}, 4, 5, 1, "", lower_unary},
+    {{"com.microsoft.QLinearSoftmax", AROUND("Softmax")}, 5, 5, 1, "axis opset", lower_unary},
+    {{"com.microsoft.QLinearWhere", AROUND("Where")}, 9, 9, 1, "", lower_where},
+    {{"com.microsoft.QuantizeLinear", "QuantizeLinear"}, 2, 3, 1, "axis block_size", lower_quanta},
+    {{NULL, NULL}, 0, 0, 0, NULL, NULL},
+};

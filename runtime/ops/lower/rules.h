@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How an operator is replaced: a rule adds nodes and says which values take the place of the old
+ * node's outputs. The first failure is kept in `rc`; what is called afterwards does nothing and
+ * returns NULL, so that a rule reads straight down. Inside of runtime/ops/lower only.
+ */
+#ifndef OPTRACE_RUNTIME_OPS_LOWER_RULES_H
+#define OPTRACE_RUNTIME_OPS_LOWER_RULES_H
+
+#include "runtime/ops/lower/lower.h"
+
+struct lower {
+    struct graph *graph;
+    struct node *node; /* that is replaced */
+    struct diag *diag;
+    int rc;
+    struct node *made; /* the newest */
+};
+
+typedef void lower_fn(struct lower *l);
+
+enum { LOWER_ANY = 1 << 20 };
+
+struct lower_rule {
+    struct lower_facts facts;
+    uint32_t inputs_min, inputs_max, outputs_max;
+    const char *attributes; /* those that the rule reads, with spaces between them */
+    lower_fn *lower;
+};
+
+/** Ends with one whose type is NULL. */
+extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
+    lower_linear[];
+
+/** Input i of the node, NULL where it is left out. */
+struct value *lower_input(const struct lower *l, uint32_t i);
+/** Whether somebody may read output i. */
+bool lower_wants(const struct lower *l, uint32_t i);
+
+/** A new node with one output, which is returned. Trailing NULLs among the inputs are left out. */
+struct value *lower_op(struct lower *l, const char *op_type, struct value *const *inputs,
+                       uint32_t count);
+struct value *lower_one(struct lower *l, const char *op_type, struct value *x);
+struct value *lower_two(struct lower *l, const char *op_type, struct value *a, struct value *b);
+/** The same with several outputs. */
+void lower_many(struct lower *l, const char *op_type, struct value *const *inputs, uint32_t count,
+                struct value **outputs, uint32_t output_count);
+
+/* Attributes of the newest node. */
+void lower_int(struct lower *l, const char *name, int64_t i);
+void lower_float(struct lower *l, const char *name, float f);
+void lower_ints(struct lower *l, const char *name, const int64_t *ints, size_t count);
+void lower_string(struct lower *l, const char *name, const char *s);
+/** Those of the old node, of these names, with spaces between them. */
+void lower_copy(struct lower *l, const char *names);
+
+/* Constants. */
+struct value *lower_number(struct lower *l, float number);
+struct value *lower_list(struct lower *l, const int64_t *ints, size_t count);
+/** For `bytes` of the type and shape; their place, or NULL. */
+void *lower_data(struct lower *l, enum dtype dtype, const struct shape *shape,
+                 struct value **out_value);
+
+/** The shape that an axis list gives: x with dims where 0 keeps one and -1 is the rest. */
+struct value *lower_reshape(struct lower *l, struct value *x, const int64_t *dims, size_t count);
+/** x with ones at these axes of the result. */
+struct value *lower_unsqueeze(struct lower *l, struct value *x, const int64_t *axes, size_t count);
+struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype);
+
+/** What it takes to know how many axes a value has before shapes are inferred; -1: not known. */
+int lower_rank(const struct value *value);
+
+/** `value` (NULL: nothing) takes the place of output i. */
+void lower_done(struct lower *l, uint32_t i, struct value *value);
+
+/** The node is not supported because of what this says. */
+void lower_refuse(struct lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,1 @@
+By13_0Jb`JZ|`GoŽe[G~—TWpS_]hzd

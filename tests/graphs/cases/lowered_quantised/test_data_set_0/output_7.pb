@@ -1,0 +1,1 @@
+By7_0J@BA†gpq}7fC]“l;kA•˜tZChaxšPŒBX„H‰hq²Ÿ¢v¹¹6AQw l¹X°}F}ª§¶5™i‹L

@@ -1,0 +1,1 @@
+By8_0J HA†qpq¢vfC]AQw AX˜tZCax¶P™B‹L
