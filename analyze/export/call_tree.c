@@ -16,6 +16,7 @@ struct builder {
     struct place_map names; /* text to the place of a name */
     uint32_t *name_of_op;   /* beside spans->ops */
     uint32_t *node_of_span; /* beside spans; SPAN_NONE: in no stack */
+    int64_t bytes;          /* of all spans, so that sums of some end in time */
 };
 
 /* --- Names. --- */
@@ -76,13 +77,17 @@ static uint32_t enclosing_node(const struct builder *builder, const struct span 
     return place == SPAN_NONE ? SPAN_NONE : builder->node_of_span[place];
 }
 
-static int64_t bytes_of(const struct builder *builder, const struct span *span)
+/* 0 also for what no sum could hold any more. */
+static int64_t take_bytes(struct builder *builder, const struct span *span)
 {
     int64_t bytes = span->bytes;
 
     if (bytes == STORE_NULL)
         bytes = builder->spans->ops.items[span->op].memory_bytes;
-    return bytes == STORE_NULL ? 0 : bytes;
+    if (bytes == STORE_NULL || bytes < 0 || bytes > INT64_MAX - builder->bytes)
+        return 0;
+    builder->bytes += bytes;
+    return bytes;
 }
 
 /* An op that runs on a device was launched by a span of the same op on the host: what it moves
@@ -121,7 +126,7 @@ static int add_span(struct builder *builder, uint32_t place)
     if (is_counted_on_device(builder, span))
         return 0;
     node->values[WEIGHT_CALLS]++;
-    node->values[WEIGHT_BYTES] += bytes_of(builder, span);
+    node->values[WEIGHT_BYTES] += take_bytes(builder, span);
     return 0;
 }
 

@@ -164,8 +164,7 @@ static int64_t base_of(const struct counter_row_array *totals, const struct memo
 {
     double total = first->bytes == STORE_NULL ? NAN : total_at(totals, first);
 
-    return total > 0 && total < 9e18 && (double)first->bytes < total &&
-                   (double)first->bytes > -9e18 && total - (double)first->bytes < 9e18
+    return total > 0 && total < 4e18 && (double)first->bytes < total /* with 2^61: query_memory() */
                ? (int64_t)total - first->bytes
                : 0;
 }

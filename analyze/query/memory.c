@@ -61,6 +61,7 @@ int query_memory(struct store *store, const struct spans_answer *spans,
 {
     struct places places;
     sqlite3_stmt *statement = NULL;
+    int64_t sum = 0;
     int rc = places_init(&places, spans);
 
     *out = (struct memory_row_array){0};
@@ -76,10 +77,16 @@ int query_memory(struct store *store, const struct spans_answer *spans,
             .run = query_int(statement, 2),
             .time_ns = query_int(statement, 3),
             .address = query_int(statement, 4),
-            .bytes = believed_bytes(query_int(statement, 5)),
+            .bytes = query_int(statement, 5),
         };
+        bool is_taken = row.bytes > 0;
 
-        rc = is_asked_for(&places, row.lane, row.time_ns) ? array_push(out, row) : 0;
+        rc = 0;
+        if (!is_asked_for(&places, row.lane, row.time_ns))
+            continue;
+        row.bytes = believed_in_sum(row.bytes, &sum);
+        if (!is_taken || row.bytes != STORE_NULL) /* taken, and nobody knows how much: damage */
+            rc = array_push(out, row);
     }
     sqlite3_finalize(statement);
     places_deinit(&places);
@@ -214,7 +221,7 @@ static int read_plan(struct store *store, struct memory_plan *plan, struct diag 
 {
     struct interval_union used = {0};
     sqlite3_stmt *statement = NULL;
-    int64_t chunk_id = STORE_NULL;
+    int64_t chunk_id = STORE_NULL, sum = 0;
     int rc = query_prepare(store,
                            "SELECT c.mem_chunk_id, c.size_bytes, v.offset_bytes, v.shape, v.dtype"
                            "  FROM mem_chunk c LEFT JOIN variable v USING (mem_chunk_id)"
@@ -225,13 +232,15 @@ static int read_plan(struct store *store, struct memory_plan *plan, struct diag 
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct placed_variable variable = {
             .chunk_id = query_int(statement, 0),
-            .chunk_bytes = believed_bytes(query_int(statement, 1)),
+            .chunk_bytes = believed_in_sum(query_int(statement, 1), &sum),
             .offset = query_int(statement, 2),
             .bytes = variable_bytes((const char *)sqlite3_column_text(statement, 3),
                                     (const char *)sqlite3_column_text(statement, 4)),
         };
 
         rc = 0;
+        if (variable.chunk_bytes == STORE_NULL)
+            continue;
         if (variable.chunk_id != chunk_id) {
             rc = end_chunk(&used, plan);
             chunk_id = variable.chunk_id;

@@ -18,14 +18,25 @@ int query_step(struct store *store, sqlite3_stmt *statement, struct diag *diag);
 /** A column as an integer; STORE_NULL for NULL. */
 int64_t query_int(sqlite3_stmt *statement, int column);
 
-/** More bytes than any machine holds (256 TiB) are damage, and not known: so sums stay within 64
- * bits.
- */
+/** More bytes than any machine holds (256 TiB) are damage, and not known. */
 static inline int64_t believed_bytes(int64_t bytes)
 {
     const int64_t most = INT64_C(1) << 48;
 
     return bytes > most || bytes < -most ? STORE_NULL : bytes;
+}
+
+/** The same for what is added up: so is what together would be more than 2^61, *sum being what came
+ *  before, so that no sum or difference of them overflows. */
+static inline int64_t believed_in_sum(int64_t bytes, int64_t *sum)
+{
+    int64_t believed = believed_bytes(bytes);
+    int64_t size = believed == STORE_NULL ? 0 : believed < 0 ? -believed : believed;
+
+    if (*sum > (INT64_C(1) << 61) - size)
+        return STORE_NULL;
+    *sum += size;
+    return believed;
 }
 
 /** A column as a text that `texts` keeps; NULL for NULL. */

@@ -181,6 +181,7 @@ struct taking {
     struct spans_answer *answer;
     struct span_bins bins; /* finished spans, until all are there */
     uint32_t taken;        /* finished spans so far */
+    int64_t bytes_sum;     /* of their bytes */
     struct diag *diag;
     int rc; /* of the first row that failed; the others are passed over */
 
@@ -330,7 +331,7 @@ static int add_row(struct taking *taking, const struct event_row *row)
         .kern_ns = row->event.kern_ns,
         .self_ns = row->event.dur_ns,
         .correlation = row->correlation,
-        .bytes = believed_bytes(row->bytes),
+        .bytes = STORE_NULL,
         .parent = SPAN_NONE,
         .launch = SPAN_NONE,
         .next = SPAN_NONE,
@@ -348,6 +349,7 @@ static int add_row(struct taking *taking, const struct event_row *row)
                         "more than %zu events to look at one by one: choose some of them with "
                         "--runs or --time",
                         SPANS_MAX);
+    span.bytes = believed_in_sum(row->bytes, &taking->bytes_sum);
     span.lane = id_map_find(&scan->lane_map, row->event.lane_id);
     span.op = id_map_find(&scan->op_map, row->event.op_id);
     span.run = find_run(scan, taking->maps, span.lane, row->event.run);

@@ -49,6 +49,7 @@ void scan_restart(struct scan *scan)
     scan->sums.count = 0;
     memset(scan->first_sums, 0xff, scan->op_count * sizeof(*scan->first_sums));
     scan->counted = scan->outside_count = scan->bad_count = scan->unfinished_count = 0;
+    scan->summed_ns = 0;
     scan->error = 0;
 }
 
@@ -139,6 +140,13 @@ static bool is_selected(struct scan *scan, const struct scan_session *session,
     return session->runs[place].selected;
 }
 
+/* What roll-ups and totals say ends at the largest number. */
+static void add_stored(int64_t *sum, int64_t ns)
+{
+    if (__builtin_add_overflow(*sum, ns, sum))
+        *sum = INT64_MAX;
+}
+
 int scan_add_sums(struct scan *scan, struct scan_sums *sums)
 {
     struct scan_sums *into = find_sums(scan, sums->op, sums->lane);
@@ -151,10 +159,10 @@ int scan_add_sums(struct scan *scan, struct scan_sums *sums)
     into->max_ns = into->calls && into->max_ns > sums->max_ns ? into->max_ns : sums->max_ns;
     into->calls += sums->calls;
     into->kern_calls += sums->kern_calls;
-    into->total_ns += sums->total_ns;
-    into->nested_ns += sums->nested_ns;
-    into->kern_ns += sums->kern_ns;
-    into->exec_ns += sums->exec_ns;
+    add_stored(&into->total_ns, sums->total_ns);
+    add_stored(&into->nested_ns, sums->nested_ns);
+    add_stored(&into->kern_ns, sums->kern_ns);
+    add_stored(&into->exec_ns, sums->exec_ns);
     scan->counted += sums->calls;
     return 0;
 }
@@ -237,6 +245,9 @@ static int cover(struct scan *scan, enum scan_side side, const struct scan_sessi
 }
 
 /* Bounds that keep every sum and difference here within 64 bits. */
+/* Together no program's spans last for 146 years: the rest is damage, and no sum of them overflows. */
+static const int64_t SUMMED_MAX_NS = INT64_C(1) << 62;
+
 static bool has_sane_times(const struct scan_event *event)
 {
     return event->start_ns >= 0 && event->start_ns < INT64_MAX / 2 && event->dur_ns >= 0 &&
@@ -277,6 +288,11 @@ void scan_add(struct scan *scan, const struct scan_event *event)
     }
     if (!is_selected(scan, session, event, &run))
         return;
+    if (scan->summed_ns > SUMMED_MAX_NS - event->dur_ns) {
+        scan->bad_count++;
+        return;
+    }
+    scan->summed_ns += event->dur_ns;
     if (scan->op_kinds[op] == SCAN_OP_NESTING) {
         if (!session->flat && lane->side == SCAN_HOST)
             nested_ns = claim_nested(scan, lane, event->start_ns, event->dur_ns);

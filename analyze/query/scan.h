@@ -111,6 +111,7 @@ struct scan {
     uint64_t counted;                                  /* events that count */
     uint64_t outside_count; /* left out: in no run, or in one that never ended */
     uint64_t bad_count;     /* left out: times or ids that make no sense */
+    int64_t summed_ns;      /* durations of those that were not left out */
     uint64_t unfinished_count;
     struct scan_unfinished unfinished[SCAN_UNFINISHED_MAX];
     int error; /* -ENOMEM; further events are ignored */

@@ -178,12 +178,15 @@ static int rank_rows(const struct report *report, const struct context *context,
 
 /* --- Printing. --- */
 
+/* Deeper ones are not indented further, or thousands that lie in each other would fill disks. */
+enum { INDENTS_MAX = 100 };
+
 /* The name as people see it. */
 static char *indent(const struct report *report, const struct event_row *row)
 {
     struct text_buffer text = {0};
 
-    for (uint32_t i = 0; i < row->depth && !report_is_for_programs(report); i++)
+    for (uint32_t i = 0; i < row->depth && i < INDENTS_MAX && !report_is_for_programs(report); i++)
         text_buffer_add(&text, "  ", 2);
     text_buffer_add(&text, row->name, strlen(row->name));
     if (text.failed)

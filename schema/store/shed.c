@@ -104,7 +104,8 @@ static int merge_gaps(struct store *store, struct diag *diag)
         return rc;
     snprintf(sql, sizeof(sql),
              "INSERT INTO gap(session_id,lane_id,reason,lost_count,start_ns,end_ns)"
-             " SELECT session_id,lane_id,reason,sum(lost_count),min(start_ns),max(end_ns) FROM"
+             " SELECT session_id,lane_id,reason,CAST(sum(1.0*lost_count) AS INTEGER),"
+             "min(start_ns),max(end_ns) FROM"
              " (SELECT * FROM gap ORDER BY rowid LIMIT %d) GROUP BY session_id,lane_id,reason,"
              "lost_count IS NULL HAVING count(*)>1",
              STEP_GAPS);

@@ -620,7 +620,7 @@ static inline int count(struct store *store, const struct total_event *item, str
         return rc;
     sums->event_count++;
     add_saturated(&sums->sum_ns, event->dur_ns);
-    sums->nested_ns += nested_ns;
+    add_saturated(&sums->nested_ns, nested_ns);
     entry->is_unsure |= !is_sure;
     sums->min_ns = event->dur_ns < sums->min_ns ? event->dur_ns : sums->min_ns;
     sums->max_ns = event->dur_ns > sums->max_ns ? event->dur_ns : sums->max_ns;

@@ -289,15 +289,16 @@ LEFT JOIN (
     SELECT
         op_id,
         sum(event_count) FILTER (WHERE lane_kind = 'thread')  AS host_calls,
-        sum(sum_ns)      FILTER (WHERE lane_kind = 'thread')  AS host_ns,
+        -- No program's nonsense ends the question: a sum that 64 bits do not hold is the largest number.
+        CAST(sum(1.0 * sum_ns) FILTER (WHERE lane_kind = 'thread') AS INTEGER)       AS host_ns,
         min(min_ns)      FILTER (WHERE lane_kind = 'thread')  AS host_min_ns,
         max(max_ns)      FILTER (WHERE lane_kind = 'thread')  AS host_max_ns,
-        sum(kern_sum_ns) FILTER (WHERE lane_kind = 'thread')  AS host_kern_ns,
+        CAST(sum(1.0 * kern_sum_ns) FILTER (WHERE lane_kind = 'thread') AS INTEGER)  AS host_kern_ns,
         sum(event_count) FILTER (WHERE lane_kind <> 'thread') AS device_calls,
-        sum(sum_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_ns,
+        CAST(sum(1.0 * sum_ns) FILTER (WHERE lane_kind <> 'thread') AS INTEGER)      AS device_ns,
         min(min_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_min_ns,
         max(max_ns)      FILTER (WHERE lane_kind <> 'thread') AS device_max_ns,
-        sum(kern_sum_ns) FILTER (WHERE lane_kind <> 'thread') AS device_kern_ns
+        CAST(sum(1.0 * kern_sum_ns) FILTER (WHERE lane_kind <> 'thread') AS INTEGER) AS device_kern_ns
     FROM (SELECT op_id, lane_kind, event_count, sum_ns, min_ns, max_ns, kern_sum_ns
           FROM op_stat NOT INDEXED -- one pass in the order of the rows is faster
           UNION ALL
@@ -313,16 +314,16 @@ SELECT
     count(*)                             AS op_count,
     sum(calls)                           AS calls,
     sum(host_calls)                      AS host_calls,
-    sum(host_ns)                         AS host_ns,
+    CAST(sum(1.0 * host_ns) AS INTEGER)  AS host_ns,
     sum(device_calls)                    AS device_calls,
-    sum(device_ns)                       AS device_ns,
-    sum(exec_ns)                         AS exec_ns,
-    sum(computation_flop * calls)        AS computation_flop, -- of all executions
-    sum(memory_bytes * calls)            AS memory_bytes,     -- of all executions
+    CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns,
+    CAST(sum(1.0 * exec_ns) AS INTEGER)  AS exec_ns,
+    CAST(sum(1.0 * computation_flop * calls) AS INTEGER) AS computation_flop, -- of all executions
+    CAST(sum(1.0 * memory_bytes * calls) AS INTEGER)     AS memory_bytes,     -- of all executions
     -- Of the ops that say how much they compute or move.
-    1e9 * sum(computation_flop * calls) / nullif(sum(exec_ns) FILTER (WHERE computation_flop IS NOT NULL), 0)
+    1e9 * sum(1.0 * computation_flop * calls) / nullif(sum(1.0 * exec_ns) FILTER (WHERE computation_flop IS NOT NULL), 0)
                                          AS flop_per_s,
-    1e9 * sum(memory_bytes * calls) / nullif(sum(exec_ns) FILTER (WHERE memory_bytes IS NOT NULL), 0)
+    1e9 * sum(1.0 * memory_bytes * calls) / nullif(sum(1.0 * exec_ns) FILTER (WHERE memory_bytes IS NOT NULL), 0)
                                          AS bytes_per_s
 FROM v_op
 GROUP BY session_id, type;
@@ -350,7 +351,7 @@ SELECT
     (SELECT count(*) FROM lane l WHERE l.session_id = s.session_id)   AS lane_count,
     (SELECT count(*) FROM run r WHERE r.session_id = s.session_id)    AS run_count,
     coalesce(c.event_count, 0)                                        AS event_count, -- finished
-    (SELECT coalesce(sum(g.lost_count), 0) FROM gap g WHERE g.session_id = s.session_id)
+    (SELECT CAST(total(g.lost_count) AS INTEGER) FROM gap g WHERE g.session_id = s.session_id)
                                                                       AS lost_count,  -- events, of known losses
     s.note       AS note,
     s.environment AS environment, -- JSON object: cpu, cpu_count, memory_bytes, gpus, ...
@@ -381,7 +382,7 @@ SELECT
     l.kind            AS lane_kind,
     l.name            AS lane_name,
     g.reason          AS reason,
-    sum(g.lost_count) AS lost_count, -- events; NULL: not known how many
+    CAST(sum(1.0 * g.lost_count) AS INTEGER) AS lost_count, -- events; NULL: not known how many
     min(g.start_ns)   AS start_ns,   -- since 1970: the first loss was not before
     max(g.end_ns)     AS end_ns      -- since 1970: the last loss was not after
 FROM gap g

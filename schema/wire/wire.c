@@ -187,13 +187,13 @@ static bool is_value_sound(const struct ot_wire_record *record)
 
     switch (record->kind) {
     case OT_RECORD_COPY:
-        return record->bytes >= 0;
+        return record->bytes >= 0 && record->bytes <= OT_WIRE_SIZE_MAX;
     case OT_RECORD_COUNTER:
         return ((uint64_t)record->bytes & exponent) != exponent;
     case OT_RECORD_ALLOC:
-        return record->bytes > 0;
+        return record->bytes > 0 && record->bytes <= OT_WIRE_SIZE_MAX;
     case OT_RECORD_FREE:
-        return record->bytes <= 0 && record->bytes > INT64_MIN;
+        return record->bytes <= 0 && record->bytes >= -OT_WIRE_SIZE_MAX;
     default:
         return true;
     }

@@ -411,6 +411,9 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are copied as 
  *  therefore do not overflow. */
 #define OT_WIRE_COUNT_MAX ((UINT64_C(1) << 48) - 1)
 
+/** Bytes that a record names: more than any machine addresses. */
+#define OT_WIRE_SIZE_MAX (INT64_C(1) << 48)
+
 /** No clock is faster: 1 THz. */
 #define OT_WIRE_TICKS_PER_S_MAX UINT64_C(1000000000000)
 

@@ -126,6 +126,12 @@ static void times_of_records(void **state)
 
 static void ids_and_values_of_records(void **state)
 {
+    CHECK_RECORD(OT_RECORD_COPY, 0, record.bytes = OT_WIRE_SIZE_MAX);
+    CHECK_RECORD(OT_RECORD_COPY, OT_LOSS_BAD_RECORD, record.bytes = OT_WIRE_SIZE_MAX + 1);
+    CHECK_RECORD(OT_RECORD_ALLOC, 0, record.bytes = OT_WIRE_SIZE_MAX);
+    CHECK_RECORD(OT_RECORD_ALLOC, OT_LOSS_BAD_RECORD, record.bytes = OT_WIRE_SIZE_MAX + 1);
+    CHECK_RECORD(OT_RECORD_FREE, 0, record.bytes = -OT_WIRE_SIZE_MAX);
+    CHECK_RECORD(OT_RECORD_FREE, OT_LOSS_BAD_RECORD, record.bytes = -OT_WIRE_SIZE_MAX - 1);
     const int64_t infinity = INT64_C(0x7ff0000000000000);
     const int64_t not_a_number = INT64_C(0x7ff8000000000001);
 
