@@ -121,9 +121,9 @@ static struct optrace_span begin(const struct product *product)
 }
 
 /* Whether this call is a product to be recorded; to be ended by leave() then. */
-static inline bool enter(void)
+static inline bool enter(void (*real)(void))
 {
-    if (nesting > 0)
+    if (nesting > 0 || recorder_is_counted((uintptr_t)real))
         return false;
     pthread_once(&asked, ask);
     if (!is_wanted || !recorder_is_on())
@@ -178,7 +178,7 @@ static char letter_of_number(int number)
         symbol##_type *const real = FUNCTION(symbol##_type, symbol##_real);                        \
         struct optrace_span span;                                                                  \
                                                                                                    \
-        if (!enter()) {                                                                            \
+        if (!enter((void (*)(void))real)) {                                                        \
             real(a_letter, b_letter, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, a_length,       \
                  b_length);                                                                        \
             return;                                                                                \
@@ -209,7 +209,7 @@ static char letter_of_number(int number)
         symbol##_type *const real = FUNCTION(symbol##_type, symbol##_real);                        \
         struct optrace_span span;                                                                  \
                                                                                                    \
-        if (!enter()) {                                                                            \
+        if (!enter((void (*)(void))real)) {                                                        \
             real(order, a_number, b_number, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);         \
             return;                                                                                \
         }                                                                                          \

@@ -12,6 +12,7 @@ struct recorder recorder = {.level = &recorder_closed_level};
 OT_TLS uint32_t recorder_idle;
 uint32_t recorder_primitives;
 uint32_t recorder_forks;
+uintptr_t recorder_counted_begin, recorder_counted_end;
 
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pthread_mutex_t locks[RECORDER_LOCK_COUNT] = {

@@ -89,6 +89,16 @@ extern uint32_t recorder_forks;
  *  tells the same by ITT, on each of its threads. Read it relaxed. */
 extern uint32_t recorder_primitives;
 
+/** Where a library lies whose products are counted by the ops that they are part of, so that they are
+ *  no ops by themselves; 0 and 0: none does. Read it by recorder_is_counted(). */
+extern uintptr_t recorder_counted_begin, recorder_counted_end;
+
+static inline bool recorder_is_counted(uintptr_t function)
+{
+    return function >= __atomic_load_n(&recorder_counted_begin, __ATOMIC_RELAXED) &&
+           function < __atomic_load_n(&recorder_counted_end, __ATOMIC_RELAXED);
+}
+
 /** Whether a source of this name is wanted: $OPTRACE_SOURCES is a list, or not set. */
 bool recorder_wants(const char *source);
 

@@ -176,6 +176,14 @@ static __attribute__((noinline, cold)) struct frames *make_frames(void)
 
 /* --- Shapes --- */
 
+/* As of nodes: names and times cost half of what all costs. */
+static bool wants_shapes(void)
+{
+    const char *nodes = secure_getenv("OPTRACE_NODES");
+
+    return !nodes || strcmp(nodes, "off") != 0;
+}
+
 static uint64_t make_mark(const void *context)
 {
     return recorder.name(OPTRACE_MARK, context);
@@ -192,6 +200,7 @@ static __attribute__((noinline, cold)) void say(const char *text)
 
 static __attribute__((noinline, cold)) void give_shapes_up(void)
 {
+    __atomic_store_n(&recorder_counted_end, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&has_layout, false, __ATOMIC_RELAXED);
     say("PyTorch: names and times only, its values are not where they were found to be");
 }
@@ -259,17 +268,15 @@ static bool is_name(const char *text)
     return length > 0;
 }
 
+static bool is_checked;
+
 static __attribute__((noinline, cold)) bool check_first(const void *function)
 {
-    static bool is_checked;
-
-    if (__atomic_load_n(&is_checked, __ATOMIC_RELAXED))
-        return true;
     if (!is_name(torch.name(function))) {
         refuse();
         return false;
     }
-    if (!has_layout && torch_layout_is_expected())
+    if (wants_shapes() && !has_layout && torch_layout_is_expected())
         say("PyTorch: names and times only, the layout of its tensors is not known");
     __atomic_store_n(&is_checked, true, __ATOMIC_RELAXED);
     return true;
@@ -286,7 +293,9 @@ static inline void begin(const void *function, bool is_label)
     struct frames *const all = mine ? mine : make_frames();
     struct frame *frame;
 
-    if (UNLIKELY(!all || !check_first(function)))
+    if (UNLIKELY(!all))
+        return;
+    if (UNLIKELY(!__atomic_load_n(&is_checked, __ATOMIC_RELAXED)) && !check_first(function))
         return;
     if (UNLIKELY(all->count == FRAMES_MAX)) {
         all->over++;
@@ -366,19 +375,33 @@ static void end_any(const void *function, void *context)
 
 /* --- Finding it --- */
 
-static int find_path(struct dl_phdr_info *info, size_t bytes, void *out_path)
+struct place {
+    const char *path; /* NULL: it is not there */
+    uintptr_t begin, end;
+};
+
+static int find_place(struct dl_phdr_info *info, size_t bytes, void *out_place)
 {
     const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    struct place *place = out_place;
 
     (void)bytes;
     if (!name || strncmp(name, "/libtorch_cpu", 13) != 0)
         return 0;
-    *(const char **)out_path = info->dlpi_name;
+    place->path = info->dlpi_name;
+    place->begin = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t end =
+            info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && end > place->end)
+            place->end = end;
+    }
     return 1;
 }
 
 /* Needs the lock. */
-static void open_library(void *library)
+static void open_library(void *library, const struct place *place)
 {
     *(void **)&torch.add = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
     *(void **)&torch.remove = dlsym(library, "_ZN2at14removeCallbackEm");
@@ -387,24 +410,29 @@ static void open_library(void *library)
         is_refused = true;
         return;
     }
-    has_layout = torch_layout_find(library);
+    has_layout = wants_shapes() && torch_layout_find(library);
+    if (has_layout) { /* ops have their FLOP, and the BLAS inside of the library is part of them */
+        __atomic_store_n(&recorder_counted_begin, place->begin, __ATOMIC_RELAXED);
+        __atomic_store_n(&recorder_counted_end, place->end, __ATOMIC_RELAXED);
+    }
     add(true);
 }
 
 void torch_look(void)
 {
-    const char *path = NULL;
+    struct place place = {NULL, 0, 0};
     void *library;
 
     if (__atomic_load_n(&is_found, __ATOMIC_ACQUIRE) || !recorder_wants("torch"))
         return;
-    dl_iterate_phdr(find_path, &path);
-    library = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* held: it stays for ever */
+    dl_iterate_phdr(find_place, &place);
+    library = place.path ? dlopen(place.path, RTLD_LAZY | RTLD_NOLOAD)
+                         : NULL; /* held: it stays for ever */
     if (!library)
         return;
     recorder_lock(RECORDER_LOCK_TORCH);
     if (!is_found) {
-        open_library(library);
+        open_library(library, &place);
         __atomic_store_n(&is_found, true, __ATOMIC_RELEASE);
     }
     recorder_unlock(RECORDER_LOCK_TORCH);

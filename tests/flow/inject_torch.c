@@ -79,6 +79,8 @@ static void check_shapes(void **state)
     CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'aten::addmm' AND"
                     " input_dtypes LIKE '%bf16%'"),
               1);
+    /* the BLAS inside of the library is a part of its ops */
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'MatMul'"), 0);
     CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "0 tensors asked");
 }
 
@@ -101,7 +103,8 @@ static void check_names_alone(void **state, const char *layout, uint64_t marks)
     record(state, layout, NULL, 0, NULL);
     CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'aten::conv2d'"), 3);
     CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'aten::add'"), 50);
-    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE input_shapes IS NOT NULL"), 0);
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM op WHERE input_shapes IS NOT NULL AND name LIKE 'aten::%'"), 0);
     CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'mark' AND"
                     " op_name LIKE 'PyTorch: names and times only, %'"),
               marks);
@@ -118,11 +121,26 @@ static void values_that_cannot_be_end_it(void **state)
     check_names_alone(state, "4", 1);
 }
 
+static void names_alone_where_no_more_is_wanted(void **state)
+{
+    char *program = place_program("tests/flow/inject_torch_program_1");
+
+    run_scene_record(*state, NULL, 0,
+                     (const char *const[]){"env", "OPTRACE_NODES=off", program, NULL});
+    check_names(state);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE input_shapes IS NOT NULL AND"
+                    " name LIKE 'aten::%'"),
+              0);
+    free(program);
+}
+
 static void old_releases_have_names(void **state)
 {
     record(state, "0", NULL, 0, NULL);
     check_names(state);
-    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE input_shapes IS NOT NULL"), 0);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'MatMul'"), 3);
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM op WHERE input_shapes IS NOT NULL AND name LIKE 'aten::%'"), 0);
 }
 
 static void it_is_found_when_an_extension_brings_it(void **state)
@@ -149,7 +167,7 @@ static void labels_begin_runs(void **state)
 static void other_sources_leave_it_alone(void **state)
 {
     record(state, "1", (const char *const[]){"--sources", "nvtx,blas", NULL}, 0, NULL);
-    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 0);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 3); /* products */
 }
 
 static void what_was_open_is_seen_when_it_is_killed(void **state)
@@ -189,6 +207,7 @@ int main(void)
         CASE(a_layout_of_no_release_is_found_out),
         CASE(one_that_cannot_be_is_refused),
         CASE(values_that_cannot_be_end_it),
+        CASE(names_alone_where_no_more_is_wanted),
         CASE(old_releases_have_names),
         CASE(it_is_found_when_an_extension_brings_it),
         CASE(labels_begin_runs),

@@ -35,13 +35,20 @@ static void inner_convolution(void *context)
                                            .body = context ? *(void (**)(void *))context : NULL});
 }
 
+static void multiply(void *context)
+{
+    (void)context;
+    fake_torch_product();
+}
+
 static void inner_product(void *context)
 {
     (void)context;
     fake_torch_run(&(struct fake_torch_op){.name = "aten::addmm",
                                            .inputs = {NULL, &row, &weights},
                                            .input_count = 3,
-                                           .output = &sums});
+                                           .output = &sums,
+                                           .body = multiply});
 }
 
 static void convolve(void (*inside)(void *))

@@ -48,6 +48,10 @@ EXPORT uint64_t fake_torch_undefined NAMED("_ZN3c1019UndefinedTensorImpl10_singl
 void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const int64_t *dims,
                        bool own);
 void fake_torch_run(const struct fake_torch_op *op);
+void fake_torch_product(void);
+void sgemm_(const char *a_letter, const char *b_letter, const int *m, const int *n, const int *k,
+            const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
+            const float *beta, float *c, const int *ldc);
 uint64_t fake_torch_calls(void);
 uint64_t fake_torch_asked(void);
 #pragma GCC visibility pop
@@ -252,6 +256,22 @@ void fake_torch_run(const struct fake_torch_op *op)
             put(function, OUTPUTS, &output, 1, true);
         due[i].end(function, contexts[i]);
     }
+}
+
+void sgemm_(const char *a_letter, const char *b_letter, const int *m, const int *n, const int *k,
+            const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
+            const float *beta, float *c, const int *ldc)
+{
+    c[0] = *alpha * a[0] * b[0] + *beta * c[0];
+}
+
+void fake_torch_product(void)
+{
+    const int one = 1;
+    const float number = 1;
+    float sum = 0;
+
+    sgemm_("N", "N", &one, &one, &one, &number, &number, &one, &number, &one, &number, &sum, &one);
 }
 
 uint64_t fake_torch_calls(void)

@@ -31,6 +31,9 @@ void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const
 
 void fake_torch_run(const struct fake_torch_op *op);
 
+/** A product by the BLAS inside of the library, as its ops compute some. */
+void fake_torch_product(void);
+
 /** How often callbacks were called, and accessors or virtual functions for a tensor of the program. */
 uint64_t fake_torch_calls(void);
 uint64_t fake_torch_asked(void);

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an op of PyTorch costs more: with nobody listening, recorded, and by torch.profiler.
+
+    inject_torch.py [PYTHON]    a wheel's; the newest of those that are there
+
+Processes alternate; in each, CPU time of the thread for many calls, the least of all that were
+measured. It calls itself with --measure."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+ROUNDS, REPEATS = 4, 15
+
+
+def measure(profilers):
+    import torch
+    from torch import nn
+    from torch.profiler import ProfilerActivity, profile
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    numbers = torch.ones(4)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 16, 3), nn.ReLU(),
+                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 32), nn.GELU(),
+                        nn.Linear(32, 10)).eval()
+    image = torch.rand(1, 3, 16, 16)
+    programs = {'neg_': (numbers.neg_, 1000), 'network': (lambda: net(image), 25)}
+    cpu = [ProfilerActivity.CPU]
+    modes = {'': None}
+    if profilers:
+        modes['torch.profiler'] = lambda: profile(activities=cpu)
+        modes['torch.profiler, shapes, FLOP'] = lambda: profile(activities=cpu, record_shapes=True,
+                                                               with_flops=True)
+    result = {}
+    with torch.no_grad():
+        for name, (call, count) in programs.items():
+            if profilers:
+                with profile(activities=cpu) as profiler:
+                    call()
+                result['ops of ' + name] = len(profiler.profiler.kineto_results.events())
+            for repeat in range(REPEATS):
+                for mode, begin in modes.items():
+                    if begin and repeat % 3:
+                        continue
+                    if begin:
+                        with begin():
+                            ns = time_of(call, count)
+                    else:
+                        ns = time_of(call, count)
+                    key = (name + ' ' + mode).strip()
+                    result[key] = min(ns, result.get(key, ns))
+    json.dump(result, sys.stdout)
+
+
+def time_of(call, count):
+    call()
+    begin = time.thread_time_ns()
+    for _ in range(count):
+        call()
+    return (time.thread_time_ns() - begin) / count
+
+
+def main():
+    build = os.environ['OPTRACE_BUILD_ROOT']
+    cache = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'),
+                         'optrace/programs/torch-*/bin/python')
+    pythons = sys.argv[1:] or sorted(glob.glob(cache))[:1]
+    if not pythons:
+        print('skipped: no wheel of PyTorch')
+        return 77
+    optrace, library = build + '/client/cli/optrace', build + '/client/inject/liboptrace_inject.so'
+    own = [pythons[0], os.path.abspath(__file__), '--measure']
+    with tempfile.TemporaryDirectory() as directory:
+        store = directory + '/a.db'
+        sources = ['--sources', 'torch']
+        ways = {
+            'alone': (own + ['profilers'], {}),
+            'nobody listens': (own, {'LD_PRELOAD': library, 'OPTRACE_SOCKET': '/nowhere/socket'}),
+            'recorded, names': ([optrace, 'run', '-q', '-o', store, *sources, '--', *own],
+                                {'OPTRACE_NODES': 'off'}),
+            'recorded, shapes, FLOP': ([optrace, 'run', '-q', '-o', store, *sources, '--', *own], {}),
+        }
+        least = {}
+        for _ in range(ROUNDS):
+            for way, (argv, more) in ways.items():
+                output = subprocess.run(argv, env={**os.environ, **more}, check=True, capture_output=True)
+                for key, ns in json.loads(output.stdout).items():
+                    least[way, key] = min(ns, least.get((way, key), ns))
+    for name in ('neg_', 'network'):
+        ops, base = least['alone', 'ops of ' + name], least['alone', name]
+        print('%-8s %3d ops, %.0f ns alone; more for each op:' % (name, ops, base))
+        for way in ('nobody listens', 'recorded, names', 'recorded, shapes, FLOP'):
+            print('  %-30s %6.0f ns' % (way, (least[way, name] - base) / ops))
+        for mode in ('torch.profiler', 'torch.profiler, shapes, FLOP'):
+            print('  %-30s %6.0f ns' % (mode, (least['alone', name + ' ' + mode] - base) / ops))
+    return 0
+
+
+if sys.argv[1:2] == ['--measure']:
+    measure(len(sys.argv) > 2)
+else:
+    sys.exit(main())
