@@ -323,8 +323,7 @@ static void add_group_key(struct explanation *explanation)
 
 static void add_filtered(struct explanation *explanation)
 {
-    text_buffer_print(&explanation->text, "%d",
-                      explanation->report->options->filters[FILTER_TYPE].count > 0);
+    text_buffer_print(&explanation->text, "%d", report_filters(explanation->report->options));
 }
 
 static void add_model(struct explanation *explanation)

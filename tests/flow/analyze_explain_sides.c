@@ -186,6 +186,7 @@ static void sql_gives_what_is_compared(void **state)
         {"both.db", NULL, {"--compare", "1,3,5", "--session=2,4,6"}, true},
         {"both.db", NULL, {"--compare", "1", "--session=3"}, false},
         {"new.db", "base.db", {"--compare", "base.db", "--type=Conv"}, false},
+        {"new.db", "base.db", {"--compare", "base.db", "--opr-name=conv.*"}, false},
         {"new.db", "base.db", {"--compare", "base.db", "--runs=3..7"}, true},
     };
     const struct fixture *fixture = *state;
@@ -307,6 +308,8 @@ static void sql_gives_the_series_of_a_history(void **state)
     } cases[] = {
         {{"--history", "--explain", "--model=net"}, 7, SESSIONS, 2},
         {{"--history", "--explain", "--model=sha256:11", "--type=Conv"}, 3, SESSIONS, 2},
+        {{"--history", "--explain", "--model=net", "--opr-name=conv2"}, 2, SESSIONS, 2},
+        {{"--history", "--explain", "--model=net", "--input-shape=1x64x*x*"}, 5, SESSIONS, 2},
         {{"--history", "--explain", "--model=other"}, 7, 3, 0},
         {{"--history", "--explain", "--runs=2..4"}, 7, SESSIONS, 2},
     };
