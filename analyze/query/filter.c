@@ -225,9 +225,12 @@ int filter_set(struct filter *filter, enum filter_id id, const char *const *word
     struct filter_value value = {.words = words, .count = count};
     int rc = kind->make && count ? kind->make(words[0], &value.made, diag) : 0;
 
-    if (rc == 0)
-        filter->given[id] = value;
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (kind->destroy)
+        kind->destroy(filter->given[id].made);
+    filter->given[id] = value;
+    return 0;
 }
 
 void filter_deinit(struct filter *filter)

@@ -68,6 +68,7 @@ struct filter {
  * `.*conv` both.
  *
  * words  borrowed until filter_deinit(); of a filter that takes no list the first counts
+ *        What was set of it before is let go of, but for a failure
  *
  * Returns 0, or a negative errno with the sentence, of -EINVAL what is wrong with the words; of a
  * regular expression with the offset in it.

@@ -91,6 +91,11 @@ static void lanes_match_by_name(void **state)
     assert_true(filter_needs_spans(&filter));
     assert_true(filter_passes_lane(&filter, &lane, &conv));
     assert_false(filter_passes_lane(&filter, &(struct lane_row){.name = "stream 17"}, &conv));
+    CHECK_OK(filter_set(&filter, FILTER_LANE, ONE("stream 1[0-9]$"), NULL)); /* instead */
+    assert_false(filter_passes_lane(&filter, &lane, &conv));
+    assert_int_equal(filter_set(&filter, FILTER_LANE, ONE("("), NULL),
+                     -EINVAL); /* nothing is lost */
+    assert_true(filter_passes_lane(&filter, &(struct lane_row){.name = "stream 17"}, &conv));
     filter_deinit(&filter);
 }
 
