@@ -44,7 +44,7 @@ static const struct option_spec specs[] = {
      "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries), "
      "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX "
      "Runtime), ggml (graphs of llama.cpp and its relatives), torch (ops of "
-     "PyTorch), cuda (see --gpu).",
+     "PyTorch), cublas (products of cuBLAS and cuBLASLt), cuda (see --gpu).",
      TARGET(wishes.sources)},
     {OPTION_STRING, "nodes", 0, "WHICH", "1/20",
      "Of which runs to record the nodes of the graph, too (ggml): off, all, or 1/N, the first run and "

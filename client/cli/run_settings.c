@@ -27,6 +27,7 @@ static const struct {
     {"ort", PRELOAD},
     {"ggml", PRELOAD},
     {"torch", PRELOAD},
+    {"cublas", PRELOAD},
     {"cuda", CUDA},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -56,8 +57,8 @@ static int check_sources(const char *list, struct diag *diag)
         if (!is_known)
             return diag_set(
                 diag, -EINVAL,
-                "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch and cuda, not "
-                "'%.*s'",
+                "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, cublas "
+                "and cuda, not '%.*s'",
                 (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');

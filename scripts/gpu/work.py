@@ -5,7 +5,7 @@
 Prints one line of JSON: `wall_ms` of a step in the median, and `device_ms`, what CUDA's own events
 say all steps took on the device. WHAT is cnn (50 convolutions, batch 32: the device is the limit),
 decode (a token at a time: the host is), graph (the same, captured once and replayed), many (a graph
-of 1000 small kernels), profiler (cnn, with torch.profiler in the program), or a way to end: exit,
+of 1000 small kernels), products (of known sizes; `flop` of a step), profiler (cnn, with torch.profiler in the program), or a way to end: exit,
 signal, exception, workers.
 """
 import json
@@ -72,6 +72,19 @@ def many():
     return captured(step)
 
 
+SIZES = ((1024, 1024, 1024), (4096, 512, 2048), (128, 8192, 256))
+
+
+def products():
+    pairs = [(torch.randn(m, k, device="cuda", dtype=torch.float16), torch.randn(k, n, device="cuda", dtype=torch.float16))
+             for m, k, n in SIZES]
+
+    def step():
+        for a, b in pairs:
+            a.matmul(b)
+    return step
+
+
 def measure(step, steps):
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     walls = []
@@ -133,9 +146,12 @@ def main():
     if what in ("exit", "signal", "exception", "workers"):
         print(json.dumps(end_by(what, decoder())))
         return
-    step = {"cnn": convolutions, "profiler": convolutions, "decode": decoder, "many": many,
+    step = {"cnn": convolutions, "profiler": convolutions, "decode": decoder, "many": many, "products": products,
             "graph": lambda: captured(decoder())}[what]()
-    print(json.dumps(profiled(step, steps) if what == "profiler" else measure(step, steps)))
+    figures = profiled(step, steps) if what == "profiler" else measure(step, steps)
+    if what == "products":
+        figures["flop"] = sum(2 * m * k * n for m, k, n in SIZES)
+    print(json.dumps(figures))
 
 
 main()

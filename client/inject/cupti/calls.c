@@ -256,6 +256,24 @@ static uint32_t current_run(void)
     return number;
 }
 
+/* What the library computes is for its kernel, not for the memset that it launches before. */
+static struct cupti_work take_work(uint32_t domain, uint32_t id)
+{
+    static const uint16_t launches[2][9] = {
+        {307, 442, 477, 478, 480, 652, 653},
+        {211, 214, 269, 270, 272, 430, 431, 505, 506},
+    };
+    const struct cupti_work work = cupti_work_now;
+
+    for (size_t i = 0; work.flop != 0 && i < sizeof(launches[0]) / sizeof(launches[0][0]); i++) {
+        if (launches[domain == CUPTI_RUNTIME][i] == id) {
+            cupti_work_now = (struct cupti_work){0, 0};
+            return work;
+        }
+    }
+    return (struct cupti_work){0, 0};
+}
+
 static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 {
     const struct cupti_call *call = data;
@@ -271,7 +289,7 @@ static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
         mine.spans[depth] = (struct optrace_span){0, 0};
         if (!recorder_is_on() || (depth > 0 && domain == CUPTI_DRIVER))
             return;
-        cupti_note_run(call->correlation, current_run());
+        cupti_note_call(call->correlation, current_run(), take_work(domain, id));
         mine.spans[depth] = op_begin(op_of(domain, id, call));
         recorder.correlate(mine.spans[depth], call->correlation);
     } else if (mine.depth > 0) {
@@ -372,6 +390,7 @@ static void at_end(void)
 /* Of CUPTI nothing is left in a child but what hangs. */
 static void after_fork_child(void)
 {
+    __atomic_store_n(&cupti_is_recording, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
 }
 
@@ -406,6 +425,7 @@ int InitializeInjection(void)
     recorder_prepare();
     owner = getpid();
     __atomic_store_n(&is_alive, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&cupti_is_recording, 1, __ATOMIC_RELAXED);
     pthread_atfork(NULL, NULL, after_fork_child);
     atexit(at_end);
     enable_calls(level);

@@ -20,7 +20,7 @@ enum {
     KEY_COPY,
     KEY_GRAPH,
     KEY_MEMSET,
-    RUNS = 1 << 16,
+    CALLS = 1 << 16,
     KERNELS = 1 << 10,
     RECENT_LANES = 64,
     NAME_BYTES = 900,
@@ -36,7 +36,8 @@ struct lane {
 
 struct launch {
     int32_t grid[3], block[3];
-    uint32_t shared, registers, device;
+    uint32_t shared, registers, device, pad;
+    struct cupti_work work;
 };
 
 struct kernel {
@@ -61,20 +62,40 @@ static struct {
     uint32_t op;
 } kernels[KERNELS];
 
-static uint64_t runs[RUNS]; /* correlation << 32 | run */
+/* Of the latest calls. Written on the threads that call, read when the records come. */
+static struct call {
+    uint64_t run; /* correlation << 32 | run */
+    struct cupti_work work;
+} calls[CALLS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-void cupti_note_run(uint32_t correlation, uint32_t run)
+void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work)
 {
-    __atomic_store_n(&runs[correlation % RUNS], (uint64_t)correlation << 32 | run,
-                     __ATOMIC_RELAXED);
+    struct call *call = &calls[correlation % CALLS];
+
+    __atomic_store_n(&call->work.flop, work.flop, __ATOMIC_RELAXED);
+    __atomic_store_n(&call->work.bytes, work.bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&call->run, (uint64_t)correlation << 32 | run, __ATOMIC_RELEASE);
 }
 
 static uint32_t run_of(uint32_t correlation)
 {
-    const uint64_t word = __atomic_load_n(&runs[correlation % RUNS], __ATOMIC_RELAXED);
+    const uint64_t word = __atomic_load_n(&calls[correlation % CALLS].run, __ATOMIC_RELAXED);
 
     return word >> 32 == correlation ? (uint32_t)word : 0;
+}
+
+/* Taken by the first kernel of the call. */
+static struct cupti_work take_work(uint32_t correlation)
+{
+    struct call *call = &calls[correlation % CALLS];
+    struct cupti_work work = {0, 0};
+
+    if (__atomic_load_n(&call->run, __ATOMIC_ACQUIRE) >> 32 == correlation) {
+        work.flop = __atomic_exchange_n(&call->work.flop, 0, __ATOMIC_RELAXED);
+        work.bytes = __atomic_exchange_n(&call->work.bytes, 0, __ATOMIC_RELAXED);
+    }
+    return work;
 }
 
 /* --- Lanes --- */
@@ -162,6 +183,10 @@ static uint64_t define_kernel(const void *context)
     info.name = name;
     info.device = device;
     info.params = params;
+    if (launch->work.flop != 0) {
+        info.computation_flop = launch->work.flop;
+        info.memory_bytes = launch->work.bytes;
+    }
     if (recorder.op_define(&info, &op) < 0)
         op = 0;
     free(name);
@@ -194,7 +219,9 @@ static uint32_t kernel_op(const struct cupti_kernel *record)
                                   (uint32_t)record->static_shared +
                                       (uint32_t)record->dynamic_shared,
                                   record->registers,
-                                  record->device};
+                                  record->device,
+                                  0,
+                                  take_work(record->correlation)};
     const size_t at =
         ((uintptr_t)name / 8 + (uintptr_t)launch.grid[0] * 31 + (uintptr_t)launch.block[0] * 7) %
         KERNELS;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "client/inject/cupti/records.h"
+#include "client/inject/cupti/work.h"
 
 /* How much is asked of CUPTI; each has what the one before it has. */
 enum cupti_level {
@@ -70,7 +71,8 @@ unsigned cupti_buffers_out(void);
 /** Record all of a buffer. `records` are those of `cupti`; any thread, several at a time. */
 void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid);
 
-/** The run in which a call with this correlation was made; kept for the latest 65,536 of them. */
-void cupti_note_run(uint32_t correlation, uint32_t run);
+/** The run in which a call with this correlation was made, and what it computes; kept for the latest
+ *  65,536 of them. */
+void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work);
 
 #endif
