@@ -41,7 +41,12 @@ static int has_totals(struct store *store, int64_t session_id, struct diag *diag
     int rc = query_prepare(
         store,
         "SELECT 1 FROM session_total t, session s WHERE t.session_id = ?1 AND s.session_id = ?1"
-        " AND s.source <> 'megengine' AND NOT EXISTS (SELECT 1 FROM event_batch b"
+        " AND s.source <> 'megengine'"
+        /* Whoever knew no totals may have dropped events that they do not count. */
+        " AND NOT (EXISTS (SELECT 1 FROM dropped d WHERE d.session_id = ?1 AND d.event_count > 0)"
+        "     AND (SELECT min(first_rowid) FROM event_batch)"
+        "         > 1 + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'totalled'))"
+        " AND NOT EXISTS (SELECT 1 FROM event_batch b"
         "     WHERE last_rowid > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'totalled')"
         "       AND ?1 BETWEEN session_min AND session_max"
         "       AND (lanes IS NULL OR EXISTS (SELECT 1 FROM json_each(b.lanes) j"

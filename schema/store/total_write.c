@@ -59,6 +59,21 @@ static int find_first(struct store *store, int64_t *out_first, struct diag *diag
     return store_query_int(store, sql, &totals->before_ns, diag);
 }
 
+/* A program of before 1.4 knows no totals: it drops events that they do not count. Sessions of which
+ * some went are not told by totals any more. */
+static int drop_overtaken(struct store *store, struct diag *diag)
+{
+    int64_t first;
+    int rc = store_query_int(store, "SELECT min(first_rowid) FROM main.event_batch", &first, diag);
+
+    return rc < 0 || first <= store->totals.mark + 1
+               ? rc
+               : store_exec(store,
+                            "DELETE FROM main.session_total WHERE session_id IN"
+                            " (SELECT session_id FROM main.dropped WHERE event_count>0)",
+                            "write", diag);
+}
+
 int store_total_prepare(struct store *store, struct diag *diag)
 {
     struct totals *totals = &store->totals;
@@ -70,6 +85,8 @@ int store_total_prepare(struct store *store, struct diag *diag)
         return 0;
     store_total_clear(totals);
     rc = store_total_read_mark(store, diag);
+    if (rc == 0)
+        rc = drop_overtaken(store, diag);
     if (rc == 0)
         rc = find_first(store, &first, diag);
     if (rc == 0)

@@ -386,10 +386,75 @@ static void totals_are_what_events_say(void **state)
     free(scene);
 }
 
+/* What a daemon of before 1.4 makes of it: events that totals do not count, of which it drops the
+ * first hundred with all before them. They were of both sessions, those that stay are of one. */
+static void go_on_without_totals(const char *path)
+{
+    store_support_run(
+        path,
+        "CREATE TEMP TABLE last AS SELECT CAST(value AS INTEGER) AS id FROM meta WHERE"
+        " key='totalled';"
+        "INSERT INTO event(rowid,lane_id,op_id,run,start_ns,dur_ns) SELECT id+i,iif(i<50,1,6),"
+        "iif(i<50,1,13),NULL,1767225700000000000+i*1000,10 FROM last,"
+        "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<200)"
+        " SELECT i FROM n);"
+        "INSERT INTO dropped(session_id,reason,event_count,memory_event_count,counter_count,"
+        "start_ns,end_ns,dropped_ns,run_count,rollup_event_count) SELECT l.session_id,'budget',"
+        "count(*),0,0,1,1,1,0,0 FROM event e JOIN lane l USING(lane_id) JOIN last"
+        " WHERE e.rowid<=id+100 GROUP BY 1;"
+        "DELETE FROM event WHERE rowid<=(SELECT id+100 FROM last);"
+        "DELETE FROM event_batch;"
+        "INSERT INTO event_batch(first_rowid,last_rowid,start_ns,end_ns,session_min,session_max)"
+        " SELECT id+101,id+200,1767225700000000000,1767225700001000000,2,2 FROM last");
+}
+
+static bool is_told_by_totals(struct store *store, int64_t session_id)
+{
+    const struct ops_question question = {.session_ids = &session_id, .session_count = 1};
+    struct ops_answer answer;
+    bool is_of_totals;
+
+    ask(store, question, 1, &answer);
+    is_of_totals = answer.basis.is_of_totals;
+    ops_answer_deinit(&answer);
+    return is_of_totals;
+}
+
+static void totals_that_lack_events_are_not_told(void **state)
+{
+    struct scene *scene = malloc(sizeof(*scene));
+    char *dir = temp_create(), *path = temp_path(dir, "store.db");
+    struct diag diag = {0};
+    struct store *store;
+
+    make_scene(scene, 1);
+    store = record(scene, path);
+    assert_true(is_told_by_totals(store, 1));
+    assert_true(is_told_by_totals(store, 2));
+    store_close(&store);
+    go_on_without_totals(path);
+    store = store_support_open(path, STORE_READ);
+    assert_false(is_told_by_totals(store, 1));
+    assert_false(is_told_by_totals(store, 2));
+    store_close(&store);
+    store = reopen(scene, NULL, path);
+    store_support_begin(store);
+    CHECK_OK(store_add_events(store, scene->events, 1, &diag));
+    store_support_commit(store);
+    CHECK_OK(store_write_rollups(store, &diag));
+    assert_false(is_told_by_totals(store, 1));
+    assert_false(is_told_by_totals(store, 2));
+    store_close(&store);
+    free(path);
+    temp_destroy(&dir);
+    free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_are_what_events_say),
+        cmocka_unit_test(totals_that_lack_events_are_not_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
