@@ -47,7 +47,7 @@ static const struct option_spec specs[] = {
      "PyTorch), cublas (products of cuBLAS and cuBLASLt), cuda (see --gpu).",
      TARGET(wishes.sources)},
     {OPTION_STRING, "nodes", 0, "WHICH", "1/20",
-     "Of which runs to record the nodes of the graph, too (ggml): off, all, or 1/N, the first run and "
+     "Of which runs to record the nodes of the graph, too (ggml, ort): off, all, or 1/N, the first run and "
      "each N-th. A run whose nodes are recorded takes longer. What nodes take in a run on average is "
      "that of these runs, and reports say how many they are.",
      TARGET(wishes.nodes)},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ONNX Runtime, as C, Node and what else reaches it through OrtGetApiBase(): each session with its
- * model, each run. OrtApi is a table of functions that only grows at its end, so that numbers of
+ * model, each run, and of some runs the nodes, told to a provider that takes none. OrtApi is a table of functions that only grows at its end, so that numbers of
  * slots are the same in every release; the program gets a copy of it in which some are ours.
  */
 #include <dlfcn.h>
@@ -13,6 +13,9 @@
 #include <string.h>
 
 #include "client/inject/names.h"
+#include "client/inject/nodes.h"
+#include "client/inject/ort.h"
+#include "client/inject/ort_provider.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
 
@@ -20,25 +23,29 @@ enum {
     CREATE_SESSION = 7,
     CREATE_SESSION_FROM_ARRAY = 8,
     RUN = 9,
+    ENABLE_PROFILING = 14,
+    RELEASE_STATUS = 93,
     RELEASE_SESSION = 95,
     RUN_WITH_BINDING = 133,
     CREATE_SESSION_PREPACKED = 168,
     CREATE_SESSION_FROM_ARRAY_PREPACKED = 169,
+    GET_DEVICES = 303,
+    SET_POLICY = 305,
+    SET_POLICY_DELEGATE = 306,
+    ASK_PROFILE = 415,
 };
-enum { SLOTS_MAX = 1024, COPIES_MAX = 4, SESSIONS_MAX = 128 };
+enum { SLOTS_MAX = 1024, COPIES_MAX = 4, SESSIONS_MAX = 128, GIVEN_MAX = 256, DEVICES_MAX = 64 };
 
-typedef void (*function)(void);
-
-struct base {
-    const function *(*get_api)(uint32_t version);
-    const char *(*version)(void);
-};
+typedef ort_function function;
 
 /* A library in the process, of which there may be several. */
 struct copy {
-    const struct base *theirs;
+    const struct ort_base *theirs;
     const function *api; /* their table; NULL: it was not asked for yet */
-    struct base ours;
+    struct ort_base ours;
+    struct ort_provider *provider; /* NULL: it tells of no nodes */
+    bool is_left_alone; /* the program makes profiles of its own, or has providers chosen for it */
+    const void *devices[DEVICES_MAX]; /* without ours */
     function table[SLOTS_MAX];
 };
 
@@ -50,17 +57,26 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session {
     const void *session; /* NULL: the place is free */
     uint32_t model;
+    uint32_t count; /* runs whose turn was looked at */
+    bool has_nodes; /* the provider is in it */
 } sessions[SESSIONS_MAX];
+
+/* Run options of the program's, while runs with them are under way. */
+static struct given {
+    void *options; /* NULL: the place is free */
+    uint32_t run_count;
+    bool is_on; /* a profile is asked for */
+} given[GIVEN_MAX];
 
 /* --- Sessions --- */
 
-static uint32_t model_of(const void *session)
+static struct session *find_session(const void *session)
 {
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         if (__atomic_load_n(&sessions[i].session, __ATOMIC_ACQUIRE) == session)
-            return __atomic_load_n(&sessions[i].model, __ATOMIC_RELAXED);
+            return &sessions[i];
     }
-    return 0;
+    return NULL;
 }
 
 static void forget_session(const void *session)
@@ -73,7 +89,7 @@ static void forget_session(const void *session)
     pthread_mutex_unlock(&lock);
 }
 
-static void keep_session(const void *session, uint32_t model)
+static void keep_session(const void *session, uint32_t model, bool has_nodes)
 {
     forget_session(session); /* one that was at this address */
     pthread_mutex_lock(&lock);
@@ -81,6 +97,8 @@ static void keep_session(const void *session, uint32_t model)
         if (sessions[i].session)
             continue;
         __atomic_store_n(&sessions[i].model, model, __ATOMIC_RELAXED);
+        __atomic_store_n(&sessions[i].count, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&sessions[i].has_nodes, has_nodes, __ATOMIC_RELAXED);
         __atomic_store_n(&sessions[i].session, session, __ATOMIC_RELEASE);
         break;
     }
@@ -113,119 +131,260 @@ static uint32_t model_of_path(const char *path)
     return (uint32_t)names_find(&key, sizeof(key.kind) + length, define_model, key.path);
 }
 
-static struct optrace_span begin_loading(uint32_t *out_model, const char *path, size_t bytes)
+/* A session on its way. */
+struct loading {
+    struct copy *copy;
+    struct optrace_span span;
+    uint32_t model;
+    const void *options; /* the program's */
+    void *own; /* the same with the provider; NULL: there are none, or they were refused */
+};
+
+static struct loading begin_loading(struct copy *copy, void *env, const char *path, size_t bytes,
+                                    const void *options)
 {
+    struct loading loading = {.copy = copy, .options = options};
     char text[64];
 
-    *out_model = 0;
     if (!recorder_is_on())
-        return (struct optrace_span){0, 0};
+        return loading;
     snprintf(text, sizeof(text), "model of %zu bytes", bytes);
-    *out_model = model_of_path(path ? path : text);
-    return recorder.begin(recorder.name(OPTRACE_LABEL, "load model"));
+    loading.model = model_of_path(path ? path : text);
+    loading.span = recorder.begin(recorder.name(OPTRACE_LABEL, "load model"));
+    if (copy->provider && nodes_every() && !__atomic_load_n(&copy->is_left_alone, __ATOMIC_RELAXED))
+        loading.own = ort_provider_options(copy->provider, env, options);
+    return loading;
 }
 
-static void end_loading(struct optrace_span span, void *status, void **session, uint32_t model)
+static const void *options_of(const struct loading *loading)
 {
-    if (span.id)
-        recorder.end(span);
+    return loading->own ? loading->own : loading->options;
+}
+
+/* Whether to try without the provider: what the program then gets is what it would have got. */
+static bool is_refused(struct loading *loading, void *status)
+{
+    if (!status || !loading->own)
+        return false;
+    ((void (*)(void *))loading->copy->api[RELEASE_STATUS])(status);
+    ort_provider_release(loading->copy->provider, loading->own);
+    loading->own = NULL;
+    return true;
+}
+
+static void end_loading(struct loading *loading, void *status, void **session)
+{
+    if (loading->span.id)
+        recorder.end(loading->span);
     if (!status && session && *session)
-        keep_session(*session, model);
+        keep_session(*session, loading->model, loading->own != NULL);
+    if (loading->own)
+        ort_provider_release(loading->copy->provider, loading->own);
 }
 
 /* --- What a copy's table has in place of theirs --- */
 
-static void *create(const struct copy *copy, const void *env, const char *path, const void *options,
+static void *create(struct copy *copy, void *env, const char *path, const void *options,
                     void **session)
 {
-    uint32_t model;
-    const struct optrace_span span = begin_loading(&model, path, 0);
-    void *status = ((void *(*)(const void *, const char *, const void *,
-                               void **))copy->api[CREATE_SESSION])(env, path, options, session);
+    void *(*const theirs)(void *, const char *, const void *, void **) =
+        (void *(*)(void *, const char *, const void *, void **))copy->api[CREATE_SESSION];
+    struct loading loading = begin_loading(copy, env, path, 0, options);
+    void *status;
 
-    end_loading(span, status, session, model);
+    do
+        status = theirs(env, path, options_of(&loading), session);
+    while (is_refused(&loading, status));
+    end_loading(&loading, status, session);
     return status;
 }
 
-static void *create_prepacked(const struct copy *copy, const void *env, const char *path,
-                              const void *options, void *container, void **session)
+static void *create_prepacked(struct copy *copy, void *env, const char *path, const void *options,
+                              void *container, void **session)
 {
-    uint32_t model;
-    const struct optrace_span span = begin_loading(&model, path, 0);
-    void *status = ((void *(*)(const void *, const char *, const void *, void *,
-                               void **))copy->api[CREATE_SESSION_PREPACKED])(env, path, options,
-                                                                             container, session);
+    void *(*const theirs)(void *, const char *, const void *, void *, void **) =
+        (void *(*)(void *, const char *, const void *, void *,
+                   void **))copy->api[CREATE_SESSION_PREPACKED];
+    struct loading loading = begin_loading(copy, env, path, 0, options);
+    void *status;
 
-    end_loading(span, status, session, model);
+    do
+        status = theirs(env, path, options_of(&loading), container, session);
+    while (is_refused(&loading, status));
+    end_loading(&loading, status, session);
     return status;
 }
 
-static void *create_from(const struct copy *copy, const void *env, const void *bytes, size_t count,
+static void *create_from(struct copy *copy, void *env, const void *bytes, size_t count,
                          const void *options, void **session)
 {
-    uint32_t model;
-    const struct optrace_span span = begin_loading(&model, NULL, count);
-    void *status = ((void *(*)(const void *, const void *, size_t, const void *,
-                               void **))copy->api[CREATE_SESSION_FROM_ARRAY])(env, bytes, count,
-                                                                              options, session);
+    void *(*const theirs)(void *, const void *, size_t, const void *, void **) =
+        (void *(*)(void *, const void *, size_t, const void *,
+                   void **))copy->api[CREATE_SESSION_FROM_ARRAY];
+    struct loading loading = begin_loading(copy, env, NULL, count, options);
+    void *status;
 
-    end_loading(span, status, session, model);
+    do
+        status = theirs(env, bytes, count, options_of(&loading), session);
+    while (is_refused(&loading, status));
+    end_loading(&loading, status, session);
     return status;
 }
 
-static void *create_from_prepacked(const struct copy *copy, const void *env, const void *bytes,
-                                   size_t count, const void *options, void *container,
-                                   void **session)
+static void *create_from_prepacked(struct copy *copy, void *env, const void *bytes, size_t count,
+                                   const void *options, void *container, void **session)
 {
-    uint32_t model;
-    const struct optrace_span span = begin_loading(&model, NULL, count);
-    void *status = ((void *(*)(const void *, const void *, size_t, const void *, void *,
-                               void **))copy->api[CREATE_SESSION_FROM_ARRAY_PREPACKED])(
-        env, bytes, count, options, container, session);
+    void *(*const theirs)(void *, const void *, size_t, const void *, void *, void **) =
+        (void *(*)(void *, const void *, size_t, const void *, void *,
+                   void **))copy->api[CREATE_SESSION_FROM_ARRAY_PREPACKED];
+    struct loading loading = begin_loading(copy, env, NULL, count, options);
+    void *status;
 
-    end_loading(span, status, session, model);
+    do
+        status = theirs(env, bytes, count, options_of(&loading), container, session);
+    while (is_refused(&loading, status));
+    end_loading(&loading, status, session);
     return status;
+}
+
+/* --- Runs --- */
+
+/* A run under way. */
+struct turn {
+    struct optrace_run run;
+    const void *options; /* to run with */
+    struct given *given; /* NULL: they are not watched */
+};
+
+/* The program's own run options are asked for a profile only while no run reads them. Whether this
+ * run has one comes back in *has_nodes. */
+static struct given *take_given(struct copy *copy, void *options, bool *has_nodes)
+{
+    struct given *place = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < GIVEN_MAX && (!place || place->options != options); i++) {
+        if (given[i].options == options || (!given[i].options && !place))
+            place = &given[i];
+    }
+    if (place) {
+        place->options = options;
+        if (place->run_count++ == 0)
+            place->is_on = *has_nodes && ort_provider_ask(copy->provider, options, true);
+    }
+    *has_nodes = *has_nodes && place && place->is_on;
+    pthread_mutex_unlock(&lock);
+    return place;
+}
+
+static void give_back(struct copy *copy, struct given *place)
+{
+    pthread_mutex_lock(&lock);
+    if (--place->run_count == 0) {
+        if (place->is_on)
+            ort_provider_ask(copy->provider, place->options, false);
+        *place = (struct given){NULL, 0, false};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static struct turn begin_run(struct copy *copy, const void *session, const void *options)
+{
+    struct session *known = find_session(session);
+    struct turn turn = {.options = options};
+    bool has_nodes =
+        known && known->has_nodes && !__atomic_load_n(&copy->is_left_alone, __ATOMIC_RELAXED);
+
+    if (has_nodes) {
+        has_nodes = nodes_turn(&known->count);
+        if (options)
+            turn.given = take_given(copy, (void *)options, &has_nodes);
+        else if (has_nodes)
+            turn.options = ort_provider_run_options(copy->provider);
+        has_nodes = has_nodes && turn.options;
+    }
+    turn.run = recorder.run_begin(known ? known->model : 0, has_nodes ? 0 : OPTRACE_WITHOUT_OPS);
+    if (has_nodes)
+        ort_provider_set_run(turn.run.number, known->model);
+    return turn;
+}
+
+static void end_run(struct copy *copy, struct turn *turn)
+{
+    ort_provider_set_run(0, 0);
+    recorder.run_end(turn->run);
+    if (turn->given)
+        give_back(copy, turn->given);
 }
 
 typedef void *run_type(void *, const void *, const char *const *, const void *const *, size_t,
                        const char *const *, size_t, void **);
 
-static void *run_session(const struct copy *copy, void *session, const void *options,
+static void *run_session(struct copy *copy, void *session, const void *options,
                          const char *const *input_names, const void *const *inputs,
                          size_t input_count, const char *const *output_names, size_t output_count,
                          void **outputs)
 {
     run_type *const theirs = (run_type *)copy->api[RUN];
-    struct optrace_run run;
+    struct turn turn;
     void *status;
 
     if (!recorder_is_on())
         return theirs(session, options, input_names, inputs, input_count, output_names,
                       output_count, outputs);
-    run = recorder.run_begin(model_of(session), 0);
-    status = theirs(session, options, input_names, inputs, input_count, output_names, output_count,
-                    outputs);
-    recorder.run_end(run);
+    turn = begin_run(copy, session, options);
+    status = theirs(session, turn.options, input_names, inputs, input_count, output_names,
+                    output_count, outputs);
+    end_run(copy, &turn);
     return status;
 }
 
-static void *run_binding(const struct copy *copy, void *session, const void *options,
-                         const void *binding)
+static void *run_binding(struct copy *copy, void *session, const void *options, const void *binding)
 {
     void *(*const theirs)(void *, const void *, const void *) =
         (void *(*)(void *, const void *, const void *))copy->api[RUN_WITH_BINDING];
-    struct optrace_run run;
+    struct turn turn;
     void *status;
 
     if (!recorder_is_on())
         return theirs(session, options, binding);
-    run = recorder.run_begin(model_of(session), 0);
-    status = theirs(session, options, binding);
-    recorder.run_end(run);
+    turn = begin_run(copy, session, options);
+    status = theirs(session, turn.options, binding);
+    end_run(copy, &turn);
     return status;
 }
 
-static void release(const struct copy *copy, void *session)
+/* Devices as the program would see them without us. */
+static void *get_devices(struct copy *copy, const void *env, const void *const **out_devices,
+                         size_t *out_count)
+{
+    const void *const *devices = NULL;
+    size_t count = 0, kept = 0;
+    void *status = ((void *(*)(const void *, const void *const **,
+                               size_t *))copy->api[GET_DEVICES])(env, &devices, &count);
+
+    if (status)
+        return status;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count && kept < DEVICES_MAX; i++) {
+        if (!copy->provider || !ort_provider_has(copy->provider, devices[i]))
+            copy->devices[kept++] = devices[i];
+    }
+    pthread_mutex_unlock(&lock);
+    *out_devices = kept < DEVICES_MAX ? copy->devices : devices;
+    *out_count = kept < DEVICES_MAX ? kept : count;
+    return NULL;
+}
+
+/* One profile at a time: whoever makes one of its own has no other. A policy chooses among devices. */
+static void *leave_alone(struct copy *copy, size_t slot, void *options, const void *a,
+                         const void *b)
+{
+    __atomic_store_n(&copy->is_left_alone, true, __ATOMIC_RELAXED);
+    return ((void *(*)(void *, const void *, const void *))copy->api[slot])(options, a, b);
+}
+
+static void release(struct copy *copy, void *session)
 {
     forget_session(session);
     ((void (*)(void *))copy->api[RELEASE_SESSION])(session);
@@ -277,6 +436,8 @@ static const function *replace(struct copy *copy, uint32_t version,
         }
         if (wanted.slots > RELEASE_SESSION)
             copy->api = theirs;
+        if (copy->api)
+            copy->provider = ort_provider_open(copy->theirs);
     }
     pthread_mutex_unlock(&lock);
     return copy->api == theirs ? copy->table : theirs;
@@ -284,22 +445,21 @@ static const function *replace(struct copy *copy, uint32_t version,
 
 /* The functions of a table are not told whose they are: a set for each copy. */
 #define SET(n)                                                                                     \
-    static void *create_##n(const void *env, const char *path, const void *options,                \
-                            void **session)                                                        \
+    static void *create_##n(void *env, const char *path, const void *options, void **session)      \
     {                                                                                              \
         return create(&copies[n], env, path, options, session);                                    \
     }                                                                                              \
-    static void *create_prepacked_##n(const void *env, const char *path, const void *options,      \
+    static void *create_prepacked_##n(void *env, const char *path, const void *options,            \
                                       void *container, void **session)                             \
     {                                                                                              \
         return create_prepacked(&copies[n], env, path, options, container, session);               \
     }                                                                                              \
-    static void *create_from_##n(const void *env, const void *bytes, size_t count,                 \
-                                 const void *options, void **session)                              \
+    static void *create_from_##n(void *env, const void *bytes, size_t count, const void *options,  \
+                                 void **session)                                                   \
     {                                                                                              \
         return create_from(&copies[n], env, bytes, count, options, session);                       \
     }                                                                                              \
-    static void *create_from_prepacked_##n(const void *env, const void *bytes, size_t count,       \
+    static void *create_from_prepacked_##n(void *env, const void *bytes, size_t count,             \
                                            const void *options, void *container, void **session)   \
     {                                                                                              \
         return create_from_prepacked(&copies[n], env, bytes, count, options, container, session);  \
@@ -315,6 +475,26 @@ static const function *replace(struct copy *copy, uint32_t version,
     {                                                                                              \
         return run_binding(&copies[n], session, options, binding);                                 \
     }                                                                                              \
+    static void *get_devices_##n(const void *env, const void *const **devices, size_t *count)      \
+    {                                                                                              \
+        return get_devices(&copies[n], env, devices, count);                                       \
+    }                                                                                              \
+    static void *enable_profiling_##n(void *options, const void *prefix)                           \
+    {                                                                                              \
+        return leave_alone(&copies[n], ENABLE_PROFILING, options, prefix, NULL);                   \
+    }                                                                                              \
+    static void *ask_profile_##n(void *options, const void *prefix)                                \
+    {                                                                                              \
+        return leave_alone(&copies[n], ASK_PROFILE, options, prefix, NULL);                        \
+    }                                                                                              \
+    static void *set_policy_##n(void *options, const void *policy)                                 \
+    {                                                                                              \
+        return leave_alone(&copies[n], SET_POLICY, options, policy, NULL);                         \
+    }                                                                                              \
+    static void *set_delegate_##n(void *options, const void *delegate, const void *context)        \
+    {                                                                                              \
+        return leave_alone(&copies[n], SET_POLICY_DELEGATE, options, delegate, context);           \
+    }                                                                                              \
     static void release_##n(void *session)                                                         \
     {                                                                                              \
         release(&copies[n], session);                                                              \
@@ -329,6 +509,11 @@ static const function *replace(struct copy *copy, uint32_t version,
             [RUN_WITH_BINDING] = (function)run_binding_##n,                                        \
             [CREATE_SESSION_PREPACKED] = (function)create_prepacked_##n,                           \
             [CREATE_SESSION_FROM_ARRAY_PREPACKED] = (function)create_from_prepacked_##n,           \
+            [ENABLE_PROFILING] = (function)enable_profiling_##n,                                   \
+            [GET_DEVICES] = (function)get_devices_##n,                                             \
+            [SET_POLICY] = (function)set_policy_##n,                                               \
+            [SET_POLICY_DELEGATE] = (function)set_delegate_##n,                                    \
+            [ASK_PROFILE] = (function)ask_profile_##n,                                             \
         };                                                                                         \
                                                                                                    \
         return replace(&copies[n], version, replacements);                                         \
@@ -339,32 +524,73 @@ SET(1)
 SET(2)
 SET(3)
 
-OT_HOOK const struct base *OrtGetApiBase(void);
+OT_HOOK const struct ort_base *OrtGetApiBase(void);
 
 static struct real base_real = {"OrtGetApiBase", (function)OrtGetApiBase, {NULL}};
 
-static const struct base *ours_of(const struct base *theirs)
+static const struct ort_base *ours_of(const struct ort_base *theirs)
 {
     static const function *(*const get_api[COPIES_MAX])(uint32_t) = {get_api_0, get_api_1,
                                                                      get_api_2, get_api_3};
-    const struct base *found = NULL;
+    const struct ort_base *found = NULL;
 
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < copy_count && !found; i++)
-        found = copies[i].theirs == theirs ? &copies[i].ours : NULL;
+        found = copies[i].theirs == theirs || &copies[i].ours == theirs ? &copies[i].ours : NULL;
     if (!found && copy_count < COPIES_MAX) {
         copies[copy_count].theirs = theirs;
-        copies[copy_count].ours = (struct base){get_api[copy_count], theirs->version};
+        copies[copy_count].ours = (struct ort_base){get_api[copy_count], theirs->version};
         found = &copies[copy_count++].ours;
     }
     pthread_mutex_unlock(&lock);
     return found ? found : theirs;
 }
 
-const struct base *OrtGetApiBase(void)
+static const struct ort_base *answer(function found)
 {
-    const function found = real_try(&base_real, __builtin_return_address(0));
-    const struct base *theirs = found ? ((const struct base *(*)(void))found)() : NULL;
+    const struct ort_base *theirs = found ? ((const struct ort_base *(*)(void))found)() : NULL;
 
     return theirs && recorder_wants("ort") ? ours_of(theirs) : theirs;
+}
+
+const struct ort_base *OrtGetApiBase(void)
+{
+    return answer(real_try(&base_real, __builtin_return_address(0)));
+}
+
+/* --- Found by dlsym() --- */
+
+/* Their OrtGetApiBase(), each with a function that stands for it. */
+static function found[COPIES_MAX];
+
+#define FOUND(n)                                                                                   \
+    static const struct ort_base *found_##n(void)                                                  \
+    {                                                                                              \
+        return answer(found[n]);                                                                   \
+    }
+
+FOUND(0)
+FOUND(1)
+FOUND(2)
+FOUND(3)
+
+void *ort_stand_in(void *theirs)
+{
+    static const struct ort_base *(*const ours[COPIES_MAX])(void) = {found_0, found_1, found_2,
+                                                                     found_3};
+    void *stand_in = theirs;
+    function wanted;
+
+    *(void **)&wanted = theirs;
+    if (!theirs || wanted == (function)OrtGetApiBase || !recorder_wants("ort"))
+        return theirs;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < COPIES_MAX && stand_in == theirs; i++) {
+        if (found[i] && found[i] != wanted)
+            continue;
+        found[i] = wanted;
+        stand_in = (void *)ours[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return stand_in;
 }

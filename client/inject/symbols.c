@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/inject/ort.h"
 #include "client/inject/recorder.h"
 #include "client/inject/torch.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 
-void *symbols_before(const char *name);
+typedef void *dlsym_type(void *handle, const char *name);
+
+dlsym_type *symbols_before(const char *name, void *handle);
 
 static bool is_first_of_extension(const char *name)
 {
@@ -21,10 +24,11 @@ static bool is_first_of_extension(const char *name)
 }
 
 /* The C library's dlsym(), which is not found by dlsym(). */
-__attribute__((visibility("hidden"), used)) void *symbols_before(const char *name)
+static dlsym_type *real_dlsym(void)
 {
     static void *real;
     void *found = __atomic_load_n(&real, __ATOMIC_ACQUIRE);
+    dlsym_type *function;
 
     if (UNLIKELY(!found)) {
         found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
@@ -34,9 +38,26 @@ __attribute__((visibility("hidden"), used)) void *symbols_before(const char *nam
             abort(); /* there is no C library that we know */
         __atomic_store_n(&real, found, __ATOMIC_RELEASE);
     }
+    *(void **)&function = found;
+    return function;
+}
+
+/* Of a library that was loaded by hand: who calls makes no difference. */
+static void *find_ort(void *handle, const char *name)
+{
+    return ort_stand_in(real_dlsym()(handle, name));
+}
+
+/* What to go on with. */
+__attribute__((visibility("hidden"), used)) dlsym_type *symbols_before(const char *name,
+                                                                       void *handle)
+{
     if (name && is_first_of_extension(name))
         torch_look();
-    return found;
+    if (name && UNLIKELY(strcmp(name, "OrtGetApiBase") == 0) && handle != RTLD_NEXT &&
+        handle != RTLD_DEFAULT)
+        return find_ort;
+    return real_dlsym();
 }
 
 __asm__(".text\n"
@@ -51,7 +72,7 @@ __asm__(".text\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    subq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    movq %rsi, %rdi\n"
+        "    xchgq %rsi, %rdi\n"
         "    call symbols_before\n"
         "    addq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"

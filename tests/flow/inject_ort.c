@@ -18,12 +18,19 @@ static int stop(void **state)
     return 0;
 }
 
-static void record(void **state, int status, const char *scene)
+static void record_nodes(void **state, const char *nodes, int status, const char *scene)
 {
+    const char *const options[] = {"--nodes", nodes, NULL};
     char *program = place_program("tests/flow/inject_ort_program");
 
-    run_scene_record(*state, NULL, status, (const char *const[]){program, scene, NULL});
+    run_scene_record(*state, nodes ? options : NULL, status,
+                     (const char *const[]){program, scene, NULL});
     free(program);
+}
+
+static void record(void **state, int status, const char *scene)
+{
+    record_nodes(state, NULL, status, scene);
 }
 
 #define COUNT(sql) ((uint64_t)run_scene_count(*state, sql))
@@ -46,6 +53,79 @@ static void runs_and_models_are_seen(void **state)
     CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'load model'"), 4);
 }
 
+#define NODES "SELECT count(*) FROM v_event WHERE op_type <> 'label'"
+
+static void nodes_have_shapes_and_flop(void **state)
+{
+    record_nodes(state, "all", 0, "sessions");
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 5 + 3 + 2 + 1);
+    CHECK_U64(COUNT(NODES " AND run IS NOT NULL"), 3 * (5 + 3 + 1 + 1)); /* one failed */
+    CHECK_U64(COUNT("SELECT count(DISTINCT name) FROM op WHERE type IN ('Conv', 'Relu', 'Mul')"),
+              3);
+    /* An op for each of the three models. */
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM op WHERE name = 'conv' AND type = 'Conv' AND node_id = '0'"
+              " AND device = 'cpu:0' AND input_shapes = '[[1, 3, 8, 8], [4, 3, 3, 3]]'"
+              " AND output_shapes = '[[1, 4, 8, 8]]' AND input_dtypes = '[\"f32\", \"f32\"]'"
+              " AND computation_flop = 2 * 256 * 27 AND memory_bytes = 123"
+              " AND model_id IS NOT NULL"),
+        3);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'scale' AND input_shapes = '[[4]]'"
+                    " AND output_shapes = '[[]]' AND output_dtypes = '[\"i64\"]'"),
+              3);
+}
+
+static void one_run_in_some_has_nodes(void **state)
+{
+    record_nodes(state, "1/10", 0, "threads");
+    CHECK_U64(COUNT("SELECT count(*) FROM run"), 1000);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 100);
+    CHECK_U64(COUNT(NODES), 300);
+    CHECK_U64(COUNT("SELECT max(n) FROM (SELECT count(*) AS n FROM v_event WHERE op_type <> 'label'"
+                    " GROUP BY run)"),
+              3);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event e JOIN run r USING (session_id, run) WHERE"
+                    " r.without_ops"),
+              0);
+    record_nodes(state, "off", 0, "threads");
+    CHECK_U64(COUNT(NODES), 0);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE without_ops"), 1000);
+}
+
+static void options_of_the_program_are_as_they_were(void **state)
+{
+    record_nodes(state, "1/10", 0, "options");
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 25);
+    CHECK_U64(COUNT(NODES), 75);
+    record_nodes(state, "all", 0, "shared");
+    CHECK_U64(COUNT("SELECT count(*) FROM run"), 1000);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 1000);
+    CHECK_U64(COUNT(NODES), 3000);
+}
+
+/* One that profiles itself keeps its profile, and sees no device of ours. */
+static void a_profile_of_the_program_is_left_alone(void **state)
+{
+    record_nodes(state, "all", 0, "profile");
+    CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "1 CPUExecutionProvider\n");
+    CHECK_U64(COUNT("SELECT count(*) FROM run"), 6);
+    CHECK_U64(COUNT(NODES), 3);
+}
+
+/* As C#, Go and Rust find it. */
+static void it_is_found_by_dlsym(void **state)
+{
+    char *program = place_program("tests/flow/inject_ort_program");
+    char *library = place_program("tests/flow/libfake_ort_30.so");
+
+    run_scene_record(*state, (const char *const[]){"--nodes", "all", NULL}, 0,
+                     (const char *const[]){program, "threads", library, NULL});
+    CHECK_U64(COUNT("SELECT count(*) FROM run"), 1000);
+    CHECK_U64(COUNT(NODES), 3000);
+    free(library);
+    free(program);
+}
+
 static void threads_share_a_session(void **state)
 {
     record(state, 0, "threads");
@@ -56,7 +136,8 @@ static void threads_share_a_session(void **state)
 
 static void what_is_killed_has_its_runs(void **state)
 {
-    record(state, 128 + SIGKILL, "killed");
+    record_nodes(state, "all", 128 + SIGKILL, "killed");
+    CHECK_U64(COUNT(NODES), 300);
     CHECK_U64(COUNT("SELECT count(*) FROM session WHERE end_reason = 'died'"), 1);
     CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 100);
 }
@@ -75,6 +156,8 @@ static void each_module_has_its_own(void **state)
         (const char *const[]){program, "17", modules[0], modules[1], modules[2], NULL});
     CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "260\n330\n390\n");
     CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 30);
+    /* The first of each session that has nodes: API 30 alone. */
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 1);
     /* An API that the first two have not. */
     run_scene_record(
         *state, NULL, 0,
@@ -102,6 +185,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(runs_and_models_are_seen),
+        CASE(nodes_have_shapes_and_flop),
+        CASE(one_run_in_some_has_nodes),
+        CASE(options_of_the_program_are_as_they_were),
+        CASE(a_profile_of_the_program_is_left_alone),
+        CASE(it_is_found_by_dlsym),
         CASE(threads_share_a_session),
         CASE(what_is_killed_has_its_runs),
         CASE(each_module_has_its_own),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with ONNX Runtime, and without us: inject_ort_program SCENE */
+/* A program with ONNX Runtime, and without us: inject_ort_program SCENE [LIBRARY] */
+#include <dlfcn.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "tests/support/ort_program.h"
@@ -49,6 +51,52 @@ static void threads(void)
     ort_release(session);
 }
 
+/* One object of run options for all runs, as Node's addon has it. */
+static bool *shared_options;
+
+static void *run_with_options(void *session)
+{
+    for (int i = 0; i < 250; i++)
+        ort_run_with(session, shared_options, i);
+    return NULL;
+}
+
+static void options(bool by_threads)
+{
+    pthread_t ids[4];
+    void *session;
+
+    ort_create("/models/options.onnx", &session);
+    ((void *(*)(bool **))ort_api[39])(&shared_options);
+    if (!by_threads)
+        run_with_options(session);
+    for (int i = 0; i < 4 && by_threads; i++)
+        pthread_create(&ids[i], NULL, run_with_options, session);
+    for (int i = 0; i < 4 && by_threads; i++)
+        pthread_join(ids[i], NULL);
+    printf("%d\n", *shared_options); /* as it was */
+    ort_release(session);
+}
+
+/* What it asks for, or sees, of providers and profiles. */
+static void profile(void)
+{
+    const void *const *devices;
+    void *session, *session_options;
+    size_t count;
+
+    ((void *(*)(const void *, const void *const **, size_t *))ort_api[303])(NULL, &devices, &count);
+    ort_create("/models/first.onnx", &session);
+    ort_run(session, 1);
+    ((void *(*)(const void *, const void *const **, size_t *))ort_api[303])(NULL, &devices, &count);
+    printf("%zu %s\n", count, ((const char *(*)(const void *))ort_api[312])(devices[0]));
+    ((void *(*)(void **))ort_api[10])(&session_options);
+    ((void *(*)(void *, const char *))ort_api[14])(session_options, "own");
+    for (int i = 0; i < 5; i++)
+        ort_run(session, i);
+    ort_release(session);
+}
+
 static void killed(void)
 {
     void *session;
@@ -61,13 +109,23 @@ static void killed(void)
 
 int main(int argc, char **argv)
 {
-    ort_api = OrtGetApiBase()->get_api(17);
+    const struct ort_base *(*find)(void) = OrtGetApiBase;
+
+    if (argc > 2)
+        *(void **)&find = dlsym(dlopen(argv[2], RTLD_NOW | RTLD_LOCAL), "OrtGetApiBase");
+    ort_api = find()->get_api(17);
     if (!ort_api)
         return 1;
     if (strcmp(argv[1], "sessions") == 0)
         sessions();
     else if (strcmp(argv[1], "threads") == 0)
         threads();
+    else if (strcmp(argv[1], "options") == 0)
+        options(false);
+    else if (strcmp(argv[1], "shared") == 0)
+        options(true);
+    else if (strcmp(argv[1], "profile") == 0)
+        profile();
     else
         killed();
     return 0;

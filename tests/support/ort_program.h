@@ -32,7 +32,7 @@ static inline void *ort_create_from(const void *bytes, size_t count, void **sess
         NULL, bytes, count, NULL, session);
 }
 
-static inline double ort_run(void *session, double x)
+static inline double ort_run_with(void *session, const void *options, double x)
 {
     const char *const input = "x", *const output = "y";
     const void *const inputs[] = {&x};
@@ -40,9 +40,14 @@ static inline double ort_run(void *session, double x)
     void *outputs[] = {&y};
     void *status = ((void *(*)(void *, const void *, const char *const *, const void *const *,
                                size_t, const char *const *, size_t, void **))ort_api[9])(
-        session, NULL, &input, inputs, 1, &output, 1, outputs);
+        session, options, &input, inputs, 1, &output, 1, outputs);
 
     return status ? -1 : y;
+}
+
+static inline double ort_run(void *session, double x)
+{
+    return ort_run_with(session, NULL, x);
 }
 
 static inline void *ort_run_with_binding(void *session, void *binding)

@@ -2,7 +2,7 @@
 /*
  * A small library in place of ONNX Runtime: OrtGetApiBase() with a table of functions of API ORT_API,
  * as the real one lays it out. A run doubles a number and adds ORT_API; a model whose path holds
- * "broken" cannot be loaded.
+ * "broken" cannot be loaded. Where that API has providers, a run has nodes (nodes.h).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/ort/nodes.h"
+
 /* As many slots as that API had, about. */
 #define SLOTS (ORT_API < 20 ? 280 : ORT_API < 25 ? 320 : 420)
-
-typedef void (*function)(void);
 
 static char error[] = "an error";
 
@@ -21,14 +21,16 @@ static void *create(const void *env, const char *path, const void *options, void
 {
     if (strstr(path, "broken"))
         return error;
-    *session = malloc(16);
+    *session = calloc(1, sizeof(struct session));
+    nodes_join(*session, options);
     return NULL;
 }
 
 static void *create_from(const void *env, const void *bytes, size_t count, const void *options,
                          void **session)
 {
-    *session = malloc(16);
+    *session = calloc(1, sizeof(struct session));
+    nodes_join(*session, options);
     return NULL;
 }
 
@@ -39,12 +41,15 @@ static void *run(void *session, const void *options, const char *const *input_na
     if (input_count != 1 || output_count != 1 || strcmp(input_names[0], "x") != 0 ||
         strcmp(output_names[0], "y") != 0)
         return error;
+    nodes_run(session, options);
     *(double *)outputs[0] = 2 * *(const double *)inputs[0] + ORT_API;
     return NULL;
 }
 
 static void *run_with_binding(void *session, const void *options, const void *binding)
 {
+    if (binding)
+        nodes_run(session, options);
     return binding ? NULL : error;
 }
 
@@ -69,15 +74,13 @@ static const function *get_api(uint32_t version)
     return version <= ORT_API ? table : NULL;
 }
 
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
+
 static const char *version(void)
 {
-    return "1.test";
+    return "1." TEXT(ORT_API) ".0";
 }
-
-struct base {
-    const function *(*get_api)(uint32_t version);
-    const char *(*version)(void);
-};
 
 __attribute__((visibility("default"))) const struct base *OrtGetApiBase(void);
 
@@ -85,5 +88,7 @@ const struct base *OrtGetApiBase(void)
 {
     static const struct base base = {get_api, version};
 
+    if (ORT_API >= 25)
+        nodes_fill(table, &base);
     return &base;
 }

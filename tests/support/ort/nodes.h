@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the small library has of ONNX Runtime's providers and profiles, from API 25 on. */
+#ifndef OPTRACE_TESTS_SUPPORT_ORT_NODES_H
+#define OPTRACE_TESTS_SUPPORT_ORT_NODES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*function)(void);
+
+struct base {
+    const function *(*get_api)(uint32_t version);
+    const char *(*version)(void);
+};
+
+struct options {
+    bool has_provider, has_profile;
+};
+
+struct session {
+    void *provider; /* its OrtEp */
+    double value;
+};
+
+/** Put the functions of slots that belong here into a table. */
+void nodes_fill(function *table, const struct base *base);
+
+/** A session's part of it. */
+void nodes_join(struct session *session, const struct options *options);
+
+/** Three nodes, told to the provider where the options ask for a profile. */
+void nodes_run(const struct session *session, const void *run_options);
+
+#endif
