@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 
 enum {
     KEY_CALL = 120,
-    KEY_SAID,
     NESTING = 8,
     FLUSH_FORCED = 1,
     STACK_BYTES = 256 << 10,
@@ -59,34 +57,6 @@ static uint32_t sleeping; /* atomic: the thread waits for a launch */
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_end = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t flush_lock = PTHREAD_MUTEX_INITIALIZER; /* whoever calls CUPTI's flush */
-
-/* --- What is to be said --- */
-
-static uint64_t say(const void *context)
-{
-    const uint32_t op = recorder.name(OPTRACE_MARK, context);
-
-    if (op)
-        recorder.mark(op);
-    return op;
-}
-
-void cupti_say(const char *format, ...)
-{
-    struct {
-        uint64_t kind;
-        char text[200];
-    } key = {KEY_SAID, "CUDA: "};
-    const size_t used = strlen(key.text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(key.text + used, sizeof(key.text) - used, format, arguments);
-    va_end(arguments);
-    if (recorder_is_on())
-        names_find_always(&key, offsetof(__typeof__(key), text) + strlen(key.text) + 1, say,
-                          key.text);
-}
 
 /* --- Flushing: CUPTI keeps a buffer until it is full --- */
 
