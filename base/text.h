@@ -62,7 +62,8 @@ size_t text_terminal_columns(FILE *stream);
 /** Order of two texts with runs of digits compared as numbers: conv2 before conv10. */
 int text_compare_natural(const char *a, const char *b);
 
-/** Levenshtein distance, case-insensitive, for "did you mean". Texts are cut at 63 bytes. */
+/** Levenshtein distance, case-insensitive, for "did you mean". Texts are cut at 63 bytes.
+ *  Outside of its file, for tests. */
 size_t text_distance(const char *a, const char *b);
 
 /** The nearest of `words` to `word`, or NULL when none is near enough to be meant. */

@@ -28,7 +28,8 @@ enum {
 };
 #define NS_PER_MS UINT64_C(1000000)
 
-void ot_connect_close(int error, const char *why)
+/* Close, and remember why: the next tick connects again. */
+static void close_link(int error, const char *why)
 {
     struct ot_session *session = &ot_session;
 
@@ -45,7 +46,7 @@ void ot_connect_close(int error, const char *why)
 /* A refusal is final: asking again would not change the answer. */
 static void refuse(int error, const char *why)
 {
-    ot_connect_close(error, why);
+    close_link(error, why);
     ot_session.refused = true;
     ot_session.saved_epoch = ot_session.epoch; /* it has the rings, and has its reasons */
     ot_schedule_refuse();
@@ -59,7 +60,7 @@ static void failed(int error, const char *what)
         snprintf(why, sizeof(why), "the program closed the connection's descriptor");
     else
         snprintf(why, sizeof(why), "%s: %s", what, strerror(-error));
-    ot_connect_close(error, why);
+    close_link(error, why);
 }
 
 static void hear(void);
@@ -72,7 +73,7 @@ static void unreachable(int error, const char *path)
     snprintf(why, sizeof(why), "user %u may not record at %s: ask for membership of its group",
              (unsigned)geteuid(), path);
     if (error == -EACCES)
-        ot_connect_close(error, why);
+        close_link(error, why);
     else
         failed(error, path);
 }
@@ -143,13 +144,13 @@ static void on_welcome(const uint8_t *frame, size_t length)
         welcome_ok(&welcome.fixed);
         break;
     case OT_WELCOME_FULL:
-        ot_connect_close(-EUSERS, why[0] ? why : "the daemon has too many clients");
+        close_link(-EUSERS, why[0] ? why : "the daemon has too many clients");
         break;
     case OT_WELCOME_BUSY: /* it has not noticed yet that the old connection is gone */
-        ot_connect_close(-EBUSY, why[0] ? why : "the session is connected already");
+        close_link(-EBUSY, why[0] ? why : "the session is connected already");
         break;
     case OT_WELCOME_ENDED:
-        ot_connect_close(-ESTALE, why[0] ? why : "the session has ended");
+        close_link(-ESTALE, why[0] ? why : "the session has ended");
         if (ot_session_renew() == 0)
             ot_session.retry_ns = 0;
         break;
@@ -175,7 +176,7 @@ static void on_bye(const uint8_t *frame, size_t length)
     if (bye.fixed.reason == OT_BYE_PROTOCOL)
         refuse(-EPROTO, why);
     else
-        ot_connect_close(-ECONNRESET, why);
+        close_link(-ECONNRESET, why);
 }
 
 static void on_flushed(const struct ot_wire_flushed *flushed)
@@ -419,7 +420,7 @@ void ot_connect_tick(void)
     now_ns = ot_clock_ns(CLOCK_MONOTONIC); /* not before the times that were noted above */
     if (session->phase == OT_PHASE_GREETED &&
         now_ns - session->greeted_ns > WELCOME_TIMEOUT_MS * NS_PER_MS)
-        ot_connect_close(-ETIMEDOUT, "the daemon did not answer");
+        close_link(-ETIMEDOUT, "the daemon did not answer");
     if (session->phase == OT_PHASE_OPEN && ot_connect_push() == 0)
         send_clock(now_ns);
     ot_thread_reap(false);

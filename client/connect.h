@@ -28,7 +28,4 @@ int ot_connect_push_waiting(void);
  */
 int ot_connect_send(const void *frame, size_t length);
 
-/** Close, and remember why: the next tick connects again. */
-void ot_connect_close(int error, const char *why);
-
 #endif

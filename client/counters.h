@@ -31,7 +31,7 @@ enum ot_counter {
     OT_COUNTERS,
 };
 
-/** What it is called in lists of counters; NULL for the one that nobody asks for. */
+/** What it is called in lists of counters; NULL for the one that nobody asks for. For tests. */
 const char *ot_counter_word(enum ot_counter counter);
 
 enum { OT_COUNTER_NAME_BYTES = 40 };
@@ -93,7 +93,7 @@ struct ot_counters_group {
 
 /** Bring the group's `values` up to date with a reading. Counts grow by what was counted, scaled
  *  from the part of the time in which the group was on the processor. What happens while it is not
- *  there at all shows up at the first reading after it was. */
+ *  there at all shows up at the first reading after it was. Outside of its file, for tests. */
 void ot_counters_take(struct ot_counters *counters, const struct ot_counters_group *now);
 
 /** For a person: "page-faults, task-clock; not instructions (...)". Returns the length of the whole

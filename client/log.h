@@ -50,6 +50,7 @@ int ot_log_add(struct ot_log *log, const void *frame, size_t length);
  *  ids above those that are left. */
 void ot_log_drop_thread_lanes(struct ot_log *log);
 
+/** Give back all that it holds. For tests: the log of a process lives as long as that. */
 void ot_log_deinit(struct ot_log *log);
 
 #endif

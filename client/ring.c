@@ -160,8 +160,9 @@ void ot_ring_destroy(struct ot_ring **ring, struct ot_fd *fd)
     *ring = NULL;
 }
 
-void ot_ring_count_gap(struct ot_ring_gap *gap, enum ot_wire_loss reason, uint64_t now,
-                       uint64_t pause_ticks)
+/* The same for one slot. */
+static void count_gap(struct ot_ring_gap *gap, enum ot_wire_loss reason, uint64_t now,
+                      uint64_t pause_ticks)
 {
     if (gap->lost_count == 0 || now - gap->last_ticks > pause_ticks)
         __atomic_store_n(&gap->first_ticks, now, __ATOMIC_RELAXED);
@@ -190,7 +191,7 @@ static struct ot_ring_gap *find_gap(struct ot_ring *ring, uint32_t lane_id)
 void ot_ring_count_loss(struct ot_ring *ring, uint32_t lane_id, enum ot_wire_loss reason,
                         uint64_t now, uint64_t pause_ticks)
 {
-    ot_ring_count_gap(find_gap(ring, lane_id), reason, now, pause_ticks);
+    count_gap(find_gap(ring, lane_id), reason, now, pause_ticks);
 }
 
 void ot_ring_move_losses(const struct ot_ring *from, struct ot_ring *to)

@@ -52,10 +52,6 @@ void ot_ring_count_loss(struct ot_ring *ring, uint32_t lane_id, enum ot_wire_los
 /** Count in `to`, a ring that nobody reads yet, what `from` counts: nobody will read that. */
 void ot_ring_move_losses(const struct ot_ring *from, struct ot_ring *to);
 
-/** The same for one slot. */
-void ot_ring_count_gap(struct ot_ring_gap *gap, enum ot_wire_loss reason, uint64_t now,
-                       uint64_t pause_ticks);
-
 static inline uint64_t ot_ring_tail(const struct ot_ring *ring)
 {
     return __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);

@@ -194,7 +194,8 @@ static int get_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out_rowid)
     return SQLITE_OK;
 }
 
-int bulk_register(sqlite3 *db, const struct bulk *const *slot)
+/* Make `gathered` known to a database: its columns are c0 and on, its rows those of *slot. */
+static int register_table(sqlite3 *db, const struct bulk *const *slot)
 {
     static const sqlite3_module module = {
         .xConnect = connect_table,
@@ -248,7 +249,7 @@ int store_bulk_write(struct store *store, struct bulk *bulk, const char *insert,
 
 int store_know_gathered(struct store *store, struct diag *diag)
 {
-    int code = store->knows_gathered ? SQLITE_OK : bulk_register(store->db, &store->flushed);
+    int code = store->knows_gathered ? SQLITE_OK : register_table(store->db, &store->flushed);
 
     store->knows_gathered = code == SQLITE_OK;
     return code == SQLITE_OK ? 0 : store_fail(store, code, "write", diag);

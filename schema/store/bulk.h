@@ -44,9 +44,6 @@ void bulk_text(struct bulk *bulk, const char *text);
  *  there. */
 int bulk_end_row(struct bulk *bulk);
 
-/** Make `gathered` known to a database: its columns are c0 and on, its rows those of *slot. */
-int bulk_register(sqlite3 *db, const struct bulk *const *slot);
-
 void bulk_clear(struct bulk *bulk);
 void bulk_deinit(struct bulk *bulk);
 

@@ -31,7 +31,7 @@ struct store_shares {
 };
 
 /** budget_bytes 0: no budget; then pages_bytes is 0, which means the same. disk_bytes is the size
- * of the file system, INT64_MAX: not known. */
+ * of the file system, INT64_MAX: not known. Outside of its file, for tests. */
 struct store_shares store_share_out(int64_t budget_bytes, int64_t disk_bytes);
 
 /**

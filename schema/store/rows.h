@@ -69,7 +69,7 @@ int store_rows_add(struct store *store, struct rows *rows, const void *values, s
                    struct diag *diag);
 
 /** The same through an image whatever their number, which is ROWS_IMAGE_MAX at most: what
- * store_rows_add() does with many. */
+ * store_rows_add() does with many. Outside of its file, for tests. */
 int store_rows_copy(struct store *store, struct rows *rows, const void *values, size_t count,
                     struct diag *diag);
 

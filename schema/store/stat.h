@@ -39,10 +39,12 @@ static inline uint32_t store_bin_of(int64_t ns)
     return shift * 16 + (uint32_t)(value >> shift);
 }
 
-/** The shortest and the longest duration of a bin, in ns. bin < STORE_BIN_COUNT. */
+/** The shortest and the longest duration of a bin, in ns. bin < STORE_BIN_COUNT. Outside of its
+ *  file, for tests. */
 void store_bin_range(uint32_t bin, int64_t *out_low_ns, int64_t *out_high_ns);
 
-/** What a duration in the bin is taken to be: the middle of its range, in ns. */
+/** What a duration in the bin is taken to be: the middle of its range, in ns. Outside of its
+ *  file, for tests. */
 int64_t store_bin_middle(uint32_t bin);
 
 /** Count `count` durations in a bin < STORE_BIN_COUNT. Returns 0, or -ENOMEM and nothing is
@@ -52,7 +54,7 @@ int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint6
 /** Add the counts of `from`. Returns 0, or -ENOMEM and `into` is as it was. */
 int store_histogram_merge(struct store_histogram *into, const struct store_histogram *from);
 
-/** The sum of all counts. */
+/** The sum of all counts. Outside of its file, for tests. */
 uint64_t store_histogram_total(const struct store_histogram *histogram);
 
 /** The duration in ns below or at which `percent` (0 to 100) of the durations lie, nearest rank, as

@@ -347,7 +347,7 @@ static inline uint64_t ot_wire_answer_id(const struct ot_wire_answer_view *answe
     return id;
 }
 
-/** Check a plan that came some other way than in a frame. */
+/** Check a plan that came some other way than in a frame. For tests. */
 int ot_plan_check(const struct ot_wire_plan *plan, struct diag *diag);
 
 #endif

@@ -63,7 +63,8 @@ int ot_reader_begin(struct ot_reader *reader, const void *frame, size_t length,
     return rc;
 }
 
-const uint8_t *ot_reader_take(struct ot_reader *reader, const char *what, size_t size)
+/* The next `size` bytes; NULL, with the diag set, when fewer are left. */
+static const uint8_t *take(struct ot_reader *reader, const char *what, size_t size)
 {
     const uint8_t *bytes = reader->bytes + reader->at;
     const size_t left = reader->length - reader->at;
@@ -80,7 +81,7 @@ const uint8_t *ot_reader_take(struct ot_reader *reader, const char *what, size_t
 int ot_reader_text(struct ot_reader *reader, const char *what, size_t size,
                    struct ot_text *out_text)
 {
-    const char *bytes = (const char *)ot_reader_take(reader, what, size);
+    const char *bytes = (const char *)take(reader, what, size);
 
     if (!bytes)
         return -EPROTO;
@@ -95,7 +96,7 @@ int ot_reader_list(struct ot_reader *reader, const char *what, size_t count, siz
                    const struct ot_rule *rules, size_t rule_count, const uint8_t **out_first)
 {
     /* No overflow: counts and sizes come from 16-bit fields or from checked ones. */
-    const uint8_t *first = ot_reader_take(reader, what, count * size);
+    const uint8_t *first = take(reader, what, count * size);
 
     if (!first)
         return -EPROTO;
@@ -112,7 +113,7 @@ int ot_reader_list(struct ot_reader *reader, const char *what, size_t count, siz
 int ot_reader_padding(struct ot_reader *reader)
 {
     while (reader->at % 8 != 0) {
-        const uint8_t *byte = ot_reader_take(reader, "padding", 1);
+        const uint8_t *byte = take(reader, "padding", 1);
 
         if (!byte)
             return -EPROTO;

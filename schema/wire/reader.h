@@ -53,9 +53,6 @@ struct ot_fixed_part {
 int ot_reader_begin(struct ot_reader *reader, const void *frame, size_t length,
                     enum ot_frame_type type, const struct ot_fixed_part *fixed, struct diag *diag);
 
-/** The next `size` bytes; NULL, with the diag set, when fewer are left. */
-const uint8_t *ot_reader_take(struct ot_reader *reader, const char *what, size_t size);
-
 /** The next `size` bytes as a text: UTF-8 without NUL. */
 int ot_reader_text(struct ot_reader *reader, const char *what, size_t size,
                    struct ot_text *out_text);

@@ -432,7 +432,7 @@ static inline struct ot_wire_header ot_wire_header(enum ot_frame_type type, size
 }
 
 /** Names for logs and for the store ("HELLO", "span", "ring full", "stream", "f32"); "unknown" for
- *  a number that is not in schema/records.def. Static texts. */
+ *  a number that is not in schema/records.def. Static texts. For tests. */
 const char *ot_wire_frame_name(uint32_t type);
 const char *ot_wire_record_name(uint32_t kind);
 const char *ot_wire_loss_name(uint32_t reason);
@@ -487,7 +487,8 @@ struct ot_wire_shape {
 int ot_wire_encode_op(const struct ot_wire_op *op, const struct ot_wire_shape *shapes,
                       const uint32_t *origins, void *out, size_t capacity);
 
-/** The records are copied as they are: ot_wire_check_record() is the receiver's business. */
+/** The records are copied as they are: ot_wire_check_record() is the receiver's business. For
+ *  tests. */
 int ot_wire_encode_events(uint64_t first_sequence, const struct ot_wire_record *records,
                           uint32_t record_count, void *out, size_t capacity);
 
