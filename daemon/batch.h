@@ -102,7 +102,7 @@ void batch_limit(struct batch *batch, int64_t bytes);
 void batch_destroy(struct batch **batch);
 
 /** Forget all rows. The memory stays for the next use, but for lists that held less than an eighth
- *  of what they have room for: what a backlog took goes back. */
+ *  of what they have room for: what a backlog took goes back. Outside of its file, for tests. */
 void batch_clear(struct batch *batch);
 
 /** Batches between two uses: with a backlog two come back at a time, and pages that are new to the

@@ -157,9 +157,6 @@ struct session *collector_next_session(struct collector *collector, int64_t firs
 /** The first of all sessions, in no order, also those that are over; the others by `next`. */
 struct session *collector_sessions(const struct collector *collector);
 
-/** How many sessions there are that are not over. */
-uint32_t collector_count_sessions(const struct collector *collector);
-
 /** True when no session is there. */
 bool collector_is_empty(const struct collector *collector);
 

@@ -19,15 +19,6 @@ struct session *collector_sessions(const struct collector *collector)
     return collector->roster.first;
 }
 
-uint32_t collector_count_sessions(const struct collector *collector)
-{
-    uint32_t count = 0;
-
-    for (const struct session *s = collector->roster.first; s; s = s->next)
-        count += !s->end_reason;
-    return count;
-}
-
 bool collector_is_empty(const struct collector *collector)
 {
     return !collector->roster.first;

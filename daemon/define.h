@@ -9,10 +9,10 @@
 
 #include "daemon/session.h"
 
+/** One of a kind; ids are the numbers in use so far, and counted on. Outside of their file, for
+ *  tests. */
 int define_string(struct session *session, const struct ot_wire_string_view *string,
                   struct diag *diag);
-
-/** ids  numbers in use so far; counted on, here and below */
 int define_model(struct session *session, const struct ot_wire_model *model, struct store_ids *ids,
                  struct batch *batch, struct diag *diag);
 int define_op(struct session *session, const struct ot_wire_op_view *op, struct store_ids *ids,

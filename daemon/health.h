@@ -46,7 +46,8 @@ void health_start(struct health *health, uv_loop_t *loop, uint64_t (*writer_ns)(
 /** Closes the handles; run the loop once more before the memory goes. */
 void health_stop(struct health *health);
 
-/** What sd_watchdog_enabled() would say, in ns; 0: nobody watches this process. */
+/** What sd_watchdog_enabled() would say, in ns; 0: nobody watches this process. Outside of its
+ *  file, for tests. */
 uint64_t health_watchdog_ns(void);
 
 #endif

@@ -37,8 +37,16 @@ static struct session *choose_of(struct session *sessions, enum room_kind kind,
     return chosen;
 }
 
-struct session *room_choose(struct session *sessions, enum room_kind kind, uid_t uid, int64_t pid,
-                            uint64_t wanted)
+/*
+ * Choose the session that ends so that somebody else finds room.
+ *
+ * sessions  all of them; those that are over do not count
+ * wanted    what the process that asks wants, on top of what it has
+ *
+ * Returns NULL when no other process holds more than the one that asks.
+ */
+static struct session *choose(struct session *sessions, enum room_kind kind, uid_t uid, int64_t pid,
+                              uint64_t wanted)
 {
     const struct holder asker = {.uid = uid, .pid = (pid_t)pid, .held = wanted};
     struct session *chosen = NULL;
@@ -58,7 +66,8 @@ struct session *room_choose(struct session *sessions, enum room_kind kind, uid_t
     return chosen;
 }
 
-const char *room_farewell(enum room_kind kind)
+/* What is said to a session that gave way. */
+static const char *farewell(enum room_kind kind)
 {
     switch (kind) {
     case ROOM_SESSIONS:
@@ -74,10 +83,10 @@ const char *room_farewell(enum room_kind kind)
 static bool give_way(struct collector *collector, enum room_kind kind, uid_t uid, int64_t pid,
                      uint64_t wanted)
 {
-    struct session *loser = room_choose(collector_sessions(collector), kind, uid, pid, wanted);
+    struct session *loser = choose(collector_sessions(collector), kind, uid, pid, wanted);
 
     if (loser)
-        collector_cut_off(collector, loser, room_farewell(kind));
+        collector_cut_off(collector, loser, farewell(kind));
     return loser != NULL;
 }
 

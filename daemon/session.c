@@ -359,7 +359,7 @@ int session_reserve_text(struct session *session, uint32_t id, size_t length, st
 
 /* --- Rings --- */
 
-struct ring *session_find_ring(const struct session *session, uint32_t ring_id)
+static struct ring *find_ring(const struct session *session, uint32_t ring_id)
 {
     for (size_t i = 0; i < session->rings.count; i++)
         if (session->rings.items[i]->ring_id == ring_id)
@@ -411,7 +411,7 @@ int session_add_ring(struct session *session, int fd, const struct ot_wire_ring 
     uint64_t head;
     int rc;
 
-    ring = session_find_ring(session, announced->ring_id);
+    ring = find_ring(session, announced->ring_id);
     if (ring)
         return ring_check_same(ring, fd, announced, diag);
     rc = check_ring_limits(session, announced, diag);

@@ -214,9 +214,6 @@ static inline void id_table_set(struct id_table *table, uint32_t id, int64_t val
 int session_add_ring(struct session *session, int fd, const struct ot_wire_ring *announced,
                      struct diag *diag);
 
-/** The ring of that number, or NULL. */
-struct ring *session_find_ring(const struct session *session, uint32_t ring_id);
-
 /** Note how far its rings have come: up to there they must be read before a FLUSH is answered. */
 void session_mark_rings(struct session *session);
 
