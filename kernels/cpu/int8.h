@@ -35,7 +35,7 @@ struct int8_sides {
     bool a_is_signed;
 };
 
-/** Offsets of a packed matrix: multiples of INT8_LINE. */
+/** Offsets of a packed matrix: multiples of INT8_LINE. Outside of its file, for tests. */
 extern const int32_t int8_packed_offsets[INT8_MAX_K / INT8_QUAD];
 
 /** Sums of `rows` rows of a by `units` units of b into acc, whose rows are INT8_LINE apart. */
@@ -50,7 +50,7 @@ struct int8_tile {
 struct int8_tile int8_tile_portable(void);
 struct int8_tile int8_tile_avx2(void);
 struct int8_tile int8_tile_avx512(void);
-/** What int8_tile_avx512() is on a CPU without VNNI. */
+/** What int8_tile_avx512() is on a CPU without VNNI. Outside of its file, for tests. */
 struct int8_tile int8_tile_avx512bw(void);
 
 /** y [m, n] = f(sum of (a - a_zero) * (b - b_zero) + bias), f being nothing or quantisation. */

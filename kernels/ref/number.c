@@ -18,7 +18,8 @@ double ref_half_to_f64(uint16_t half)
     return sign * ldexp(fraction + 1024, exponent - 25);
 }
 
-uint16_t ref_f64_to_half(double number)
+/* Rounds to nearest, ties to even. */
+static uint16_t f64_to_half(double number)
 {
     uint16_t sign = signbit(number) ? 0x8000 : 0;
     double size = fabs(number);
@@ -44,7 +45,8 @@ double ref_brain_to_f64(uint16_t brain)
     return (double)number;
 }
 
-uint16_t ref_f64_to_brain(double number)
+/* Rounds to nearest, ties to even. */
+static uint16_t f64_to_brain(double number)
 {
     float narrow = (float)number;
     uint32_t bits;
@@ -121,10 +123,10 @@ void ref_set_f64(void *y, enum kernel_dtype dtype, int64_t i, double number)
         ((double *)y)[i] = number;
         break;
     case KERNEL_F16:
-        ((uint16_t *)y)[i] = ref_f64_to_half(number);
+        ((uint16_t *)y)[i] = f64_to_half(number);
         break;
     case KERNEL_BF16:
-        ((uint16_t *)y)[i] = ref_f64_to_brain(number);
+        ((uint16_t *)y)[i] = f64_to_brain(number);
         break;
     case KERNEL_BOOL:
         ((uint8_t *)y)[i] = number != 0.0;

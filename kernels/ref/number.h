@@ -7,12 +7,7 @@
 #include "kernels/dtype.h"
 
 double ref_half_to_f64(uint16_t half);
-/** Rounds to nearest, ties to even. */
-uint16_t ref_f64_to_half(double number);
 double ref_brain_to_f64(uint16_t brain);
-/** Rounds to nearest, ties to even. */
-uint16_t ref_f64_to_brain(double number);
-
 static inline int64_t ref_get_i64(const void *x, enum kernel_dtype dtype, int64_t i)
 {
     switch (dtype) {

@@ -25,13 +25,6 @@ struct layout format_layout(enum format format, int rank)
     return format == FORMAT_CHANNELS_LAST ? layout_channels_last(rank) : layout_row_major(rank);
 }
 
-enum format format_of(const struct layout *layout, const struct shape *shape)
-{
-    if (layout_is_row_major(layout, shape))
-        return FORMAT_ROW_MAJOR;
-    return layout_is_channels_last(layout, shape) ? FORMAT_CHANNELS_LAST : FORMAT_BY_RULE;
-}
-
 /* Whether an operand goes along with y: constants are row-major, others have their own rank. */
 static bool follows(const struct value *x, int rank)
 {

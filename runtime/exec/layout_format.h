@@ -36,9 +36,6 @@ const char *format_name(enum format format);
 
 struct layout format_layout(enum format format, int rank);
 
-/** The format of a layout of images; FORMAT_BY_RULE for any other. Row-major where it is both. */
-enum format format_of(const struct layout *layout, const struct shape *shape);
-
 /**
  * Which layouts a node's tensors have when it computes in a format: of its inputs (as many), and of
  * output 0. is_prepared: a convolution whose kernel prepares its weights.

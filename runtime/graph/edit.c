@@ -151,7 +151,8 @@ static void detach(struct node *node)
     }
 }
 
-void graph_renumber(struct graph *graph)
+/* Renew every value->index and node->index. */
+static void renumber(struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->node_count; i++)
         graph->nodes[i]->index = i;
@@ -164,7 +165,7 @@ void graph_remove_node(struct graph *graph, struct node *node)
     memmove(&graph->nodes[node->index], &graph->nodes[node->index + 1],
             (graph->node_count - node->index - 1) * sizeof(struct node *));
     graph->node_count--;
-    graph_renumber(graph);
+    renumber(graph);
     detach(node);
     node_free(node);
 }
@@ -231,7 +232,7 @@ uint32_t graph_remove_dead(struct graph *graph)
         total += removed;
     } while (removed > 0);
     sweep_values(graph);
-    graph_renumber(graph);
+    renumber(graph);
     return total;
 }
 
@@ -297,7 +298,7 @@ int graph_sort(struct graph *graph, struct diag *diag)
     struct sorter sorter = {0};
     int rc = -ENOMEM;
 
-    graph_renumber(graph);
+    renumber(graph);
     sorter.wait = calloc(graph->node_count + 1, sizeof(*sorter.wait));
     sorter.heap = calloc(graph->node_count + 1, sizeof(*sorter.heap));
     sorter.order = calloc(graph->node_count + 1, sizeof(*sorter.order));
@@ -321,7 +322,7 @@ int graph_sort(struct graph *graph, struct diag *diag)
     }
     if (rc == 0 && graph->node_count > 0)
         memcpy(graph->nodes, sorter.order, graph->node_count * sizeof(struct node *));
-    graph_renumber(graph);
+    renumber(graph);
 out:
     free(sorter.wait);
     free(sorter.heap);

@@ -308,7 +308,8 @@ struct value *node_output(const struct node *node, uint32_t i);
 /** Let node read `value` (or NULL) as input i; i may be input_count, or above (holes between). */
 int node_set_input(struct node *node, uint32_t i, struct value *value);
 
-/** Let every node that reads `from` read `to`. Graph outputs are not touched. */
+/** Let every node that reads `from` read `to`. Graph outputs are not touched. Outside of its
+ *  file, for tests. */
 int graph_replace_uses(struct graph *graph, struct value *from, struct value *to);
 
 /** Give `node` the outputs position i of its own as `value`: value's former producer loses it. */

@@ -36,7 +36,4 @@ void graph_forget_name(struct graph *graph, const struct value *value);
 int value_add_consumer(struct value *value, struct node *node);
 void value_remove_consumer(struct value *value, const struct node *node);
 
-/** Renew every value->index and node->index. */
-void graph_renumber(struct graph *graph);
-
 #endif

@@ -47,9 +47,6 @@ int perf_report(const struct perf_config *config, FILE *out, struct diag *diag);
 
 /* --- perf_print.c --- */
 
-/** Sum of the interquartile means of all instructions. */
-double perf_instructions_ms(const struct perf *perf);
-
 /** Returns 0 or -ENOMEM. */
 int perf_print_text(const struct perf *perf, FILE *out);
 int perf_print_json(const struct perf *perf, FILE *out);

@@ -17,7 +17,8 @@ static double step_ms(const struct perf *perf, uint32_t step)
     return samples_interquartile_mean(&perf->steps[step]);
 }
 
-double perf_instructions_ms(const struct perf *perf)
+/* Sum of the interquartile means of all instructions. */
+static double instructions_ms(const struct perf *perf)
 {
     double sum = 0;
 
@@ -177,7 +178,7 @@ static void print_notes(const struct perf *perf, FILE *out)
 
 int perf_print_text(const struct perf *perf, FILE *out)
 {
-    double sum_ms = perf_instructions_ms(perf);
+    double sum_ms = instructions_ms(perf);
     struct groups groups;
     int rc = make_groups(perf, &groups);
 
@@ -267,7 +268,7 @@ static void write_groups(const struct groups *groups, double sum_ms, struct json
 
 int perf_print_json(const struct perf *perf, FILE *out)
 {
-    double total = samples_interquartile_mean(&perf->whole), sum_ms = perf_instructions_ms(perf);
+    double total = samples_interquartile_mean(&perf->whole), sum_ms = instructions_ms(perf);
     struct json_writer json;
     struct groups groups;
     int rc = make_groups(perf, &groups);

@@ -69,7 +69,8 @@ static int read_opsets(struct graph *graph, const Onnx__ModelProto *model, struc
     return 0;
 }
 
-int model_check_name(const char *name, const char *what, struct diag *diag)
+/* -EINVAL unless name is such a text and not empty; `what` is for the message. */
+static int check_name(const char *name, const char *what, struct diag *diag)
 {
     if (!name || name[0] == '\0')
         return diag_set(diag, -EINVAL, "%s of the graph has no name", what);
@@ -105,7 +106,7 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         struct tensor_view view;
         struct value *value;
         char what[160];
-        int rc = model_check_name(tensor->name, "an initialiser", diag);
+        int rc = check_name(tensor->name, "an initialiser", diag);
 
         if (rc < 0)
             return rc;
@@ -188,7 +189,7 @@ static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool 
     for (size_t i = 0; i < proto->n_input; i++) {
         const Onnx__ValueInfoProto *info = proto->input[i];
         struct value *value;
-        int rc = model_check_name(info->name, "an input", diag);
+        int rc = check_name(info->name, "an input", diag);
 
         if (rc < 0)
             return rc;
@@ -224,7 +225,7 @@ static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool
     for (size_t i = 0; i < proto->n_output; i++) {
         const Onnx__ValueInfoProto *info = proto->output[i];
         struct value *value;
-        int rc = model_check_name(info->name, "an output", diag);
+        int rc = check_name(info->name, "an output", diag);
 
         if (rc < 0)
             return rc;

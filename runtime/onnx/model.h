@@ -46,11 +46,12 @@ int model_onnx_load(const char *path, struct graph **out_graph, struct diag *dia
  *  destroyed: who shortens one of them meanwhile kills the program. */
 int model_onnx_load_shared(const char *path, struct graph **out_graph, struct diag *diag);
 
-/** The same from bytes in memory; they must outlive the graph. */
+/** The same from bytes in memory; they must outlive the graph. For tests. */
 int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
                             struct graph **out_graph, struct diag *diag);
 
-/** The first from bytes in memory; folder_fd: where data files lie, or -1 to refuse them. */
+/** The first from bytes in memory; folder_fd: where data files lie, or -1 to refuse them.
+ *  Outside of its file, for tests. */
 int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct graph **out_graph,
                      struct diag *diag);
 

@@ -69,6 +69,23 @@ static struct graph *create_body(const struct graph *graph)
     return body;
 }
 
+/* The value of that name, made if need be; NULL in *out for "". */
+static int take_value(struct graph *graph, const char *name, struct value **out, struct diag *diag)
+{
+    static const struct shape unknown_shape = {.rank = -1};
+
+    *out = NULL;
+    if (name[0] == '\0')
+        return 0;
+    *out = graph_find_value(graph, name);
+    if (*out)
+        return 0;
+    if (!model_text_is_sound(name))
+        return diag_set(diag, -EINVAL, "a value of the graph has a name that is not plain UTF-8");
+    *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
+    return !*out ? -ENOMEM : 0;
+}
+
 /* The same of what is called so inside of a function. */
 static int find_value(struct graph *graph, const struct model_call *names, const char *name,
                       struct value **out, struct diag *diag)
@@ -77,11 +94,11 @@ static int find_value(struct graph *graph, const struct model_call *names, const
     int rc;
 
     if (!names)
-        return model_find_value(graph, name, out, diag);
+        return take_value(graph, name, out, diag);
     own = model_call_name(names, name);
     if (!own)
         return -ENOMEM;
-    rc = model_find_value(graph, own, out, diag);
+    rc = take_value(graph, own, out, diag);
     free(own);
     return rc;
 }
@@ -195,22 +212,6 @@ static int read_attribute(struct graph *graph, struct node *node, const Onnx__At
                         "attribute '%s' of node '%s' (%s) is of type %d, which is not supported",
                         name, node->name, node->op_type, (int)proto->type);
     }
-}
-
-int model_find_value(struct graph *graph, const char *name, struct value **out, struct diag *diag)
-{
-    static const struct shape unknown_shape = {.rank = -1};
-
-    *out = NULL;
-    if (name[0] == '\0')
-        return 0;
-    *out = graph_find_value(graph, name);
-    if (*out)
-        return 0;
-    if (!model_text_is_sound(name))
-        return diag_set(diag, -EINVAL, "a value of the graph has a name that is not plain UTF-8");
-    *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
-    return !*out ? -ENOMEM : 0;
 }
 
 static int find_inputs(struct graph *graph, const Onnx__NodeProto *proto,

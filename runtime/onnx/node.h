@@ -32,14 +32,8 @@ int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct 
 int model_read_nodes(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                      struct diag *diag);
 
-/** The value of that name, made if need be; NULL in *out for "". */
-int model_find_value(struct graph *graph, const char *name, struct value **out, struct diag *diag);
-
 /** Whether a text of the model may be shown and stored: UTF-8 without control characters, which
  * could break a line or move a terminal's cursor. */
 bool model_text_is_sound(const char *text);
-
-/** -EINVAL unless name is such a text and not empty; `what` is for the message. */
-int model_check_name(const char *name, const char *what, struct diag *diag);
 
 #endif

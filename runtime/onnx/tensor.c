@@ -14,8 +14,9 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is copied as it is");
 
-int onnx_shape(const int64_t *dims, size_t rank, enum dtype dtype, const char *what,
-               struct shape *out, struct diag *diag)
+/* Shape from ONNX dims; -EINVAL for negative ones, too many, or a tensor beyond the limit. */
+static int read_shape(const int64_t *dims, size_t rank, enum dtype dtype, const char *what,
+                      struct shape *out, struct diag *diag)
 {
     if (rank > SHAPE_MAX_RANK)
         return diag_set(diag, -EINVAL, "%s has %zu dimensions; the limit is %d", what, rank,
@@ -267,7 +268,7 @@ int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
         return diag_set(diag, -ENOTSUP, "%s is stored in segments, which is not supported", what);
     rc = check_dtype(proto, what, &made.dtype, diag);
     if (rc == 0)
-        rc = onnx_shape(proto->dims, proto->n_dims, made.dtype, what, &made.shape, diag);
+        rc = read_shape(proto->dims, proto->n_dims, made.dtype, what, &made.shape, diag);
     if (rc < 0)
         return rc;
     if (proto->data_location == 0)

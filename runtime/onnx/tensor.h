@@ -42,12 +42,8 @@ int onnx_tensor_share(struct Onnx__TensorProto *proto, int folder_fd, const char
  *  name, "" if it has none; the caller frees both. Errors name the path. */
 int onnx_tensor_load(const char *path, struct tensor_view *out, char **out_name, struct diag *diag);
 
-/** The same from bytes in memory; `what` as above. */
+/** The same from bytes in memory; `what` as above. Outside of its file, for tests. */
 int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struct tensor_view *out,
                       char **out_name, struct diag *diag);
-
-/** Shape from ONNX dims; -EINVAL for negative ones, too many, or a tensor beyond the limit. */
-int onnx_shape(const int64_t *dims, size_t rank, enum dtype dtype, const char *what,
-               struct shape *out, struct diag *diag);
 
 #endif

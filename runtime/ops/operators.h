@@ -18,9 +18,10 @@ struct operator_facts {
     const char *types;   /* of the first input */
 };
 
+/** For tests. */
 size_t operators_count(void);
 
-/** In the order of their names; index below operators_count(). */
+/** In the order of their names; index below operators_count(). For tests. */
 void operators_get(size_t index, struct operator_facts *out);
 
 #endif

@@ -42,7 +42,7 @@ struct report_summary {
     double deviation_ns; /* of the sample; 0 for one run */
 };
 
-/** All 0 for no runs. -ENOMEM. */
+/** All 0 for no runs. -ENOMEM. Outside of its file, for tests. */
 int report_summarise(const struct times_array *runs, struct report_summary *out_summary);
 
 /* The lines, as they happen. */

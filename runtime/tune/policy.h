@@ -61,11 +61,12 @@ struct policy {
 };
 
 /** Add what the bytes of a file say. -EINVAL with a sentence that begins with `name`: no such file,
- *  a newer version, truncated, damaged; -ENOMEM. What was read before stays. */
+ *  a newer version, truncated, damaged; -ENOMEM. What was read before stays. Outside of its
+ *  file, for tests. */
 int policy_decode(struct policy *policy, const char *bytes, size_t size, const char *name,
                   struct diag *diag);
 
-/** The caller frees *out_bytes. -ENOMEM. */
+/** The caller frees *out_bytes. -ENOMEM. Outside of its file, for tests. */
 int policy_encode(const struct policy *policy, char **out_bytes, size_t *out_size);
 
 /** -ENOENT, or errors of file_read() and policy_decode(). */

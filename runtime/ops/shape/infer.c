@@ -10,13 +10,6 @@
 #include "runtime/ops/shape/shape.h"
 #include "runtime/ops/table.h"
 
-bool shape_is_supported(const char *op_type, int64_t opset)
-{
-    const struct op_row *op = op_row_find(op_type);
-
-    return op && opset >= op->since;
-}
-
 static int refuse_op(const struct graph *graph, const struct node *node, struct diag *diag)
 {
     return diag_set(diag, -ENOTSUP,

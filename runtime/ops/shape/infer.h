@@ -105,10 +105,6 @@ struct window {
 /** Read strides, dilations, pads and auto_pad; kernel is set by the caller. in: the whole shape. */
 int infer_window(struct infer *infer, const struct shape *in, struct window *window);
 
-/** Positions of the window along spatial dim i. */
-int infer_window_output(struct infer *infer, const struct window *window, int i, int64_t in,
-                        bool ceil_mode, int64_t *out);
-
 /* One function per operator, or per family with the same rule. */
 shape_fn shape_same, shape_unary_float, shape_dropout, shape_clip, shape_softmax, shape_lrn,
     shape_batch_norm, shape_binary, shape_sum, shape_conv, shape_max_pool, shape_average_pool,

@@ -24,6 +24,7 @@ typedef int eval_fn(const struct graph *graph, const struct node *node,
  * Returns 0; -ENOTSUP for an operator or form that is not supported, which the diag names with its
  * node and its operator set, or for a shape that depends on data; -EINVAL where the graph
  * contradicts itself or the shapes declared for its outputs; -ENOMEM.
+ * For tests.
  */
 int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag);
 
@@ -55,9 +56,6 @@ void shape_forget_body(struct graph *body);
 
 /** Feed a body; as for shape_infer_body(). */
 void shape_feed_body(struct graph *body, const struct tensor_view *inputs);
-
-/** True when shape inference knows the operator at that version of the standard operator set. */
-bool shape_is_supported(const char *op_type, int64_t opset);
 
 /** Compute a node whose output follows from attributes and input shapes alone (Constant, Shape)
  * into output->data, which has room for it. -ENOTSUP for any other operator. */

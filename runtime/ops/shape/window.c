@@ -70,8 +70,9 @@ int infer_window(struct infer *infer, const struct shape *in, struct window *win
     return rc;
 }
 
-int infer_window_output(struct infer *infer, const struct window *window, int i, int64_t in,
-                        bool ceil_mode, int64_t *out)
+/* Positions of the window along spatial dim i. */
+static int count_positions(struct infer *infer, const struct window *window, int i, int64_t in,
+                           bool ceil_mode, int64_t *out)
 {
     int64_t begin = window->pads[i];
     int64_t room = in + begin + window->pads[window->spatial + i] - extent(window, i);
@@ -125,7 +126,7 @@ static int conv_shape(struct infer *infer, uint32_t x_index, uint32_t w_index, s
     out->dims[1] = w->dims[0];
     rc = infer_window(infer, x, &window);
     for (int i = 0; rc == 0 && i < window.spatial; i++)
-        rc = infer_window_output(infer, &window, i, x->dims[2 + i], false, &out->dims[2 + i]);
+        rc = count_positions(infer, &window, i, x->dims[2 + i], false, &out->dims[2 + i]);
     return rc;
 }
 
@@ -205,7 +206,7 @@ static int pool_shape(struct infer *infer, struct shape *out)
     memcpy(window.kernel, kernel, given * sizeof(*kernel));
     rc = infer_window(infer, x, &window);
     for (int i = 0; rc == 0 && i < window.spatial; i++)
-        rc = infer_window_output(infer, &window, i, x->dims[2 + i], ceil_mode, &out->dims[2 + i]);
+        rc = count_positions(infer, &window, i, x->dims[2 + i], ceil_mode, &out->dims[2 + i]);
     return rc;
 }
 
