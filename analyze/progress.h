@@ -23,7 +23,7 @@ struct progress {
 /** `context` is the struct progress; total 0: not known. For struct import_options. */
 void progress_update(void *context, uint64_t done_bytes, uint64_t total_bytes);
 
-/** The same at a moment of CLOCK_MONOTONIC. */
+/** The same at a moment of CLOCK_MONOTONIC. Outside of its file, for tests. */
 void progress_update_at(struct progress *progress, uint64_t now_ns, uint64_t done_bytes,
                         uint64_t total_bytes);
 void progress_end(struct progress *progress);

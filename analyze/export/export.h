@@ -52,7 +52,7 @@ struct export_kind {
     bool can_append;  /* --append works */
 };
 
-/** All of them, ending in NULL. */
+/** All of them, ending in NULL. Outside of its file, for tests. */
 extern const struct export_kind *const export_kinds[];
 
 /** The export that the options name, or NULL with a sentence that has the nearest name. */

@@ -10,7 +10,8 @@
 
 #define FOLDED_COUNT_NS 1000
 
-/** True when the first line that is not empty is a stack with a count. */
+/** True when the first line that is not empty is a stack with a count. Outside of its file, for
+ *  tests. */
 bool import_folded_detects(const char *path);
 
 /**
@@ -25,6 +26,7 @@ bool import_folded_detects(const char *path);
  *
  * Returns 0, or a negative errno with a sentence; -EUCLEAN names the byte. The store is then as it
  * was. With options->lenient lines that are no stacks are left out.
+ * Outside of its file, for tests.
  */
 int import_folded(const char *path, const char *name, struct store *store,
                   const struct import_options *options, struct diag *diag);

@@ -57,7 +57,8 @@ struct json_stream_watch {
 int json_stream_open(const char *path, const char *name, const struct json_stream_watch *watch,
                      struct json_stream **out_stream, struct diag *diag);
 
-/** The same from memory, which is borrowed until json_stream_close(). `name` is for sentences. */
+/** The same from memory, which is borrowed until json_stream_close(). `name` is for sentences.
+ *  For tests. */
 int json_stream_open_memory(const char *name, const void *bytes, size_t size,
                             struct json_stream **out_stream, struct diag *diag);
 

@@ -119,7 +119,7 @@ int advice_measure_ops(const struct ops_answer *ops, const struct roofline_peaks
  *  array_deinit() after either. */
 int advice_find(const struct advice_facts *facts, struct advice_findings *out);
 
-/** How many rules there are, and what each is called. */
+/** How many rules there are, and what each is called. For tests. */
 extern const size_t advice_rule_count;
 const char *advice_rule_name(size_t rule);
 

@@ -23,11 +23,13 @@ enum collective_kind {
 };
 
 /** From a name in any spelling: "_allgather_base", "ncclKernel_AllGather_RING", "gloo:all_gather".
+ * Outside of its file, for tests.
  */
 enum collective_kind collective_kind_of(const char *name);
 
 /** What the bytes of a collective are multiplied with, so that its rate compares with that of the
- *  links between `ranks` processes, as in NVIDIA's nccl-tests; NaN where it is not known. */
+ *  links between `ranks` processes, as in NVIDIA's nccl-tests; NaN where it is not known.
+ *  Outside of its file, for tests. */
 double collective_bus_factor(enum collective_kind kind, double ranks);
 
 struct collective {

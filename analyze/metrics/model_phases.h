@@ -41,7 +41,7 @@ int model_phases_find(const struct spans_answer *spans, struct model_phases *out
 /** Add those of another part of the spans (query_span_parts()). */
 void model_phases_add(struct model_phases *into, const struct model_phases *part);
 
-/** The phase that a label of this name is for, or MODEL_PHASES. */
+/** The phase that a label of this name is for, or MODEL_PHASES. Outside of its file, for tests. */
 enum model_phase model_phase_of(const char *label);
 
 #endif

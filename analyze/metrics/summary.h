@@ -81,7 +81,8 @@ struct summary_runs {
 struct summary_runs summary_of_runs(const double *run_ns, size_t count);
 
 /** The first dimension of the first of an op's inputs that is the model's, by its params
- *  ("model_inputs") and input_shapes; STORE_NULL where these do not say. */
+ *  ("model_inputs") and input_shapes; STORE_NULL where these do not say. Outside of its file,
+ *  for tests. */
 int64_t summary_batch_of(const struct op_row *op);
 
 #endif

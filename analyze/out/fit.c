@@ -19,7 +19,8 @@ enum {
     NOT_LISTED = 1000, /* above the place of any name in out_section.keep */
 };
 
-void out_table_measure(struct shown *shown)
+/* Sets the width of each column from its title and its cells. */
+static void measure(struct shown *shown)
 {
     const size_t title = shown->title_width + shown->padding;
 
@@ -146,7 +147,7 @@ static void widen_all(const struct out *out, bool is_tight)
         const size_t wrap = out->columns[shown->first].wrap;
 
         shown->padding = is_tight ? 0 : shown->padding;
-        out_table_measure(shown);
+        measure(shown);
         if (shown->compact && shown->has_text && !is_broken(shown) && wrap && shown->width > wrap)
             shown->width = wrap > shown->title_width ? wrap : shown->title_width;
     }
@@ -368,7 +369,7 @@ static void fit_cells(struct out *out)
             if (state->cells.items[k])
                 out_table_widen(shown, state->cells.items[k]);
         }
-        out_table_measure(shown);
+        measure(shown);
     }
 }
 

@@ -38,15 +38,8 @@ static const char *format_samples(char *text, size_t bytes, double ns)
     return text;
 }
 
-void out_format_seconds(char *text, size_t bytes, double ns)
-{
-    if (out_counts_samples())
-        format_samples(text, bytes, ns);
-    else
-        out_format_3(text, bytes, ns * 1e-9);
-}
-
-void out_format_3(char *text, size_t bytes, double value)
+/* Three significant digits, always with a point or an exponent: 0.00514, 5.14e-06, 10.0. */
+static void format_3(char *text, size_t bytes, double value)
 {
     char scientific[40];
     char *exponent;
@@ -72,6 +65,14 @@ void out_format_3(char *text, size_t bytes, double value)
     snprintf(text, bytes, "%.3g", value);
     if (!strchr(text, '.') && strlen(text) + 2 < bytes)
         strcat(text, ".0");
+}
+
+void out_format_seconds(char *text, size_t bytes, double ns)
+{
+    if (out_counts_samples())
+        format_samples(text, bytes, ns);
+    else
+        format_3(text, bytes, ns * 1e-9);
 }
 
 /* Adds text for people, `wrap` columns to a line; lines after the first start with "-  ". */

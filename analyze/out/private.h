@@ -99,7 +99,4 @@ static inline bool out_counts_samples(void)
     return out_sample_ns() > 0;
 }
 
-/** Three significant digits, always with a point or an exponent: 0.00514, 5.14e-06, 10.0. */
-void out_format_3(char *text, size_t bytes, double value);
-
 #endif

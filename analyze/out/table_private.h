@@ -24,9 +24,6 @@ struct table_state {
     size_t section_count;   /* printed so far: a blank line stands between two */
 };
 
-/** Sets the width of each column from its title and its cells. */
-void out_table_measure(struct shown *shown);
-
 /** The widest line of a cell counts from now on. */
 void out_table_widen(struct shown *shown, const char *cell);
 

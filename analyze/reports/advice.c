@@ -286,8 +286,10 @@ static int make_averages(struct report_advice *advice, struct diag *diag)
     return diag_set(diag, -ENOMEM, "no memory for the operators");
 }
 
-int report_advice_find(const struct report *report, struct report_selection *selection,
-                       struct report_advice *advice, struct diag *diag)
+/* Fills {0} but for its input. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
+ * sentence; for report_advice_deinit() after any of them. */
+static int find(const struct report *report, struct report_selection *selection,
+                struct report_advice *advice, struct diag *diag)
 {
     int rc = report_query_spans(report, selection, &advice->spans, diag);
 
@@ -358,7 +360,7 @@ int report_advice_find_last(const struct report *report, struct report_selection
         question->chosen_runs = keys;
         question->window = NULL;
     }
-    rc = report_advice_find(report, selection, advice, diag);
+    rc = find(report, selection, advice, diag);
     *question = before;
     free(keys);
     if (findings->count)
@@ -382,7 +384,7 @@ static int run(const struct report *report, struct diag *diag)
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
-        rc = report_advice_find(report, &selection, &advice, diag);
+        rc = find(report, &selection, &advice, diag);
     if (rc == 0)
         rc = emit(report, &advice, diag);
     if (rc == 0)

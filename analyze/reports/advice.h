@@ -22,11 +22,6 @@ struct report_advice {
 
 enum { REPORT_ADVICE_EVENTS_MAX = 500000 };
 
-/** Fills {0} but for its input. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
- * sentence; for report_advice_deinit() after any of them. */
-int report_advice_find(const struct report *report, struct report_selection *selection,
-                       struct report_advice *advice, struct diag *diag);
-
 /** The same of at most REPORT_ADVICE_EVENTS_MAX events: of more, those of the last runs. Findings
  *  have the gravest first.
  *

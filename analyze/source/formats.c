@@ -21,7 +21,7 @@ extern const struct import_format import_chrome_format, import_folded_format,
     import_pytorch_events_format, import_trtexec_format;
 
 /* An event of ONNX Runtime is one of Chrome's, too. */
-const struct import_format *const source_formats[] = {
+static const struct import_format *const formats[] = {
     &import_megengine_format, &import_load_and_run_format,   &import_ort_format,
     &import_chrome_format,    &import_pytorch_events_format, &import_nsys_format,
     &import_folded_format,    &import_trtexec_format,        NULL,
@@ -30,8 +30,8 @@ const struct import_format *const source_formats[] = {
 void source_print_formats(FILE *lines)
 {
     text_print(lines, "store  what optraced keeps, or --import made.\n");
-    for (size_t i = 0; source_formats[i]; i++)
-        text_print(lines, "%s  %s.\n", source_formats[i]->name, source_formats[i]->about);
+    for (size_t i = 0; formats[i]; i++)
+        text_print(lines, "%s  %s.\n", formats[i]->name, formats[i]->about);
 }
 
 static int read_head(const char *path, const char *name, char *head, size_t size,
@@ -88,8 +88,8 @@ static void collect_parts(const char *out_parts[PARTS_MAX + 1])
 {
     size_t count = 0;
 
-    for (size_t i = 0; source_formats[i]; i++)
-        for (const char *const *part = source_formats[i]->parts; part && *part; part++)
+    for (size_t i = 0; formats[i]; i++)
+        for (const char *const *part = formats[i]->parts; part && *part; part++)
             if (count < PARTS_MAX)
                 out_parts[count++] = *part;
     out_parts[count] = NULL;
@@ -97,9 +97,9 @@ static void collect_parts(const char *out_parts[PARTS_MAX + 1])
 
 static const struct import_format *format_of_piece(const struct json_item *piece)
 {
-    for (size_t i = 0; source_formats[i]; i++)
-        if (source_formats[i]->detects_piece && source_formats[i]->detects_piece(piece))
-            return source_formats[i];
+    for (size_t i = 0; formats[i]; i++)
+        if (formats[i]->detects_piece && formats[i]->detects_piece(piece))
+            return formats[i];
     return NULL;
 }
 
@@ -107,10 +107,10 @@ static const struct import_format *format_of_piece(const struct json_item *piece
 static const struct import_format *format_of_marks(const struct json_stream *stream,
                                                    const struct import_format *found)
 {
-    for (size_t i = 0; source_formats[i] && source_formats[i] != found; i++)
-        for (const char *const *mark = source_formats[i]->marks; mark && *mark; mark++)
+    for (size_t i = 0; formats[i] && formats[i] != found; i++)
+        for (const char *const *mark = formats[i]->marks; mark && *mark; mark++)
             if (json_stream_has_part(stream, *mark))
-                return source_formats[i];
+                return formats[i];
     return found;
 }
 
@@ -165,10 +165,10 @@ static int refuse(const char *name, const char *head, size_t length, bool is_doc
 /* By the format's own look into the file. */
 static const struct import_format *format_of_file(enum import_container container, const char *path)
 {
-    for (size_t i = 0; source_formats[i]; i++)
-        if (source_formats[i]->container == container && source_formats[i]->detects_file &&
-            source_formats[i]->detects_file(path))
-            return source_formats[i];
+    for (size_t i = 0; formats[i]; i++)
+        if (formats[i]->container == container && formats[i]->detects_file &&
+            formats[i]->detects_file(path))
+            return formats[i];
     return NULL;
 }
 

@@ -8,10 +8,6 @@
 #include "analyze/import/format.h"
 #include "base/diag.h"
 
-/** All formats that can be read besides stores, in the order in which they are asked; NULL behind
- *  the last. */
-extern const struct import_format *const source_formats[];
-
 /** For --help: lines "NAME  what it is", stores first. */
 void source_print_formats(FILE *lines);
 

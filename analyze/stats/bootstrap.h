@@ -54,7 +54,8 @@ struct bootstrap_sample {
 int bootstrap_change(const struct bootstrap_sample *a, const struct bootstrap_sample *b,
                      double confidence, uint64_t seed, struct bootstrap_change *out);
 
-/** The regularised incomplete beta function I(x; a, b): x in [0, 1], a and b > 0. */
+/** The regularised incomplete beta function I(x; a, b): x in [0, 1], a and b > 0. Outside of its
+ *  file, for tests. */
 double bootstrap_beta(double x, double a, double b);
 
 #endif

@@ -55,7 +55,8 @@ static double sum_of_squares(const double *values, size_t count, double mean)
     return squares;
 }
 
-double spread_autocorrelation(const double *values, size_t count)
+/* Lag-1 autocorrelation; NaN for fewer than 8 values, 0 when all are equal. */
+static double autocorrelation_of(const double *values, size_t count)
 {
     double mean, squares, neighbours = 0;
 
@@ -78,18 +79,13 @@ int spread_of(const double *values, size_t count, struct spread *out)
     mean = mean_of(values, count);
     if (mean > 0)
         out->variation = sqrt(sum_of_squares(values, count, mean) / (double)(count - 1)) / mean;
-    out->autocorrelation = spread_autocorrelation(values, count);
+    out->autocorrelation = autocorrelation_of(values, count);
     return count < SERIES_MIN ? 0 : find_drift(values, count, out);
 }
 
 bool spread_drifts(const struct spread *spread, double threshold)
 {
     return fabs(spread->drift) > threshold && spread->drift_p < 0.01;
-}
-
-bool spread_is_correlated(const struct spread *spread, size_t count)
-{
-    return spread->autocorrelation > 0.3 && spread->autocorrelation > 2 / sqrt((double)count);
 }
 
 double spread_mad_z(const double *values, size_t count, double value)

@@ -32,16 +32,9 @@ struct spread {
 /** values: in the order in which they were measured. Returns 0 or -ENOMEM. */
 int spread_of(const double *values, size_t count, struct spread *out);
 
-/** Lag-1 autocorrelation; NaN for fewer than 8 values, 0 when all are equal. */
-double spread_autocorrelation(const double *values, size_t count);
-
 /** Whether the level moved while it was measured: drift by more than `threshold` with p below 0.01.
  */
 bool spread_drifts(const struct spread *spread, double threshold);
-
-/** Whether runs that follow each other resemble each other more than chance explains: beyond
- *  2 / sqrt(count) and 0.3. */
-bool spread_is_correlated(const struct spread *spread, size_t count);
 
 /** MAD z-score of `value` among `values`. NaN without a value; infinite, or 0 for the median
  *  itself, when more than half of them are equal. -1 memory: NaN too. */

@@ -18,6 +18,7 @@
  *
  * Returns 0, or a negative errno with a sentence that names the byte of the damage; the store is
  * then as it was. With options->lenient damage ends the reading, and the session's note names it.
+ * Outside of its file, for tests.
  */
 int import_chrome(struct json_stream *stream, const char *name, struct store *store,
                   const struct import_options *options, struct diag *diag);

@@ -11,24 +11,24 @@
 #include "analyze/import/megengine/private.h"
 
 /* What is gone through entry by entry; the graph may stand beside or inside of the profiler. */
-const char *const megengine_parts[] = {"graph_exec",
-                                       "graph_exec.operator",
-                                       "graph_exec.var",
-                                       "graph_exec.mem_chunk",
-                                       "graph_exec.comp_seq[]",
-                                       "profiler",
-                                       "profiler.device",
-                                       "profiler.host",
-                                       "profiler.opr_footprint",
-                                       "profiler.graph_exec",
-                                       "profiler.graph_exec.operator",
-                                       "profiler.graph_exec.var",
-                                       "profiler.graph_exec.mem_chunk",
-                                       "profiler.graph_exec.comp_seq[]",
-                                       "optrace",
-                                       "optrace.runs[]",
-                                       "optrace.spans[]",
-                                       NULL};
+static const char *const parts[] = {"graph_exec",
+                                    "graph_exec.operator",
+                                    "graph_exec.var",
+                                    "graph_exec.mem_chunk",
+                                    "graph_exec.comp_seq[]",
+                                    "profiler",
+                                    "profiler.device",
+                                    "profiler.host",
+                                    "profiler.opr_footprint",
+                                    "profiler.graph_exec",
+                                    "profiler.graph_exec.operator",
+                                    "profiler.graph_exec.var",
+                                    "profiler.graph_exec.mem_chunk",
+                                    "profiler.graph_exec.comp_seq[]",
+                                    "optrace",
+                                    "optrace.runs[]",
+                                    "optrace.spans[]",
+                                    NULL};
 
 /* --- Entries. --- */
 
@@ -48,12 +48,12 @@ static int check_part(struct megengine *megengine, const struct json_item *item,
     char part[100];
 
     snprintf(part, sizeof(part), "%s%s%s", item->path, *item->path ? "." : "", item->key);
-    for (size_t i = 0; megengine_parts[i]; i++) {
-        size_t length = strcspn(megengine_parts[i], "[");
+    for (size_t i = 0; parts[i]; i++) {
+        size_t length = strcspn(parts[i], "[");
 
-        if (strlen(part) == length && memcmp(part, megengine_parts[i], length) == 0)
+        if (strlen(part) == length && memcmp(part, parts[i], length) == 0)
             return megengine_bad(megengine, item->offset, diag, "%s is not an %s", part,
-                                 megengine_parts[i][length] ? "array" : "object");
+                                 parts[i][length] ? "array" : "object");
     }
     return 0; /* opr_internal_pf, and what others add */
 }
@@ -198,7 +198,7 @@ int import_megengine(struct json_stream *stream, const char *name, struct store 
     int rc = importer_begin(&megengine.importer, store, "megengine", diag);
 
     megengine.importer.is_one_run = true;
-    json_stream_split(stream, megengine_parts);
+    json_stream_split(stream, parts);
     if (rc == 0)
         rc = import_each(&loop, diag);
     if (rc == 0)
@@ -255,7 +255,7 @@ const struct import_format import_megengine_format = {
     .name = "megengine",
     .about = "the JSON of MegEngine's load_and_run --profile",
     .is_one_run = true,
-    .parts = megengine_parts,
+    .parts = parts,
     .marks = marks,
     .detects_piece = detects_piece,
     .read_json = read_json,

@@ -22,9 +22,6 @@
 #include "analyze/import/importer.h"
 #include "analyze/json/stream.h"
 
-/** For json_stream_split(): the members that are large, since they have an entry per operator. */
-extern const char *const megengine_parts[];
-
 /**
  * Put a profile into an open store, as one session, in one transaction.
  *
@@ -37,6 +34,7 @@ extern const char *const megengine_parts[];
  * should be, by the names of members ("profiler.device.12 ...") and by its byte. The store is then
  * as it was. With options->lenient entries that are wrong are left out, and damage ends the
  * reading; the session's note says so.
+ * Outside of its file, for tests.
  */
 int import_megengine(struct json_stream *stream, const char *name, struct store *store,
                      const struct import_options *options, bool *out_is_timed, struct diag *diag);

@@ -9,7 +9,7 @@
 #include "analyze/import/importer.h"
 
 /** True when a file of SQLite has the tables of such an export. False also when it cannot be read:
- *  whoever reads it next says why. */
+ *  whoever reads it next says why. Outside of its file, for tests. */
 bool import_nsys_detects(const char *path);
 
 /**
@@ -20,6 +20,7 @@ bool import_nsys_detects(const char *path);
  * Returns 0, or a negative errno with a sentence; the store is then as it was. Tables and columns
  * that an export lacks are NULL or nothing, as the exporter leaves out what has no rows. options:
  * lenient keeps the rows before the place where SQLite finds damage.
+ * Outside of its file, for tests.
  */
 int import_nsys(const char *path, const char *name, struct store *store,
                 const struct import_options *options, struct diag *diag);

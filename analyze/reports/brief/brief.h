@@ -77,10 +77,6 @@ void brief_deinit(struct brief *brief);
 /** Fills in `slowest` where some run is much slower than the others. */
 int brief_find_slowest(struct brief *brief, struct diag *diag);
 
-/** Names as they fit into so many columns: different ones stay different. The caller frees each;
- *  returns 0 or -ENOMEM, then none is left. */
-int brief_fit_names(const char *const *names, size_t count, size_t columns, char **out_shown);
-
 /** All of it as text of lines of at most `width` columns. */
 void brief_print(const struct brief *brief, size_t width, bool ascii, struct text_buffer *out);
 

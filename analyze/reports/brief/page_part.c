@@ -397,7 +397,9 @@ static size_t common_head(char *const *names, size_t count)
     }
 }
 
-int brief_fit_names(const char *const *names, size_t count, size_t columns, char **out_shown)
+/* Names as they fit into so many columns: different ones stay different. The caller frees each;
+ * returns 0 or -ENOMEM, then none is left. */
+static int fit_names(const char *const *names, size_t count, size_t columns, char **out_shown)
 {
     char *whole[BRIEF_ROWS_MAX] = {NULL};
     size_t widest = 0, head;
@@ -505,7 +507,7 @@ int brief_print_table(struct brief_page *page, struct brief_table *table)
             widest = columns_of(table->names[i]);
     }
     room = make_room(table, page->width, widest);
-    if (brief_fit_names(table->names, cut, room, names) < 0)
+    if (fit_names(table->names, cut, room, names) < 0)
         return -ENOMEM;
     widest = columns_of(table->title);
     for (size_t i = 0; i < table->row_count; i++) {
