@@ -162,6 +162,7 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level)
     if (level >= KERNEL_LEVEL_PORTABLE) {
         USE_VERSIONS(portable);
         USE(copy, copy, portable);
+        USE(nms, nms, portable);
         USE(top_k, top_k, portable);
         USE(pad, pad, portable);
         USE(triangle, triangle, portable);

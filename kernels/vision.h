@@ -59,9 +59,14 @@ struct kernel_nms {
 /** Non-maximum suppression: of boxes [batch, boxes, 4] with scores [batch, classes, boxes] the best
  *  ones that do not overlap, image by image, class by class, from the best score on (of equal ones
  *  the first). Writes (image, class, box) to y [count, 3], which may be NULL, and returns the
- * count, at most `room`; kept: scratch of `boxes` bytes. */
+ * count, at most `room`; scratch: kernel_nms_room() bytes, aligned to 8. */
 typedef int64_t nms_fn(int64_t *y, int64_t room, const float *boxes, const float *scores,
-                       uint8_t *kept, const struct kernel_nms *shape);
-nms_fn nms_ref;
+                       void *scratch, const struct kernel_nms *shape);
+nms_fn nms_ref, nms_portable;
+
+static inline size_t kernel_nms_room(const struct kernel_nms *shape)
+{
+    return (size_t)shape->boxes * (2 * sizeof(uint64_t) + 5 * sizeof(double));
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The place of the largest or smallest f32: along rows its value first, then where it is; along
  * other axes many columns at once. Other types are the reference's. */
+#include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -47,25 +48,12 @@ static int64_t find_last(const float *x, int64_t count, float value)
 
 ISA_BODY int64_t search_row(const float *x, int64_t count, const struct kernel_arg_reduce *s)
 {
-    float best = x[0];
-    int odd = 0;
+    struct extremes found = extremes_of(x, count);
+    float best = s->is_min ? found.low : found.high;
 
-    if (s->is_min) {
-#pragma omp simd reduction(min : best) reduction(| : odd)
-        for (int64_t i = 0; i < count; i++) {
-            best = x[i] < best ? x[i] : best;
-            odd |= x[i] != x[i];
-        }
-    } else {
-#pragma omp simd reduction(max : best) reduction(| : odd)
-        for (int64_t i = 0; i < count; i++) {
-            best = x[i] > best ? x[i] : best;
-            odd |= x[i] != x[i];
-        }
-    }
-    if (s->takes_last && !odd)
+    if (s->takes_last && !found.has_nan)
         return find_last(x, count, best);
-    return find_first(x, count, best, odd);
+    return find_first(x, count, best, found.has_nan);
 }
 
 /* A NaN takes the place of a number, and nothing that of a NaN. */

@@ -15,6 +15,14 @@ struct padding {
 
 static void fill(char *y, const char *value, size_t bytes, int64_t count)
 {
+    uint32_t four;
+
+    if (bytes == 4) {
+        memcpy(&four, value, sizeof(four));
+        for (int64_t i = 0; i < count; i++)
+            memcpy(y + (size_t)i * sizeof(four), &four, sizeof(four));
+        return;
+    }
     for (int64_t i = 0; i < count; i++)
         memcpy(y + (size_t)i * bytes, value, bytes);
 }
@@ -26,6 +34,10 @@ static void pad_elements(const struct padding *p, char *y, const char *x, int64_
     const struct kernel_pad *s = p->shape;
     size_t bytes = s->element_bytes;
 
+    if (s->mode == KERNEL_PAD_CONSTANT) {
+        fill(y + (size_t)from * bytes, p->value, bytes, until - from);
+        return;
+    }
     for (int64_t o = from; o < until; o++) {
         int64_t at = kernel_pad_source(s, s->rank - 1, o);
 

@@ -16,23 +16,27 @@ struct pool {
 /* Elements read that are worth a second thread. */
 enum { GRAIN = 1 << 17 };
 
-/* What an average divides by. */
+/* What an average divides by along one axis. */
+static int64_t count_along(const struct kernel_pool *shape, int axis, int64_t o,
+                           struct pool_span span)
+{
+    const struct kernel_window *window = &shape->window;
+    int64_t at = o * window->stride[axis] - window->pad_begin[axis];
+    int64_t room = window->in[axis] + window->pad_end[axis] - at;
+    int64_t padded = pool_quotient(room + window->dilation[axis] - 1, window->dilation[axis]);
+
+    if (padded > window->kernel[axis])
+        padded = window->kernel[axis];
+    return shape->count_pads ? (padded > 0 ? padded : 0) : span.end - span.first;
+}
+
 static int64_t count_elements(const struct kernel_pool *shape, const int64_t o[3],
                               const struct pool_span spans[3])
 {
-    const struct kernel_window *window = &shape->window;
     int64_t count = 1;
 
-    for (int axis = 0; axis < KERNEL_SPATIAL; axis++) {
-        int64_t at = o[axis] * window->stride[axis] - window->pad_begin[axis];
-        int64_t room = window->in[axis] + window->pad_end[axis] - at;
-        int64_t padded = (room + window->dilation[axis] - 1) / window->dilation[axis];
-
-        if (padded > window->kernel[axis])
-            padded = window->kernel[axis];
-        count *=
-            shape->count_pads ? (padded > 0 ? padded : 0) : spans[axis].end - spans[axis].first;
-    }
+    for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+        count *= count_along(shape, axis, o[axis], spans[axis]);
     return count;
 }
 
@@ -122,6 +126,8 @@ ISA_BODY void pool_part(const struct pool *p, int64_t begin, int64_t end, bool i
 
 POOL_ROW(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
 POOL_ROW(sum_f32, float, POOL_SUM, 0.0f)
+POOL_ROW_SMALL(max_f32, POOL_MAXIMUM, -FLT_MAX)
+POOL_ROW_SMALL(sum_f32, POOL_SUM, 0.0f)
 POOL_ROW(max_u8, uint8_t, POOL_MAXIMUM, 0)
 POOL_ROW(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
 
@@ -172,6 +178,59 @@ ISA_BODY void average_row(float *y, const struct kernel_pool *shape, int64_t o[3
     }
 }
 
+/* What sums are multiplied by, in rows of outputs that see as many rows of the image. */
+struct factors {
+    int64_t high; /* that many */
+    float each[POOL_LINE];
+};
+
+static const float *factors_of(struct factors *f, const struct kernel_pool *shape, int64_t oh)
+{
+    const struct kernel_window *w = &shape->window;
+    int64_t high = count_along(shape, 1, oh, pool_inside(w, 1, oh));
+
+    if (high == f->high)
+        return f->each;
+    f->high = high;
+    for (int64_t o = 0; o < w->out[2]; o++) {
+        int64_t count = high * count_along(shape, 2, o, pool_inside(w, 2, o));
+
+        f->each[o] = 1.0f / (float)MAXIMUM(count, 1);
+    }
+    return f->each;
+}
+
+/* Rows of outputs [begin, end), counted over all planes, of a small window. */
+ISA_BODY void pool_small(const struct pool *p, int64_t begin, int64_t end, bool is_max)
+{
+    const struct kernel_window *w = &p->shape->window;
+    float out[POOL_BAND][POOL_LINE + POOL_LANES];
+    struct factors factors = {.high = -1};
+
+    while (begin < end) {
+        int64_t plane = begin / w->out[1], oh = begin % w->out[1];
+        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
+        int64_t rows = left < POOL_BAND ? left : POOL_BAND;
+        const float *x = p->x + plane * w->in[1] * w->in[2];
+        float *y = p->y + begin * w->out[2];
+
+        if (is_max)
+            max_f32_small(out, x, w, oh, rows);
+        else
+            sum_f32_small(out, x, w, oh, rows);
+        for (int64_t r = 0; r < rows; r++, y += w->out[2]) {
+            const float *each = is_max ? NULL : factors_of(&factors, p->shape, oh + r);
+
+            if (is_max)
+                memcpy(y, out[r], (size_t)w->out[2] * sizeof(*y));
+            else
+                for (int64_t o = 0; o < w->out[2]; o++)
+                    y[o] = out[r][o] * each[o];
+        }
+        begin += rows;
+    }
+}
+
 /* Rows of outputs [begin, end), counted over all planes. */
 ISA_BODY void pool_rows(const struct pool *p, int64_t begin, int64_t end, bool is_max)
 {
@@ -179,6 +238,10 @@ ISA_BODY void pool_rows(const struct pool *p, int64_t begin, int64_t end, bool i
     int64_t in = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
     bool is_whole = pool_is_whole(w);
 
+    if (pool_is_small(w)) {
+        pool_small(p, begin, end, is_max);
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
         int64_t o[3] = {i % rows / w->out[1], i % w->out[1], 0};
         const float *plane = p->x + i / rows * in;

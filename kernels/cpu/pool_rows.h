@@ -10,6 +10,12 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/window.h"
 
+/** a / b; b is mostly 1, and processors take their time to find out. */
+static inline int64_t pool_quotient(int64_t a, int64_t b)
+{
+    return b == 1 ? a : a / b;
+}
+
 /** The part of the window that lies inside, on one axis: elements [first, end). */
 struct pool_span {
     int64_t first, end;
@@ -19,10 +25,10 @@ static inline struct pool_span pool_inside(const struct kernel_window *window, i
 {
     int64_t at = o * window->stride[axis] - window->pad_begin[axis];
     int64_t step = window->dilation[axis], count = window->kernel[axis];
-    struct pool_span span = {at < 0 ? (-at + step - 1) / step : 0, count};
+    struct pool_span span = {at < 0 ? pool_quotient(-at + step - 1, step) : 0, count};
 
     if (at + (count - 1) * step >= window->in[axis])
-        span.end = window->in[axis] > at ? (window->in[axis] - 1 - at) / step + 1 : 0;
+        span.end = window->in[axis] > at ? pool_quotient(window->in[axis] - 1 - at, step) + 1 : 0;
     if (span.first > span.end)
         span.first = span.end;
     return span;
@@ -32,10 +38,11 @@ static inline struct pool_span pool_inside(const struct kernel_window *window, i
 static inline struct pool_span pool_outputs(const struct kernel_window *w, int64_t offset)
 {
     int64_t stride = w->stride[2];
-    struct pool_span span = {offset < 0 ? (-offset + stride - 1) / stride : 0, w->out[2]};
+    struct pool_span span = {offset < 0 ? pool_quotient(-offset + stride - 1, stride) : 0,
+                             w->out[2]};
 
     if ((w->out[2] - 1) * stride + offset >= w->in[2])
-        span.end = offset < w->in[2] ? (w->in[2] - 1 - offset) / stride + 1 : 0;
+        span.end = offset < w->in[2] ? pool_quotient(w->in[2] - 1 - offset, stride) + 1 : 0;
     if (span.first > span.end)
         span.first = span.end;
     return span;
@@ -112,6 +119,100 @@ enum { POOL_WIDE = 2048 }; /* elements of a row that is gathered first */
         }                                                                                          \
         if (!is_first && !is_wide)                                                                 \
             name##_taps(y, line, w);                                                               \
+    }
+
+/* Small windows, as most are: up to three rows of up to three pixels. */
+
+enum {
+    POOL_LANES = 16,
+    POOL_SMALL = 3,  /* of a window, at most */
+    POOL_LINE = 512, /* pixels of a row, at most */
+    POOL_BAND = 8,   /* rows of outputs at a time */
+};
+
+static inline bool pool_is_small(const struct kernel_window *w)
+{
+    return w->kernel[0] == 1 && w->in[0] == 1 && w->out[0] == 1 && w->pad_begin[0] == 0 &&
+           w->pad_end[0] == 0 && w->kernel[1] <= POOL_SMALL && w->kernel[2] <= POOL_SMALL &&
+           w->dilation[2] == 1 && w->stride[2] <= 2 && w->pad_begin[2] >= 0 &&
+           w->pad_begin[2] < POOL_SMALL && w->in[2] >= POOL_LANES && w->in[2] <= POOL_LINE &&
+           w->out[2] <= POOL_LINE &&
+           (w->out[2] - 1) * w->stride[2] + w->kernel[2] <= w->pad_begin[2] + w->in[2] + POOL_LANES;
+}
+
+/** name_small(): rows of outputs [oh, oh + rows) of a small window. Rows are joined in vectors, the
+ *  last of which begins early rather than end late, and the result is read beyond its end. */
+#define POOL_ROW_SMALL(name, op, lowest)                                                           \
+    ISA_BODY void name##_join(float *restrict line, const float *const rows[POOL_SMALL],           \
+                              int64_t count, int64_t size)                                         \
+    {                                                                                              \
+        for (int64_t at = 0; at < size; at += POOL_LANES) {                                        \
+            int64_t i = at + POOL_LANES <= size ? at : size - POOL_LANES;                          \
+            const float *a = rows[0] + i, *b = rows[1] + i, *c = rows[2] + i;                      \
+            float *to = line + i;                                                                  \
+                                                                                                   \
+            if (count == 3)                                                                        \
+                _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] =                   \
+                    op(op(a[j], b[j]), c[j]);                                                      \
+            else if (count == 2)                                                                   \
+                _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] = op(a[j], b[j]);   \
+            else                                                                                   \
+                _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] = a[j];             \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void name##_across(float *restrict y, const float *restrict line, int64_t out,        \
+                                int64_t stride, int64_t width)                                     \
+    {                                                                                              \
+        for (int64_t o = 0; o < out; o += POOL_LANES) {                                            \
+            const float *x = line + o * stride;                                                    \
+            float *to = y + o;                                                                     \
+                                                                                                   \
+            if (width == 3)                                                                        \
+                _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] =                   \
+                    op(op(x[j * stride], x[j * stride + 1]), x[j * stride + 2]);                   \
+            else if (width == 2)                                                                   \
+                _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] =                   \
+                    op(x[j * stride], x[j * stride + 1]);                                          \
+            else                                                                                   \
+                _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] = x[j * stride];    \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void name##_down(float *restrict line, const float *restrict plane,                   \
+                              const struct kernel_window *w, int64_t oh)                           \
+    {                                                                                              \
+        struct pool_span high = pool_inside(w, 1, oh);                                             \
+        int64_t first = oh * w->stride[1] - w->pad_begin[1], count = high.end - high.first;        \
+        int64_t front = w->pad_begin[2];                                                           \
+        const float *rows[POOL_SMALL] = {plane, plane, plane};                                     \
+                                                                                                   \
+        for (int64_t i = 0; i < front; i++)                                                        \
+            line[i] = lowest;                                                                      \
+        for (int64_t i = 0; i < 4 * POOL_LANES; i++)                                               \
+            line[front + w->in[2] + i] = lowest;                                                   \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            rows[i] = plane + (first + (high.first + i) * w->dilation[1]) * w->in[2];              \
+        if (count > 0)                                                                             \
+            name##_join(line + front, rows, count, w->in[2]);                                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < w->in[2]; i++)                                                 \
+                line[front + i] = lowest;                                                          \
+    }                                                                                              \
+                                                                                                   \
+    /* Rows are joined some ahead of being read again: what was just stored is slow to load. */    \
+    ISA_BODY void name##_small(float(*out)[POOL_LINE + POOL_LANES], const float *plane,            \
+                               const struct kernel_window *w, int64_t oh, int64_t rows)            \
+    {                                                                                              \
+        float lines[POOL_BAND][POOL_SMALL + POOL_LINE + 4 * POOL_LANES];                           \
+                                                                                                   \
+        for (int64_t r = 0; r < rows; r++)                                                         \
+            name##_down(lines[r], plane, w, oh + r);                                               \
+        for (int64_t r = 0; r < rows; r++)                                                         \
+            if (w->stride[2] == 1)                                                                 \
+                name##_across(out[r], lines[r], w->out[2], 1, w->kernel[2]);                       \
+            else                                                                                   \
+                name##_across(out[r], lines[r], w->out[2], 2, w->kernel[2]);                       \
     }
 
 #endif

@@ -3,6 +3,7 @@
  * blocked and other types are the reference's. */
 #include <string.h>
 
+#include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -179,7 +180,13 @@ ISA_BODY struct range range_of(const float *x, size_t count)
 {
     float low = 0.0f, high = 0.0f;
 
-#pragma omp simd reduction(min : low) reduction(max : high)
+    if (count > 0) {
+        struct extremes found = extremes_of(x, (int64_t)count);
+
+        if (!found.has_nan)
+            return (struct range){found.low < 0.0f ? found.low : 0.0f,
+                                  found.high > 0.0f ? found.high : 0.0f};
+    }
     for (size_t i = 0; i < count; i++) {
         low = x[i] < low ? x[i] : low;
         high = x[i] > high ? x[i] : high;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions and normalisations over whole rows of f32: the last axes, dense. Other ones are the
  * reference's. Sums are kept in f64. */
+#include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"
@@ -77,23 +78,9 @@ ISA_BODY void reduce_part(const struct reduction *r, int64_t begin, int64_t end)
 /* The largest, or the smallest; NaN where there is one. */
 ISA_BODY float extreme_row(const float *x, int64_t count, int is_max)
 {
-    float best = x[0];
-    int odd = 0;
+    struct extremes found = extremes_of(x, count);
 
-    if (is_max) {
-#pragma omp simd reduction(max : best) reduction(| : odd)
-        for (int64_t i = 0; i < count; i++) {
-            best = x[i] > best ? x[i] : best;
-            odd |= x[i] != x[i];
-        }
-    } else {
-#pragma omp simd reduction(min : best) reduction(| : odd)
-        for (int64_t i = 0; i < count; i++) {
-            best = x[i] < best ? x[i] : best;
-            odd |= x[i] != x[i];
-        }
-    }
-    return odd ? NAN : best;
+    return found.has_nan ? NAN : is_max ? found.high : found.low;
 }
 
 ISA_BODY void extreme_part(const struct reduction *r, int64_t begin, int64_t end)

@@ -74,9 +74,10 @@ static bool is_free(const float *boxes, const uint8_t *state, int64_t candidate,
     return true;
 }
 
-int64_t nms_ref(int64_t *y, int64_t room, const float *boxes, const float *scores, uint8_t *kept,
+int64_t nms_ref(int64_t *y, int64_t room, const float *boxes, const float *scores, void *scratch,
                 const struct kernel_nms *shape)
 {
+    uint8_t *kept = scratch;
     int64_t count = 0;
 
     if (shape->boxes == 0) /* then there need not be any memory for them either */

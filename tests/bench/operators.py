@@ -161,6 +161,8 @@ def along(m):
 def images(m):
     image = m.real(1, 64, 56, 56)
     scales = Const(np.array([1, 1, 2, 2], np.float32))
+    corners = m.random.random((1, 2000, 2)) * 60
+    limits = [Const(np.array([100], np.int64)), Const(np.array([0.5], np.float32)), Const(np.array([0.3], np.float32))]
     boxes = np.concatenate([m.random.random((50, 2)) * 20, 20 + m.random.random((50, 2)) * 30], 1).astype(np.float32)
     return [
         Case("f32, 64, 56x56, 3x3 stride 2", "MaxPool", [image], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
@@ -174,6 +176,9 @@ def images(m):
         Case("f32, 64, 56x56, 50 boxes", "RoiAlign", [image, boxes, Const(np.zeros(50, np.int64))],
              {"output_height": 7, "output_width": 7, "sampling_ratio": 2}),
         Case("f32, 16, 56x56, linear", "GridSample", [m.real(1, 16, 56, 56), m.real(1, 56, 56, 2)], {"mode": "linear"}),
+        Case("2000 boxes, 20 classes", "NonMaxSuppression",
+             [np.concatenate([corners, corners + 1 + m.random.random((1, 2000, 2)) * 9], 2).astype(np.float32),
+              m.random.random((1, 20, 2000)).astype(np.float32), *limits]),
         Case("f32, 64, 56x56, constant", "Pad", [image, Const(np.array([0, 0, 2, 2, 0, 0, 2, 2], np.int64))]),
         Case("f32, 64, 56x56, reflect", "Pad", [image, Const(np.array([0, 0, 2, 2, 0, 0, 2, 2], np.int64))], {"mode": "reflect"}),
     ]

@@ -278,7 +278,7 @@ static void check_pool(struct test *test, const struct kernel_table *table, bool
     if (test->is_wide && !test_chance(test, 4))
         test_wide_window(test, s.rank, &s.window);
     else
-        random_window(test, s.rank, s.rank == 3 ? 4 : 12, true, &s.window);
+        random_window(test, s.rank, s.rank == 3 ? 4 : s.channels_last ? 12 : 60, true, &s.window);
     if (test_chance(test, 3)) /* rounded up: the last window may lie in the pads alone */
         for (int i = KERNEL_SPATIAL - s.rank; i < KERNEL_SPATIAL; i++)
             s.window.out[i]++;

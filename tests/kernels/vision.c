@@ -216,7 +216,7 @@ static void check_nms(struct test *test, const struct kernel_table *table)
                            .score_min = -0.5f};
     float *boxes = test_input(test, (size_t)s.boxes * 4);
     float *scores = test_input(test, (size_t)(s.boxes * s.classes));
-    uint8_t *kept = test_output(test, (size_t)s.boxes);
+    void *kept = test_output(test, kernel_nms_room(&s));
     int64_t *y = test_output(test, (size_t)(s.boxes * s.classes) * 3 * sizeof(*y)), count = 0;
 
     test_describe(test, "%lld boxes, %lld classes, %lld kept at most", (long long)s.boxes,
@@ -244,6 +244,40 @@ static void check_nms(struct test *test, const struct kernel_table *table)
                 test_fail(test, "rows %lld and %lld are %g apart", (long long)k, (long long)i, gap);
         }
     }
+}
+
+/* Boxes of all kinds, held to the reference. */
+static void check_nms_boxes(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_nms s = {.batch = test_range(test, 0, 2),
+                           .classes = test_range(test, 1, 3),
+                           .boxes = test_range(test, 0, 90),
+                           .is_center = test_chance(test, 2),
+                           .limit = test_range(test, 0, 100),
+                           .overlap_max = (float)test_range(test, -1, 10) / 10.0f,
+                           .has_score_min = test_chance(test, 2),
+                           .score_min = -0.5f};
+    size_t lines = (size_t)(s.batch * s.classes), count = lines * (size_t)s.boxes;
+    float *boxes = test_input(test, (size_t)(s.batch * s.boxes) * 4);
+    float *scores = test_input(test, count);
+    void *scratch = test_output(test, kernel_nms_room(&s));
+    int64_t room = test_chance(test, 4) ? test_range(test, 0, 9) : (int64_t)count;
+    int64_t *want = test_output(test, (size_t)room * 3 * sizeof(*want)), wanted = 0;
+    int64_t *got = test_output(test, (size_t)room * 3 * sizeof(*got)), found = 0;
+
+    test_describe(test, "%lld boxes, %lld classes, %lld kept at most", (long long)s.boxes,
+                  (long long)s.classes, (long long)s.limit);
+    for (size_t i = 0; i < count; i++) { /* some are equal, some are no number */
+        scores[i] = truncf(scores[i] * 20.0f) / 20.0f;
+        if (test_chance(test, 300))
+            scores[i] = NAN;
+    }
+    TEST_RUN(test, TEST_REF, wanted = nms_ref(want, room, boxes, scores, scratch, &s));
+    TEST_RUN(test, TEST_NEW, found = table->nms.fn(got, room, boxes, scores, scratch, &s));
+    if (found != wanted)
+        test_fail(test, "it keeps %lld, not %lld", (long long)found, (long long)wanted);
+    else
+        test_compare_bytes(test, got, want, (size_t)found * 3 * sizeof(*got));
 }
 
 /* Cells with their usual functions, of every length and direction, held to the reference. */
@@ -357,6 +391,7 @@ static void check_roi_align_places(struct test *test, const struct kernel_table 
 }
 
 const struct test_op test_ops_vision[] = {
+    {"nms_boxes", check_nms_boxes, offsetof(struct kernel_table, nms)},
     {"recurrent", check_recurrent, offsetof(struct kernel_table, recurrent)},
     {"recurrent_cells", check_cells, offsetof(struct kernel_table, recurrent)},
     {"grid_sample", check_grid_sample, offsetof(struct kernel_table, grid_sample)},

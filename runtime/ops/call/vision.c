@@ -222,7 +222,7 @@ int call_bind_nms(const struct call_request *request, struct call *call)
     if (problem)
         return call_refuse(request, -EINVAL, "%s", problem);
     p->count = request->outputs[0].shape.dims[0];
-    call->workspace_bytes = (size_t)p->shape.boxes;
+    call->workspace_bytes = kernel_nms_room(&p->shape);
     p->fn = request->kernels->nms.fn;
     call->version = request->kernels->nms.version;
     call->run = run_nms;

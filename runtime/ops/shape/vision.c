@@ -60,7 +60,7 @@ int shape_nms(struct infer *infer)
     struct nms_inputs in = {{NULL}};
     struct kernel_nms shape;
     const char *problem;
-    uint8_t *kept;
+    void *scratch;
     int rc = 0;
 
     for (uint32_t i = 0; i < NMS_INPUTS; i++) {
@@ -78,10 +78,10 @@ int shape_nms(struct infer *infer)
     if (rc < 0)
         return rc;
     nms_limits(&in, &shape);
-    kept = malloc((size_t)shape.boxes + 1);
-    if (!kept)
+    scratch = malloc(kernel_nms_room(&shape) + 1);
+    if (!scratch)
         return -ENOMEM;
-    out.dims[0] = nms_ref(NULL, INT64_MAX, in.data[0], in.data[1], kept, &shape);
-    free(kept);
+    out.dims[0] = nms_portable(NULL, INT64_MAX, in.data[0], in.data[1], scratch, &shape);
+    free(scratch);
     return infer_output(infer, 0, DTYPE_I64, &out);
 }

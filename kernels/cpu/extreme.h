@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The largest and the smallest of floats, as integers that are ordered as the floats are: compilers
+ * vectorise the maximum of those, not of floats. Inside kernels/cpu only. */
+#ifndef OPTRACE_KERNELS_CPU_EXTREME_H
+#define OPTRACE_KERNELS_CPU_EXTREME_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+
+/** A float's bits as such an integer, and back. A NaN lies beyond the infinity of its sign. */
+ISA_BODY int32_t extreme_key(int32_t bits)
+{
+    return bits ^ (bits >> 31 & INT32_MAX);
+}
+
+ISA_BODY float extreme_float(int32_t key)
+{
+    int32_t bits = extreme_key(key);
+    float x;
+
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+struct extremes {
+    float low, high;
+    int has_nan; /* low or high may be one then */
+};
+
+/** Of `count` numbers, at least one. Of zeros of both signs, -0 is the smaller one. */
+ISA_BODY struct extremes extremes_of(const float *x, int64_t count)
+{
+    int32_t low = INT32_MAX, high = INT32_MIN, odd = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        int32_t bits, key;
+
+        memcpy(&bits, &x[i], sizeof(bits));
+        key = extreme_key(bits);
+        odd |= (bits & INT32_MAX) > 0x7f800000;
+        low = key < low ? key : low;
+        high = key > high ? key : high;
+    }
+    return (struct extremes){extreme_float(low), extreme_float(high), odd};
+}
+
+#endif
