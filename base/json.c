@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static void put(struct json_writer *json, const char *bytes, size_t size)
         return;
     if (json->out) {
         errno = 0;
-        if (fwrite(bytes, 1, size, json->out) != size)
+        if (fwrite_unlocked(bytes, 1, size, json->out) != size)
             json->error = errno ? -errno : -EIO;
         return;
     }
@@ -213,20 +212,20 @@ void json_string(struct json_writer *json, const char *text)
 
 void json_int(struct json_writer *json, int64_t value)
 {
-    char text[24];
+    char text[TEXT_INT_BYTES];
+    size_t length = text_format_int(text, value);
 
-    snprintf(text, sizeof(text), "%" PRId64, value);
     begin_value(json);
-    put_text(json, text);
+    put(json, text, length);
 }
 
 void json_uint(struct json_writer *json, uint64_t value)
 {
-    char text[24];
+    char text[TEXT_INT_BYTES];
+    size_t length = text_format_uint(text, value);
 
-    snprintf(text, sizeof(text), "%" PRIu64, value);
     begin_value(json);
-    put_text(json, text);
+    put(json, text, length);
 }
 
 void json_double(struct json_writer *json, double value)

@@ -231,3 +231,25 @@ int text_compare_natural(const char *a, const char *b)
     }
     return (unsigned char)*a - (unsigned char)*b;
 }
+
+size_t text_format_uint(char *out, uint64_t value)
+{
+    char digits[TEXT_INT_BYTES];
+    size_t first = sizeof(digits);
+
+    do {
+        digits[--first] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    memcpy(out, digits + first, sizeof(digits) - first);
+    out[sizeof(digits) - first] = '\0';
+    return sizeof(digits) - first;
+}
+
+size_t text_format_int(char *out, int64_t value)
+{
+    if (value >= 0)
+        return text_format_uint(out, (uint64_t)value);
+    out[0] = '-';
+    return 1 + text_format_uint(out + 1, -(uint64_t)value);
+}

@@ -59,6 +59,12 @@ int text_put_page(const char *page, FILE *stream);
 /** Columns of the terminal that a stream is, or 0 when it is none or does not say. */
 size_t text_terminal_columns(FILE *stream);
 
+/** A number in decimal with a NUL, TEXT_INT_BYTES at most: printf() is slow at millions. Returns its
+ *  length without the NUL; *_uint() likewise. */
+enum { TEXT_INT_BYTES = 21 };
+size_t text_format_int(char *out, int64_t value);
+size_t text_format_uint(char *out, uint64_t value);
+
 /** Order of two texts with runs of digits compared as numbers: conv2 before conv10. */
 int text_compare_natural(const char *a, const char *b);
 

@@ -19,6 +19,7 @@ struct held_fact {
 
 struct csv_state {
     ARRAY_OF(struct held_fact) facts;
+    struct text_buffer line; /* at hand */
     size_t table_count;
 };
 
@@ -103,7 +104,7 @@ static void add_value(struct text_buffer *buffer, const struct out_value *value)
     if (out_is_text(value->kind)) {
         add_field(buffer, value->text);
     } else if (out_is_integer(value->kind)) {
-        text_buffer_print(buffer, "%lld", (long long)value->integer);
+        text_buffer_add(buffer, number, text_format_int(number, value->integer));
     } else {
         out_format_real(number, sizeof(number), value->real);
         text_buffer_add(buffer, number, strlen(number));
@@ -150,13 +151,13 @@ static void write_line(struct out *out, struct text_buffer *line)
         out_fail(out, -ENOMEM);
     else
         out_write(out, line->text);
-    text_buffer_deinit(line);
+    line->length = 0;
 }
 
 static void csv_table_begin(struct out *out)
 {
     struct csv_state *state = out->state;
-    struct text_buffer line = {0};
+    struct text_buffer *line = &state->line;
 
     if (out->section->data_only)
         return;
@@ -164,24 +165,25 @@ static void csv_table_begin(struct out *out)
         out_write(out, "\n");
     for (size_t i = 0; i < out->column_count; i++) {
         if (i)
-            text_buffer_add(&line, ",", 1);
-        add_field(&line, out->columns[i].name);
+            text_buffer_add(line, ",", 1);
+        add_field(line, out->columns[i].name);
     }
-    write_line(out, &line);
+    write_line(out, line);
 }
 
 static void csv_row(struct out *out, const struct out_value *values)
 {
-    struct text_buffer line = {0};
+    struct csv_state *state = out->state;
+    struct text_buffer *line = &state->line;
 
     if (out->section->data_only)
         return;
     for (size_t i = 0; i < out->column_count; i++) {
         if (i)
-            text_buffer_add(&line, ",", 1);
-        add_value(&line, &values[i]);
+            text_buffer_add(line, ",", 1);
+        add_value(line, &values[i]);
     }
-    write_line(out, &line);
+    write_line(out, line);
 }
 
 static void csv_close(struct out *out)
@@ -211,6 +213,7 @@ static void csv_close(struct out *out)
         text_put_page(out->notes.items[i].text, side);
         fputc('\n', side);
     }
+    text_buffer_deinit(&state->line);
     free(state);
 }
 

@@ -209,9 +209,26 @@ static void words_flow_on_lines_that_fit(void **state)
     assert_string_equal(text_buffer_text(&buffer), "");
 }
 
+static void numbers_are_as_printf_has_them(void **state)
+{
+    static const int64_t numbers[] = {0, 1, -1, 9, 10, -10, 1234567890123, INT64_MAX, INT64_MIN};
+    char text[TEXT_INT_BYTES], expected[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        snprintf(expected, sizeof(expected), "%lld", (long long)numbers[i]);
+        CHECK_U64(text_format_int(text, numbers[i]), strlen(expected));
+        assert_string_equal(text, expected);
+        snprintf(expected, sizeof(expected), "%llu", (unsigned long long)numbers[i]);
+        CHECK_U64(text_format_uint(text, (uint64_t)numbers[i]), strlen(expected));
+        assert_string_equal(text, expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_as_printf_has_them),
         cmocka_unit_test(well_formed_utf8_is_accepted),
         cmocka_unit_test(ill_formed_utf8_is_refused),
         cmocka_unit_test(columns_follow_the_terminal),
