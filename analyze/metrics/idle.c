@@ -2,6 +2,7 @@
 /* Finding gaps and judging them. */
 #include "analyze/metrics/idle.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +20,30 @@ const char *const idle_cause_names[] = {
     [IDLE_UNRECORDED] = "nothing recorded",
 };
 
+/* What is known of the lanes from earlier parts. */
+struct idle_lane {
+    bool has_op, is_shown;
+    int64_t last_end_ns; /* of its operators */
+    uint32_t last_op;    /* which it was */
+    ARRAY_OF(struct span)
+    kept; /* of a thread, whole trees: what it was in since some lane was idle; places of its own */
+};
+
+struct idle_parts {
+    struct idle_lane *lanes;
+    size_t lane_count;
+    bool has_waits; /* streams wait for others, maybe for what is in another part */
+    bool is_whole;
+};
+
+enum { KEPT_MAX = 1 << 16 };
+
 /* --- What the host was in. --- */
 
-/* The innermost operator of a lane that is open at a time, or SPAN_NONE. */
-static uint32_t find_open(const struct spans_answer *spans, uint32_t lane, int64_t time_ns)
+/* The innermost operator of those in a range that is open at a time, or SPAN_NONE. */
+static uint32_t find_open(const struct spans_answer *spans, const struct span *items,
+                          const struct span_range *range, int64_t time_ns)
 {
-    const struct span *items = spans->spans.items;
-    const struct span_range *range = &spans->ranges[lane];
     size_t low = range->first, high = range->first + range->count;
     uint32_t place;
 
@@ -47,10 +65,9 @@ static uint32_t find_open(const struct spans_answer *spans, uint32_t lane, int64
 }
 
 /* cudaDeviceSynchronize, cuStreamSynchronize, cudaEventSynchronize, ... */
-static bool waits_for_device(const struct spans_answer *spans, uint32_t place)
+static bool waits_for_device(const struct spans_answer *spans, const struct span *items,
+                             uint32_t place)
 {
-    const struct span *items = spans->spans.items;
-
     for (; place != SPAN_NONE; place = items[place].parent) {
         if (strstr(span_op(spans, &items[place])->name, "Synchronize"))
             return true;
@@ -58,16 +75,27 @@ static bool waits_for_device(const struct spans_answer *spans, uint32_t place)
     return false;
 }
 
-static void judge_host(const struct spans_answer *spans, const struct span *launch,
-                       struct idle_gap *gap)
+/* What a thread was in before this part is among what was kept. */
+static void judge_host(const struct spans_answer *spans, const struct idle_parts *parts,
+                       const struct span *launch, struct idle_gap *gap)
 {
     int64_t middle_ns = gap->start_ns + (launch->start_ns - gap->start_ns) / 2;
+    const struct span *items = spans->spans.items;
+    struct span_range range = spans->ranges[launch->lane];
 
-    gap->during = find_open(spans, launch->lane, middle_ns);
-    if (gap->during == SPAN_NONE)
+    if (parts && (!range.count || items[range.first].start_ns > middle_ns)) {
+        items = parts->lanes[launch->lane].kept.items;
+        range = (struct span_range){0, parts->lanes[launch->lane].kept.count};
+    }
+    gap->during = find_open(spans, items, &range, middle_ns);
+    if (gap->during == SPAN_NONE) {
         gap->cause = IDLE_NOT_LAUNCHED;
-    else
-        gap->cause = waits_for_device(spans, gap->during) ? IDLE_HOST_WAITED : IDLE_HOST_BUSY;
+        return;
+    }
+    gap->cause = waits_for_device(spans, items, gap->during) ? IDLE_HOST_WAITED : IDLE_HOST_BUSY;
+    gap->during_op = items[gap->during].op;
+    if (items != spans->spans.items)
+        gap->during = SPAN_NONE;
 }
 
 /* --- What else the device was doing. --- */
@@ -161,16 +189,18 @@ static bool waited_for_event(const struct spans_answer *spans, const struct stre
         until_ns - from_ns <= (gap->end_ns - gap->start_ns) / 2)
         return false;
     gap->during = awaited;
+    gap->during_op = spans->spans.items[awaited].op;
     gap->cause = IDLE_EVENT;
     return true;
 }
 
-static void judge(const struct spans_answer *spans, const struct stream_waits *waits,
-                  struct idle_gap *gap)
+static void judge(const struct spans_answer *spans, const struct idle_parts *parts,
+                  const struct stream_waits *waits, struct idle_gap *gap)
 {
     const struct span *after = &spans->spans.items[gap->after], *launch;
 
-    gap->during = SPAN_NONE;
+    gap->during = gap->during_op = SPAN_NONE;
+    gap->after_op = after->op;
     if (!span_is_device(spans, after)) {
         gap->cause = IDLE_UNRECORDED;
     } else if (after->launch == SPAN_NONE || spans->basis.is_flat) {
@@ -180,7 +210,7 @@ static void judge(const struct spans_answer *spans, const struct stream_waits *w
         if (waited_for_event(spans, waits, gap, launch))
             return;
         if (launch->start_ns > gap->start_ns)
-            judge_host(spans, launch, gap);
+            judge_host(spans, parts, launch, gap);
         else
             judge_device(spans, gap);
     }
@@ -197,31 +227,37 @@ static bool is_lane_shown(const struct spans_answer *spans, const struct span_ra
     return false;
 }
 
-static int find_of_lane(const struct spans_answer *spans, const struct stream_waits *waits,
-                        uint32_t lane, struct idle_gap_array *out)
+/* `parts` knows what came before, and learns what comes after; NULL: these spans are all. */
+static int find_of_lane(const struct spans_answer *spans, struct idle_parts *parts,
+                        const struct stream_waits *waits, uint32_t lane, struct idle_gap_array *out)
 {
     const struct span_range *range = &spans->ranges[lane];
+    struct idle_lane alone = {0}, *state = parts ? &parts->lanes[lane] : &alone;
     uint32_t last = SPAN_NONE; /* the span that ends last so far */
     int rc = 0;
 
     for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
-        int64_t last_end_ns = last == SPAN_NONE ? 0 : span_end_ns(&spans->spans.items[last]);
 
         if (!span_is_op(spans, span))
             continue;
-        if (last != SPAN_NONE && span->start_ns > last_end_ns) {
-            struct idle_gap gap = {.start_ns = last_end_ns,
+        if (state->has_op && span->start_ns > state->last_end_ns) {
+            struct idle_gap gap = {.start_ns = state->last_end_ns,
                                    .end_ns = span->start_ns,
                                    .lane = lane,
                                    .before = last,
+                                   .before_op = state->last_op,
                                    .after = (uint32_t)i};
 
-            judge(spans, waits, &gap);
+            judge(spans, parts, waits, &gap);
             rc = array_push(out, gap);
         }
-        if (last == SPAN_NONE || span_end_ns(span) >= last_end_ns)
+        if (!state->has_op || span_end_ns(span) >= state->last_end_ns) {
             last = (uint32_t)i;
+            state->last_end_ns = span_end_ns(span);
+            state->last_op = span->op;
+        }
+        state->has_op = true;
     }
     return rc;
 }
@@ -233,8 +269,156 @@ int idle_find(const struct spans_answer *spans, struct idle_gap_array *out)
 
     for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
         if (is_lane_shown(spans, &spans->ranges[lane]))
-            rc = find_of_lane(spans, &waits, lane, out);
+            rc = find_of_lane(spans, NULL, &waits, lane, out);
     }
     stream_waits_deinit(&waits);
     return rc;
+}
+
+/* --- Parts. --- */
+
+void idle_parts_destroy(struct idle_parts **parts)
+{
+    if (!*parts)
+        return;
+    for (size_t i = 0; i < (*parts)->lane_count; i++)
+        array_deinit(&(*parts)->lanes[i].kept);
+    free((*parts)->lanes);
+    free(*parts);
+    *parts = NULL;
+}
+
+int idle_begin(const struct spans_answer *spans, struct idle_parts **out)
+{
+    struct idle_parts *parts = calloc(1, sizeof(*parts));
+    bool is_whole = *out && (*out)->is_whole;
+
+    idle_parts_destroy(out);
+    *out = parts;
+    if (!parts)
+        return -ENOMEM;
+    parts->is_whole = is_whole;
+    parts->lanes = calloc(spans->lanes.count + 1, sizeof(*parts->lanes));
+    if (!parts->lanes)
+        return -ENOMEM;
+    parts->lane_count = spans->lanes.count;
+    for (size_t i = 0; i < spans->ops.count; i++) {
+        const char *params = spans->ops.items[i].params;
+
+        parts->has_waits |=
+            spans->op_kinds[i] == SPAN_PHASE && params && strstr(params, "\"wait_on_");
+    }
+    return 0;
+}
+
+/* From when on some lane of a device has been idle. */
+static int64_t idle_since(const struct idle_parts *parts, const struct spans_answer *spans)
+{
+    int64_t since_ns = INT64_MAX;
+
+    for (size_t i = 0; i < parts->lane_count; i++) {
+        const struct idle_lane *lane = &parts->lanes[i];
+
+        if (spans->lanes.items[i].side == OP_DEVICE && lane->has_op && lane->last_end_ns < since_ns)
+            since_ns = lane->last_end_ns;
+    }
+    return since_ns;
+}
+
+/* Forgets the trees before the one that holds what started last until then. */
+static void forget(struct idle_lane *lane, int64_t since_ns)
+{
+    struct span *items = lane->kept.items;
+    size_t low = 0, high = lane->kept.count;
+    uint32_t first;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (items[middle].start_ns <= since_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low)
+        return;
+    first = (uint32_t)(low - 1);
+    while (items[first].parent != SPAN_NONE)
+        first = items[first].parent;
+    lane->kept.count -= first;
+    memmove(items, items + first, lane->kept.count * sizeof(*items));
+    for (size_t i = 0; i < lane->kept.count && first; i++) {
+        if (items[i].parent != SPAN_NONE)
+            items[i].parent -= first;
+    }
+}
+
+/* What a thread was in since then. */
+static int keep(const struct spans_answer *spans, const struct span_range *range, int64_t since_ns,
+                struct idle_lane *lane)
+{
+    const struct span *items = spans->spans.items;
+    size_t first = range->first + range->count, before = lane->kept.count;
+    int rc = 0;
+
+    while (first > range->first && items[first - 1].start_ns > since_ns)
+        first--;
+    if (first > range->first)
+        first--;
+    while (first < range->first + range->count && items[first].parent != SPAN_NONE)
+        first = items[first].parent;
+    for (size_t i = first; i < range->first + range->count && rc == 0; i++) {
+        struct span span = items[i];
+
+        if (span.parent != SPAN_NONE)
+            span.parent = (uint32_t)(span.parent - first + before);
+        rc = array_push(&lane->kept, span);
+    }
+    return rc;
+}
+
+static int keep_threads(struct idle_parts *parts, const struct spans_answer *spans)
+{
+    int64_t since_ns = idle_since(parts, spans);
+    size_t count = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < parts->lane_count && rc == 0; i++) {
+        struct idle_lane *lane = &parts->lanes[i];
+
+        if (spans->lanes.items[i].side == OP_DEVICE)
+            continue;
+        rc = keep(spans, &spans->ranges[i], since_ns, lane);
+        if (rc == 0)
+            forget(lane, since_ns);
+        count += lane->kept.count;
+    }
+    return rc == 0 && count > KEPT_MAX ? SPAN_PARTS_WHOLE : rc;
+}
+
+int idle_add(struct idle_parts *parts, const struct spans_answer *spans, struct idle_gap_array *out)
+{
+    struct stream_waits waits = {0};
+    int rc = 0;
+
+    if (parts->has_waits && !parts->is_whole) {
+        parts->is_whole = true;
+        return SPAN_PARTS_WHOLE;
+    }
+    if (!spans->basis.is_flat)
+        rc = stream_waits_make(spans, &waits);
+    for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
+        parts->lanes[lane].is_shown |= is_lane_shown(spans, &spans->ranges[lane]);
+        rc = find_of_lane(spans, parts, &waits, lane, out);
+    }
+    if (rc == 0 && !parts->is_whole)
+        rc = keep_threads(parts, spans);
+    parts->is_whole |= rc == SPAN_PARTS_WHOLE;
+    stream_waits_deinit(&waits);
+    return rc;
+}
+
+bool idle_is_shown(const struct idle_parts *parts, uint32_t lane)
+{
+    return parts->lanes[lane].is_shown;
 }

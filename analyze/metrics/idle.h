@@ -29,8 +29,9 @@ extern const char *const idle_cause_names[];
 
 struct idle_gap {
     int64_t start_ns, end_ns;
-    uint32_t lane, before, after; /* before: the span that ended last */
+    uint32_t lane, before, after; /* before: the span that ended last; SPAN_NONE: in another part */
     uint32_t during; /* what the host was in; of IDLE_EVENT what was waited for; or SPAN_NONE */
+    uint32_t before_op, after_op, during_op; /* the same by op */
     enum idle_cause cause;
 };
 struct idle_gap_array ARRAY_FIELDS(struct idle_gap);
@@ -38,5 +39,15 @@ struct idle_gap_array ARRAY_FIELDS(struct idle_gap);
 /** Gaps of the lanes on which a span is shown. Returns 0 or -ENOMEM; the caller gives *out to
  *  array_deinit() after either. */
 int idle_find(const struct spans_answer *spans, struct idle_gap_array *out);
+
+/** Gaps of spans in parts (query_span_parts()): begin, which forgets what *out was, add each part.
+ *  They are those of all lanes; idle_is_shown() tells in the end which count. Return 0 or -ENOMEM,
+ *  idle_add() also SPAN_PARTS_WHOLE; idle_parts_destroy() after any. */
+struct idle_parts;
+int idle_begin(const struct spans_answer *spans, struct idle_parts **out);
+int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
+             struct idle_gap_array *out);
+bool idle_is_shown(const struct idle_parts *parts, uint32_t lane);
+void idle_parts_destroy(struct idle_parts **parts);
 
 #endif

@@ -27,7 +27,7 @@ static bool share_wall(const struct spans_answer *spans, size_t a, size_t b)
            (!spans->basis.is_flat || left->side == right->side);
 }
 
-static void find_walls(const struct spans_answer *spans, struct lane_use *uses)
+void lane_use_find_walls(struct lane_use *uses, const struct spans_answer *spans)
 {
     size_t first = 0; /* lanes of a session stand together */
 
@@ -54,13 +54,8 @@ static void find_walls(const struct spans_answer *spans, struct lane_use *uses)
     }
 }
 
-int lane_use_make(const struct spans_answer *spans, struct lane_use **out)
+void lane_use_add(struct lane_use *uses, const struct spans_answer *spans)
 {
-    size_t count = spans->lanes.count ? spans->lanes.count : 1;
-    struct lane_use *uses = calloc(count, sizeof(*uses));
-
-    if (!uses)
-        return -ENOMEM;
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
         struct lane_use *use = &uses[span->lane];
@@ -70,7 +65,17 @@ int lane_use_make(const struct spans_answer *spans, struct lane_use **out)
         extend(&use->start_ns, &use->end_ns, span->start_ns, span_end_ns(span), !use->has_op);
         use->has_op = true;
     }
-    find_walls(spans, uses);
+}
+
+int lane_use_make(const struct spans_answer *spans, struct lane_use **out)
+{
+    size_t count = spans->lanes.count ? spans->lanes.count : 1;
+    struct lane_use *uses = calloc(count, sizeof(*uses));
+
+    if (!uses)
+        return -ENOMEM;
+    lane_use_add(uses, spans);
+    lane_use_find_walls(uses, spans);
     *out = uses;
     return 0;
 }

@@ -18,6 +18,10 @@ struct lane_use {
 /** Beside spans->lanes; the caller frees *out. Returns 0 or -ENOMEM. */
 int lane_use_make(const struct spans_answer *spans, struct lane_use **out);
 
+/** The same of spans in parts: into zeros beside spans->lanes, each part; then walls. */
+void lane_use_add(struct lane_use *uses, const struct spans_answer *spans);
+void lane_use_find_walls(struct lane_use *uses, const struct spans_answer *spans);
+
 static inline int64_t span_end_ns(const struct span *span)
 {
     return span->start_ns + span->dur_ns;

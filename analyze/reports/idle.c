@@ -20,15 +20,18 @@ struct idle_line {
 struct idle_lines {
     ARRAY_OF(struct idle_line) lines;
     struct groups groups;
+    struct idle_parts *parts;
+    struct idle_gap_array gaps; /* of the part at hand */
+    struct lane_use *uses;      /* beside lanes */
     const struct spans_answer *spans;
 };
 
 #define CELL(name, value) LINE_CELL(name, struct idle_line, value)
 #define ALL               ((const struct idle_lines *)context)
 
-static const char *name_at(const struct idle_lines *all, uint32_t place)
+static const char *name_of_op(const struct idle_lines *all, uint32_t op)
 {
-    return place == SPAN_NONE ? NULL : span_op(all->spans, &all->spans->spans.items[place])->name;
+    return op == SPAN_NONE ? NULL : all->spans->ops.items[op].name;
 }
 
 static double share(const struct idle_line *line)
@@ -48,8 +51,8 @@ CELL(count_of, out_integer(OUT_INT, (int64_t)line->gaps.count))
 CELL(mean_of, out_number(OUT_NS, line->gaps.mean))
 CELL(p50_of, out_number(OUT_NS, line->gaps.p50))
 CELL(longest_of, out_number(OUT_NS, line->gaps.max))
-CELL(before_of, out_text(name_at(ALL, line->longest.before)))
-CELL(after_of, out_text(name_at(ALL, line->longest.after)))
+CELL(before_of, out_text(name_of_op(ALL, line->longest.before_op)))
+CELL(after_of, out_text(name_of_op(ALL, line->longest.after_op)))
 CELL(at_of, out_number(OUT_NS, (double)(line->longest.start_ns - line->use->wall_start_ns)))
 CELL(active_of, out_number(OUT_NS, (double)(line->use->end_ns - line->use->start_ns)))
 CELL(session_of, out_integer(OUT_INT, line->lane->session_id))
@@ -81,12 +84,12 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
-static int add_gap(struct idle_lines *all, const struct idle_gap *gap, const struct lane_use *uses)
+static int add_gap(struct idle_lines *all, const struct idle_gap *gap)
 {
     struct idle_line made = {.lane = &all->spans->lanes.items[gap->lane],
-                             .use = &uses[gap->lane],
+                             .use = &all->uses[gap->lane],
                              .cause = gap->cause,
-                             .during = name_at(all, gap->during),
+                             .during = name_of_op(all, gap->during_op),
                              .longest = *gap};
     struct place_key key = {.low = (uint64_t)gap->lane << 8 | gap->cause};
     struct idle_gap *longest;
@@ -105,21 +108,57 @@ static int add_gap(struct idle_lines *all, const struct idle_gap *gap, const str
     return groups_add(&all->groups, group, (double)(gap->end_ns - gap->start_ns));
 }
 
-static int gather(struct idle_lines *all, const struct lane_use *uses)
+static void forget_lines(struct idle_lines *all)
 {
-    struct idle_gap_array gaps = {0};
-    struct group_summary *summaries = NULL;
-    int rc = idle_find(all->spans, &gaps);
+    array_deinit(&all->lines);
+    groups_deinit(&all->groups);
+    array_deinit(&all->gaps);
+    free(all->uses);
+    *all = (struct idle_lines){.parts = all->parts};
+}
 
-    for (size_t i = 0; i < gaps.count && rc == 0; i++)
-        rc = add_gap(all, &gaps.items[i], uses);
-    if (rc == 0)
-        rc = groups_summarize(&all->groups, &summaries);
-    for (size_t i = 0; i < all->lines.count && rc == 0; i++)
-        all->lines.items[i].gaps = summaries[i];
-    free(summaries);
-    array_deinit(&gaps);
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct idle_lines *all = user;
+
+    forget_lines(all);
+    all->spans = spans;
+    all->uses = calloc(spans->lanes.count + 1, sizeof(*all->uses));
+    return all->uses ? idle_begin(spans, &all->parts) : -ENOMEM;
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct idle_lines *all = user;
+    int rc;
+
+    lane_use_add(all->uses, spans);
+    all->gaps.count = 0;
+    rc = idle_add(all->parts, spans, &all->gaps);
+    for (size_t i = 0; i < all->gaps.count && rc == 0; i++)
+        rc = add_gap(all, &all->gaps.items[i]);
     return rc;
+}
+
+/* Lines of lanes on which a span is shown. */
+static int summarize(struct idle_lines *all)
+{
+    struct group_summary *summaries;
+    size_t kept = 0;
+    int rc = groups_summarize(&all->groups, &summaries);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < all->lines.count; i++) {
+        struct idle_line line = all->lines.items[i];
+
+        line.gaps = summaries[i];
+        if (idle_is_shown(all->parts, line.longest.lane))
+            all->lines.items[kept++] = line;
+    }
+    all->lines.count = kept;
+    free(summaries);
+    return 0;
 }
 
 static int emit_gaps(const struct report *report, const struct idle_lines *all, struct diag *diag)
@@ -148,24 +187,26 @@ static int emit_gaps(const struct report *report, const struct idle_lines *all, 
     return rc;
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
 {
-    struct idle_lines all = {.spans = spans};
-    struct lane_use *uses = NULL;
-    int rc = lane_use_make(spans, &uses);
+    struct idle_lines *all = user;
 
-    if (rc == 0)
-        rc = gather(&all, uses);
-    rc = rc < 0 ? diag_set(diag, rc, "no memory for the table") : emit_gaps(report, &all, diag);
-    free(uses);
-    array_deinit(&all.lines);
-    groups_deinit(&all.groups);
-    return rc;
+    lane_use_find_walls(all->uses, spans);
+    if (summarize(all) < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the table");
+    return emit_gaps(report, all, diag);
 }
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct idle_lines all = {0};
+    const struct report_parts parts = {&all, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    forget_lines(&all);
+    idle_parts_destroy(&all.parts);
+    return rc;
 }
 
 static double time_ns(const void *item)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/metrics/idle.h"
+#include "analyze/metrics/overhead.h"
 #include "analyze/query/spans.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
@@ -176,6 +178,97 @@ static void gather(struct store *store, bool totals, bool is_whole, struct gathe
     qsort(out->spans.items, out->spans.count, sizeof(*out->spans.items), compare_said);
 }
 
+/* --- What is made of parts. --- */
+
+struct measured {
+    struct idle_parts *idle;
+    struct idle_gap_array gaps, of_part;
+    struct overhead_parts overhead_parts;
+    struct overhead overhead;
+};
+
+static int begin_measuring(void *user, const struct spans_answer *spans)
+{
+    struct measured *measured = user;
+
+    measured->gaps.count = 0;
+    CHECK_OK(idle_begin(spans, &measured->idle));
+    return overhead_begin(spans, &measured->overhead_parts);
+}
+
+static int measure(void *user, struct spans_answer *spans)
+{
+    struct measured *measured = user;
+    int rc;
+
+    measured->of_part.count = 0;
+    rc = idle_add(measured->idle, spans, &measured->of_part);
+    for (size_t i = 0; i < measured->of_part.count; i++) {
+        struct idle_gap gap = measured->of_part.items[i];
+
+        gap.before = gap.after = gap.during = SPAN_NONE; /* places are the part's own */
+        CHECK_OK(array_push(&measured->gaps, gap));
+    }
+    return rc ? rc : overhead_add(&measured->overhead_parts, spans);
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+    const struct idle_gap *left = a, *right = b;
+
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+static void measure_all(struct store *store, bool totals, bool is_whole, struct measured *out)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
+    const struct span_parts parts = {out, begin_measuring, measure, is_whole, PART};
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    *out = (struct measured){0};
+    CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
+    CHECK_OK(overhead_finish(&out->overhead_parts, &answer, &out->overhead));
+    for (uint32_t lane = 0; lane < 2; lane++)
+        assert_true(idle_is_shown(out->idle, lane));
+    spans_answer_deinit(&answer);
+    idle_parts_destroy(&out->idle);
+    array_deinit(&out->of_part);
+    overhead_parts_deinit(&out->overhead_parts);
+    qsort(out->gaps.items, out->gaps.count, sizeof(*out->gaps.items), compare_gaps);
+}
+
+static void compare_measures(struct store *store, bool totals)
+{
+    struct measured whole, parts;
+
+    measure_all(store, totals, true, &whole);
+    measure_all(store, totals, false, &parts);
+    assert_true(whole.gaps.count > 100);
+    CHECK_U64(parts.gaps.count, whole.gaps.count);
+    for (size_t i = 0; i < whole.gaps.count; i++) {
+        const struct idle_gap *gap = &parts.gaps.items[i], *expected = &whole.gaps.items[i];
+
+        CHECK_U64((uint64_t)gap->start_ns, (uint64_t)expected->start_ns);
+        CHECK_U64((uint64_t)gap->end_ns, (uint64_t)expected->end_ns);
+        CHECK_U64(gap->cause, expected->cause);
+        CHECK_U64(gap->before_op, expected->before_op);
+        CHECK_U64(gap->after_op, expected->after_op);
+        CHECK_U64(gap->during_op, expected->during_op);
+    }
+    assert_memory_equal(&parts.overhead.times, &whole.overhead.times, sizeof(whole.overhead.times));
+    assert_memory_equal(&parts.overhead.lanes, &whole.overhead.lanes, sizeof(whole.overhead.lanes));
+    CHECK_U64(parts.overhead.sides.count, whole.overhead.sides.count);
+    array_deinit(&whole.gaps);
+    array_deinit(&parts.gaps);
+    overhead_deinit(&whole.overhead);
+    overhead_deinit(&parts.overhead);
+}
+
 /* Returns how many parts there were. */
 static size_t compare(const char *path, bool totals)
 {
@@ -190,6 +283,7 @@ static size_t compare(const char *path, bool totals)
     assert_memory_equal(parts.spans.items, whole.spans.items,
                         whole.spans.count * sizeof(*whole.spans.items));
     count = parts.part_count;
+    compare_measures(store, totals);
     array_deinit(&whole.spans);
     array_deinit(&parts.spans);
     store_close(&store);
