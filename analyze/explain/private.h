@@ -38,7 +38,7 @@ void explain_add_counted(const struct explanation *explanation, struct text_buff
  *  for. */
 void explain_add_sql(struct explanation *explanation, const char *sql);
 
-/** Whether {word} stands for something. */
+/** Whether {word} stands for something. For tests. */
 bool explain_is_place(const char *word);
 
 /** Add a literal of SQL. */

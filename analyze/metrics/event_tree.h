@@ -73,7 +73,7 @@ struct event_tree {
 };
 
 /** Sum up the spans that are shown. Returns 0 or -ENOMEM; *out is for event_tree_deinit() after
- *  either. Texts are those of `spans`. */
+ *  either. Texts are those of `spans`. For tests. */
 int event_tree_build(const struct spans_answer *spans, const struct event_options *options,
                      struct event_tree *out);
 void event_tree_deinit(struct event_tree *tree);

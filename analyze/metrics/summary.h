@@ -57,6 +57,7 @@ struct summary {
  * 4x3x3x3)>"
  *
  * Returns 0 or -ENOMEM; *out is for summary_deinit() after either.
+ * For tests.
  */
 int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out);
 void summary_deinit(struct summary *summary);

@@ -32,6 +32,7 @@ struct recording_overhead_rate recording_overhead_of(const struct recording_over
                                                      const struct spans_answer *spans,
                                                      const struct span *span);
 
+/** Outside of its file, for tests. */
 struct recording_overhead_sum {
     uint64_t span_count;    /* whose cost is known */
     uint64_t unknown_count; /* of threads and queues, where it is not */

@@ -20,6 +20,13 @@ bool report_takes_sessions(const struct report_kind *kind)
     return kind->subject != REPORT_OF_STORE;
 }
 
+size_t report_filter_words(const struct analyze_options *options, enum filter_id id)
+{
+    const struct option_list *list = &options->filters[id];
+
+    return list->count ? list->count : list->items[0] != NULL;
+}
+
 bool report_takes_events(const struct report_kind *kind)
 {
     return kind->subject == REPORT_OF_OPS || kind->subject == REPORT_OF_RUNS;

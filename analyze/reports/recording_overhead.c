@@ -61,17 +61,3 @@ void report_recording_deinit(struct report_recording *recording)
 {
     recording_overhead_deinit(&recording->costs);
 }
-
-int report_recording_overhead(const struct report *report, const struct spans_answer *spans,
-                              struct diag *diag)
-{
-    struct report_recording recording = {.report = report, .diag = diag};
-    int rc = report_recording_begin(&recording, spans);
-
-    if (rc == 0) {
-        report_recording_take(&recording, spans);
-        report_recording_emit(&recording);
-    }
-    report_recording_deinit(&recording);
-    return rc;
-}

@@ -142,7 +142,8 @@ extern const struct report_kind *const report_kinds[];
 /** The report that the options choose, or NULL with a sentence that has the nearest name. */
 const struct report_kind *report_kind_of(const struct analyze_options *options, struct diag *diag);
 
-/** Whether its subject is chosen by sessions; by runs and times; by filters. */
+/** Whether its subject is chosen by sessions; by runs and times; by filters. Outside of its
+ *  file, for tests. */
 bool report_takes_sessions(const struct report_kind *kind);
 bool report_takes_events(const struct report_kind *kind);
 bool report_takes_filters(const struct report_kind *kind);
@@ -246,12 +247,8 @@ void report_judge_losses(struct report_verdict *verdict, const struct basis *bas
 /** Local time with its zone: "2026-11-22 14:03:11 +0100". */
 void report_describe_time(char *text, size_t bytes, int64_t time_ns);
 
-/** What recording these spans cost the program, where it was measured: facts "recording", and a
- *  sentence. Returns 0 or a negative errno. */
-int report_recording_overhead(const struct report *report, const struct spans_answer *spans,
-                              struct diag *diag);
-
-/* The same of spans in parts: {report, diag}, begin, take each part, emit; deinit after any. */
+/* What recording some spans cost the program, where it was measured: facts "recording", and a
+ * sentence. Of spans in parts: {report, diag}, begin, take each part, emit; deinit after any. */
 struct report_recording {
     const struct report *report;
     struct diag *diag;

@@ -9,13 +9,6 @@
 #include "analyze/query/span_filter.h"
 #include "analyze/reports/private.h"
 
-size_t report_filter_words(const struct analyze_options *options, enum filter_id id)
-{
-    const struct option_list *list = &options->filters[id];
-
-    return list->count ? list->count : list->items[0] != NULL;
-}
-
 bool report_filters_by(const struct analyze_options *options, enum filter_subject subject)
 {
     for (enum filter_id id = 0; id < FILTERS; id++) {

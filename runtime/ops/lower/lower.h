@@ -14,7 +14,8 @@
  *  sentence that names the node and what of it is not supported, -EINVAL or -ENOMEM. */
 int lower_graph(struct graph *graph, struct diag *diag);
 
-/** One of these operators: its full type and what it becomes, for people. NULL behind the last. */
+/** One of these operators: its full type and what it becomes, for people. NULL behind the last.
+ *  For tests: docs/operators.md is held to it. */
 struct lower_facts {
     const char *type, *becomes;
 };

@@ -32,6 +32,9 @@ struct lower_rule {
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
     lower_linear[];
 
+/** Whether a word stands in a list with spaces between its words. */
+bool lower_is_listed(const char *list, const char *word);
+
 /** Input i of the node, NULL where it is left out. */
 struct value *lower_input(const struct lower *l, uint32_t i);
 /** Whether somebody may read output i. */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rules are made of: nodes, attributes, constants. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/ops/lower/rules.h"
+
+/* Nodes and values */
+
+struct value *lower_input(const struct lower *l, uint32_t i)
+{
+    return node_input(l->node, i);
+}
+
+bool lower_wants(const struct lower *l, uint32_t i)
+{
+    return node_output(l->node, i) != NULL;
+}
+
+static void check(struct lower *l, int rc)
+{
+    if (l->rc == 0 && rc < 0)
+        l->rc = rc;
+}
+
+static struct value *new_value(struct lower *l, enum dtype dtype, const struct shape *shape)
+{
+    static const struct shape unknown = {.rank = -1};
+    struct value *value = NULL;
+
+    if (l->rc == 0)
+        value = graph_add_value(l->graph, NULL, dtype, shape ? shape : &unknown, NULL);
+    if (!value)
+        check(l, -ENOMEM);
+    return value;
+}
+
+void lower_many(struct lower *l, const char *op_type, struct value *const *inputs, uint32_t count,
+                struct value **outputs, uint32_t output_count)
+{
+    char *name = NULL;
+
+    for (uint32_t i = 0; i < output_count; i++)
+        outputs[i] = new_value(l, DTYPE_NONE, NULL);
+    if (l->rc < 0)
+        return;
+    while (count > 0 && !inputs[count - 1])
+        count--;
+    if (asprintf(&name, "%s/%s", l->node->name, op_type) < 0) {
+        check(l, -ENOMEM);
+        return;
+    }
+    l->made = graph_add_node(l->graph, op_type, "", name, inputs, count, outputs, output_count);
+    free(name);
+    if (l->made)
+        l->made->is_lowered = true;
+    check(l, l->made ? node_add_origins(l->made, l->node) : -ENOMEM);
+}
+
+struct value *lower_op(struct lower *l, const char *op_type, struct value *const *inputs,
+                       uint32_t count)
+{
+    struct value *output = NULL;
+
+    lower_many(l, op_type, inputs, count, &output, 1);
+    return l->rc < 0 ? NULL : output;
+}
+
+struct value *lower_one(struct lower *l, const char *op_type, struct value *x)
+{
+    return lower_op(l, op_type, &x, 1);
+}
+
+struct value *lower_two(struct lower *l, const char *op_type, struct value *a, struct value *b)
+{
+    struct value *inputs[] = {a, b};
+
+    return lower_op(l, op_type, inputs, 2);
+}
+
+void lower_int(struct lower *l, const char *name, int64_t i)
+{
+    if (l->rc == 0)
+        check(l, node_set_int(l->made, name, i));
+}
+
+void lower_float(struct lower *l, const char *name, float f)
+{
+    if (l->rc == 0)
+        check(l, node_set_float(l->made, name, f));
+}
+
+void lower_ints(struct lower *l, const char *name, const int64_t *ints, size_t count)
+{
+    if (l->rc == 0)
+        check(l, node_set_ints(l->made, name, ints, count));
+}
+
+void lower_string(struct lower *l, const char *name, const char *s)
+{
+    if (l->rc == 0)
+        check(l, node_set_string(l->made, name, s, strlen(s)));
+}
+
+bool lower_is_listed(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (; *list != '\0'; list += strcspn(list, " "), list += *list == ' ')
+        if (strncmp(list, word, length) == 0 && (list[length] == ' ' || list[length] == '\0'))
+            return true;
+    return false;
+}
+
+void lower_copy(struct lower *l, const char *names)
+{
+    for (uint32_t i = 0; l->rc == 0 && i < l->node->attribute_count; i++) {
+        const struct attribute *a = &l->node->attributes[i];
+
+        if (!lower_is_listed(names, a->name))
+            continue;
+        if (a->type == ATTRIBUTE_INT)
+            lower_int(l, a->name, a->i);
+        else if (a->type == ATTRIBUTE_INTS)
+            lower_ints(l, a->name, a->ints, a->count);
+        else if (a->type == ATTRIBUTE_FLOAT)
+            lower_float(l, a->name, a->f);
+        else if (a->type == ATTRIBUTE_STRING)
+            lower_string(l, a->name, a->s);
+    }
+}
+
+void *lower_data(struct lower *l, enum dtype dtype, const struct shape *shape,
+                 struct value **out_value)
+{
+    struct value *value = new_value(l, dtype, shape);
+    void *data = value ? graph_alloc_data(shape_bytes(shape, dtype)) : NULL;
+
+    *out_value = NULL;
+    if (!data) {
+        check(l, -ENOMEM);
+        return NULL;
+    }
+    value_set_data(value, data);
+    *out_value = value;
+    return data;
+}
+
+struct value *lower_number(struct lower *l, float number)
+{
+    struct value *value;
+    float *data = lower_data(l, DTYPE_F32, &(struct shape){.rank = 0}, &value);
+
+    if (data)
+        *data = number;
+    return value;
+}
+
+struct value *lower_list(struct lower *l, const int64_t *ints, size_t count)
+{
+    struct value *value;
+    void *data =
+        lower_data(l, DTYPE_I64, &(struct shape){.rank = 1, .dims = {(int64_t)count}}, &value);
+
+    if (data)
+        memcpy(data, ints, count * sizeof(*ints));
+    return value;
+}
+
+/* What rules have in common */
+
+struct value *lower_reshape(struct lower *l, struct value *x, const int64_t *dims, size_t count)
+{
+    return lower_two(l, "Reshape", x, lower_list(l, dims, count));
+}
+
+struct value *lower_unsqueeze(struct lower *l, struct value *x, const int64_t *axes, size_t count)
+{
+    bool is_input = graph_opset(l->graph, "") >= 13;
+    struct value *y = is_input ? lower_two(l, "Unsqueeze", x, lower_list(l, axes, count))
+                               : lower_one(l, "Unsqueeze", x);
+
+    if (!is_input)
+        lower_ints(l, "axes", axes, count);
+    return y;
+}
+
+struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype)
+{
+    struct value *y = lower_one(l, "Cast", x);
+
+    lower_int(l, "to", (int64_t)dtype);
+    return y;
+}
+
+static bool keeps_rank(const struct node *node)
+{
+    return node && node->domain[0] == '\0' &&
+           (strcmp(node->op_type, "Cast") == 0 || strcmp(node->op_type, "Identity") == 0);
+}
+
+/* Not too far back: nobody has looked for circles yet. */
+int lower_rank(const struct value *value)
+{
+    for (int step = 0; step < 64 && value && value->shape.rank < 0 && keeps_rank(value->producer);
+         step++)
+        value = node_input(value->producer, 0);
+    return value ? value->shape.rank : -1;
+}
+
+/* Readers of `value`, others of the new nodes perhaps among them, read the old node's output. */
+void lower_done(struct lower *l, uint32_t i, struct value *value)
+{
+    struct value *output = node_output(l->node, i);
+    struct node *producer = value ? value->producer : NULL;
+
+    if (!output || !value || l->rc < 0)
+        return;
+    if (!producer) { /* an input of the old node as it is */
+        value = lower_one(l, "Identity", value);
+        producer = value ? value->producer : NULL;
+    }
+    for (uint32_t k = 0; producer && k < producer->output_count; k++) {
+        if (producer->outputs[k] != value)
+            continue;
+        node_take_output(producer, k, output);
+        check(l, graph_replace_uses(l->graph, value, output));
+        return;
+    }
+}
+
+void lower_refuse(struct lower *l, const char *format, ...)
+{
+    char text[200];
+    va_list arguments;
+
+    if (l->rc < 0)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    l->rc = diag_set(l->diag, -ENOTSUP, "operator %s.%s of node \"%s\" is not supported: %s",
+                     l->node->domain, l->node->op_type, l->node->name, text);
+}
