@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graphs of an ONNX model, their nodes and attributes; shared by model.c and node.c.
+/*
+ * The graphs of an ONNX model, their nodes and attributes; shared by model.c and node.c.
+ *
+ * A graph holds nodes, a node attributes, and an attribute may be a graph: so model.c, which reads
+ * graphs, and node.c call each other, as deep as MODEL_DEPTH_MAX. scripts/call-rules lets them.
  */
 #ifndef OPTRACE_RUNTIME_ONNX_NODE_H
 #define OPTRACE_RUNTIME_ONNX_NODE_H

@@ -5,6 +5,10 @@
  * Each node of a body is inferred from what is really there and computed at once, so that sizes may
  * change from one turn of a loop to the next. That costs more per node than a planned run does, and
  * allocates.
+ *
+ * A body may hold any operator, and If and Loop are operators: so the table of operators leads to
+ * what runs a body, and that back to the table, for shapes (shape/infer.c) and for kernels (eval.c).
+ * scripts/call-rules lets this circle of files in.
  */
 #ifndef OPTRACE_RUNTIME_OPS_CONTROL_H
 #define OPTRACE_RUNTIME_OPS_CONTROL_H
