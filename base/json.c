@@ -17,7 +17,7 @@ static void put(struct json_writer *json, const char *bytes, size_t size)
         return;
     if (json->out) {
         errno = 0;
-        if (fwrite_unlocked(bytes, 1, size, json->out) != size)
+        if (fwrite(bytes, 1, size, json->out) != size)
             json->error = errno ? -errno : -EIO;
         return;
     }

@@ -7,7 +7,7 @@
 
 static void write_out(struct chrome_writer *writer, const char *text, size_t length)
 {
-    fwrite_unlocked(text, 1, length, writer->export->stream); /* the stream keeps its error */
+    fwrite(text, 1, length, writer->export->stream); /* the stream keeps its error */
 }
 
 void chrome_begin(struct chrome_writer *writer, const char *phase)
