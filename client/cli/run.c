@@ -32,39 +32,30 @@ static const char *const gpu_levels[] = {"host", "graph", "node", "memory", "all
 
 static const struct option_spec specs[] = {
     {OPTION_STRING, "output", 'o', "FILE", NULL,
-     "Record into this file alone, by a daemon that is there for this command only; a store that "
-     "was there is replaced.",
+     "Record into this file alone, anew, by a daemon that is there for this command only.",
      TARGET(output)},
     {OPTION_STRING, "store", 0, "FILE", NULL,
-     "The same, adding to what is in the file. Without either the daemon that listens records, and "
-     "where none does one is started for this command, with the default store.",
+     "The same, adding to what is in the file. Without either the daemon that listens records, else "
+     "one for this command, into the default store.",
      TARGET(store)},
     {OPTION_STRING, "sources", 0, "LIST", "all",
-     "What to record by besides calls of liboptrace: nvtx (ranges and marks of NVTX 3), itt (tasks "
-     "of ITT, as oneDNN has them), blas (matrix products of shared BLAS libraries), "
-     "onednn (primitives of a shared oneDNN), ort (sessions and runs of ONNX "
-     "Runtime), ggml (graphs of llama.cpp and its relatives), torch (ops of "
-     "PyTorch), cublas (products of cuBLAS and cuBLASLt), cuda (see --gpu).",
+     "What to record by besides liboptrace: nvtx, itt (ranges), blas, cublas (products), onednn "
+     "(primitives), ort (ONNX Runtime), ggml (llama.cpp), torch, tensorflow, cuda (see --gpu).",
      TARGET(wishes.sources)},
     {OPTION_STRING, "nodes", 0, "WHICH", "1/20",
-     "Of which runs to record the nodes of the graph, too (ggml, ort): off, all, or 1/N, the first run and "
-     "each N-th. A run whose nodes are recorded takes longer. What nodes take in a run on average is "
-     "that of these runs, and reports say how many they are.",
+     "Of which runs to record the nodes, too (ggml, ort, tensorflow): off, all, or 1/N, the first and "
+     "each N-th. What nodes take on average is of these alone.",
      TARGET(wishes.nodes)},
     {OPTION_CHOICE, "gpu", 0, "LEVEL", "host",
-     "Record what NVIDIA's CUPTI tells of CUDA: graph (kernels, copies and memsets on their streams; "
-     "a CUDA graph as one span; calls that launch, copy and wait), node (kernels of graphs, too), "
-     "memory (and memory of the device), all (and each call of runtime and driver). Each level "
-     "costs more than the one before.",
+     "CUDA, by NVIDIA's CUPTI: graph (kernels, copies, calls that launch and wait; a CUDA graph as one "
+     "span), node (kernels of graphs), memory (and device memory), all (and each call).",
      TARGET(gpu), "host|graph|node|memory|all"},
     {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
      "An op or label whose name matches this extended regular expression begins a run, where its "
-     "thread is in none: for programs that have steps but no runs.",
+     "thread is in none.",
      TARGET(wishes.runs_by)},
     {OPTION_FLAG, "print-env", 0, NULL, NULL,
-     "Run nothing; print the variables by which a program is recorded, for files of service "
-     "managers and containers.",
-     TARGET(print_env)},
+     "Run nothing; print the variables by which a program is recorded.", TARGET(print_env)},
     {OPTION_FLAG, "quiet", 'q', NULL, NULL, "Print nothing when CMD has ended.", TARGET(quiet)},
 };
 

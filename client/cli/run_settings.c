@@ -27,6 +27,7 @@ static const struct {
     {"ort", PRELOAD},
     {"ggml", PRELOAD},
     {"torch", PRELOAD},
+    {"tensorflow", PRELOAD},
     {"cublas", PRELOAD},
     {"cuda", CUDA},
 };
@@ -55,11 +56,10 @@ static int check_sources(const char *list, struct diag *diag)
             is_known |=
                 strlen(ways[i].source) == length && strncmp(word, ways[i].source, length) == 0;
         if (!is_known)
-            return diag_set(
-                diag, -EINVAL,
-                "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, cublas "
-                "and cuda, not '%.*s'",
-                (int)(length < 40 ? length : 40), word);
+            return diag_set(diag, -EINVAL,
+                            "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, "
+                            "tensorflow, cublas and cuda, not '%.*s'",
+                            (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');
     return 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "client/inject/names.h"
+#include "client/inject/nodes.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
 #include "client/inject/torch_layout.h"
@@ -179,9 +180,7 @@ static __attribute__((noinline, cold)) struct frames *make_frames(void)
 /* As of nodes: names and times cost half of what all costs. */
 static bool wants_shapes(void)
 {
-    const char *nodes = secure_getenv("OPTRACE_NODES");
-
-    return !nodes || strcmp(nodes, "off") != 0;
+    return nodes_every() != 0;
 }
 
 static uint64_t make_mark(const void *context)

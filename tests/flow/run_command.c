@@ -418,7 +418,8 @@ static void settings_are_printed(void **state)
            " /opt/other.so\n...");
     expect(
         run(&scene, LIST("--sources", "itt,rocm", "true")), 2,
-        "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, cublas and cuda, not "
+        "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, tensorflow, "
+        "cublas and cuda, not "
         "'rocm'\n...");
     expect(run(&scene, LIST("--runs-by", "(step", "true")), 2,
            "optrace run: --runs-by takes a regular expression, not '(step': ...");
