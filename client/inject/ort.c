@@ -34,7 +34,7 @@ enum {
     SET_POLICY_DELEGATE = 306,
     ASK_PROFILE = 415,
 };
-enum { SLOTS_MAX = 1024, COPIES_MAX = 4, SESSIONS_MAX = 128, GIVEN_MAX = 256, DEVICES_MAX = 64 };
+enum { SLOTS_MAX = 1024, COPIES_MAX = 4, SESSIONS_MAX = 128, DEVICES_MAX = 64 };
 
 typedef ort_function function;
 
@@ -60,13 +60,6 @@ static struct session {
     uint32_t count; /* runs whose turn was looked at */
     bool has_nodes; /* the provider is in it */
 } sessions[SESSIONS_MAX];
-
-/* Run options of the program's, while runs with them are under way. */
-static struct given {
-    void *options; /* NULL: the place is free */
-    uint32_t run_count;
-    bool is_on; /* a profile is asked for */
-} given[GIVEN_MAX];
 
 /* --- Sessions --- */
 
@@ -119,7 +112,7 @@ static uint64_t define_model(const void *context)
 }
 
 /* A model is its path; what came from memory has its size for a name. */
-static uint32_t model_of_path(const char *path)
+uint32_t ort_model(const char *path)
 {
     struct {
         uint64_t kind; /* tells these keys from others */
@@ -149,10 +142,11 @@ static struct loading begin_loading(struct copy *copy, void *env, const char *pa
     if (!recorder_is_on())
         return loading;
     snprintf(text, sizeof(text), "model of %zu bytes", bytes);
-    loading.model = model_of_path(path ? path : text);
+    loading.model = ort_model(path ? path : text);
     loading.span = recorder.begin(recorder.name(OPTRACE_LABEL, "load model"));
     if (copy->provider && nodes_every() && !__atomic_load_n(&copy->is_left_alone, __ATOMIC_RELAXED))
         loading.own = ort_provider_options(copy->provider, env, options);
+    ort_provider_set_loading(loading.model);
     return loading;
 }
 
@@ -252,41 +246,9 @@ static void *create_from_prepacked(struct copy *copy, void *env, const void *byt
 /* A run under way. */
 struct turn {
     struct optrace_run run;
-    const void *options; /* to run with */
-    struct given *given; /* NULL: they are not watched */
+    const void *options;              /* to run with */
+    struct ort_provider_given *given; /* NULL: they are not watched */
 };
-
-/* The program's own run options are asked for a profile only while no run reads them. Whether this
- * run has one comes back in *has_nodes. */
-static struct given *take_given(struct copy *copy, void *options, bool *has_nodes)
-{
-    struct given *place = NULL;
-
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < GIVEN_MAX && (!place || place->options != options); i++) {
-        if (given[i].options == options || (!given[i].options && !place))
-            place = &given[i];
-    }
-    if (place) {
-        place->options = options;
-        if (place->run_count++ == 0)
-            place->is_on = *has_nodes && ort_provider_ask(copy->provider, options, true);
-    }
-    *has_nodes = *has_nodes && place && place->is_on;
-    pthread_mutex_unlock(&lock);
-    return place;
-}
-
-static void give_back(struct copy *copy, struct given *place)
-{
-    pthread_mutex_lock(&lock);
-    if (--place->run_count == 0) {
-        if (place->is_on)
-            ort_provider_ask(copy->provider, place->options, false);
-        *place = (struct given){NULL, 0, false};
-    }
-    pthread_mutex_unlock(&lock);
-}
 
 static struct turn begin_run(struct copy *copy, const void *session, const void *options)
 {
@@ -298,23 +260,22 @@ static struct turn begin_run(struct copy *copy, const void *session, const void 
     if (has_nodes) {
         has_nodes = nodes_turn(&known->count);
         if (options)
-            turn.given = take_given(copy, (void *)options, &has_nodes);
+            turn.given = ort_provider_take(copy->provider, (void *)options, &has_nodes);
         else if (has_nodes)
             turn.options = ort_provider_run_options(copy->provider);
         has_nodes = has_nodes && turn.options;
     }
     turn.run = recorder.run_begin(known ? known->model : 0, has_nodes ? 0 : OPTRACE_WITHOUT_OPS);
-    if (has_nodes)
-        ort_provider_set_run(turn.run.number, known->model);
+    ort_provider_enter(has_nodes ? turn.run.number : 0, known ? known->model : 0);
     return turn;
 }
 
 static void end_run(struct copy *copy, struct turn *turn)
 {
-    ort_provider_set_run(0, 0);
+    ort_provider_leave();
     recorder.run_end(turn->run);
     if (turn->given)
-        give_back(copy, turn->given);
+        ort_provider_give_back(copy->provider, turn->given);
 }
 
 typedef void *run_type(void *, const void *, const char *const *, const void *const *, size_t,

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime found by dlsym(). Inside client/inject only. */
+/* What ONNX Runtime's C interface and its Python extension share. Inside client/inject only. */
 #ifndef OPTRACE_CLIENT_INJECT_ORT_H
 #define OPTRACE_CLIENT_INJECT_ORT_H
+
+#include <stdint.h>
+
+/** A model of this path; 0 when it cannot be defined. Any thread. */
+uint32_t ort_model(const char *path);
 
 /** What a program gets in place of an OrtGetApiBase() that it asked a library for; the very same
  *  where that is not wanted, or NULL. Any thread. */

@@ -13,13 +13,14 @@
 #include "client/inject/ort_node.h"
 #include "client/inject/recorder.h"
 
-enum { API = 25, COPIES_MAX = 8, DEPTH_MAX = 64 };
+enum { API = ORT_PROVIDER_SINCE, COPIES_MAX = 8, DEPTH_MAX = 64, GIVEN_MAX = 256 };
 
 /* Slots of OrtApi, */
 enum {
     CREATE_SESSION_OPTIONS = 10,
     CLONE_SESSION_OPTIONS = 12,
     CREATE_RUN_OPTIONS = 39,
+    GET_VERBOSITY = 43,
     RELEASE_STATUS = 93,
     RELEASE_SESSION_OPTIONS = 100,
     REGISTER_PROVIDER = 301,
@@ -44,11 +45,17 @@ struct table {
 
 struct ort_provider {
     struct table factory; /* first: it is what the functions of a factory get */
-    struct table session; /* the same one for all sessions */
     const struct ort_base *base;
     const ort_function *api, *provider_api;
     void *run_options;
     bool has_tried_options;
+};
+
+/* OrtEp of a session. */
+struct session {
+    struct table table;
+    const struct ort_provider *provider;
+    uint32_t model;
 };
 
 /* Of a run, or of a session, whose events are not for us. */
@@ -64,7 +71,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Taken while ONNX Runtime calls CreateEpFactories(), which takes the other one. */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
-static OT_TLS uint32_t run_now, model_now;
+struct ort_provider_given {
+    void *options; /* NULL: the place is free */
+    uint32_t run_count;
+    bool is_on; /* a profile is asked for */
+};
+static struct ort_provider_given given[GIVEN_MAX];
+
+static OT_TLS uint32_t run_now, model_now, loading;
+static OT_TLS bool is_inside;               /* of a run that is recorded already */
+static OT_TLS struct optrace_run run_apart; /* of one that is not */
+static OT_TLS struct ort_provider *registered;
 static OT_TLS uint64_t begun[DEPTH_MAX];
 static OT_TLS uint32_t depth;
 
@@ -174,10 +191,8 @@ static void *take_no_node(void *session, const void *graph, void *info)
 }
 
 /* Once with the session, and once with each run that asks for a profile, on its thread. */
-static void *create_profiler(void *session, void **out_profiler)
+static void *create_profiler(const struct session *session, void **out_profiler)
 {
-    const struct ort_provider *provider =
-        (const void *)((const char *)session - offsetof(struct ort_provider, session));
     struct profiler *profiler = malloc(sizeof(*profiler));
 
     *out_profiler = profiler;
@@ -186,21 +201,51 @@ static void *create_profiler(void *session, void **out_profiler)
             {API,
              {(ort_function)free, (ort_function)start_profiling, (ort_function)start_event,
               (ort_function)stop_event, (ort_function)end_profiling}},
-            provider,
+            session->provider,
             run_now,
             model_now};
+    return NULL;
+}
+
+/* Runs that begin on threads of ONNX Runtime's, which RunAsync() has handed them to. */
+static void *on_run_start(const struct session *session, const void *options)
+{
+    if (is_inside || run_apart.number || !recorder_is_on())
+        return NULL;
+    run_apart = recorder.run_begin(session->model, OPTRACE_WITHOUT_OPS);
+    return NULL;
+}
+
+static void *on_run_end(const struct session *session, const void *options, bool waits)
+{
+    if (is_inside || !run_apart.number)
+        return NULL;
+    recorder.run_end(run_apart);
+    run_apart = (struct optrace_run){{0, 0}, 0, 0};
     return NULL;
 }
 
 static void *create_session(void *factory, const void *devices, const void *metadata, size_t count,
                             const void *options, const void *logger, void **out_session)
 {
-    *out_session = &((struct ort_provider *)factory)->session;
+    struct session *session = malloc(sizeof(*session));
+
+    *out_session = session;
+    if (session)
+        *session = (struct session){{API,
+                                     {[0] = (ort_function)name_of,
+                                      [1] = (ort_function)take_no_node,
+                                      [7] = (ort_function)on_run_start,
+                                      [8] = (ort_function)on_run_end,
+                                      [15] = (ort_function)create_profiler}},
+                                    factory,
+                                    loading};
     return NULL;
 }
 
 static void release_session(void *factory, void *session)
 {
+    free(session);
 }
 
 static void *find_devices(void *factory, void *const *devices, size_t count, void **out_devices,
@@ -232,6 +277,10 @@ static void *create_no_transfer(void *factory, void **out)
     return NULL;
 }
 
+static void release_nothing(void *factory, void *allocator)
+{
+}
+
 static bool is_no_stream(const void *factory)
 {
     return false;
@@ -245,12 +294,8 @@ static void fill(struct ort_provider *provider, const struct ort_base *base)
                        {(ort_function)name_of, (ort_function)name_of, (ort_function)find_devices,
                         (ort_function)create_session, (ort_function)release_session,
                         (ort_function)vendor_of, (ort_function)version_of, NULL,
-                        (ort_function)create_no_allocator, (ort_function)release_session,
+                        (ort_function)create_no_allocator, (ort_function)release_nothing,
                         (ort_function)create_no_transfer, (ort_function)is_no_stream}};
-    provider->session = (struct table){API,
-                                       {[0] = (ort_function)name_of,
-                                        [1] = (ort_function)take_no_node,
-                                        [15] = (ort_function)create_profiler}};
     provider->provider_api = CALL(provider->api, GET_PROVIDER_API, const ort_function *(*)(void))();
 }
 
@@ -292,6 +337,7 @@ void *CreateEpFactories(const char *name, const struct ort_base *base, const voi
     struct ort_provider *provider = room ? ort_provider_open(base) : NULL;
 
     *out_count = provider != NULL;
+    registered = provider;
     if (provider)
         out_factories[0] = &provider->factory;
     return NULL;
@@ -403,8 +449,66 @@ const void *ort_provider_run_options(struct ort_provider *provider)
     return options;
 }
 
-void ort_provider_set_run(uint32_t number, uint32_t model)
+struct ort_provider_given *ort_provider_take(struct ort_provider *provider, void *run_options,
+                                             bool *has_nodes)
 {
+    struct ort_provider_given *place = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < GIVEN_MAX && (!place || place->options != run_options); i++) {
+        if (given[i].options == run_options || (!given[i].options && !place))
+            place = &given[i];
+    }
+    if (place) {
+        place->options = run_options;
+        if (place->run_count++ == 0)
+            place->is_on = *has_nodes && ort_provider_ask(provider, run_options, true);
+    }
+    *has_nodes = *has_nodes && place && place->is_on;
+    pthread_mutex_unlock(&lock);
+    return place;
+}
+
+void ort_provider_give_back(struct ort_provider *provider, struct ort_provider_given *place)
+{
+    pthread_mutex_lock(&lock);
+    if (--place->run_count == 0) {
+        if (place->is_on)
+            ort_provider_ask(provider, place->options, false);
+        *place = (struct ort_provider_given){NULL, 0, false};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void ort_provider_set_loading(uint32_t model)
+{
+    loading = model;
+}
+
+void ort_provider_enter(uint32_t number, uint32_t model)
+{
+    is_inside = true;
     run_now = number;
     model_now = model;
+}
+
+void ort_provider_leave(void)
+{
+    is_inside = false;
+    run_now = 0;
+}
+
+struct ort_provider *ort_provider_registered(void)
+{
+    return registered;
+}
+
+int ort_provider_verbosity(const struct ort_provider *provider, const void *run_options)
+{
+    int level = -1;
+
+    return is_done(provider, CALL(provider->api, GET_VERBOSITY,
+                                  void *(*)(const void *, int *))(run_options, &level))
+               ? level
+               : -1;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/inject/ort.h"
+#include "client/inject/python_ort.h"
 #include "client/inject/recorder.h"
 #include "client/inject/torch.h"
 
@@ -48,6 +49,11 @@ static void *find_ort(void *handle, const char *name)
     return ort_stand_in(real_dlsym()(handle, name));
 }
 
+static void *find_python_ort(void *handle, const char *name)
+{
+    return python_ort_stand_in(real_dlsym()(handle, name));
+}
+
 /* What to go on with. */
 __attribute__((visibility("hidden"), used)) dlsym_type *symbols_before(const char *name,
                                                                        void *handle)
@@ -57,6 +63,8 @@ __attribute__((visibility("hidden"), used)) dlsym_type *symbols_before(const cha
     if (name && UNLIKELY(strcmp(name, "OrtGetApiBase") == 0) && handle != RTLD_NEXT &&
         handle != RTLD_DEFAULT)
         return find_ort;
+    if (name && UNLIKELY(strcmp(name, PYTHON_ORT_INIT) == 0))
+        return find_python_ort;
     return real_dlsym();
 }
 

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Python programs with ONNX Runtime, which nobody changed: the same with and without us, with their runs
+and nodes. Over an extension of ours, made in one phase and in two; and over the wheels that
+scripts/get-programs fetches: 1.32.0, 1.25.1, and 1.20.1, which tells of no nodes."""
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+import inject_ort_model
+
+BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
+SKIPPED = 77
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+WHEELS = {"1.32.0": True, "1.25.1": True, "1.20.1": False}
+failures = []
+
+FAKE = """
+import importlib.machinery, importlib.util, sys, traceback
+loader = importlib.machinery.ExtensionFileLoader("onnxruntime_pybind11_state", sys.argv[1])
+spec = importlib.util.spec_from_file_location("onnxruntime_pybind11_state", sys.argv[1], loader=loader)
+module = importlib.util.module_from_spec(spec)
+loader.exec_module(module)
+class Options:
+    enable_profiling = False
+session = module.InferenceSession(Options(), "/models/net.onnx", True, False)
+session.initialize_session(["CPUExecutionProvider"], [{}], set())
+print([session.run(["y"], {"x": i}) for i in range(5)], session.run(None, {"x": 1}, options=None))
+print(session.get_providers())
+other = module.InferenceSession(Options(), b"12345", False, False)
+other.run(None, {"x": 1}, None)
+try:
+    session.run(None, {})
+except ValueError:
+    traceback.print_exc()
+"""
+
+REAL = """
+import hashlib, os, sys, threading, traceback
+import numpy as np
+import onnxruntime as ort
+how = sys.argv[2]
+options = ort.SessionOptions()
+if how == "profile":
+    options.enable_profiling = True
+    options.profile_file_prefix = sys.argv[3]
+session = ort.InferenceSession(sys.argv[1], options, providers=None if how == "plain" else ["CPUExecutionProvider"])
+x = np.random.default_rng(1).standard_normal((2, 3, 32, 32)).astype("f")
+def work():
+    own = ort.RunOptions() if how == "options" else None
+    y = None
+    for i in range(20):
+        if how == "binding":
+            binding = session.io_binding()
+            binding.bind_cpu_input("x", x)
+            binding.bind_output("y")
+            session.run_with_iobinding(binding)
+            y = binding.copy_outputs_to_cpu()
+        elif how == "async":
+            done, out = threading.Event(), []
+            session.run_async(None, {"x": x}, lambda result, data, error: (out.append(result), done.set()), None)
+            done.wait()
+            y = out[0]
+        else:
+            y = session.run(None, {"x": x}, own)
+    return y[0].tobytes()
+if how == "threads":
+    results = [None] * 4
+    threads = [threading.Thread(target=lambda k=k: results.__setitem__(k, work())) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    result = b"".join(results)
+else:
+    result = work()
+if how == "fork":
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    os.waitpid(child, 0)
+print(hashlib.sha256(result).hexdigest(), session.get_providers(), session.get_provider_options())
+print(ort.get_available_providers())
+if hasattr(ort, "get_ep_devices"):
+    print([device.ep_name for device in ort.get_ep_devices()])
+if how == "error":
+    try:
+        session.run(None, {"x": x[:, :2]})
+    except Exception:
+        traceback.print_exc()
+    try:
+        ort.InferenceSession("nothing.onnx")
+    except Exception:
+        traceback.print_exc()
+if how == "killed":
+    os.kill(os.getpid(), 9)
+"""
+
+# What is done, runs, and of these with nodes when all are to have them.
+SCENES = (("plain", 20, 20), ("named", 20, 20), ("threads", 80, 80), ("options", 20, 20), ("binding", 20, 20),
+          ("fork", 40, 40), ("profile", 20, 0), ("error", 21, 21), ("killed", 20, 20))
+
+
+def run(argv, place):
+    return subprocess.run([str(word) for word in argv], cwd=place, capture_output=True, text=True, check=False)
+
+
+def record(what, place, nodes, argv, status=0):
+    alone = run(argv, place)
+    recorded = run([BUILD / "client/cli/optrace", "run", "--quiet", "-o", "a.db", "--nodes", nodes, "--", *argv],
+                   place)
+    for name in ("returncode", "stdout", "stderr"):
+        if getattr(alone, name) != getattr(recorded, name):
+            failures.append(f"{what}: {name} {getattr(recorded, name)!r}, alone {getattr(alone, name)!r}")
+    if alone.returncode != status:
+        failures.append(f"{what}: status {alone.returncode}: {alone.stderr}")
+    return sqlite3.connect(place / "a.db")
+
+
+def same(what, store, sql, wanted):
+    got = store.execute(sql).fetchone()[0]
+    if got != wanted:
+        failures.append(f"{what}: {got}, not {wanted}: {sql}")
+
+
+RUNS = "SELECT count(*) FROM run WHERE end_ns IS NOT NULL"
+NODES = "SELECT count(*) FROM v_event WHERE op_type <> 'label'"
+
+
+def check_fakes(place):
+    for phases in (1, 2):
+        extension = BUILD / f"tests/flow/libfake_ort_python_{phases}.so"
+        what = f"an extension of {phases} phases"
+        store = record(what, place, "all", [sys.executable, "-c", FAKE, extension])
+        same(what, store, RUNS, 8)
+        same(what, store, RUNS + " AND without_ops", 8)
+        same(what, store, "SELECT count(*) FROM run JOIN model USING (model_id) WHERE"
+             " path = '/models/net.onnx'", 7)
+        same(what, store, "SELECT count(*) FROM run JOIN model USING (model_id) WHERE"
+             " name = 'model of 5 bytes'", 1)
+
+
+def check_wheel(place, version, has_nodes):
+    python = CACHE / f"optrace/programs/onnxruntime-{version}/bin/python3"
+    for how, runs, with_nodes in SCENES:
+        what = f"{version}, {how}"
+        # A node of a run that fails at once has nothing to tell.
+        whole = with_nodes - (how == "error") if has_nodes else 0
+        flags = ["-I"] if how == "named" else []
+        store = record(what, place, "all", [python, *flags, "-c", REAL, "net.onnx", how, place / "own"],
+                       -signal.SIGKILL if how == "killed" else 0)
+        same(what, store, RUNS, runs)
+        same(what, store, RUNS + " AND model_id IS NOT NULL", runs)
+        same(what, store, RUNS + " AND NOT without_ops", with_nodes if has_nodes else 0)
+        if has_nodes:
+            same(what, store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE o.type = 'Conv'"
+                 " AND o.computation_flop > 0 AND o.input_shapes LIKE '[[2, %'", 2 * whole)
+            same(what, store, NODES + " AND run IS NULL", 0)
+    if has_nodes:
+        store = record(f"{version}, one in ten", place, "1/10", [python, "-c", REAL, "net.onnx", "plain"])
+        same(version, store, RUNS + " AND NOT without_ops", 2)
+        # Handed to threads of its own, which the provider is told of.
+        store = record(f"{version}, async", place, "all", [python, "-c", REAL, "net.onnx", "async"])
+        same(version, store, RUNS + " AND without_ops AND model_id IS NOT NULL", 20)
+
+
+missing = [version for version in WHEELS
+           if not (CACHE / f"optrace/programs/onnxruntime-{version}/list.txt").exists()]
+with tempfile.TemporaryDirectory() as folder:
+    here = pathlib.Path(folder)
+    (here / "net.onnx").write_bytes(inject_ort_model.model())
+    check_fakes(here)
+    for wheel, tells in WHEELS.items():
+        if wheel not in missing:
+            check_wheel(here, wheel, tells)
+for failure in failures:
+    print(failure)
+if not failures and missing:
+    print(f"without the wheels {' '.join(missing)}, which scripts/get-programs fetches")
+    sys.exit(SKIPPED)
+sys.exit(1 if failures else 0)
