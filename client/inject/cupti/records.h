@@ -12,6 +12,7 @@
 #ifndef OPTRACE_CLIENT_INJECT_CUPTI_RECORDS_H
 #define OPTRACE_CLIENT_INJECT_CUPTI_RECORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum cupti_kind {
