@@ -55,6 +55,7 @@ enum kernel_map {
     MAP_TAN,
     MAP_TANH,
     MAP_THRESHOLDED_RELU, /* x > a ? x : 0 */
+    MAP_BIT_NOT,          /* integers only */
     MAP_COUNT,
 };
 
@@ -84,10 +85,15 @@ enum kernel_zip {
     ZIP_DIV, /* integers cut off; x / 0 is 0 */
     ZIP_MAX, /* NaN where either is */
     ZIP_MIN,
-    ZIP_MOD,   /* the divisor's sign; x mod 0 is 0 */
-    ZIP_FMOD,  /* the dividend's sign */
-    ZIP_POW,   /* computed in f64 when either is real; a negative integer power is 0, 1 or -1 */
-    ZIP_PRELU, /* a < 0 ? a * b : a */
+    ZIP_MOD,     /* the divisor's sign; x mod 0 is 0 */
+    ZIP_FMOD,    /* the dividend's sign */
+    ZIP_POW,     /* computed in f64 when either is real; a negative integer power is 0, 1 or -1 */
+    ZIP_PRELU,   /* a < 0 ? a * b : a */
+    ZIP_BIT_AND, /* from here to the shifts of integers only */
+    ZIP_BIT_OR,
+    ZIP_BIT_XOR,
+    ZIP_SHIFT_LEFT, /* of unsigned ones; 0 when b is the type's width or more */
+    ZIP_SHIFT_RIGHT,
     ZIP_EQUAL, /* from here on the result is bool */
     ZIP_GREATER,
     ZIP_GREATER_OR_EQUAL,

@@ -135,6 +135,8 @@ static int64_t map_integer(int64_t x, const struct kernel_map_args *args)
     switch (args->op) {
     case MAP_ABS:
         return x < 0 ? negate(x) : x;
+    case MAP_BIT_NOT:
+        return ~x;
     case MAP_NEG:
         return negate(x);
     case MAP_NOT:
@@ -153,6 +155,8 @@ bool kernel_map_has(enum kernel_map op, enum kernel_dtype dtype)
     switch (op) {
     case MAP_NOT:
         return dtype == KERNEL_BOOL;
+    case MAP_BIT_NOT:
+        return !is_real && dtype != KERNEL_BOOL;
     case MAP_ABS:
     case MAP_NEG:
     case MAP_RELU:

@@ -106,6 +106,13 @@ static bool compare_integers(enum kernel_zip op, int64_t a, int64_t b)
     }
 }
 
+static int64_t shift(int64_t a, int64_t by, bool is_left)
+{
+    if (by < 0 || by >= 64)
+        return 0;
+    return (int64_t)(is_left ? (uint64_t)a << by : (uint64_t)a >> by);
+}
+
 static int64_t zip_integers(enum kernel_zip op, int64_t a, int64_t b)
 {
     switch (op) {
@@ -129,6 +136,15 @@ static int64_t zip_integers(enum kernel_zip op, int64_t a, int64_t b)
         return power(a, b);
     case ZIP_PRELU:
         return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
+    case ZIP_BIT_AND:
+        return a & b;
+    case ZIP_BIT_OR:
+        return a | b;
+    case ZIP_BIT_XOR:
+        return a ^ b;
+    case ZIP_SHIFT_LEFT:
+    case ZIP_SHIFT_RIGHT:
+        return shift(a, b, op == ZIP_SHIFT_LEFT);
     default:
         return compare_integers(op, a, b);
     }

@@ -277,6 +277,26 @@ static int fold_move(struct graph *graph, struct node *node)
     return replace(graph, node, &end, node->op_type, inputs, node->input_count);
 }
 
+/* All of its parts count in the same quanta, as its result does. */
+static int fold_concat(struct graph *graph, struct node *node)
+{
+    enum { PARTS = 64 };
+    struct value *inputs[PARTS];
+    struct quantity part;
+    struct end end;
+
+    if (!is_op(node, "Concat") || node->input_count > PARTS || !find_end(node->outputs[0], &end) ||
+        end.count != 1)
+        return 0;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!find_source(node->inputs[i], &part) || !is_byte(part.x->dtype) ||
+            !is_same_quantity(&part, &end.y))
+            return 0;
+        inputs[i] = part.x;
+    }
+    return replace(graph, node, &end, "Concat", inputs, node->input_count);
+}
+
 int pass_fold_quantised(struct graph *graph, struct diag *diag)
 {
     uint32_t count = graph->node_count;
@@ -288,6 +308,7 @@ int pass_fold_quantised(struct graph *graph, struct diag *diag)
 
         rc = rc == 0 ? fold_matmul(graph, node) : rc;
         rc = rc == 0 ? fold_move(graph, node) : rc;
+        rc = rc == 0 ? fold_concat(graph, node) : rc;
         if (rc < 0)
             return diag_set(diag, rc, "no memory to optimise the model");
         changed += rc;

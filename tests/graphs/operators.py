@@ -236,6 +236,19 @@ def make_logic(b):
     b.add(b.rng.choice(["And", "Or", "Xor"]), both(b, x, partner(b, x)))
 
 
+@maker("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", since=18, weight=0.5)
+def make_bits(b):
+    x = b.pick((I64, I32, U8, I8))
+    op = b.rng.choice(["BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"])
+    b.add(op, [x] if op == "BitwiseNot" else both(b, x, partner(b, x)))
+
+
+@maker("BitShift", since=11, weight=0.3)
+def make_shift(b):
+    x = b.pick((U8,))
+    b.add("BitShift", [x, partner(b, x, low=0, high=7)], direction=b.rng.choice(["LEFT", "RIGHT"]))
+
+
 @maker("Where", since=9, weight=1.0)
 def make_where(b):
     x = b.pick((F32, F32, F32, I64, I32, U8, BOOL))

@@ -149,6 +149,10 @@ static void check_zip(struct test *test, const struct kernel_table *table)
 
     if (args.op >= ZIP_AND)
         args.a_type = KERNEL_BOOL;
+    else if (args.op == ZIP_SHIFT_LEFT || args.op == ZIP_SHIFT_RIGHT)
+        args.a_type = args.a_type < KERNEL_I16 ? KERNEL_U8 : KERNEL_U32;
+    else if (args.op >= ZIP_BIT_AND && args.op <= ZIP_BIT_XOR)
+        args.a_type = args.a_type < KERNEL_I16 ? KERNEL_I8 : KERNEL_I64;
     args.b_type = args.op == ZIP_POW ? random_dtype(test) : args.a_type;
     args.y_type = args.op >= ZIP_EQUAL ? KERNEL_BOOL : args.a_type;
     a_count = random_strides(test, args.rank, args.dims, args.a_stride);

@@ -188,6 +188,27 @@ static void what_moves_elements_moves_integers(void **state)
     assert_int_equal(fold(other, "QuantizeLinear", 1e-6), 2);
 }
 
+static void parts_of_the_same_quanta_are_joined(void **state)
+{
+    static const struct piece same[PIECES_MAX] = {QUANTISE,
+                                                  REAL,
+                                                  {"DequantizeLinear", "q; s; z", "", "t"},
+                                                  {"Concat", "r; t; r", "axis=1", "k"},
+                                                  {"QuantizeLinear", "k; s; z", "", "yq"},
+                                                  {"DequantizeLinear", "yq; s; z", "", "y"}};
+    static const struct piece other[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"DequantizeLinear", "q; os:f32 =0.03; z", "", "t"},
+        {"Concat", "r; t", "axis=1", "k"},
+        {"QuantizeLinear", "k; s; z", "", "yq"},
+        {"DequantizeLinear", "yq; s; z", "", "y"}};
+
+    assert_int_equal(fold(same, "QuantizeLinear", 1e-6), 1);
+    assert_int_equal(fold(same, "Concat", 1e-6), 1);
+    assert_int_equal(fold(other, "QuantizeLinear", 1e-6), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +216,7 @@ int main(void)
         cmocka_unit_test(other_convs_stay),
         cmocka_unit_test(a_product_becomes_a_quantised_one),
         cmocka_unit_test(what_moves_elements_moves_integers),
+        cmocka_unit_test(parts_of_the_same_quanta_are_joined),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

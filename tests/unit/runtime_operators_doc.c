@@ -37,7 +37,7 @@ static const char refused[] =
     "\n"
     "- operators that the table lacks: Scan, sequences, optionals, strings, training and loss "
     "operators,\n"
-    "  random numbers, signal processing, bitwise operators, trees and vectors of ai.onnx.ml,\n"
+    "  random numbers, signal processing, trees and vectors of ai.onnx.ml,\n"
     "  functions for another version of the operator set than the model;\n"
     "- element types beyond float64, float32, float16, bfloat16, bool, int8 to int64 and uint8 to\n"
     "  uint32 (uint64 is only moved, not computed with);\n"

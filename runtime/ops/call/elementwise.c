@@ -38,6 +38,7 @@ static const struct map_op {
     {"Asinh", MAP_ASINH, NULL, 0, NULL, 0},
     {"Atan", MAP_ATAN, NULL, 0, NULL, 0},
     {"Atanh", MAP_ATANH, NULL, 0, NULL, 0},
+    {"BitwiseNot", MAP_BIT_NOT, NULL, 0, NULL, 0},
     {"Ceil", MAP_CEIL, NULL, 0, NULL, 0},
     {"Celu", MAP_CELU, "alpha", 1, NULL, 0},
     {"Cos", MAP_COS, NULL, 0, NULL, 0},
@@ -304,15 +305,27 @@ static const struct zip_op {
     const char *op_type;
     enum kernel_zip op;
 } zip_ops[] = {
-    {"Add", ZIP_ADD},         {"And", ZIP_AND},
-    {"Div", ZIP_DIV},         {"Equal", ZIP_EQUAL},
-    {"Greater", ZIP_GREATER}, {"GreaterOrEqual", ZIP_GREATER_OR_EQUAL},
-    {"Less", ZIP_LESS},       {"LessOrEqual", ZIP_LESS_OR_EQUAL},
-    {"Mod", ZIP_MOD},         {"Mul", ZIP_MUL},
-    {"Or", ZIP_OR},           {"PRelu", ZIP_PRELU},
-    {"Pow", ZIP_POW},         {"Sub", ZIP_SUB},
-    {"Max", ZIP_MAX},         {"Min", ZIP_MIN},
+    {"Add", ZIP_ADD},
+    {"And", ZIP_AND},
+    {"Div", ZIP_DIV},
+    {"Equal", ZIP_EQUAL},
+    {"Greater", ZIP_GREATER},
+    {"GreaterOrEqual", ZIP_GREATER_OR_EQUAL},
+    {"Less", ZIP_LESS},
+    {"LessOrEqual", ZIP_LESS_OR_EQUAL},
+    {"Mod", ZIP_MOD},
+    {"Mul", ZIP_MUL},
+    {"Or", ZIP_OR},
+    {"PRelu", ZIP_PRELU},
+    {"Pow", ZIP_POW},
+    {"Sub", ZIP_SUB},
+    {"Max", ZIP_MAX},
+    {"Min", ZIP_MIN},
     {"Xor", ZIP_XOR},
+    {"BitShift", ZIP_SHIFT_LEFT},
+    {"BitwiseAnd", ZIP_BIT_AND},
+    {"BitwiseOr", ZIP_BIT_OR},
+    {"BitwiseXor", ZIP_BIT_XOR},
 };
 
 bool call_zip_of(const char *op_type, enum kernel_zip *out)
@@ -337,6 +350,14 @@ int call_bind_zip(const struct call_request *request, struct call *call)
         return call_refuse(request, -EINVAL, "it needs two inputs");
     if (op == ZIP_MOD && node_int(request->node, "fmod", 0) != 0)
         op = ZIP_FMOD;
+    if (op == ZIP_SHIFT_LEFT) {
+        const char *direction = node_string(request->node, "direction", "");
+
+        if (strcmp(direction, "RIGHT") == 0)
+            op = ZIP_SHIFT_RIGHT;
+        else if (strcmp(direction, "LEFT") != 0)
+            return call_refuse(request, -EINVAL, "attribute direction is '%.40s'", direction);
+    }
     rc = begin_zip(request, call, 1, &p);
     return rc < 0 ? rc
                   : add_zip(request, p, op, 0, 1,

@@ -112,8 +112,8 @@ shape_fn shape_same, shape_unary_float, shape_dropout, shape_clip, shape_softmax
     shape_flatten, shape_squeeze, shape_unsqueeze, shape_concat, shape_tile, shape_expand,
     shape_slice, shape_pad, shape_gather, shape_cast, shape_constant, shape_constant_of_shape,
     shape_shape;
-shape_fn shape_unary_any, shape_test_float, shape_not, shape_compare, shape_pow, shape_prelu,
-    shape_many, shape_where, shape_cast_like;
+shape_fn shape_unary_any, shape_test_float, shape_not, shape_bits, shape_compare, shape_pow,
+    shape_prelu, shape_many, shape_where, shape_cast_like;
 shape_fn shape_reduce, shape_arg, shape_lp_norm, shape_cum_sum, shape_layer_norm, shape_channels;
 shape_fn shape_gather_elements, shape_scatter_elements, shape_gather_nd, shape_scatter_nd,
     shape_top_k, shape_nonzero, shape_compress, shape_one_hot, shape_square, shape_arange,
