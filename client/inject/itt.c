@@ -17,6 +17,7 @@
 
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
+#include "client/inject/runs.h"
 #include "client/inject/scopes.h"
 
 /* --- The other side's interface --- */
@@ -42,7 +43,7 @@ struct domain {
     volatile int flags; /* 0: the library does not call for it */
     const char *name;
     void *wide_name;
-    int extra1;
+    int extra1; /* a role, of those that are made here */
     void *extra2;
     struct domain *next;
 };
@@ -83,11 +84,60 @@ static size_t fill_key(struct text_key *key, uint64_t kind, const void *domain, 
     return offsetof(struct text_key, text) + length;
 }
 
+/* --- OpenVINO, on processors: a run, in it a layer by its class, in that by its name --- */
+
+enum role { ROLE_NONE, ROLE_RUN, ROLE_CLASS, ROLE_LAYER };
+
+/* Layers are told by name: their classes are no tasks by themselves then. */
+static bool has_layers;
+
+static OT_TLS uint32_t classes;         /* that the thread is in */
+static OT_TLS const char *latest_class; /* "Convolution::execute" */
+
+static enum role role_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum role role;
+    } roles[] = {{"ov::phases::cpu::inference", ROLE_RUN},
+                 {"ov::op::cpu::exec", ROLE_CLASS},
+                 {"ov::op::cpu::details", ROLE_LAYER}};
+
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+        if (strcmp(roles[i].name, name) == 0)
+            return roles[i].role;
+    }
+    return ROLE_NONE;
+}
+
+static uint32_t define_layer(const char *name)
+{
+    struct optrace_op_info info = OPTRACE_OP_INFO(name, "layer");
+    char type[64] = "";
+    uint32_t op = 0;
+
+    if (latest_class) {
+        const char *end = strstr(latest_class, "::execute");
+        const size_t length = end ? (size_t)(end - latest_class) : strlen(latest_class);
+
+        memcpy(type, latest_class, length < sizeof(type) ? length : sizeof(type) - 1);
+    }
+    if (type[0])
+        info.type = type;
+    if (recorder.op_define(&info, &op) < 0)
+        return 0;
+    runs_note(op, name);
+    return op;
+}
+
 static uint64_t make_domain(const void *context)
 {
     struct domain *made = calloc(1, sizeof(*made));
 
     if (made) {
+        made->extra1 = (int)role_of(context);
+        if (made->extra1 == ROLE_LAYER)
+            __atomic_store_n(&has_layers, true, __ATOMIC_RELAXED);
         made->flags = 1;
         made->name = strdup(context);
     }
@@ -138,10 +188,15 @@ static uint64_t make_op(const void *context)
     const struct wanted *wanted = context;
     const struct names_text text = {wanted->text, wanted->domain ? wanted->domain->name : NULL,
                                     NULL, wanted->type};
+    const int role = wanted->domain ? wanted->domain->extra1 : ROLE_NONE;
     struct op_of *made = calloc(1, sizeof(*made));
 
-    if (made)
-        *made = (struct op_of){wanted->domain, wanted->type, names_define(&text)};
+    if (!made)
+        return 0;
+    *made = (struct op_of){wanted->domain, wanted->type, 0};
+    made->op = role == ROLE_LAYER ? define_layer(wanted->text) : names_define(&text);
+    if (role == ROLE_RUN)
+        runs_always(made->op);
     return (uintptr_t)made;
 }
 
@@ -194,14 +249,29 @@ static bool is_told_otherwise(const struct domain *domain)
 
     if (!domain || !domain->name || strncmp(domain->name, "dnnl", 4) != 0)
         return false;
+    if (classes > 0) /* a part of a layer, whose kind is not always the one that is told */
+        return true;
     return strcmp(domain->name, made) == 0 ||
            (__atomic_load_n(&recorder_primitives, __ATOMIC_RELAXED) > 0 &&
             strcmp(domain->name, running) == 0);
 }
 
+static __attribute__((noinline)) void begin_class(const struct domain *domain, struct handle *name)
+{
+    const bool is_layer = __atomic_load_n(&has_layers, __ATOMIC_RELAXED);
+
+    scopes_push(domain, is_layer ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
+    classes++;
+    latest_class = name ? name->text : NULL;
+}
+
 static void on_task_begin(const struct domain *domain, struct id task, struct id parent,
                           struct handle *name)
 {
+    if (UNLIKELY(domain && domain->extra1 == ROLE_CLASS)) {
+        begin_class(domain, name);
+        return;
+    }
     scopes_push(domain, is_told_otherwise(domain) ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
 }
 
@@ -214,6 +284,8 @@ static void on_task_begin_fn(const struct domain *domain, struct id task, struct
 
 static void on_task_end(const struct domain *domain)
 {
+    if (UNLIKELY(domain && domain->extra1 == ROLE_CLASS))
+        classes -= classes > 0;
     scopes_pop(domain);
 }
 

@@ -11,10 +11,20 @@ enum { OPS_MAX = 1 << 20 }; /* as the client has it */
 bool runs_are_by_name;
 
 static regex_t expression;
+static bool has_expression;
 static uint64_t *starters;
 
 static OT_TLS struct optrace_run mine;       /* number 0: none */
 static OT_TLS struct optrace_span mine_span; /* of the op that began it */
+
+static bool make_starters(void)
+{
+    if (!starters)
+        starters = calloc(OPS_MAX / 64 + 1, sizeof(*starters));
+    if (starters)
+        __atomic_store_n(&runs_are_by_name, true, __ATOMIC_RELEASE);
+    return starters != NULL;
+}
 
 void runs_open(void)
 {
@@ -22,14 +32,25 @@ void runs_open(void)
 
     if (!text || !text[0] || regcomp(&expression, text, REG_EXTENDED | REG_NOSUB) != 0)
         return;
-    starters = calloc(OPS_MAX / 64 + 1, sizeof(*starters));
-    runs_are_by_name = starters != NULL;
+    has_expression = make_starters();
+}
+
+static void put(uint32_t op)
+{
+    if (op > 0 && op <= OPS_MAX)
+        __atomic_fetch_or(&starters[op / 64], UINT64_C(1) << op % 64, __ATOMIC_RELAXED);
 }
 
 void runs_note(uint32_t op, const char *name)
 {
-    if (runs_are_by_name && op > 0 && op <= OPS_MAX && regexec(&expression, name, 0, NULL, 0) == 0)
-        __atomic_fetch_or(&starters[op / 64], UINT64_C(1) << op % 64, __ATOMIC_RELAXED);
+    if (has_expression && regexec(&expression, name, 0, NULL, 0) == 0)
+        put(op);
+}
+
+void runs_always(uint32_t op)
+{
+    if (make_starters())
+        put(op);
 }
 
 static bool begins_run(uint32_t op)

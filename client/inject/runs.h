@@ -10,7 +10,7 @@
 
 #include "client/inject/recorder.h"
 
-/** Whether there is such an expression. Set before the recorder is open. */
+/** Whether any op begins runs. */
 extern bool runs_are_by_name;
 
 /** Read the variable. Once, while nothing is recorded yet. */
@@ -18,6 +18,9 @@ void runs_open(void);
 
 /** Tell of an op as it is defined. */
 void runs_note(uint32_t op, const char *name);
+
+/** Have an op begin runs whatever its name. As it is defined: one thread at a time. */
+void runs_always(uint32_t op);
 
 struct optrace_span runs_begin(uint32_t op);
 void runs_end(struct optrace_span span);

@@ -63,6 +63,19 @@ static void marks_and_names_are_seen(void **state)
     CHECK_U64(COUNT("SELECT count(*) FROM lane WHERE name = 'worker' AND kind = 'thread'"), 1);
 }
 
+static void layers_of_openvino_are_ops_of_runs(void **state)
+{
+    record(state, 0, "openvino");
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 5);
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM v_event WHERE op_name = 'conv0' AND op_type = 'Convolution'"
+              " AND run IS NOT NULL"),
+        5);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'conv1'"), 5);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name IN ('sdpa', 'Convolution::execute')"), 0);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'reorder' AND run IS NULL"), 1);
+}
+
 static void the_last_task_is_seen(void **state)
 {
     record(state, 128 + SIGKILL, "killed");
@@ -81,11 +94,9 @@ static void who_calls_nothing_makes_no_session(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(tasks_are_seen),
-        CASE(overlapped_ones_have_lanes),
-        CASE(marks_and_names_are_seen),
-        CASE(the_last_task_is_seen),
-        CASE(who_calls_nothing_makes_no_session),
+        CASE(tasks_are_seen),           CASE(overlapped_ones_have_lanes),
+        CASE(marks_and_names_are_seen), CASE(layers_of_openvino_are_ops_of_runs),
+        CASE(the_last_task_is_seen),    CASE(who_calls_nothing_makes_no_session),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,9 +133,35 @@ static void work(void)
     event_end(77);
 }
 
+/* As OpenVINO has it on processors. */
+static void infer(void)
+{
+    struct domain *run = domain_create("ov::phases::cpu::inference");
+    struct domain *class = domain_create("ov::op::cpu::exec");
+    struct domain *layer = domain_create("ov::op::cpu::details");
+    struct domain *part = domain_create("dnnl::primitive::execute");
+
+    for (int i = 0; i < 5; i++) {
+        task_begin(run, no_id, no_id, handle_create("SyncInferenceCPU::infer::Model1"));
+        for (int k = 0; k < 2; k++) {
+            task_begin(class, no_id, no_id, handle_create("Convolution::execute"));
+            task_begin(layer, no_id, no_id, handle_create(k == 0 ? "conv0" : "conv1"));
+            task_begin(part, no_id, no_id, handle_create("sdpa"));
+            task_end(part);
+            task_end(layer);
+            task_end(class);
+        }
+        task_end(run);
+    }
+    task_begin(part, no_id, no_id, handle_create("reorder")); /* of another library */
+    task_end(part);
+}
+
 int main(int argc, char **argv)
 {
-    if (strcmp(argv[1], "none") != 0 && look_for_tool()) {
+    if (strcmp(argv[1], "openvino") == 0 && look_for_tool()) {
+        infer();
+    } else if (strcmp(argv[1], "none") != 0 && look_for_tool()) {
         work();
         if (strcmp(argv[1], "killed") == 0)
             task_begin(domain_create("dnnl::primitive"), no_id, no_id, handle_create("the last"));
